@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Time as something that is handed in: real in the daemon, virtual in simulator and tests. */
+#ifndef GP_BASE_CLOCK_H
+#define GP_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#define GP_NS_PER_US 1000ull
+#define GP_NS_PER_MS 1000000ull
+#define GP_NS_PER_S  1000000000ull
+#define GP_NEVER     UINT64_MAX /* a point in time that does not come */
+
+struct gp_clock {
+	uint64_t (*now_ns)(const struct gp_clock *clock);
+};
+
+/* CLOCK_MONOTONIC, and the calling thread's own CPU time. */
+extern const struct gp_clock gp_clock_monotonic;
+extern const struct gp_clock gp_clock_thread_cpu;
+
+/* A clock that stands still until somebody sets `at_ns`. */
+struct gp_virtual_clock {
+	struct gp_clock base;
+	uint64_t at_ns;
+};
+
+void gp_virtual_clock_init(struct gp_virtual_clock *clock, uint64_t at_ns);
+
+static inline uint64_t gp_now_ns(const struct gp_clock *clock)
+{
+	return clock->now_ns(clock);
+}
+
+/* a + b, and GP_NEVER instead of an overflow. */
+static inline uint64_t gp_time_add(uint64_t a, uint64_t b)
+{
+	return a > GP_NEVER - b ? GP_NEVER : a + b;
+}
+
+#endif

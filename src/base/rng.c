@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * xoshiro256** and splitmix64 are by David Blackman and Sebastiano Vigna, who placed them in
+ * the public domain: https://prng.di.unimi.it/
+ */
+#include "base/rng.h"
+
+__extension__ typedef unsigned __int128 u128;
+
+#define LOG2_BITS 56 /* of the fraction; the whole part, up to 64, fits above them */
+#define LN2_Q64   0xb17217f7d1cf79acull
+
+/* The finaliser of splitmix64: one to one, and 0 stays 0. */
+static uint64_t mix(uint64_t z)
+{
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+static uint64_t rotate_left(uint64_t x, unsigned by)
+{
+	return (x << by) | (x >> (64 - by));
+}
+
+void gp_rng_init(struct gp_rng *rng, uint64_t seed, uint64_t stream)
+{
+	/*
+	 * Mixed, because neighbouring streams must not start at neighbouring states. Stream 0
+	 * is the plain seeding that the authors recommend.
+	 */
+	uint64_t state = seed ^ mix(stream);
+	for (int i = 0; i < 4; i++) {
+		state += 0x9e3779b97f4a7c15ull;
+		rng->s[i] = mix(state);
+	}
+}
+
+uint64_t gp_rng_next(struct gp_rng *rng)
+{
+	uint64_t *s = rng->s;
+	uint64_t result = rotate_left(s[1] * 5, 7) * 9;
+	uint64_t t = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = rotate_left(s[3], 45);
+	return result;
+}
+
+/* Lemire's method: the high half of a product, rejecting the few values that cause bias. */
+uint64_t gp_rng_below(struct gp_rng *rng, uint64_t bound)
+{
+	u128 product = (u128)gp_rng_next(rng) * bound;
+	if ((uint64_t)product < bound) {
+		uint64_t reject_below = (0 - bound) % bound; /* 2^64 mod bound */
+		while ((uint64_t)product < reject_below)
+			product = (u128)gp_rng_next(rng) * bound;
+	}
+	return (uint64_t)(product >> 64);
+}
+
+/*
+ * The fraction of log2(m), where m / 2^63 is in [1, 2). Squaring m doubles its logarithm, so
+ * each squaring shifts one more bit of it before the point. The rounding of a squaring weighs
+ * half as much as that of the one before: in all they cost less than the last bit.
+ */
+static uint64_t log2_fraction(uint64_t m)
+{
+	uint64_t fraction = 0;
+	for (int i = 0; i < LOG2_BITS; i++) {
+		u128 square = (u128)m * m;
+		unsigned bit = (unsigned)(square >> 127);
+		m = (uint64_t)(square >> (63 + bit));
+		fraction = fraction << 1 | bit;
+	}
+	return fraction;
+}
+
+/* -ln(u / 2^64) * 2^LOG2_BITS, for u from 1 to 2^64 - 1. */
+static uint64_t minus_ln(uint64_t u)
+{
+	unsigned zeros = (unsigned)__builtin_clzll(u);
+	uint64_t minus_log2 = ((uint64_t)(zeros + 1) << LOG2_BITS) - log2_fraction(u << zeros);
+	return (uint64_t)(((u128)minus_log2 * LN2_Q64) >> 64);
+}
+
+uint64_t gp_rng_exponential(struct gp_rng *rng, uint64_t mean)
+{
+	/* u is uniform in (0, 1]: 0 has no logarithm, 1 (which wraps to 0 here) has 0. */
+	uint64_t u = gp_rng_next(rng) + 1;
+	if (u == 0)
+		return 0;
+
+	/* Rounded, not cut: cutting would lower the mean by half a unit. */
+	u128 half = (u128)1 << (LOG2_BITS - 1);
+	u128 value = ((u128)mean * minus_ln(u) + half) >> LOG2_BITS;
+	return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
+}
