@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and freeing an engine, changing its policy, and the step that ties the parts together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/state.h"
+
+static void set_defaults(struct gp_engine_config *c)
+{
+#define DEFAULT(member, value) (c->member = c->member ? c->member : (value))
+	DEFAULT(check_ns, 5 * GP_NS_PER_MS);
+	DEFAULT(check_lc_ns, 1 * GP_NS_PER_MS);
+	DEFAULT(check_quiet_ns, 1 * GP_NS_PER_S);
+	DEFAULT(scan_every_ns, 100 * GP_NS_PER_MS);
+	DEFAULT(starve_limit_ns, 10 * GP_NS_PER_S);
+	DEFAULT(decide_limit_ns, 10 * GP_NS_PER_MS);
+	DEFAULT(backoff_min_ns, 1 * GP_NS_PER_MS);
+	DEFAULT(backoff_max_ns, 1 * GP_NS_PER_S);
+#undef DEFAULT
+}
+
+int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engine)
+{
+	struct gp_policy_choice none = {.ops = &gp_policy_none};
+	struct gp_engine *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return -ENOMEM;
+	e->config = *config;
+	set_defaults(&e->config);
+	e->gpu = config->gpu;
+	e->next_id = 1;
+	e->triggered = true;
+	gp_table_init(&e->by_key);
+	gp_table_init(&e->by_gang);
+	gp_hist_init(&e->stats.hold_ns);
+	gp_hist_init(&e->stats.release_ns);
+	gp_hist_init(&e->stats.decide_ns);
+	gp_engine_load_policy(e, &none);
+	*engine = e;
+	return 0;
+}
+
+void gp_engine_free(struct gp_engine *e)
+{
+	if (!e)
+		return;
+	for (unsigned i = 0; i < e->n; i++)
+		gp_gpu_detach(e->gpu, e->task[i].handle);
+	gp_table_free(&e->by_gang);
+	gp_table_free(&e->by_key);
+	free(e->found);
+	free(e->todo);
+	free(e->action_task);
+	free(e->action);
+	free(e->seen);
+	free(e->plan_task);
+	free(e->view_task);
+	free(e->who);
+	free(e->task);
+	free(e->state.task);
+	free(e->device_blob);
+	free(e);
+}
+
+/* Takes the blobs for a policy and brings in the tasks that are there. Nothing changes on error. */
+int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice)
+{
+	const struct gp_policy_ops *ops = choice->ops;
+	/* Blobs hold anything: keep them aligned for it. */
+	size_t stride = (ops->task_state + 15u) & ~(size_t)15;
+	void *device = NULL, *task = NULL;
+
+	if (ops->device_state && !(device = calloc(1, ops->device_state)))
+		return -ENOMEM;
+	if (stride && !(task = calloc(e->capacity ? e->capacity : 1, stride))) {
+		free(device);
+		return -ENOMEM;
+	}
+	free(e->device_blob);
+	free(e->state.task);
+	e->device_blob = device;
+	e->policy = *choice;
+	e->state = (struct gp_policy_state){
+		.param = e->policy.param, .device = device, .task = task, .task_stride = stride};
+	if (ops->init)
+		ops->init(&e->state);
+	for (unsigned i = 0; ops->task_in && i < e->n; i++)
+		ops->task_in(&e->state, &e->view_task[i], gp_policy_task(&e->state, i));
+	return 0;
+}
+
+static const char *first_missing(uint32_t caps)
+{
+	static const struct {
+		uint32_t cap;
+		const char *name;
+	} names[] = {
+		{GP_CAP_HOLD,         "holding tasks"   },
+                {GP_CAP_SLICE,        "time slices"     },
+		{GP_CAP_ACTIVITY,     "activity"        },
+                {GP_CAP_EVENTS,       "events"          },
+		{GP_CAP_BRACKETS,     "brackets"        },
+                {GP_CAP_PREEMPT_MODE, "preemption modes"}
+        };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (caps & names[i].cap)
+			return names[i].name;
+	return "something unknown";
+}
+
+int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
+                         const struct gp_policy_choice *choice, struct gp_error *err)
+{
+	uint32_t missing = choice->ops->needs & ~e->gpu->info.caps;
+	int r;
+
+	if (missing)
+		return gp_fail(err, -ENOTSUP,
+		               "policy %s needs %s, which %s cannot give; try priority or rr",
+		               choice->ops->name, first_missing(missing), e->gpu->info.name);
+	r = gp_engine_load_policy(e, choice);
+	if (r)
+		return gp_fail(err, r, "no memory for policy %s", choice->ops->name);
+	for (unsigned i = 0; i < e->n; i++)
+		e->task[i].starved_ns = 0; /* that belongs to the policy that caused it */
+	gp_engine_tell(e, now_ns, GP_EVENT_POLICY, 0, 0, 0);
+	gp_engine_trigger(e, false);
+	return 0;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Polls only where the policy depends on what nothing announces. */
+static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
+{
+	const struct gp_gpu_info *info = &e->gpu->info;
+	uint64_t wait_ns = e->config.check_quiet_ns;
+	uint64_t next_ns = earlier(earlier(e->plan.next_ns, e->next_attempt_ns), e->scan_at_ns);
+
+	if (e->policy.ops->watches && !(info->caps & GP_CAP_EVENTS)) {
+		wait_ns = e->lc_tasks ? e->config.check_lc_ns : e->config.check_ns;
+		if (wait_ns < info->news_every_ns)
+			wait_ns = info->news_every_ns;
+	}
+	next_ns = earlier(next_ns, gp_time_add(now_ns, wait_ns));
+	return next_ns > now_ns ? next_ns : now_ns + 1;
+}
+
+uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns)
+{
+	e->triggered = false;
+	if (now_ns >= e->scan_at_ns)
+		gp_engine_scan(e, now_ns);
+	gp_engine_observe(e, now_ns);
+	gp_engine_find_inversion(e, now_ns);
+	gp_engine_decide(e, now_ns);
+	gp_engine_act(e, now_ns);
+	e->last_look_ns = now_ns;
+	e->next_ns = next_look(e, now_ns);
+	return e->next_ns;
+}
+
+uint64_t gp_engine_next_ns(const struct gp_engine *e)
+{
+	return e->triggered ? 0 : e->next_ns;
+}
+
+void gp_engine_trigger(struct gp_engine *e, bool rescan)
+{
+	e->triggered = true;
+	if (rescan)
+		e->scan_at_ns = 0;
+}
+
+const struct gp_policy_ops *gp_engine_policy(const struct gp_engine *e)
+{
+	return e->policy.ops;
+}
+
+const struct gp_engine_stats *gp_engine_stats(const struct gp_engine *e)
+{
+	return &e->stats;
+}
+
+const struct gp_view *gp_engine_view(const struct gp_engine *e)
+{
+	return &e->view;
+}
+
+const struct gp_plan *gp_engine_plan(const struct gp_engine *e)
+{
+	return &e->plan;
+}

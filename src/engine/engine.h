@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loop: observe -> decide -> act -> account, for one device.
+ *
+ * The engine has no thread, no clock and no GPU of its own. Whoever drives it calls
+ * gp_engine_step with the time, and calls again at the latest at the time that returns, or at
+ * once when the back end's event fires or a request changed something (gp_engine_next_ns says
+ * when). All calls come from one thread. After the tasks are there, a step allocates nothing.
+ *
+ * Desired state, not commands: each step compares what the plan wants with what is known to be
+ * and asks the back end for the difference. What failed or was lost is seen at a later look and
+ * repeated with backoff.
+ */
+#ifndef GP_ENGINE_ENGINE_H
+#define GP_ENGINE_ENGINE_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hist.h"
+#include "gpu/gpu.h"
+#include "policy/registry.h"
+
+/* What somebody said about a task; the rest is observed. */
+struct gp_task_attr {
+	uint8_t class;    /* enum gp_class */
+	uint8_t priority; /* 0 to 15 */
+	uint32_t weight;  /* 1 to 10000 */
+	uint32_t share_permille;
+	uint64_t deadline_ns;
+	uint64_t budget_ns;
+	uint64_t gang; /* tasks with the same number are one gang; 0 = none */
+};
+
+#define GP_TASK_ATTR_DEFAULT ((struct gp_task_attr){.class = GP_UNMANAGED, .weight = 100})
+
+enum gp_event_kind {
+	GP_EVENT_TASK_IN,
+	GP_EVENT_TASK_OUT,
+	GP_EVENT_HELD,
+	GP_EVENT_RELEASED,
+	GP_EVENT_POLICY,        /* another policy is in force */
+	GP_EVENT_EJECTED,       /* see gp_engine_ejection */
+	GP_EVENT_ACTION_FAILED, /* will be tried again */
+	GP_EVENT_UNDONE,        /* somebody changed a setting back; it is applied again */
+};
+
+struct gp_event {
+	enum gp_event_kind kind;
+	uint64_t now_ns;
+	uint64_t task; /* id; 0 = none */
+	int code;      /* -errno of a failed action */
+	uint32_t driver_code;
+};
+
+struct gp_engine_config {
+	struct gp_gpu *gpu;
+
+	/* Gives a new task its attributes; they are GP_TASK_ATTR_DEFAULT when called. NULL: keep.
+	 */
+	void (*classify)(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr);
+
+	/* Called before the first change to a task with how to put it back. An error postpones the
+	 * change. NULL: nobody keeps records (simulator, tests). */
+	int (*before_change)(void *arg, const struct gp_undo *undo);
+
+	/* Must not call back into the engine. NULL: not interested. */
+	void (*on_event)(void *arg, const struct gp_event *event);
+	void *arg;
+
+	/* Measures how long a decision takes; NULL: it is not measured, and so has no limit. */
+	const struct gp_clock *decide_clock;
+
+	/* 0 in any of these takes the default. */
+	uint64_t check_ns;        /* 5 ms: looks where nothing announces a change */
+	uint64_t check_lc_ns;     /* 1 ms: the same while latency-critical tasks are there */
+	uint64_t check_quiet_ns;  /* 1 s: looks where everything announces itself */
+	uint64_t scan_every_ns;   /* 100 ms: who has come or gone */
+	uint64_t starve_limit_ns; /* 10 s */
+	uint64_t decide_limit_ns; /* 10 ms of decide_clock */
+	uint64_t backoff_min_ns;  /* 1 ms */
+	uint64_t backoff_max_ns;  /* 1 s */
+};
+
+/* Why a policy was thrown out. */
+enum gp_eject_reason {
+	GP_EJECT_NONE,
+	GP_EJECT_FAILED,  /* decide returned an error */
+	GP_EJECT_SLOW,    /* decide took longer than the limit */
+	GP_EJECT_BOUND,   /* the plan breaks a rule */
+	GP_EJECT_STARVED, /* a runnable task got nothing for too long */
+};
+
+#define GP_EJECT_VIEW_MAX 64
+
+/* Who, what, when, and the view it had. */
+struct gp_ejection {
+	enum gp_eject_reason reason;
+	const struct gp_policy_ops *policy;
+	uint64_t now_ns;
+	uint64_t task;       /* the task concerned; 0 = none */
+	char text[200];      /* one sentence */
+	struct gp_view view; /* view.task points to tasks below; view.n is the true number */
+	uint32_t ntasks;     /* how many of them were kept */
+	struct gp_task_view task_view[GP_EJECT_VIEW_MAX];
+	struct gp_task_plan task_plan[GP_EJECT_VIEW_MAX];
+};
+
+struct gp_engine_stats {
+	uint64_t looks;
+	uint64_t decisions;
+	uint64_t holds; /* actions asked for */
+	uint64_t releases;
+	uint64_t slices;
+	uint64_t failures;     /* actions the back end refused, or that stayed without effect */
+	uint64_t deferred;     /* put off because two tiny slices would have met */
+	uint64_t undone;       /* settings that somebody changed back */
+	uint64_t blind;        /* looks at which the back end could say nothing */
+	uint64_t inversions;   /* how often one began */
+	uint64_t inversion_ns; /* how long they stood, as far as looks can tell */
+	uint64_t preemptions;  /* active tasks that the policy held */
+	uint64_t ejections;
+	bool inversions_seen; /* false: this device cannot show who runs; the counts mean nothing */
+	struct gp_hist hold_ns; /* from asking to effect, or to acceptance where that is all */
+	struct gp_hist release_ns;
+	struct gp_hist decide_ns; /* empty without decide_clock */
+};
+
+struct gp_task_stats {
+	uint64_t id;
+	uint64_t key;
+	uint32_t handle;
+	pid_t pid;
+	char name[32];
+	struct gp_task_attr attr;
+	uint8_t held_by; /* GP_HELD_BY_* */
+	bool held;       /* as believed: observed where that is possible */
+	uint32_t slice_us;
+	uint64_t held_ns; /* by the policy */
+	uint64_t preemptions;
+	uint64_t failures;
+	uint64_t undone;
+	uint64_t run_ns; /* with run_source */
+	uint8_t run_source;
+	bool waited_known;
+	uint64_t waited_max_ns;
+};
+
+struct gp_engine;
+
+/* The policy is `none` until another is set. 0 or -errno. Frees nothing of `config`. */
+int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engine);
+
+/* Detaches every task (which puts it back) and frees all. */
+void gp_engine_free(struct gp_engine *e);
+
+/* Refuses, in one sentence, a policy that needs what the device cannot give. */
+int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
+                         const struct gp_policy_choice *choice, struct gp_error *err);
+const struct gp_policy_ops *gp_engine_policy(const struct gp_engine *e);
+
+/* One look. Returns when to look next at the latest: always later than now_ns. */
+uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns);
+
+/* What the last step returned, or 0 when something happened since that wants a look at once. */
+uint64_t gp_engine_next_ns(const struct gp_engine *e);
+
+/* Look at once: the back end's event fired, a hint arrived. With `rescan`, see who is there. */
+void gp_engine_trigger(struct gp_engine *e, bool rescan);
+
+/* -ESRCH: no such task; -ENOTSUP, -ENOSPC: the device cannot hold, or not so many. They take effect
+ * at the next step, which is wanted at once. A hold holds the whole gang. */
+int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_attr *attr);
+int gp_engine_user_hold(struct gp_engine *e, uint64_t task);
+int gp_engine_user_release(struct gp_engine *e, uint64_t task);
+
+unsigned gp_engine_tasks(const struct gp_engine *e);
+/* Task by its place, 0 to gp_engine_tasks - 1, in the order of arrival. */
+void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_task_stats *out);
+const struct gp_engine_stats *gp_engine_stats(const struct gp_engine *e);
+
+/* The last ejection, or NULL. Valid until the next one. */
+const struct gp_ejection *gp_engine_ejection(const struct gp_engine *e);
+const char *gp_eject_reason_name(enum gp_eject_reason reason);
+
+/* What the last step saw and decided. Valid until the next call that is not const. */
+const struct gp_view *gp_engine_view(const struct gp_engine *e);
+const struct gp_plan *gp_engine_plan(const struct gp_engine *e);
+
+#endif

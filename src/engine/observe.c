@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is: asks the back end, settles the actions on their way, and fills the view. */
+#include <string.h>
+
+#include "engine/state.h"
+
+/* Whether an action on its way has ended, as far as can be told. */
+static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, uint32_t is)
+{
+	if (a->accepted)
+		return known ? is == a->target : !a->observable;
+	return !under_way && (known || !a->observable);
+}
+
+/*
+ * Compares an action on its way with what is seen. `is` is the state now, if `known`. Returns
+ * true when the action has just come to its end with success.
+ */
+static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a, uint64_t now_ns,
+                   bool under_way, bool known, uint32_t is)
+{
+	bool good = !known || is == a->target;
+
+	a->observable |= known;
+	if (!a->in_flight)
+		return false;
+	if (!has_ended(a, under_way, known, is)) {
+		if (a->accepted && known && now_ns >= a->lost_ns)
+			gp_attempt_failed(e, t, a, now_ns, -ETIME, 0);
+		return false;
+	}
+	if (!good) {
+		gp_attempt_failed(e, t, a, now_ns, -EIO, 0);
+		return false;
+	}
+	a->in_flight = false;
+	a->backoff_ns = 0;
+	a->not_before_ns = 0;
+	return true;
+}
+
+static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
+{
+	t->undone++;
+	e->stats.undone++;
+	gp_engine_tell(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
+}
+
+static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
+                        uint64_t now_ns)
+{
+	bool known = o->known & GP_KNOWN_HELD;
+	bool was = t->held;
+
+	if (settle(e, t, &t->hold, now_ns, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
+		t->held = t->hold.target;
+		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
+		            now_ns - t->hold.issued_ns);
+	} else if (known && o->held != t->held) {
+		if (!t->hold.in_flight && t->touched)
+			note_undone(e, t, now_ns);
+		t->held = o->held;
+	}
+	if (t->held == was)
+		return;
+	t->our_hold &= t->held;
+	/* Unless it can be seen whether it runs, a released task is taken to have the device. */
+	if (!t->held && !(o->known & GP_KNOWN_RUNNING))
+		t->last_got_ns = now_ns;
+	gp_engine_tell(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
+}
+
+static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
+                         uint64_t now_ns)
+{
+	bool known = o->known & GP_KNOWN_SLICE;
+
+	if (settle(e, t, &t->slice, now_ns, o->under_way & GP_UNDER_WAY_SLICE, known,
+	           o->slice_us)) {
+		t->slice_us = t->slice.target;
+	} else if (known && o->slice_us != t->slice_us) {
+		if (!t->slice.in_flight && t->touched)
+			note_undone(e, t, now_ns);
+		t->slice_us = o->slice_us;
+	}
+}
+
+/*
+ * Whether its run time says that it had the device: an honest slice, or a part of the time that is
+ * worth the name. A task with a tiny slice that is let in for a microsecond in each gap of another
+ * runs and gets nothing done.
+ */
+#define REAL_RUN_NS    GP_NS_PER_MS
+#define REAL_RUN_SHARE 128 /* one in so many */
+
+static void note_run(struct gp_task *t, const struct gp_observation *o)
+{
+	uint64_t ran_ns = o->run_ns - t->last_run_ns;
+	uint64_t since_ns = o->run_at_ns > t->last_got_ns ? o->run_at_ns - t->last_got_ns : 0;
+
+	if (!ran_ns || (ran_ns < REAL_RUN_NS && ran_ns < since_ns / REAL_RUN_SHARE))
+		return;
+	t->last_run_ns = o->run_ns;
+	if (since_ns)
+		t->last_got_ns = o->run_at_ns;
+}
+
+/*
+ * What one instant says. Where the hardware takes turns by itself, being off it says nothing, and
+ * being on it less than a run time does.
+ */
+static bool is_seen_on(const struct gp_engine *e, const struct gp_task_view *v)
+{
+	return (v->known & GP_KNOWN_RUNNING) && v->running &&
+	       (!(e->gpu->info.caps & GP_CAP_SLICE) || !(v->known & GP_KNOWN_RUN));
+}
+
+static bool is_seen_off(const struct gp_engine *e, const struct gp_task_view *v)
+{
+	return gp_seen_active(v) && (v->known & GP_KNOWN_RUNNING) && !v->running &&
+	       !(e->gpu->info.caps & GP_CAP_SLICE);
+}
+
+/*
+ * How long the task has wanted the device and not had it. There is evidence up to now when it is
+ * held or seen off the hardware, up to the last sample when only its run time is known, and none
+ * otherwise: then the wait is unknown, and counting starts again.
+ */
+static void measure_wait(const struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
+                         const struct gp_observation *o, uint64_t now_ns)
+{
+	uint64_t evidence_ns = 0;
+
+	if (o->known & GP_KNOWN_RUN)
+		note_run(t, o);
+	if (is_seen_on(e, v))
+		t->last_got_ns = now_ns;
+	if (t->held || is_seen_on(e, v) || is_seen_off(e, v))
+		evidence_ns = now_ns;
+	else if (o->known & GP_KNOWN_RUN)
+		evidence_ns = o->run_at_ns;
+	if (t->gang_user_hold || gp_seen_idle(v) || !evidence_ns)
+		t->last_got_ns = now_ns;
+
+	t->waited_known = evidence_ns >= t->last_got_ns && evidence_ns;
+	if (!t->waited_known)
+		return;
+	v->known |= GP_KNOWN_WAITED;
+	v->waited_ns = evidence_ns - t->last_got_ns;
+	if (v->waited_ns > t->waited_max_ns)
+		t->waited_max_ns = v->waited_ns;
+}
+
+/*
+ * How long of that is the policy's doing: the plan holds it, or leaves it where the hardware does
+ * not reach it. While the plan wants it to run and the back end fails to, nobody starves it; nor
+ * one that is released and not seen to want the device. Only time for which there is new evidence
+ * counts; a wait that became shorter has ended in between.
+ */
+static void measure_starvation(struct gp_task *t, const struct gp_task_view *v)
+{
+	bool settled = !t->hold.in_flight && !t->hold.backoff_ns && !t->slice.in_flight &&
+	               !t->slice.backoff_ns;
+
+	if (!(v->known & GP_KNOWN_WAITED)) {
+		return;
+	} else if (t->attr.class == GP_UNMANAGED || t->gang_user_hold || gp_seen_idle(v) ||
+	           v->waited_ns < t->last_waited_ns || (t->held && !t->policy_hold) ||
+	           (!t->held && !gp_seen_active(v))) {
+		t->starved_ns = 0;
+	} else if (t->held || settled) {
+		t->starved_ns += v->waited_ns - t->last_waited_ns;
+	}
+	t->last_waited_ns = v->waited_ns;
+}
+
+static void fill_view(const struct gp_task *t, struct gp_task_view *v,
+                      const struct gp_observation *o)
+{
+	*v = (struct gp_task_view){
+		.id = t->id,
+		.gang = t->gang,
+		.known = o->known & ~(uint32_t)GP_KNOWN_WAITED,
+		.class = t->attr.class,
+		.priority = t->attr.priority,
+		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
+	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
+		.run_source = o->run_source,
+		.active = o->active,
+		.running = o->running,
+		.held = o->held,
+		.slice_us = o->slice_us,
+		.weight = t->attr.weight,
+		.share_permille = t->attr.share_permille,
+		.deadline_ns = t->attr.deadline_ns,
+		.budget_ns = t->attr.budget_ns,
+		.pending = o->pending,
+		.active_since_ns = o->active_since_ns,
+		.run_ns = o->run_ns,
+	};
+}
+
+void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
+{
+	const struct gp_gpu_info *info = &e->gpu->info;
+	bool blind;
+
+	if (e->gangs_stale)
+		gp_engine_update_gangs(e);
+	for (unsigned i = 0; i < e->n; i++)
+		e->seen[i] = (struct gp_observation){.handle = e->task[i].handle};
+	blind = e->n && gp_gpu_observe(e->gpu, now_ns, e->seen, e->n);
+	if (blind) {
+		memset(e->seen, 0, e->n * sizeof *e->seen); /* half an answer is none */
+		e->stats.blind++;
+	}
+	for (unsigned i = 0; i < e->n; i++) {
+		struct gp_task *t = &e->task[i];
+
+		if (!blind) {
+			settle_hold(e, t, &e->seen[i], now_ns);
+			settle_slice(e, t, &e->seen[i], now_ns);
+		}
+		fill_view(t, &e->view_task[i], &e->seen[i]);
+		measure_wait(e, t, &e->view_task[i], &e->seen[i], now_ns);
+		measure_starvation(t, &e->view_task[i]);
+		if (t->held && t->policy_hold)
+			t->held_ns += now_ns - e->last_look_ns;
+	}
+	e->view = (struct gp_view){
+		.now_ns = now_ns,
+		.caps = info->caps,
+		.max_held = info->max_held,
+		.slice_default_us = info->slice_default_us,
+		.slice_min_us = info->slice_min_us,
+		.slice_max_us = info->slice_max_us,
+		.switch_cost_ns = info->switch_cost_ns,
+		.news_every_ns = info->news_every_ns,
+		.starve_limit_ns = e->config.starve_limit_ns,
+		.n = e->n,
+		.task = e->view_task,
+	};
+	e->stats.looks++;
+}

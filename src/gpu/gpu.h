@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The contract between the engine and a GPU: one table of functions per back end.
+ *
+ * A back end embeds struct gp_gpu as its first member `base` and fills in `ops` and `info`. Every
+ * member of the table but the name is optional: what is missing is a capability that is not there,
+ * and the wrappers below answer -ENOTSUP for it.
+ *
+ * All calls come from the thread that owns the device. None of them may block: a back end whose
+ * driver can block runs the call on a worker of its own and answers -EINPROGRESS for the action.
+ * Until that has ended, one way or the other, observations say that the task is `under_way`; the
+ * engine asks for nothing else of the kind meanwhile, and judges by what it sees afterwards.
+ * `now_ns` is the caller's clock; a back end that needs time takes it from there.
+ */
+#ifndef GP_GPU_GPU_H
+#define GP_GPU_GPU_H
+
+#include <errno.h>
+#include <sys/types.h>
+
+#include "gpu/caps.h"
+
+struct gp_gpu_info {
+	char name[64];             /* "NVIDIA H200 #0" */
+	uint32_t caps;             /* GP_CAP_* */
+	uint32_t max_held;         /* most tasks that can be held at one time; 0 without HOLD */
+	uint32_t slice_default_us; /* the hardware's own slice; 0 = not known */
+	uint32_t slice_min_us;     /* bounds that set_slice takes; 0, 0 without SLICE */
+	uint32_t slice_max_us;
+	uint64_t hold_cost_ns; /* typical time from asking to effect; 0 = not known */
+	uint64_t release_cost_ns;
+	uint64_t slice_cost_ns;
+	uint64_t switch_cost_ns;
+	uint64_t news_every_ns; /* an observation brings nothing new more often; 0 = any time */
+};
+
+/* A task as the back end finds it. `key` names it for as long as it lives and is not reused for
+ * another one: a back end makes it of pid and start time, or counts. */
+struct gp_seen {
+	uint64_t key;
+	pid_t pid;
+	uint64_t start_time; /* of the process, in clock ticks since boot; 0 = not known */
+	char name[32];
+};
+
+/* Actions that were answered with -EINPROGRESS and have not ended. */
+enum gp_under_way { GP_UNDER_WAY_HOLD = 1u << 0, GP_UNDER_WAY_SLICE = 1u << 1 };
+
+/* What is known of one attached task at one instant. */
+struct gp_observation {
+	uint32_t handle;          /* in */
+	uint32_t known;           /* GP_KNOWN_*; WAITED is the engine's own and never set here */
+	bool active;              /* has unfinished work, on the hardware or waiting for it */
+	bool running;             /* is on the hardware now */
+	bool held;                /* its queues are kept off the hardware */
+	uint8_t under_way;        /* GP_UNDER_WAY_*: a hold or release, a slice */
+	uint8_t run_source;       /* enum gp_run_source; RUN known implies not UNKNOWN */
+	uint32_t slice_us;        /* as programmed; 0 = what it had before anybody changed it */
+	uint64_t pending;         /* units of work submitted and not finished */
+	uint64_t active_since_ns; /* when it last became active */
+	uint64_t run_ns;          /* time on the hardware since attach; never falls */
+	uint64_t run_at_ns;       /* when that was true: `now` or the last sample before it */
+};
+
+/* How much an action's success says. */
+enum gp_certainty {
+	GP_ACCEPTED, /* the driver said yes; whether anything happened is seen later or never */
+	GP_OBSERVED, /* the back end has seen the effect */
+};
+
+/* One task's part of a hold, release or set_slice. */
+struct gp_action {
+	uint32_t handle;
+	uint32_t slice_us;    /* set_slice: 0 = what it had before anybody changed it */
+	int32_t status;       /* out: 0, -EINPROGRESS or -errno */
+	uint32_t driver_code; /* out: the driver's own code, for the message; 0 = none */
+	uint8_t certainty;    /* out, when status is 0: enum gp_certainty */
+};
+
+/* How to put a task back: plain data, complete by itself, replayed by whoever is left. */
+struct gp_undo {
+	uint64_t key;
+	pid_t pid;
+	uint64_t start_time;
+	uint32_t size; /* bytes used of data */
+	uint8_t data[240];
+};
+
+struct gp_gpu;
+
+struct gp_gpu_ops {
+	const char *name;
+
+	/* How many devices there are: 0 is not an error. */
+	int (*probe)(void);
+	int (*open)(unsigned index, struct gp_gpu **gpu);
+	void (*close)(struct gp_gpu *gpu);
+
+	/* Writes up to `max` tasks that have queues and returns how many there are in all (the
+	 * caller comes back with a larger array), or -errno: nothing is known. */
+	int (*scan)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max);
+
+	/* From attach to detach the task is named by `handle`, a small number that the back end
+	 * chooses. Detach undoes every change; it cannot fail, the task may be gone. */
+	int (*attach)(struct gp_gpu *gpu, uint64_t key, uint32_t *handle);
+	void (*detach)(struct gp_gpu *gpu, uint32_t handle);
+
+	/* Fills in `n` observations by their handles. -errno: nothing is known now. */
+	int (*observe)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
+	               unsigned n);
+
+	/* Each takes a batch, because on some devices one call costs as much as twenty. Returns 0
+	 * when every status was filled in, or -errno when the whole call failed. */
+	int (*hold)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *action, unsigned n);
+	int (*release)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *action, unsigned n);
+	int (*set_slice)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *action, unsigned n);
+	int (*set_preempt_mode)(struct gp_gpu *gpu, uint32_t handle, unsigned mode);
+
+	/* Readable when something changed and the engine should look; -errno = none. */
+	int (*event_fd)(struct gp_gpu *gpu);
+
+	int (*undo_record)(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
+};
+
+struct gp_gpu {
+	const struct gp_gpu_ops *ops;
+	struct gp_gpu_info info;
+};
+
+static inline int gp_gpu_scan(struct gp_gpu *g, uint64_t now_ns, struct gp_seen *seen, unsigned max)
+{
+	return g->ops->scan ? g->ops->scan(g, now_ns, seen, max) : -ENOTSUP;
+}
+
+static inline int gp_gpu_attach(struct gp_gpu *g, uint64_t key, uint32_t *handle)
+{
+	return g->ops->attach ? g->ops->attach(g, key, handle) : -ENOTSUP;
+}
+
+static inline void gp_gpu_detach(struct gp_gpu *g, uint32_t handle)
+{
+	if (g->ops->detach)
+		g->ops->detach(g, handle);
+}
+
+static inline int gp_gpu_observe(struct gp_gpu *g, uint64_t now_ns, struct gp_observation *seen,
+                                 unsigned n)
+{
+	return g->ops->observe ? g->ops->observe(g, now_ns, seen, n) : -ENOTSUP;
+}
+
+static inline int gp_gpu_hold(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	return g->ops->hold ? g->ops->hold(g, now_ns, a, n) : -ENOTSUP;
+}
+
+static inline int gp_gpu_release(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	return g->ops->release ? g->ops->release(g, now_ns, a, n) : -ENOTSUP;
+}
+
+static inline int gp_gpu_set_slice(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a,
+                                   unsigned n)
+{
+	return g->ops->set_slice ? g->ops->set_slice(g, now_ns, a, n) : -ENOTSUP;
+}
+
+static inline int gp_gpu_undo_record(struct gp_gpu *g, uint32_t handle, struct gp_undo *undo)
+{
+	return g->ops->undo_record ? g->ops->undo_record(g, handle, undo) : -ENOTSUP;
+}
+
+#endif

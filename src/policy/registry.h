@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of policies. Adding one: its own file, and a line in registry.c. */
+#ifndef GP_POLICY_REGISTRY_H
+#define GP_POLICY_REGISTRY_H
+
+#include "base/error.h"
+#include "policy/policy.h"
+
+#define GP_PARAM_MAX 16
+
+extern const struct gp_policy_ops gp_policy_none;
+extern const struct gp_policy_ops gp_policy_priority;
+extern const struct gp_policy_ops gp_policy_rr;
+
+/* All policies, the baseline first; ends with NULL. */
+extern const struct gp_policy_ops *const gp_policies[];
+
+/* NULL when there is none of that name. */
+const struct gp_policy_ops *gp_policy_find(const char *name);
+
+/* A policy with the values of its parameters. */
+struct gp_policy_choice {
+	const struct gp_policy_ops *ops;
+	int64_t param[GP_PARAM_MAX];
+};
+
+/* "rr" or "priority:quantum=50:age_after=200". -EINVAL with a sentence. */
+int gp_policy_parse(const char *text, struct gp_policy_choice *choice, struct gp_error *err);
+
+void gp_policy_defaults(const struct gp_policy_ops *ops, struct gp_policy_choice *choice);
+
+#endif

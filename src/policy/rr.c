@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * rr: equal turns for all managed tasks, whatever their class.
+ *
+ * Where slices can be set, every task gets the same long one and the hardware does the rest: no
+ * software on the way, and an idle task gives its turn up at once. Elsewhere one unit at a time
+ * runs and the others are held.
+ *
+ * Good for several jobs of equal standing: with 10 ms turns little is lost to switching. Bad for
+ * latency: a request waits for everybody else's turn.
+ */
+#include "policy/rotate.h"
+
+enum { QUANTUM };
+
+static const struct gp_param rr_params[] = {
+	[QUANTUM] = {"quantum", "us", "length of a turn", 10000, 1000, 10000000},
+};
+
+struct rr_device {
+	struct gp_rotation rotation;
+};
+
+static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
+{
+	return value < low ? low : value > high ? high : (uint32_t)value;
+}
+
+static void share_by_slices(const struct gp_view *view, uint32_t slice_us, struct gp_plan *plan)
+{
+	for (uint32_t i = 0; i < view->n; i++) {
+		if (view->task[i].class == GP_UNMANAGED)
+			continue;
+		plan->task[i].want = GP_RUN;
+		plan->task[i].slice_us = slice_us;
+	}
+}
+
+static void share_by_turns(const struct gp_view *view, const struct gp_policy_state *state,
+                           uint64_t quantum_ns, struct gp_plan *plan)
+{
+	struct rr_device *d = state->device;
+	uint32_t user_held = gp_units_gather(view, state);
+	struct gp_rotation_rules rules = {
+		.room = user_held < view->max_held ? view->max_held - user_held : 0,
+		.quantum_ns = quantum_ns,
+	};
+	bool rotates = gp_rotate(view, state, &d->rotation, &rules);
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_unit *u = gp_unit_of(view, state, i);
+		bool current = view->task[view->task[i].gang].id == d->rotation.current;
+
+		if (view->task[i].class == GP_UNMANAGED)
+			continue;
+		plan->task[i].want = rotates && u->rotating && !current ? GP_HOLD : GP_RUN;
+	}
+	if (rotates)
+		plan->next_ns = d->rotation.ends_ns;
+}
+
+static int rr_decide(const struct gp_view *view, const struct gp_policy_state *state,
+                     struct gp_plan *plan)
+{
+	uint64_t quantum_us = (uint64_t)state->param[QUANTUM];
+
+	if (view->caps & GP_CAP_SLICE)
+		share_by_slices(view, clamp(quantum_us, view->slice_min_us, view->slice_max_us),
+		                plan);
+	else
+		share_by_turns(view, state, quantum_us * 1000, plan);
+	return 0;
+}
+
+const struct gp_policy_ops gp_policy_rr = {
+	.name = "rr",
+	.summary = "equal turns for all managed tasks",
+	.param = rr_params,
+	.nparam = sizeof rr_params / sizeof *rr_params,
+	.device_state = sizeof(struct rr_device),
+	.task_state = sizeof(struct gp_unit),
+	.watches = true,
+	.decide = rr_decide,
+};
