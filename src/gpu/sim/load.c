@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The programs. Each has at most one request on its way, as a server that handles one at a time;
+ * the next one starts at its scheduled arrival or as soon as the last is finished, whichever is
+ * later. So a backlog needs no memory: it is the time between the two.
+ */
+#include "gpu/sim/model.h"
+
+static uint64_t draw_interval(struct sim_task *t)
+{
+	return t->config.load == GP_LOAD_POISSON ? gp_rng_exponential(&t->rng, t->config.every_ns)
+	                                         : t->config.every_ns;
+}
+
+static uint64_t draw_launch(const struct gp_sim *s, struct sim_task *t)
+{
+	return s->device.launch_ns + gp_rng_exponential(&t->rng, s->device.launch_jitter_ns);
+}
+
+void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed)
+{
+	gp_rng_init(&t->rng, seed, t->index);
+	gp_hist_init(&t->result.response);
+	t->slice_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
+	t->stage = STAGE_START;
+	if (t->config.start_ns < t->config.stop_ns)
+		gp_heap_set(&s->heap, &t->timer, t->config.start_ns);
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static void wait_for(struct gp_sim *s, struct sim_task *t, enum stage stage, uint64_t at_ns)
+{
+	t->stage = stage;
+	gp_heap_set(&s->heap, &t->timer, at_ns);
+}
+
+/*
+ * The way of the next request to the GPU. With a hint, a kernel that does nothing goes first and
+ * takes the GPU; the real one behind it needs only a part of the launch time.
+ */
+static void send_request(struct gp_sim *s, struct sim_task *t)
+{
+	uint64_t begin_ns = later(t->arrival_ns, s->now_ns);
+	uint64_t hint_ns, lead_ns = t->config.hint_ns;
+
+	if (!lead_ns) {
+		wait_for(s, t, STAGE_SUBMIT, begin_ns + draw_launch(s, t));
+		return;
+	}
+	hint_ns = t->arrival_ns > lead_ns ? t->arrival_ns - lead_ns : 0;
+	hint_ns = later(hint_ns, s->now_ns) + draw_launch(s, t);
+	t->submit_ns = begin_ns + draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
+	if (hint_ns < t->submit_ns)
+		wait_for(s, t, STAGE_HINT, hint_ns);
+	else
+		wait_for(s, t, STAGE_SUBMIT, t->submit_ns);
+}
+
+static void begin_kernel(struct sim_task *t)
+{
+	t->left_ns = t->config.kernel_ns;
+	t->cut = false;
+	t->has_work = true;
+}
+
+static void start(struct gp_sim *s, struct sim_task *t)
+{
+	t->present = true;
+	t->loose_since_ns = s->now_ns;
+	s->rescan = true;
+	s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
+	if (t->config.stop_ns != GP_NEVER)
+		gp_heap_set(&s->heap, &t->stop_timer, t->config.stop_ns);
+	switch (t->config.load) {
+	case GP_LOAD_PERIODIC: /* at a random phase, or all periodic tasks would meet */
+		t->arrival_ns = s->now_ns + gp_rng_below(&t->rng, t->config.every_ns);
+		send_request(s, t);
+		break;
+	case GP_LOAD_POISSON:
+		t->arrival_ns = s->now_ns + draw_interval(t);
+		send_request(s, t);
+		break;
+	case GP_LOAD_CLOSED:
+		t->arrival_ns = s->now_ns;
+		begin_kernel(t);
+		runlist_work_arrives(s, t);
+		break;
+	case GP_LOAD_IDLE: break;
+	}
+}
+
+static void submit(struct gp_sim *s, struct sim_task *t)
+{
+	bool behind_hint = t->has_work;
+
+	begin_kernel(t);
+	if (behind_hint)
+		runlist_work_changes(s, t);
+	else
+		runlist_work_arrives(s, t);
+}
+
+void load_timer(struct gp_sim *s, struct sim_task *t)
+{
+	switch (t->stage) {
+	case STAGE_START: start(s, t); break;
+	case STAGE_HINT:
+		t->has_work = true;
+		t->spins = true;
+		wait_for(s, t, STAGE_SUBMIT, t->submit_ns);
+		runlist_work_arrives(s, t);
+		break;
+	case STAGE_SUBMIT: submit(s, t); break;
+	}
+}
+
+void load_request_done(struct gp_sim *s, struct sim_task *t)
+{
+	gp_hist_add(&t->result.response, s->now_ns - t->arrival_ns);
+	t->result.finished++;
+	sim_tell(s, GP_SIM_REQUEST, t);
+	if (t->config.load != GP_LOAD_CLOSED) {
+		t->arrival_ns += draw_interval(t);
+		send_request(s, t);
+		return;
+	}
+	/* Kernels of a closed loop are queued ahead: no launch in between, only the gap. */
+	t->arrival_ns = s->now_ns + t->config.gap_ns;
+	if (t->config.gap_ns)
+		wait_for(s, t, STAGE_SUBMIT, t->arrival_ns);
+	else
+		begin_kernel(t);
+}
+
+void load_stop(struct gp_sim *s, struct sim_task *t)
+{
+	load_count_left(t, s->now_ns);
+	gp_heap_cancel(&s->heap, &t->timer);
+	runlist_task_leaves(s, t);
+	t->present = false;
+	s->rescan = true;
+	s->signalled = true; /* an exit is always seen: somebody holds a pidfd */
+	sim_tell(s, GP_SIM_GONE, t);
+}
+
+/* Requests that arrived by `end_ns` and were not finished. A closed loop has the one in work. */
+void load_count_left(struct sim_task *t, uint64_t end_ns)
+{
+	if (!t->present || t->config.load == GP_LOAD_IDLE)
+		return;
+	if (t->config.load == GP_LOAD_CLOSED) {
+		t->result.left = t->arrival_ns < end_ns;
+		return;
+	}
+	for (; t->arrival_ns < end_ns; t->arrival_ns += draw_interval(t))
+		t->result.left++;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a simulated GPU, and letting time pass on it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/sim/model.h"
+
+const struct gp_sim_device gp_sim_h200 = {
+	.switch_ns = 168 * GP_NS_PER_US,
+	.refill_ns = 36 * GP_NS_PER_US,
+	.launch_ns = 22 * GP_NS_PER_US,
+	.launch_jitter_ns = 6300,
+	.launch_hinted_permille = 600,
+	.hold_ns = 578 * GP_NS_PER_US,
+	.release_ns = 352 * GP_NS_PER_US,
+	.set_slice_ns = 273 * GP_NS_PER_US,
+	.slice_us = 2048,
+	.slices = true,
+	.max_held = 1024,
+	.activity = GP_ACTIVITY_SAMPLED,
+	.activity_window_ns = 167 * GP_NS_PER_MS,
+};
+
+/* Longer times than this could wrap when they are added up: 146 years. */
+#define TIME_MAX (UINT64_MAX / 4)
+
+static bool task_is_valid(const struct gp_sim_task *t)
+{
+	bool arrives = t->load == GP_LOAD_PERIODIC || t->load == GP_LOAD_POISSON;
+
+	if (t->every_ns > TIME_MAX || t->kernel_ns > TIME_MAX || t->gap_ns > TIME_MAX ||
+	    t->hint_ns > TIME_MAX || t->start_ns > TIME_MAX)
+		return false;
+	return t->load == GP_LOAD_IDLE || (t->kernel_ns && (!arrives || t->every_ns));
+}
+
+static bool config_is_valid(const struct gp_sim_config *c)
+{
+	if (!c->device.slice_us ||
+	    (c->device.activity == GP_ACTIVITY_SAMPLED && !c->device.activity_window_ns))
+		return false;
+	for (uint32_t i = 0; i < c->ntasks; i++)
+		if (!task_is_valid(&c->task[i]))
+			return false;
+	return true;
+}
+
+int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
+{
+	struct gp_sim *s;
+	int r;
+
+	if (!config_is_valid(config))
+		return -EINVAL;
+	s = calloc(1, sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	s->device = config->device;
+	s->ntasks = config->ntasks;
+	s->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *s->task);
+	r = s->task ? 0 : -ENOMEM;
+	if (!r) /* two timers a task, and the device's three */
+		r = gp_heap_init(&s->heap, 2 * (size_t)s->ntasks + 3);
+	if (!r)
+		r = backend_init(s);
+	if (r) {
+		gp_sim_free(s);
+		return r;
+	}
+	runlist_init(s);
+	for (uint32_t i = 0; i < s->ntasks; i++) {
+		s->task[i].config = config->task[i];
+		s->task[i].index = i;
+		load_init(s, &s->task[i], config->seed);
+	}
+	*sim = s;
+	return 0;
+}
+
+void gp_sim_free(struct gp_sim *s)
+{
+	if (!s)
+		return;
+	free(s->queue);
+	gp_heap_free(&s->heap);
+	free(s->task);
+	free(s);
+}
+
+struct gp_gpu *gp_sim_gpu(struct gp_sim *s)
+{
+	return &s->base;
+}
+
+void gp_sim_set_watch(struct gp_sim *s, gp_sim_watch *watch, void *arg)
+{
+	s->watch = watch;
+	s->watch_arg = arg;
+}
+
+uint64_t gp_sim_next_ns(const struct gp_sim *s)
+{
+	const struct gp_timer *first = gp_heap_first(&s->heap);
+
+	return first ? first->at_ns : GP_NEVER;
+}
+
+/* Timers stand inside what they belong to: the address tells which one fired. */
+static void fire(struct gp_sim *s, struct gp_timer *timer)
+{
+	struct sim_task *t;
+
+	if (timer == &s->timer) {
+		runlist_timer(s);
+	} else if (timer == &s->control_timer) {
+		backend_control_timer(s);
+	} else if (timer == &s->window_timer) {
+		backend_window_timer(s);
+	} else {
+		t = &s->task[(size_t)((char *)timer - (char *)s->task) / sizeof *s->task];
+		if (timer == &t->timer)
+			load_timer(s, t);
+		else
+			load_stop(s, t);
+	}
+	s->totals.events++;
+}
+
+uint64_t gp_sim_advance(struct gp_sim *s, uint64_t to_ns)
+{
+	struct gp_timer *first;
+
+	while ((first = gp_heap_first(&s->heap)) && first->at_ns <= to_ns) {
+		if (s->signalled && first->at_ns > s->now_ns)
+			return s->now_ns;
+		s->now_ns = first->at_ns;
+		gp_heap_cancel(&s->heap, first);
+		fire(s, first);
+	}
+	if (!s->signalled && to_ns > s->now_ns)
+		s->now_ns = to_ns;
+	return s->now_ns;
+}
+
+bool gp_sim_take_signal(struct gp_sim *s, bool *rescan)
+{
+	bool signalled = s->signalled;
+
+	*rescan = signalled && s->rescan;
+	s->signalled = false;
+	s->rescan &= !*rescan;
+	return signalled;
+}
+
+void gp_sim_finish(struct gp_sim *s, uint64_t end_ns)
+{
+	runlist_close_books(s);
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		load_count_left(&s->task[i], end_ns);
+}
+
+const struct gp_sim_result *gp_sim_result(const struct gp_sim *s, uint32_t task)
+{
+	return &s->task[task].result;
+}
+
+const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *s)
+{
+	return &s->totals;
+}
+
+size_t gp_sim_bytes_per_task(void)
+{
+	/* The task, its two places in the heap and its four in the control queue. */
+	return sizeof(struct sim_task) + 2 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
+}

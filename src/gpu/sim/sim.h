@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A simulated GPU and the programs that use it: discrete events, virtual time, seeded. The same
+ * configuration and seed give the same result, bit for bit. Nothing is allocated after gp_sim_new.
+ *
+ * Model `runlist` (NVIDIA): one context at a time on the compute engine, round robin by slice, a
+ * fixed cost for each switch, and an idle context yields at once. docs/simulator.md says where each
+ * number comes from and what the model leaves out.
+ */
+#ifndef GP_GPU_SIM_SIM_H
+#define GP_GPU_SIM_SIM_H
+
+#include "base/hist.h"
+#include "gpu/gpu.h"
+
+enum gp_sim_load {
+	GP_LOAD_PERIODIC, /* a request every `every_ns`, whether the last one is finished or not */
+	GP_LOAD_POISSON,  /* the same on average, at random */
+	GP_LOAD_CLOSED,   /* the next request when the last one is finished */
+	GP_LOAD_IDLE,     /* has queues, does nothing */
+};
+
+/* What the device tells of activity. */
+enum gp_sim_activity {
+	GP_ACTIVITY_NONE,
+	GP_ACTIVITY_SAMPLED, /* utilisation over a window, as NVML gives it */
+	GP_ACTIVITY_EXACT,   /* what is true at the moment of the look */
+	GP_ACTIVITY_EVENTS,  /* ... and changes announce themselves */
+};
+
+struct gp_sim_device {
+	uint64_t switch_ns; /* from one context to another */
+	uint64_t refill_ns; /* interrupted work makes no progress for so long after it is back */
+	uint64_t launch_ns; /* from a request's arrival until its kernel is on the GPU ... */
+	uint64_t launch_jitter_ns;       /* ... plus an exponential with this mean */
+	uint32_t launch_hinted_permille; /* the part of it that is left behind a hint */
+	uint64_t hold_ns; /* cost of a control call: effect at its end, one at a time */
+	uint64_t release_ns;
+	uint64_t set_slice_ns;
+	uint32_t slice_us; /* the hardware's own */
+	bool slices;       /* slices can be set */
+	uint32_t max_held; /* 0: tasks cannot be held */
+	enum gp_sim_activity activity;
+	uint64_t activity_window_ns;
+};
+
+/* As measured on an H200 with driver 580: docs/simulator.md. */
+extern const struct gp_sim_device gp_sim_h200;
+
+struct gp_sim_task {
+	char name[32];
+	enum gp_sim_load load;
+	uint64_t every_ns;  /* periodic, Poisson */
+	uint64_t kernel_ns; /* GPU time of a request */
+	uint64_t gap_ns;    /* closed: host time between requests */
+	uint64_t hint_ns;   /* the hint comes so long before the request; 0 = no hint */
+	uint64_t start_ns;
+	uint64_t stop_ns;  /* GP_NEVER: stays */
+	uint32_t slice_us; /* what the program set by itself; 0 = the hardware's own */
+};
+
+struct gp_sim_config {
+	struct gp_sim_device device;
+	const struct gp_sim_task *task; /* copied */
+	uint32_t ntasks;
+	uint64_t seed;
+};
+
+/* What happens on the device, for pictures, traces and counts. */
+enum gp_sim_what {
+	GP_SIM_RUN,     /* the task begins to run */
+	GP_SIM_STOP,    /* ... stops running, for whatever reason */
+	GP_SIM_SWITCH,  /* the device begins to switch to the task */
+	GP_SIM_READY,   /* the task has work for the GPU, and had none */
+	GP_SIM_DONE,    /* ... has none any more */
+	GP_SIM_REQUEST, /* a request was finished */
+	GP_SIM_HELD,
+	GP_SIM_RELEASED,
+	GP_SIM_GONE,
+};
+
+struct gp_sim_event {
+	enum gp_sim_what what;
+	uint64_t now_ns;
+	uint32_t task;       /* index in the configuration */
+	uint64_t arrival_ns; /* REQUEST: when it was scheduled to arrive */
+};
+
+typedef void gp_sim_watch(void *arg, const struct gp_sim_event *event);
+
+struct gp_sim_result {
+	uint64_t finished;       /* requests */
+	uint64_t left;           /* arrived and not finished */
+	uint64_t work_ns;        /* GPU time that brought a request forward */
+	uint64_t run_ns;         /* time on the hardware: also refill and waiting behind a hint */
+	struct gp_hist response; /* from scheduled arrival, in ns */
+};
+
+struct gp_sim_totals {
+	uint64_t busy_ns; /* somebody was on the hardware */
+	uint64_t switch_ns;
+	uint64_t switches;
+	uint64_t preemptions; /* unfinished work was taken off */
+	uint64_t events;
+};
+
+struct gp_sim;
+
+/* 0, -ENOMEM, or -EINVAL for a configuration that means nothing (a slice of 0, no kernel). */
+int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim);
+void gp_sim_free(struct gp_sim *sim);
+
+/* The device as a back end: tasks are keyed by 1 + their index. */
+struct gp_gpu *gp_sim_gpu(struct gp_sim *sim);
+
+void gp_sim_set_watch(struct gp_sim *sim, gp_sim_watch *watch, void *arg);
+
+/* When the next thing happens; GP_NEVER: nothing will. */
+uint64_t gp_sim_next_ns(const struct gp_sim *sim);
+
+/*
+ * Lets everything happen up to and including `to_ns`, but stops earlier, after the instant at
+ * which something happened that a back end would signal. Returns the time reached.
+ */
+uint64_t gp_sim_advance(struct gp_sim *sim, uint64_t to_ns);
+
+/* Whether the back end signals, and whether tasks came or went. Reading clears it. */
+bool gp_sim_take_signal(struct gp_sim *sim, bool *rescan);
+
+/* Counts what is left over and closes the books at `end_ns`, the time reached. Call once. */
+void gp_sim_finish(struct gp_sim *sim, uint64_t end_ns);
+
+const struct gp_sim_result *gp_sim_result(const struct gp_sim *sim, uint32_t task);
+const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *sim);
+
+/* What one more task costs, in bytes. */
+size_t gp_sim_bytes_per_task(void);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "scenario/scenario.h"
+
+void gp_scenario_init(struct gp_scenario *s)
+{
+	*s = (struct gp_scenario){
+		.duration_ns = 10 * GP_NS_PER_S,
+		.seed = 1,
+		.device = gp_sim_h200,
+	};
+}
+
+void gp_scenario_free(struct gp_scenario *s)
+{
+	free(s->task);
+	free(s->attr);
+	s->task = NULL;
+	s->attr = NULL;
+	s->ntasks = 0;
+}
+
+/* Both arrays have room for the next power of two, so growing happens only at those. */
+static int grow(struct gp_scenario *s)
+{
+	size_t capacity = s->ntasks ? 2 * (size_t)s->ntasks : 1;
+	void *grown;
+
+	if (s->ntasks & (s->ntasks - 1))
+		return 0;
+	grown = reallocarray(s->task, capacity, sizeof *s->task);
+	if (!grown)
+		return -ENOMEM;
+	s->task = grown;
+	grown = reallocarray(s->attr, capacity, sizeof *s->attr);
+	if (!grown)
+		return -ENOMEM;
+	s->attr = grown;
+	return 0;
+}
+
+int gp_scenario_add(struct gp_scenario *s, const struct gp_sim_task *task,
+                    const struct gp_task_attr *attr)
+{
+	int r = grow(s);
+
+	if (r)
+		return r;
+	s->task[s->ntasks] = *task;
+	s->attr[s->ntasks] = *attr;
+	s->ntasks++;
+	return 0;
+}

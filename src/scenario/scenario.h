@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A simulated device with its tasks, and what a policy makes of them. */
+#ifndef GP_SCENARIO_SCENARIO_H
+#define GP_SCENARIO_SCENARIO_H
+
+#include "engine/engine.h"
+#include "gpu/sim/sim.h"
+
+struct gp_scenario {
+	char name[64];
+	char about[256];
+	uint64_t duration_ns;
+	uint64_t seed;
+	struct gp_sim_device device;
+	uint32_t ntasks;
+	struct gp_sim_task *task; /* owned; as long as `attr` */
+	struct gp_task_attr *attr;
+};
+
+/* H200, 10 s, seed 1, no tasks. */
+void gp_scenario_init(struct gp_scenario *s);
+void gp_scenario_free(struct gp_scenario *s);
+
+/* Appends a copy. 0 or -ENOMEM. */
+int gp_scenario_add(struct gp_scenario *s, const struct gp_sim_task *task,
+                    const struct gp_task_attr *attr);
+
+/*
+ * Reads a YAML file (man gpreempt-scenario(5)). Whatever is wrong with it is one sentence with
+ * file and line, and -EINVAL; a file that cannot be read -errno. `s` is initialised either way
+ * only on success. -ENOTSUP in a build without libyaml.
+ */
+int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *err);
+
+/* The same from memory; `path` stands in the sentences. */
+int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
+                      struct gp_error *err);
+
+struct gp_run_task {
+	uint64_t finished, left;
+	bool has_response; /* false: nothing was finished, the percentiles mean nothing */
+	uint64_t p50_ns, p99_ns, p999_ns, max_ns;
+	uint64_t work_ns, alone_ns; /* with the device to itself; 0: it had nothing to do */
+};
+
+struct gp_run {
+	const struct gp_policy_ops *policy;
+	uint64_t duration_ns;
+	struct gp_sim_totals device;
+	uint64_t inversions; /* counted by the simulated device: every one */
+	uint64_t inversion_ns;
+	uint64_t ejections;
+	char ejected[200]; /* the last one's sentence */
+	uint32_t ntasks;
+	struct gp_run_task *task;
+};
+
+struct gp_run_options {
+	/* Sees everything that happens on the device. */
+	gp_sim_watch *watch;
+	void *watch_arg;
+	/* Called from time to time with how far the run is, 0 to 1000. */
+	void (*progress)(void *arg, unsigned permille);
+	void *progress_arg;
+};
+
+/* One policy on the scenario. `options` may be NULL. 0 or -errno with a sentence. */
+int gp_scenario_run(const struct gp_scenario *s, const struct gp_policy_choice *policy,
+                    const struct gp_run_options *options, struct gp_run *run, struct gp_error *err);
+void gp_run_free(struct gp_run *run);
+
+#endif

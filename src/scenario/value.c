@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "scenario/value.h"
+
+#define DIGITS "0123456789"
+
+/* clang-format off */
+static const struct unit {
+	const char *name;
+	uint64_t ns;
+} units[] = { /* the largest first: a duration is shown in the first one that fits */
+	{"h",  3600 * GP_NS_PER_S},
+	{"m",  60 * GP_NS_PER_S},
+	{"s",  GP_NS_PER_S},
+	{"ms", GP_NS_PER_MS},
+	{"us", GP_NS_PER_US},
+	{"ns", 1},
+};
+/* clang-format on */
+
+int gp_value_decimal(const char *text, uint64_t scale, uint64_t *value, const char **end)
+{
+	size_t whole = strspn(text, DIGITS);
+	size_t part = text[whole] == '.' ? strspn(text + whole + 1, DIGITS) : 0;
+	uint64_t sum = 0;
+
+	if (!whole || (text[whole] == '.' && !part))
+		return -EINVAL;
+	for (; whole; whole--, text++)
+		if (__builtin_mul_overflow(sum, 10, &sum) ||
+		    __builtin_add_overflow(sum, (uint64_t)(*text - '0'), &sum))
+			return -ERANGE;
+	if (__builtin_mul_overflow(sum, scale, &sum))
+		return -ERANGE;
+	for (text += part != 0; part; part--, text++) {
+		if (*text != '0' && (scale < 10 || scale % 10))
+			return -EDOM;
+		scale /= 10;
+		if (__builtin_add_overflow(sum, scale * (uint64_t)(*text - '0'), &sum))
+			return -ERANGE;
+	}
+	*value = sum;
+	*end = text;
+	return 0;
+}
+
+int gp_value_duration(const char *text, uint64_t *ns)
+{
+	const char *unit = text + strspn(text, DIGITS "."), *end = NULL;
+	uint64_t value;
+	int r = -EINVAL;
+
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+		if (!strcmp(unit, units[i].name))
+			r = gp_value_decimal(text, units[i].ns, &value, &end);
+	if (!*unit && !gp_value_decimal(text, GP_NS_PER_S, &value, &end))
+		return -ENODATA;
+	if (!r && end != unit) /* 1.2.3s */
+		r = -EINVAL;
+	if (!r)
+		*ns = value;
+	return r;
+}
+
+struct gp_value_text gp_value_show_duration(uint64_t ns)
+{
+	const struct unit *u = units;
+	struct gp_value_text shown;
+
+	while (ns ? ns % u->ns != 0 : u->ns != GP_NS_PER_S)
+		u++;
+	snprintf(shown.text, sizeof shown.text, "%" PRIu64 "%s", ns / u->ns, u->name);
+	return shown;
+}
+
+struct gp_value_text gp_value_show_decimal(uint64_t value, uint64_t scale)
+{
+	struct gp_value_text shown;
+	int n = snprintf(shown.text, sizeof shown.text, "%" PRIu64, value / scale);
+	size_t at = (size_t)n;
+
+	if (value % scale)
+		shown.text[at++] = '.';
+	while ((value %= scale) && at < sizeof shown.text - 1) {
+		scale /= 10;
+		shown.text[at++] = (char)('0' + value / scale);
+	}
+	shown.text[at] = '\0';
+	return shown;
+}

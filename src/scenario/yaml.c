@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#if GP_HAVE_YAML
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <yaml.h>
+
+#include "scenario/value.h"
+#include "scenario/yaml.h"
+
+#define TEXT_MAX   ((size_t)1 << 20)
+#define PATH_SHOWN 80 /* of a longer one the end is shown, or the sentence would not fit */
+
+struct gp_yaml {
+	yaml_parser_t parser;
+	yaml_event_t event; /* what the reader stands before */
+	const char *path;
+	const char *text;
+	size_t length;
+	struct gp_error *err;
+};
+
+/* ---- sentences ----------------------------------------------------------------------- */
+
+int gp_yaml_fail(const struct gp_yaml *y, unsigned line, const char *format, ...)
+{
+	size_t length = strlen(y->path);
+	bool cut = length > PATH_SHOWN;
+	char text[sizeof y->err->text];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	return gp_fail(y->err, -EINVAL, "%s%s:%u: %s", cut ? "..." : "",
+	               y->path + (cut ? length - PATH_SHOWN : 0), line, text);
+}
+
+unsigned gp_yaml_line(const struct gp_yaml *y)
+{
+	return (unsigned)y->event.start_mark.line + 1;
+}
+
+static bool is_control(const char *c)
+{
+	return (unsigned char)c[0] < 0x20 || c[0] == 0x7f ||
+	       (c[0] == '\xc2' && (unsigned char)c[1] < 0xa0);
+}
+
+struct shown {
+	char text[48];
+};
+
+/* What somebody wrote, fit to stand in a sentence: in quotes, short, one line, whole characters. */
+static struct shown show_text(const char *text)
+{
+	struct shown s = {"'"};
+	size_t at = 1, room = sizeof s.text - sizeof "'...'";
+
+	for (; *text && at < room; text++) {
+		bool control = is_control(text);
+
+		text += control && *text == '\xc2'; /* the first of two bytes */
+		s.text[at] = *text;
+		if (control)
+			s.text[at] = '?';
+		at++;
+	}
+	if (*text) {
+		while ((*text & 0xc0) == 0x80) {
+			text--;
+			at--;
+		}
+		memcpy(s.text + at, "...", 3);
+		at += 3;
+	}
+	memcpy(s.text + at, "'", 2);
+	return s;
+}
+
+static const char *scalar(const struct gp_yaml *y)
+{
+	return (const char *)y->event.data.scalar.value;
+}
+
+static struct shown show_event(const struct gp_yaml *y)
+{
+	switch (y->event.type) {
+	case YAML_SEQUENCE_START_EVENT: return (struct shown){"a list"};
+	case YAML_MAPPING_START_EVENT: return (struct shown){"a set of keys"};
+	default: return *scalar(y) ? show_text(scalar(y)) : (struct shown){"nothing"};
+	}
+}
+
+static void list_words(char *list, size_t size, const char *word, bool first)
+{
+	size_t used = strlen(list);
+
+	snprintf(list + used, size - used, "%s%s", first ? "" : ", ", word);
+}
+
+/* "'priority' must be a whole number from 0 to 15, not '16'" */
+static int wrong_value(const struct gp_yaml *y, const struct gp_yaml_key *k)
+{
+	char right[160] = "";
+
+	switch (k->type) {
+	case GP_YAML_TEXT:
+		snprintf(right, sizeof right, "one line of text of at most %zu bytes", k->size - 1);
+		break;
+	case GP_YAML_NUMBER:
+		snprintf(right, sizeof right, "a %snumber from %s to %s%s%s",
+		         k->scale == 1 ? "whole " : "",
+		         gp_value_show_decimal(k->min, k->scale).text,
+		         gp_value_show_decimal(k->max, k->scale).text, k->unit ? " " : "",
+		         k->unit ? k->unit : "");
+		break;
+	case GP_YAML_DURATION:
+		snprintf(right, sizeof right, "a time from %s to %s (units: %sus, ms, s, m, h)",
+		         gp_value_show_duration(k->min).text, gp_value_show_duration(k->max).text,
+		         k->scale == 1 ? "ns, " : "whole ");
+		break;
+	case GP_YAML_BOOL: snprintf(right, sizeof right, "true or false"); break;
+	case GP_YAML_WORD:
+		snprintf(right, sizeof right, "%s", k->words[1] ? "one of " : "");
+		for (unsigned i = 0; k->words[i]; i++)
+			list_words(right, sizeof right, k->words[i], !i);
+		break;
+	case GP_YAML_NESTED: break;
+	}
+	return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be %s, not %s", k->name, right,
+	                    show_event(y).text);
+}
+
+/* ---- events -------------------------------------------------------------------------- */
+
+static unsigned line_of(const struct gp_yaml *y, size_t offset)
+{
+	unsigned line = 1;
+
+	for (size_t i = 0; i < offset && i < y->length; i++)
+		line += y->text[i] == '\n';
+	return line;
+}
+
+static bool tab_indents(const struct gp_yaml *y, unsigned line)
+{
+	const char *at = y->text, *end = y->text + y->length;
+
+	for (; line > 1; line--, at++) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		if (!at)
+			return false;
+	}
+	while (at < end && *at == ' ')
+		at++;
+	return at < end && *at == '\t';
+}
+
+static int not_yaml(struct gp_yaml *y)
+{
+	const yaml_parser_t *p = &y->parser;
+	unsigned line = (unsigned)p->problem_mark.line + 1;
+
+	if (p->error == YAML_MEMORY_ERROR)
+		return gp_fail(y->err, -ENOMEM, "%s: not enough memory", y->path);
+	if (p->error == YAML_READER_ERROR)
+		line = line_of(y, p->problem_offset);
+	else if (tab_indents(y, line))
+		return gp_yaml_fail(y, line, "a tab indents this line; YAML wants spaces (%s)",
+		                    p->problem);
+	return gp_yaml_fail(y, line, "this is not YAML: %s%s%s", p->problem, p->context ? " " : "",
+	                    p->context ? p->context : "");
+}
+
+/* The parts of YAML that a scenario does not need. */
+static int check_event(const struct gp_yaml *y)
+{
+	const yaml_char_t *anchor = NULL, *tag = NULL;
+
+	switch (y->event.type) {
+	case YAML_ALIAS_EVENT: anchor = y->event.data.alias.anchor; break;
+	case YAML_SCALAR_EVENT:
+		anchor = y->event.data.scalar.anchor;
+		tag = y->event.data.scalar.tag;
+		if (strlen(scalar(y)) != y->event.data.scalar.length)
+			return gp_yaml_fail(y, gp_yaml_line(y),
+			                    "there is a NUL character here; remove it");
+		break;
+	case YAML_SEQUENCE_START_EVENT:
+		anchor = y->event.data.sequence_start.anchor;
+		tag = y->event.data.sequence_start.tag;
+		break;
+	case YAML_MAPPING_START_EVENT:
+		anchor = y->event.data.mapping_start.anchor;
+		tag = y->event.data.mapping_start.tag;
+		break;
+	default: break;
+	}
+	if (anchor)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "anchors and aliases (& and *) are not read here; write the "
+		                    "value out");
+	if (tag)
+		return gp_yaml_fail(y, gp_yaml_line(y), "tags (!) are not read here; remove it");
+	return 0;
+}
+
+static int next_event(struct gp_yaml *y)
+{
+	yaml_event_delete(&y->event);
+	if (!yaml_parser_parse(&y->parser, &y->event))
+		return not_yaml(y);
+	return check_event(y);
+}
+
+/* ---- values -------------------------------------------------------------------------- */
+
+static void store(const struct gp_yaml_key *k, void *target, uint64_t value)
+{
+	char *place = (char *)target + k->offset;
+
+	switch (k->size) {
+	case sizeof(uint8_t): memcpy(place, &(uint8_t){(uint8_t)value}, sizeof(uint8_t)); break;
+	case sizeof(uint32_t): memcpy(place, &(uint32_t){(uint32_t)value}, sizeof(uint32_t)); break;
+	case sizeof(uint64_t): memcpy(place, &value, sizeof value); break;
+	default: break;
+	}
+}
+
+static int read_text(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+{
+	const char *text = scalar(y);
+	size_t length = strlen(text);
+
+	while (length && (text[length - 1] == '\n' || text[length - 1] == ' '))
+		length--; /* a folded text ends with a newline */
+	if (!length || length >= k->size)
+		return wrong_value(y, k);
+	for (size_t i = 0; i < length; i++)
+		if (is_control(text + i))
+			return wrong_value(y, k);
+	memset((char *)target + k->offset, 0, k->size);
+	memcpy((char *)target + k->offset, text, length);
+	return 0;
+}
+
+static int read_number(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+{
+	const char *end;
+	uint64_t value;
+
+	if (gp_value_decimal(scalar(y), k->scale, &value, &end) || *end || value < k->min ||
+	    value > k->max)
+		return wrong_value(y, k);
+	store(k, target, value);
+	return 0;
+}
+
+static int read_duration(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+{
+	uint64_t ns;
+	int r = gp_value_duration(scalar(y), &ns);
+
+	if (r == -ENODATA)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "'%s' needs a unit, as in 3ms (ns, us, ms, s, m or h)",
+		                    k->name);
+	if (r == -EDOM)
+		return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be in steps of 1ns, not %s",
+		                    k->name, show_text(scalar(y)).text);
+	if (r || ns < k->min || ns > k->max || ns % k->scale)
+		return wrong_value(y, k);
+	store(k, target, ns / k->scale);
+	return 0;
+}
+
+static int read_word(const struct gp_yaml *y, const struct gp_yaml_key *k, const char *const *words,
+                     void *target)
+{
+	for (unsigned i = 0; words[i]; i++)
+		if (!strcmp(scalar(y), words[i])) {
+			store(k, target, i);
+			return 0;
+		}
+	return wrong_value(y, k);
+}
+
+static int read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+{
+	static const char *const bools[] = {"false", "true", NULL};
+	int r = 0;
+
+	if (k->type == GP_YAML_NESTED)
+		return k->read(y, target);
+	if (y->event.type != YAML_SCALAR_EVENT)
+		return wrong_value(y, k);
+	switch (k->type) {
+	case GP_YAML_TEXT: r = read_text(y, k, target); break;
+	case GP_YAML_NUMBER: r = read_number(y, k, target); break;
+	case GP_YAML_DURATION: r = read_duration(y, k, target); break;
+	case GP_YAML_BOOL: r = read_word(y, k, bools, target); break;
+	case GP_YAML_WORD: r = read_word(y, k, k->words, target); break;
+	case GP_YAML_NESTED: break;
+	}
+	return r ? r : next_event(y);
+}
+
+/* ---- keys ---------------------------------------------------------------------------- */
+
+#define WORD_MAX 32 /* longer than any key: what is longer resembles none */
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* Letters to insert, remove or replace to make one of the other (Levenshtein). */
+static unsigned distance(const char *a, const char *b)
+{
+	unsigned row[WORD_MAX + 1];
+	unsigned n = (unsigned)strnlen(b, WORD_MAX);
+
+	if (strnlen(a, WORD_MAX) == WORD_MAX)
+		return WORD_MAX;
+	for (unsigned j = 0; j <= n; j++)
+		row[j] = j;
+	for (unsigned i = 0; a[i]; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = i + 1;
+		for (unsigned j = 0; j < n; j++) {
+			unsigned replaced = diagonal + (a[i] != b[j]);
+
+			diagonal = row[j + 1];
+			row[j + 1] = least(replaced, least(row[j], row[j + 1]) + 1);
+		}
+	}
+	return row[n];
+}
+
+static int unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
+{
+	unsigned best = least(3, (unsigned)strnlen(scalar(y), WORD_MAX));
+	const char *nearest = NULL;
+	char all[160] = "";
+
+	for (unsigned i = 0; i < map->nkeys; i++) {
+		unsigned d = distance(scalar(y), map->key[i].name);
+
+		list_words(all, sizeof all, map->key[i].name, !i);
+		if (d < best) {
+			best = d;
+			nearest = map->key[i].name;
+		}
+	}
+	if (nearest)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "unknown key %s in %s; perhaps '%s' is meant",
+		                    show_text(scalar(y)).text, map->what, nearest);
+	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
+	                    show_text(scalar(y)).text, map->what, all);
+}
+
+static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
+                     unsigned line[])
+{
+	unsigned i = 0;
+	int r;
+
+	if (y->event.type != YAML_SCALAR_EVENT)
+		return gp_yaml_fail(y, gp_yaml_line(y), "a key must be a word, not %s",
+		                    show_event(y).text);
+	while (i < map->nkeys && strcmp(scalar(y), map->key[i].name) != 0)
+		i++;
+	if (i == map->nkeys)
+		return unknown_key(y, map);
+	if (line[i])
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "'%s' stands here and on line %u; remove one of them",
+		                    map->key[i].name, line[i]);
+	line[i] = gp_yaml_line(y);
+	r = next_event(y);
+	return r ? r : read_value(y, &map->key[i], target);
+}
+
+int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
+                     unsigned line[GP_YAML_KEYS_MAX])
+{
+	int r;
+
+	memset(line, 0, GP_YAML_KEYS_MAX * sizeof *line);
+	if (y->event.type != YAML_MAPPING_START_EVENT)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "%s must be keys with values, as in '%s: ...', not %s",
+		                    map->what, map->key[0].name, show_event(y).text);
+	r = next_event(y);
+	while (!r && y->event.type != YAML_MAPPING_END_EVENT)
+		r = read_pair(y, map, target, line);
+	return r ? r : next_event(y);
+}
+
+int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, void *target)
+{
+	int r;
+
+	if (y->event.type != YAML_SEQUENCE_START_EVENT)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "'%s' must be a list, each with '- ' before it, not %s", key,
+		                    show_event(y).text);
+	r = next_event(y);
+	while (!r && y->event.type != YAML_SEQUENCE_END_EVENT)
+		r = read(y, target);
+	return r ? r : next_event(y);
+}
+
+/* ---- the document -------------------------------------------------------------------- */
+
+static bool begins_line(const char *text, size_t at)
+{
+	return !at || text[at - 1] == '\n' || text[at - 1] == '\r' ||
+	       (at >= 2 && !memcmp(text + at - 2, "\xc2\x85", 2)) || /* NEL, LS, PS */
+	       (at >= 3 && !memcmp(text + at - 3, "\xe2\x80\xa8", 3)) ||
+	       (at >= 3 && !memcmp(text + at - 3, "\xe2\x80\xa9", 3));
+}
+
+/* What must not reach libyaml. It compares each %TAG with all before it: 27 s for 1 MiB. */
+static int check_text(const struct gp_yaml *y)
+{
+	const char *nul = memchr(y->text, '\0', y->length);
+
+	if (y->length > TEXT_MAX)
+		return gp_yaml_fail(y, 1, "the file is larger than 1 MiB; a scenario is smaller");
+	if (nul)
+		return gp_yaml_fail(y, line_of(y, (size_t)(nul - y->text)),
+		                    "there is a NUL byte here; a scenario is text in UTF-8");
+	for (size_t i = 0; i < y->length; i++)
+		if (y->text[i] == '%' && begins_line(y->text, i))
+			return gp_yaml_fail(y, line_of(y, i),
+			                    "directives (%%) are not read here; remove the line");
+	return 0;
+}
+
+static int read_document(struct gp_yaml *y, gp_yaml_read *read, void *target)
+{
+	int r = next_event(y); /* the stream starts */
+
+	if (!r)
+		r = next_event(y);
+	if (!r && y->event.type == YAML_STREAM_END_EVENT)
+		return gp_yaml_fail(y, 1, "the file is empty; a scenario needs at least 'tasks'");
+	if (!r)
+		r = next_event(y);
+	if (!r)
+		r = read(y, target);
+	if (!r)
+		r = next_event(y); /* the document's end */
+	if (!r && y->event.type != YAML_STREAM_END_EVENT)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "a second document begins here; one file is one scenario");
+	return r;
+}
+
+int gp_yaml_parse(const char *path, const char *text, size_t length, gp_yaml_read *read,
+                  void *target, struct gp_error *err)
+{
+	struct gp_yaml y = {.path = path, .text = length ? text : "", .length = length, .err = err};
+	int r = check_text(&y);
+
+	if (r)
+		return r;
+	if (!yaml_parser_initialize(&y.parser))
+		return gp_fail(err, -ENOMEM, "%s: not enough memory", path);
+	yaml_parser_set_input_string(&y.parser, (const unsigned char *)y.text, length);
+	r = read_document(&y, read, target);
+	yaml_event_delete(&y.event);
+	yaml_parser_delete(&y.parser);
+	return r;
+}
+#endif
