@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Short names for what CMake and ctest do. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+PREFIX ?= /usr/local
+CTEST := ctest --no-label-summary --output-on-failure -j$(shell nproc)
+CONFIGURE := cmake -G Ninja -S .
+CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON
+
+.PHONY: all configure demo test bench soak install format lint configure-test clean help
+
+all: configure ## build gpreempt and libgpreempt.so into build/ (the default)
+	@cmake --build build
+
+configure:
+	@tools/setup --check build
+	@$(CONFIGURE) -B build -DGPREEMPT_TESTS=OFF -DCMAKE_INSTALL_PREFIX='$(PREFIX)' >/dev/null
+
+demo: ## try it: the whole idea in seconds, on a simulated GPU; installs cmake and ninja if missing
+	@tools/setup build
+	@$(CONFIGURE) -B build -DGPREEMPT_TESTS=OFF >/dev/null
+	@cmake --build build --target gpreempt -- --quiet
+	@build/gpreempt demo
+
+test: configure-test ## all tests, sanitizers, fuzzers, lint: what CI runs; installs the tools for it
+	@cmake --build build/test
+	@$(CTEST) --test-dir build/test
+
+configure-test:
+	@tools/setup test
+	@$(CONFIGURE_TEST) -B build/test >/dev/null
+
+bench: configure ## build and run the benchmarks
+	@cmake --build build --target bench
+
+soak: ## the long forms of the tests (hours); log in build/soak.log
+	@tools/setup test
+	@$(CONFIGURE_TEST) -B build/soak -DGPREEMPT_SOAK=20 >/dev/null
+	@cmake --build build/soak
+	@$(CTEST) --test-dir build/soak -LE lint 2>&1 | tee build/soak.log
+
+install: all ## install under PREFIX (/usr/local), inside DESTDIR if given
+	@DESTDIR='$(DESTDIR)' cmake --install build
+
+format: ## lay out all C sources as .clang-format says
+	@tools/lint format --fix
+
+lint: configure-test ## only the lint.* tests
+	@$(CTEST) --test-dir build/test -L lint
+
+clean: ## remove build/
+	@rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 16

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the verbs of the command line share. A verb is a file of its own and a line in main.c. */
+#ifndef GP_CLI_CLI_H
+#define GP_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+enum gp_exit {
+	GP_EXIT_DONE,
+	GP_EXIT_FAILED,
+	GP_EXIT_USAGE,
+	GP_EXIT_NOT_PERMITTED,
+	GP_EXIT_NO_DEVICE, /* no device or no such process */
+};
+
+struct gp_verb {
+	const char *name;
+	const char *summary;
+	/* argv[0] is the verb. Returns an exit code. */
+	int (*run)(int argc, char **argv);
+};
+
+extern const struct gp_verb gp_verb_demo;
+extern const struct gp_verb gp_verb_policy;
+extern const struct gp_verb gp_verb_sim;
+
+/* "gpreempt: " and the sentence, on standard error. Returns the exit code for it. */
+int gp_cli_fail(const struct gp_error *err);
+
+/* Whole number in [0, max] or nothing at all. */
+bool gp_cli_number(const char *text, uint64_t max, uint64_t *value);
+
+/* "127 us", "1.36 ms", "10.7 s": three digits that mean something. Returns `out`. */
+const char *gp_cli_duration(char *out, size_t size, uint64_t ns);
+
+/* `text` as a JSON string with its quotes. */
+void gp_json_string(FILE *out, const char *text);
+
+/* Whether what was printed really went out: a full disk or a closed pipe is a failure. */
+int gp_cli_finish(int code);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt VERB ...: finds the verb and hands over. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "config.h"
+
+static const struct gp_verb *const verbs[] = {
+	&gp_verb_demo,
+	&gp_verb_sim,
+	&gp_verb_policy,
+	NULL,
+};
+
+static void print_help(FILE *out)
+{
+	fputs("Usage: gpreempt VERB [OPTION...]\n"
+	      "Lets latency-critical GPU work take the GPU from best-effort work, and gives it "
+	      "back.\n\n",
+	      out);
+	for (const struct gp_verb *const *v = verbs; *v; v++)
+		fprintf(out, "  %-10s %s\n", (*v)->name, (*v)->summary);
+	fputs("\n  gpreempt VERB --help     the options of a verb\n"
+	      "  gpreempt --version\n\n"
+	      "Exit codes: 0 done, 1 failed, 2 usage, 3 not permitted, 4 no device or no such "
+	      "process.\n"
+	      "Try first: gpreempt demo\n",
+	      out);
+}
+
+static const struct gp_verb *find_verb(const char *name)
+{
+	for (const struct gp_verb *const *v = verbs; *v; v++)
+		if (!strcmp((*v)->name, name))
+			return *v;
+	return NULL;
+}
+
+static int run_verb(int argc, char **argv)
+{
+	const struct gp_verb *verb = find_verb(argv[0]);
+	char name[64];
+
+	if (!verb) {
+		fprintf(stderr, "gpreempt: there is no verb '%s'; see gpreempt --help\n", argv[0]);
+		return GP_EXIT_USAGE;
+	}
+	/* argp says it in usage texts and errors. */
+	snprintf(name, sizeof name, "gpreempt %s", verb->name);
+	argv[0] = name;
+	program_invocation_name = name;
+	return verb->run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+	argp_err_exit_status = GP_EXIT_USAGE;
+	gp_log_set_level(GP_LOG_ERROR); /* verbs speak for themselves */
+	if (argc < 2) {
+		print_help(stderr);
+		return GP_EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("gpreempt " GP_VERSION);
+		return gp_cli_finish(GP_EXIT_DONE);
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+	    (!strcmp(argv[1], "help") && argc == 2)) {
+		print_help(stdout);
+		return gp_cli_finish(GP_EXIT_DONE);
+	}
+	if (!strcmp(argv[1], "help")) {
+		char help[] = "--help";
+		char *args[] = {argv[2], help, NULL};
+
+		return run_verb(2, args);
+	}
+	return gp_cli_finish(run_verb(argc - 1, argv + 1));
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt policy: which policies there are, and their parameters. */
+#include <argp.h>
+
+#include "cli/cli.h"
+#include "policy/registry.h"
+
+static struct {
+	bool json;
+	bool names;
+} env;
+
+static const struct argp_option options[] = {
+	{"list",						   'l', NULL, 0, "List the policies with their parameters (the default)", 0},
+	{"names",						    'n', NULL, 0, "List only their names", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0						       },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'l': env.names = false; break;
+	case 'n': env.names = true; break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "takes no argument, and here is '%s'; the policies are listed",
+		           arg);
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void print_policy(const struct gp_policy_ops *p)
+{
+	printf("%-10s %s\n", p->name, p->summary);
+	for (uint32_t i = 0; i < p->nparam; i++) {
+		const struct gp_param *q = &p->param[i];
+		char range[64];
+
+		snprintf(range, sizeof range, "%lld to %lld %s", (long long)q->min,
+		         (long long)q->max, q->unit);
+		printf("    %-16s %8lld %-3s %-22s %s\n", q->name, (long long)q->def, q->unit,
+		       range, q->summary);
+	}
+}
+
+static void json_policy(const struct gp_policy_ops *p)
+{
+	fputs("{\"name\":", stdout);
+	gp_json_string(stdout, p->name);
+	fputs(",\"summary\":", stdout);
+	gp_json_string(stdout, p->summary);
+	fputs(",\"parameters\":[", stdout);
+	for (uint32_t i = 0; i < p->nparam; i++) {
+		const struct gp_param *q = &p->param[i];
+
+		printf("%s{\"name\":", i ? "," : "");
+		gp_json_string(stdout, q->name);
+		printf(",\"default\":%lld,\"min\":%lld,\"max\":%lld,\"unit\":", (long long)q->def,
+		       (long long)q->min, (long long)q->max);
+		gp_json_string(stdout, q->unit);
+		fputs(",\"summary\":", stdout);
+		gp_json_string(stdout, q->summary);
+		putchar('}');
+	}
+	fputs("]}", stdout);
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "List the scheduling policies and their parameters: name, default, range, "
+		       "meaning.\v"
+		       "A parameter is given behind the policy: "
+		       "priority:quantum=50:age_after=200\n",
+	};
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (env.json)
+		putchar('[');
+	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
+		if (env.json && p != gp_policies)
+			putchar(',');
+		if (env.json)
+			json_policy(*p);
+		else if (env.names)
+			puts((*p)->name);
+		else
+			print_policy(*p);
+	}
+	if (env.json)
+		puts("]");
+	return GP_EXIT_DONE;
+}
+
+const struct gp_verb gp_verb_policy = {
+	.name = "policy",
+	.summary = "which policies there are, and their parameters",
+	.run = run,
+};
