@@ -96,12 +96,14 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 static void note_run(struct gp_task *t, const struct gp_observation *o)
 {
 	uint64_t ran_ns = o->run_ns - t->last_run_ns;
-	uint64_t since_ns = o->run_at_ns > t->last_got_ns ? o->run_at_ns - t->last_got_ns : 0;
+	uint64_t in_ns = o->run_at_ns > t->last_run_at_ns ? o->run_at_ns - t->last_run_at_ns : 0;
 
-	if (!ran_ns || (ran_ns < REAL_RUN_NS && ran_ns < since_ns / REAL_RUN_SHARE))
+	if (!ran_ns)
 		return;
 	t->last_run_ns = o->run_ns;
-	if (since_ns)
+	t->last_run_at_ns = o->run_at_ns;
+	if ((ran_ns >= REAL_RUN_NS || ran_ns >= in_ns / REAL_RUN_SHARE) &&
+	    o->run_at_ns > t->last_got_ns)
 		t->last_got_ns = o->run_at_ns;
 }
 

@@ -98,15 +98,20 @@ struct loose {
 };
 
 /*
- * Whether the run time has grown by as much as one calls having had the device. A task with a tiny
- * slice that is let in for a microsecond in each gap of another runs, and gets nothing done.
+ * Whether the run time has grown by as much as one calls having had the device since it last grew.
+ * A task with a tiny slice that is let in for a microsecond in each gap of another runs, and gets
+ * nothing done.
  */
 static bool has_run(const struct gp_view *view, const struct gp_task_view *t,
-                    const struct priority_task *p)
+                    struct priority_task *p)
 {
-	uint64_t ran_ns = t->run_ns - p->run_ns;
+	uint64_t ran_ns = t->run_ns - p->run_ns, in_ns = view->now_ns - p->run_at_ns;
 
-	return ran_ns && (ran_ns >= GP_MS || ran_ns >= (view->now_ns - p->run_at_ns) / 128);
+	if (!(t->known & GP_KNOWN_RUN) || !ran_ns)
+		return false;
+	p->run_ns = t->run_ns;
+	p->run_at_ns = view->now_ns;
+	return ran_ns >= GP_MS || ran_ns >= in_ns / 128;
 }
 
 /*
@@ -124,29 +129,26 @@ static void note_run(const struct gp_view *view, const struct gp_policy_state *s
 
 	if (!p->run_at_ns)
 		p->run_at_ns = view->now_ns;
-	had = (t->known & GP_KNOWN_RUN) && has_run(view, t, p);
+	had = has_run(view, t, p);
 	p->told |= (t->known & GP_KNOWN_RUN) != 0;
 	if (had || gp_seen_idle(t) || !first->got_ns)
 		first->got_ns = view->now_ns;
-	if (!had)
-		return;
-	d->got_ns = view->now_ns;
-	p->run_ns = t->run_ns;
-	p->run_at_ns = view->now_ns;
+	if (had)
+		d->got_ns = view->now_ns;
 }
 
-/* Nothing since its release, as a sample taken after it shows, or nothing for long. */
+/* Released long enough for a sample to show it, and nothing to be seen. */
 static bool is_hungry(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
 	const struct priority_task *p = gp_policy_task(state, i);
 	const struct priority_task *first = gp_policy_task(state, view->task[i].gang);
 	const struct gp_task_view *t = &view->task[i];
 	uint64_t loose_ns = view->now_ns - p->loose_ns, got_ns = view->now_ns - first->got_ns;
+	uint64_t long_ns = param_ns(state, AGE_AFTER) + view->news_every_ns;
 
 	if (!p->told || !loose_ns || ((t->known & GP_KNOWN_HELD) && t->held))
 		return false;
-	return (got_ns >= loose_ns && loose_ns >= view->news_every_ns) ||
-	       got_ns >= param_ns(state, AGE_AFTER) + view->news_every_ns;
+	return loose_ns >= view->news_every_ns && (got_ns >= loose_ns || got_ns >= long_ns);
 }
 
 static struct loose find_loose(const struct gp_view *view, const struct gp_policy_state *state,
@@ -198,7 +200,7 @@ static bool is_due(const struct gp_view *view, const struct gp_policy_state *sta
 	uint64_t due_ns = UINT64_MAX;
 
 	if (l->hungry)
-		due_ns = from_ns + after_ns;
+		due_ns = from_ns + after_ns + view->news_every_ns; /* what is known is that old */
 	/* Seldom, since it may be that only nobody looked; but all must be reached in time. */
 	if (l->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.units + 1))
 		blind_ns = view->starve_limit_ns / 4 / (d->rotation.units + 1);
@@ -433,7 +435,25 @@ static void hold_lowest(const struct gp_view *view, const struct gp_policy_state
 	}
 }
 
-/* One pass where there is room for all. */
+/* Holds all units of a class below `top` that are not let in. True when none is. */
+static bool hold_class(const struct gp_view *view, const struct gp_policy_state *state,
+                       uint32_t top, uint8_t class, struct gp_plan *plan)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct priority_task *p = gp_policy_task(state, i);
+
+		if (p->unit.class != class || !must_wait(&p->unit, top))
+			continue;
+		if (is_let_in(view, state, p, plan))
+			all = false;
+		else
+			plan->task[i].want = GP_HOLD;
+	}
+	return all;
+}
+
 static void hold_below(const struct gp_view *view, const struct gp_policy_state *state,
                        uint32_t top, uint32_t room, struct gp_plan *plan)
 {
@@ -448,14 +468,10 @@ static void hold_below(const struct gp_view *view, const struct gp_policy_state 
 			p->ran_ns =
 				view->now_ns; /* does not wait: it runs, is idle, or is no unit */
 	}
-	for (uint32_t i = 0; needed <= room && i < view->n; i++) {
-		struct priority_task *p = gp_policy_task(state, i);
-
-		if (must_wait(&p->unit, top) && !is_let_in(view, state, p, plan))
-			plan->task[i].want = GP_HOLD;
-	}
 	if (needed > room)
 		hold_lowest(view, state, top, room, plan);
+	else if (hold_class(view, state, top, GP_BEST_EFFORT, plan))
+		hold_class(view, state, top, GP_LATENCY_CRITICAL, plan);
 }
 
 static void hold_by_activity(const struct gp_view *view, const struct gp_policy_state *state,
