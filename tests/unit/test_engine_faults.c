@@ -1,0 +1,1120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine when something goes wrong. A back end that fails, delays, lies or is blind: what is
+ * wanted is there soon after it recovers, failures are repeated with backoff and counted, and two
+ * best-effort tasks never run with tiny slices in the meantime. A policy that fails, is slow,
+ * breaks a rule or starves a task: it is thrown out, everything is given back, and a record says
+ * why.
+ */
+#include "fake_gpu.h"
+
+#include "engine/state.h"
+
+/* Longest backoff, the time after which an action counts as lost, and a little. */
+#define RECOVERY_NS (1 * S + 20 * MS + 10 * MS)
+
+/* ---- back ends that fail ---- */
+
+static void retries_back_off_from_1_ms_to_1_s_and_are_counted(void **state)
+{
+	(void)state;
+	for (enum fake_kind kind = 0; kind < FAKE_KINDS; kind++) {
+		struct rig *r = rig_new(2);
+		uint64_t backoff_ns = 1 * MS;
+
+		rig_add(r, GP_BEST_EFFORT);
+		rig_is(r, 0)->held = kind == FAKE_RELEASE;
+		want(1, kind == FAKE_HOLD ? GP_HOLD : GP_RUN, kind == FAKE_SLICE ? 500 : 0);
+		r->gpu.fault[kind].status = -EBUSY;
+		rig_start(r, &scripted); /* does not watch: a look only when a retry is due */
+		rig_run(r, 10 * S);
+		assert_in_range(r->gpu.nasked, 18, 20);
+		for (unsigned i = 1; i < r->gpu.nasked; i++) {
+			assert_int_equal(r->gpu.asked[i].now_ns - r->gpu.asked[i - 1].now_ns,
+			                 backoff_ns);
+			backoff_ns = backoff_ns * 2 > 1 * S ? 1 * S : backoff_ns * 2;
+		}
+		assert_int_equal(rig_stats(r)->failures, r->gpu.nasked);
+		assert_int_equal(rig_task(r, 0).failures, r->gpu.nasked);
+		assert_int_equal(r->events[GP_EVENT_ACTION_FAILED], r->gpu.nasked);
+
+		/* Success is remembered no longer than failure: the next one starts at 1 ms. */
+		r->gpu.fault[kind].status = 0;
+		rig_run(r, 1100 * MS);
+		r->gpu.fault[kind].status = -EBUSY;
+		r->gpu.nasked = 0;
+		rig_is(r, 0)->held = kind == FAKE_RELEASE;
+		rig_is(r, 0)->slice_us = 0;
+		rig_run(r, 200 * MS);
+		assert_int_equal(r->gpu.asked[1].now_ns - r->gpu.asked[0].now_ns, 1 * MS);
+		assert_int_equal(r->gpu.asked[2].now_ns - r->gpu.asked[1].now_ns, 2 * MS);
+		rig_free(r);
+	}
+}
+
+static void the_backoff_can_be_set(void **state)
+{
+	struct rig *r = rig_new(2);
+	const uint64_t expected_ms[] = {3, 6, 12, 20, 20};
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	r->config.backoff_min_ns = 3 * MS;
+	r->config.backoff_max_ns = 20 * MS;
+	want(1, GP_HOLD, 0);
+	r->gpu.fault[FAKE_HOLD].whole = -EIO;
+	rig_start(r, &scripted);
+	rig_run(r, 70 * MS);
+	assert_int_equal(r->gpu.nasked, 6);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(r->gpu.asked[i + 1].now_ns - r->gpu.asked[i].now_ns,
+		                 expected_ms[i] * MS);
+	rig_free(r);
+}
+
+static void an_action_without_effect_counts_as_failed_and_is_repeated(void **state)
+{
+	(void)state;
+	for (int accepted = 0; accepted < 2; accepted++) {
+		/* Accepted, it is given 20 ms to be seen; under way, its end says it all. */
+		uint64_t seen_ns = accepted ? 20 * MS : 1 * MS, backoff_ns = 1 * MS;
+		struct rig *r = rig_new(2);
+
+		rig_add(r, GP_BEST_EFFORT);
+		want(1, GP_HOLD, 0);
+		r->gpu.fault[FAKE_HOLD] =
+			(struct fake_fault){.asks_to_wait = !accepted, .lost = true};
+		rig_start(r, &scripted);
+		rig_run(r, 2 * S);
+		assert_true(r->gpu.nasked >= 9);
+		for (unsigned i = 1; i < r->gpu.nasked; i++) {
+			uint64_t after_ns = r->gpu.asked[i].now_ns - r->gpu.asked[i - 1].now_ns;
+
+			assert_in_range(after_ns, backoff_ns + seen_ns,
+			                backoff_ns + seen_ns + 2 * MS);
+			backoff_ns *= 2;
+		}
+		assert_in_range(rig_stats(r)->failures, r->gpu.nasked - 1, r->gpu.nasked);
+		assert_int_equal(r->last[GP_EVENT_ACTION_FAILED].code, accepted ? -ETIME : -EIO);
+		assert_int_equal(r->events[GP_EVENT_HELD], 0);
+		assert_int_equal(rig_stats(r)->hold_ns.count, 0);
+		assert_false(rig_task(r, 0).held);
+		r->gpu.fault[FAKE_HOLD].lost = false;
+		rig_run(r, RECOVERY_NS);
+		assert_true(rig_is(r, 0)->held);
+		rig_free(r);
+	}
+}
+
+static void an_accepted_action_is_not_lost_while_nobody_can_see(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_BEST_EFFORT);
+	rig_is(r, 0)->slice_us = rig_is(r, 1)->slice_us = 1;
+	rig_is(r, 0)->held = rig_is(r, 1)->held = true;
+	want(1, GP_HOLD, 0);
+	want(2, GP_HOLD, 0);
+	rig_start(r, &scripted);
+	want(1, GP_RUN, 1);
+	rig_step(r); /* task 1 is released with its tiny slice ... */
+	r->gpu.sees_nothing = true;
+	rig_run(r, 50 * MS); /* ... which nobody can see */
+	assert_int_equal(rig_stats(r)->failures, 0);
+	want(1, GP_HOLD, 0);
+	want(2, GP_RUN, 1);
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 50 * MS);
+	assert_false(r->gpu.two_tiny);
+	r->gpu.sees_nothing = false;
+	rig_run(r, 50 * MS);
+	assert_false(r->gpu.two_tiny);
+	assert_true(rig_is(r, 0)->held);
+	assert_false(rig_is(r, 1)->held);
+	rig_free(r);
+}
+
+static void an_expensive_action_is_given_more_time(void **state)
+{
+	struct rig *r = rig_new(2);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	r->gpu.base.info.hold_cost_ns = 1 * MS;
+	want(1, GP_HOLD, 0);
+	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.lost = true};
+	rig_start(r, &scripted);
+	rig_run(r, 27 * MS);
+	assert_int_equal(rig_stats(r)->failures, 0);
+	rig_run(r, 2 * MS);
+	assert_int_equal(rig_stats(r)->failures, 1);
+	rig_free(r);
+}
+
+static void an_action_under_way_is_given_all_the_time_it_takes(void **state)
+{
+	struct rig *r = rig_new(64);
+
+	(void)state;
+	for (uint64_t id = 1; id <= 60; id++) {
+		rig_add(r, GP_BEST_EFFORT);
+		want(id, GP_RUN, 3000);
+	}
+	r->gpu.fault[FAKE_SLICE] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 50 * MS};
+	rig_start(r, &scripted);
+	rig_run(r, 5 * S);
+	assert_int_equal(r->gpu.nasked, 60); /* repeating would make the queue longer */
+	assert_int_equal(rig_stats(r)->failures, 0);
+	for (uint32_t h = 0; h < 60; h++)
+		assert_int_equal(rig_is(r, h)->slice_us, 3000);
+	rig_free(r);
+}
+
+static void what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end(void **state)
+{
+	struct rig *r = rig_new(2);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_is(r, 0)->known = 0;
+	want(1, GP_HOLD, 0);
+	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 30 * MS};
+	rig_start(r, &scripted);
+	r->gpu.observe_fails = -EIO; /* no answer is not the answer that it has ended */
+	rig_run(r, 10 * MS);
+	r->gpu.observe_fails = 0;
+	rig_run(r, 19 * MS);
+	assert_false(rig_task(r, 0).held);
+	assert_int_equal(r->events[GP_EVENT_HELD], 0);
+	rig_run(r, 3 * MS);
+	assert_true(rig_task(r, 0).held);
+	assert_int_equal(r->gpu.nasked, 1);
+	rig_free(r);
+}
+
+static void one_failing_task_of_a_batch_does_not_hold_up_the_others(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	for (uint64_t id = 1; id <= 3; id++) {
+		rig_add(r, GP_BEST_EFFORT);
+		want(id, GP_HOLD, 0);
+	}
+	rig_make(r);
+	rig_set_policy(r, &scripted);
+	r->gpu.fault[FAKE_HOLD].whole = -EIO;
+	rig_step(r);
+	assert_int_equal(rig_stats(r)->failures, 3);
+	r->gpu.fault[FAKE_HOLD].whole = 0;
+	rig_run(r, 3 * MS);
+	for (uint32_t h = 0; h < 3; h++)
+		assert_true(rig_is(r, h)->held);
+	rig_free(r);
+}
+
+/* The worst cases for the tiny slice: two best-effort tasks that take turns with it. */
+
+struct backend_case {
+	const char *name;
+	struct fake_fault fault;
+	int observe_fails;
+	bool sees_nothing;
+	int scan_fails;
+};
+
+static const struct backend_case backend_cases[] = {
+	{.name = "call busy",      .fault = {.whole = -EBUSY}                          },
+	{.name = "call fails",     .fault = {.whole = -EIO}                            },
+	{.name = "action busy",    .fault = {.status = -EBUSY}                         },
+	{.name = "action fails",   .fault = {.status = -EIO}                           },
+	{.name = "action lost",    .fault = {.asks_to_wait = true, .lost = true}       },
+	{.name = "lie",            .fault = {.lost = true}                             },
+	{.name = "late",           .fault = {.asks_to_wait = true, .delay_ns = 2 * MS} },
+	{.name = "accepted, late", .fault = {.delay_ns = 2 * MS}                       },
+	{.name = "very late",      .fault = {.asks_to_wait = true, .delay_ns = 60 * MS}},
+	{.name = "observe fails",  .observe_fails = -EIO                               },
+	{.name = "sees nothing",   .sees_nothing = true                                },
+	{.name = "scan fails",     .scan_fails = -EIO                                  },
+};
+
+static void break_backend(struct rig *r, const struct backend_case *c, unsigned kinds)
+{
+	for (enum fake_kind kind = 0; kind < FAKE_KINDS; kind++)
+		if (kinds & 1u << kind)
+			r->gpu.fault[kind] = c->fault;
+	r->gpu.observe_fails = c->observe_fails;
+	r->gpu.sees_nothing = c->sees_nothing;
+	r->gpu.scan_fails = c->scan_fails;
+}
+
+static void mend_backend(struct rig *r)
+{
+	memset(r->gpu.fault, 0, sizeof r->gpu.fault);
+	r->gpu.choose = NULL;
+	r->gpu.observe_fails = r->gpu.scan_fails = 0;
+	r->gpu.sees_nothing = false;
+}
+
+/* What is left over from the fault is finished, and then what is wanted is there soon. */
+static void recover(struct rig *r)
+{
+	mend_backend(r);
+	if (r->gpu.work_done_ns > r->now_ns)
+		rig_run(r, r->gpu.work_done_ns - r->now_ns);
+	rig_run(r, RECOVERY_NS);
+}
+
+static bool is_as_wanted(struct rig *r, uint32_t handle)
+{
+	const struct gp_task_plan *p = &script.want[handle + 1];
+	const struct gp_observation *is = rig_is(r, handle);
+
+	if (p->want == GP_LEAVE)
+		return true;
+	return p->want == GP_HOLD ? is->held : !is->held && is->slice_us == p->slice_us;
+}
+
+static void take_turns(int turn)
+{
+	want(1, GP_RUN, turn % 3 ? 1000000 : 2000);
+	want(2, turn % 2 ? GP_RUN : GP_HOLD, 1);
+	want(3, turn % 2 ? GP_HOLD : GP_RUN, turn % 5 ? 1 : 0);
+}
+
+static void check_backend_case(const struct backend_case *c, unsigned kinds)
+{
+	struct rig *r = rig_new(4);
+
+	r->config.starve_limit_ns = 3600 * S;
+	rig_add(r, GP_LATENCY_CRITICAL);
+	rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_BEST_EFFORT);
+	take_turns(1);
+	rig_start(r, &watching);
+	rig_run(r, 50 * MS);
+	break_backend(r, c, kinds);
+	for (int turn = 2; turn < 40; turn++) {
+		take_turns(turn);
+		gp_engine_trigger(r->engine, false);
+		rig_run(r, (uint64_t)(turn % 7 * 20 + 3) * 1000000);
+	}
+	if (r->gpu.two_tiny)
+		fail_msg("%s (kinds %u): two tiny slices met", c->name, kinds);
+	recover(r);
+	for (uint32_t h = 0; h < 3; h++)
+		if (!is_as_wanted(r, h))
+			fail_msg("%s (kinds %u): task %u is not as wanted", c->name, kinds, h + 1);
+	if (r->gpu.two_tiny)
+		fail_msg("%s (kinds %u): two tiny slices met in the end", c->name, kinds);
+	assert_null(gp_engine_ejection(r->engine));
+	assert_int_equal(gp_engine_tasks(r->engine), 3);
+	rig_free(r);
+}
+
+static void after_any_fault_of_the_back_end_all_is_as_wanted_and_tiny_slices_never_met(void **state)
+{
+	(void)state;
+	for (unsigned c = 0; c < sizeof backend_cases / sizeof *backend_cases; c++)
+		for (unsigned kinds = 1; kinds < 1u << FAKE_KINDS; kinds++)
+			check_backend_case(&backend_cases[c], kinds);
+}
+
+static void a_tiny_slice_waits_while_a_release_is_on_its_way(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_BEST_EFFORT);
+	want(1, GP_RUN, 1);
+	want(2, GP_HOLD, 0);
+	rig_start(r, &scripted);
+	rig_run(r, 10 * MS);
+	r->gpu.fault[FAKE_RELEASE] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 5 * MS};
+	r->gpu.fault[FAKE_HOLD].status = -EBUSY;
+	want(2, GP_RUN, 0);
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 1 * MS);
+	want(1, GP_HOLD, 0); /* fails: task 1 keeps running with its tiny slice */
+	want(2, GP_RUN, 1);
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 100 * MS);
+	assert_false(r->gpu.two_tiny);
+	rig_free(r);
+}
+
+static void a_release_that_comes_late_is_reckoned_with(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_BEST_EFFORT);
+	rig_is(r, 0)->slice_us = rig_is(r, 1)->slice_us = 1;
+	rig_is(r, 0)->held = rig_is(r, 1)->held = true;
+	want(1, GP_RUN, 1);
+	want(2, GP_HOLD, 0);
+	/* The worker is stuck with it. */
+	r->gpu.fault[FAKE_RELEASE] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 25 * MS};
+	rig_start(r, &scripted);
+	rig_run(r, 21 * MS);
+	r->gpu.fault[FAKE_RELEASE].delay_ns = 0;
+	want(1, GP_HOLD, 0); /* as it seems to be */
+	want(2, GP_RUN, 1);
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 100 * MS);
+	assert_false(r->gpu.two_tiny);
+	assert_true(rig_is(r, 0)->held);
+	assert_false(rig_is(r, 1)->held);
+	rig_free(r);
+}
+
+static void a_blind_look_forgets_nothing_and_is_counted(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_BEST_EFFORT);
+	want(1, GP_HOLD, 0);
+	want(2, GP_RUN, 3000);
+	rig_start(r, &watching);
+	rig_run(r, 10 * MS);
+	r->gpu.nasked = 0;
+	r->gpu.observe_fails = -EIO;
+	rig_run(r, 100 * MS);
+	assert_in_range(rig_stats(r)->blind, 20, 21);
+	assert_int_equal(r->gpu.nasked, 0);
+	assert_int_equal(gp_engine_view(r->engine)->task[1].known, 0);
+	assert_true(rig_task(r, 0).held);
+	assert_int_equal(rig_task(r, 1).slice_us, 3000);
+	assert_int_equal(rig_stats(r)->undone, 0);
+	rig_free(r);
+}
+
+/* ---- all of that at random ---- */
+
+#define RANDOM_TASKS 7 /* one latency-critical, five best-effort, one unmanaged */
+
+static void choose_fault(struct fake_gpu *g, enum fake_kind kind, struct fake_fault *fault)
+{
+	(void)kind;
+	*fault = (struct fake_fault){.asks_to_wait = gp_rng_below(g->rng, 2)};
+	switch (gp_rng_below(g->rng, 8)) {
+	case 0: fault->status = -EBUSY; break;
+	case 1: fault->status = -EIO; break;
+	case 2: fault->lost = true; break;
+	case 3: fault->delay_ns = gp_rng_below(g->rng, 400 * GP_NS_PER_US); break;
+	case 4: fault->delay_ns = gp_rng_below(g->rng, fault->asks_to_wait ? 40 * MS : 1); break;
+	default: break;
+	}
+}
+
+/* Any plan that breaks no rule. */
+static void want_at_random(struct gp_rng *rng)
+{
+	const uint32_t slices[] = {0, 51, 2000, 1000000};
+	uint64_t tiny = 2 + gp_rng_below(rng, 7); /* perhaps nobody */
+
+	want(1, GP_RUN, slices[gp_rng_below(rng, 4)]);
+	for (uint64_t id = 2; id <= 6; id++) {
+		if (id == tiny)
+			want(id, GP_RUN, (uint32_t)(1 + gp_rng_below(rng, GP_TINY_SLICE_US)));
+		else
+			want(id,
+			     gp_rng_below(rng, 8) ? gp_rng_below(rng, 2) ? GP_HOLD : GP_RUN
+			                          : GP_LEAVE,
+			     slices[gp_rng_below(rng, 4)]);
+	}
+	want(7, GP_LEAVE, 0);
+}
+
+static void disturb_at_random(struct rig *r, struct gp_rng *rng)
+{
+	uint32_t handle = (uint32_t)gp_rng_below(rng, RANDOM_TASKS - 1);
+
+	r->gpu.observe_fails = gp_rng_below(rng, 10) ? 0 : -EIO;
+	r->gpu.sees_nothing = gp_rng_below(rng, 10) == 0;
+	r->gpu.scan_fails = gp_rng_below(rng, 10) ? 0 : -EIO;
+	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
+		r->gpu.fault[k].whole = gp_rng_below(rng, 10) ? 0 : -EBUSY;
+	if (gp_rng_below(rng, 10) == 0) /* somebody else interferes, harmlessly */
+		rig_is(r, handle)->held = true;
+	if (gp_rng_below(rng, 10) == 0)
+		rig_is(r, handle)->slice_us = 3000;
+	if (gp_rng_below(rng, 4) == 0)
+		rig_is(r, handle)->active ^= true;
+}
+
+static const char *run_seed(uint64_t seed)
+{
+	struct rig *r = rig_new(RANDOM_TASKS);
+	const char *wrong = NULL;
+	struct gp_rng rng;
+
+	gp_rng_init(&rng, seed, 0);
+	r->config.starve_limit_ns = 3600 * S;
+	rig_add(r, GP_LATENCY_CRITICAL);
+	for (int i = 0; i < 5; i++)
+		rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_UNMANAGED);
+	want_at_random(&rng);
+	rig_start(r, gp_rng_below(&rng, 2) ? &watching : &scripted);
+	r->gpu.rng = &rng;
+	r->gpu.choose = choose_fault;
+	for (int i = 0; i < 100; i++) {
+		disturb_at_random(r, &rng);
+		if (gp_rng_below(&rng, 2))
+			want_at_random(&rng);
+		if (gp_rng_below(&rng, 2))
+			gp_engine_trigger(r->engine, gp_rng_below(&rng, 4) == 0);
+		rig_run(r, gp_rng_below(&rng, gp_rng_below(&rng, 4) ? 3 * MS : 50 * MS));
+	}
+	want_at_random(&rng);
+	for (uint64_t id = 2; id <= 6; id++) /* what it leaves alone may keep a tiny slice */
+		if (script.want[id].want == GP_LEAVE)
+			want(id, GP_RUN, 2000);
+	gp_engine_trigger(r->engine, false);
+	recover(r);
+	for (uint32_t h = 0; h < RANDOM_TASKS && !wrong; h++)
+		wrong = is_as_wanted(r, h) ? NULL : "is not as wanted in the end";
+	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
+		wrong = fake_count(&r->gpu, k, 6, 0) ? "touched an unmanaged task" : wrong;
+	wrong = gp_engine_ejection(r->engine) ? "ejected the policy" : wrong;
+	wrong = r->gpu.two_tiny ? "let two tiny slices meet" : wrong;
+	rig_free(r);
+	return wrong;
+}
+
+static void after_any_mix_of_faults_all_is_as_wanted_and_tiny_slices_never_met(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 300; seed++) {
+		const char *wrong = run_seed(seed);
+
+		if (wrong)
+			fail_msg("seed %llu %s", (unsigned long long)seed, wrong);
+	}
+}
+
+/* ---- policies that fail ---- */
+
+/*
+ * Task 1 is held by the policy, 2 has a slice of its own, 3 is held by its user, 4 is
+ * latency-critical, 5 and 6 are a gang, 7 is unmanaged.
+ */
+static void want_well(void)
+{
+	want(1, GP_HOLD, 0);
+	want(2, GP_RUN, 3000);
+	want(3, GP_RUN, 0);
+	want(4, GP_RUN, 100000);
+	want(5, GP_RUN, 0);
+	want(6, GP_RUN, 0);
+}
+
+static struct rig *rig_of_victims(void)
+{
+	struct rig *r = rig_new(8);
+
+	for (int i = 0; i < 7; i++)
+		rig_add(r, i == 3 ? GP_LATENCY_CRITICAL : i == 6 ? GP_UNMANAGED : GP_BEST_EFFORT);
+	r->attr[5].gang = r->attr[6].gang = 99;
+	r->gpu.base.info.slice_min_us = 5;
+	r->gpu.base.info.slice_max_us = 200000;
+	r->gpu.base.info.max_held = 4;
+	r->config.decide_clock = &r->decide_clock.base;
+	script.clock = &r->decide_clock;
+	script.takes_ns = 10 * MS; /* just within the limit */
+	want_well();
+	rig_start(r, &watching);
+	gp_engine_user_hold(r->engine, 3);
+	rig_run(r, 20 * MS);
+	assert_null(gp_engine_ejection(r->engine));
+	assert_true(rig_is(r, 0)->held);
+	assert_int_equal(rig_is(r, 1)->slice_us, 3000);
+	assert_true(rig_is(r, 2)->held);
+	assert_int_equal(rig_is(r, 3)->slice_us, 100000);
+	return r;
+}
+
+static void assert_given_back(struct rig *r)
+{
+	assert_ptr_equal(gp_engine_policy(r->engine), &gp_policy_none);
+	rig_run(r, 10 * MS);
+	for (uint32_t h = 0; h < 7; h++) {
+		assert_int_equal(rig_is(r, h)->held, h == 2); /* the user's stays */
+		assert_int_equal(rig_is(r, h)->slice_us, 0);
+		assert_int_equal(rig_task(r, h).held_by, h == 2 ? GP_HELD_BY_USER : 0);
+	}
+	for (enum fake_kind k = 0; k < FAKE_KINDS; k++)
+		assert_int_equal(fake_count(&r->gpu, k, 6, 0), 0); /* unmanaged */
+}
+
+static void assert_ejected(struct rig *r, enum gp_eject_reason reason, uint64_t task,
+                           const char *why)
+{
+	const struct gp_ejection *x = gp_engine_ejection(r->engine);
+
+	assert_non_null(x);
+	assert_int_equal(x->reason, reason);
+	assert_ptr_equal(x->policy, &watching);
+	assert_int_equal(x->now_ns, r->now_ns);
+	assert_int_equal(x->task, task);
+	if (!strstr(x->text, why))
+		fail_msg("\"%s\" does not say \"%s\"", x->text, why);
+	assert_non_null(strstr(x->text, "policy watching "));
+	assert_int_equal(x->view.now_ns, r->now_ns);
+	assert_int_equal(x->view.n, gp_engine_tasks(r->engine));
+	assert_ptr_equal(x->view.task, x->task_view);
+	assert_int_equal(x->ntasks, x->view.n);
+	for (uint32_t i = 0; i < x->ntasks; i++) {
+		assert_int_equal(x->task_view[i].id, i + 1);
+		assert_int_equal(x->task_view[i].class, rig_task(r, i).attr.class);
+	}
+	assert_int_equal(x->task_view[0].held_by, GP_HELD_BY_POLICY);
+	assert_int_equal(rig_stats(r)->ejections, 1);
+	assert_int_equal(r->events[GP_EVENT_EJECTED], 1);
+	assert_int_equal(r->last[GP_EVENT_EJECTED].task, task);
+	assert_int_equal(r->last[GP_EVENT_EJECTED].now_ns, r->now_ns);
+}
+
+static void a_policy_that_returns_an_error_is_ejected(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	script.result = -EPROTO;
+	rig_step(r);
+	assert_ejected(r, GP_EJECT_FAILED, 0, gp_error_name(-EPROTO));
+	assert_given_back(r);
+	rig_free(r);
+}
+
+static void a_policy_that_takes_too_long_is_ejected(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	script.takes_ns = 10 * MS + 1 * GP_NS_PER_US;
+	want(1, GP_RUN, 0); /* what it wanted does not count */
+	rig_step(r);
+	assert_ejected(r, GP_EJECT_SLOW, 0, "10001 us");
+	assert_int_equal(gp_engine_ejection(r->engine)->task_plan[0].want, GP_RUN);
+	assert_given_back(r);
+	rig_free(r);
+}
+
+static void the_limit_on_deciding_can_be_set_and_needs_a_clock(void **state)
+{
+	for (int with_clock = 0; with_clock < 2; with_clock++) {
+		struct rig *r = rig_new(2);
+
+		(void)state;
+		r->config.decide_limit_ns = 100;
+		r->config.decide_clock = with_clock ? &r->decide_clock.base : NULL;
+		script.clock = &r->decide_clock;
+		script.takes_ns = 101;
+		rig_start(r, &scripted);
+		assert_int_equal(gp_engine_ejection(r->engine) != NULL, with_clock);
+		rig_free(r);
+	}
+}
+
+struct bound_case {
+	uint64_t id; /* does this ... */
+	unsigned what;
+	uint32_t slice_us;
+	uint64_t blamed;
+	const char *why;
+};
+
+static void a_policy_that_breaks_a_rule_is_ejected(void **state)
+{
+	static const struct bound_case cases[] = {
+		{7, GP_RUN,      0,      7, "unmanaged"         },
+		{7, GP_HOLD,     0,      7, "unmanaged"         },
+		{7, GP_LEAVE,    1000,   7, "unmanaged"         },
+		{2, GP_RUN,      4,      2, "slice of 4 us"     },
+		{2, GP_RUN,      200001, 2, "slice of 200001 us"},
+		{2, GP_HOLD,     200001, 2, "slice of 200001 us"},
+		{5, GP_HOLD,     0,      6, "gang"              },
+		{6, GP_HOLD,     0,      6, "gang"              },
+		{6, GP_LEAVE,    0,      6, "gang"              },
+		{2, GP_HOLD + 1, 0,      2, "wants 3"           },
+		{2, 255,         0,      2, "wants 255"         },
+	};
+
+	(void)state;
+	for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+		struct rig *r = rig_of_victims();
+
+		script.rude = true;
+		want(cases[c].id, (enum gp_want)cases[c].what, cases[c].slice_us);
+		rig_step(r);
+		assert_ejected(r, GP_EJECT_BOUND, cases[c].blamed, cases[c].why);
+		assert_int_equal(gp_engine_ejection(r->engine)->task_plan[cases[c].id - 1].want,
+		                 cases[c].what);
+		assert_given_back(r);
+		rig_free(r);
+	}
+}
+
+static void a_policy_that_gives_two_tasks_tiny_slices_is_ejected(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	want(2, GP_RUN, 5);
+	want(5, GP_RUN, GP_TINY_SLICE_US);
+	rig_step(r);
+	assert_ejected(r, GP_EJECT_BOUND, 5, "tiny");
+	assert_given_back(r);
+	rig_free(r);
+}
+
+static void a_policy_that_holds_more_than_the_device_can_is_ejected(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	r->gpu.base.info.max_held = 3; /* one of them is the user's */
+	want(1, GP_HOLD, 0);
+	want(2, GP_HOLD, 0);
+	want(4, GP_HOLD, 0);
+	rig_step(r);
+	assert_ejected(r, GP_EJECT_BOUND, 0, "holds 3 tasks beside 1");
+	assert_given_back(r);
+	rig_free(r);
+}
+
+static void a_policy_that_asks_for_a_look_in_the_past_is_ejected(void **state)
+{
+	(void)state;
+	for (uint64_t ago_ns = 0; ago_ns < 2; ago_ns++) {
+		struct rig *r = rig_of_victims();
+
+		script.next_ns = r->now_ns - ago_ns;
+		rig_step(r);
+		assert_ejected(r, GP_EJECT_BOUND, 0, "past");
+		script.next_ns = 0;
+		assert_given_back(r);
+		rig_free(r);
+	}
+}
+
+static void a_policy_that_uses_what_the_device_lacks_is_ejected(void **state)
+{
+	static const struct {
+		uint32_t caps;
+		enum gp_want what;
+		uint32_t slice_us;
+		const char *why;
+	} cases[] = {
+		{FAKE_CAPS & ~GP_CAP_HOLD,  GP_HOLD, 0,    "cannot hold"},
+		{FAKE_CAPS & ~GP_CAP_SLICE, GP_RUN,  2000, "slice"      },
+		{FAKE_CAPS & ~GP_CAP_SLICE, GP_HOLD, 2000, "slice"      },
+	};
+
+	(void)state;
+	for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+		struct rig *r = rig_new(2);
+
+		rig_add(r, GP_BEST_EFFORT);
+		r->gpu.base.info.caps = cases[c].caps;
+		want(1, cases[c].what, cases[c].slice_us);
+		rig_start(r, &scripted);
+		assert_int_equal(gp_engine_ejection(r->engine)->reason, GP_EJECT_BOUND);
+		assert_int_equal(gp_engine_ejection(r->engine)->task, 1);
+		assert_non_null(strstr(gp_engine_ejection(r->engine)->text, cases[c].why));
+		rig_run(r, 10 * MS);
+		assert_int_equal(r->gpu.nasked, 0);
+		rig_free(r);
+	}
+}
+
+static void a_policy_may_go_to_the_limits(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	want(1, GP_HOLD, 0); /* with the user's, four */
+	want(2, GP_RUN, 5);  /* the smallest, and the only tiny one */
+	want(3, GP_RUN, 6);  /* held by its user: does not count */
+	want(4, GP_RUN, 200000);
+	want(5, GP_HOLD, 0);
+	want(6, GP_HOLD, 0);
+	script.next_ns = r->now_ns + 1;
+	rig_step(r);
+	assert_null(gp_engine_ejection(r->engine));
+	want(4, GP_RUN, 7); /* latency-critical: neither does this */
+	want(5, GP_RUN, GP_TINY_SLICE_US + 1);
+	want(6, GP_RUN, GP_TINY_SLICE_US + 1);
+	script.next_ns = GP_NEVER;
+	rig_step(r);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_free(r);
+}
+
+static void a_policy_that_holds_a_busy_task_for_ever_is_ejected(void **state)
+{
+	(void)state;
+	for (int known = 0; known < 2; known++) {
+		struct rig *r = rig_of_victims();
+		uint64_t begin_ns = r->now_ns;
+
+		if (!known) /* not known to be idle is not idle */
+			rig_is(r, 0)->known &= ~(uint32_t)(GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING);
+		rig_is(r, 0)->running = false;
+		rig_run(r, 9900 * MS);
+		assert_null(gp_engine_ejection(r->engine));
+		while (!gp_engine_ejection(r->engine) && r->now_ns < begin_ns + 12 * S) {
+			r->now_ns = gp_engine_next_ns(r->engine);
+			rig_step(r);
+		}
+		assert_in_range(r->now_ns - begin_ns, 9900 * MS, 10010 * MS);
+		assert_ejected(r, GP_EJECT_STARVED, 1, "gave task 1 nothing for 100");
+		assert_true(gp_engine_ejection(r->engine)->task_view[0].waited_ns > 10 * S);
+		assert_int_equal(gp_engine_ejection(r->engine)->task_plan[0].want, GP_HOLD);
+		assert_given_back(r);
+		rig_free(r);
+	}
+}
+
+/* Where the hardware takes no turns by itself, a look shows it; elsewhere the run time does. */
+static void a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected(void **state)
+{
+	(void)state;
+	for (int slices = 0; slices < 2; slices++) {
+		struct rig *r = rig_new(4);
+
+		rig_add(r, GP_UNMANAGED); /* not the policy's */
+		for (uint64_t id = 2; id <= 3; id++) {
+			rig_add(r, GP_BEST_EFFORT);
+			want(id, GP_RUN, 0);
+		}
+		if (!slices)
+			r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_SLICE;
+		for (uint32_t h = 0; h < 3; h++) {
+			rig_is(r, h)->running = h == 1;
+			rig_is(r, h)->known |= slices ? GP_KNOWN_RUN : 0;
+			rig_is(r, h)->run_source = GP_RUN_MEASURED;
+		}
+		rig_start(r, &watching);
+		for (int ms = 0; ms < 9900; ms += 10) {
+			rig_is(r, 1)->run_ns += 10 * MS;
+			rig_run(r, 10 * MS);
+		}
+		assert_null(gp_engine_ejection(r->engine));
+		rig_is(r, 1)->run_ns += 200 * MS;
+		rig_run(r, 200 * MS);
+		assert_non_null(gp_engine_ejection(r->engine));
+		assert_int_equal(gp_engine_ejection(r->engine)->reason, GP_EJECT_STARVED);
+		assert_int_equal(gp_engine_ejection(r->engine)->task, 3);
+		rig_free(r);
+	}
+}
+
+static void a_released_task_that_may_be_idle_is_not_starved(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	want(1, GP_RUN, 0);
+	rig_is(r, 0)->known = GP_KNOWN_RUN; /* up to now, and it never ran */
+	rig_is(r, 0)->run_source = GP_RUN_MEASURED;
+	rig_start(r, &watching);
+	rig_run(r, 60 * S);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_free(r);
+}
+
+static void a_sample_that_is_never_renewed_starves_nobody(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	want(1, GP_RUN, 0);
+	rig_is(r, 0)->known = GP_KNOWN_ACTIVE | GP_KNOWN_RUN;
+	rig_is(r, 0)->run_source = GP_RUN_MEASURED;
+	rig_is(r, 0)->run_at_ns = r->now_ns + 3 * MS;
+	rig_start(r, &watching);
+	rig_run(r, 60 * S); /* there is evidence for 3 ms of waiting, and for no more */
+	assert_null(gp_engine_ejection(r->engine));
+	rig_free(r);
+}
+
+static void a_hold_by_somebody_else_is_not_the_policys_fault(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_start(r, &watching); /* leaves it alone */
+	rig_is(r, 0)->held = true;
+	rig_is(r, 0)->running = false;
+	rig_run(r, 30 * S);
+	assert_true(rig_is(r, 0)->held);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_free(r);
+}
+
+static void idle_and_unmanaged_tasks_cannot_be_starved(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	rig_is(r, 0)->active = rig_is(r, 0)->running = false;
+	rig_is(r, 6)->running = false;
+	rig_run(r, 60 * S);
+	assert_null(gp_engine_ejection(r->engine));
+	assert_true(rig_is(r, 0)->held);
+	rig_free(r);
+}
+
+static void a_task_that_gets_a_moment_now_and_then_is_not_starved(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		rig_is(r, 0)->running = false;
+		rig_run(r, 9 * S);
+		want(1, GP_RUN, 0);
+		gp_engine_trigger(r->engine, false);
+		rig_is(r, 0)->running = true;
+		rig_run(r, 10 * MS);
+		want(1, GP_HOLD, 0);
+	}
+	assert_null(gp_engine_ejection(r->engine));
+	assert_in_range(rig_task(r, 0).waited_max_ns, 9 * S, 9 * S + 20 * MS);
+	rig_free(r);
+}
+
+static void what_was_waited_under_another_policy_is_not_held_against_this_one(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	rig_is(r, 0)->running = false;
+	rig_run(r, 9 * S);
+	rig_set_policy(r, &scripted);
+	rig_run(r, 9 * S);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_run(r, 2 * S);
+	assert_ptr_equal(gp_engine_ejection(r->engine)->policy, &scripted);
+	rig_free(r);
+}
+
+static void a_release_that_fails_is_not_the_policys_fault(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	rig_is(r, 0)->running = false;
+	rig_run(r, 100 * MS);
+	r->gpu.fault[FAKE_RELEASE].status = -EIO;
+	want(1, GP_RUN, 0);
+	rig_run(r, 20 * S);
+	assert_true(rig_is(r, 0)->held);
+	assert_null(gp_engine_ejection(r->engine));
+	r->gpu.fault[FAKE_RELEASE].status = 0;
+	rig_run(r, RECOVERY_NS);
+	assert_false(rig_is(r, 0)->held);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_free(r);
+}
+
+static void a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	rig_is(r, 0)->running = false;
+	r->gpu.fault[FAKE_RELEASE].status = -EIO;
+	for (int turn = 0; turn < 40; turn++) { /* it wants the best for task 1, half the time */
+		want(1, turn % 2 ? GP_HOLD : GP_RUN, 0);
+		gp_engine_trigger(r->engine, false);
+		rig_run(r, 500 * MS);
+	}
+	assert_null(gp_engine_ejection(r->engine));
+	rig_free(r);
+}
+
+static void a_slice_that_cannot_be_set_is_not_the_policys_fault(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	rig_is(r, 0)->active = false;
+	rig_is(r, 1)->running = false;
+	rig_is(r, 1)->known |= GP_KNOWN_RUN; /* which stands still */
+	rig_is(r, 1)->run_source = GP_RUN_MEASURED;
+	r->gpu.fault[FAKE_SLICE].status = -EIO;
+	want(2, GP_RUN, 50000);
+	rig_run(r, 20 * S);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_free(r);
+}
+
+static void the_record_of_many_tasks_is_cut_and_says_so(void **state)
+{
+	for (unsigned n = GP_EJECT_VIEW_MAX - 1; n <= GP_EJECT_VIEW_MAX + 36; n++) {
+		struct rig *r = rig_new(128);
+		const struct gp_ejection *x;
+
+		(void)state;
+		for (unsigned i = 0; i < n; i++)
+			rig_add(r, GP_BEST_EFFORT);
+		script.result = -EINVAL;
+		rig_start(r, &scripted);
+		x = gp_engine_ejection(r->engine);
+		assert_non_null(x);
+		assert_int_equal(x->view.n, n);
+		assert_int_equal(x->ntasks, n < GP_EJECT_VIEW_MAX ? n : GP_EJECT_VIEW_MAX);
+		assert_ptr_equal(x->view.task, x->task_view);
+		for (unsigned i = 0; i < x->ntasks; i++)
+			assert_int_equal(x->task_view[i].id, i + 1);
+		rig_free(r);
+	}
+}
+
+static void after_an_ejection_another_policy_can_be_tried_and_the_record_stays(void **state)
+{
+	struct rig *r = rig_of_victims();
+	uint64_t ejected_ns;
+
+	(void)state;
+	script.result = -EIO;
+	rig_step(r);
+	ejected_ns = r->now_ns;
+	script.result = 0;
+	assert_given_back(r);
+	want_well();
+	rig_set_policy(r, &scripted);
+	rig_run(r, 20 * MS);
+	assert_true(rig_is(r, 0)->held);
+	assert_int_equal(gp_engine_ejection(r->engine)->now_ns, ejected_ns);
+	assert_ptr_equal(gp_engine_ejection(r->engine)->policy, &watching);
+	want(2, (enum gp_want)9, 0);
+	gp_engine_trigger(r->engine, false);
+	rig_run(r, 20 * MS);
+	assert_ptr_equal(gp_engine_ejection(r->engine)->policy, &scripted);
+	assert_int_equal(gp_engine_ejection(r->engine)->reason, GP_EJECT_BOUND);
+	assert_int_equal(rig_stats(r)->ejections, 2);
+	assert_given_back(r);
+	rig_free(r);
+}
+
+/* A clock on which everything takes a second. */
+static uint64_t crawl(const struct gp_clock *clock)
+{
+	static uint64_t now_ns;
+
+	(void)clock;
+	return now_ns += 1 * S;
+}
+
+static void the_baseline_is_never_ejected(void **state)
+{
+	const struct gp_clock slow = {.now_ns = crawl};
+	struct rig *r = rig_new(2);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_is(r, 0)->running = false;
+	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_SLICE; /* so that it is seen to wait */
+	r->config.decide_clock = &slow;
+	rig_make(r);
+	rig_run(r, 20 * S);
+	assert_int_equal(rig_stats(r)->ejections, 0);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_set_policy(r, &watching);
+	rig_run(r, 20 * S);
+	assert_int_equal(rig_stats(r)->ejections, 1); /* and its record is not written over */
+	assert_ptr_equal(gp_engine_ejection(r->engine)->policy, &watching);
+	rig_free(r);
+}
+
+static void what_an_ejected_policy_held_is_released_even_if_that_fails_at_first(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	r->gpu.fault[FAKE_RELEASE].whole = -EIO;
+	r->gpu.fault[FAKE_SLICE].whole = -EIO;
+	script.result = -EIO;
+	rig_run(r, 3 * S);
+	assert_true(rig_is(r, 0)->held);
+	mend_backend(r);
+	rig_run(r, RECOVERY_NS);
+	assert_given_back(r);
+	rig_free(r);
+}
+
+static void every_reason_has_a_name(void **state)
+{
+	(void)state;
+	assert_string_equal(gp_eject_reason_name(GP_EJECT_NONE), "none");
+	assert_string_equal(gp_eject_reason_name(GP_EJECT_FAILED), "failed");
+	assert_string_equal(gp_eject_reason_name(GP_EJECT_SLOW), "slow");
+	assert_string_equal(gp_eject_reason_name(GP_EJECT_BOUND), "bound");
+	assert_string_equal(gp_eject_reason_name(GP_EJECT_STARVED), "starved");
+	assert_non_null(gp_eject_reason_name((enum gp_eject_reason)77));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(retries_back_off_from_1_ms_to_1_s_and_are_counted),
+		cmocka_unit_test(the_backoff_can_be_set),
+		cmocka_unit_test(an_action_without_effect_counts_as_failed_and_is_repeated),
+		cmocka_unit_test(an_accepted_action_is_not_lost_while_nobody_can_see),
+		cmocka_unit_test(an_expensive_action_is_given_more_time),
+		cmocka_unit_test(an_action_under_way_is_given_all_the_time_it_takes),
+		cmocka_unit_test(what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end),
+		cmocka_unit_test(one_failing_task_of_a_batch_does_not_hold_up_the_others),
+		cmocka_unit_test(
+			after_any_fault_of_the_back_end_all_is_as_wanted_and_tiny_slices_never_met),
+		cmocka_unit_test(a_tiny_slice_waits_while_a_release_is_on_its_way),
+		cmocka_unit_test(a_release_that_comes_late_is_reckoned_with),
+		cmocka_unit_test(a_blind_look_forgets_nothing_and_is_counted),
+		cmocka_unit_test(
+			after_any_mix_of_faults_all_is_as_wanted_and_tiny_slices_never_met),
+		cmocka_unit_test(a_policy_that_returns_an_error_is_ejected),
+		cmocka_unit_test(a_policy_that_takes_too_long_is_ejected),
+		cmocka_unit_test(the_limit_on_deciding_can_be_set_and_needs_a_clock),
+		cmocka_unit_test(a_policy_that_breaks_a_rule_is_ejected),
+		cmocka_unit_test(a_policy_that_gives_two_tasks_tiny_slices_is_ejected),
+		cmocka_unit_test(a_policy_that_holds_more_than_the_device_can_is_ejected),
+		cmocka_unit_test(a_policy_that_asks_for_a_look_in_the_past_is_ejected),
+		cmocka_unit_test(a_policy_that_uses_what_the_device_lacks_is_ejected),
+		cmocka_unit_test(a_policy_may_go_to_the_limits),
+		cmocka_unit_test(a_policy_that_holds_a_busy_task_for_ever_is_ejected),
+		cmocka_unit_test(
+			a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected),
+		cmocka_unit_test(a_released_task_that_may_be_idle_is_not_starved),
+		cmocka_unit_test(a_sample_that_is_never_renewed_starves_nobody),
+		cmocka_unit_test(a_hold_by_somebody_else_is_not_the_policys_fault),
+		cmocka_unit_test(idle_and_unmanaged_tasks_cannot_be_starved),
+		cmocka_unit_test(a_task_that_gets_a_moment_now_and_then_is_not_starved),
+		cmocka_unit_test(what_was_waited_under_another_policy_is_not_held_against_this_one),
+		cmocka_unit_test(a_release_that_fails_is_not_the_policys_fault),
+		cmocka_unit_test(
+			a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns),
+		cmocka_unit_test(a_slice_that_cannot_be_set_is_not_the_policys_fault),
+		cmocka_unit_test(the_record_of_many_tasks_is_cut_and_says_so),
+		cmocka_unit_test(
+			after_an_ejection_another_policy_can_be_tried_and_the_record_stays),
+		cmocka_unit_test(the_baseline_is_never_ejected),
+		cmocka_unit_test(
+			what_an_ejected_policy_held_is_released_even_if_that_fails_at_first),
+		cmocka_unit_test(every_reason_has_a_name),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
