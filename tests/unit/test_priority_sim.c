@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `priority` does end to end on the simulated H200, with what that device can see (samples of
+ * utilisation, nothing about held tasks): latency beside many best-effort tasks, idle ones, tasks
+ * that come and go, a device that is never idle, and unmanaged neighbours.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "scenario/scenario.h"
+
+#define US GP_NS_PER_US
+#define MS GP_NS_PER_MS
+#define S  GP_NS_PER_S
+
+static struct gp_scenario scenario;
+
+static void begin(uint64_t duration_ns)
+{
+	gp_scenario_init(&scenario);
+	scenario.duration_ns = duration_ns;
+}
+
+static void add(const char *name, uint8_t class, struct gp_sim_task task)
+{
+	struct gp_task_attr attr = GP_TASK_ATTR_DEFAULT;
+
+	snprintf(task.name, sizeof task.name, "%s", name);
+	task.stop_ns = task.stop_ns ? task.stop_ns : GP_NEVER;
+	attr.class = class;
+	assert_int_equal(gp_scenario_add(&scenario, &task, &attr), 0);
+}
+
+static void add_inference(uint64_t every_ns, uint64_t kernel_ns)
+{
+	add("inference", GP_LATENCY_CRITICAL,
+	    (struct gp_sim_task){
+		    .load = GP_LOAD_PERIODIC, .every_ns = every_ns, .kernel_ns = kernel_ns});
+}
+
+static void add_training(unsigned count, uint64_t start_ns, uint64_t stop_ns)
+{
+	for (unsigned i = 0; i < count; i++)
+		add("training", GP_BEST_EFFORT,
+		    (struct gp_sim_task){.load = GP_LOAD_CLOSED,
+		                         .kernel_ns = 13600 * US,
+		                         .start_ns = start_ns,
+		                         .stop_ns = stop_ns});
+}
+
+/* The caller frees the run; the scenario is gone. */
+static struct gp_run finish(const char *policy)
+{
+	struct gp_policy_choice choice;
+	struct gp_error err = {0};
+	struct gp_run run;
+
+	if (gp_policy_parse(policy, &choice, &err) ||
+	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
+		fail_msg("%s", err.text);
+		abort(); /* fail_msg does not come back; not every reader knows */
+	}
+	gp_scenario_free(&scenario);
+	assert_int_equal(run.ejections, 0);
+	return run;
+}
+
+static double kept(const struct gp_run *run, uint32_t task)
+{
+	return 100.0 * (double)run->task[task].work_ns / (double)run->task[task].alone_ns;
+}
+
+static void a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_one(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 8; n *= 2) {
+		struct gp_run run;
+		double sum = 0;
+
+		begin(20 * S);
+		add_inference(3 * MS, 100 * US);
+		add_training(n, 0, 0);
+		run = finish("priority");
+		for (unsigned i = 1; i <= n; i++) {
+			sum += kept(&run, i);
+			assert_true(kept(&run, i) > 70.0 / n); /* each its share */
+		}
+		assert_in_range(run.task[0].p50_ns, 280 * US, 320 * US);
+		assert_in_range(run.task[0].p99_ns, 300 * US, 350 * US);
+		assert_true(sum > 83);
+		gp_run_free(&run);
+	}
+}
+
+static void idle_tasks_cost_little_at_the_start_and_nothing_later(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(20 * S);
+	add_inference(3 * MS, 100 * US);
+	add_training(2, 0, 0);
+	for (int i = 0; i < 4; i++)
+		add("idle", GP_BEST_EFFORT, (struct gp_sim_task){.load = GP_LOAD_IDLE});
+	run = finish("priority");
+	assert_in_range(run.task[0].p99_ns, 300 * US, 350 * US);
+	assert_true(kept(&run, 1) + kept(&run, 2) > 78); /* at most 0.25 s for each of them */
+	gp_run_free(&run);
+}
+
+static void tasks_may_come_and_go(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(20 * S);
+	add_inference(3 * MS, 100 * US);
+	add_training(1, 0, 15 * S);
+	for (uint64_t at = 1; at < 12; at += 2)
+		add_training(1, at * S, (at + 3) * S);
+	run = finish("priority");
+	/* A newcomer shares with hardware slices until it is found, up to 0.1 s later. */
+	assert_in_range(run.task[0].p50_ns, 280 * US, 330 * US);
+	assert_true(run.task[0].left <= 1);
+	for (uint32_t i = 1; i < run.ntasks; i++)
+		assert_true(kept(&run, i) > 25);
+	gp_run_free(&run);
+}
+
+static void nobody_starves_beside_a_service_that_never_pauses(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 8; n *= 2) {
+		struct gp_run run;
+
+		begin(30 * S);
+		add_inference(1 * MS, 1 * MS);
+		add_training(n, 0, 0);
+		run = finish("priority");
+		assert_true(kept(&run, 0) > 70);
+		for (unsigned i = 1; i <= n; i++)
+			assert_true(run.task[i].finished > 0);
+		gp_run_free(&run);
+	}
+}
+
+static void an_unmanaged_neighbour_keeps_what_the_driver_gave_it(void **state)
+{
+	struct gp_run before, after;
+
+	(void)state;
+	for (int managed = 0; managed < 2; managed++) {
+		begin(10 * S);
+		add_inference(10 * MS, 100 * US);
+		add("stranger", GP_UNMANAGED,
+		    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS});
+		add_training(1, 0, 0);
+		*(managed ? &after : &before) = finish(managed ? "priority" : "none");
+	}
+	assert_true(kept(&after, 1) > kept(&before, 1) - 2);
+	gp_run_free(&before);
+	gp_run_free(&after);
+}
+
+static void without_slices_best_effort_work_is_held_while_requests_run(void **state)
+{
+	struct gp_run none, priority;
+
+	(void)state;
+	for (int managed = 0; managed < 2; managed++) {
+		begin(10 * S);
+		scenario.device.slices = false;
+		scenario.device.activity = GP_ACTIVITY_EVENTS;
+		add_inference(20 * MS, 5 * MS);
+		add_training(2, 0, 0);
+		*(managed ? &priority : &none) = finish(managed ? "priority" : "none");
+	}
+	assert_true(priority.task[0].p99_ns * 2 < none.task[0].p99_ns);
+	assert_true(kept(&priority, 1) + kept(&priority, 2) > 60);
+	gp_run_free(&none);
+	gp_run_free(&priority);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_one),
+		cmocka_unit_test(idle_tasks_cost_little_at_the_start_and_nothing_later),
+		cmocka_unit_test(tasks_may_come_and_go),
+		cmocka_unit_test(nobody_starves_beside_a_service_that_never_pauses),
+		cmocka_unit_test(an_unmanaged_neighbour_keeps_what_the_driver_gave_it),
+		cmocka_unit_test(without_slices_best_effort_work_is_held_while_requests_run),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
