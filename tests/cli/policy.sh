@@ -1,0 +1,27 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt policy lists every policy with its parameters.
+set -u
+# shellcheck source=tests/cli/check.bash
+. "$SRC/tests/cli/check.bash"
+
+try "$GPREEMPT" policy --names
+exits 0 '' 'policy --names'
+[[ $out == $'none\npriority\nrr' ]] || fail "policy --names said '$out'"
+
+try "$GPREEMPT" policy --list
+exits 0 '' 'policy --list'
+[[ $out =~ quantum\ +100\ ms\ +10\ to\ 10000\ ms ]] || fail "no default, range and unit in '$out'"
+listed=$out
+try "$GPREEMPT" policy
+[[ $out == "$listed" ]] || fail 'policy without an option is not the list'
+
+try "$GPREEMPT" policy --list --json
+exits 0 '' 'policy --json'
+holds 'map(.name) == ["none","priority","rr"]' 'JSON names all policies'
+holds 'all(.[].parameters[]; .min <= .default and .default <= .max and (.unit|length) > 0)' \
+	'each parameter has a default in its range and a unit'
+
+try "$GPREEMPT" policy rr
+exits 2 "*takes no argument*'rr'*" 'policy with an argument'
+finish

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt sim: table, JSON, seeds, policies with parameters, and what is wrong said in a sentence.
+set -u
+# shellcheck source=tests/cli/check.bash
+. "$SRC/tests/cli/check.bash"
+
+try "$GPREEMPT" sim "$SRC/scenarios/h200-alone.yaml"
+[[ $err != *'reads no YAML'* ]] || exit 77
+
+cd "$SRC" || exit 1
+try "$GPREEMPT" sim scenarios/h200-corun.yaml --policy none,priority,rr
+exits 0 '' 'sim'
+for word in none priority rr 'response p50' 'p99.9' 'left over' 'of alone' inversions switching; do
+	[[ $out == *"$word"* ]] || fail "the table lacks '$word'"
+done
+
+try "$GPREEMPT" sim h200-corun --all --json
+exits 0 '' 'sim by name'
+holds '.scenario == "h200-corun" and .seed == 1' 'JSON names scenario and seed'
+holds '[.runs[].policy] == ["none","priority","rr"]' '--all runs all policies'
+holds 'all(.runs[]; .device | has("busy_pct") and has("switch_pct") and has("switches") and has("preemptions") and has("inversions"))' 'device fields'
+holds 'all(.runs[].tasks[]; (keys - ["class","left","max_us","name","p50_us","p999_us","p99_us","requests","work_pct"]) == [])' 'task fields'
+holds '(.runs[0].tasks[0].p99_us > 5 * .runs[1].tasks[0].p99_us)' 'priority is 5 times better'
+holds 'all(.runs[].tasks[]; .p50_us <= .p99_us and .p99_us <= .p999_us and .p999_us <= .max_us)' 'percentiles in order'
+
+try "$GPREEMPT" sim h200-two-be-idle --json
+holds '.runs[0].tasks | map(select(.name|startswith("idle"))) | length == 2 and all(.[]; .p50_us == null and .work_pct == null)' \
+	'what is unknown is null, not 0'
+
+# Same seed, same bytes; another seed, other bytes.
+for form in '' --json; do
+	"$GPREEMPT" sim h200-corun --all $form --seed 7 >"$work/a"
+	"$GPREEMPT" sim h200-corun --all $form --seed 7 >"$work/b"
+	"$GPREEMPT" sim h200-corun --all $form --seed 8 >"$work/c"
+	cmp -s "$work/a" "$work/b" || fail "same seed, other bytes ($form)"
+	! cmp -s "$work/a" "$work/c" || fail "another seed, same bytes ($form)"
+done
+
+try "$GPREEMPT" sim h200-two-be --policy priority:quantum=50:age_after=200,none --json
+exits 0 '' 'policy with parameters'
+holds '.runs[0].policy == "priority:quantum=50:age_after=200"' 'the parameters are named'
+
+try "$GPREEMPT" sim
+exits 2 '*which scenario*' 'no scenario'
+try "$GPREEMPT" sim no-such-file.yaml
+exits 2 '*no-such-file.yaml*No such file*' 'missing file'
+try "$GPREEMPT" sim h200-corun h200-alone
+exits 2 '*one scenario at a time*' 'two scenarios'
+try "$GPREEMPT" sim h200-corun --policy nono
+exits 2 "*there is no policy 'nono'; there are: none, priority, rr*" 'unknown policy'
+try "$GPREEMPT" sim h200-corun --policy priority:speed=1
+exits 2 "*has no parameter 'speed'*" 'unknown parameter'
+try "$GPREEMPT" sim h200-corun --policy priority:quantum=1
+exits 2 '*from 10 to 10000 ms*' 'parameter out of range'
+try "$GPREEMPT" sim h200-corun --seed banana
+exits 2 '*--seed takes a whole number*' 'seed that is no number'
+
+# wrong TEXT PATTERN: a scenario with this text is refused in one sentence with file and line.
+wrong() {
+	printf '%b' "$1" >"$work/wrong.yaml"
+	try "$GPREEMPT" sim "$work/wrong.yaml"
+	exits 2 "gpreempt: $work/wrong.yaml:[0-9]*: $2" "scenario ${1:0:40}"
+	[[ $(wc -l <"$work/err") == 1 ]] || fail "more than a sentence: $err"
+}
+good='tasks:\n  - name: a\n    load: closed\n    kernel: 1ms\n'
+printf '%b' "$good" >"$work/good.yaml"
+try "$GPREEMPT" sim "$work/good.yaml"
+exits 0 '' 'the smallest scenario'
+wrong "${good}    colour: red\n" "*colour*"
+wrong "${good}    kernel: 2ms\n" "*kernel*"
+wrong 'tasks:\n  - load: closed\n    kernel: 1\n' '*unit*'
+wrong 'tasks:\n  - load: poisson\n    kernel: 1ms\n    rate: -5\n' '*rate*'
+wrong 'tasks: 7\n' '*tasks*'
+wrong 'tasks:\n\t- a\n' '*'
+wrong 'duration: 1s\n' '*tasks*'
+finish
