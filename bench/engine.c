@@ -123,15 +123,13 @@ struct cost {
 
 static struct cost measure(const struct gp_policy_ops *policy, unsigned ntasks, uint32_t caps)
 {
-	struct flat_gpu g = {
-		.base = {.ops = &flat_ops,
-	                 .info = {.name = "flat",
-	                          .caps = caps,
-	                          .max_held = 1u << 20,
-	                          .slice_min_us = 1,
-	                          .slice_max_us = 10000000}},
-		.ntasks = ntasks
-        };
+	struct flat_gpu g = {.base = {.ops = &flat_ops,
+	                              .info = {.name = "flat",
+	                                       .caps = caps,
+	                                       .max_held = 1u << 20,
+	                                       .slice_min_us = 1,
+	                                       .slice_max_us = 10000000}},
+	                     .ntasks = ntasks};
 	struct gp_engine_config config = {.gpu = &g.base, .classify = classify};
 	struct gp_policy_choice choice;
 	struct gp_engine *e;

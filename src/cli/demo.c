@@ -24,10 +24,10 @@ static struct {
 } env = {.seed = 1};
 
 static const struct argp_option options[] = {
-	{"svg",							   'o', "FILE", 0, "Where to write the picture (default: gpreempt-demo.svg here)", 0},
-	{"seed",							 's', "N", 0, "Other random numbers (default: 1)", 0},
+	{"svg", 'o', "FILE", 0, "Where to write the picture (default: gpreempt-demo.svg here)", 0},
+	{"seed", 's', "N", 0, "Other random numbers (default: 1)", 0},
 	{"json", 'j', NULL, 0, "Write JSON instead of the table and the timeline", 0},
-	{0							      },
+	{0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -72,8 +72,8 @@ static const struct arm {
 	const char *policy;
 	uint64_t hint_ns;
 } arms[ARMS] = {
-	[DEFAULT] = {"driver's own sharing",        "none",     0      },
-	[PRIORITY] = {"gpreempt priority",           "priority", 0      },
+	[DEFAULT] = {"driver's own sharing", "none", 0},
+	[PRIORITY] = {"gpreempt priority", "priority", 0},
 	[HINTED] = {"... and a hint 200 us ahead", "priority", HINT_NS},
 };
 

@@ -11,10 +11,10 @@ static struct {
 } env;
 
 static const struct argp_option options[] = {
-	{"list",						   'l', NULL, 0, "List the policies with their parameters (the default)", 0},
-	{"names",						    'n', NULL, 0, "List only their names", 0},
+	{"list", 'l', NULL, 0, "List the policies with their parameters (the default)", 0},
+	{"names", 'n', NULL, 0, "List only their names", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{0						       },
+	{0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)

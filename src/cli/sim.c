@@ -24,12 +24,12 @@ static struct {
 } env;
 
 static const struct argp_option options[] = {
-	{"policy",								    'p', "NAME[:PARAM=VALUE...],...", 0,
+	{"policy", 'p', "NAME[:PARAM=VALUE...],...", 0,
          "Policies to compare, as none,priority:quantum=50 (default: none,priority)", 0},
-	{"all",						'a', NULL, 0, "All policies", 0},
+	{"all", 'a', NULL, 0, "All policies", 0},
 	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
-	{"json",									   'j', NULL, 0, "Write JSON", 0},
-	{0			},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
 };
 
 static void add_policy(struct argp_state *state, const char *text)

@@ -37,12 +37,7 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 	static const struct {
 		uint64_t ns;
 		const char *unit;
-	} units[] = {
-		{1000000000, "s" },
-                {1000000,    "ms"},
-                {1000,       "us"},
-                {1,          "ns"}
-        };
+	} units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}, {1, "ns"}};
 	size_t i = 0;
 	double value;
 

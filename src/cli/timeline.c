@@ -83,10 +83,7 @@ static enum cell cell_at(const struct gp_timeline *t, uint64_t from_ns, uint64_t
 	return best;
 }
 
-static const char *const cell_text[2][CELLS] = {
-	{" ", "#",   ".",   "/"  },
-        {" ", "█", "░", "╱"}
-};
+static const char *const cell_text[2][CELLS] = {{" ", "#", ".", "/"}, {" ", "█", "░", "╱"}};
 static const char *const cell_colour[CELLS] = {"", "\033[34m", "\033[33m", "\033[90m"};
 
 static void print_cell(FILE *out, enum cell c, const struct gp_timeline_style *style)

@@ -95,14 +95,9 @@ static const char *first_missing(uint32_t caps)
 	static const struct {
 		uint32_t cap;
 		const char *name;
-	} names[] = {
-		{GP_CAP_HOLD,         "holding tasks"   },
-                {GP_CAP_SLICE,        "time slices"     },
-		{GP_CAP_ACTIVITY,     "activity"        },
-                {GP_CAP_EVENTS,       "events"          },
-		{GP_CAP_BRACKETS,     "brackets"        },
-                {GP_CAP_PREEMPT_MODE, "preemption modes"}
-        };
+	} names[] = {{GP_CAP_HOLD, "holding tasks"}, {GP_CAP_SLICE, "time slices"},
+	             {GP_CAP_ACTIVITY, "activity"},  {GP_CAP_EVENTS, "events"},
+	             {GP_CAP_BRACKETS, "brackets"},  {GP_CAP_PREEMPT_MODE, "preemption modes"}};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (caps & names[i].cap)

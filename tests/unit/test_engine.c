@@ -909,10 +909,10 @@ static void longer_slices_come_first_then_holds_tiny_slices_and_releases(void **
 	struct rig *r = rig_new(8);
 	const struct fake_act expected[] = {
 		{.kind = FAKE_SLICE, .handle = 1, .slice_us = 3000},
-		{.kind = FAKE_SLICE,                  .handle = 4,            .slice_us = 0},
-		{.kind = FAKE_HOLD,     .handle = 2    },
-		{.kind = FAKE_SLICE,   .handle = 0,          .slice_us = 1},
-		{.kind = FAKE_RELEASE,     .handle = 3},
+		{.kind = FAKE_SLICE, .handle = 4, .slice_us = 0},
+		{.kind = FAKE_HOLD, .handle = 2},
+		{.kind = FAKE_SLICE, .handle = 0, .slice_us = 1},
+		{.kind = FAKE_RELEASE, .handle = 3},
 	};
 
 	(void)state;
@@ -1725,14 +1725,9 @@ static void a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence
 	static const struct {
 		uint32_t cap;
 		const char *word;
-	} needs[] = {
-		{GP_CAP_HOLD,         "hold"    },
-                {GP_CAP_SLICE,        "slice"   },
-		{GP_CAP_ACTIVITY,     "activity"},
-                {GP_CAP_EVENTS,       "event"   },
-		{GP_CAP_BRACKETS,     "bracket" },
-                {GP_CAP_PREEMPT_MODE, "preempt" }
-        };
+	} needs[] = {{GP_CAP_HOLD, "hold"},         {GP_CAP_SLICE, "slice"},
+	             {GP_CAP_ACTIVITY, "activity"}, {GP_CAP_EVENTS, "event"},
+	             {GP_CAP_BRACKETS, "bracket"},  {GP_CAP_PREEMPT_MODE, "preempt"}};
 	struct rig *r = rig_new(4);
 
 	(void)state;

@@ -226,18 +226,18 @@ struct backend_case {
 };
 
 static const struct backend_case backend_cases[] = {
-	{.name = "call busy",      .fault = {.whole = -EBUSY}                          },
-	{.name = "call fails",     .fault = {.whole = -EIO}                            },
-	{.name = "action busy",    .fault = {.status = -EBUSY}                         },
-	{.name = "action fails",   .fault = {.status = -EIO}                           },
-	{.name = "action lost",    .fault = {.asks_to_wait = true, .lost = true}       },
-	{.name = "lie",            .fault = {.lost = true}                             },
-	{.name = "late",           .fault = {.asks_to_wait = true, .delay_ns = 2 * MS} },
-	{.name = "accepted, late", .fault = {.delay_ns = 2 * MS}                       },
-	{.name = "very late",      .fault = {.asks_to_wait = true, .delay_ns = 60 * MS}},
-	{.name = "observe fails",  .observe_fails = -EIO                               },
-	{.name = "sees nothing",   .sees_nothing = true                                },
-	{.name = "scan fails",     .scan_fails = -EIO                                  },
+	{.name = "call busy", .fault = {.whole = -EBUSY}},
+	{.name = "call fails", .fault = {.whole = -EIO}},
+	{.name = "action busy", .fault = {.status = -EBUSY}},
+	{.name = "action fails", .fault = {.status = -EIO}},
+	{.name = "action lost", .fault = {.asks_to_wait = true, .lost = true}},
+	{.name = "lie", .fault = {.lost = true}},
+	{.name = "late", .fault = {.asks_to_wait = true, .delay_ns = 2 * MS}},
+	{.name = "accepted, late", .fault = {.delay_ns = 2 * MS}},
+	{.name = "very late", .fault = {.asks_to_wait = true, .delay_ns = 60 * MS}},
+	{.name = "observe fails", .observe_fails = -EIO},
+	{.name = "sees nothing", .sees_nothing = true},
+	{.name = "scan fails", .scan_fails = -EIO},
 };
 
 static void break_backend(struct rig *r, const struct backend_case *c, unsigned kinds)
@@ -635,17 +635,17 @@ struct bound_case {
 static void a_policy_that_breaks_a_rule_is_ejected(void **state)
 {
 	static const struct bound_case cases[] = {
-		{7, GP_RUN,      0,      7, "unmanaged"         },
-		{7, GP_HOLD,     0,      7, "unmanaged"         },
-		{7, GP_LEAVE,    1000,   7, "unmanaged"         },
-		{2, GP_RUN,      4,      2, "slice of 4 us"     },
-		{2, GP_RUN,      200001, 2, "slice of 200001 us"},
-		{2, GP_HOLD,     200001, 2, "slice of 200001 us"},
-		{5, GP_HOLD,     0,      6, "gang"              },
-		{6, GP_HOLD,     0,      6, "gang"              },
-		{6, GP_LEAVE,    0,      6, "gang"              },
-		{2, GP_HOLD + 1, 0,      2, "wants 3"           },
-		{2, 255,         0,      2, "wants 255"         },
+		{7, GP_RUN, 0, 7, "unmanaged"},
+		{7, GP_HOLD, 0, 7, "unmanaged"},
+		{7, GP_LEAVE, 1000, 7, "unmanaged"},
+		{2, GP_RUN, 4, 2, "slice of 4 us"},
+		{2, GP_RUN, 200001, 2, "slice of 200001 us"},
+		{2, GP_HOLD, 200001, 2, "slice of 200001 us"},
+		{5, GP_HOLD, 0, 6, "gang"},
+		{6, GP_HOLD, 0, 6, "gang"},
+		{6, GP_LEAVE, 0, 6, "gang"},
+		{2, GP_HOLD + 1, 0, 2, "wants 3"},
+		{2, 255, 0, 2, "wants 255"},
 	};
 
 	(void)state;
@@ -714,9 +714,9 @@ static void a_policy_that_uses_what_the_device_lacks_is_ejected(void **state)
 		uint32_t slice_us;
 		const char *why;
 	} cases[] = {
-		{FAKE_CAPS & ~GP_CAP_HOLD,  GP_HOLD, 0,    "cannot hold"},
-		{FAKE_CAPS & ~GP_CAP_SLICE, GP_RUN,  2000, "slice"      },
-		{FAKE_CAPS & ~GP_CAP_SLICE, GP_HOLD, 2000, "slice"      },
+		{FAKE_CAPS & ~GP_CAP_HOLD, GP_HOLD, 0, "cannot hold"},
+		{FAKE_CAPS & ~GP_CAP_SLICE, GP_RUN, 2000, "slice"},
+		{FAKE_CAPS & ~GP_CAP_SLICE, GP_HOLD, 2000, "slice"},
 	};
 
 	(void)state;

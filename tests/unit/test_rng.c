@@ -41,9 +41,7 @@ static void the_generator_is_xoshiro256starstar(void **state)
 	                             8476171486693032832u,
 	                             10595114339597558777u,
 	                             2904607092377533576u};
-	struct gp_rng rng = {
-		{1, 2, 3, 4}
-        };
+	struct gp_rng rng = {{1, 2, 3, 4}};
 	for (int i = 0; i < 10; i++)
 		assert_true(gp_rng_next(&rng) == expected[i]);
 }
@@ -160,11 +158,7 @@ static struct gp_rng rng_about_to_say(uint64_t raw)
 {
 	uint64_t x = raw * 0x8e38e38e38e38e39u;       /* 1 / 9 modulo 2^64 */
 	x = (x >> 7 | x << 57) * 0xcccccccccccccccdu; /* 1 / 5 */
-	struct gp_rng rng =
-			      {
-				      {1, x, 2, 3}
-        },
-		      copy = rng;
+	struct gp_rng rng = {{1, x, 2, 3}}, copy = rng;
 	assert_true(gp_rng_next(&copy) == raw);
 	return rng;
 }
@@ -230,12 +224,8 @@ static void exponential_numbers_have_the_mean_and_the_quantiles(void **state)
 	const struct {
 		uint64_t per_1000, value, off;
 	} quantile[] = {
-		{10,  10050,   1200  },
-                {100, 105361,  4000  },
-                {250, 287682,  6500  },
-		{500, 693147,  11500 },
-                {750, 1386294, 19500 },
-                {900, 2302585, 33500 },
+		{10, 10050, 1200},      {100, 105361, 4000},   {250, 287682, 6500},
+		{500, 693147, 11500},   {750, 1386294, 19500}, {900, 2302585, 33500},
 		{990, 4605170, 112000},
 	};
 	struct gp_rng rng;

@@ -353,9 +353,7 @@ static void a_closed_loop_by_itself_keeps_the_device_busy(void **state)
 
 static void an_idle_task_and_an_empty_device_do_nothing(void **state)
 {
-	const struct gp_sim_task task[] = {
-		{.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER}
-        };
+	const struct gp_sim_task task[] = {{.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER}};
 	struct gp_sim *sim = new_sim(&plain, task, 1, 1);
 	struct gp_sim *empty = new_sim(&plain, NULL, 0, 1);
 	struct gp_seen seen;
@@ -976,9 +974,8 @@ static void a_device_says_what_it_can_do(void **state)
 static struct gp_sim *new_sampled(uint64_t gap_ns)
 {
 	struct gp_sim_device device = plain;
-	struct gp_sim_task task[] = {
-		closed_loop(1 * MS), {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER}
-        };
+	struct gp_sim_task task[] = {closed_loop(1 * MS),
+	                             {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER}};
 	struct gp_sim *sim;
 
 	device.activity = GP_ACTIVITY_SAMPLED;
@@ -1053,11 +1050,9 @@ static void a_full_device_says_nothing_of_those_that_did_not_run(void **state)
 static void a_task_that_two_others_go_round_past_is_idle(void **state)
 {
 	struct gp_sim_device device = plain;
-	const struct gp_sim_task task[] = {
-		closed_loop(1 * MS),
-		{.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER},
-		closed_loop(1 * MS)
-        };
+	const struct gp_sim_task task[] = {closed_loop(1 * MS),
+	                                   {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER},
+	                                   closed_loop(1 * MS)};
 	struct gp_sim *sim;
 
 	(void)state;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* What the two halves of `priority` share: with slices, and without. Freestanding. */
+#ifndef GP_POLICY_PRIORITY_H
+#define GP_POLICY_PRIORITY_H
+
+#include "policy/rotate.h"
+
+/* Parameters, in the order of the table. */
+enum {
+	QUANTUM,
+	AGE_AFTER,
+	AGE_RUN,
+	AGE_BLIND,
+	AGE_SLICE,
+	TINY_SLICE,
+	LC_SLICE,
+	LC_SHARED_SLICE,
+};
+
+struct priority_device {
+	struct gp_rotation rotation;
+	uint64_t got_ns;       /* when best-effort work last had the device, or wanted nothing */
+	uint64_t age_from_ns;  /* somebody is let in ... */
+	uint64_t age_until_ns; /* ... until then; 0 = nobody */
+	uint64_t aged_ns;      /* when that last ended */
+};
+
+struct priority_task {
+	struct gp_unit unit;
+	uint64_t got_ns;       /* when this unit last had the device, or wanted nothing */
+	uint64_t fed_ns;       /* when this unit last had its turn while somebody was let in */
+	bool told;             /* this task's run time was known at some time */
+	uint64_t run_ns;       /* ... what it was when it last grew ... */
+	uint64_t run_at_ns;    /* ... and when that was */
+	uint64_t loose_ns;     /* with slices: since when this task is not held; 0 = it is */
+	uint64_t run_until_ns; /* without slices: this unit is let in until then */
+	uint64_t ran_ns;       /* ... and was last not held then */
+};
+
+static inline uint64_t param_ns(const struct gp_policy_state *state, unsigned param)
+{
+	return (uint64_t)state->param[param] * GP_MS;
+}
+
+static inline void look_again(struct gp_plan *plan, uint64_t at_ns)
+{
+	if (at_ns < plan->next_ns)
+		plan->next_ns = at_ns;
+}
+
+/* How many more tasks the policy may hold. */
+static inline uint32_t room_for_holds(const struct gp_view *view, uint32_t user_held)
+{
+	return user_held < view->max_held ? view->max_held - user_held : 0;
+}
+
+/* Both fill in the plan. `lc`: how many latency-critical tasks there are that no user holds. */
+void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                           uint32_t user_held, uint32_t lc, struct gp_plan *plan);
+void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_state *state,
+                             uint32_t user_held, struct gp_plan *plan);
+
+#endif

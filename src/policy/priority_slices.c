@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * priority where slices can be set: the hardware arbitrates. Decides who has the tiny slice, whose
+ * turn it is among busy best-effort tasks, and when best-effort work is let in although somebody
+ * latency-critical wants the device (aging).
+ */
+#include "policy/priority.h"
+
+static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_state *state,
+                            unsigned param)
+{
+	uint64_t us = (uint64_t)state->param[param];
+
+	return us < view->slice_min_us   ? view->slice_min_us
+	       : us > view->slice_max_us ? view->slice_max_us
+	                                 : (uint32_t)us;
+}
+
+/* Tasks that are not latency-critical and not held, and may be running. */
+struct loose {
+	uint32_t runnable; /* active, or not known to be idle */
+	uint32_t all;
+	uint32_t task;      /* index of the only one */
+	uint32_t idle_task; /* index of the only one, if it is idle */
+	uint32_t be;        /* best-effort ones among the runnable */
+	bool hungry;        /* a best-effort one gets nothing */
+	bool starving;      /* a unit has got nothing for long, although others did */
+	bool blind;         /* of one, nobody ever said whether it got anything */
+};
+
+/*
+ * Whether the run time has grown by as much as one calls having had the device since it last grew.
+ * A task with a tiny slice that is let in for a microsecond in each gap of another runs, and gets
+ * nothing done.
+ */
+static bool has_run(const struct gp_view *view, const struct gp_task_view *t,
+                    struct priority_task *p)
+{
+	uint64_t ran_ns = t->run_ns - p->run_ns, in_ns = view->now_ns - p->run_at_ns;
+
+	if (!(t->known & GP_KNOWN_RUN) || !ran_ns)
+		return false;
+	p->run_ns = t->run_ns;
+	p->run_at_ns = view->now_ns;
+	return ran_ns >= GP_MS || ran_ns >= in_ns / 128;
+}
+
+/*
+ * Keeps book of when a best-effort unit had the device, as far as run times tell. What counts at
+ * first is that best-effort work as a whole gets something: units that take turns may each have too
+ * short a turn to be noticed.
+ */
+static void note_run(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+{
+	struct priority_device *d = state->device;
+	struct priority_task *p = gp_policy_task(state, i);
+	struct priority_task *first = gp_policy_task(state, view->task[i].gang);
+	const struct gp_task_view *t = &view->task[i];
+	bool had;
+
+	if (!p->run_at_ns)
+		p->run_at_ns = view->now_ns;
+	had = has_run(view, t, p);
+	p->told |= (t->known & GP_KNOWN_RUN) != 0;
+	if (had || gp_seen_idle(t) || !first->got_ns)
+		first->got_ns = view->now_ns;
+	if (had)
+		d->got_ns = view->now_ns;
+}
+
+/* Released long enough for a sample to show it, and nothing to be seen. */
+static bool is_hungry(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+{
+	const struct priority_task *p = gp_policy_task(state, i);
+	const struct priority_task *first = gp_policy_task(state, view->task[i].gang);
+	const struct gp_task_view *t = &view->task[i];
+	uint64_t loose_ns = view->now_ns - p->loose_ns, got_ns = view->now_ns - first->got_ns;
+	uint64_t long_ns = param_ns(state, AGE_AFTER) + view->news_every_ns;
+
+	if (!p->told || !loose_ns || ((t->known & GP_KNOWN_HELD) && t->held))
+		return false;
+	return loose_ns >= view->news_every_ns && (got_ns >= loose_ns || got_ns >= long_ns);
+}
+
+static struct loose find_loose(const struct gp_view *view, const struct gp_policy_state *state,
+                               const struct gp_plan *plan)
+{
+	struct priority_device *d = state->device;
+	struct loose l = {0};
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct priority_task *p = gp_policy_task(state, i);
+
+		if (t->class == GP_BEST_EFFORT) {
+			note_run(view, state, i);
+			l.starving |= p->unit.rotating &&
+			              view->now_ns - p->got_ns >= view->starve_limit_ns / 4;
+		}
+		if (t->class == GP_LATENCY_CRITICAL || plan->task[i].want == GP_HOLD ||
+		    (t->held_by & GP_HELD_BY_USER)) {
+			p->loose_ns = 0;
+			continue;
+		}
+		if (!p->loose_ns)
+			p->loose_ns = view->now_ns;
+		l.all++;
+		l.idle_task = i;
+		if (gp_seen_idle(t))
+			continue;
+		l.runnable++;
+		l.task = i;
+		if (t->class != GP_BEST_EFFORT)
+			continue;
+		l.be++;
+		l.blind |= !p->told;
+		l.hungry |= is_hungry(view, state, i);
+	}
+	if (!l.be || !d->got_ns)
+		d->got_ns = view->now_ns;
+	return l;
+}
+
+/* Whether it is time to let best-effort work in. */
+static bool is_due(const struct gp_view *view, const struct gp_policy_state *state,
+                   const struct loose *l, struct gp_plan *plan)
+{
+	struct priority_device *d = state->device;
+	uint64_t from_ns = d->got_ns > d->aged_ns ? d->got_ns : d->aged_ns;
+	uint64_t after_ns = param_ns(state, AGE_AFTER), blind_ns = param_ns(state, AGE_BLIND);
+	uint64_t due_ns = UINT64_MAX;
+
+	if (l->hungry)
+		due_ns = from_ns + after_ns + view->news_every_ns; /* what is known is that old */
+	/* Seldom, since it may be that only nobody looked; but all must be reached in time. */
+	if (l->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.units + 1))
+		blind_ns = view->starve_limit_ns / 4 / (d->rotation.units + 1);
+	if (blind_ns < after_ns)
+		blind_ns = after_ns;
+	if ((l->blind || l->starving) && d->aged_ns + blind_ns < due_ns)
+		due_ns = d->aged_ns + blind_ns;
+	if (view->now_ns >= due_ns)
+		return true;
+	look_again(plan, due_ns);
+	return false;
+}
+
+/* Opens and closes the time in which the hardware shares as if there were no classes. */
+static bool is_aging(const struct gp_view *view, const struct gp_policy_state *state,
+                     const struct loose *l, struct gp_plan *plan, bool *opens)
+{
+	struct priority_device *d = state->device;
+
+	if (!d->aged_ns)
+		d->aged_ns = view->now_ns;
+	if (d->age_until_ns && view->now_ns >= d->age_until_ns) {
+		d->age_until_ns = 0;
+		d->aged_ns = view->now_ns;
+	}
+	*opens = !d->age_until_ns && is_due(view, state, l, plan);
+	if (*opens) {
+		d->age_from_ns = view->now_ns;
+		d->age_until_ns = view->now_ns + param_ns(state, AGE_RUN);
+	}
+	if (!d->age_until_ns)
+		return false;
+	look_again(plan, d->age_until_ns);
+	return true;
+}
+
+/* The time of one that is let in begins when its release is in force, not when it was asked for. */
+static void wait_for_release(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	struct priority_device *d = state->device;
+	uint64_t run_ns = param_ns(state, AGE_RUN);
+
+	if (!d->age_until_ns || view->now_ns >= d->age_from_ns + 10 * run_ns)
+		return;
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+
+		if (view->task[t->gang].id != d->rotation.current || !(t->known & GP_KNOWN_HELD) ||
+		    !t->held)
+			continue;
+		d->age_until_ns = view->now_ns + run_ns;
+		if (d->rotation.ends_ns < d->age_until_ns)
+			d->rotation.ends_ns = d->age_until_ns;
+	}
+}
+
+static bool rotate_best_effort(const struct gp_view *view, const struct gp_policy_state *state,
+                               uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+{
+	struct priority_device *d = state->device;
+	/* A newcomer whose activity is not known yet would keep the tiny slice from everybody: with
+	 * somebody to protect it waits for its turn, otherwise the hardware shares until it is. */
+	struct gp_rotation_rules rules = {
+		.classes_apply = true,
+		.unknown_joins = lc > 0,
+		.room = room_for_holds(view, user_held),
+		.quantum_ns = param_ns(state, QUANTUM),
+		.age_after_ns = param_ns(state, AGE_AFTER),
+		.age_run_ns = param_ns(state, AGE_RUN),
+	};
+
+	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules))
+		return false;
+	look_again(plan, d->rotation.ends_ns);
+	return true;
+}
+
+static void plan_turns(const struct gp_view *view, const struct gp_policy_state *state,
+                       bool rotates, struct gp_plan *plan)
+{
+	const struct priority_device *d = state->device;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_unit *u = gp_unit_of(view, state, i);
+		bool current = view->task[view->task[i].gang].id == d->rotation.current;
+
+		if (view->task[i].class != GP_UNMANAGED)
+			plan->task[i].want = rotates && u->rotating && !current ? GP_HOLD : GP_RUN;
+	}
+}
+
+static uint64_t last_meal(const struct priority_task *p)
+{
+	return p->got_ns > p->fed_ns ? p->got_ns : p->fed_ns;
+}
+
+/* Of those that take turns, the one that had the device longest ago is let in now: left to chance,
+ * the same one might have its turn each time. */
+static void feed_hungriest(const struct gp_view *view, const struct gp_policy_state *state,
+                           struct gp_plan *plan)
+{
+	struct priority_device *d = state->device;
+	struct priority_task *hungriest = NULL;
+	uint32_t index = 0;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct priority_task *p = gp_policy_task(state, i);
+
+		if (p->unit.rotating && (!hungriest || last_meal(p) < last_meal(hungriest))) {
+			hungriest = p;
+			index = i;
+		}
+	}
+	if (!hungriest)
+		return;
+	hungriest->fed_ns = view->now_ns;
+	if (view->task[index].id != d->rotation.current)
+		gp_rotation_give(view, &d->rotation, index, param_ns(state, AGE_RUN), true);
+	plan_turns(view, state, true, plan);
+}
+
+static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                       const struct loose *l, uint32_t lc, bool aging, struct gp_plan *plan)
+{
+	uint32_t lc_slice, chosen = UINT32_MAX;
+
+	if (l->runnable == 1)
+		chosen = l->task;
+	else if (l->runnable == 0 && l->all == 1)
+		chosen = l->idle_task; /* so that it has it when it wakes up */
+	if (chosen != UINT32_MAX && view->task[chosen].class == GP_BEST_EFFORT)
+		plan->task[chosen].slice_us =
+			slice_param(view, state, aging ? AGE_SLICE : TINY_SLICE);
+	lc_slice = slice_param(view, state,
+	                       aging     ? AGE_SLICE
+	                       : lc == 1 ? LC_SLICE
+	                                 : LC_SHARED_SLICE);
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].class == GP_LATENCY_CRITICAL)
+			plan->task[i].slice_us = lc_slice;
+}
+
+void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                           uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+{
+	struct priority_device *d = state->device;
+	bool rotates, aging, opens;
+	struct loose l;
+
+	wait_for_release(view, state);
+	rotates = rotate_best_effort(view, state, user_held, lc, plan);
+	plan_turns(view, state, rotates, plan);
+	l = find_loose(view, state, plan);
+	if (!lc) {
+		d->age_until_ns = 0;
+		return; /* nobody to make way for: hardware slices */
+	}
+	aging = is_aging(view, state, &l, plan, &opens);
+	if (opens && rotates) {
+		feed_hungriest(view, state, plan);
+		l = find_loose(view, state, plan);
+		look_again(plan, d->rotation.ends_ns);
+	}
+	set_slices(view, state, &l, lc, aging, plan);
+}
