@@ -85,25 +85,13 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 	}
 }
 
-/*
- * Whether its run time says that it had the device: an honest slice, or a part of the time that is
- * worth the name. A task with a tiny slice that is let in for a microsecond in each gap of another
- * runs and gets nothing done.
- */
-#define REAL_RUN_NS    GP_NS_PER_MS
-#define REAL_RUN_SHARE 128 /* one in so many */
-
+/* However little: whether it got enough is a question for the policy, which knows what it gave. */
 static void note_run(struct gp_task *t, const struct gp_observation *o)
 {
-	uint64_t ran_ns = o->run_ns - t->last_run_ns;
-	uint64_t in_ns = o->run_at_ns > t->last_run_at_ns ? o->run_at_ns - t->last_run_at_ns : 0;
-
-	if (!ran_ns)
+	if (o->run_ns == t->last_run_ns)
 		return;
 	t->last_run_ns = o->run_ns;
-	t->last_run_at_ns = o->run_at_ns;
-	if ((ran_ns >= REAL_RUN_NS || ran_ns >= in_ns / REAL_RUN_SHARE) &&
-	    o->run_at_ns > t->last_got_ns)
+	if (o->run_at_ns > t->last_got_ns)
 		t->last_got_ns = o->run_at_ns;
 }
 

@@ -37,8 +37,7 @@ struct gp_task {
 	struct gp_attempt slice;
 
 	uint64_t last_got_ns; /* when it is last known to have had the device, or not wanted it */
-	uint64_t last_run_ns; /* its run time when it last grew ... */
-	uint64_t last_run_at_ns; /* ... and when that was */
+	uint64_t last_run_ns; /* run_ns then */
 	uint64_t last_waited_ns;
 	uint64_t starved_ns; /* how long it has got nothing in a row, by the policy's doing */
 

@@ -80,8 +80,7 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	*t = (struct gp_task){.id = e->next_id++,
 	                      .handle = handle,
 	                      .attr = GP_TASK_ATTR_DEFAULT,
-	                      .last_got_ns = now_ns,
-	                      .last_run_at_ns = now_ns};
+	                      .last_got_ns = now_ns};
 	e->who[e->n] = *seen;
 	if (e->config.classify)
 		e->config.classify(e->config.arg, seen, &t->attr);
