@@ -40,7 +40,7 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns);
 /* `text` as a JSON string with its quotes. */
 void gp_json_string(FILE *out, const char *text);
 
-/* Whether what was printed really went out: a full disk or a closed pipe is a failure. */
-int gp_cli_finish(int code);
+/* For atexit(3): what was printed and did not go out (a full disk) makes a success a failure. */
+void gp_cli_check_output(void);
 
 #endif

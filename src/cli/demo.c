@@ -124,17 +124,16 @@ static void print_table(const struct gp_run *runs)
 {
 	char p50[32], p99[32], max[32];
 
-	printf("An inference service (a 100 us kernel every 3 ms) beside a training job that "
-	       "fills\n"
-	       "the GPU, on a simulated H200 that was checked against a real one; %.0f "
-	       "seconds.\n\n",
+	printf("An inference service (a 100 us kernel every 3 ms) beside a training job that\n"
+	       "fills the GPU, on a simulated H200 that was checked against a real one.\n"
+	       "%.0f seconds:\n\n",
 	       (double)runs[DEFAULT].duration_ns / 1e9);
-	printf("%-29s %10s %10s %10s   %s\n", "", "response", "", "", "training keeps,");
-	printf("%-29s %10s %10s %10s   %s\n", "", "p50", "p99", "max", "% of alone");
+	printf("%-28s %25s   %s\n", "", "response", "training keeps,");
+	printf("%-28s %8s %8s %8s   %s\n", "", "p50", "p99", "max", "% of alone");
 	for (unsigned i = 0; i < ARMS; i++) {
 		const struct gp_run_task *t = &runs[i].task[INFERENCE];
 
-		printf("%-29s %10s %10s %10s %12.1f\n", arms[i].label,
+		printf("%-28s %8s %8s %8s %12.1f\n", arms[i].label,
 		       gp_cli_duration(p50, sizeof p50, t->p50_ns),
 		       gp_cli_duration(p99, sizeof p99, t->p99_ns),
 		       gp_cli_duration(max, sizeof max, t->max_ns), kept(&runs[i]));
@@ -146,16 +145,20 @@ static void print_conclusion(const struct gp_run *runs)
 	uint64_t before_ns = runs[DEFAULT].task[INFERENCE].p99_ns;
 	uint64_t after_ns = runs[PRIORITY].task[INFERENCE].p99_ns;
 	uint64_t hinted_ns = runs[HINTED].task[INFERENCE].p99_ns;
+	double was = kept(&runs[DEFAULT]), is = kept(&runs[PRIORITY]);
 	char before[32], after[32], hinted[32];
 
-	printf("\n99 of 100 requests are answered within %s instead of %s (%.1f times sooner), and "
-	       "within\n%s with a hint, while the training job keeps %.1f %% of its speed alone, "
-	       "where it kept %.1f %%.\n",
+	printf("\n99 of 100 requests are answered within %s instead of %s, %.1f times\n"
+	       "sooner, and within %s with a hint. The training job kept %.1f %% of its\n"
+	       "speed before, and ",
 	       gp_cli_duration(after, sizeof after, after_ns),
 	       gp_cli_duration(before, sizeof before, before_ns),
 	       (double)before_ns / (double)after_ns,
-	       gp_cli_duration(hinted, sizeof hinted, hinted_ns), kept(&runs[PRIORITY]),
-	       kept(&runs[DEFAULT]));
+	       gp_cli_duration(hinted, sizeof hinted, hinted_ns), was);
+	if (is > was - 0.5)
+		printf("loses nothing by it.\n");
+	else
+		printf("now keeps %.1f %%.\n", is);
 }
 
 static struct gp_timeline_style terminal_style(void)
@@ -205,9 +208,9 @@ static int write_svg(const struct gp_timeline *timelines)
 	if (out && fclose(out) && !r)
 		r = -errno;
 	if (r) {
-		fprintf(stderr, "gpreempt: cannot write the picture to %s: %s\n", path,
-		        strerror(-r));
-		return GP_EXIT_FAILED;
+		fprintf(stderr, "gpreempt: cannot write the picture to %s: %s; try --svg FILE\n",
+		        path, gp_error_name(r));
+		return r == -EACCES || r == -EPERM ? GP_EXIT_NOT_PERMITTED : GP_EXIT_FAILED;
 	}
 	printf("\nThe same as a picture: %s\n", path);
 	return GP_EXIT_DONE;

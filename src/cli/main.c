@@ -58,6 +58,7 @@ static int run_verb(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	atexit(gp_cli_check_output);
 	argp_err_exit_status = GP_EXIT_USAGE;
 	gp_log_set_level(GP_LOG_ERROR); /* verbs speak for themselves */
 	if (argc < 2) {
@@ -66,12 +67,12 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("gpreempt " GP_VERSION);
-		return gp_cli_finish(GP_EXIT_DONE);
+		return GP_EXIT_DONE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    (!strcmp(argv[1], "help") && argc == 2)) {
 		print_help(stdout);
-		return gp_cli_finish(GP_EXIT_DONE);
+		return GP_EXIT_DONE;
 	}
 	if (!strcmp(argv[1], "help")) {
 		char help[] = "--help";
@@ -79,5 +80,5 @@ int main(int argc, char **argv)
 
 		return run_verb(2, args);
 	}
-	return gp_cli_finish(run_verb(argc - 1, argv + 1));
+	return run_verb(argc - 1, argv + 1);
 }

@@ -34,15 +34,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static void print_policy(const struct gp_policy_ops *p)
 {
-	printf("%-10s %s\n", p->name, p->summary);
+	printf("%s: %s\n", p->name, p->summary);
 	for (uint32_t i = 0; i < p->nparam; i++) {
 		const struct gp_param *q = &p->param[i];
-		char range[64];
+		char range[48];
 
-		snprintf(range, sizeof range, "%lld to %lld %s", (long long)q->min,
-		         (long long)q->max, q->unit);
-		printf("    %-16s %8lld %-3s %-22s %s\n", q->name, (long long)q->def, q->unit,
-		       range, q->summary);
+		snprintf(range, sizeof range, "%lld-%lld", (long long)q->min, (long long)q->max);
+		printf("  %-15s %7lld %-2s  %-13s %s\n", q->name, (long long)q->def, q->unit, range,
+		       q->summary);
 	}
 }
 

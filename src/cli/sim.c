@@ -77,7 +77,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!env.path)
-			argp_error(state, "which scenario? Try scenarios/h200-corun.yaml");
+			argp_error(state, "which scenario? A file, or a name such as h200-corun");
 		if (!env.nruns)
 			add_policies(state, "none,priority");
 		break;
@@ -90,14 +90,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static int load(struct gp_scenario *scenario, struct gp_error *err)
 {
 	static const char *const folders[] = {"scenarios", GP_SCENARIO_DIR};
+	bool plain = !strchr(env.path, '/') && access(env.path, F_OK);
 	char path[512];
 
-	for (size_t i = 0; !strchr(env.path, '/') && access(env.path, F_OK) && i < 2; i++) {
+	for (size_t i = 0; plain && i < sizeof folders / sizeof *folders; i++) {
 		snprintf(path, sizeof path, "%s/%s%s", folders[i], env.path,
 		         strstr(env.path, ".yaml") ? "" : ".yaml");
 		if (!access(path, F_OK))
 			return gp_scenario_load(scenario, path, err);
 	}
+	if (plain)
+		return gp_fail(err, -ENOENT, "there is no scenario %s here, in %s or in %s",
+		               env.path, folders[0], folders[1]);
 	return gp_scenario_load(scenario, env.path, err);
 }
 
@@ -118,7 +122,7 @@ static void show_progress(void *arg, unsigned permille)
 	p->shown = true;
 }
 
-static int run_all(const struct gp_scenario *scenario, struct gp_run *runs, struct gp_error *err)
+static int run_all(struct gp_scenario *scenario, struct gp_run *runs, struct gp_error *err)
 {
 	struct progress progress = {.begin_ns = gp_now_ns(&gp_clock_monotonic)};
 	struct gp_run_options run_options = {.progress = isatty(2) ? show_progress : NULL,

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -12,7 +13,9 @@ int gp_cli_fail(const struct gp_error *err)
 	fprintf(stderr, "gpreempt: %s\n", err->text);
 	switch (err->code) {
 	case -EINVAL:
-	case -ENOENT: return GP_EXIT_USAGE;
+	case -EISDIR:
+	case -ENOENT:
+	case -ENOTDIR: return GP_EXIT_USAGE;
 	case -EPERM:
 	case -EACCES: return GP_EXIT_NOT_PERMITTED;
 	case -ENODEV:
@@ -67,11 +70,10 @@ void gp_json_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-int gp_cli_finish(int code)
+void gp_cli_check_output(void)
 {
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "gpreempt: cannot write the output: %s\n", strerror(errno));
-		return code ? code : GP_EXIT_FAILED;
-	}
-	return code;
+	if (!fflush(stdout) && !ferror(stdout))
+		return;
+	fprintf(stderr, "gpreempt: cannot write the output: %s\n", strerror(errno));
+	_exit(GP_EXIT_FAILED);
 }

@@ -74,7 +74,7 @@ static enum cell cell_at(const struct gp_timeline *t, uint64_t from_ns, uint64_t
 		had_ns[c] += ns;
 		left_ns -= ns;
 	}
-	if (had_ns[LC] * 3 >= to_ns - from_ns)
+	if (had_ns[LC])
 		return LC;
 	had_ns[IDLE] = left_ns;
 	for (unsigned c = 0; c < CELLS; c++)

@@ -57,12 +57,16 @@ static bool is_loose_and_tiny(const struct gp_task *t)
 	       (is_tiny(t->slice_us) || is_tiny(heading(&t->slice, t->slice_us)));
 }
 
+static void count_loose_and_tiny(struct gp_engine *e)
+{
+	e->loose_tiny = 0;
+	for (unsigned i = 0; i < e->n; i++)
+		e->loose_tiny += is_loose_and_tiny(&e->task[i]);
+}
+
 static bool another_is_loose_and_tiny(const struct gp_engine *e, const struct gp_task *t)
 {
-	for (unsigned i = 0; i < e->n; i++)
-		if (&e->task[i] != t && is_loose_and_tiny(&e->task[i]))
-			return true;
-	return false;
+	return e->loose_tiny > is_loose_and_tiny(t);
 }
 
 static bool wants_hold(const struct gp_task *t)
@@ -274,6 +278,7 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum kind kind, uns
 			e->action[k].status = r;
 		take_result(e, now_ns, kind, &e->task[e->action_task[k]], &e->action[k]);
 	}
+	count_loose_and_tiny(e);
 }
 
 static void defer(struct gp_engine *e, uint64_t now_ns)
@@ -302,22 +307,30 @@ static void set_slices(struct gp_engine *e, uint64_t now_ns, unsigned todo, bool
 	send_batch(e, now_ns, SET_SLICE, n);
 }
 
+/* A gang is held as a whole, or not yet. */
 static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 {
-	unsigned n = 0, before;
+	unsigned n = 0, room = is_full(e) ? 0 : e->gpu->info.max_held - e->held;
 
+	for (unsigned k = 0; k < todo; k++)
+		e->gang_todo[e->task[e->todo[k]].gang] = 0;
+	for (unsigned k = 0; k < todo; k++)
+		e->gang_todo[e->task[e->todo[k]].gang] +=
+			wants_other_hold(e, e->todo[k]) && wants_hold(&e->task[e->todo[k]]);
 	for (unsigned k = 0; k < todo; k++) {
-		unsigned i = e->todo[k];
+		unsigned i = e->todo[k], before = n;
+		uint32_t *of_gang = &e->gang_todo[e->task[i].gang];
 
 		if (!wants_other_hold(e, i) || !wants_hold(&e->task[i]))
 			continue;
-		if (is_full(e)) {
+		if (*of_gang > room) {
 			defer(e, now_ns);
 			continue;
 		}
-		before = n;
 		n = add_action(e, now_ns, HOLD, n, i, 0);
 		e->held += n - before;
+		room--; /* its place is taken, now or when it may be tried again */
+		--*of_gang;
 	}
 	send_batch(e, now_ns, HOLD, n);
 }
@@ -353,6 +366,7 @@ void gp_engine_act(struct gp_engine *e, uint64_t now_ns)
 	unsigned todo = find_differences(e, now_ns);
 
 	if (todo) {
+		count_loose_and_tiny(e);
 		set_slices(e, now_ns, todo, false);
 		hold_tasks(e, now_ns, todo);
 		set_slices(e, now_ns, todo, true);

@@ -50,6 +50,7 @@ void gp_engine_free(struct gp_engine *e)
 	gp_table_free(&e->by_gang);
 	gp_table_free(&e->by_key);
 	free(e->found);
+	free(e->gang_todo);
 	free(e->todo);
 	free(e->action_task);
 	free(e->action);
@@ -130,14 +131,21 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Polls only where the policy depends on what nothing announces. */
+/* Whether the plan may depend on activity that nothing announces. One task has nobody to share
+ * with. */
+static bool must_poll(const struct gp_engine *e)
+{
+	return e->policy.ops->watches && e->n > 1 && e->managed &&
+	       !(e->gpu->info.caps & (GP_CAP_EVENTS | e->policy.ops->watch_free));
+}
+
 static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
 {
 	const struct gp_gpu_info *info = &e->gpu->info;
 	uint64_t wait_ns = e->config.check_quiet_ns;
 	uint64_t next_ns = earlier(earlier(e->plan.next_ns, e->next_attempt_ns), e->scan_at_ns);
 
-	if (e->policy.ops->watches && !(info->caps & GP_CAP_EVENTS)) {
+	if (must_poll(e)) {
 		wait_ns = e->lc_tasks ? e->config.check_lc_ns : e->config.check_ns;
 		if (wait_ns < info->news_every_ns)
 			wait_ns = info->news_every_ns;

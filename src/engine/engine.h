@@ -73,7 +73,8 @@ struct gp_engine_config {
 	/* 0 in any of these takes the default. */
 	uint64_t check_ns;        /* 5 ms: looks where nothing announces a change */
 	uint64_t check_lc_ns;     /* 1 ms: the same while latency-critical tasks are there */
-	uint64_t check_quiet_ns;  /* 1 s: looks where everything announces itself */
+	uint64_t check_quiet_ns;  /* 1 s: looks where everything announces itself; scans may be
+	                           * more frequent, and each is followed by a look */
 	uint64_t scan_every_ns;   /* 100 ms: who has come or gone */
 	uint64_t starve_limit_ns; /* 10 s */
 	uint64_t decide_limit_ns; /* 10 ms of decide_clock */

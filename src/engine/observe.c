@@ -25,7 +25,11 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 	if (!a->in_flight)
 		return false;
 	if (!has_ended(a, under_way, known, is)) {
-		if (a->accepted && known && now_ns >= a->lost_ns)
+		/* Out of sight for long, it is tried again; nobody knows how it stands meanwhile.
+		 */
+		if (a->accepted &&
+		    now_ns >= (known ? a->lost_ns
+		                     : gp_time_add(a->lost_ns, e->config.backoff_max_ns)))
 			gp_attempt_failed(e, t, a, now_ns, -ETIME, 0);
 		return false;
 	}
@@ -50,12 +54,14 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
                         uint64_t now_ns)
 {
 	bool known = o->known & GP_KNOWN_HELD;
-	bool was = t->held;
+	bool was = t->held, was_in_flight = t->hold.in_flight;
 
 	if (settle(e, t, &t->hold, now_ns, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
 		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
 		            now_ns - t->hold.issued_ns);
+	} else if (!known && was_in_flight && !t->hold.in_flight) {
+		t->held = false; /* it may be loose: the careful guess */
 	} else if (known && o->held != t->held) {
 		if (!t->hold.in_flight && t->touched)
 			note_undone(e, t, now_ns);
@@ -155,10 +161,9 @@ static void measure_starvation(struct gp_task *t, const struct gp_task_view *v)
 	if (!(v->known & GP_KNOWN_WAITED)) {
 		return;
 	} else if (t->attr.class == GP_UNMANAGED || t->gang_user_hold || gp_seen_idle(v) ||
-	           v->waited_ns < t->last_waited_ns || (t->held && !t->policy_hold) ||
-	           (!t->held && !gp_seen_active(v))) {
+	           v->waited_ns < t->last_waited_ns || (!t->held && !gp_seen_active(v))) {
 		t->starved_ns = 0;
-	} else if (t->held || settled) {
+	} else if (t->held ? t->policy_hold : settled) {
 		t->starved_ns += v->waited_ns - t->last_waited_ns;
 	}
 	t->last_waited_ns = v->waited_ns;

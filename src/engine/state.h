@@ -63,6 +63,7 @@ struct gp_engine {
 	struct gp_action *action; /* a batch being put together ... */
 	uint32_t *action_task;    /* ... and whose they are */
 	uint32_t *todo;           /* tasks that are not as they should be */
+	uint32_t *gang_todo;      /* of a gang's first: how many of it are to be held now */
 
 	struct gp_seen *found; /* scratch of the scan */
 	unsigned found_capacity;
@@ -80,8 +81,10 @@ struct gp_engine {
 	uint64_t last_look_ns;
 	bool inverted; /* at the last look */
 	unsigned lc_tasks;
-	unsigned held;     /* tasks that are held, or will be by what is on its way */
-	unsigned failures; /* in this look */
+	unsigned managed;
+	unsigned held;       /* tasks that are held, or will be by what is on its way */
+	unsigned loose_tiny; /* tasks that may be running with a tiny slice */
+	unsigned failures;   /* in this look */
 	bool triggered;
 
 	struct gp_engine_stats stats;

@@ -35,6 +35,7 @@ static int reserve_tasks(struct gp_engine *e, unsigned n)
 	GROW(action);
 	GROW(action_task);
 	GROW(todo);
+	GROW(gang_todo);
 #undef GROW
 	if (!r && e->state.task_stride)
 		r = grow_array((void **)&e->state.task, e->state.task_stride, capacity);
@@ -182,6 +183,7 @@ void gp_engine_update_gangs(struct gp_engine *e)
 
 	e->gangs_stale = false;
 	e->lc_tasks = 0;
+	e->managed = 0;
 	gp_table_clear(&e->by_gang);
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
@@ -189,6 +191,7 @@ void gp_engine_update_gangs(struct gp_engine *e)
 		t->gang = i;
 		t->gang_user_hold = t->user_hold;
 		e->lc_tasks += t->attr.class == GP_LATENCY_CRITICAL;
+		e->managed += t->attr.class != GP_UNMANAGED;
 		if (!t->attr.gang || t->attr.class == GP_UNMANAGED)
 			continue;
 		if (gp_table_get(&e->by_gang, t->attr.gang, &head))
@@ -258,13 +261,22 @@ int gp_engine_user_hold(struct gp_engine *e, uint64_t task)
 	return 0;
 }
 
+/* Takes back the hold on this task; on one that is held only with its gang, all holds on the gang.
+ */
 int gp_engine_user_release(struct gp_engine *e, uint64_t task)
 {
 	struct gp_task *t = find_task(e, task);
+	bool own;
 
 	if (!t)
 		return -ESRCH;
+	if (e->gangs_stale)
+		gp_engine_update_gangs(e);
+	own = t->user_hold;
 	t->user_hold = false;
+	for (unsigned i = 0; i < e->n && !own; i++)
+		if (e->task[i].gang == t->gang)
+			e->task[i].user_hold = false;
 	e->gangs_stale = true;
 	gp_engine_trigger(e, false);
 	return 0;

@@ -96,9 +96,10 @@ struct gp_policy_ops {
 	uint32_t nparam;
 	uint32_t device_state; /* bytes, zeroed by the engine */
 	uint32_t task_state;
-	uint32_t needs; /* GP_CAP_* without which loading is refused */
-	bool watches;   /* plans depend on activity: on a device without EVENTS the engine
-	                 * looks every few milliseconds, not only at next_ns */
+	uint32_t needs;      /* GP_CAP_* without which loading is refused */
+	uint32_t watch_free; /* ... but not on devices with one of these GP_CAP_* */
+	bool watches;        /* plans depend on activity: on a device without EVENTS the engine
+	                      * looks every few milliseconds, not only at next_ns */
 
 	/* Optional. Called with zeroed blobs. */
 	void (*init)(const struct gp_policy_state *state);

@@ -17,14 +17,14 @@
 /* clang-format off */
 static const struct gp_param priority_params[] = {
 	/*                     name, unit, meaning, default, least, most */
-	[QUANTUM]         = {"quantum", "ms", "turn of a best-effort task among busy ones", 100, 10, 10000},
-	[AGE_AFTER]       = {"age_after", "ms", "a task that got nothing for so long is let in", 100, 10, 10000},
+	[QUANTUM]         = {"quantum", "ms", "turn among busy best-effort tasks", 100, 10, 10000},
+	[AGE_AFTER]       = {"age_after", "ms", "got nothing for so long: let in", 100, 10, 10000},
 	[AGE_RUN]         = {"age_run", "ms", "... for so long", 10, 1, 1000},
-	[AGE_BLIND]       = {"age_blind", "ms", "... and so often where nobody can see who ran", 1000, 100, 10000},
-	[AGE_SLICE]       = {"age_slice", "us", "slice of everybody while a task is let in", 2000, 1000, 100000},
-	[TINY_SLICE]      = {"tiny_slice", "us", "slice of the one running best-effort task", 1, 1, GP_TINY_SLICE_US},
-	[LC_SLICE]        = {"lc_slice", "us", "slice of the only latency-critical task", 1000000, 1000, 10000000},
-	[LC_SHARED_SLICE] = {"lc_shared_slice", "us", "slice of several of them", 2000, 1000, 1000000},
+	[AGE_BLIND]       = {"age_blind", "ms", "... so often where none can tell", 1000, 100, 10000},
+	[AGE_SLICE]       = {"age_slice", "us", "slice of all while one is let in", 2000, 1000, 100000},
+	[TINY_SLICE]      = {"tiny_slice", "us", "slice of the one running be task", 1, 1, GP_TINY_SLICE_US},
+	[LC_SLICE]        = {"lc_slice", "us", "slice of a single lc task", 1000000, 1000, 10000000},
+	[LC_SHARED_SLICE] = {"lc_shared_slice", "us", "slice of each of several", 2000, 1000, 1000000},
 };
 /* clang-format on */
 

@@ -20,6 +20,7 @@ enum {
 struct priority_device {
 	struct gp_rotation rotation;
 	uint64_t got_ns;       /* when best-effort work last had the device, or wanted nothing */
+	uint64_t age_ns;       /* how long somebody is let in */
 	uint64_t age_from_ns;  /* somebody is let in ... */
 	uint64_t age_until_ns; /* ... until then; 0 = nobody */
 	uint64_t aged_ns;      /* when that last ended */
@@ -46,6 +47,18 @@ static inline void look_again(struct gp_plan *plan, uint64_t at_ns)
 {
 	if (at_ns < plan->next_ns)
 		plan->next_ns = at_ns;
+}
+
+/* How long somebody is let in among `sharers`: at least once round, each with its slice. */
+static inline uint64_t let_in_ns(const struct gp_view *view, const struct gp_policy_state *state,
+                                 uint32_t sharers, uint32_t slice_us)
+{
+	uint64_t run_ns = param_ns(state, AGE_RUN), round_ns;
+
+	if (slice_us < view->slice_default_us)
+		slice_us = view->slice_default_us;
+	round_ns = sharers * ((uint64_t)slice_us * 1000 + view->switch_cost_ns);
+	return run_ns > round_ns ? run_ns : round_ns;
 }
 
 /* How many more tasks the policy may hold. */

@@ -20,7 +20,7 @@ static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *
 		p->ran_ns = view->now_ns; /* until now */
 	due_ns = p->ran_ns + param_ns(state, AGE_AFTER);
 	if (view->now_ns >= p->run_until_ns && view->now_ns >= due_ns)
-		p->run_until_ns = view->now_ns + param_ns(state, AGE_RUN);
+		p->run_until_ns = view->now_ns + let_in_ns(view, state, view->n, 0);
 	if (view->now_ns < p->run_until_ns) {
 		look_again(plan, p->run_until_ns);
 		return true;

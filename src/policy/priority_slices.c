@@ -22,7 +22,7 @@ struct loose {
 	uint32_t all;
 	uint32_t task;      /* index of the only one */
 	uint32_t idle_task; /* index of the only one, if it is idle */
-	uint32_t be;        /* best-effort ones among the runnable */
+	uint32_t be;        /* best-effort ones among the runnable; the others are unmanaged */
 	bool hungry;        /* a best-effort one gets nothing */
 	bool starving;      /* a unit has got nothing for long, although others did */
 	bool blind;         /* of one, nobody ever said whether it got anything */
@@ -160,7 +160,7 @@ static bool is_aging(const struct gp_view *view, const struct gp_policy_state *s
 	*opens = !d->age_until_ns && is_due(view, state, l, plan);
 	if (*opens) {
 		d->age_from_ns = view->now_ns;
-		d->age_until_ns = view->now_ns + param_ns(state, AGE_RUN);
+		d->age_until_ns = view->now_ns + d->age_ns;
 	}
 	if (!d->age_until_ns)
 		return false;
@@ -169,12 +169,9 @@ static bool is_aging(const struct gp_view *view, const struct gp_policy_state *s
 }
 
 /* The time of one that is let in begins when its release is in force, not when it was asked for. */
-static void wait_for_release(const struct gp_view *view, const struct gp_policy_state *state)
+static void wait_for_release(const struct gp_view *view, struct priority_device *d)
 {
-	struct priority_device *d = state->device;
-	uint64_t run_ns = param_ns(state, AGE_RUN);
-
-	if (!d->age_until_ns || view->now_ns >= d->age_from_ns + 10 * run_ns)
+	if (!d->age_until_ns || view->now_ns >= d->age_from_ns + 10 * d->age_ns)
 		return;
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
@@ -182,7 +179,7 @@ static void wait_for_release(const struct gp_view *view, const struct gp_policy_
 		if (view->task[t->gang].id != d->rotation.current || !(t->known & GP_KNOWN_HELD) ||
 		    !t->held)
 			continue;
-		d->age_until_ns = view->now_ns + run_ns;
+		d->age_until_ns = view->now_ns + d->age_ns;
 		if (d->rotation.ends_ns < d->age_until_ns)
 			d->rotation.ends_ns = d->age_until_ns;
 	}
@@ -249,26 +246,34 @@ static void feed_hungriest(const struct gp_view *view, const struct gp_policy_st
 		return;
 	hungriest->fed_ns = view->now_ns;
 	if (view->task[index].id != d->rotation.current)
-		gp_rotation_give(view, &d->rotation, index, param_ns(state, AGE_RUN), true);
+		gp_rotation_give(view, &d->rotation, index, d->age_ns, true);
 	plan_turns(view, state, true, plan);
 }
 
-static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct loose *l, uint32_t lc, bool aging, struct gp_plan *plan)
+/* Everybody we manage has the same slice while somebody is let in. */
+static void set_aging_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                             struct gp_plan *plan)
 {
-	uint32_t lc_slice, chosen = UINT32_MAX;
+	for (uint32_t i = 0; i < view->n; i++)
+		if (plan->task[i].want == GP_RUN)
+			plan->task[i].slice_us = slice_param(view, state, AGE_SLICE);
+}
+
+/* A long slice is for a latency-critical task that shares with nobody but best-effort work: others
+ * of its class and unmanaged tasks would wait for its end. */
+static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                       const struct loose *l, uint32_t lc, struct gp_plan *plan)
+{
+	bool alone = lc == 1 && l->runnable == l->be;
+	uint32_t lc_slice = slice_param(view, state, alone ? LC_SLICE : LC_SHARED_SLICE);
+	uint32_t chosen = UINT32_MAX;
 
 	if (l->runnable == 1)
 		chosen = l->task;
 	else if (l->runnable == 0 && l->all == 1)
 		chosen = l->idle_task; /* so that it has it when it wakes up */
 	if (chosen != UINT32_MAX && view->task[chosen].class == GP_BEST_EFFORT)
-		plan->task[chosen].slice_us =
-			slice_param(view, state, aging ? AGE_SLICE : TINY_SLICE);
-	lc_slice = slice_param(view, state,
-	                       aging     ? AGE_SLICE
-	                       : lc == 1 ? LC_SLICE
-	                                 : LC_SHARED_SLICE);
+		plan->task[chosen].slice_us = slice_param(view, state, TINY_SLICE);
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class == GP_LATENCY_CRITICAL)
 			plan->task[i].slice_us = lc_slice;
@@ -281,7 +286,7 @@ void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_st
 	bool rotates, aging, opens;
 	struct loose l;
 
-	wait_for_release(view, state);
+	wait_for_release(view, d);
 	rotates = rotate_best_effort(view, state, user_held, lc, plan);
 	plan_turns(view, state, rotates, plan);
 	l = find_loose(view, state, plan);
@@ -289,11 +294,15 @@ void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_st
 		d->age_until_ns = 0;
 		return; /* nobody to make way for: hardware slices */
 	}
+	d->age_ns = let_in_ns(view, state, lc + l.all, slice_param(view, state, AGE_SLICE));
 	aging = is_aging(view, state, &l, plan, &opens);
 	if (opens && rotates) {
 		feed_hungriest(view, state, plan);
 		l = find_loose(view, state, plan);
 		look_again(plan, d->rotation.ends_ns);
 	}
-	set_slices(view, state, &l, lc, aging, plan);
+	if (aging)
+		set_aging_slices(view, state, plan);
+	else
+		set_slices(view, state, &l, lc, plan);
 }

@@ -80,5 +80,6 @@ const struct gp_policy_ops gp_policy_rr = {
 	.device_state = sizeof(struct rr_device),
 	.task_state = sizeof(struct gp_unit),
 	.watches = true,
+	.watch_free = GP_CAP_SLICE,
 	.decide = rr_decide,
 };

@@ -74,17 +74,23 @@ static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr 
 	*attr = o->scenario->attr[seen->key - 1];
 }
 
-static void report_progress(const struct gp_run_options *options, uint64_t now_ns, uint64_t end_ns)
+/* At each thousandth of the way, which is often enough and costs nothing. */
+static void report_progress(const struct gp_run_options *options, uint64_t now_ns, uint64_t end_ns,
+                            unsigned *reported)
 {
-	if (options && options->progress)
-		options->progress(options->progress_arg,
-		                  (unsigned)(now_ns / (end_ns / 1000 ? end_ns / 1000 : 1)));
+	unsigned permille = (unsigned)(now_ns / (end_ns / 1000 ? end_ns / 1000 : 1));
+
+	if (!options || !options->progress || permille == *reported)
+		return;
+	*reported = permille;
+	options->progress(options->progress_arg, permille);
 }
 
 static void drive(struct gp_sim *sim, struct gp_engine *engine, uint64_t end_ns,
                   const struct gp_run_options *options)
 {
-	uint64_t now_ns = gp_sim_advance(sim, 0), looks = 0;
+	uint64_t now_ns = gp_sim_advance(sim, 0);
+	unsigned reported = 0;
 	bool rescan;
 
 	for (;;) {
@@ -92,10 +98,9 @@ static void drive(struct gp_sim *sim, struct gp_engine *engine, uint64_t end_ns,
 
 		if (to_ns <= now_ns) {
 			gp_engine_step(engine, now_ns);
-			if (++looks % 256 == 0)
-				report_progress(options, now_ns, end_ns);
 			continue;
 		}
+		report_progress(options, now_ns, end_ns, &reported);
 		if (now_ns >= end_ns)
 			return;
 		now_ns = gp_sim_advance(sim, to_ns < end_ns ? to_ns : end_ns);
@@ -108,7 +113,12 @@ static void drive(struct gp_sim *sim, struct gp_engine *engine, uint64_t end_ns,
 static int run_alone(const struct gp_scenario *s, uint32_t task, uint64_t *work_ns)
 {
 	struct gp_sim_config config = {
-		.device = s->device, .task = &s->task[task], .ntasks = 1, .seed = s->seed};
+		.device = s->device,
+		.task = &s->task[task],
+		.ntasks = 1,
+		.seed = s->seed,
+		.first_stream = task, /* the same arrivals as in company */
+	};
 	struct gp_sim *sim;
 	int r = gp_sim_new(&config, &sim);
 	bool rescan;
@@ -124,8 +134,26 @@ static int run_alone(const struct gp_scenario *s, uint32_t task, uint64_t *work_
 	return 0;
 }
 
-static int collect(const struct gp_scenario *s, const struct gp_sim *sim,
-                   const struct gp_engine *engine, struct gp_run *run)
+/* Once for all policies. */
+static int measure_alone(struct gp_scenario *s)
+{
+	int r = 0;
+
+	if (s->alone_ns && s->alone_seed == s->seed)
+		return 0;
+	free(s->alone_ns);
+	s->alone_seed = s->seed;
+	s->alone_ns = calloc(s->ntasks ? s->ntasks : 1, sizeof *s->alone_ns);
+	if (!s->alone_ns)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->ntasks && !r; i++)
+		if (s->task[i].load != GP_LOAD_IDLE)
+			r = run_alone(s, i, &s->alone_ns[i]);
+	return r;
+}
+
+static void collect(const struct gp_scenario *s, const struct gp_sim *sim,
+                    const struct gp_engine *engine, struct gp_run *run)
 {
 	const struct gp_ejection *ejection = gp_engine_ejection(engine);
 
@@ -136,10 +164,8 @@ static int collect(const struct gp_scenario *s, const struct gp_sim *sim,
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		const struct gp_sim_result *result = gp_sim_result(sim, i);
 		struct gp_run_task *t = &run->task[i];
-		int r = run_alone(s, i, &t->alone_ns);
 
-		if (r)
-			return r;
+		t->alone_ns = s->alone_ns[i];
 		t->finished = result->finished;
 		t->left = result->left;
 		t->work_ns = result->work_ns;
@@ -149,10 +175,9 @@ static int collect(const struct gp_scenario *s, const struct gp_sim *sim,
 		t->p999_ns = gp_hist_quantile(&result->response, 999000);
 		t->max_ns = result->response.max;
 	}
-	return 0;
 }
 
-int gp_scenario_run(const struct gp_scenario *s, const struct gp_policy_choice *policy,
+int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy,
                     const struct gp_run_options *options, struct gp_run *run, struct gp_error *err)
 {
 	struct gp_sim_config config = {
@@ -167,7 +192,9 @@ int gp_scenario_run(const struct gp_scenario *s, const struct gp_policy_choice *
 		.policy = policy->ops, .duration_ns = s->duration_ns, .ntasks = s->ntasks};
 	run->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->task);
 	o.ready = calloc(s->ntasks ? s->ntasks : 1, sizeof *o.ready);
-	r = run->task && o.ready ? gp_sim_new(&config, &sim) : -ENOMEM;
+	r = run->task && o.ready ? measure_alone(s) : -ENOMEM;
+	if (!r)
+		r = gp_sim_new(&config, &sim);
 	if (r)
 		goto cleanup;
 	engine_config.gpu = gp_sim_gpu(sim);
@@ -181,7 +208,7 @@ int gp_scenario_run(const struct gp_scenario *s, const struct gp_policy_choice *
 	gp_sim_finish(sim, s->duration_ns);
 	if (o.inverted)
 		run->inversion_ns += s->duration_ns - o.since_ns;
-	r = collect(s, sim, engine, run);
+	collect(s, sim, engine, run);
 	gp_sim_set_watch(sim, NULL, NULL); /* freeing the engine puts tasks back: not part of it */
 cleanup:
 	if (r) {

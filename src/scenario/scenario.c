@@ -17,6 +17,8 @@ void gp_scenario_free(struct gp_scenario *s)
 {
 	free(s->task);
 	free(s->attr);
+	free(s->alone_ns);
+	s->alone_ns = NULL;
 	s->task = NULL;
 	s->attr = NULL;
 	s->ntasks = 0;
@@ -48,6 +50,8 @@ int gp_scenario_add(struct gp_scenario *s, const struct gp_sim_task *task,
 
 	if (r)
 		return r;
+	free(s->alone_ns);
+	s->alone_ns = NULL;
 	s->task[s->ntasks] = *task;
 	s->attr[s->ntasks] = *attr;
 	s->ntasks++;

@@ -15,6 +15,11 @@ struct gp_scenario {
 	uint32_t ntasks;
 	struct gp_sim_task *task; /* owned; as long as `attr` */
 	struct gp_task_attr *attr;
+
+	/* What each task gets done with the device to itself; gp_scenario_run keeps it here.
+	 * Whoever changes device, duration or tasks after a run frees it and sets it to NULL. */
+	uint64_t *alone_ns;
+	uint64_t alone_seed;
 };
 
 /* H200, 10 s, seed 1, no tasks. */
@@ -65,7 +70,7 @@ struct gp_run_options {
 };
 
 /* One policy on the scenario. `options` may be NULL. 0 or -errno with a sentence. */
-int gp_scenario_run(const struct gp_scenario *s, const struct gp_policy_choice *policy,
+int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy,
                     const struct gp_run_options *options, struct gp_run *run, struct gp_error *err);
 void gp_run_free(struct gp_run *run);
 

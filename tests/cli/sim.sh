@@ -44,7 +44,11 @@ holds '.runs[0].policy == "priority:quantum=50:age_after=200"' 'the parameters a
 try "$GPREEMPT" sim
 exits 2 '*which scenario*' 'no scenario'
 try "$GPREEMPT" sim no-such-file.yaml
+exits 2 '*there is no scenario no-such-file.yaml here*' 'missing scenario'
+try "$GPREEMPT" sim "$work/no-such-file.yaml"
 exits 2 '*no-such-file.yaml*No such file*' 'missing file'
+try "$GPREEMPT" sim "$work"
+exits 2 '*directory*' 'a directory'
 try "$GPREEMPT" sim h200-corun h200-alone
 exits 2 '*one scenario at a time*' 'two scenarios'
 try "$GPREEMPT" sim h200-corun --policy nono

@@ -36,7 +36,7 @@ exits 2 '*--seed takes a whole number*' 'demo with a negative seed'
 
 # What cannot be written is a failure, not a success.
 if [[ -w /dev/full ]]; then
-	for args in --help 'policy --list' 'demo --json'; do
+	for args in --help 'help sim' 'demo --help' 'policy --list' 'demo --json'; do
 		status=0
 		# shellcheck disable=SC2086
 		"$GPREEMPT" $args >/dev/full 2>"$work/err" || status=$?

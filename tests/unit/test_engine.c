@@ -657,10 +657,12 @@ static void a_users_hold_spreads_over_the_gang_and_no_further(void **state)
 	rig_run(r, 5 * MS);
 	assert_false(rig_is(r, 1)->held);
 	assert_true(rig_is(r, 0)->held);
-	/* A release of a member that was not held itself releases nobody. */
-	gp_engine_user_release(r->engine, 5);
+	/* Two members were asked for: taking one back leaves the other. */
+	gp_engine_user_hold(r->engine, 5);
+	gp_engine_user_release(r->engine, 4);
 	rig_run(r, 5 * MS);
-	assert_true(rig_is(r, 4)->held);
+	assert_true(rig_is(r, 3)->held && rig_is(r, 4)->held);
+	/* A member that is held only with its gang is released with it. */
 	gp_engine_user_release(r->engine, 4);
 	rig_run(r, 5 * MS);
 	for (uint32_t i = 0; i < 5; i++)
@@ -1223,6 +1225,7 @@ static void it_polls_every_5_ms_where_nothing_announces_changes(void **state)
 
 	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_UNMANAGED);
 	rig_start(r, &watching);
 	assert_int_equal(wait_of(r), 5 * MS);
 	rig_set_policy(r, &scripted); /* does not watch */
@@ -1233,14 +1236,47 @@ static void it_polls_every_5_ms_where_nothing_announces_changes(void **state)
 	rig_free(r);
 }
 
+static void it_does_not_poll_where_there_is_nothing_to_share(void **state)
+{
+	struct rig *r = rig_without_scans();
+	struct gp_task_attr a = {.class = GP_BEST_EFFORT, .weight = 100};
+
+	(void)state;
+	rig_start(r, &watching);
+	assert_int_equal(wait_of(r), 1 * S);
+	rig_add(r, GP_UNMANAGED);
+	rig_add(r, GP_UNMANAGED);
+	gp_engine_trigger(r->engine, true);
+	assert_int_equal(wait_of(r), 1 * S);
+	gp_engine_set_attr(r->engine, 1, &a);
+	assert_int_equal(wait_of(r), 5 * MS);
+	r->gpu.task[1].present = false;
+	gp_engine_trigger(r->engine, true);
+	assert_int_equal(wait_of(r), 1 * S);
+	rig_free(r);
+}
+
+static void rr_does_not_poll_where_the_hardware_takes_turns(void **state)
+{
+	struct rig *r = rig_without_scans();
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	rig_add(r, GP_BEST_EFFORT);
+	rig_start(r, &gp_policy_rr);
+	rig_run(r, 50 * MS);
+	assert_int_equal(wait_of(r), 1 * S);
+	rig_free(r);
+}
+
 static void it_polls_every_millisecond_with_a_latency_critical_task(void **state)
 {
 	struct rig *r = rig_without_scans();
 	struct gp_task_attr a = {.class = GP_LATENCY_CRITICAL, .weight = 100};
 
 	(void)state;
-	rig_add(r, GP_BEST_EFFORT);
-	rig_add(r, GP_BEST_EFFORT);
+	for (int i = 0; i < 3; i++)
+		rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &watching);
 	gp_engine_set_attr(r->engine, 2, &a);
 	assert_int_equal(wait_of(r), 1 * MS);
@@ -1256,6 +1292,7 @@ static void it_never_polls_more_often_than_there_is_news(void **state)
 
 	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
+	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.news_every_ns = 167 * MS;
 	rig_start(r, &watching);
 	assert_int_equal(wait_of(r), 167 * MS);
@@ -1269,6 +1306,7 @@ static void the_intervals_can_be_set(void **state)
 	struct rig *r = rig_without_scans();
 
 	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	r->config.check_ns = 7 * MS;
 	r->config.check_lc_ns = 2 * MS;
@@ -1832,6 +1870,8 @@ int main(void)
 		cmocka_unit_test(
 			an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due),
 		cmocka_unit_test(it_polls_every_5_ms_where_nothing_announces_changes),
+		cmocka_unit_test(it_does_not_poll_where_there_is_nothing_to_share),
+		cmocka_unit_test(rr_does_not_poll_where_the_hardware_takes_turns),
 		cmocka_unit_test(it_polls_every_millisecond_with_a_latency_critical_task),
 		cmocka_unit_test(it_never_polls_more_often_than_there_is_news),
 		cmocka_unit_test(the_intervals_can_be_set),

@@ -151,7 +151,7 @@ static void load(const char *name, struct gp_scenario *s)
 		fail_msg("%s", err.text);
 }
 
-static void simulate(const struct gp_scenario *s, const char *policy, struct gp_run *run)
+static void simulate(struct gp_scenario *s, const char *policy, struct gp_run *run)
 {
 	struct gp_policy_choice choice;
 	struct gp_error err = {0};

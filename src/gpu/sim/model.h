@@ -114,7 +114,7 @@ void runlist_timer(struct gp_sim *s);
 void runlist_close_books(struct gp_sim *s);
 
 /* load.c: the programs */
-void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed);
+void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed, uint64_t stream);
 void load_timer(struct gp_sim *s, struct sim_task *t);
 void load_stop(struct gp_sim *s, struct sim_task *t);
 /* The kernel is finished. Sets t->has_work if the next one is there at once. */

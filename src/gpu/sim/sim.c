@@ -71,7 +71,7 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		s->task[i].config = config->task[i];
 		s->task[i].index = i;
-		load_init(s, &s->task[i], config->seed);
+		load_init(s, &s->task[i], config->seed, (uint64_t)config->first_stream + i);
 	}
 	*sim = s;
 	return 0;

@@ -64,6 +64,8 @@ struct gp_sim_config {
 	const struct gp_sim_task *task; /* copied */
 	uint32_t ntasks;
 	uint64_t seed;
+	uint32_t
+		first_stream; /* random numbers of task i are stream first_stream + i of the seed */
 };
 
 /* What happens on the device, for pictures, traces and counts. */
