@@ -74,10 +74,15 @@ static bool wants_hold(const struct gp_task *t)
 	return t->gang_user_hold || t->policy_hold;
 }
 
-/* No more can be held: somebody must be released first. */
-static bool is_full(const struct gp_engine *e)
+static bool is_to_be_held(const struct gp_task *t)
 {
-	return e->held >= e->gpu->info.max_held;
+	return wants_hold(t) && !t->held && !t->hold.in_flight;
+}
+
+/* The device cannot hold the task and what is left of its gang: somebody must be released first. */
+static bool has_no_room(const struct gp_engine *e, const struct gp_task *t)
+{
+	return e->held + e->gang_todo[t->gang] > e->gpu->info.max_held;
 }
 
 /*
@@ -90,7 +95,8 @@ static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 	const struct gp_task *t = &e->task[i];
 
 	if (wants_hold(t))
-		return !t->held && is_full(e) && is_tiny(t->slice_us) ? 0 : t->slice_us;
+		return is_to_be_held(t) && has_no_room(e, t) && is_tiny(t->slice_us) ? 0
+		                                                                     : t->slice_us;
 	if (t->attr.class == GP_UNMANAGED)
 		return t->touched ? 0 : t->slice_us;
 	return e->plan_task[i].want == GP_LEAVE ? t->slice_us : e->plan_task[i].slice_us;
@@ -151,7 +157,10 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 	for (unsigned i = 0; i < e->n; i++) {
 		take_plan(e, i);
 		e->held += e->task[i].held || heading(&e->task[i].hold, e->task[i].held);
+		e->gang_todo[i] = 0;
 	}
+	for (unsigned i = 0; i < e->n; i++)
+		e->gang_todo[e->task[i].gang] += is_to_be_held(&e->task[i]);
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
@@ -310,27 +319,22 @@ static void set_slices(struct gp_engine *e, uint64_t now_ns, unsigned todo, bool
 /* A gang is held as a whole, or not yet. */
 static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 {
-	unsigned n = 0, room = is_full(e) ? 0 : e->gpu->info.max_held - e->held;
+	unsigned n = 0, before;
 
-	for (unsigned k = 0; k < todo; k++)
-		e->gang_todo[e->task[e->todo[k]].gang] = 0;
-	for (unsigned k = 0; k < todo; k++)
-		e->gang_todo[e->task[e->todo[k]].gang] +=
-			wants_other_hold(e, e->todo[k]) && wants_hold(&e->task[e->todo[k]]);
 	for (unsigned k = 0; k < todo; k++) {
-		unsigned i = e->todo[k], before = n;
-		uint32_t *of_gang = &e->gang_todo[e->task[i].gang];
+		unsigned i = e->todo[k];
+		struct gp_task *t = &e->task[i];
 
-		if (!wants_other_hold(e, i) || !wants_hold(&e->task[i]))
+		if (!wants_other_hold(e, i) || !is_to_be_held(t))
 			continue;
-		if (*of_gang > room) {
+		if (has_no_room(e, t)) {
 			defer(e, now_ns);
 			continue;
 		}
+		before = n;
 		n = add_action(e, now_ns, HOLD, n, i, 0);
 		e->held += n - before;
-		room--; /* its place is taken, now or when it may be tried again */
-		--*of_gang;
+		e->gang_todo[t->gang] -= n - before;
 	}
 	send_batch(e, now_ns, HOLD, n);
 }

@@ -34,7 +34,8 @@ struct priority_task {
 	uint64_t run_ns;       /* ... what it was when it last grew ... */
 	uint64_t run_at_ns;    /* ... and when that was */
 	uint64_t loose_ns;     /* with slices: since when this task is not held; 0 = it is */
-	uint64_t run_until_ns; /* without slices: this unit is let in until then */
+	uint64_t let_in_ns;    /* without slices: this unit is let in since then ... */
+	uint64_t run_until_ns; /* ... until then */
 	uint64_t ran_ns;       /* ... and was last not held then */
 };
 

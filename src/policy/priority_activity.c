@@ -10,6 +10,16 @@ static uint32_t rank(const struct gp_unit *u)
 	return u->class * (GP_PRIORITY_MAX + 1) + u->priority;
 }
 
+/* Let in, and as far as can be seen the hardware has not come round to it yet. */
+static bool has_not_run(const struct gp_view *view, const struct gp_policy_state *state,
+                        const struct priority_task *p)
+{
+	uint64_t since_ns = view->now_ns - p->let_in_ns;
+
+	return p->let_in_ns && since_ns < let_in_ns(view, state, view->n, 0) &&
+	       p->unit.waited_known && p->unit.waited_ns >= since_ns;
+}
+
 /* Whether a unit of lower rank is let in now, because it waited long enough. */
 static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *state,
                       struct priority_task *p, struct gp_plan *plan)
@@ -19,12 +29,17 @@ static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *
 	if (!p->unit.policy_held)
 		p->ran_ns = view->now_ns; /* until now */
 	due_ns = p->ran_ns + param_ns(state, AGE_AFTER);
-	if (view->now_ns >= p->run_until_ns && view->now_ns >= due_ns)
-		p->run_until_ns = view->now_ns + let_in_ns(view, state, view->n, 0);
+	if (view->now_ns >= p->run_until_ns && view->now_ns >= due_ns) {
+		p->let_in_ns = view->now_ns;
+		p->run_until_ns = view->now_ns + param_ns(state, AGE_RUN);
+	} else if (view->now_ns >= p->run_until_ns && has_not_run(view, state, p)) {
+		p->run_until_ns = view->now_ns + GP_MS;
+	}
 	if (view->now_ns < p->run_until_ns) {
 		look_again(plan, p->run_until_ns);
 		return true;
 	}
+	p->let_in_ns = 0;
 	look_again(plan, due_ns);
 	return false;
 }

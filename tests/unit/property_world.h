@@ -322,16 +322,19 @@ static inline bool is_intruder(const struct world *w, uint32_t i)
 	       (w->model.profile.slices || !is_let_in(w, i));
 }
 
-/* The hardware's own slices of everybody who has one: a round that software has no part in. */
+#define AGE_SLICE_US 2000u
+
+/* The slices of everybody who has one, the hardware's own or those of aging: a round that software
+ * has no part in. */
 static inline uint64_t round_ns(const struct world *w)
 {
-	unsigned n = 0;
+	uint64_t slice_us = w->model.profile.slice_us, n = 0;
 
 	if (!w->model.profile.slices)
 		return 0;
 	for (unsigned i = 0; i < MODEL_TASKS; i++)
 		n += is_there(w, i) && w->subject[i].attr.class != GP_LATENCY_CRITICAL;
-	return n * (w->model.profile.slice_us * GP_NS_PER_US) + 2 * MS;
+	return n * (slice_us > AGE_SLICE_US ? slice_us : AGE_SLICE_US) * GP_NS_PER_US + 2 * MS;
 }
 
 /* With slices: what a latency-critical task waits for others is a round of theirs at most. */

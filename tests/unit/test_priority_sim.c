@@ -151,6 +151,77 @@ static void nobody_starves_beside_a_service_that_never_pauses(void **state)
 	}
 }
 
+static void add_busy_services(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		add("service", GP_LATENCY_CRITICAL,
+		    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 1 * MS});
+}
+
+static void nobody_starves_beside_many_of_them(void **state)
+{
+	(void)state;
+	for (int exact = 0; exact < 2; exact++) {
+		struct gp_run run;
+
+		begin(30 * S);
+		scenario.device.activity = exact ? GP_ACTIVITY_EXACT : GP_ACTIVITY_SAMPLED;
+		add_busy_services(8);
+		add_training(3, 0, 0);
+		run = finish("priority");
+		for (unsigned i = 8; i < 11; i++)
+			assert_true(run.task[i].work_ns > 10 * MS);
+		gp_run_free(&run);
+	}
+}
+
+static void nobody_starves_beside_many_of_them_without_slices(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(30 * S);
+	scenario.device.slices = false;
+	scenario.device.activity = GP_ACTIVITY_EVENTS;
+	add_busy_services(8);
+	add_training(1, 0, 0);
+	run = finish("priority");
+	assert_true(run.task[8].work_ns > 10 * MS);
+	gp_run_free(&run);
+}
+
+static void a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(10 * S);
+	add_busy_services(1);
+	add("stranger", GP_UNMANAGED,
+	    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS});
+	run = finish("priority");
+	assert_true(kept(&run, 1) > 40);
+	gp_run_free(&run);
+}
+
+static void a_task_that_has_the_device_to_itself_does_all_its_work(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct gp_run run;
+
+		begin(2 * S);
+		scenario.seed = seed;
+		add("idle", GP_UNMANAGED, (struct gp_sim_task){.load = GP_LOAD_IDLE});
+		add("poisson", GP_BEST_EFFORT,
+		    (struct gp_sim_task){
+			    .load = GP_LOAD_POISSON, .every_ns = 100 * MS, .kernel_ns = 1 * MS});
+		run = finish("none");
+		assert_int_equal(run.task[1].work_ns, run.task[1].alone_ns);
+		gp_run_free(&run);
+	}
+}
+
 static void an_unmanaged_neighbour_keeps_what_the_driver_gave_it(void **state)
 {
 	struct gp_run before, after;
@@ -196,6 +267,10 @@ int main(void)
 		cmocka_unit_test(idle_tasks_cost_little_at_the_start_and_nothing_later),
 		cmocka_unit_test(tasks_may_come_and_go),
 		cmocka_unit_test(nobody_starves_beside_a_service_that_never_pauses),
+		cmocka_unit_test(nobody_starves_beside_many_of_them),
+		cmocka_unit_test(nobody_starves_beside_many_of_them_without_slices),
+		cmocka_unit_test(a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out),
+		cmocka_unit_test(a_task_that_has_the_device_to_itself_does_all_its_work),
 		cmocka_unit_test(an_unmanaged_neighbour_keeps_what_the_driver_gave_it),
 		cmocka_unit_test(without_slices_best_effort_work_is_held_while_requests_run),
 	};
