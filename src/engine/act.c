@@ -147,6 +147,14 @@ static void try_again_soon(struct gp_engine *e, uint64_t now_ns)
 	try_again_at(e, gp_time_add(now_ns, e->config.check_lc_ns));
 }
 
+/* A failure is forgotten when what failed is no longer wanted, but not before its time: a plan that
+ * changes its mind at every look does not get around the backoff. */
+static void forget_failure(struct gp_attempt *a, uint64_t now_ns)
+{
+	if (!a->in_flight && now_ns >= a->not_before_ns)
+		a->backoff_ns = 0;
+}
+
 /* Lists the tasks that are not as they should be. */
 static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 {
@@ -166,6 +174,10 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 
 		if (wants_other_hold(e, i) || wants_new_slice(e, i))
 			e->todo[todo++] = i;
+		if (!wants_other_hold(e, i))
+			forget_failure(&t->hold, now_ns);
+		if (!wants_new_slice(e, i))
+			forget_failure(&t->slice, now_ns);
 		if (t->hold.in_flight || t->slice.in_flight)
 			try_again_soon(e, now_ns);
 		else if (t->attr.class == GP_UNMANAGED && !t->our_hold && !t->slice_us)

@@ -25,11 +25,10 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 	if (!a->in_flight)
 		return false;
 	if (!has_ended(a, under_way, known, is)) {
-		/* Out of sight for long, it is tried again; nobody knows how it stands meanwhile.
-		 */
-		if (a->accepted &&
-		    now_ns >= (known ? a->lost_ns
-		                     : gp_time_add(a->lost_ns, e->config.backoff_max_ns)))
+		/* Out of sight, it gets more time: nobody knows how it stands. */
+		uint64_t patience_ns = known ? 0 : e->config.backoff_max_ns;
+
+		if (a->accepted && now_ns >= gp_time_add(a->lost_ns, patience_ns))
 			gp_attempt_failed(e, t, a, now_ns, -ETIME, 0);
 		return false;
 	}
@@ -61,7 +60,9 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
 		            now_ns - t->hold.issued_ns);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
-		t->held = false; /* it may be loose: the careful guess */
+		t->held = false; /* it may be loose: the careful guess. Perhaps it is held by us yet
+		                  */
+		return;
 	} else if (known && o->held != t->held) {
 		if (!t->hold.in_flight && t->touched)
 			note_undone(e, t, now_ns);

@@ -370,6 +370,30 @@ static void a_release_that_comes_late_is_reckoned_with(void **state)
 	rig_free(r);
 }
 
+static void a_release_that_was_lost_out_of_sight_is_repeated(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_add(r, GP_BEST_EFFORT);
+	want(1, GP_HOLD, 0);
+	rig_start(r, &watching);
+	rig_run(r, 10 * MS);
+	assert_true(rig_is(r, 0)->held);
+	r->gpu.fault[FAKE_RELEASE].lost = true; /* accepted, and nothing happens ... */
+	want(1, GP_RUN, 0);
+	gp_engine_trigger(r->engine, false);
+	rig_step(r);
+	r->gpu.sees_nothing = true; /* ... and nobody can see it any more */
+	want(1, GP_LEAVE, 0);
+	rig_run(r, 3 * S);
+	r->gpu.fault[FAKE_RELEASE].lost = false;
+	r->gpu.sees_nothing = false;
+	rig_run(r, RECOVERY_NS);
+	assert_false(rig_is(r, 0)->held); /* it was our hold: it is not left behind */
+	rig_free(r);
+}
+
 static void a_blind_look_forgets_nothing_and_is_counted(void **state)
 {
 	struct rig *r = rig_new(4);
@@ -513,6 +537,7 @@ int main(void)
 			after_any_fault_of_the_back_end_all_is_as_wanted_and_tiny_slices_never_met),
 		cmocka_unit_test(a_tiny_slice_waits_while_a_release_is_on_its_way),
 		cmocka_unit_test(a_release_that_comes_late_is_reckoned_with),
+		cmocka_unit_test(a_release_that_was_lost_out_of_sight_is_repeated),
 		cmocka_unit_test(a_blind_look_forgets_nothing_and_is_counted),
 		cmocka_unit_test(
 			after_any_mix_of_faults_all_is_as_wanted_and_tiny_slices_never_met),
