@@ -60,8 +60,8 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
 		            now_ns - t->hold.issued_ns);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
-		t->held = false; /* it may be loose: the careful guess. Perhaps it is held by us yet
-		                  */
+		/* The careful guess: it may be loose. It may be held yet, too, and by us. */
+		t->held = false;
 		return;
 	} else if (known && o->held != t->held) {
 		if (!t->hold.in_flight && t->touched)
