@@ -29,6 +29,7 @@ struct priority_device {
 struct priority_task {
 	struct gp_unit unit;
 	uint64_t got_ns;       /* when this unit last had the device, or wanted nothing */
+	uint64_t meal_ns;      /* ... and had enough of it to get on */
 	uint64_t fed_ns;       /* when this unit last had its turn while somebody was let in */
 	bool told;             /* this task's run time was known at some time */
 	uint64_t run_ns;       /* ... what it was when it last grew ... */

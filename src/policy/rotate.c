@@ -179,7 +179,7 @@ static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotatio
 	if (view->now_ns < rotation->ends_ns)
 		return false;
 	if (s->current->active || view->now_ns >= sample_ns || !(view->caps & GP_CAP_ACTIVITY) ||
-	    longest_ns > view->starve_limit_ns / 2 / s->units)
+	    longest_ns > view->starve_limit_ns / 5 / s->units)
 		return true;
 	rotation->ends_ns = sample_ns;
 	return false;

@@ -100,6 +100,7 @@ static const struct gp_yaml_key scenario_keys[] = {
 static const struct gp_yaml_key device_keys[] = {
 	{"model",           WORD(model_words)}, /* the only one so far: nothing to keep */
 	{"switch",          DURATION(0, 10 * GP_NS_PER_S), IN(switch_ns)},
+	{"switch_idle",     DURATION(0, 10 * GP_NS_PER_S), IN(switch_idle_ns)},
 	{"refill",          DURATION(0, 10 * GP_NS_PER_S), IN(refill_ns)},
 	{"slice",           MICROSECONDS(GP_NS_PER_US, 10 * GP_NS_PER_S), IN(slice_us)},
 	{"launch",          DURATION(0, 10 * GP_NS_PER_S), IN(launch_ns)},

@@ -327,7 +327,8 @@ static void time_is_neither_lost_nor_made(void **state)
 		assert_int_equal(l.switches, totals->switches);
 		/* The last one may not be over. */
 		assert_true(totals->switch_ns <= l.switches * device.switch_ns);
-		assert_true(totals->switch_ns + device.switch_ns >= l.switches * device.switch_ns);
+		assert_true(totals->switch_ns + device.switch_ns >=
+		            l.switches * device.switch_idle_ns);
 		assert_int_equal(l.requests, requests);
 		gp_sim_free(sim);
 	}
@@ -342,10 +343,10 @@ static void a_closed_loop_by_itself_keeps_the_device_busy(void **state)
 	run_to(sim, 1 * S);
 	gp_sim_finish(sim, 1 * S);
 	assert_int_equal(gp_sim_totals(sim)->switches, 1); /* to be loaded at all */
-	assert_int_equal(gp_sim_totals(sim)->switch_ns, gp_sim_h200.switch_ns);
-	assert_int_equal(gp_sim_totals(sim)->busy_ns, 1 * S - gp_sim_h200.switch_ns);
+	assert_int_equal(gp_sim_totals(sim)->switch_ns, gp_sim_h200.switch_idle_ns);
+	assert_int_equal(gp_sim_totals(sim)->busy_ns, 1 * S - gp_sim_h200.switch_idle_ns);
 	assert_int_equal(gp_sim_totals(sim)->preemptions, 0);
-	assert_int_equal(gp_sim_result(sim, 0)->work_ns, 1 * S - gp_sim_h200.switch_ns);
+	assert_int_equal(gp_sim_result(sim, 0)->work_ns, 1 * S - gp_sim_h200.switch_idle_ns);
 	assert_int_equal(finished(sim, 0), 333);
 	assert_int_equal(gp_sim_result(sim, 0)->left, 1); /* the one in work */
 	gp_sim_free(sim);
@@ -439,6 +440,7 @@ static void holding_in_the_middle_of_the_switch_to_it_is_safe(void **state)
 
 	(void)state;
 	device.switch_ns = 1 * MS;
+	device.switch_idle_ns = device.switch_ns;
 	sim = new_sim(&device, task, 2, 1);
 	run_to(sim, 0);
 	attach(sim, 0);
@@ -468,6 +470,7 @@ static void a_hold_that_is_over_before_the_switch_is_has_no_effect(void **state)
 	(void)state;
 	task[1].gap_ns = 20 * MS;
 	device.switch_ns = 1 * MS;
+	device.switch_idle_ns = device.switch_ns;
 	for (int i = 0; i < 2; i++) {
 		sim[i] = new_sim(&device, task, 2, 1);
 		run_to(sim[i], 3500 * US); /* the switch to 1 is under way */
@@ -599,6 +602,7 @@ static void a_tiny_slice_gives_way_at_once(void **state)
 
 	(void)state;
 	device.switch_ns = 168 * US;
+	device.switch_idle_ns = device.switch_ns;
 	assert_in_range(slowest_beside(&device, 1, 0), 268 * US, 269 * US);
 	assert_in_range(slowest_beside(&device, 2000, 0), 1500 * US, 2268 * US);
 	assert_in_range(slowest_beside(&device, 5000, 0), 4000 * US, 5268 * US);
@@ -610,6 +614,7 @@ static void a_hint_hides_the_launch_and_the_switch(void **state)
 
 	(void)state;
 	device.switch_ns = 168 * US;
+	device.switch_idle_ns = device.switch_ns;
 	device.launch_ns = 20 * US;
 	device.launch_hinted_permille = 600;
 	assert_in_range(slowest_beside(&device, 1, 0), 288 * US, 289 * US);
@@ -665,6 +670,7 @@ static void the_context_that_is_still_loaded_costs_no_switch(void **state)
 
 	(void)state;
 	device.switch_ns = 168 * US;
+	device.switch_idle_ns = device.switch_ns;
 	sim = new_sim(&device, task, 1, 1);
 	run_to(sim, 1 * S);
 	gp_sim_finish(sim, 1 * S);
@@ -785,6 +791,7 @@ static void a_task_can_exit_in_every_state(void **state)
 
 			task[0].gap_ns = 1 * MS;
 			device.switch_ns = 1 * MS;
+			device.switch_idle_ns = device.switch_ns;
 			device.hold_ns = device.release_ns = 500 * US;
 			task[0].stop_ns = stop_ns;
 			sim = new_sim(&device, task, 2, 1);
@@ -1092,6 +1099,7 @@ static void exact_activity_is_what_is_true_at_the_moment(void **state)
 
 	(void)state;
 	device.switch_ns = 100 * US;
+	device.switch_idle_ns = device.switch_ns;
 	task[0].gap_ns = 9 * MS;
 	task[1].start_ns = 50 * MS;
 	sim = new_sim(&device, task, 2, 1);

@@ -33,10 +33,9 @@ struct sim_task {
 	bool spins;    /* only a hint is there: occupies the GPU, gets nothing done */
 	bool cut;      /* was taken off in the middle: must refill */
 	bool held;
-	uint32_t slice_us;            /* never 0 */
-	uint32_t slice_set_us;        /* as set through the back end; 0 = its own */
-	uint64_t left_ns;             /* of the kernel */
-	struct sim_task *prev, *next; /* in the line of those that are ready; NULL = not there */
+	uint32_t slice_us;     /* never 0 */
+	uint32_t slice_set_us; /* as set through the back end; 0 = its own */
+	uint64_t left_ns;      /* of the kernel */
 
 	/* What can be seen from outside. */
 	bool attached;
@@ -77,7 +76,8 @@ struct gp_sim {
 	enum phase phase;
 	struct sim_task *loaded; /* whose context is on the hardware; stays when it falls idle */
 	struct sim_task *target; /* of the switch under way */
-	struct sim_task line;    /* head of the ready line; a task of no meaning otherwise */
+	uint64_t *ready;         /* a bit for each task that waits for its turn, in runlist order */
+	uint32_t nready;
 	struct gp_timer timer;
 	uint64_t phase_ns;  /* since when the books are open for this phase */
 	uint64_t turn_ns;   /* since when the loaded context has its slice */
@@ -103,7 +103,6 @@ static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struc
 }
 
 /* runlist.c: the compute engine */
-void runlist_init(struct gp_sim *s);
 void runlist_work_arrives(struct gp_sim *s, struct sim_task *t); /* has_work was just set */
 void runlist_work_changes(struct gp_sim *s, struct sim_task *t); /* a hint became a kernel */
 void runlist_task_leaves(struct gp_sim *s, struct sim_task *t);

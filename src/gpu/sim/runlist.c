@@ -1,37 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One context at a time, round robin by slice. A context that falls idle yields at once and stays
- * loaded, so that its next kernel starts without a switch if nobody came in between. A slice that
- * ends while nobody else is ready begins anew: a newcomer waits for the end of the current one,
- * and with a slice of 1 us not at all.
+ * One context at a time, round robin by slice, in the fixed order of the runlist. A context that
+ * falls idle yields at once and stays loaded, so that its next kernel starts without a switch if
+ * nobody came in between. A slice that ends while nobody else is ready begins anew: a newcomer
+ * waits for the end of the current one, and with a slice of 1 us not at all.
  */
 #include "gpu/sim/model.h"
 
-static void line_append(struct gp_sim *s, struct sim_task *t)
+static void line_add(struct gp_sim *s, const struct sim_task *t)
 {
-	t->prev = s->line.prev;
-	t->next = &s->line;
-	s->line.prev->next = t;
-	s->line.prev = t;
+	s->ready[t->index / 64] |= 1ull << (t->index % 64);
+	s->nready++;
 }
 
-static void line_remove(struct sim_task *t)
+static void line_remove(struct gp_sim *s, const struct sim_task *t)
 {
-	if (!t->next)
+	uint64_t bit = 1ull << (t->index % 64);
+
+	if (!(s->ready[t->index / 64] & bit))
 		return;
-	t->prev->next = t->next;
-	t->next->prev = t->prev;
-	t->prev = t->next = NULL;
+	s->ready[t->index / 64] &= ~bit;
+	s->nready--;
 }
 
 static bool line_is_empty(const struct gp_sim *s)
 {
-	return s->line.next == &s->line;
+	return !s->nready;
 }
 
-void runlist_init(struct gp_sim *s)
+/* The first that is ready behind the loaded one, round the end of the list. It is not empty. */
+static struct sim_task *line_next(const struct gp_sim *s)
 {
-	s->line.prev = s->line.next = &s->line;
+	uint32_t words = s->ntasks / 64 + 1;
+	uint32_t after = s->loaded ? (s->loaded->index + 1) % s->ntasks : 0;
+	uint32_t w = after / 64;
+	uint64_t bits = s->ready[w] & ~0ull << (after % 64);
+
+	while (!bits) {
+		w = (w + 1) % words;
+		bits = s->ready[w];
+	}
+	return &s->task[w * 64 + (uint32_t)__builtin_ctzll(bits)];
 }
 
 /* Brings time and progress of the current phase up to now. */
@@ -78,12 +87,12 @@ static uint64_t slice_end(const struct gp_sim *s)
 
 static void set_run_timer(struct gp_sim *s)
 {
-	uint64_t end_ns = GP_NEVER;
+	uint64_t refilled_ns = s->now_ns + s->refill_ns, end_ns = GP_NEVER;
 
 	if (!s->loaded->spins)
-		end_ns = s->now_ns + s->refill_ns + s->loaded->left_ns;
+		end_ns = refilled_ns + s->loaded->left_ns;
 	if (!line_is_empty(s) && slice_end(s) < end_ns)
-		end_ns = slice_end(s);
+		end_ns = slice_end(s) > refilled_ns ? slice_end(s) : refilled_ns;
 	if (end_ns == GP_NEVER)
 		gp_heap_cancel(&s->heap, &s->timer);
 	else
@@ -105,14 +114,16 @@ static void run_loaded(struct gp_sim *s)
 /* The next in line, or nobody. */
 static void give_to_next(struct gp_sim *s)
 {
-	struct sim_task *t = s->line.next;
+	bool idle = !s->loaded || !s->loaded->has_work;
+	struct sim_task *t;
 
 	if (line_is_empty(s)) {
 		enter(s, PHASE_IDLE);
 		gp_heap_cancel(&s->heap, &s->timer);
 		return;
 	}
-	line_remove(t);
+	t = line_next(s);
+	line_remove(s, t);
 	if (t == s->loaded) {
 		run_loaded(s);
 		return;
@@ -121,7 +132,8 @@ static void give_to_next(struct gp_sim *s)
 	s->target = t;
 	s->totals.switches++;
 	sim_tell(s, GP_SIM_SWITCH, t);
-	gp_heap_set(&s->heap, &s->timer, s->now_ns + s->device.switch_ns);
+	gp_heap_set(&s->heap, &s->timer,
+	            s->now_ns + (idle ? s->device.switch_idle_ns : s->device.switch_ns));
 }
 
 static void take_off(struct gp_sim *s, struct sim_task *t)
@@ -168,7 +180,7 @@ void runlist_timer(struct gp_sim *s)
 		finish_kernel(s);
 	} else {
 		take_off(s, t);
-		line_append(s, t);
+		line_add(s, t);
 		give_to_next(s);
 	}
 }
@@ -176,7 +188,7 @@ void runlist_timer(struct gp_sim *s)
 static void join_line(struct gp_sim *s, struct sim_task *t)
 {
 	keep_books(s);
-	line_append(s, t);
+	line_add(s, t);
 	if (s->phase == PHASE_IDLE)
 		give_to_next(s);
 	else if (s->phase == PHASE_RUN)
@@ -205,7 +217,7 @@ void runlist_work_changes(struct gp_sim *s, struct sim_task *t)
 /* Off the hardware or out of the line, whichever it is in. */
 static void withdraw(struct gp_sim *s, struct sim_task *t, bool leaves)
 {
-	line_remove(t);
+	line_remove(s, t);
 	if (s->phase == PHASE_RUN && s->loaded == t) {
 		keep_books(s);
 		if (!leaves)

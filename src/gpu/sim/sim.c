@@ -7,6 +7,7 @@
 
 const struct gp_sim_device gp_sim_h200 = {
 	.switch_ns = 168 * GP_NS_PER_US,
+	.switch_idle_ns = 132 * GP_NS_PER_US,
 	.refill_ns = 36 * GP_NS_PER_US,
 	.launch_ns = 22 * GP_NS_PER_US,
 	.launch_jitter_ns = 6300,
@@ -58,7 +59,8 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	s->device = config->device;
 	s->ntasks = config->ntasks;
 	s->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *s->task);
-	r = s->task ? 0 : -ENOMEM;
+	s->ready = calloc(s->ntasks / 64 + 1, sizeof *s->ready);
+	r = s->task && s->ready ? 0 : -ENOMEM;
 	if (!r) /* two timers a task, and the device's three */
 		r = gp_heap_init(&s->heap, 2 * (size_t)s->ntasks + 3);
 	if (!r)
@@ -67,7 +69,6 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 		gp_sim_free(s);
 		return r;
 	}
-	runlist_init(s);
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		s->task[i].config = config->task[i];
 		s->task[i].index = i;
@@ -82,6 +83,7 @@ void gp_sim_free(struct gp_sim *s)
 	if (!s)
 		return;
 	free(s->queue);
+	free(s->ready);
 	gp_heap_free(&s->heap);
 	free(s->task);
 	free(s);

@@ -29,9 +29,11 @@ enum gp_sim_activity {
 };
 
 struct gp_sim_device {
-	uint64_t switch_ns; /* from one context to another */
-	uint64_t refill_ns; /* interrupted work makes no progress for so long after it is back */
-	uint64_t launch_ns; /* from a request's arrival until its kernel is on the GPU ... */
+	uint64_t switch_ns;      /* from a context with unfinished work to another ... */
+	uint64_t switch_idle_ns; /* ... and from one that has none: nothing to save */
+	uint64_t refill_ns;      /* interrupted work makes no progress for so long after it is back,
+	                          * and cannot be interrupted again */
+	uint64_t launch_ns;      /* from a request's arrival until its kernel is on the GPU ... */
 	uint64_t launch_jitter_ns;       /* ... plus an exponential with this mean */
 	uint32_t launch_hinted_permille; /* the part of it that is left behind a hint */
 	uint64_t hold_ns; /* cost of a control call: effect at its end, one at a time */
