@@ -75,6 +75,7 @@ struct gp_sim {
 	/* The engine that runs contexts. */
 	enum phase phase;
 	struct sim_task *loaded; /* whose context is on the hardware; stays when it falls idle */
+	struct sim_task nobody;  /* loaded at first: has nothing to do, last in the list */
 	struct sim_task *target; /* of the switch under way */
 	uint64_t *ready;         /* a bit for each task that waits for its turn, in runlist order */
 	uint32_t nready;

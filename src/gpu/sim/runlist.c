@@ -32,7 +32,7 @@ static bool line_is_empty(const struct gp_sim *s)
 static struct sim_task *line_next(const struct gp_sim *s)
 {
 	uint32_t words = s->ntasks / 64 + 1;
-	uint32_t after = s->loaded ? (s->loaded->index + 1) % s->ntasks : 0;
+	uint32_t after = (s->loaded->index + 1) % s->ntasks;
 	uint32_t w = after / 64;
 	uint64_t bits = s->ready[w] & ~0ull << (after % 64);
 
@@ -114,7 +114,7 @@ static void run_loaded(struct gp_sim *s)
 /* The next in line, or nobody. */
 static void give_to_next(struct gp_sim *s)
 {
-	bool idle = !s->loaded || !s->loaded->has_work;
+	bool idle = !s->loaded->has_work;
 	struct sim_task *t;
 
 	if (line_is_empty(s)) {

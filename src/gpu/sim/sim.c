@@ -69,6 +69,8 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 		gp_sim_free(s);
 		return r;
 	}
+	s->loaded = &s->nobody;
+	s->nobody.index = s->ntasks - 1;
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		s->task[i].config = config->task[i];
 		s->task[i].index = i;
