@@ -46,8 +46,8 @@ static bool take_growth(const struct gp_view *view, const struct gp_task_view *t
 /*
  * Keeps book of when best-effort work had the device, as far as run times tell. Running is not
  * getting on: a task with the tiny slice that is let in for each gap of a busy service is taken off
- * as soon as its state is back (measured on an H200: it finishes nothing; by the model it runs up to
- * 9 % of the time). So
+ * as soon as its state is back (measured on an H200: it finishes nothing; by the model it runs up
+ * to 9 % of the time). So
  *   - for best-effort work as a whole, a millisecond or 1/128 of the time is something,
  *   - a unit is fed by 20 ms, or 1/8 of the time.
  */
