@@ -258,6 +258,8 @@ static void feed_hungriest(const struct gp_view *view, const struct gp_policy_st
 	hungriest->fed_ns = view->now_ns;
 	if (view->task[index].id != d->rotation.current)
 		gp_rotation_give(view, &d->rotation, index, d->age_ns, true);
+	else if (d->rotation.ends_ns < view->now_ns + d->age_ns)
+		d->rotation.ends_ns = view->now_ns + d->age_ns; /* its turn was about to end */
 	plan_turns(view, state, true, plan);
 }
 
