@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Reads the beginning of a small file under /proc. Length without the added 0, or -errno. */
+static ssize_t read_proc(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, out, size - 1);
+	if (n < 0)
+		n = -errno;
+	else
+		out[n] = 0;
+	close(fd);
+	return n;
+}
+
+static ssize_t read_process(pid_t pid, const char *name, char *out, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+	return read_proc(path, out, size);
+}
+
+uint64_t gp_process_start_time(pid_t pid)
+{
+	char text[1024];
+	const char *p;
+
+	if (read_process(pid, "stat", text, sizeof text) < 0)
+		return 0;
+	p = strrchr(text, ')'); /* the name before it may hold anything */
+	for (int field = 2; p && field < 22; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
+const char *gp_process_name(pid_t pid, char *out, size_t size)
+{
+	char text[64];
+	ssize_t n = read_process(pid, "comm", text, sizeof text);
+
+	if (n > 0 && text[n - 1] == '\n')
+		text[n - 1] = 0;
+	snprintf(out, size, "%s", n > 0 ? text : "");
+	return out;
+}
+
+bool gp_process_uid(pid_t pid, uid_t *uid)
+{
+	char path[64];
+	struct stat s;
+
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	if (stat(path, &s))
+		return false;
+	*uid = s.st_uid;
+	return true;
+}
+
+int gp_pidfd_open(pid_t pid)
+{
+	long fd = syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int gp_pidfd_getfd(int pidfd, int fd)
+{
+	long copy = syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+
+	return copy < 0 ? -errno : (int)copy;
+}
+
+bool gp_pidfd_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* Value of a line "name: value" of /proc/PID/status. */
+static bool status_line(pid_t pid, const char *name, char *out, size_t size)
+{
+	char text[4096];
+	const char *line;
+
+	if (read_process(pid, "status", text, sizeof text) < 0)
+		return false;
+	line = strstr(text, name);
+	if (!line)
+		return false;
+	line += strlen(name);
+	line += strspn(line, ":\t ");
+	snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
+	return true;
+}
+
+static bool have_capability(unsigned bit)
+{
+	char text[64];
+
+	return status_line(getpid(), "\nCapEff", text, sizeof text) &&
+	       (strtoull(text, NULL, 16) >> bit & 1);
+}
+
+static bool same_user_namespace(pid_t pid)
+{
+	char path[64];
+	struct stat mine, theirs;
+
+	snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+	return !stat("/proc/self/ns/user", &mine) && !stat(path, &theirs) &&
+	       mine.st_ino == theirs.st_ino;
+}
+
+#define CAPABILITY_SYS_PTRACE 19
+
+bool gp_have_ptrace(void)
+{
+	return have_capability(CAPABILITY_SYS_PTRACE);
+}
+
+int gp_process_denied(struct gp_error *err, pid_t pid, int code)
+{
+	bool ptrace = gp_have_ptrace();
+	uid_t uid = 0;
+	char scope[16];
+
+	if (!gp_process_uid(pid, &uid))
+		return gp_fail(err, -ESRCH, "process %d has ended", pid);
+	if (!ptrace && uid != geteuid())
+		return gp_fail(err, code,
+		               "process %d belongs to user %u; run as root (or with "
+		               "CAP_SYS_PTRACE)",
+		               pid, uid);
+	if (!ptrace && read_proc("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) > 0 &&
+	    scope[0] != '0')
+		return gp_fail(err, code,
+		               "Yama (kernel.yama.ptrace_scope = %c) keeps process %d from being "
+		               "attached to; run as root",
+		               scope[0], pid);
+	if (!ptrace)
+		return gp_fail(err, code,
+		               "process %d is not dumpable or has more privileges; run as root "
+		               "(or with CAP_SYS_PTRACE)",
+		               pid);
+	if (!same_user_namespace(pid))
+		return gp_fail(err, code,
+		               "process %d is outside this container's user namespace; run on the "
+		               "host",
+		               pid);
+	return gp_fail(err, code,
+	               "a security module (SELinux, AppArmor, seccomp or ptrace_scope 3) does not "
+	               "let root attach to process %d; look into the kernel's audit log",
+	               pid);
+}
+
+int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!proc)
+		return -errno;
+	while (!r && (entry = readdir(proc)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			r = each(arg, (pid_t)strtol(entry->d_name, NULL, 10));
+	closedir(proc);
+	return r;
+}
+
+/* The last number of "NSpid: 4711 12 1" is what the process calls itself. */
+static pid_t innermost_pid(pid_t pid)
+{
+	char text[128];
+	const char *last;
+
+	if (!status_line(pid, "\nNSpid", text, sizeof text))
+		return 0;
+	last = strrchr(text, '\t');
+	return (pid_t)strtol(last ? last + 1 : text, NULL, 10);
+}
+
+struct in_container {
+	const char *container;
+	pid_t pid;
+	pid_t found;
+	unsigned matches;
+};
+
+static int match_container(void *arg, pid_t pid)
+{
+	struct in_container *in = arg;
+	char text[2048];
+
+	if (innermost_pid(pid) != in->pid || read_process(pid, "cgroup", text, sizeof text) <= 0 ||
+	    !strstr(text, in->container))
+		return 0;
+	in->found = pid;
+	in->matches++;
+	return 0;
+}
+
+int gp_process_in_container(const char *container, pid_t pid, pid_t *found, struct gp_error *err)
+{
+	struct in_container in = {.container = container, .pid = pid};
+
+	if (strlen(container) < 3)
+		return gp_fail(err, -EINVAL, "'%s' is too short to name a container", container);
+	gp_process_each(match_container, &in);
+	if (!in.matches)
+		return gp_fail(err, -ESRCH,
+		               "no process %d in a container whose cgroup path holds '%s' (give "
+		               "the container's id)",
+		               pid, container);
+	if (in.matches > 1)
+		return gp_fail(err, -ENOTUNIQ,
+		               "%u containers match '%s' and have a process %d; give more of the "
+		               "id",
+		               in.matches, container, pid);
+	*found = in.found;
+	return 0;
+}

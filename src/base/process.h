@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Other processes, as /proc and pidfds show them. */
+#ifndef GP_BASE_PROCESS_H
+#define GP_BASE_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* In clock ticks since boot: with the pid it names a process for ever. 0: there is none. */
+uint64_t gp_process_start_time(pid_t pid);
+
+/* The name as ps shows it (comm), "" when there is none. Returns `out`. */
+const char *gp_process_name(pid_t pid, char *out, size_t size);
+
+/* Effective user; false when the process is gone. */
+bool gp_process_uid(pid_t pid, uid_t *uid);
+
+/* File descriptor or -errno. A pidfd becomes readable when its process ends. */
+int gp_pidfd_open(pid_t pid);
+int gp_pidfd_getfd(int pidfd, int fd);
+
+/* Whether the process behind it has ended. */
+bool gp_pidfd_ended(int pidfd);
+
+/* Whether this process may look into others (CAP_SYS_PTRACE). */
+bool gp_have_ptrace(void);
+
+/*
+ * Why this process may not be looked into (pidfd_getfd or /proc/PID/fd answered `code`): one
+ * sentence that names what stands in the way, as far as can be told, and what would help.
+ * Returns `code`.
+ */
+int gp_process_denied(struct gp_error *err, pid_t pid, int code);
+
+/* Calls `each` for every process until it answers other than 0, which is then returned. */
+int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg);
+
+/*
+ * The process that is `pid` inside a container, by the container's name or id as it stands in the
+ * process's cgroup path (at least 3 characters of it). -ESRCH: none; -ENOTUNIQ: more than one.
+ */
+int gp_process_in_container(const char *container, pid_t pid, pid_t *found, struct gp_error *err);
+
+#endif

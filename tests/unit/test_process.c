@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is told of other processes, of some that the test starts. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/process.h"
+
+#define NOBODY 65534
+
+/* A child that does nothing, named so, as user `uid` (0: as the test). */
+static pid_t start(const char *name, uid_t uid)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (name)
+			prctl(PR_SET_NAME, name);
+		if (uid && (setgid(uid) || setuid(uid)))
+			_exit(1);
+		prctl(PR_SET_DUMPABLE, 1);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+static void stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void a_start_time_stays_and_is_0_for_nobody(void **state)
+{
+	pid_t pid = start(NULL, 0);
+	uint64_t time = gp_process_start_time(pid);
+
+	(void)state;
+	assert_true(time > 0);
+	assert_true(time >= gp_process_start_time(getpid()));
+	assert_true(gp_process_start_time(pid) == time);
+	stop(pid);
+	assert_int_equal(gp_process_start_time(pid), 0);
+	assert_int_equal(gp_process_start_time(-1), 0);
+	assert_int_equal(gp_process_start_time(0x3fffff), 0);
+}
+
+/* The name stands before the start time in the same line, and it is the process's to choose. */
+static void a_name_with_brackets_and_blanks_does_not_hide_the_start_time(void **state)
+{
+	static const char *const name[] = {") 1 2 3 4", "a) S 1 (b", "((((", "\n) R 9 9"};
+	char text[64];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof name / sizeof *name; i++) {
+		pid_t pid = start(name[i], 0);
+
+		assert_true(gp_process_start_time(pid) >= gp_process_start_time(getpid()));
+		assert_string_equal(gp_process_name(pid, text, sizeof text), name[i]);
+		stop(pid);
+	}
+}
+
+static void a_name_is_cut_to_fit_and_empty_for_nobody(void **state)
+{
+	pid_t pid = start("fifteen-letters", 0);
+	char text[16], small[4];
+
+	(void)state;
+	assert_string_equal(gp_process_name(pid, text, sizeof text), "fifteen-letters");
+	assert_string_equal(gp_process_name(pid, small, sizeof small), "fif");
+	stop(pid);
+	assert_string_equal(gp_process_name(pid, text, sizeof text), "");
+}
+
+static void a_user_is_told(void **state)
+{
+	uid_t uid = 12345;
+	pid_t pid;
+
+	(void)state;
+	assert_true(gp_process_uid(getpid(), &uid));
+	assert_int_equal(uid, geteuid());
+	if (geteuid())
+		skip();
+	pid = start(NULL, NOBODY);
+	assert_true(gp_process_uid(pid, &uid));
+	assert_int_equal(uid, NOBODY);
+	stop(pid);
+	assert_false(gp_process_uid(pid, &uid));
+}
+
+static void a_pidfd_tells_the_end_also_of_a_process_that_nobody_waited_for(void **state)
+{
+	pid_t pid = start(NULL, 0);
+	int fd = gp_pidfd_open(pid);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_false(gp_pidfd_ended(fd));
+	kill(pid, SIGKILL);
+	for (int i = 0; i < 5000 && !gp_pidfd_ended(fd); i++)
+		usleep(1000);
+	assert_true(gp_pidfd_ended(fd));
+	waitpid(pid, NULL, 0);
+	assert_true(gp_pidfd_ended(fd));
+	close(fd);
+	assert_int_equal(gp_pidfd_open(pid), -ESRCH);
+	assert_true(gp_pidfd_open(-1) < 0);
+}
+
+static void a_file_of_another_process_is_duplicated(void **state)
+{
+	char text[8] = "";
+	pid_t pid;
+	int fd, copy, file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_true(file >= 0);
+	pid = start(NULL, 0);
+	assert_int_equal(pwrite(file, "hello", 5, 0), 5);
+	fd = gp_pidfd_open(pid);
+	copy = gp_pidfd_getfd(fd, file);
+	if (copy == -EPERM)
+		skip(); /* no ptrace here */
+	assert_true(copy >= 0);
+	assert_true(fcntl(copy, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(pread(copy, text, 5, 0), 5);
+	assert_string_equal(text, "hello");
+	assert_int_equal(gp_pidfd_getfd(fd, 1000), -EBADF);
+	stop(pid);
+	assert_int_equal(gp_pidfd_getfd(fd, file), -ESRCH);
+	close(copy);
+	close(file);
+	close(fd);
+}
+
+/* ---- why not ----------------------------------------------------------------------------------
+ */
+
+/* Exit status of a process of nobody's that runs `f`. */
+static int as_nobody(int (*f)(pid_t pid), pid_t pid)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(99);
+		_exit(f(pid));
+	}
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+}
+
+static int sentence_names_the_user(pid_t pid)
+{
+	struct gp_error err = {0};
+
+	if (gp_have_ptrace())
+		return 1;
+	if (gp_process_denied(&err, pid, -EPERM) != -EPERM || err.code != -EPERM)
+		return 2;
+	return strstr(err.text, "belongs to user 0") && strstr(err.text, "root") ? 0 : 3;
+}
+
+static int sentence_says_that_it_has_ended(pid_t pid)
+{
+	struct gp_error err = {0};
+
+	return gp_process_denied(&err, pid, -EPERM) != -ESRCH || !strstr(err.text, "ended");
+}
+
+static int sentence_is_about_my_own(pid_t pid)
+{
+	struct gp_error err = {0};
+
+	if (gp_process_denied(&err, pid, -EACCES) != -EACCES)
+		return 1;
+	return strstr(err.text, "belongs to user") || !strstr(err.text, "root");
+}
+
+static void a_denial_says_what_stands_in_the_way(void **state)
+{
+	pid_t root, own;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	root = start(NULL, 0);
+	own = start(NULL, NOBODY);
+	assert_int_equal(as_nobody(sentence_names_the_user, root), 0);
+	assert_int_equal(as_nobody(sentence_is_about_my_own, own), 0);
+	stop(root);
+	stop(own);
+	assert_int_equal(as_nobody(sentence_says_that_it_has_ended, root), 0);
+}
+
+static void root_may_look_into_others(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_true(gp_have_ptrace());
+}
+
+/* ---- all of them ------------------------------------------------------------------------------
+ */
+
+struct search {
+	pid_t pid;
+	unsigned found, all;
+};
+
+static int note(void *arg, pid_t pid)
+{
+	struct search *s = arg;
+
+	s->all++;
+	s->found += pid == s->pid;
+	return 0;
+}
+
+static int stop_there(void *arg, pid_t pid)
+{
+	return pid == *(pid_t *)arg ? 42 : 0;
+}
+
+static void every_process_is_visited_once_and_a_visit_can_end_it(void **state)
+{
+	pid_t pid = start(NULL, 0);
+	struct search s = {.pid = pid};
+
+	(void)state;
+	assert_int_equal(gp_process_each(note, &s), 0);
+	assert_int_equal(s.found, 1);
+	assert_true(s.all >= 2);
+	assert_int_equal(gp_process_each(stop_there, &pid), 42);
+	stop(pid);
+	assert_int_equal(gp_process_each(stop_there, &pid), 0);
+}
+
+static void a_container_that_is_not_there_is_said_so(void **state)
+{
+	struct gp_error err = {0};
+	pid_t found = 0;
+
+	(void)state;
+	assert_int_equal(gp_process_in_container("no-such-container", 1, &found, &err), -ESRCH);
+	assert_true(err.text[0]);
+	err = (struct gp_error){0};
+	assert_int_equal(gp_process_in_container("ab", 1, &found, &err), -EINVAL);
+	assert_int_equal(gp_process_in_container("", 1, &found, NULL), -EINVAL);
+	assert_int_equal(found, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_start_time_stays_and_is_0_for_nobody),
+		cmocka_unit_test(a_name_with_brackets_and_blanks_does_not_hide_the_start_time),
+		cmocka_unit_test(a_name_is_cut_to_fit_and_empty_for_nobody),
+		cmocka_unit_test(a_user_is_told),
+		cmocka_unit_test(a_pidfd_tells_the_end_also_of_a_process_that_nobody_waited_for),
+		cmocka_unit_test(a_file_of_another_process_is_duplicated),
+		cmocka_unit_test(a_denial_says_what_stands_in_the_way),
+		cmocka_unit_test(root_may_look_into_others),
+		cmocka_unit_test(every_process_is_visited_once_and_a_visit_can_end_it),
+		cmocka_unit_test(a_container_that_is_not_there_is_said_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
