@@ -17,7 +17,7 @@
 /* clang-format off */
 static const struct gp_param priority_params[] = {
 	/*                     name, unit, meaning, default, least, most */
-	[QUANTUM]         = {"quantum", "ms", "turn among busy best-effort tasks", 100, 10, 10000},
+	[QUANTUM]         = {"quantum", "ms", "turn among busy best-effort tasks", 200, 10, 10000},
 	[AGE_AFTER]       = {"age_after", "ms", "got nothing for so long: let in", 100, 10, 10000},
 	[AGE_RUN]         = {"age_run", "ms", "... for so long", 10, 1, 1000},
 	[AGE_BLIND]       = {"age_blind", "ms", "... so often where none can tell", 1000, 100, 10000},

@@ -11,7 +11,7 @@ exits 0 '' 'policy --names'
 
 try "$GPREEMPT" policy --list
 exits 0 '' 'policy --list'
-[[ $out =~ quantum\ +100\ ms\ +10-10000\ +turn ]] || fail "no default, range and unit in '$out'"
+[[ $out =~ quantum\ +200\ ms\ +10-10000\ +turn ]] || fail "no default, range and unit in '$out'"
 longest=$(wc -L <"$work/out")
 ((longest <= 80)) || fail "a line of $longest characters"
 listed=$out

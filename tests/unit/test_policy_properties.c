@@ -492,12 +492,12 @@ static void an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up(void *
 	close_stage();
 }
 
-static void two_busy_be_tasks_take_turns_of_100_ms(void **state)
+static void two_busy_be_tasks_take_turns_of_a_quantum(void **state)
 {
 	uint32_t a, b, first, second;
 
 	(void)state;
-	open_stage("priority", &best_device);
+	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	a = cast(GP_BEST_EFFORT, true);
 	b = cast(GP_BEST_EFFORT, true);
@@ -528,7 +528,7 @@ static void the_higher_of_two_be_priorities_has_the_device_but_for_aging(void **
 	uint32_t low;
 
 	(void)state;
-	open_stage("priority", &best_device);
+	open_stage("priority:quantum=100", &best_device);
 	low = cast_gang(GP_BEST_EFFORT, 3, true, 0);
 	cast_gang(GP_BEST_EFFORT, 4, true, 0);
 	play(10);
@@ -542,7 +542,7 @@ static void an_idle_be_task_stays_released_and_joins_when_seen_active(void **sta
 	uint32_t busy, idle;
 
 	(void)state;
-	open_stage("priority", &best_device);
+	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	busy = cast(GP_BEST_EFFORT, true);
 	idle = cast(GP_BEST_EFFORT, false);
@@ -802,7 +802,7 @@ static void what_a_user_holds_stays_held_and_takes_no_turn(void **state)
 	uint32_t a, b;
 
 	(void)state;
-	open_stage("priority", &best_device);
+	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	a = cast(GP_BEST_EFFORT, true);
 	b = cast(GP_BEST_EFFORT, true);
@@ -975,7 +975,7 @@ int main(void)
 		cmocka_unit_test(one_lc_task_gets_a_second_and_several_get_two_ms_each),
 		cmocka_unit_test(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task),
 		cmocka_unit_test(an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up),
-		cmocka_unit_test(two_busy_be_tasks_take_turns_of_100_ms),
+		cmocka_unit_test(two_busy_be_tasks_take_turns_of_a_quantum),
 		cmocka_unit_test(the_higher_of_two_be_priorities_has_the_device_but_for_aging),
 		cmocka_unit_test(an_idle_be_task_stays_released_and_joins_when_seen_active),
 		cmocka_unit_test(a_busy_unmanaged_task_keeps_the_tiny_slice_away),
