@@ -142,6 +142,7 @@ struct gp_task_stats {
 	uint64_t undone;
 	uint64_t run_ns; /* with run_source */
 	uint8_t run_source;
+	uint64_t scheduled; /* how often it came on the hardware; 0 = not known */
 	bool waited_known;
 	uint64_t waited_max_ns;
 };

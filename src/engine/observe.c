@@ -17,9 +17,9 @@ static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, ui
  * true when the action has just come to its end with success.
  */
 static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a, uint64_t now_ns,
-                   bool under_way, bool known, uint32_t is)
+                   const struct gp_observation *o, bool under_way, bool known, uint32_t is)
 {
-	bool good = !known || is == a->target;
+	bool good = known ? is == a->target : a->accepted || !o->failed;
 
 	a->observable |= known;
 	if (!a->in_flight)
@@ -33,7 +33,7 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 		return false;
 	}
 	if (!good) {
-		gp_attempt_failed(e, t, a, now_ns, -EIO, 0);
+		gp_attempt_failed(e, t, a, now_ns, o->failed ? o->failed : -EIO, o->driver_code);
 		return false;
 	}
 	a->in_flight = false;
@@ -55,7 +55,7 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	bool known = o->known & GP_KNOWN_HELD;
 	bool was = t->held, was_in_flight = t->hold.in_flight;
 
-	if (settle(e, t, &t->hold, now_ns, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
+	if (settle(e, t, &t->hold, now_ns, o, o->under_way & GP_UNDER_WAY_HOLD, known, o->held)) {
 		t->held = t->hold.target;
 		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
 		            now_ns - t->hold.issued_ns);
@@ -82,7 +82,7 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 {
 	bool known = o->known & GP_KNOWN_SLICE;
 
-	if (settle(e, t, &t->slice, now_ns, o->under_way & GP_UNDER_WAY_SLICE, known,
+	if (settle(e, t, &t->slice, now_ns, o, o->under_way & GP_UNDER_WAY_SLICE, known,
 	           o->slice_us)) {
 		t->slice_us = t->slice.target;
 	} else if (known && o->slice_us != t->slice_us) {

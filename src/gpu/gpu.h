@@ -9,7 +9,8 @@
  * All calls come from the thread that owns the device. None of them may block: a back end whose
  * driver can block runs the call on a worker of its own and answers -EINPROGRESS for the action.
  * Until that has ended, one way or the other, observations say that the task is `under_way`; the
- * engine asks for nothing else of the kind meanwhile, and judges by what it sees afterwards.
+ * engine asks for nothing else of the kind meanwhile, and judges by what it sees afterwards;
+ * `failed` says why it did not come to pass.
  * `now_ns` is the caller's clock; a back end that needs time takes it from there.
  */
 #ifndef GP_GPU_GPU_H
@@ -18,6 +19,7 @@
 #include <errno.h>
 #include <sys/types.h>
 
+#include "base/error.h"
 #include "gpu/caps.h"
 
 struct gp_gpu_info {
@@ -34,14 +36,46 @@ struct gp_gpu_info {
 	uint64_t news_every_ns; /* an observation brings nothing new more often; 0 = any time */
 };
 
+/* What is special about a task. */
+enum gp_seen_flag {
+	GP_SEEN_SHARED = 1u << 0, /* a server: its queues run the work of many programs */
+};
+
 /* A task as the back end finds it. `key` names it for as long as it lives and is not reused for
  * another one: a back end makes it of pid and start time, or counts. */
 struct gp_seen {
 	uint64_t key;
 	pid_t pid;
+	uint32_t queue; /* the one queue that the task is; 0 = all that are not tasks themselves */
+	uint32_t flags; /* GP_SEEN_* */
 	uint64_t start_time; /* of the process, in clock ticks since boot; 0 = not known */
+	uint64_t memory;     /* bytes of GPU memory; 0 = not known */
 	char name[32];
 };
+
+/* A queue of a task, for people to look at. */
+struct gp_queue {
+	uint32_t id;         /* the hardware's number; with the device it is unique at one time */
+	uint32_t channels;   /* of which it is made */
+	uint32_t slice_us;   /* as programmed */
+	uint32_t interleave; /* 0 low, 1 medium, 2 high; UINT32_MAX = not known */
+	bool held;
+	char type[16];  /* "compute", "copy" */
+	uint64_t owner; /* the driver's names for it, for reports: client and object */
+	uint64_t object;
+};
+
+/* One line of what a machine can do. */
+enum gp_finding_level { GP_FINDING_OK, GP_FINDING_NOTE, GP_FINDING_WARNING, GP_FINDING_MISSING };
+
+struct gp_finding {
+	enum gp_finding_level level;
+	const char *subject; /* "driver", "permission" */
+	const char *text;
+	const char *advice; /* what to do about it; NULL = nothing to do */
+};
+
+typedef void gp_finding_fn(void *arg, const struct gp_finding *finding);
 
 /* Actions that were answered with -EINPROGRESS and have not ended. */
 enum gp_under_way { GP_UNDER_WAY_HOLD = 1u << 0, GP_UNDER_WAY_SLICE = 1u << 1 };
@@ -54,12 +88,17 @@ struct gp_observation {
 	bool running;             /* is on the hardware now */
 	bool held;                /* its queues are kept off the hardware */
 	uint8_t under_way;        /* GP_UNDER_WAY_*: a hold or release, a slice */
+	int32_t failed;           /* the last action that was under way: 0 or -errno */
+	uint32_t driver_code;     /* of that */
 	uint8_t run_source;       /* enum gp_run_source; RUN known implies not UNKNOWN */
 	uint32_t slice_us;        /* as programmed; 0 = what it had before anybody changed it */
 	uint64_t pending;         /* units of work submitted and not finished */
 	uint64_t active_since_ns; /* when it last became active */
 	uint64_t run_ns;          /* time on the hardware since attach; never falls */
 	uint64_t run_at_ns;       /* when that was true: `now` or the last sample before it */
+	uint64_t scheduled;       /* how often it came on the hardware; 0 = not known */
+	uint64_t on_at_ns;        /* when it last came on the hardware; 0 = not known */
+	uint64_t off_at_ns;       /* when it last went off it; 0 = not known */
 };
 
 /* How much an action's success says. */
@@ -91,7 +130,7 @@ struct gp_gpu;
 struct gp_gpu_ops {
 	const char *name;
 
-	/* How many devices there are: 0 is not an error. */
+	/* How many devices there are: 0 is not an error. -EACCES, -EPERM: they may not be used. */
 	int (*probe)(void);
 	int (*open)(unsigned index, struct gp_gpu **gpu);
 	void (*close)(struct gp_gpu *gpu);
@@ -120,6 +159,29 @@ struct gp_gpu_ops {
 	int (*event_fd)(struct gp_gpu *gpu);
 
 	int (*undo_record)(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
+
+	/* ---- for commands and people; these may block ---- */
+
+	/* Puts a task back as a record says, with no device open. -ESRCH: it has ended. */
+	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
+
+	/* Releases everything of a process, whoever held it, record or not. Returns how many queues
+	 * it reached, or -errno. */
+	int (*release_process)(pid_t pid, struct gp_error *err);
+
+	/* Finds this process now, without a look at all others. -ESRCH: no such process; -ENODEV:
+	 * it has no queues here; -EPERM, -EACCES: it may not be looked into. */
+	int (*find)(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
+
+	/* Makes one queue of a process a task of its own. -ENOENT: it has no such queue. */
+	int (*split)(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
+	             struct gp_error *err);
+
+	/* Writes up to `max` queues of a task and returns how many there are, or -errno. */
+	int (*queues)(struct gp_gpu *gpu, uint64_t key, struct gp_queue *queue, unsigned max);
+
+	/* What of this machine it can use, what is missing and why. */
+	void (*doctor)(gp_finding_fn *say, void *arg);
 };
 
 struct gp_gpu {
