@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "undo/undo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/process.h"
+
+#define MAGIC   0x6f646e7567707067ull /* "gpppundo" */
+#define VERSION 1
+
+enum slot_state { FREE, WRITING, READY };
+
+struct slot {
+	uint64_t state; /* enum slot_state, and above it who writes; atomic operations only */
+	struct gp_undo_entry entry;
+};
+
+#define WRITING_BY(pid) ((uint64_t)(uint32_t)(pid) << 32 | WRITING)
+
+struct file {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t slots;
+	uint64_t epoch;
+	struct slot slot[GP_UNDO_SLOTS];
+};
+
+struct gp_undo_file {
+	struct file *map;
+};
+
+const char *gp_undo_path(char *out, unsigned size)
+{
+	const char *path = secure_getenv("GPREEMPT_UNDO");
+	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+
+	if (path && *path)
+		snprintf(out, size, "%s", path);
+	else if (geteuid() == 0 || !runtime || !*runtime)
+		snprintf(out, size, "/run/gpreempt/undo");
+	else
+		snprintf(out, size, "%s/gpreempt/undo", runtime);
+	return out;
+}
+
+static int open_file(const char *path, bool create)
+{
+	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW, fd;
+	char directory[256];
+	char *slash;
+
+	fd = open(path, flags);
+	if (fd >= 0 || errno != ENOENT || !create)
+		return fd < 0 ? -errno : fd;
+	snprintf(directory, sizeof directory, "%s", path);
+	slash = strrchr(directory, '/');
+	if (slash && slash != directory) {
+		*slash = 0;
+		mkdir(directory, 0755); /* it may be there */
+	}
+	fd = open(path, flags | O_CREAT, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+/* A new file is all zero: whoever comes first writes the head, and all write the same. Whoever died
+ * before the end of that left no magic number. */
+static int check_head(struct file *f, const char *path, struct gp_error *err)
+{
+	if (!__atomic_load_n(&f->magic, __ATOMIC_ACQUIRE)) {
+		f->version = VERSION;
+		f->slots = GP_UNDO_SLOTS;
+		__atomic_store_n(&f->magic, MAGIC, __ATOMIC_RELEASE);
+	}
+	if (f->magic != MAGIC || f->version != VERSION || f->slots != GP_UNDO_SLOTS)
+		return gp_fail(err, -EPROTO,
+		               "%s is not an undo file of this version; once nothing is held, "
+		               "remove it",
+		               path);
+	return 0;
+}
+
+int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
+{
+	char path[256];
+	struct stat s;
+	struct file *map;
+	int fd, r;
+
+	*file = NULL;
+	fd = open_file(gp_undo_path(path, sizeof path), create);
+	if (fd < 0)
+		return gp_fail(err, fd, "cannot open %s: %s", path, gp_error_name(fd));
+	r = fstat(fd, &s) ? -errno : 0;
+	if (!r && (!S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 022)))
+		r = gp_fail(err, -EPERM, "%s is not a file that only we may write", path);
+	if (!r && s.st_size < (off_t)sizeof(struct file) && ftruncate(fd, sizeof(struct file)))
+		r = -errno;
+	map = r ? MAP_FAILED : mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!r && map == MAP_FAILED)
+		r = -errno;
+	close(fd);
+	if (r)
+		return gp_fail(err, r, "cannot use %s: %s", path, gp_error_name(r));
+	r = check_head(map, path, err);
+	*file = r ? NULL : calloc(1, sizeof **file);
+	if (!*file) {
+		munmap(map, sizeof *map);
+		return r ? r : -ENOMEM;
+	}
+	(*file)->map = map;
+	return 0;
+}
+
+void gp_undo_close(struct gp_undo_file *file)
+{
+	if (!file)
+		return;
+	munmap(file->map, sizeof *file->map);
+	free(file);
+}
+
+bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry)
+{
+	const struct slot *s = &file->map->slot[slot];
+
+	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != READY)
+		return false;
+	*entry = s->entry;
+	entry->backend[sizeof entry->backend - 1] = 0;
+	/* Dropped, or another's by now. */
+	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == READY;
+}
+
+static int find_same(const struct gp_undo_file *file, const char *backend,
+                     const struct gp_undo *undo)
+{
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		if (gp_undo_get(file, i, &e) && e.undo.key == undo->key &&
+		    e.undo.pid == undo->pid && e.undo.start_time == undo->start_time &&
+		    !strcmp(e.backend, backend))
+			return (int)i;
+	return -1;
+}
+
+/* Takes a free slot, or one whose writer died half way. */
+static int claim(struct gp_undo_file *file)
+{
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct slot *s = &file->map->slot[i];
+		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+
+		if (state == READY ||
+		    (state != FREE && gp_process_start_time((pid_t)(state >> 32))))
+			continue;
+		if (__atomic_compare_exchange_n(&s->state, &state, WRITING_BY(getpid()), false,
+		                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return (int)i;
+	}
+	return -ENOSPC;
+}
+
+int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo)
+{
+	int slot = find_same(file, backend, undo);
+	struct slot *s;
+
+	if (slot >= 0) {
+		file->map->slot[slot].entry.holder_start_time = gp_process_start_time(getpid());
+		file->map->slot[slot].entry.holder = getpid();
+		return slot;
+	}
+	slot = claim(file);
+	if (slot < 0)
+		return slot;
+	s = &file->map->slot[slot];
+	memset(&s->entry, 0, sizeof s->entry);
+	snprintf(s->entry.backend, sizeof s->entry.backend, "%s", backend);
+	s->entry.holder = getpid();
+	s->entry.holder_start_time = gp_process_start_time(getpid());
+	s->entry.undo = *undo;
+	__atomic_store_n(&s->state, (uint64_t)READY, __ATOMIC_RELEASE);
+	return slot;
+}
+
+void gp_undo_drop(struct gp_undo_file *file, unsigned slot)
+{
+	__atomic_store_n(&file->map->slot[slot].state, (uint64_t)FREE, __ATOMIC_RELEASE);
+}
+
+uint64_t gp_undo_epoch(const struct gp_undo_file *file)
+{
+	return __atomic_load_n(&file->map->epoch, __ATOMIC_ACQUIRE);
+}
+
+void gp_undo_bump(struct gp_undo_file *file)
+{
+	__atomic_add_fetch(&file->map->epoch, 1, __ATOMIC_ACQ_REL);
+}

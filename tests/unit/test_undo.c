@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of undo records: what is in it survives its writer, and nobody else's file is used. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "undo/undo.h"
+
+#define NOBODY 65534
+
+static char dir[64], path[96];
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/gp-undo-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof path, "%s/sub/undo", dir);
+	return setenv("GPREEMPT_UNDO", path, 1);
+}
+
+static int tear_down(void **state)
+{
+	char sub[80];
+
+	(void)state;
+	snprintf(sub, sizeof sub, "%s/sub", dir);
+	unlink(path);
+	rmdir(sub);
+	return rmdir(dir);
+}
+
+static struct gp_undo_file *open_it(void)
+{
+	struct gp_undo_file *file = NULL;
+	struct gp_error err = {0};
+
+	if (gp_undo_open(&file, true, &err))
+		fail_msg("%s", err.text);
+	return file;
+}
+
+static struct gp_undo record(uint64_t key)
+{
+	struct gp_undo undo = {.key = key, .pid = 1, .start_time = 2, .size = 240};
+
+	memset(undo.data, (int)(key % 251), sizeof undo.data);
+	return undo;
+}
+
+/* Whether an entry is whole: every byte of it goes with its key. */
+static bool is_whole(const struct gp_undo_entry *e)
+{
+	struct gp_undo want = record(e->undo.key);
+
+	return e->undo.pid == want.pid && e->undo.start_time == want.start_time &&
+	       e->undo.size == want.size && !memcmp(e->undo.data, want.data, sizeof want.data);
+}
+
+static unsigned count(const struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		n += gp_undo_get(file, i, &e);
+	return n;
+}
+
+/* ---- records ----------------------------------------------------------------------------------
+ */
+
+static void a_record_is_there_until_it_is_dropped(void **state)
+{
+	struct gp_undo_file *file = open_it(), *other = open_it();
+	struct gp_undo undo = record(5);
+	struct gp_undo_entry e;
+	int slot;
+
+	(void)state;
+	assert_int_equal(count(file), 0);
+	slot = gp_undo_put(file, "nvidia", &undo);
+	assert_in_range(slot, 0, GP_UNDO_SLOTS - 1);
+	assert_true(gp_undo_get(other, (unsigned)slot, &e)); /* whoever has the file sees it */
+	assert_string_equal(e.backend, "nvidia");
+	assert_int_equal(e.holder, getpid());
+	assert_int_equal(e.holder_start_time, gp_process_start_time(getpid()));
+	assert_int_equal(e.undo.key, 5);
+	assert_true(is_whole(&e));
+	gp_undo_drop(other, (unsigned)slot);
+	assert_false(gp_undo_get(file, (unsigned)slot, &e));
+	gp_undo_close(file);
+	gp_undo_close(other);
+	gp_undo_close(NULL);
+}
+
+static void the_older_record_of_a_task_stays(void **state)
+{
+	struct gp_undo_file *file = open_it();
+	struct gp_undo undo = record(5), newer = record(5);
+	struct gp_undo_entry e;
+	int slot = gp_undo_put(file, "nvidia", &undo);
+
+	(void)state;
+	memset(newer.data, 0xee, sizeof newer.data);
+	assert_int_equal(gp_undo_put(file, "nvidia", &newer), slot);
+	assert_int_equal(count(file), 1);
+	assert_true(gp_undo_get(file, (unsigned)slot, &e));
+	assert_true(is_whole(&e));
+	/* Another back end, process or life of it is another task. */
+	assert_true(gp_undo_put(file, "amd", &undo) != slot);
+	newer = undo;
+	newer.pid = 99;
+	assert_true(gp_undo_put(file, "nvidia", &newer) != slot);
+	newer = undo;
+	newer.start_time = 99;
+	assert_true(gp_undo_put(file, "nvidia", &newer) != slot);
+	assert_int_equal(count(file), 4);
+	gp_undo_close(file);
+}
+
+static void slots_are_used_again_and_a_full_file_says_so(void **state)
+{
+	struct gp_undo_file *file = open_it();
+	struct gp_undo_entry e;
+
+	(void)state;
+	for (uint64_t i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct gp_undo undo = record(i);
+
+		assert_true(gp_undo_put(file, "x", &undo) >= 0);
+	}
+	for (int round = 0; round < 3; round++) {
+		struct gp_undo undo = record(5000), again = record(7);
+
+		assert_int_equal(gp_undo_put(file, "x", &undo), -ENOSPC);
+		assert_true(gp_undo_put(file, "x", &again) >= 0); /* it has its place */
+		gp_undo_drop(file, 300);
+		assert_int_equal(gp_undo_put(file, "x", &undo), 300);
+		gp_undo_drop(file, 300);
+		again = record(300);
+		assert_int_equal(gp_undo_put(file, "x", &again), 300);
+	}
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		assert_true(gp_undo_get(file, i, &e));
+		assert_true(is_whole(&e));
+	}
+	gp_undo_close(file);
+}
+
+static void an_epoch_grows_by_one_for_everybody(void **state)
+{
+	struct gp_undo_file *file = open_it(), *other = open_it();
+	uint64_t epoch = gp_undo_epoch(file);
+
+	(void)state;
+	gp_undo_bump(file);
+	assert_int_equal(gp_undo_epoch(other), epoch + 1);
+	gp_undo_close(file);
+	gp_undo_close(other);
+}
+
+/* ---- death and company ------------------------------------------------------------------------
+ */
+
+static void records_survive_a_writer_that_is_killed(void **state)
+{
+	struct gp_undo_file *file = open_it();
+	struct gp_undo_entry e;
+	unsigned all = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 60; round++) {
+		pid_t pid = fork();
+		unsigned whole = 0;
+
+		if (!pid) {
+			struct gp_undo_file *mine;
+			struct gp_undo undo;
+
+			if (gp_undo_open(&mine, true, NULL))
+				_exit(1);
+			for (uint64_t i = 0;; i++) {
+				int slot;
+
+				undo = record(1000 * round + i % 900);
+				slot = gp_undo_put(mine, "x", &undo);
+				if (slot >= 0 && i % 3)
+					gp_undo_drop(mine, (unsigned)slot);
+			}
+		}
+		while (!count(file)) /* it has begun */
+			usleep(100);
+		usleep(round * 37);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+			if (gp_undo_get(file, i, &e)) {
+				assert_true(is_whole(&e));
+				assert_int_equal(e.holder, pid);
+				whole++;
+				gp_undo_drop(file, i);
+			}
+		all += whole;
+	}
+	assert_true(all > 0);
+	/* Slots that were being written when their writer died are not lost. */
+	for (uint64_t i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct gp_undo undo = record(i);
+
+		assert_true(gp_undo_put(file, "x", &undo) >= 0);
+	}
+	assert_int_equal(count(file), GP_UNDO_SLOTS);
+	gp_undo_close(file);
+}
+
+#define WRITERS 6
+#define EACH    100
+
+static void write_some(unsigned writer)
+{
+	struct gp_undo_file *file;
+
+	if (gp_undo_open(&file, true, NULL))
+		_exit(1);
+	/* Some come and go, so that slots are fought for. */
+	for (uint64_t round = 0; round < 4; round++)
+		for (uint64_t i = 0; i < EACH; i++) {
+			struct gp_undo undo = record((writer + 1) * 10000 + i);
+			int slot = gp_undo_put(file, "x", &undo);
+
+			if (slot < 0)
+				_exit(2);
+			if (round < 3)
+				gp_undo_drop(file, (unsigned)slot);
+		}
+	_exit(0);
+}
+
+static void writers_do_not_take_each_others_slots(void **state)
+{
+	struct gp_undo_file *file = open_it();
+	pid_t pid[WRITERS];
+
+	(void)state;
+	for (unsigned i = 0; i < WRITERS; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			write_some(i);
+	}
+	for (unsigned i = 0; i < WRITERS; i++) {
+		int status;
+
+		waitpid(pid[i], &status, 0);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(count(file), WRITERS * EACH);
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct gp_undo_entry e;
+
+		if (gp_undo_get(file, i, &e))
+			assert_true(is_whole(&e));
+	}
+	gp_undo_close(file);
+}
+
+static void a_file_that_many_make_at_once_is_good_for_all(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 30; round++) {
+		int go[2];
+		pid_t pid[8];
+
+		unlink(path);
+		assert_int_equal(pipe(go), 0);
+		for (int i = 0; i < 8; i++) {
+			pid[i] = fork();
+			if (!pid[i]) {
+				struct gp_undo_file *file;
+				char byte;
+
+				close(go[1]);
+				(void)!read(go[0], &byte, 1);
+				_exit(gp_undo_open(&file, true, NULL) != 0);
+			}
+		}
+		close(go[0]);
+		close(go[1]);
+		for (int i = 0; i < 8; i++) {
+			int status;
+
+			waitpid(pid[i], &status, 0);
+			assert_int_equal(status, 0);
+		}
+	}
+}
+
+/* ---- files that are no good -------------------------------------------------------------------
+ */
+
+static int try_open(void)
+{
+	struct gp_undo_file *file = NULL;
+	struct gp_error err = {0};
+	int r = gp_undo_open(&file, true, &err);
+
+	if (r) {
+		assert_null(file);
+		assert_int_equal(err.code, r);
+		assert_non_null(strstr(err.text, path));
+	}
+	gp_undo_close(file);
+	return r;
+}
+
+static void without_a_file_there_is_none_unless_it_is_made(void **state)
+{
+	struct gp_undo_file *file = NULL;
+	struct stat s;
+
+	(void)state;
+	assert_int_equal(gp_undo_open(&file, false, NULL), -ENOENT);
+	assert_null(file);
+	assert_int_equal(try_open(), 0);
+	assert_int_equal(gp_undo_open(&file, false, NULL), 0);
+	gp_undo_close(file);
+	assert_int_equal(stat(path, &s), 0);
+	assert_int_equal(s.st_mode & 07777, 0600);
+}
+
+static void a_damaged_head_is_refused(void **state)
+{
+	static const uint8_t wrong = 0x5a;
+	int fd;
+
+	(void)state;
+	for (off_t at = 0; at < 16; at++) {
+		uint8_t was;
+
+		unlink(path);
+		assert_int_equal(try_open(), 0);
+		fd = open(path, O_RDWR);
+		assert_int_equal(pread(fd, &was, 1, at), 1);
+		assert_int_equal(pwrite(fd, &wrong, 1, at), 1);
+		assert_int_equal(try_open(), -EPROTO);
+		assert_int_equal(pwrite(fd, &was, 1, at), 1);
+		assert_int_equal(try_open(), 0);
+		close(fd);
+	}
+}
+
+/* Whoever made the file was killed before the head was complete, at any byte of it. */
+static void a_half_written_head_is_completed(void **state)
+{
+	uint8_t head[16];
+	int fd;
+
+	(void)state;
+	assert_int_equal(try_open(), 0);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pread(fd, head, sizeof head, 0), sizeof head);
+	memset(head, 0, 8); /* the magic number is what comes last */
+	assert_int_equal(pwrite(fd, head, sizeof head, 0), sizeof head);
+	close(fd);
+	assert_int_equal(try_open(), 0);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+	char target[96], sub[80];
+
+	(void)state;
+	snprintf(sub, sizeof sub, "%s/sub", dir);
+	snprintf(target, sizeof target, "%s/target", dir);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	close(open(target, O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+	assert_int_equal(symlink(target, path), 0);
+	assert_int_equal(try_open(), -ELOOP);
+	unlink(target);
+	assert_int_equal(try_open(), -ELOOP); /* also one to nowhere */
+}
+
+static void what_is_no_plain_file_is_refused(void **state)
+{
+	char sub[80];
+
+	(void)state;
+	snprintf(sub, sizeof sub, "%s/sub", dir);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(try_open(), -EPERM);
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(try_open() < 0);
+	rmdir(path);
+}
+
+static void a_file_of_another_user_is_refused(void **state)
+{
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_int_equal(try_open(), 0);
+	assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+	assert_int_equal(try_open(), -EPERM);
+}
+
+/* Who may write to the file decides what root does to processes. */
+static void a_file_that_others_may_write_to_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(try_open(), 0);
+	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(try_open(), -EPERM);
+}
+
+static void a_directory_that_may_not_be_written_to_is_said_so(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	pid = fork();
+	if (!pid) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(1);
+		_exit(try_open() == -EACCES ? 0 : 2);
+	}
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+/* ---- where it is ------------------------------------------------------------------------------
+ */
+
+static void the_path_depends_on_who_asks(void **state)
+{
+	char text[128];
+
+	(void)state;
+	assert_string_equal(gp_undo_path(text, sizeof text), path);
+	unsetenv("GPREEMPT_UNDO");
+	setenv("XDG_RUNTIME_DIR", "/run/user/4711", 1);
+	assert_string_equal(gp_undo_path(text, sizeof text),
+	                    geteuid() ? "/run/user/4711/gpreempt/undo" : "/run/gpreempt/undo");
+	setenv("GPREEMPT_UNDO", "", 1);
+	unsetenv("XDG_RUNTIME_DIR");
+	assert_string_equal(gp_undo_path(text, sizeof text), "/run/gpreempt/undo");
+	setenv("GPREEMPT_UNDO", path, 1);
+}
+
+#define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FILE_TEST(a_record_is_there_until_it_is_dropped),
+		FILE_TEST(the_older_record_of_a_task_stays),
+		FILE_TEST(slots_are_used_again_and_a_full_file_says_so),
+		FILE_TEST(an_epoch_grows_by_one_for_everybody),
+		FILE_TEST(records_survive_a_writer_that_is_killed),
+		FILE_TEST(writers_do_not_take_each_others_slots),
+		FILE_TEST(a_file_that_many_make_at_once_is_good_for_all),
+		FILE_TEST(without_a_file_there_is_none_unless_it_is_made),
+		FILE_TEST(a_damaged_head_is_refused),
+		FILE_TEST(a_half_written_head_is_completed),
+		FILE_TEST(a_link_is_not_followed),
+		FILE_TEST(what_is_no_plain_file_is_refused),
+		FILE_TEST(a_file_of_another_user_is_refused),
+		FILE_TEST(a_file_that_others_may_write_to_is_refused),
+		FILE_TEST(a_directory_that_may_not_be_written_to_is_said_so),
+		FILE_TEST(the_path_depends_on_who_asks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
