@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The back ends for real GPUs: adding one is a folder of its own and a line in backends.c. */
+#ifndef GP_GPU_BACKENDS_H
+#define GP_GPU_BACKENDS_H
+
+#include "gpu/gpu.h"
+
+extern const struct gp_gpu_ops *const gp_backends[]; /* ends with NULL */
+
+/* By its name; NULL: there is none. */
+const struct gp_gpu_ops *gp_backend_find(const char *name);
+
+#endif

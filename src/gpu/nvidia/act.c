@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes to groups, each after a look that the group is still the one that was meant. */
+#include "base/process.h"
+#include "gpu/nvidia/target.h"
+
+bool gp_nv_group_verify(struct gp_nv_target *t, struct gp_nv_group *g)
+{
+	int fd = gp_nv_file(t, g->client);
+	struct nva06c_info info;
+	unsigned kept = 0;
+
+	if (fd < 0 || gp_rm_class(fd, g->client, g->handle) != KEPLER_CHANNEL_GROUP_A ||
+	    gp_rm_control(fd, g->client, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info, sizeof info))
+		return false;
+	t->calls += 2 + g->nchannels;
+	for (unsigned i = 0; i < g->nchannels; i++)
+		if (gp_rm_parent(fd, g->client, g->channel[i]) == g->handle)
+			g->channel[kept++] = g->channel[i];
+	g->nchannels = kept;
+	return info.tsg_id == g->tsg_id;
+}
+
+uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us)
+{
+	struct nva06c_timeslice p = {.us = slice_us};
+	uint32_t status;
+
+	if (gp_pidfd_ended(t->pidfd) || !gp_nv_group_verify(t, g))
+		return NV_ERR_OBJECT_NOT_FOUND;
+	t->calls++;
+	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
+	                       NVA06C_CTRL_CMD_SET_TIMESLICE, &p, sizeof p);
+	if (!status) {
+		g->slice_us = slice_us;
+		g->slice_is_ours = slice_us != g->slice_found_us;
+	}
+	return status;
+}
+
+uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned mode)
+{
+	struct nv2080_preemption_mode p = {
+		.flags = NV2080_PREEMPTION_FLAGS_COMPUTE,
+		.channel_or_group = g->handle,
+		.compute_mode = mode,
+	};
+
+	if (!gp_nv_group_verify(t, g))
+		return NV_ERR_OBJECT_NOT_FOUND;
+	t->calls++;
+	return gp_rm_control(gp_nv_file(t, g->client), g->client, g->subdevice,
+	                     NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, &p, sizeof p);
+}
+
+uint32_t gp_nv_set_interleave(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t level)
+{
+	struct nva06c_interleave p = {.level = level};
+
+	if (!gp_nv_group_verify(t, g))
+		return NV_ERR_OBJECT_NOT_FOUND;
+	t->calls++;
+	return gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
+	                     NVA06C_CTRL_CMD_SET_INTERLEAVE_LEVEL, &p, sizeof p);
+}
+
+uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *g, uint32_t *level)
+{
+	struct nva06c_interleave p = {0};
+	uint32_t status;
+
+	t->calls++;
+	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
+	                       NVA06C_CTRL_CMD_GET_INTERLEAVE_LEVEL, &p, sizeof p);
+	*level = p.level;
+	return status;
+}
+
+/* One call for the channels that are listed, through a file and subdevice of the first. */
+static uint32_t send(const struct gp_nv_place *via, struct nv2080_disable_channels *p)
+{
+	if (!p->count)
+		return NV_OK;
+	if (gp_pidfd_ended(via->target->pidfd))
+		return NV_ERR_INVALID_CLIENT;
+	via->target->calls++;
+	return gp_rm_control(gp_nv_file(via->target, via->group->client), via->group->client,
+	                     via->group->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, p,
+	                     sizeof *p);
+}
+
+/* The groups of `place`, `n` of them that have status 0, in calls as full as possible. */
+static uint32_t switch_together(struct gp_nv_place *place, unsigned n, bool disable)
+{
+	struct nv2080_disable_channels p = {.disable = disable};
+	const struct gp_nv_place *via = NULL;
+	uint32_t status = NV_OK;
+	bool whole;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct gp_nv_group *g = place[i].group;
+
+		if (place[i].status)
+			continue;
+		via = via ? via : &place[i];
+		/* A group may be named instead of its channels: where they are not all known. */
+		whole = g->ncontexts > g->nchannels;
+		for (unsigned k = 0; k < (whole ? 1 : g->nchannels) && !status; k++) {
+			p.client[p.count] = g->client;
+			p.channel[p.count++] = whole ? g->handle : g->channel[k];
+			if (p.count < NV2080_DISABLE_CHANNELS_MAX)
+				continue;
+			status = send(via, &p);
+			p.count = 0;
+		}
+	}
+	return status || !via ? status : send(via, &p);
+}
+
+void gp_nv_switch(struct gp_nv_place *place, unsigned n, bool disable)
+{
+	unsigned good = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		bool there = gp_nv_group_verify(place[i].target, place[i].group);
+
+		place[i].status = there ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
+		good += there;
+	}
+	if (good && switch_together(place, n, disable))
+		for (unsigned i = 0; i < n; i++)
+			if (!place[i].status)
+				place[i].status = switch_together(&place[i], 1, disable);
+	for (unsigned i = 0; i < n; i++)
+		if (!place[i].status)
+			place[i].group->disabled = disable;
+}

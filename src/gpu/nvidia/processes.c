@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's chores: it looks who uses the GPU, finds their groups, and looks again at those that
+ * are known for groups that came or went and for settings that somebody changed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "gpu/nvidia/device.h"
+
+#define PIDS_NS         (20 * GP_NS_PER_MS)
+#define SWEEP_NS        (250 * GP_NS_PER_MS)
+#define SWEEP_SELDOM_NS (2 * GP_NS_PER_S) /* where RM lists who computes */
+#define SWEEP_STEP_NS   (GP_NS_PER_MS / 2)
+#define SWEEPS_PER_FULL 16 /* a sweep that trusts nothing it remembers */
+#define LOOK_TOUCHED_NS (50 * GP_NS_PER_MS)
+#define LOOK_NS         (500 * GP_NS_PER_MS)
+#define LOOKS_PER_FULL  20
+#define VERIFY_NS       (2 * GP_NS_PER_MS) /* after an action: the next one goes first */
+#define SEARCH_QUICK    4096 /* client indices: what 4096 programs since then used up */
+#define SEARCH_PAUSE_NS (5 * GP_NS_PER_MS) /* between steps of a long search: a tenth of a core */
+#define SEARCH_STEP     256 /* indices between two looks for something better to do */
+
+/* 22 bits of pid, 6 for queues that are tasks themselves: the start time has room for 20 years. */
+uint64_t nv_key(uint64_t start_time, pid_t pid, unsigned split)
+{
+	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6 | split;
+}
+
+struct nv_process *nv_find_process(struct nv_gpu *d, uint64_t key)
+{
+	for (unsigned i = 0; i < d->nprocesses; i++)
+		if (d->process[i]->key == (key & ~(uint64_t)63))
+			return d->process[i];
+	return NULL;
+}
+
+static struct nv_process *find_pid(struct nv_gpu *d, pid_t pid)
+{
+	for (unsigned i = 0; i < d->nprocesses; i++)
+		if (d->process[i]->target.pid == pid)
+			return d->process[i];
+	return NULL;
+}
+
+/* ---- who there is ------------------------------------------------------------------------------
+ */
+
+static bool has_task(const struct nv_gpu *d, const struct nv_process *p, uint32_t queue)
+{
+	for (unsigned i = 0; i < p->target.ngroups; i++)
+		if (nv_is_of_task(d, p, &p->target.group[i], queue))
+			return true;
+	return false;
+}
+
+static void describe(struct nv_gpu *d, const struct nv_process *p, unsigned split,
+                     struct gp_seen *out)
+{
+	uint64_t memory = 0;
+
+	gp_table_get(&d->memory, (uint64_t)p->target.pid, &memory);
+	*out = (struct gp_seen){
+		.key = p->key | split,
+		.pid = p->target.pid,
+		.queue = split ? p->split[split - 1] : 0,
+		.flags = p->target.is_mps ? GP_SEEN_SHARED : 0,
+		.start_time = p->target.start_time,
+		.memory = memory,
+	};
+	memcpy(out->name, p->target.name, sizeof out->name);
+}
+
+/* The list only grows, and under the lock; a task that finds no room comes with the next. */
+static void add_seen(struct nv_gpu *d, const struct nv_process *p, unsigned split)
+{
+	if (d->nseen == d->seen_capacity) {
+		unsigned capacity = d->seen_capacity ? 2 * d->seen_capacity : 32;
+		struct gp_seen *s = realloc(d->seen, capacity * sizeof *s);
+		struct nv_task *t;
+
+		if (!s)
+			return;
+		d->seen = s;
+		t = realloc(d->seen_task, capacity * sizeof *t);
+		if (!t)
+			return;
+		d->seen_task = t;
+		d->seen_capacity = capacity;
+	}
+	describe(d, p, split, &d->seen[d->nseen]);
+	d->seen_task[d->nseen] = (struct nv_task){
+		.used = true,
+		.key = d->seen[d->nseen].key,
+		.queue = d->seen[d->nseen].queue,
+		.loose_since_ns = gp_now_ns(&gp_clock_monotonic),
+	};
+	nv_describe_task(d, p, &d->seen_task[d->nseen++]);
+}
+
+void nv_publish_seen(struct nv_gpu *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->nseen = 0;
+	for (unsigned i = 0; i < d->nprocesses; i++) {
+		const struct nv_process *p = d->process[i];
+
+		if (p->older)
+			continue;
+		for (unsigned split = 0; split <= p->nsplits; split++)
+			if (has_task(d, p, split ? p->split[split - 1] : 0))
+				add_seen(d, p, split);
+	}
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- coming ------------------------------------------------------------------------------------
+ */
+
+/* Another process that reaches the same client has the same open file: a fork. */
+static struct nv_process *find_sharer(struct nv_gpu *d, const struct nv_process *p)
+{
+	for (unsigned i = 0; i < d->nprocesses; i++) {
+		struct nv_process *q = d->process[i];
+
+		for (unsigned k = 0; q != p && !q->older && k < q->target.nclients; k++)
+			for (unsigned m = 0; m < p->target.nclients; m++)
+				if (q->target.client[k].handle == p->target.client[m].handle)
+					return q;
+	}
+	return NULL;
+}
+
+/* The one that started first stands for both. */
+static void note_sharer(struct nv_gpu *d, struct nv_process *p)
+{
+	struct nv_process *q = p->older ? NULL : find_sharer(d, p);
+
+	if (!q)
+		return;
+	/* Whom RM names made the client; a scheduler that has borrowed the file did not. */
+	if (q->computes != p->computes ? q->computes : q->target.start_time <= p->target.start_time)
+		p->older = q;
+	else
+		q->older = p;
+}
+
+/* It has a compute group somewhere, or will have one. */
+static bool wants_to_compute(const struct nv_process *p)
+{
+	return p->target.uses_cuda || p->computes;
+}
+
+/* On any GPU: a process makes its clients at about the same time, so the others would be near. */
+static bool has_any_task(const struct nv_process *p)
+{
+	for (unsigned i = 0; i < p->target.ngroups; i++)
+		if (p->target.group[i].compute)
+			return true;
+	return false;
+}
+
+static void search(struct nv_gpu *d, struct nv_process *p, uint32_t indices, bool until_found)
+{
+	bool more = gp_nv_search(&p->target, indices, until_found);
+
+	/* Who computes has a group somewhere, however old; others are not worth a long search. */
+	p->searching = more && (p->target.searched < SEARCH_QUICK ||
+	                        (wants_to_compute(p) && !has_any_task(p)));
+	p->search_ns = 0;
+	if (p->target.searched >= SEARCH_QUICK)
+		p->search_ns = gp_now_ns(&gp_clock_monotonic) + SEARCH_PAUSE_NS;
+	note_sharer(d, p);
+}
+
+/* The process is new here. 0 or -errno; it is then the last in the list. */
+static int add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *err)
+{
+	struct nv_process **list = realloc(d->process, (d->nprocesses + 1) * sizeof(*list));
+	struct nv_process *p;
+	int r;
+
+	if (!list)
+		return -ENOMEM;
+	d->process = list;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return -ENOMEM;
+	r = gp_nv_target_open(&p->target, pid, err);
+	if (!r) {
+		r = gp_nv_target_borrow(&p->target);
+		if (r == -EPERM || r == -EACCES)
+			gp_process_denied(err, pid, r);
+	}
+	if (r) {
+		gp_nv_target_close(&p->target);
+		free(p);
+		return r;
+	}
+	p->key = nv_key(p->target.start_time, pid, 0);
+	p->computes = computes;
+	d->process[d->nprocesses++] = p;
+	gp_nv_search_begin(&p->target, gp_rm_newest(&d->rm));
+	search(d, p, SEARCH_QUICK, true);
+	gp_nv_target_give_back(&p->target);
+	p->look_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), LOOK_NS);
+	return 0;
+}
+
+static uint64_t open_files(pid_t pid)
+{
+	char path[64];
+	struct stat s;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", pid);
+	return stat(path, &s) ? 0 : (uint64_t)s.st_size; /* 0 before Linux 6.2 */
+}
+
+static int look_at_pid(void *arg, pid_t pid)
+{
+	struct nv_gpu *d = arg;
+	uint64_t files, before;
+
+	if (pid == d->self || find_pid(d, pid))
+		return 0;
+	files = open_files(pid);
+	if (files && gp_table_get(&d->looked_at, (uint64_t)pid, &before) && before == files)
+		return 0;
+	if (add_process(d, pid, false, NULL) && files)
+		gp_table_put(&d->looked_at, (uint64_t)pid, files);
+	return 0;
+}
+
+static int note_pid(void *arg, pid_t pid)
+{
+	struct nv_gpu *d = arg;
+	pid_t *list;
+
+	if (d->nto_sweep == d->to_sweep_capacity) {
+		unsigned capacity = d->to_sweep_capacity ? 2 * d->to_sweep_capacity : 1024;
+
+		list = realloc(d->to_sweep, capacity * sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		d->to_sweep = list;
+		d->to_sweep_capacity = capacity;
+	}
+	d->to_sweep[d->nto_sweep++] = pid;
+	return 0;
+}
+
+/* Who there is; they are looked at step by step, oldest first, so that no action waits for it. */
+static void begin_sweep(struct nv_gpu *d)
+{
+	if (d->sweeps++ % SWEEPS_PER_FULL == 0)
+		gp_table_clear(&d->looked_at);
+	d->nto_sweep = d->next_to_sweep = 0;
+	gp_process_each(note_pid, d);
+}
+
+static void end_sweep(struct nv_gpu *d)
+{
+	d->nto_sweep = d->next_to_sweep = 0;
+	nv_publish_seen(d);
+	pthread_mutex_lock(&d->lock);
+	d->swept = true;
+	pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	nv_tell(d);
+}
+
+static void sweep_step(struct nv_gpu *d)
+{
+	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + SWEEP_STEP_NS;
+
+	while (d->next_to_sweep < d->nto_sweep && gp_now_ns(&gp_clock_monotonic) < until_ns)
+		look_at_pid(d, d->to_sweep[d->next_to_sweep++]);
+	if (d->next_to_sweep == d->nto_sweep)
+		end_sweep(d);
+}
+
+static void sweep(struct nv_gpu *d)
+{
+	begin_sweep(d);
+	while (d->nto_sweep)
+		sweep_step(d);
+}
+
+/* RM's own list of those that compute: in it within a moment of the first group. */
+static void ask_who_computes(struct nv_gpu *d)
+{
+	struct nv2080_pids pids;
+	int n = gp_rm_pids(&d->rm, &pids);
+	bool came = false;
+
+	d->has_pids = n >= 0;
+	for (int i = 0; i < n; i++) {
+		pid_t pid = (pid_t)pids.pid[i];
+		struct nv_process *p = find_pid(d, pid);
+
+		if (pid > 0 && !p)
+			came |= !add_process(d, pid, true, NULL);
+		if (p && !p->older && !p->computes) {
+			p->computes = true;
+			p->look_ns = 0;
+		}
+	}
+	if (!came)
+		return;
+	nv_publish_seen(d);
+	nv_tell(d);
+}
+
+/* ---- changing ----------------------------------------------------------------------------------
+ */
+
+/* New clients are newer than the last one that was asked for. */
+static void search_newer(struct nv_gpu *d, struct nv_process *p)
+{
+	uint32_t top = p->target.search_top, searched = p->target.searched;
+	uint32_t newest = gp_rm_newest(&d->rm);
+	uint32_t newer = (newest - NV_CLIENT_BASE - top) % NV_CLIENT_COUNT;
+
+	gp_nv_search_begin(&p->target, newest);
+	gp_nv_search(&p->target, newer, false);
+	p->target.searched =
+		searched + newer > NV_CLIENT_COUNT ? NV_CLIENT_COUNT : searched + newer;
+	note_sharer(d, p);
+}
+
+/* Whether the hardware has the groups as we left them; a difference is seen by the engine, which
+ * applies its will again. One channel stands for its group. */
+static void verify(struct nv_gpu *d, struct nv_process *p)
+{
+	p->verify = false;
+	for (unsigned i = 0; i < p->target.ngroups; i++) {
+		struct gp_nv_group *g = &p->target.group[i];
+		int enabled;
+
+		if (!g->compute || g->gpu_id != d->gpu_id || !g->nchannels)
+			continue;
+		enabled = gp_rm_is_enabled(&d->rm, g->client, g->channel[0]);
+		if (!enabled && g->nchannels > 1) /* channels that came later are the last */
+			enabled = gp_rm_is_enabled(&d->rm, g->client, g->channel[g->nchannels - 1]);
+		if (enabled >= 0)
+			g->disabled = !enabled;
+	}
+}
+
+static void look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
+{
+	bool full = ++p->looks % LOOKS_PER_FULL == 0 || !p->look_ns;
+	bool had = has_task(d, p, 0), changed;
+
+	p->look_ns = gp_time_add(now_ns, p->touched ? LOOK_TOUCHED_NS : LOOK_NS);
+	changed = (full || !had) && gp_nv_target_refresh_files(&p->target);
+	if (gp_nv_target_borrow(&p->target))
+		return;
+	/* A client comes with a file of its own, or with the first group of a program that starts.
+	 */
+	if (changed || (!had && wants_to_compute(p)))
+		search_newer(d, p);
+	changed |= gp_nv_look(&p->target, full);
+	if (p->verify || (full && p->touched))
+		verify(d, p);
+	gp_nv_target_give_back(&p->target);
+	nv_publish_process(d, p);
+	if (changed || had != has_task(d, p, 0))
+		nv_publish_seen(d);
+}
+
+void nv_look_soon(struct nv_process *p, bool failed, bool with_verify)
+{
+	uint64_t soon_ns = gp_now_ns(&gp_clock_monotonic) + VERIFY_NS;
+
+	p->verify |= with_verify;
+	if (failed)
+		p->look_ns = 0;
+	else if (p->verify && p->look_ns > soon_ns)
+		p->look_ns = soon_ns;
+}
+
+static void search_on(struct nv_gpu *d, struct nv_process *p)
+{
+	bool had = has_task(d, p, 0);
+
+	if (gp_nv_target_borrow(&p->target)) {
+		p->searching = false;
+		return;
+	}
+	search(d, p, SEARCH_STEP, false);
+	gp_nv_target_give_back(&p->target);
+	if (had != has_task(d, p, 0) || !p->searching) {
+		nv_publish_process(d, p);
+		nv_publish_seen(d);
+	}
+}
+
+bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
+{
+	if (now_ns >= d->pids_ns) {
+		ask_who_computes(d);
+		d->pids_ns = d->has_pids ? gp_time_add(now_ns, PIDS_NS) : GP_NEVER;
+		return true;
+	}
+	if (now_ns >= d->sweep_ns) {
+		d->sweep_ns = gp_time_add(now_ns, d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
+		begin_sweep(d);
+		return true;
+	}
+	if (d->nto_sweep) {
+		sweep_step(d);
+		return true;
+	}
+	for (unsigned i = 0; i < d->nprocesses; i++) {
+		struct nv_process *p = d->process[i];
+
+		if (!p->older && now_ns >= p->look_ns) {
+			look(d, p, now_ns);
+			return true;
+		}
+		if (!p->older && p->searching && now_ns >= p->search_ns) {
+			search_on(d, p);
+			return true;
+		}
+	}
+	return false;
+}
+
+uint64_t nv_next_chore_ns(const struct nv_gpu *d)
+{
+	uint64_t next_ns = d->sweep_ns < d->pids_ns ? d->sweep_ns : d->pids_ns;
+
+	if (d->nto_sweep)
+		return 0;
+	for (unsigned i = 0; i < d->nprocesses; i++) {
+		const struct nv_process *p = d->process[i];
+
+		if (p->older)
+			continue;
+		if (p->searching && p->search_ns < next_ns)
+			next_ns = p->search_ns;
+		if (p->look_ns < next_ns)
+			next_ns = p->look_ns;
+	}
+	return next_ns;
+}
+
+/* ---- going -------------------------------------------------------------------------------------
+ */
+
+static void drop_process(struct nv_gpu *d, struct nv_process *p)
+{
+	for (unsigned i = 0; i < d->nprocesses; i++)
+		if (d->process[i] == p)
+			d->process[i] = d->process[--d->nprocesses];
+	gp_nv_target_close(&p->target);
+	free(p);
+}
+
+/* What the settings were, by group: the child's own look saw them as we left them. */
+static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target *parent)
+{
+	for (unsigned i = 0; i < child->ngroups; i++)
+		for (unsigned k = 0; k < parent->ngroups; k++) {
+			struct gp_nv_group *c = &child->group[i];
+			const struct gp_nv_group *g = &parent->group[k];
+
+			if (c->client != g->client || c->handle != g->handle ||
+			    c->tsg_id != g->tsg_id)
+				continue;
+			c->slice_found_us = g->slice_found_us;
+			c->slice_is_ours = g->slice_is_ours;
+			c->disabled = g->disabled;
+		}
+}
+
+/* The queues live on in a child that has the same open file: it takes the parent's place. */
+static bool hand_over(struct nv_gpu *d, struct nv_process *p)
+{
+	struct nv_process *heir = NULL;
+	struct gp_nv_target target;
+
+	for (unsigned i = 0; i < d->nprocesses && !heir; i++)
+		if (d->process[i]->older == p && !gp_pidfd_ended(d->process[i]->target.pidfd))
+			heir = d->process[i];
+	if (!heir)
+		return false;
+	if (!gp_nv_target_borrow(&heir->target)) {
+		gp_nv_look(&heir->target, true);
+		gp_nv_target_give_back(&heir->target);
+	}
+	inherit_groups(&heir->target, &p->target);
+	target = p->target;
+	p->target = heir->target;
+	heir->target = target;
+	heir->older = NULL;
+	drop_process(d, heir);
+	return true;
+}
+
+void nv_process_ended(struct nv_gpu *d, struct nv_process *p)
+{
+	if (!p->older && p->touched)
+		sweep(d); /* a child that it forked may have its queues */
+	if (p->older || !hand_over(d, p)) {
+		for (unsigned i = 0; i < d->nprocesses; i++)
+			if (d->process[i]->older == p)
+				d->process[i]->older = NULL;
+		drop_process(d, p);
+	} else {
+		nv_publish_process(d, p);
+	}
+	nv_publish_seen(d);
+	nv_tell(d);
+}
+
+void nv_forget_processes(struct nv_gpu *d)
+{
+	while (d->nprocesses)
+		drop_process(d, d->process[0]);
+	free(d->process);
+	d->process = NULL;
+	gp_table_free(&d->looked_at);
+	free(d->to_sweep);
+}
+
+/* ---- questions ---------------------------------------------------------------------------------
+ */
+
+/* Whether RM says that it computes; where RM does not say, it may. */
+static bool may_compute(struct nv_gpu *d, pid_t pid)
+{
+	struct nv2080_pids pids;
+	int n = gp_rm_pids(&d->rm, &pids);
+
+	for (int i = 0; i < n; i++)
+		if (pids.pid[i] == (uint32_t)pid)
+			return true;
+	return n < 0;
+}
+
+static int find(struct nv_gpu *d, struct nv_call *call, struct nv_process **found)
+{
+	struct nv_process *p = find_pid(d, call->pid);
+	int r = 0;
+
+	*found = NULL;
+
+	if (!p) {
+		r = add_process(d, call->pid, may_compute(d, call->pid), call->err);
+		p = r ? NULL : d->process[d->nprocesses - 1];
+	}
+	if (!p)
+		return r;
+	if (p->older)
+		p = p->older;
+	if (!has_task(d, p, 0) && !p->nsplits)
+		look(d, p, gp_now_ns(&gp_clock_monotonic));
+	while (p->searching && wants_to_compute(p) && !has_any_task(p))
+		search_on(d, p);
+	if (!has_task(d, p, 0) && !p->nsplits)
+		return gp_fail(call->err, -ENODEV, "process %d has no compute queue on this GPU",
+		               call->pid);
+	nv_publish_seen(d);
+	*found = p;
+	return 0;
+}
+
+static int split(struct nv_gpu *d, struct nv_call *call)
+{
+	struct nv_process *p;
+	unsigned i;
+	int r = find(d, call, &p);
+
+	if (r)
+		return r;
+	if (!has_task(d, p, call->queue_id))
+		return gp_fail(call->err, -ENOENT, "process %d has no compute queue %u on this GPU",
+		               call->pid, call->queue_id);
+	for (i = 0; i < p->nsplits; i++)
+		if (p->split[i] == call->queue_id)
+			break;
+	if (i == NV_SPLITS_MAX)
+		return gp_fail(call->err, -ENOSPC, "too many queues of process %d are tasks",
+		               call->pid);
+	if (i == p->nsplits)
+		p->split[p->nsplits++] = call->queue_id;
+	pthread_mutex_lock(&d->lock);
+	describe(d, p, i + 1, call->seen);
+	pthread_mutex_unlock(&d->lock);
+	nv_publish_process(d, p);
+	nv_publish_seen(d);
+	return 0;
+}
+
+static int list_queues(struct nv_gpu *d, struct nv_call *call)
+{
+	struct nv_process *p = nv_find_process(d, call->key);
+	int n = 0;
+
+	if (!p || gp_nv_target_borrow(&p->target))
+		return -ESRCH;
+	gp_nv_look(&p->target, true);
+	verify(d, p); /* somebody else may hold them */
+	for (unsigned i = 0; i < p->target.ngroups; i++) {
+		const struct gp_nv_group *g = &p->target.group[i];
+		struct gp_queue q = {
+			.id = g->tsg_id,
+			.channels = g->nchannels,
+			.slice_us = g->slice_us,
+			.held = g->disabled,
+			.owner = g->client,
+			.object = g->handle,
+		};
+
+		if (g->gpu_id != d->gpu_id)
+			continue;
+		snprintf(q.type, sizeof q.type, "%s", g->compute ? "compute" : "copy");
+		if (gp_nv_get_interleave(&p->target, g, &q.interleave))
+			q.interleave = UINT32_MAX;
+		if ((unsigned)n < call->max)
+			call->queue[n] = q;
+		n++;
+	}
+	gp_nv_target_give_back(&p->target);
+	nv_publish_process(d, p);
+	return n;
+}
+
+void nv_answer(struct nv_gpu *d, struct nv_call *call)
+{
+	struct nv_process *p;
+
+	switch (call->kind) {
+	case NV_CALL_FIND:
+		call->result = find(d, call, &p);
+		if (call->result)
+			break;
+		pthread_mutex_lock(&d->lock);
+		describe(d, p, 0, call->seen);
+		pthread_mutex_unlock(&d->lock);
+		break;
+	case NV_CALL_SPLIT: call->result = split(d, call); break;
+	case NV_CALL_QUEUES: call->result = list_queues(d, call); break;
+	}
+}

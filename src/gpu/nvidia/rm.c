@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/nvidia/rm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUSY_TRIES    20
+#define BUSY_PAUSE_NS 250000
+
+const char *gp_rm_path(void)
+{
+	const char *path = secure_getenv("GPREEMPT_NVIDIACTL");
+
+	return path && *path ? path : NV_CTL_DEVICE;
+}
+
+static bool is_control(const struct stat *s)
+{
+	const char *path = gp_rm_path();
+	struct stat ours;
+
+	if (!strcmp(path, NV_CTL_DEVICE))
+		return S_ISCHR(s->st_mode) && s->st_rdev == makedev(NV_MAJOR, NV_CTL_DEVICE_MINOR);
+	return !stat(path, &ours) && ours.st_dev == s->st_dev && ours.st_ino == s->st_ino;
+}
+
+/*
+ * The text of the link is looked at first: a stat of a file on a dead network mount would hang. It
+ * ends with the name in every container, whatever directory it is mounted at.
+ */
+bool gp_rm_is_control_file(const char *link_text, const char *proc_path)
+{
+	const char *path = gp_rm_path(), *name = strrchr(path, '/');
+	size_t length = strlen(link_text), tail;
+	struct stat s;
+
+	name = name ? name : path;
+	tail = strlen(name);
+	return length >= tail && !strcmp(link_text + length - tail, name) && !stat(proc_path, &s) &&
+	       is_control(&s);
+}
+
+bool gp_rm_is_control_fd(int fd)
+{
+	struct stat s;
+
+	return !fstat(fd, &s) && is_control(&s);
+}
+
+static uint32_t control_once(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
+                             uint32_t size)
+{
+	struct nv_rm_control c = {
+		.client = client,
+		.object = object,
+		.cmd = cmd,
+		.params = (uint64_t)(uintptr_t)params,
+		.params_size = size,
+	};
+
+	for (int i = 0; ioctl(fd, NV_ESC_RM_CONTROL, &c) < 0; i++)
+		if ((errno != EINTR && errno != EAGAIN) || i == 100)
+			return GP_RM_ERRNO | (uint32_t)errno;
+	return c.status;
+}
+
+uint32_t gp_rm_control(int fd, uint32_t client, uint32_t object, uint32_t cmd, void *params,
+                       uint32_t size)
+{
+	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
+	uint32_t status = control_once(fd, client, object, cmd, params, size);
+
+	for (int i = 0; i < BUSY_TRIES && status == NV_ERR_BUSY_RETRY; i++) {
+		nanosleep(&pause, NULL);
+		status = control_once(fd, client, object, cmd, params, size);
+	}
+	return status;
+}
+
+static uint32_t handle_info(int fd, uint32_t client, uint32_t object, uint32_t index)
+{
+	struct nv0000_handle_info p = {.object = object, .index = index};
+
+	if (gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p, sizeof p))
+		return 0;
+	return (uint32_t)p.value;
+}
+
+uint32_t gp_rm_class(int fd, uint32_t client, uint32_t object)
+{
+	return handle_info(fd, client, object, NV0000_HANDLE_INFO_CLASSID);
+}
+
+uint32_t gp_rm_parent(int fd, uint32_t client, uint32_t object)
+{
+	return handle_info(fd, client, object, NV0000_HANDLE_INFO_PARENT);
+}
+
+uint32_t gp_rm_child(int fd, uint32_t client, uint32_t parent, uint32_t kind)
+{
+	struct nv0000_child_handle p = {.parent = parent, .kind = kind};
+
+	if (gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_CHILD_HANDLE, &p,
+	                  sizeof p))
+		return 0;
+	return p.object;
+}
+
+static const struct {
+	uint32_t status;
+	int error;
+	const char *name;
+} codes[] = {
+#define CODE(status, error)            \
+	{                              \
+		status, error, #status \
+	}
+	CODE(NV_OK, 0),
+	CODE(NV_ERR_BUSY_RETRY, EBUSY),
+	CODE(NV_ERR_GPU_IS_LOST, ENODEV),
+	CODE(NV_ERR_GPU_IN_FULLCHIP_RESET, ENODEV),
+	CODE(NV_ERR_IN_USE, EBUSY),
+	CODE(NV_ERR_INSERT_DUPLICATE_NAME, EEXIST),
+	CODE(NV_ERR_INSUFFICIENT_RESOURCES, ENOSPC),
+	CODE(NV_ERR_INSUFFICIENT_PERMISSIONS, EPERM),
+	CODE(NV_ERR_INVALID_ADDRESS, EFAULT),
+	CODE(NV_ERR_INVALID_ARGUMENT, EINVAL),
+	CODE(NV_ERR_INVALID_CHANNEL, ESRCH),
+	CODE(NV_ERR_INVALID_CLASS, ENOTSUP),
+	CODE(NV_ERR_INVALID_CLIENT, ESRCH),
+	CODE(NV_ERR_INVALID_OBJECT, ESRCH),
+	CODE(NV_ERR_INVALID_OBJECT_HANDLE, ESRCH),
+	CODE(NV_ERR_INVALID_OBJECT_PARENT, EINVAL),
+	CODE(NV_ERR_INVALID_PARAM_STRUCT, EINVAL),
+	CODE(NV_ERR_INVALID_POINTER, EFAULT),
+	CODE(NV_ERR_INVALID_STATE, EBUSY),
+	CODE(NV_ERR_NO_MEMORY, ENOMEM),
+	CODE(NV_ERR_NOT_SUPPORTED, ENOTSUP),
+	CODE(NV_ERR_OBJECT_NOT_FOUND, ESRCH),
+	CODE(NV_ERR_RESET_REQUIRED, ENODEV),
+	CODE(NV_ERR_STATE_IN_USE, EBUSY),
+	CODE(NV_ERR_TIMEOUT, ETIMEDOUT),
+	CODE(NV_ERR_TIMEOUT_RETRY, ETIMEDOUT),
+#undef CODE
+};
+
+const char *gp_rm_status_name(uint32_t status)
+{
+	static _Thread_local char text[32];
+
+	if (status & GP_RM_ERRNO)
+		return gp_error_name(-(int)(status & ~GP_RM_ERRNO));
+	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
+		if (codes[i].status == status)
+			return codes[i].name;
+	snprintf(text, sizeof text, "RM status 0x%x", status);
+	return text;
+}
+
+int gp_rm_errno(uint32_t status)
+{
+	if (status & GP_RM_ERRNO)
+		return -(int)(status & ~GP_RM_ERRNO);
+	for (unsigned i = 0; i < sizeof codes / sizeof *codes; i++)
+		if (codes[i].status == status)
+			return -codes[i].error;
+	return -EIO;
+}
+
+/* ---- a client of our own --------------------------------------------------------------------- */
+
+uint32_t gp_rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *handle, uint32_t class,
+                     void *params, uint32_t size)
+{
+	struct nv_rm_alloc a = {
+		.root = client,
+		.parent = parent,
+		.object = *handle,
+		.class = class,
+		.params = (uint64_t)(uintptr_t)params,
+		.params_size = size,
+	};
+
+	if (ioctl(fd, NV_ESC_RM_ALLOC, &a) < 0)
+		return GP_RM_ERRNO | (uint32_t)errno;
+	*handle = a.status ? 0 : a.object;
+	return a.status;
+}
+
+uint32_t gp_rm_free(int fd, uint32_t client, uint32_t parent, uint32_t handle)
+{
+	struct nv_rm_free f = {.root = client, .parent = parent, .object = handle};
+
+	if (ioctl(fd, NV_ESC_RM_FREE, &f) < 0)
+		return GP_RM_ERRNO | (uint32_t)errno;
+	return f.status;
+}
+
+static uint32_t make_client(int fd, uint32_t *client)
+{
+	*client = 0;
+	return gp_rm_alloc(fd, 0, 0, client, NV01_ROOT_CLIENT, NULL, 0);
+}
+
+/* Drivers before 570 have a shorter answer that begins in the same way. */
+static void read_version(struct gp_rm *rm)
+{
+	struct nv0000_build_version v = {0};
+	uint32_t status;
+
+	status = gp_rm_control(rm->fd, rm->client, rm->client,
+	                       NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, &v, sizeof v);
+	if (status)
+		status = gp_rm_control(rm->fd, rm->client, rm->client,
+		                       NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2, &v,
+		                       NV0000_BUILD_VERSION_SIZE_OLD);
+	v.driver_version[sizeof v.driver_version - 1] = 0;
+	snprintf(rm->version, sizeof rm->version, "%.31s", status ? "" : v.driver_version);
+}
+
+int gp_rm_open(struct gp_rm *rm, struct gp_error *err)
+{
+	const char *path = gp_rm_path();
+	uint32_t status;
+
+	*rm = (struct gp_rm){.fd = open(path, O_RDWR | O_CLOEXEC), .gpu_fd = -1};
+	if (rm->fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
+		return gp_fail(err, -ENODEV, "no NVIDIA driver here (%s: %s)", path,
+		               gp_error_name(-errno));
+	if (rm->fd < 0)
+		return gp_fail(err, -errno, "cannot open %s: %s", path, gp_error_name(-errno));
+	status = make_client(rm->fd, &rm->client);
+	if (status) {
+		close(rm->fd);
+		rm->fd = -1;
+		return gp_fail(err, gp_rm_errno(status), "%s gives no client: %s", path,
+		               gp_rm_status_name(status));
+	}
+	read_version(rm);
+	return 0;
+}
+
+void gp_rm_close(struct gp_rm *rm)
+{
+	if (rm->fd >= 0)
+		close(rm->fd); /* which frees the client */
+	if (rm->gpu_fd >= 0)
+		close(rm->gpu_fd);
+	rm->fd = rm->gpu_fd = -1;
+}
+
+uint32_t gp_rm_newest(const struct gp_rm *rm)
+{
+	uint32_t client;
+
+	if (make_client(rm->fd, &client))
+		return rm->client;
+	gp_rm_free(rm->fd, client, client, client);
+	return client;
+}
+
+int gp_rm_gpus(const struct gp_rm *rm, uint32_t gpu_id[32])
+{
+	struct nv0000_probed_ids p;
+	uint32_t status;
+	int n = 0;
+
+	memset(&p, 0xff, sizeof p);
+	status = gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_PROBED_IDS,
+	                       &p, sizeof p);
+	if (status == NV_ERR_INVALID_ARGUMENT || status == NV_ERR_INVALID_PARAM_STRUCT)
+		status = gp_rm_control(rm->fd, rm->client, rm->client,
+		                       NV0000_CTRL_CMD_GPU_GET_PROBED_IDS, &p,
+		                       NV0000_PROBED_IDS_SIZE_OLD);
+	if (status)
+		return gp_rm_errno(status);
+	while (n < 32 && p.gpu_id[n] != NV0000_CTRL_GPU_INVALID_ID) {
+		gpu_id[n] = p.gpu_id[n];
+		n++;
+	}
+	return n;
+}
+
+bool gp_rm_pci(const struct gp_rm *rm, uint32_t gpu_id, char out[16])
+{
+	struct nv0000_pci_info p = {.gpu_id = gpu_id};
+
+	if (gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_PCI_INFO, &p,
+	                  sizeof p))
+		return false;
+	snprintf(out, 16, "%04x:%02x:%02x.0", p.domain & 0xffff, p.bus & 0xff, p.slot & 0xff);
+	return true;
+}
+
+/* ---- one GPU -----------------------------------------------------------------------------------
+ */
+
+/* /dev/nvidia0 for the GPU at this place; beside an emulated control file there is none. */
+static int open_gpu_file(const char *pci)
+{
+	char path[96], line[128];
+	int minor = -1;
+	FILE *f;
+
+	if (strcmp(gp_rm_path(), NV_CTL_DEVICE))
+		return -1;
+	snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", pci);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof line, f))
+		if (sscanf(line, "Device Minor: %d", &minor) == 1)
+			break;
+	fclose(f);
+	snprintf(path, sizeof path, "/dev/nvidia%d", minor);
+	return minor < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
+}
+
+int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
+{
+	struct nv0000_id_info id = {.gpu_id = gpu_id};
+	struct nv0080_alloc device = {0};
+	struct nv2080_alloc subdevice = {0};
+	char pci[16] = "";
+	uint32_t status;
+
+	gp_rm_pci(rm, gpu_id, pci);
+	rm->gpu_fd = open_gpu_file(pci); /* RM asks for it before it gives a device */
+	status = gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_ID_INFO_V2,
+	                       &id, sizeof id);
+	device.device_id = id.device_instance;
+	subdevice.subdevice_id = id.subdevice_instance;
+	if (!status)
+		status = gp_rm_alloc(rm->fd, rm->client, rm->client, &rm->device, NV01_DEVICE_0,
+		                     &device, sizeof device);
+	if (!status)
+		status = gp_rm_alloc(rm->fd, rm->client, rm->device, &rm->subdevice,
+		                     NV20_SUBDEVICE_0, &subdevice, sizeof subdevice);
+	if (status)
+		return gp_fail(err, gp_rm_errno(status), "the driver gives no access to GPU %s: %s",
+		               pci, gp_rm_status_name(status));
+	gp_rm_alloc(rm->fd, rm->client, rm->subdevice, &rm->diag, NV20_SUBDEVICE_DIAG, NULL, 0);
+	return 0;
+}
+
+/* RM lists the processes with objects of one class; each generation has its own. */
+int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids)
+{
+	static const uint32_t compute_class[] = {0xcec0, 0xcdc0, 0xcbc0, 0xc9c0,
+	                                         0xc7c0, 0xc6c0, 0xc5c0, 0xc3c0};
+
+	if (!rm->subdevice)
+		return -ENOTSUP;
+	for (unsigned i = 0; i < sizeof compute_class / sizeof *compute_class; i++) {
+		uint32_t status;
+
+		pids->id_type = 0;
+		pids->id = compute_class[i];
+		pids->count = 0;
+		status = gp_rm_control(rm->fd, rm->client, rm->subdevice,
+		                       NV2080_CTRL_CMD_GPU_GET_PIDS, pids, sizeof *pids);
+		if (status)
+			return gp_rm_errno(status);
+		if (pids->count && pids->count <= NV2080_GET_PIDS_MAX)
+			return (int)pids->count;
+	}
+	return 0;
+}
+
+int gp_rm_is_enabled(const struct gp_rm *rm, uint32_t client, uint32_t channel)
+{
+	struct nv208f_channel_state state = {.channel = channel, .client = client};
+	uint32_t status;
+
+	if (!rm->diag)
+		return -ENOTSUP;
+	status = gp_rm_control(rm->fd, rm->client, rm->diag, NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE,
+	                       &state, sizeof state);
+	return status ? gp_rm_errno(status) : state.enabled;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+bool gp_rm_clock_offset(const struct gp_rm *rm, int64_t *offset_ns)
+{
+	struct nv2080_time_correlation c = {.cpu_clock_id = 3, .count = 1};
+	int64_t raw_to_monotonic = clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_MONOTONIC_RAW);
+
+	if (!rm->subdevice ||
+	    gp_rm_control(rm->fd, rm->client, rm->subdevice,
+	                  NV2080_CTRL_CMD_TIMER_GET_GPU_CPU_TIME_CORRELATION_INFO, &c, sizeof c))
+		return false;
+	*offset_ns = (int64_t)(c.sample[0].cpu_ns - c.sample[0].gpu_ns) + raw_to_monotonic;
+	return true;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who worked. Two sources, and neither says it all:
+ *
+ *   The firmware's records of context switches (ctxsw.h) give true run times. But a context stays
+ *   on the engine when it has finished and nobody else wants it: being on says nothing then.
+ *   NVML's utilisation per process says who really ran kernels, but only every 1/6 s or so.
+ *
+ * So: who came on the engine had work. Who did not, although it was free to and others took turns
+ * or the GPU had time, had none. Who stays on alone is asked NVML about, and so is who was on it
+ * before we came and has not left since. Anything else is unknown.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "gpu/nvidia/device.h"
+
+#define USE_NS       (200 * GP_NS_PER_MS) /* a call is 1.3 ms on an H200; it has no news sooner */
+#define SILENT_MAX   3
+#define MEMORY_NS    (2 * GP_NS_PER_S)
+#define CLOCK_NS     GP_NS_PER_S
+#define FREE_PERCENT 98 /* a GPU that is less busy had time for whoever wanted it */
+
+/* ---- run times ---------------------------------------------------------------------------------
+ */
+
+static void take_event(struct nv_gpu *d, const struct gp_ctxsw_event *event)
+{
+	uint64_t handle, at_ns = (uint64_t)((int64_t)event->at_ns + d->clock_offset_ns);
+	struct nv_task *t;
+
+	if (!gp_table_get(&d->by_context, event->context_id, &handle) || handle >= d->ntasks)
+		return;
+	t = &d->task[handle];
+	if (!t->used)
+		return;
+	if (event->on) {
+		t->scheduled++;
+		t->on_at_ns = t->on_since_ns = at_ns;
+		return;
+	}
+	if (t->on_since_ns && at_ns > t->on_since_ns)
+		t->run_ns += at_ns - t->on_since_ns;
+	t->on_since_ns = 0;
+	t->off_at_ns = at_ns;
+}
+
+/* Until there is other evidence: a task that is held in between, or not asked about, is as idle as
+ * before. */
+static void believe_idle(struct nv_task *t)
+{
+	t->active_known = true;
+	t->active = false;
+}
+
+/* `came`: how many tasks came on the engine in the window. */
+static void judge_by_switches(const struct nv_gpu *d, struct nv_task *t, unsigned came,
+                              uint64_t now_ns)
+{
+	bool worked = t->scheduled != t->window_came;
+	bool free = t->loose_since_ns != GP_NEVER && now_ns - t->loose_since_ns >= NV_WINDOW_NS;
+	bool had_time = came >= 2 || (d->has_use && d->busy < FREE_PERCENT);
+
+	t->window_came = t->scheduled;
+	t->run_at_ns = now_ns;
+	t->sampled = true;
+	if (worked)
+		t->active_known = t->active = true;
+	else if (t->on_since_ns && t->percent_ns >= t->on_since_ns)
+		t->active = t->percent; /* it had work when it came; NVML looked at it since */
+	else if (!t->on_since_ns && free && had_time)
+		believe_idle(t);
+}
+
+static void read_switches(struct nv_gpu *d, uint64_t now_ns)
+{
+	struct gp_ctxsw_event event;
+	unsigned came = 0;
+	bool any = false; /* who is not on the engine then is known to be off it */
+
+	if (now_ns >= d->clock_ns + CLOCK_NS && gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
+		d->clock_ns = now_ns;
+	gp_ctxsw_flush(&d->ctxsw);
+	pthread_mutex_lock(&d->lock);
+	while (gp_ctxsw_next(&d->ctxsw.ring, &event)) {
+		take_event(d, &event);
+		any = true;
+	}
+	for (unsigned i = 0; i < d->ntasks; i++)
+		came += d->task[i].used && d->task[i].scheduled != d->task[i].window_came;
+	for (unsigned i = 0; i < d->ntasks; i++)
+		if (d->task[i].used && (d->task[i].placed |= any))
+			judge_by_switches(d, &d->task[i], came, now_ns);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- NVML --------------------------------------------------------------------------------------
+ */
+
+static uint32_t percent_of(const struct gp_nvml_use *use, int n, pid_t pid, uint64_t *at_us)
+{
+	uint32_t percent = 0;
+
+	for (int i = 0; i < n; i++)
+		if (use[i].pid == (uint32_t)pid && use[i].at_us >= *at_us) {
+			percent = use[i].percent;
+			*at_us = use[i].at_us;
+		}
+	return percent;
+}
+
+static uint64_t overlap(uint64_t from, uint64_t until, uint64_t begin, uint64_t end)
+{
+	uint64_t first = from > begin ? from : begin, last = until < end ? until : end;
+
+	return last > first ? last - first : 0;
+}
+
+/* For a quarter of the window at least. It may be held again by now: NVML's windows are old. */
+static bool was_free(const struct nv_task *t, uint64_t begin_ns, uint64_t end_ns)
+{
+	uint64_t free_ns = overlap(t->loose_from_ns, t->loose_until_ns, begin_ns, end_ns);
+
+	if (t->loose_since_ns != GP_NEVER)
+		free_ns += overlap(t->loose_since_ns, GP_NEVER, begin_ns, end_ns);
+	return free_ns >= (end_ns - begin_ns) / 4;
+}
+
+/* Without a record of a switch, NVML is all there is: the same rules, on its windows. */
+static void judge_by_use(const struct nv_gpu *d, struct nv_task *t, uint64_t window_ns)
+{
+	bool free = was_free(t, t->percent_ns, t->percent_ns + window_ns);
+
+	t->run_ns += window_ns / 100 * t->percent;
+	t->run_at_ns = t->percent_ns + window_ns;
+	t->sampled = true;
+	if (t->percent)
+		t->active_known = t->active = true;
+	else if (free && (d->busy < FREE_PERCENT || d->workers >= 2))
+		believe_idle(t);
+}
+
+/* When the window began that ended at `at_us` since the epoch, on our clock. */
+static uint64_t begin_of_window(uint64_t at_us, uint64_t now_ns)
+{
+	struct timespec real;
+	uint64_t age_ns;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	age_ns = (uint64_t)real.tv_sec * GP_NS_PER_S + (uint64_t)real.tv_nsec - at_us * 1000;
+	return age_ns < GP_NS_PER_S ? now_ns - age_ns - USE_NS : 0;
+}
+
+static void read_use(struct nv_gpu *d, uint64_t now_ns)
+{
+	struct gp_nvml_use use[256];
+	int n = gp_nvml_use(d->nvml, d->nvml_device, d->use_us, use, 256);
+	uint64_t newest_us = d->use_us, window_ns, began_ns;
+
+	/* No sample may only be no sample yet; but a GPU that nobody uses has none at all. */
+	d->silent = n ? 0 : d->silent + 1;
+	if (n < 0 || (!n && d->silent < SILENT_MAX))
+		return;
+	for (int i = 0; i < n; i++)
+		if (use[i].at_us > newest_us)
+			newest_us = use[i].at_us;
+	window_ns = !n ? USE_NS : d->use_us ? (newest_us - d->use_us) * 1000 : 0;
+	if (window_ns > GP_NS_PER_S)
+		window_ns = 0;
+	d->use_us = newest_us;
+	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - USE_NS;
+	pthread_mutex_lock(&d->lock);
+	d->busy = d->workers = 0;
+	for (unsigned i = 0; i < d->ntasks; i++) {
+		struct nv_task *t = &d->task[i];
+		uint64_t at_us = 0;
+
+		if (!t->used)
+			continue;
+		t->percent = percent_of(use, n, t->pid, &at_us);
+		t->percent_ns = began_ns;
+		d->busy += t->percent;
+		d->workers += t->percent > 0;
+	}
+	/* The first sample, and one after a pause, says nothing about a time that is known. */
+	for (unsigned i = 0; window_ns && i < d->ntasks; i++)
+		if (d->task[i].used && !d->task[i].placed)
+			judge_by_use(d, &d->task[i], window_ns);
+	pthread_mutex_unlock(&d->lock);
+	nv_tell(d);
+}
+
+static void read_memory(struct nv_gpu *d)
+{
+	struct gp_nvml_memory memory[256];
+	int n = gp_nvml_memory(d->nvml, d->nvml_device, memory, 256);
+
+	if (n < 0)
+		return;
+	pthread_mutex_lock(&d->lock);
+	gp_table_clear(&d->memory);
+	for (int i = 0; i < n; i++)
+		gp_table_put(&d->memory, memory[i].pid, memory[i].bytes);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------
+ */
+
+void nv_sample(struct nv_gpu *d)
+{
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+
+	if (d->nvml && now_ns >= d->memory_ns) {
+		d->memory_ns = now_ns + MEMORY_NS;
+		read_memory(d);
+	}
+	if (d->has_use && now_ns >= d->use_ns) {
+		d->use_ns = now_ns + USE_NS;
+		read_use(d, now_ns);
+	}
+	if (d->has_ctxsw)
+		read_switches(d, now_ns);
+}
+
+void *nv_sampler(void *gpu)
+{
+	struct nv_gpu *d = gpu;
+	struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
+	int period_ms = (int)((d->has_ctxsw ? NV_WINDOW_NS : USE_NS) / GP_NS_PER_MS);
+
+	while (poll(&stop, 1, period_ms) == 0)
+		nv_sample(d);
+	return NULL;
+}

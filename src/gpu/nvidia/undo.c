@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Putting a process back without knowing more of it than a record that another, perhaps dead,
+ * program left. The groups are looked for again: the record says what slices they had, and groups
+ * it does not name get the most common one of those it does.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "gpu/nvidia/target.h"
+
+#define SEARCH_INDICES 4096
+
+struct record {
+	uint32_t gpu_id;
+	uint32_t slice_us; /* for groups that are not listed */
+	uint32_t n;
+	struct {
+		uint32_t client;
+		uint32_t handle;
+		uint32_t slice_us;
+	} group[18];
+};
+
+static_assert(sizeof(struct record) <= sizeof((struct gp_undo *)0)->data, "fits an undo record");
+
+void gp_nv_undo_record(const struct gp_nv_target *t, uint32_t gpu_id, struct gp_undo *undo)
+{
+	const unsigned max =
+		sizeof((struct record *)0)->group / sizeof *((struct record *)0)->group;
+	struct record r = {.gpu_id = gpu_id};
+
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		const struct gp_nv_group *g = &t->group[i];
+
+		if (!g->compute || g->gpu_id != gpu_id)
+			continue;
+		if (!r.n)
+			r.slice_us = g->slice_found_us;
+		if (r.n == max)
+			break;
+		r.group[r.n].client = g->client;
+		r.group[r.n].handle = g->handle;
+		r.group[r.n++].slice_us = g->slice_found_us;
+	}
+	undo->pid = t->pid;
+	undo->start_time = t->start_time;
+	undo->size = sizeof r;
+	memcpy(undo->data, &r, sizeof r);
+}
+
+static uint32_t slice_of(const struct record *r, const struct gp_nv_group *g)
+{
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->group[i].client == g->client && r->group[i].handle == g->handle)
+			return r->group[i].slice_us;
+	return r->slice_us;
+}
+
+/* Everything runs first; then slices. The first error is the result, but all is tried. */
+static uint32_t restore(struct gp_nv_target *t, const struct record *r)
+{
+	uint32_t status = NV_OK;
+
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		struct gp_nv_place place = {.target = t, .group = &t->group[i]};
+
+		if (!t->group[i].compute || t->group[i].gpu_id != r->gpu_id)
+			continue;
+		gp_nv_switch(&place, 1, false);
+		status = status ? status : place.status;
+	}
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		struct gp_nv_group *g = &t->group[i];
+		uint32_t slice_us = slice_of(r, g), now;
+
+		if (!g->compute || g->gpu_id != r->gpu_id || !slice_us || g->slice_us == slice_us)
+			continue;
+		now = gp_nv_set_slice(t, g, slice_us);
+		status = status ? status : now;
+	}
+	return status;
+}
+
+/* The clients that are known first: then there is nothing to search for. */
+static void find_groups(struct gp_nv_target *t, const struct record *r)
+{
+	struct gp_rm rm;
+
+	for (uint32_t i = 0; r && i < r->n; i++)
+		gp_nv_search_client(t, r->group[i].client);
+	if (gp_rm_open(&rm, NULL))
+		return;
+	gp_nv_search_begin(t, rm.client);
+	gp_nv_search(t, SEARCH_INDICES, true);
+	while (t->uses_cuda && !t->ngroups && gp_nv_search(t, SEARCH_INDICES, true))
+		;
+	gp_rm_close(&rm);
+}
+
+/* A process with its groups found. 0 or -errno; then it is to be closed. */
+static int open_with_groups(struct gp_nv_target *t, pid_t pid, const struct record *r,
+                            struct gp_error *err)
+{
+	int code = gp_nv_target_open(t, pid, err);
+
+	if (code)
+		return code;
+	code = gp_nv_target_borrow(t);
+	if (!code) {
+		find_groups(t, r);
+		return 0;
+	}
+	gp_nv_target_close(t);
+	if (code == -EPERM || code == -EACCES)
+		return gp_process_denied(err, pid, code);
+	return gp_fail(err, code, "process %d cannot be reached: %s", pid, gp_error_name(code));
+}
+
+/* A process that reaches a client of the record, when the one it is about has ended. */
+struct heir {
+	const struct record *record;
+	pid_t pid; /* of the record: who has it now is another */
+	uint32_t status;
+	bool found;
+};
+
+static int try_heir(void *arg, pid_t pid)
+{
+	struct heir *h = arg;
+	struct gp_nv_target t;
+
+	if (pid == getpid() || pid == h->pid || gp_nv_target_open(&t, pid, NULL))
+		return 0;
+	if (!gp_nv_target_borrow(&t)) {
+		for (uint32_t i = 0; i < h->record->n && !h->found; i++)
+			h->found = gp_nv_search_client(&t, h->record->group[i].client);
+		if (h->found)
+			h->status = restore(&t, h->record);
+	}
+	gp_nv_target_close(&t);
+	return h->found;
+}
+
+/* A child that was forked has the same open file, and with it the queues: they live on. */
+static int replay_on_heir(const struct gp_undo *undo, const struct record *r, struct gp_error *err)
+{
+	struct heir h = {.record = r, .pid = undo->pid};
+
+	gp_process_each(try_heir, &h);
+	if (!h.found)
+		return gp_fail(err, -ESRCH, "process %d has ended", undo->pid);
+	if (h.status)
+		return gp_fail(err, gp_rm_errno(h.status), "who has the queues of process %d: %s",
+		               undo->pid, gp_rm_status_name(h.status));
+	return 0;
+}
+
+int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
+{
+	struct record r = {0};
+	struct gp_nv_target t;
+	uint32_t status;
+	int code;
+
+	if (undo->size != sizeof r)
+		return gp_fail(err, -EINVAL, "the undo record of process %d is not one", undo->pid);
+	memcpy(&r, undo->data, sizeof r);
+	if (r.n > sizeof r.group / sizeof *r.group || undo->pid <= 0)
+		return gp_fail(err, -EINVAL, "the undo record of process %d is damaged", undo->pid);
+	if (gp_process_start_time(undo->pid) != undo->start_time)
+		return replay_on_heir(undo, &r, err);
+	code = open_with_groups(&t, undo->pid, &r, err);
+	if (code)
+		return code == -ENODEV ? -ESRCH : code; /* it no longer uses the GPU */
+	status = t.start_time == undo->start_time ? restore(&t, &r) : NV_OK;
+	gp_nv_target_close(&t);
+	if (status)
+		return gp_fail(err, gp_rm_errno(status), "process %d: %s", undo->pid,
+		               gp_rm_status_name(status));
+	return 0;
+}
+
+#define SLICE_DEFAULT_US 2048
+
+int gp_nv_release_process(pid_t pid, struct gp_error *err)
+{
+	struct gp_nv_target t;
+	uint32_t status = NV_OK;
+	int groups = 0, code = open_with_groups(&t, pid, NULL, err);
+
+	if (code)
+		return code;
+	for (unsigned i = 0; i < t.ngroups; i++) {
+		struct gp_nv_place place = {.target = &t, .group = &t.group[i]};
+
+		if (!t.group[i].compute)
+			continue;
+		gp_nv_switch(&place, 1, false);
+		if (!place.status && t.group[i].slice_us <= GP_TINY_SLICE_US)
+			place.status = gp_nv_set_slice(&t, &t.group[i], SLICE_DEFAULT_US);
+		status = status ? status : place.status;
+		groups++;
+	}
+	gp_nv_target_close(&t);
+	if (status)
+		return gp_fail(err, gp_rm_errno(status), "process %d: %s", pid,
+		               gp_rm_status_name(status));
+	return groups;
+}
