@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of the emulator share: each has an emulator of its own, and one client on it. */
+#ifndef TESTS_EMU_TEST_EMU_H
+#define TESTS_EMU_TEST_EMU_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "emu.h"
+#include "rm_client.h"
+
+struct world {
+	struct emu emu;
+	int fd;
+	uint32_t client, device, subdevice, group, channel;
+};
+
+static inline uint32_t make(const struct world *w, uint32_t parent, uint32_t class, void *params,
+                            uint32_t size)
+{
+	uint32_t handle = 0;
+
+	assert_int_equal(rm_call_alloc(w->fd, w->client, parent, &handle, class, params, size), 0);
+	return handle;
+}
+
+static inline uint32_t make_group(const struct world *w, uint32_t engine)
+{
+	struct emu_group_alloc params = {.engine_type = engine};
+
+	return make(w, w->device, KEPLER_CHANNEL_GROUP_A, &params, sizeof(params));
+}
+
+static inline uint32_t make_channel(const struct world *w, uint32_t parent)
+{
+	struct emu_channel_alloc params = {.engine_type = NV2080_ENGINE_TYPE_GR0};
+
+	return make(w, parent, HOPPER_CHANNEL_GPFIFO_A, &params, sizeof(params));
+}
+
+static inline uint32_t make_memory(const struct world *w, uint64_t bytes)
+{
+	struct nv_memory_alloc params = {.size = bytes};
+
+	return make(w, w->device, NV01_MEMORY_LOCAL_USER, &params, sizeof(params));
+}
+
+/* A client with a device, and a compute group with one channel, on the world's file. */
+static inline void make_client(struct world *w)
+{
+	struct nv0080_alloc device = {0};
+
+	w->client = 0;
+	assert_int_equal(rm_call_alloc(w->fd, 0, 0, &w->client, NV01_ROOT_CLIENT, NULL, 0), 0);
+	w->device = make(w, w->client, NV01_DEVICE_0, &device, sizeof(device));
+	w->subdevice = make(w, w->device, NV20_SUBDEVICE_0, NULL, 0);
+	w->group = make_group(w, NV2080_ENGINE_TYPE_GR0);
+	w->channel = make_channel(w, w->group);
+	make(w, w->channel, HOPPER_COMPUTE_A, NULL, 0);
+}
+
+static inline int set_up(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	*state = w;
+	if (!w || emu_start(&w->emu, "--gpus", "2", NULL))
+		return -1;
+	w->fd = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
+	make_client(w);
+	return 0;
+}
+
+static inline int tear_down(void **state)
+{
+	struct world *w = *state;
+	int result;
+
+	close(w->fd);
+	result = emu_stop(&w->emu);
+	free(w);
+	return result;
+}
+
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+/* Exits where there is no FUSE. */
+static inline void skip_without_fuse(void)
+{
+	struct emu emu;
+	int result = emu_start(&emu, NULL);
+
+	if (result == -ENODEV)
+		exit(EMU_SKIP);
+	emu_stop(&emu);
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+static inline uint32_t control(const struct world *w, uint32_t object, uint32_t cmd, void *params,
+                               uint32_t size)
+{
+	return rm_call_control(w->fd, w->client, object, cmd, params, size);
+}
+
+/* The class of an object, or 0; through any file. */
+static inline uint32_t class_of(int fd, uint32_t client, uint32_t object)
+{
+	struct nv0000_handle_info info = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
+
+	if (rm_call_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &info,
+	                    sizeof(info)))
+		return 0;
+	return (uint32_t)info.value;
+}
+
+static inline uint32_t set_slice(const struct world *w, uint32_t group, uint64_t us)
+{
+	struct nva06c_timeslice slice = {.us = us};
+
+	return control(w, group, NVA06C_CTRL_CMD_SET_TIMESLICE, &slice, sizeof(slice));
+}
+
+static inline uint32_t disable(const struct world *w, uint32_t client, uint32_t channel,
+                               bool disable)
+{
+	struct nv2080_disable_channels d = {
+		.disable = disable, .count = 1, .client = {client}, .channel = {channel}};
+
+	return control(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d, sizeof(d));
+}
+
+static inline void submit(const struct world *w, uint32_t channel, uint64_t kernels, uint64_t us)
+{
+	struct emu_submit args = {w->client, channel, kernels, us * 1000};
+
+	assert_int_equal(ioctl(w->fd, EMU_SUBMIT, &args), 0);
+}
+
+/* What is done, at the latest after `ms`. */
+static inline struct emu_query wait_done(const struct world *w, uint32_t channel, uint64_t done,
+                                         unsigned ms)
+{
+	struct emu_query query = {.client = w->client, .channel = channel, .wait_done = done};
+
+	for (unsigned i = 0; i <= ms / 10 && (!i || query.done < done); i++) {
+		query.timeout_us = ms ? 10000 : 0;
+		assert_int_equal(ioctl(w->fd, EMU_QUERY, &query), 0);
+	}
+	return query;
+}
+
+static inline uint64_t digest_of(uint64_t kernels, uint64_t us)
+{
+	uint64_t digest = EMU_DIGEST_START;
+
+	while (kernels--)
+		digest = emu_digest(digest, us * 1000);
+	return digest;
+}
+
+/* A duplicate of another process's file. */
+static inline int duplicate(pid_t pid, int fd)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+
+	close(pidfd);
+	return copy;
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes wrong when it is asked for, and only then. */
+#include <pthread.h>
+#include <time.h>
+
+#include "test_emu.h"
+
+static void a_fault_comes_as_often_as_asked_and_no_more(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(emu_control(&w->emu, "fault 0xa06c0103 0x03 2 after 1"), 0);
+	assert_int_equal(set_slice(w, w->group, 10), NV_OK);
+	assert_int_equal(set_slice(w, w->group, 20), NV_ERR_BUSY_RETRY);
+	assert_int_equal(set_slice(w, w->group, 30), NV_ERR_BUSY_RETRY);
+	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 10);
+	assert_int_equal(set_slice(w, w->group, 40), NV_OK);
+}
+
+static void any_means_every_control_but_no_allocation(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(emu_control(&w->emu, "fault any 0x65 1"), 0);
+	make_memory(w, 1000);
+	assert_int_equal(class_of(w->fd, w->client, w->group), 0);
+	assert_int_equal(class_of(w->fd, w->client, w->group), KEPLER_CHANNEL_GROUP_A);
+	assert_int_equal(emu_control(&w->emu, "fault alloc 0x51 1"), 0);
+	assert_int_equal(rm_call_alloc(w->fd, 0, 0, &(uint32_t){0}, NV01_ROOT_CLIENT, NULL, 0),
+	                 NV_ERR_NO_MEMORY);
+}
+
+static void the_ioctl_itself_can_fail(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(emu_control(&w->emu, "errno set_timeslice %d 1", EINTR), 0);
+	assert_int_equal(set_slice(w, w->group, 10), RM_ERRNO | EINTR);
+	assert_int_equal(set_slice(w, w->group, 10), NV_OK);
+}
+
+static void accepted_can_mean_without_effect(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(emu_control(&w->emu, "ignore disable 1"), 0);
+	assert_int_equal(disable(w, w->client, w->channel, true), NV_OK);
+	assert_int_equal(emu_groups_held(&w->emu, getpid()), 0);
+	assert_int_equal(disable(w, w->client, w->channel, true), NV_OK);
+	assert_int_equal(emu_groups_held(&w->emu, getpid()), 1);
+}
+
+static void a_lost_gpu_stays_lost(void **state)
+{
+	struct world *w = *state;
+	uint32_t id;
+
+	assert_int_equal(emu_control(&w->emu, "lost 0"), 0);
+	assert_int_equal(set_slice(w, w->group, 10), NV_ERR_GPU_IS_LOST);
+	assert_int_equal(disable(w, w->client, w->channel, true), NV_ERR_GPU_IS_LOST);
+	/* What does not need the GPU is still answered. */
+	assert_int_equal(class_of(w->fd, w->client, w->group), KEPLER_CHANNEL_GROUP_A);
+	assert_int_equal(control(w, w->subdevice, NV2080_CTRL_CMD_GPU_GET_ID, &id, 4), NV_OK);
+	assert_int_equal(set_slice(w, w->group, 10), NV_ERR_GPU_IS_LOST);
+}
+
+static void an_unsupported_command_is_unknown(void **state)
+{
+	struct world *w = *state;
+	struct nva06c_timeslice slice = {1};
+
+	assert_int_equal(emu_control(&w->emu, "unsupported set_timeslice"), 0);
+	assert_int_equal(set_slice(w, w->group, 10), NV_ERR_NOT_SUPPORTED);
+	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, &slice, 4),
+	                 NV_ERR_NOT_SUPPORTED); /* so its size is not known either */
+}
+
+static void a_process_can_be_killed_in_the_middle_of_its_call(void **state)
+{
+	struct world *w = *state;
+	int status;
+	pid_t child;
+
+	assert_int_equal(emu_control(&w->emu, "kill_on disable 0"), 0);
+	child = fork();
+	if (!child) {
+		disable(w, w->client, w->channel, true);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	assert_int_equal(emu_groups_held(&w->emu, getpid()), 1); /* the call had its effect */
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void *slow_call(void *arg)
+{
+	struct world *w = arg;
+
+	return (void *)(uintptr_t)set_slice(w, w->group, 10);
+}
+
+/* How long a cheap call takes while a slow one is under way. */
+static uint64_t cheap_beside_slow(struct world *w, int fd, uint32_t client)
+{
+	pthread_t thread;
+	uint64_t start;
+	void *result;
+
+	pthread_create(&thread, NULL, slow_call, w);
+	emu_sleep_ms(50);
+	start = now_us();
+	assert_int_equal(class_of(fd, client, client), NV01_ROOT_CLIENT);
+	start = now_us() - start;
+	pthread_join(thread, &result);
+	assert_null(result);
+	return start;
+}
+
+static void a_slow_call_does_not_delay_cheap_ones_of_other_files(void **state)
+{
+	struct world *w = *state, other = *w;
+
+	other.fd = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
+	make_client(&other);
+	assert_int_equal(emu_control(&w->emu, "latency set_timeslice 500ms"), 0);
+	assert_true(cheap_beside_slow(w, other.fd, other.client) < 200000);
+	/* ... unless RM's lock is taken as seriously as RM takes it. */
+	assert_int_equal(emu_control(&w->emu, "api_lock on"), 0);
+	assert_true(cheap_beside_slow(w, other.fd, other.client) > 200000);
+	close(other.fd);
+}
+
+static void slow_calls_of_one_gpu_wait_for_each_other(void **state)
+{
+	struct world *w = *state;
+	pthread_t thread[3];
+	uint64_t start = now_us();
+
+	assert_int_equal(emu_control(&w->emu, "latency all 50ms"), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, slow_call, w);
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	assert_true(now_us() - start >= 150000);
+}
+
+static void the_effect_comes_at_the_end_of_the_call(void **state)
+{
+	struct world *w = *state;
+	pthread_t thread;
+
+	assert_int_equal(emu_control(&w->emu, "latency set_timeslice 200ms"), 0);
+	pthread_create(&thread, NULL, slow_call, w);
+	emu_sleep_ms(50);
+	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 1024);
+	pthread_join(thread, NULL);
+	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 10);
+}
+
+static void undo_sets_slices_back_as_cuda_would(void **state)
+{
+	struct world *w = *state;
+
+	set_slice(w, w->group, 1);
+	assert_int_equal(emu_control(&w->emu, "undo %d", getpid()), 0);
+	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 2048);
+}
+
+static void counts_can_be_reset(void **state)
+{
+	struct world *w = *state;
+
+	set_slice(w, w->group, 1);
+	assert_int_equal(emu_count(&w->emu, "set_timeslice"), 1);
+	assert_true(emu_count(&w->emu, "total") > 1);
+	assert_int_equal(emu_control(&w->emu, "reset_counts"), 0);
+	assert_int_equal(emu_count(&w->emu, "total"), 0);
+}
+
+static void commands_nobody_knows_are_refused(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(emu_control(&w->emu, "fault"), -EINVAL);
+	assert_int_equal(emu_control(&w->emu, "fault nothing 1 1"), -EINVAL);
+	assert_int_equal(emu_control(&w->emu, "latency disable 5 apples"), -EINVAL);
+	assert_int_equal(emu_control(&w->emu, "lost 7"), -EINVAL);
+	assert_int_equal(emu_control(&w->emu, "dance"), -EINVAL);
+	assert_int_equal(emu_control(&w->emu, "gsp off\ngsp on\n"), 0);
+}
+
+static void the_control_file_is_for_root(void **state)
+{
+	struct world *w = *state;
+	int status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(setuid(65534) ? 1 : -emu_control(&w->emu, "gsp off"));
+	waitpid(child, &status, 0);
+	assert_int_equal(WEXITSTATUS(status), EACCES);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(a_fault_comes_as_often_as_asked_and_no_more),
+		WORLD_TEST(any_means_every_control_but_no_allocation),
+		WORLD_TEST(the_ioctl_itself_can_fail),
+		WORLD_TEST(accepted_can_mean_without_effect),
+		WORLD_TEST(a_lost_gpu_stays_lost),
+		WORLD_TEST(an_unsupported_command_is_unknown),
+		WORLD_TEST(a_process_can_be_killed_in_the_middle_of_its_call),
+		WORLD_TEST(a_slow_call_does_not_delay_cheap_ones_of_other_files),
+		WORLD_TEST(slow_calls_of_one_gpu_wait_for_each_other),
+		WORLD_TEST(the_effect_comes_at_the_end_of_the_call),
+		WORLD_TEST(undo_sets_slices_back_as_cuda_would),
+		WORLD_TEST(counts_can_be_reset),
+		WORLD_TEST(commands_nobody_knows_are_refused),
+		WORLD_TEST(the_control_file_is_for_root),
+	};
+
+	skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

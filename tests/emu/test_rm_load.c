@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rm-load, which stands for CUDA programs, and the stand-in for NVML. */
+#include <dlfcn.h>
+
+#include "test_emu.h"
+
+static bool clients_are_gone(void *arg)
+{
+	return emu_clients(arg) == 1; /* the test's own */
+}
+
+static void a_load_has_what_cuda_makes_and_leaves_nothing(void **state)
+{
+	struct world *w = *state;
+	struct emu_load load;
+	char *text;
+
+	assert_int_equal(emu_load_start(&load, "--memory", "1000", NULL), 0);
+	assert_int_equal(emu_groups(&w->emu, load.pid), 1);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
+	text = emu_state(&w->emu);
+	assert_non_null(strstr(text, "\"handle\":\"0x5c000002\",\"parent\":\"0xc1d00002\","
+	                             "\"class\":\"0x80\""));
+	free(text);
+	assert_int_equal(emu_load_stop(&load), 0);
+	assert_true(emu_wait(clients_are_gone, &w->emu));
+	assert_int_equal(emu_memory(&w->emu), 0);
+}
+
+static void a_load_that_is_held_and_released_ends_with_the_right_result(void **state)
+{
+	struct world *w = *state;
+	struct emu_load load;
+
+	assert_int_equal(emu_load_start(&load, "--kernel-us", "3000", NULL), 0);
+	for (int i = 0; i < 10; i++) {
+		assert_int_equal(disable(w, w->client + 1, 0x5c000005, !(i % 2)), NV_OK);
+		emu_sleep_ms(7);
+	}
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static bool is_gone(void *arg)
+{
+	return waitpid(*(pid_t *)arg, NULL, WNOHANG) != 0;
+}
+
+static void a_load_that_is_held_can_be_killed(void **state)
+{
+	struct world *w = *state;
+	struct emu_load load;
+
+	assert_int_equal(emu_load_start(&load, NULL), 0);
+	assert_int_equal(disable(w, w->client + 1, 0x5c000005, true), NV_OK);
+	emu_sleep_ms(20);
+	kill(load.pid, SIGKILL);
+	assert_true(emu_wait(is_gone, &load.pid));
+	close(load.out);
+	assert_true(emu_wait(clients_are_gone, &w->emu));
+}
+
+static bool has_two_groups(void *arg)
+{
+	struct {
+		struct emu *emu;
+		pid_t pid;
+	} *look = arg;
+
+	return emu_groups(look->emu, look->pid) == 2;
+}
+
+static void loads_grow_and_shrink(void **state)
+{
+	struct world *w = *state;
+	struct emu_load load;
+	struct {
+		struct emu *emu;
+		pid_t pid;
+	} look = {&w->emu, 0};
+
+	assert_int_equal(emu_load_start(&load, "--grow", "50", "--shrink", "400", NULL), 0);
+	assert_int_equal(emu_groups(&w->emu, load.pid), 1);
+	look.pid = load.pid;
+	assert_true(emu_wait(has_two_groups, &look));
+	emu_sleep_ms(600);
+	assert_int_equal(emu_groups(&w->emu, load.pid), 1);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static void loads_use_several_gpus_and_contexts_with_any_handles(void **state)
+{
+	struct world *w = *state;
+	struct emu_load load;
+
+	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", "--handles",
+	                                "random", "--count", "20", NULL),
+	                 0);
+	assert_int_equal(emu_groups(&w->emu, load.pid), 3);
+	assert_int_equal(emu_load_wait(&load), 0);
+	assert_int_equal(emu_load_start(&load, "--no-compute", "--seconds", "0.1", NULL), 0);
+	assert_int_equal(emu_groups(&w->emu, load.pid), 0);
+	assert_int_equal(emu_load_wait(&load), 0);
+	assert_int_equal(emu_load_start(&load, "--drop-to", "65534", "--period-us", "5000",
+	                                "--seconds", "0.1", NULL),
+	                 0);
+	assert_int_equal(emu_load_wait(&load), 0);
+}
+
+static bool slice_is_back(void *arg)
+{
+	struct {
+		struct emu *emu;
+		pid_t pid;
+	} *look = arg;
+
+	return emu_group_sum(look->emu, look->pid, "slice_us") == 2048;
+}
+
+static void a_load_sets_its_slice_back(void **state)
+{
+	struct world *w = *state;
+	struct emu_load load;
+	struct {
+		struct emu *emu;
+		pid_t pid;
+	} look = {&w->emu, 0};
+	int fd;
+
+	assert_int_equal(emu_load_start(&load, "--reset-slice", "100", NULL), 0);
+	look.pid = load.pid;
+	for (fd = 3; fd < 10; fd++) {
+		int copy = duplicate(load.pid, fd);
+		uint32_t status = rm_call_control(copy, w->client + 1, 0x5c000004,
+		                                  NVA06C_CTRL_CMD_SET_TIMESLICE,
+		                                  &(struct nva06c_timeslice){1}, 8);
+
+		close(copy);
+		if (!status)
+			break;
+	}
+	assert_int_not_equal(fd, 10);
+	assert_true(emu_wait(slice_is_back, &look));
+	emu_load_kill(&load);
+}
+
+/* ---- NVML ------------------------------------------------------------------------------------ */
+struct sample {
+	unsigned pid;
+	unsigned long long time;
+	unsigned sm, mem, enc, dec;
+};
+
+struct process_info {
+	unsigned pid;
+	unsigned long long memory;
+	unsigned gpu_instance, compute_instance;
+};
+
+struct nvml {
+	void *library;
+	int (*init)(void);
+	int (*shutdown)(void);
+	int (*device)(unsigned, void **);
+	int (*usage)(void *, struct sample *, unsigned *, unsigned long long);
+	int (*processes)(void *, unsigned *, struct process_info *);
+};
+
+static void open_nvml(struct nvml *nvml)
+{
+	nvml->library = dlopen(getenv("GPREEMPT_NVML"), RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(nvml->library);
+	*(void **)&nvml->init = dlsym(nvml->library, "nvmlInit_v2");
+	*(void **)&nvml->shutdown = dlsym(nvml->library, "nvmlShutdown");
+	*(void **)&nvml->device = dlsym(nvml->library, "nvmlDeviceGetHandleByIndex_v2");
+	*(void **)&nvml->usage = dlsym(nvml->library, "nvmlDeviceGetProcessUtilization");
+	*(void **)&nvml->processes =
+		dlsym(nvml->library, "nvmlDeviceGetComputeRunningProcesses_v3");
+	assert_int_equal(nvml->init(), 0);
+}
+
+static void nvml_tells_who_works_and_who_has_memory(void **state)
+{
+	struct nvml nvml;
+	struct emu_load load;
+	struct sample sample[4];
+	struct process_info info[4];
+	unsigned count = 0;
+	void *device;
+
+	(void)state;
+	open_nvml(&nvml);
+	assert_int_equal(nvml.device(5, &device), 2);
+	assert_int_equal(nvml.device(0, &device), 0);
+	assert_int_equal(nvml.usage(device, NULL, &count, 0), 6); /* nobody works */
+	assert_int_equal(emu_load_start(&load, "--memory", "4096", NULL), 0);
+	emu_sleep_ms(500);
+	count = 0;
+	assert_int_equal(nvml.usage(device, NULL, &count, 0), 7);
+	assert_int_equal(count, 1);
+	count = 4;
+	assert_int_equal(nvml.usage(device, sample, &count, 0), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(sample[0].pid, load.pid);
+	assert_in_range(sample[0].sm, 50, 100);
+	count = 4;
+	assert_int_equal(nvml.usage(device, sample, &count, sample[0].time + 1000000000), 6);
+	count = 4;
+	assert_int_equal(nvml.processes(device, &count, info), 0);
+	assert_int_equal(count, 2); /* the test itself has a compute object too */
+	assert_int_equal(info[0].pid == (unsigned)load.pid ? info[0].memory : info[1].memory, 4096);
+	emu_load_kill(&load);
+	assert_int_equal(nvml.shutdown(), 0);
+	assert_int_equal(nvml.shutdown(), 1);
+	dlclose(nvml.library);
+}
+
+static void nvml_shows_no_use_of_a_held_process(void **state)
+{
+	struct world *w = *state;
+	struct nvml nvml;
+	struct emu_load load;
+	unsigned count = 0;
+	void *device;
+
+	open_nvml(&nvml);
+	assert_int_equal(nvml.device(0, &device), 0);
+	assert_int_equal(emu_load_start(&load, NULL), 0);
+	assert_int_equal(disable(w, w->client + 1, 0x5c000005, true), NV_OK);
+	emu_sleep_ms(400);
+	assert_int_equal(nvml.usage(device, NULL, &count, 0), 6);
+	emu_load_kill(&load);
+	nvml.shutdown();
+	dlclose(nvml.library);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing),
+		WORLD_TEST(a_load_that_is_held_and_released_ends_with_the_right_result),
+		WORLD_TEST(a_load_that_is_held_can_be_killed),
+		WORLD_TEST(loads_grow_and_shrink),
+		WORLD_TEST(loads_use_several_gpus_and_contexts_with_any_handles),
+		WORLD_TEST(a_load_sets_its_slice_back),
+		WORLD_TEST(nvml_tells_who_works_and_who_has_memory),
+		WORLD_TEST(nvml_shows_no_use_of_a_held_process),
+	};
+
+	skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
