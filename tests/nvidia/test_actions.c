@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holding, releasing and slices through real ioctls, on a process that does not know of it. */
+#include "gpu_world.h"
+
+static void a_held_process_stops_and_goes_on_with_the_right_result(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	assert_true(gw_makes_progress(w, load.pid));
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_false(gw_makes_progress(w, load.pid));
+	assert_false(gw_act(w, GW_RELEASE, handle, 0).held);
+	assert_true(gw_makes_progress(w, load.pid));
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static void a_slice_is_set_and_0_gives_back_what_it_had(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_observation o;
+	struct emu_load load;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	assert_int_equal(gw_settled(w, handle).slice_us, 0);
+	o = gw_act(w, GW_SLICE, handle, 1);
+	assert_int_equal(o.slice_us, 1);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1);
+	o = gw_act(w, GW_SLICE, handle, 0);
+	assert_int_equal(o.slice_us, 0);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
+	emu_load_stop(&load);
+}
+
+static void detaching_puts_everything_back(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	gp_gpu_detach(w->gpu, handle);
+	gw_close(w);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static void closing_the_device_puts_everything_back(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+
+	gw_load(&load);
+	gw_open(w);
+	gw_act(w, GW_HOLD, gw_attach(w, load.pid), 0);
+	gw_close(w);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static void several_processes_are_held_with_one_call(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load[4];
+	struct gp_action a[4];
+	uint64_t before;
+
+	for (int i = 0; i < 4; i++)
+		gw_load(&load[i]);
+	gw_open(w);
+	for (int i = 0; i < 4; i++)
+		a[i] = (struct gp_action){.handle = gw_attach(w, load[i].pid)};
+	for (int i = 0; i < 4; i++)
+		gw_settled(w, a[i].handle);
+	before = emu_count(&w->emu, "disable");
+	assert_int_equal(gp_gpu_hold(w->gpu, gw_now(), a, 4), 0);
+	for (int i = 0; i < 4; i++)
+		assert_true(gw_settled(w, a[i].handle).held);
+	/* 8 channels each: 32 of the 64 that one call takes. */
+	assert_int_equal(emu_count(&w->emu, "disable"), before + 1);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(emu_groups_held(&w->emu, load[i].pid), 1);
+	gw_close(w);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(emu_load_stop(&load[i]), 0);
+}
+
+static void copy_groups_are_left_alone(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_queue queue[16];
+	struct gp_seen seen;
+	struct emu_load load;
+	int n, copies = 0;
+
+	gw_load(&load);
+	gw_open(w);
+	gw_act(w, GW_HOLD, gw_attach(w, load.pid), 0);
+	assert_int_equal(w->gpu->ops->find(w->gpu, load.pid, &seen, NULL), 0);
+	n = w->gpu->ops->queues(w->gpu, seen.key, queue, 16);
+	assert_int_equal(n, 4);
+	for (int i = 0; i < n; i++) {
+		bool copy = !strcmp(queue[i].type, "copy");
+
+		copies += copy;
+		assert_int_equal(queue[i].held, !copy);
+		assert_int_equal(queue[i].channels, copy ? 4 : 8);
+		assert_int_equal(queue[i].slice_us, copy ? 1024 : 2048);
+	}
+	assert_int_equal(copies, 3);
+	emu_load_kill(&load);
+}
+
+static void a_preemption_mode_reaches_the_group(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	gw_settled(w, handle);
+	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, GP_NV_CTA), 0);
+	GW_WAIT(gw_state_has(w, "\"mode\":\"cta\""));
+	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 3), -EINVAL);
+	emu_load_stop(&load);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GPU_TEST(a_held_process_stops_and_goes_on_with_the_right_result),
+		GPU_TEST(a_slice_is_set_and_0_gives_back_what_it_had),
+		GPU_TEST(detaching_puts_everything_back),
+		GPU_TEST(closing_the_device_puts_everything_back),
+		GPU_TEST(several_processes_are_held_with_one_call),
+		GPU_TEST(copy_groups_are_left_alone),
+		GPU_TEST(a_preemption_mode_reaches_the_group),
+	};
+
+	gw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

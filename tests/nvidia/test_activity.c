@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who works: with a stand-in for NVML, and without one. */
+#include "gpu_world.h"
+
+#define WITHOUT_NVML "/nonexistent/libnvidia-ml.so"
+
+static bool is_known_to_be(struct gpu_world *w, uint32_t handle, bool active)
+{
+	struct gp_observation o = gw_look(w, handle);
+
+	return (o.known & GP_KNOWN_ACTIVE) && o.active == active;
+}
+
+static void a_busy_process_is_active_and_an_idle_one_known_to_be_idle(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_observation o;
+	struct emu_load busy, idle;
+	uint32_t busy_handle, idle_handle;
+
+	assert_int_equal(emu_load_start(&busy, "--kernel-us", "500", "--period-us", "1000", NULL),
+	                 0);
+	assert_int_equal(emu_load_start(&idle, "--idle", NULL), 0);
+	gw_open(w);
+	assert_true(w->gpu->info.caps & GP_CAP_ACTIVITY);
+	assert_true(w->gpu->info.news_every_ns > 0);
+	busy_handle = gw_attach(w, busy.pid);
+	idle_handle = gw_attach(w, idle.pid);
+	GW_WAIT(is_known_to_be(w, busy_handle, true));
+	GW_WAIT(is_known_to_be(w, idle_handle, false));
+	GW_WAIT(gw_look(w, busy_handle).run_ns > 0);
+	o = gw_look(w, busy_handle);
+	assert_true(o.known & GP_KNOWN_RUN);
+	assert_int_equal(o.run_source, GP_RUN_MEASURED);
+	assert_true(o.run_at_ns <= gw_now());
+	assert_int_equal(gw_look(w, idle_handle).run_ns, 0);
+	emu_load_kill(&busy);
+	emu_load_kill(&idle);
+}
+
+static void run_time_grows_with_the_work_and_never_falls(void **state)
+{
+	struct gpu_world *w = *state;
+	uint64_t last_ns = 0, begin_ns, true_ns;
+	struct emu_load load;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	GW_WAIT(gw_look(w, handle).run_ns > 0);
+	begin_ns = gw_look(w, handle).run_ns;
+	true_ns = gw_run_ns(w, load.pid);
+	for (int i = 0; i < 100; i++) {
+		uint64_t run_ns = gw_look(w, handle).run_ns;
+
+		assert_true(run_ns >= last_ns);
+		last_ns = run_ns;
+		usleep(10000);
+	}
+	true_ns = gw_run_ns(w, load.pid) - true_ns;
+	/* Its windows begin and end elsewhere: half as much is close enough for a second. */
+	assert_in_range(last_ns - begin_ns, true_ns / 2, true_ns * 3 / 2);
+	emu_load_kill(&load);
+}
+
+static void nothing_is_said_of_the_activity_of_a_held_task(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	GW_WAIT(is_known_to_be(w, handle, true));
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	for (int i = 0; i < 50; i++) {
+		assert_false(gw_look(w, handle).known & GP_KNOWN_ACTIVE);
+		usleep(10000);
+	}
+	assert_false(gw_act(w, GW_RELEASE, handle, 0).held);
+	GW_WAIT(is_known_to_be(w, handle, true));
+	emu_load_kill(&load);
+}
+
+static void without_nvml_everything_but_activity_works(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_observation o;
+	struct emu_load load;
+	uint32_t handle;
+
+	setenv("GPREEMPT_NVML", WITHOUT_NVML, 1);
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	assert_false(gw_act(w, GW_RELEASE, handle, 0).held);
+	if (!(w->gpu->info.caps & GP_CAP_ACTIVITY)) {
+		o = gw_look(w, handle);
+		assert_false(o.known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUN));
+	}
+	assert_true(w->gpu->info.name[0]);
+	gw_close(w);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GPU_TEST(a_busy_process_is_active_and_an_idle_one_known_to_be_idle),
+		GPU_TEST(run_time_grows_with_the_work_and_never_falls),
+		GPU_TEST(nothing_is_said_of_the_activity_of_a_held_task),
+		GPU_TEST(without_nvml_everything_but_activity_works),
+	};
+
+	gw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes and groups that come and go while the device is open. */
+#include "base/process.h"
+#include "hand_made.h"
+
+/* ---- processes --------------------------------------------------------------------------------
+ */
+
+static void a_new_process_is_seen_within_a_second(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	uint64_t begin_ns;
+
+	gw_open(w);
+	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 0);
+	gw_load(&load);
+	begin_ns = gw_now();
+	GW_WAIT(gw_sees(w, load.pid, NULL));
+	assert_in_range(gw_now() - begin_ns, 0, GP_NS_PER_S);
+	emu_load_kill(&load);
+}
+
+static void news_are_announced(void **state)
+{
+	struct gpu_world *w = *state;
+	struct pollfd news = {.events = POLLIN};
+	struct emu_load load;
+	uint64_t ignored;
+	pid_t pid;
+
+	gw_open(w);
+	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
+	news.fd = w->gpu->ops->event_fd(w->gpu);
+	assert_true(news.fd >= 0);
+	(void)!read(news.fd, &ignored, sizeof ignored);
+	gw_load(&load);
+	GW_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
+	        gw_sees(w, load.pid, NULL));
+	pid = gw_kill(&load);
+	GW_WAIT(poll(&news, 1, 100) == 1 && read(news.fd, &ignored, sizeof ignored) &&
+	        !gw_sees(w, pid, NULL));
+}
+
+static void a_process_that_ends_disappears_and_its_handle_detaches(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load, next;
+	uint64_t begin_ns;
+	uint32_t handle;
+	pid_t pid;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	pid = gw_kill(&load);
+	begin_ns = gw_now();
+	GW_WAIT(!gw_sees(w, pid, NULL));
+	assert_in_range(gw_now() - begin_ns, 0, GP_NS_PER_S / 2);
+	gw_look(w, handle); /* still ours */
+	gp_gpu_detach(w->gpu, handle);
+	gw_load(&next);
+	handle = gw_attach(w, next.pid);
+	assert_false(gw_settled(w, handle).held);
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	emu_load_kill(&next);
+}
+
+static void an_action_on_a_process_that_ended_fails_and_nothing_hangs(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_action a;
+	pid_t pid;
+
+	gw_load(&load);
+	gw_open(w);
+	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
+	pid = gw_kill(&load);
+	GW_WAIT(!gw_sees(w, pid, NULL));
+	assert_int_equal(gp_gpu_set_slice(w->gpu, gw_now(), &a, 1), 0);
+	assert_int_equal(gp_gpu_hold(w->gpu, gw_now(), &a, 1), 0);
+	GW_WAIT(!gw_look(w, a.handle).under_way);
+	assert_int_equal(gw_look(w, a.handle).failed, -ESRCH);
+}
+
+static void keys_are_not_used_again(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_seen seen;
+	uint64_t key[8];
+	uint32_t handle;
+
+	gw_open(w);
+	for (int i = 0; i < 8; i++) {
+		struct emu_load load;
+		pid_t pid;
+
+		gw_load(&load);
+		assert_int_equal(w->gpu->ops->find(w->gpu, load.pid, &seen, NULL), 0);
+		key[i] = seen.key;
+		for (int k = 0; k < i; k++)
+			assert_true(key[k] != key[i]);
+		pid = gw_kill(&load);
+		GW_WAIT(!gw_sees(w, pid, NULL));
+		assert_int_equal(gp_gpu_attach(w->gpu, key[i], &handle), -ESRCH);
+	}
+}
+
+static void a_task_is_attached_once(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_seen seen;
+	uint32_t handle, again;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	assert_true(gw_sees(w, load.pid, &seen));
+	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &again), -EBUSY);
+	gp_gpu_detach(w->gpu, handle);
+	GW_WAIT(!gp_gpu_attach(w->gpu, seen.key, &again));
+	emu_load_kill(&load);
+}
+
+/* ---- forks ------------------------------------------------------------------------------------
+ */
+
+static pid_t child_of(pid_t pid)
+{
+	char path[64];
+	FILE *f;
+	int child = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", pid, pid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%d", &child) != 1)
+		child = 0;
+	if (f)
+		fclose(f);
+	return child;
+}
+
+/* Nobody waits for a load's child: it goes with the test, failed or not. */
+static pid_t left_child;
+
+static int kill_left_child(void **state)
+{
+	if (left_child > 0)
+		kill(left_child, SIGKILL);
+	left_child = 0;
+	return gw_tear_down(state);
+}
+
+static void processes_that_share_a_file_are_one_task(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_seen seen;
+	pid_t child;
+
+	assert_int_equal(emu_load_start(&load, "--fork", NULL), 0);
+	child = left_child = child_of(load.pid);
+	assert_true(child > 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, NULL));
+	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
+	/* Whoever asks for the child means the same task. */
+	assert_int_equal(w->gpu->ops->find(w->gpu, child, &seen, NULL), 0);
+	assert_int_equal(seen.pid, load.pid);
+	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
+	emu_load_kill(&load);
+}
+
+static void a_child_takes_over_and_is_put_back_in_the_end(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_observation o;
+	struct emu_load load;
+	struct gp_seen seen, heir;
+	uint32_t handle;
+	pid_t child, parent;
+
+	assert_int_equal(emu_load_start(&load, "--fork", NULL), 0);
+	child = left_child = child_of(load.pid);
+	parent = load.pid;
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	assert_true(gw_sees(w, load.pid, &seen));
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	emu_load_kill(&load);
+	GW_WAIT(gw_sees(w, child, &heir));
+	assert_int_equal(heir.key, seen.key);
+	assert_false(gw_sees(w, parent, NULL));
+	o = gw_settled(w, handle);
+	assert_true(o.held);
+	assert_int_equal(o.slice_us, 1);
+	/* The emulator, as RM, keeps the name of who made the client. */
+	assert_int_equal(emu_groups_held(&w->emu, parent), 1);
+	gp_gpu_detach(w->gpu, handle);
+	GW_WAIT(!emu_groups_held(&w->emu, parent));
+	GW_WAIT(emu_group_sum(&w->emu, parent, "slice_us") == 2048);
+}
+
+/* Another scheduler duplicates files for a moment, too, and is older than what it schedules. */
+static void a_process_that_borrowed_a_file_is_not_taken_for_its_owner(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_seen seen;
+	struct hand other;
+	struct emu_load load;
+
+	hand_start(&other);
+	hand_open(&other);
+	emu_sleep_ms(25); /* start times are counted in hundredths of a second */
+	gw_load(&load);
+	hand_tell(&other, (struct hand_order){.call = HAND_BORROW, .value = (uint64_t)load.pid});
+	gw_open(w);
+	gp_gpu_scan(w->gpu, gw_now(), NULL, 0); /* everybody was looked at: both have the file */
+	hand_tell(&other, (struct hand_order){.call = HAND_GIVE_BACK});
+	GW_WAIT(gw_sees(w, load.pid, &seen));
+	assert_int_equal(seen.pid, load.pid);
+	hand_stop(&other);
+	emu_load_kill(&load);
+}
+
+/* ---- groups -----------------------------------------------------------------------------------
+ */
+
+static void a_group_that_comes_later_is_found(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_seen seen;
+
+	assert_int_equal(emu_load_start(&load, "--grow", "300", NULL), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, &seen));
+	GW_WAIT(gw_queues(w, seen.key, "compute") == 2);
+	emu_load_kill(&load);
+}
+
+static void a_process_becomes_a_task_with_its_first_group(void **state)
+{
+	struct gpu_world *w = *state;
+	struct hand h;
+
+	hand_start(&h);
+	hand_open(&h);
+	hand_client(&h);
+	gw_open(w);
+	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
+	assert_false(gw_sees(w, h.pid, NULL));
+	hand_group(&h, 0x5c000010, 2);
+	GW_WAIT(gw_sees(w, h.pid, NULL));
+	hand_free(&h, 0x5c000010);
+	GW_WAIT(!gw_sees(w, h.pid, NULL));
+	hand_stop(&h);
+}
+
+static void a_process_becomes_a_task_although_its_client_came_after_its_file(void **state)
+{
+	struct gpu_world *w = *state;
+	struct hand h;
+
+	hand_start(&h);
+	hand_open(&h);
+	gw_open(w);
+	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
+	hand_client(&h);
+	hand_group(&h, 0x5c000010, 2);
+	GW_WAIT(gw_sees(w, h.pid, NULL));
+	hand_stop(&h);
+}
+
+static void a_process_becomes_a_task_although_its_file_came_late(void **state)
+{
+	struct gpu_world *w = *state;
+	struct hand h;
+
+	hand_start(&h);
+	gw_open(w);
+	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
+	hand_open(&h);
+	hand_client(&h);
+	hand_group(&h, 0x5c000010, 2);
+	GW_WAIT(gw_sees(w, h.pid, NULL));
+	hand_stop(&h);
+}
+
+/* Of a task that was changed: others are looked at less often. */
+static void a_second_client_with_a_file_of_its_own_is_found(void **state)
+{
+	struct gpu_world *w = *state;
+	uint32_t handle;
+	struct hand h;
+
+	hand_start(&h);
+	hand_open(&h);
+	hand_client(&h);
+	hand_group(&h, 0x5c000010, 2);
+	gw_open(w);
+	handle = gw_attach(w, h.pid);
+	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
+	hand_open(&h);
+	hand_client(&h);
+	hand_group(&h, 0x5c000010, 3);
+	GW_WAIT(gw_look(w, handle).slice_us == 0);
+	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
+	assert_int_equal(emu_group_sum(&w->emu, h.pid, "slice_us"), 2);
+	hand_stop(&h);
+}
+
+static void a_group_that_goes_is_forgotten(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_seen seen;
+
+	assert_int_equal(emu_load_start(&load, "--contexts", "2", "--shrink", "300", NULL), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, &seen) && gw_queues(w, seen.key, "compute") == 2);
+	GW_WAIT(gw_queues(w, seen.key, "compute") == 1);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+/* ---- split ------------------------------------------------------------------------------------
+ */
+
+static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
+{
+	struct gp_queue queue[16];
+	int n = w->gpu->ops->queues(w->gpu, key, queue, 16);
+
+	for (int i = 0; i < n; i++)
+		if (!strcmp(queue[i].type, "compute"))
+			return queue[i].id;
+	fail_msg("no compute queue");
+	return 0;
+}
+
+static void one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_seen main_task, part, again;
+	struct gp_error err = {0};
+	struct emu_load other, load;
+	uint32_t main_handle, part_handle, id;
+
+	gw_load(&other); /* has the first numbers: the hardware's 0 is a queue like others */
+	assert_int_equal(emu_load_start(&load, "--contexts", "2", NULL), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, &main_task));
+	id = first_compute_queue(w, main_task.key);
+	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, 4711, &part, &err), -ENOENT);
+	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, id, &part, NULL), 0);
+	assert_int_equal(part.queue, id);
+	assert_int_equal(part.pid, load.pid);
+	assert_true(part.key != main_task.key);
+	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, id, &again, NULL), 0);
+	assert_true(again.key == part.key);
+	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 3);
+	assert_int_equal(gp_gpu_attach(w->gpu, main_task.key, &main_handle), 0);
+	assert_int_equal(gp_gpu_attach(w->gpu, part.key, &part_handle), 0);
+	assert_true(gw_act(w, GW_HOLD, main_handle, 0).held);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_false(gw_look(w, part_handle).held);
+	assert_true(gw_act(w, GW_HOLD, part_handle, 0).held);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
+	gw_act(w, GW_RELEASE, main_handle, 0);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	gw_act(w, GW_SLICE, part_handle, 500);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 500 + 2048);
+	gp_gpu_detach(w->gpu, part_handle);
+	GW_WAIT(!emu_groups_held(&w->emu, load.pid));
+	GW_WAIT(emu_group_sum(&w->emu, load.pid, "slice_us") == 2 * 2048);
+	assert_int_equal(emu_load_stop(&load), 0);
+	emu_load_kill(&other);
+}
+
+/* 0 is how the contract says "all of them", and hardware counts from 0. */
+static void the_queue_with_the_number_0_can_be_a_task_or_is_refused(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_seen seen, part;
+	struct emu_load load;
+	uint32_t handle;
+	int r;
+
+	assert_int_equal(emu_load_start(&load, "--contexts", "2", NULL), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, &seen));
+	if (first_compute_queue(w, seen.key) != 0)
+		skip();
+	r = w->gpu->ops->split(w->gpu, load.pid, 0, &part, NULL);
+	if (!r) {
+		assert_int_equal(gp_gpu_attach(w->gpu, part.key, &handle), 0);
+		assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+		assert_int_equal(emu_groups_held(&w->emu, load.pid), 1); /* not both */
+	} else {
+		assert_int_equal(r, -ENOENT);
+	}
+	emu_load_kill(&load);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GPU_TEST(a_new_process_is_seen_within_a_second),
+		GPU_TEST(news_are_announced),
+		GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches),
+		GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs),
+		GPU_TEST(keys_are_not_used_again),
+		GPU_TEST(a_task_is_attached_once),
+		cmocka_unit_test_setup_teardown(processes_that_share_a_file_are_one_task, gw_set_up,
+	                                        kill_left_child),
+		cmocka_unit_test_setup_teardown(a_child_takes_over_and_is_put_back_in_the_end,
+	                                        gw_set_up, kill_left_child),
+		GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner),
+		GPU_TEST(a_group_that_comes_later_is_found),
+		GPU_TEST(a_process_becomes_a_task_with_its_first_group),
+		GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file),
+		GPU_TEST(a_process_becomes_a_task_although_its_file_came_late),
+		GPU_TEST(a_second_client_with_a_file_of_its_own_is_found),
+		GPU_TEST(a_group_that_goes_is_forgotten),
+		GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone),
+		GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused),
+	};
+
+	gw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

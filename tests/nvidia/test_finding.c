@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is found, however it names its objects and however old it is, and who is not. */
+#include "base/process.h"
+#include "gpu/nvidia/target.h"
+#include "hand_made.h"
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+static void found_and_stopped(struct gpu_world *w, struct emu_load *load)
+{
+	struct gp_seen seen;
+	uint32_t handle;
+
+	gw_open(w);
+	handle = gw_attach(w, load->pid);
+	assert_true(gw_sees(w, load->pid, &seen));
+	assert_int_equal(gw_queues(w, seen.key, "compute"), 1);
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 1);
+	assert_false(gw_makes_progress(w, load->pid));
+	gw_close(w);
+	assert_int_equal(emu_groups_held(&w->emu, load->pid), 0);
+	assert_int_equal(emu_load_stop(load), 0);
+}
+
+static void a_process_with_the_handles_of_libcuda_is_found(void **state)
+{
+	struct emu_load load;
+
+	assert_int_equal(emu_load_start(&load, NULL), 0);
+	found_and_stopped(*state, &load);
+}
+
+static void a_process_that_counts_from_elsewhere_is_found(void **state)
+{
+	struct emu_load load;
+
+	assert_int_equal(emu_load_start(&load, "--handles", "0x00310007", NULL), 0);
+	found_and_stopped(*state, &load);
+}
+
+/* RM names one child of each kind: of a group with random handles one channel is known, and that
+ * one gets the work here. What the other channels would do nobody can stop. */
+static void a_process_with_random_handles_is_found(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	uint32_t handle;
+
+	assert_int_equal(emu_load_start(&load, "--handles", "random", NULL), 0);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	assert_false(gw_makes_progress(w, load.pid));
+	gw_close(w);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+/* ---- clients ----------------------------------------------------------------------------------
+ */
+
+/* Calls to RM from nothing to the process's groups, as the emulator counts them. */
+static uint64_t calls_to_attach(struct gpu_world *w, pid_t pid)
+{
+	struct gp_nv_target t;
+	struct gp_rm rm;
+	uint64_t calls;
+
+	assert_int_equal(emu_control(&w->emu, "reset_counts"), 0);
+	assert_int_equal(gp_rm_open(&rm, NULL), 0);
+	assert_int_equal(gp_nv_target_open(&t, pid, NULL), 0);
+	assert_int_equal(gp_nv_target_borrow(&t), 0);
+	gp_nv_search_begin(&t, gp_rm_newest(&rm));
+	gp_nv_search(&t, 4096, true);
+	gp_nv_target_give_back(&t);
+	assert_int_equal(t.nclients, 1);
+	assert_int_equal(t.ngroups, 4);
+	gp_nv_target_close(&t);
+	gp_rm_close(&rm);
+	calls = emu_count(&w->emu, "total");
+	return calls;
+}
+
+static void attaching_takes_the_same_number_of_calls_for_every_client_index(void **state)
+{
+	static const uint32_t index[] = {0x10, 0xf0000, 0xffffd, 0xfffff, 0};
+	struct gpu_world *w = *state;
+	uint64_t calls[sizeof index / sizeof *index];
+
+	for (unsigned i = 0; i < sizeof index / sizeof *index; i++) {
+		struct emu_load load;
+
+		assert_int_equal(emu_control(&w->emu, "client_index %u", index[i]), 0);
+		assert_int_equal(emu_load_start(&load, "--idle", NULL), 0);
+		calls[i] = calls_to_attach(w, load.pid);
+		emu_load_kill(&load);
+		assert_int_equal(calls[i], calls[0]);
+	}
+	assert_in_range(calls[0], 1, 500); /* an H200 took about 220 for it */
+}
+
+static void clients_on_both_sides_of_the_wrap_are_found(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load[3];
+
+	assert_int_equal(emu_control(&w->emu, "client_index %u", 0xfffff), 0);
+	for (int i = 0; i < 3; i++) /* 0xfffff, 0, 1 */
+		gw_load(&load[i]);
+	gw_open(w);
+	for (int i = 0; i < 3; i++)
+		GW_WAIT(gw_sees(w, load[i].pid, NULL));
+	for (int i = 0; i < 3; i++)
+		emu_load_kill(&load[i]);
+}
+
+static void a_client_that_is_thousands_of_clients_old_is_found(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+
+	gw_load(&load);
+	assert_int_equal(emu_control(&w->emu, "client_index 4000"), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, NULL));
+	emu_load_kill(&load);
+}
+
+/* Who has the memory driver open computes or is about to: worth a search of any length. */
+static void a_cuda_process_is_found_however_old_its_client_is(void **state)
+{
+	struct gpu_world *w = *state;
+	struct hand old;
+
+	hand_start(&old);
+	hand_open(&old);
+	hand_client(&old);
+	hand_group(&old, 0x5c000010, 2);
+	hand_tell(&old, (struct hand_order){.call = HAND_UVM});
+	assert_int_equal(emu_control(&w->emu, "client_index 30000"), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, old.pid, NULL));
+	hand_stop(&old);
+}
+
+/* ---- who is none ------------------------------------------------------------------------------
+ */
+
+static void a_process_without_compute_groups_is_no_task(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_error err = {0};
+	struct emu_load x, load;
+	struct gp_seen seen;
+
+	assert_int_equal(emu_load_start(&x, "--no-compute", NULL), 0);
+	gw_load(&load);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, NULL));
+	assert_false(gw_sees(w, x.pid, NULL));
+	assert_int_equal(w->gpu->ops->find(w->gpu, x.pid, &seen, &err), -ENODEV);
+	assert_true(err.text[0]);
+	assert_int_equal(emu_count(&w->emu, "set_timeslice"), 1); /* the load's own */
+	assert_int_equal(emu_count(&w->emu, "disable"), 0);
+	emu_load_kill(&load);
+	emu_load_kill(&x);
+}
+
+static void processes_that_do_not_exist_or_use_no_gpu_are_told_apart(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_error err = {0};
+	struct gp_seen seen;
+	struct hand h;
+
+	hand_start(&h);
+	gw_open(w);
+	assert_int_equal(w->gpu->ops->find(w->gpu, h.pid, &seen, &err), -ENODEV);
+	assert_non_null(strstr(err.text, "does not use"));
+	hand_stop(&h);
+	err = (struct gp_error){0};
+	assert_int_equal(w->gpu->ops->find(w->gpu, h.pid, &seen, &err), -ESRCH);
+	assert_true(err.text[0]);
+	assert_int_equal(w->gpu->ops->find(w->gpu, 0x3fffff, &seen, NULL), -ESRCH);
+}
+
+/* ---- what is said of them ---------------------------------------------------------------------
+ */
+
+static void two_contexts_are_two_compute_groups_of_one_task(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_seen seen, all[8];
+
+	assert_int_equal(emu_load_start(&load, "--contexts", "2", NULL), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, &seen));
+	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), all, 8), 1);
+	assert_int_equal(gw_queues(w, seen.key, "compute"), 2);
+	assert_int_equal(gw_queues(w, seen.key, "copy"), 6);
+	emu_load_kill(&load);
+}
+
+static void each_device_sees_its_own_groups(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gpu_world second = {.emu = w->emu};
+	struct emu_load both, one;
+	struct gp_seen seen;
+
+	assert_int_equal(gp_nvidia_ops.probe(), 2);
+	assert_int_equal(emu_load_start(&both, "--gpus", "2", "--contexts", "3", NULL), 0);
+	gw_load(&one);
+	gw_open(w);
+	second.gpu = gw_open_index(1);
+	GW_WAIT(gw_sees(w, both.pid, &seen) && gw_sees(w, one.pid, NULL));
+	assert_int_equal(gw_queues(w, seen.key, "compute"), 2);
+	GW_WAIT(gw_sees(&second, both.pid, &seen));
+	assert_int_equal(gw_queues(&second, seen.key, "compute"), 1);
+	assert_false(gw_sees(&second, one.pid, NULL));
+	/* Held here, it goes on there. */
+	assert_true(gw_act(&second, GW_HOLD, gw_attach(&second, both.pid), 0).held);
+	assert_int_equal(emu_groups_held(&w->emu, both.pid), 1);
+	gw_close(&second);
+	assert_int_equal(emu_groups_held(&w->emu, both.pid), 0);
+	emu_load_kill(&both);
+	emu_load_kill(&one);
+}
+
+static void there_is_no_device_behind_the_last(void **state)
+{
+	struct gp_gpu *gpu = NULL;
+
+	(void)state;
+	assert_int_equal(gp_nvidia_ops.open(2, &gpu), -ENODEV);
+	assert_null(gpu);
+}
+
+static void start_time_name_and_memory_are_told(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_seen seen;
+
+	assert_int_equal(emu_load_start(&load, "--memory", "123456789", NULL), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, &seen) && seen.memory == 123456789);
+	assert_int_equal(seen.start_time, gp_process_start_time(load.pid));
+	assert_string_equal(seen.name, "rm-load");
+	assert_int_equal(seen.flags, 0);
+	emu_load_kill(&load);
+}
+
+static void an_mps_server_is_marked_as_shared(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_seen seen;
+
+	assert_int_equal(emu_load_start(&load, "--mps", NULL), 0);
+	gw_open(w);
+	GW_WAIT(gw_sees(w, load.pid, &seen));
+	assert_int_equal(seen.flags, GP_SEEN_SHARED);
+	emu_load_kill(&load);
+}
+
+static void a_scan_into_too_small_an_array_says_how_many_there_are(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load[3];
+	struct gp_seen seen[2];
+
+	for (int i = 0; i < 3; i++)
+		gw_load(&load[i]);
+	gw_open(w);
+	GW_WAIT(gp_gpu_scan(w->gpu, gw_now(), seen, 2) == 3);
+	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 3);
+	for (int i = 0; i < 3; i++)
+		emu_load_kill(&load[i]);
+}
+
+/* ---- drivers ----------------------------------------------------------------------------------
+ */
+
+static void every_branch_of_the_driver_is_understood(void **state)
+{
+	static const char *const branch[] = {"550", "570", "580", "595"};
+	struct gpu_world *w = *state;
+
+	for (unsigned i = 0; i < sizeof branch / sizeof *branch; i++) {
+		struct emu_load load;
+		struct gp_rm rm;
+		uint32_t handle;
+
+		assert_int_equal(emu_control(&w->emu, "version %s", branch[i]), 0);
+		assert_int_equal(gp_nvidia_ops.probe(), 2);
+		assert_int_equal(gp_rm_open(&rm, NULL), 0);
+		assert_memory_equal(rm.version, branch[i], 3);
+		gp_rm_close(&rm);
+		gw_load(&load);
+		gw_open(w);
+		handle = gw_attach(w, load.pid);
+		assert_int_equal(gw_act(w, GW_SLICE, handle, 1).slice_us, 1);
+		assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+		assert_false(gw_act(w, GW_RELEASE, handle, 0).held);
+		gw_close(w);
+		assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
+		assert_int_equal(emu_load_stop(&load), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GPU_TEST(a_process_with_the_handles_of_libcuda_is_found),
+		GPU_TEST(a_process_that_counts_from_elsewhere_is_found),
+		GPU_TEST(a_process_with_random_handles_is_found),
+		GPU_TEST(attaching_takes_the_same_number_of_calls_for_every_client_index),
+		GPU_TEST(clients_on_both_sides_of_the_wrap_are_found),
+		GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found),
+		GPU_TEST(a_cuda_process_is_found_however_old_its_client_is),
+		GPU_TEST(a_process_without_compute_groups_is_no_task),
+		GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart),
+		GPU_TEST(two_contexts_are_two_compute_groups_of_one_task),
+		GPU_TEST(each_device_sees_its_own_groups),
+		GPU_TEST(there_is_no_device_behind_the_last),
+		GPU_TEST(start_time_name_and_memory_are_told),
+		GPU_TEST(an_mps_server_is_marked_as_shared),
+		GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are),
+		GPU_TEST(every_branch_of_the_driver_is_understood),
+	};
+
+	gw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

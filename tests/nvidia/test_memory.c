@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process that ended leaves its GPU memory to others, whatever was being done with it. RM frees
+ * it at the last close of the process's control file, and a duplicate counts.
+ */
+#include "hand_made.h"
+
+#define GIGABYTES "10000000000"
+
+/* Kills it; its memory is free within a second, while the device stays open. */
+static void memory_is_free_after_the_end(struct gpu_world *w, struct emu_load *load)
+{
+	uint64_t begin_ns;
+
+	assert_true(emu_memory(&w->emu) >= strtoull(GIGABYTES, NULL, 10));
+	begin_ns = gw_now();
+	emu_load_kill(load);
+	while (emu_memory(&w->emu) && gw_now() - begin_ns < GP_NS_PER_S)
+		usleep(2000);
+	assert_int_equal(emu_memory(&w->emu), 0);
+}
+
+static void start(struct gpu_world *w, struct emu_load *load, const char *contexts)
+{
+	assert_int_equal(emu_load_start(load, "--memory", GIGABYTES, "--contexts", contexts, NULL),
+	                 0);
+	gw_open(w);
+}
+
+static void a_process_that_is_only_known_keeps_nothing(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+
+	start(w, &load, "1");
+	GW_WAIT(gw_sees(w, load.pid, NULL));
+	memory_is_free_after_the_end(w, &load);
+}
+
+static void a_process_that_is_held_keeps_nothing(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	uint32_t handle;
+
+	start(w, &load, "1");
+	handle = gw_attach(w, load.pid);
+	gw_act(w, GW_SLICE, handle, 1);
+	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	memory_is_free_after_the_end(w, &load);
+}
+
+/* At any moment of the looks, searches and actions. */
+static void a_process_that_dies_at_any_moment_keeps_nothing(void **state)
+{
+	struct gpu_world *w = *state;
+
+	gw_open(w);
+	for (unsigned i = 0; i < 12; i++) {
+		struct emu_load load;
+		struct gp_action a;
+
+		assert_int_equal(emu_load_start(&load, "--memory", GIGABYTES, NULL), 0);
+		a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
+		gp_gpu_set_slice(w->gpu, gw_now(), &a, 1);
+		gp_gpu_hold(w->gpu, gw_now(), &a, 1);
+		usleep(i * 200);
+		memory_is_free_after_the_end(w, &load);
+		gp_gpu_detach(w->gpu, a.handle);
+	}
+}
+
+static void with_a_slow_action(struct gpu_world *w, const char *contexts, bool hold)
+{
+	struct emu_load load;
+	struct gp_action a;
+	pid_t pid;
+
+	start(w, &load, contexts);
+	a = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
+	gw_settled(w, a.handle);
+	emu_control(&w->emu, "latency all 300ms");
+	if (hold)
+		gp_gpu_hold(w->gpu, gw_now(), &a, 1);
+	else
+		gp_gpu_set_slice(w->gpu, gw_now(), &a, 1);
+	emu_sleep_ms(20); /* it is at the firmware now, or about to be */
+	pid = load.pid;
+	memory_is_free_after_the_end(w, &load);
+	GW_WAIT(!gw_look(w, a.handle).under_way);
+	GW_WAIT(!gw_sees(w, pid, NULL));
+	emu_control(&w->emu, "latency all 0");
+}
+
+static void a_process_that_dies_while_a_slow_slice_is_under_way_keeps_nothing(void **state)
+{
+	with_a_slow_action(*state, "1", false);
+}
+
+static void a_process_that_dies_while_a_slow_hold_is_under_way_keeps_nothing(void **state)
+{
+	with_a_slow_action(*state, "1", true);
+}
+
+/* Each context has a call of its own. */
+static void a_process_with_many_contexts_that_dies_while_slow_slices_are_under_way(void **state)
+{
+	with_a_slow_action(*state, "12", false);
+}
+
+static void a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way(void **state)
+{
+	with_a_slow_action(*state, "40", true);
+}
+
+static void a_process_that_dies_while_others_are_slowly_changed_keeps_nothing(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load, other[6];
+	struct gp_action a[7];
+
+	start(w, &load, "1");
+	for (int i = 0; i < 6; i++)
+		gw_load(&other[i]);
+	a[0] = (struct gp_action){.handle = gw_attach(w, load.pid), .slice_us = 1};
+	for (int i = 0; i < 6; i++)
+		a[i + 1] = (struct gp_action){.handle = gw_attach(w, other[i].pid), .slice_us = 1};
+	for (int i = 0; i < 7; i++)
+		gw_settled(w, a[i].handle);
+	emu_control(&w->emu, "latency all 300ms");
+	gp_gpu_set_slice(w->gpu, gw_now(), a, 7); /* one batch */
+	emu_sleep_ms(20);
+	memory_is_free_after_the_end(w, &load);
+	emu_control(&w->emu, "latency all 0");
+	for (int i = 0; i < 6; i++)
+		emu_load_kill(&other[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GPU_TEST(a_process_that_is_only_known_keeps_nothing),
+		GPU_TEST(a_process_that_is_held_keeps_nothing),
+		GPU_TEST(a_process_that_dies_at_any_moment_keeps_nothing),
+		GPU_TEST(a_process_that_dies_while_a_slow_slice_is_under_way_keeps_nothing),
+		GPU_TEST(a_process_that_dies_while_a_slow_hold_is_under_way_keeps_nothing),
+		GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_slices_are_under_way),
+		GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way),
+		GPU_TEST(a_process_that_dies_while_others_are_slowly_changed_keeps_nothing),
+	};
+
+	gw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

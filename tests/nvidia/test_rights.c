@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may do what: others' processes, own processes, no device, a device that may not be opened. */
+#include <sys/stat.h>
+
+#include "gpu/nvidia/rm.h"
+#include "hand_made.h"
+
+#define NOBODY "65534"
+
+/* What a process of nobody's answered. */
+struct answer {
+	int code, other;
+	char text[256];
+};
+
+/* Runs `f` as nobody, in a process of its own. */
+static struct answer as_nobody(void (*f)(struct answer *a, pid_t pid), pid_t pid)
+{
+	struct answer a = {.code = 12345};
+	int pipes[2];
+	pid_t child;
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		uid_t nobody = (uid_t)atoi(NOBODY);
+
+		if (setgid(nobody) || setuid(nobody))
+			_exit(1);
+		f(&a, pid);
+		_exit(write(pipes[1], &a, sizeof a) != sizeof a);
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &a, sizeof a), sizeof a);
+	close(pipes[0]);
+	waitpid(child, NULL, 0);
+	return a;
+}
+
+static void find_it(struct answer *a, pid_t pid)
+{
+	struct gp_error err = {0};
+	struct gp_seen seen;
+	struct gp_gpu *gpu;
+
+	a->other = gp_nvidia_ops.open(0, &gpu);
+	if (a->other)
+		return;
+	a->code = gpu->ops->find(gpu, pid, &seen, &err);
+	snprintf(a->text, sizeof a->text, "%s", err.text);
+	a->other = gp_gpu_scan(gpu, gw_now(), NULL, 0);
+	gpu->ops->close(gpu);
+}
+
+static void release_it(struct answer *a, pid_t pid)
+{
+	struct gp_error err = {0};
+
+	a->code = gp_nvidia_ops.release_process(pid, &err);
+	snprintf(a->text, sizeof a->text, "%s", err.text);
+}
+
+static void hold_it(struct answer *a, pid_t pid)
+{
+	struct gpu_world w = {0};
+	struct gp_seen seen;
+	struct gp_action action = {0};
+	struct gp_observation o = {0};
+	struct gp_error err = {0};
+
+	if (gp_nvidia_ops.open(0, &w.gpu))
+		return;
+	a->code = w.gpu->ops->find(w.gpu, pid, &seen, &err);
+	snprintf(a->text, sizeof a->text, "%s", err.text);
+	if (a->code || gp_gpu_attach(w.gpu, seen.key, &action.handle))
+		return;
+	gp_gpu_hold(w.gpu, gw_now(), &action, 1);
+	do {
+		o.handle = action.handle;
+		usleep(1000);
+		gp_gpu_observe(w.gpu, gw_now(), &o, 1);
+	} while (o.under_way);
+	a->other = o.held;
+	w.gpu->ops->close(w.gpu);
+}
+
+static void anothers_process_is_refused_in_a_sentence(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct answer a;
+
+	gw_load(&load);
+	a = as_nobody(find_it, load.pid);
+	assert_true(a.code == -EPERM || a.code == -EACCES);
+	assert_non_null(strstr(a.text, "belongs to user 0"));
+	assert_int_equal(a.other, 0); /* nor is it in the list */
+	a = as_nobody(release_it, load.pid);
+	assert_true(a.code == -EPERM || a.code == -EACCES);
+	assert_non_null(strstr(a.text, "belongs to user 0"));
+	assert_int_equal(emu_count(&w->emu, "disable"), 0);
+	emu_load_kill(&load);
+}
+
+static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct answer a;
+
+	assert_int_equal(emu_load_start(&load, "--drop-to", NOBODY, NULL), 0);
+	a = as_nobody(hold_it, load.pid);
+	if (a.code) {
+		assert_non_null(strstr(a.text, "Yama"));
+	} else {
+		assert_true(a.other);
+		assert_int_equal(emu_groups_held(&w->emu, load.pid), 0); /* the close put it back */
+	}
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static void root_finds_everybody(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+
+	assert_int_equal(emu_load_start(&load, "--drop-to", NOBODY, NULL), 0);
+	gw_open(w);
+	assert_true(gw_act(w, GW_HOLD, gw_attach(w, load.pid), 0).held);
+	gw_close(w);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+/* ---- the device file --------------------------------------------------------------------------
+ */
+
+static void without_a_driver_there_are_no_devices(void **state)
+{
+	struct gp_error err = {0};
+	struct gp_gpu *gpu = NULL;
+	struct gp_rm rm;
+
+	(void)state;
+	setenv("GPREEMPT_NVIDIACTL", "/nonexistent/nvidiactl", 1);
+	assert_int_equal(gp_nvidia_ops.probe(), 0);
+	assert_int_equal(gp_nvidia_ops.open(0, &gpu), -ENODEV);
+	assert_int_equal(gp_rm_open(&rm, &err), -ENODEV);
+	assert_non_null(strstr(err.text, "no NVIDIA driver"));
+	err = (struct gp_error){0};
+	assert_true(gp_nvidia_ops.release_process(getpid(), &err) < 0);
+}
+
+static void a_file_that_is_no_driver_is_refused(void **state)
+{
+	char path[] = "/tmp/gp-no-driver-XXXXXX";
+	struct gp_error err = {0};
+	struct gp_gpu *gpu = NULL;
+	struct gp_rm rm;
+	int fd = mkstemp(path);
+
+	(void)state;
+	setenv("GPREEMPT_NVIDIACTL", path, 1);
+	assert_int_equal(gp_nvidia_ops.probe(), 0);
+	assert_true(gp_nvidia_ops.open(0, &gpu) < 0);
+	assert_true(gp_rm_open(&rm, &err) < 0);
+	assert_non_null(strstr(err.text, path));
+	close(fd);
+	unlink(path);
+}
+
+static void open_rm(struct answer *a, pid_t pid)
+{
+	struct gp_error err = {0};
+	struct gp_gpu *gpu;
+	struct gp_rm rm;
+
+	(void)pid;
+	a->code = gp_rm_open(&rm, &err);
+	a->other = gp_nvidia_ops.open(0, &gpu);
+	snprintf(a->text, sizeof a->text, "%s", err.text);
+}
+
+static void a_device_file_that_may_not_be_opened_is_said_so(void **state)
+{
+	char path[] = "/tmp/gp-no-driver-XXXXXX";
+	int fd = mkstemp(path); /* 0600 and root's */
+	struct answer a;
+
+	(void)state;
+	setenv("GPREEMPT_NVIDIACTL", path, 1);
+	a = as_nobody(open_rm, 0);
+	close(fd);
+	unlink(path);
+	assert_int_equal(a.code, -EACCES);
+	assert_int_equal(a.other, -EACCES);
+	assert_non_null(strstr(a.text, "cannot open"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GPU_TEST(anothers_process_is_refused_in_a_sentence),
+		GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not),
+		GPU_TEST(root_finds_everybody),
+		GPU_TEST(without_a_driver_there_are_no_devices),
+		GPU_TEST(a_file_that_is_no_driver_is_refused),
+		GPU_TEST(a_device_file_that_may_not_be_opened_is_said_so),
+	};
+
+	gw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

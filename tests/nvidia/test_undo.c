@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A scheduler that was killed leaves a record, and whoever replays it puts the process back. */
+#include "base/process.h"
+#include "base/rng.h"
+#include "hand_made.h"
+
+static void is_as_cuda_left_it(struct gpu_world *w, pid_t pid, unsigned groups)
+{
+	assert_int_equal(emu_groups(&w->emu, pid), groups);
+	assert_int_equal(emu_groups_held(&w->emu, pid), 0);
+	assert_int_equal(emu_group_sum(&w->emu, pid, "slice_us"), groups * 2048);
+}
+
+static struct gp_undo record_of(struct gpu_world *w, uint32_t handle)
+{
+	struct gp_undo undo = {0};
+
+	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
+	return undo;
+}
+
+/* ---- a scheduler that dies --------------------------------------------------------------------
+ */
+
+/* Attaches, tells its record, and changes the process for ever. In a process of its own. */
+static void schedule_until_killed(pid_t pid, int out)
+{
+	struct gp_observation o = {0};
+	struct gp_gpu *gpu;
+	struct gp_action a = {.slice_us = 1};
+	struct gp_undo undo;
+	struct gp_seen seen;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (gp_nvidia_ops.open(0, &gpu) || gpu->ops->find(gpu, pid, &seen, NULL) ||
+	    gp_gpu_attach(gpu, seen.key, &a.handle))
+		_exit(1);
+	while (gp_gpu_undo_record(gpu, a.handle, &undo))
+		usleep(100);
+	if (write(out, &undo, sizeof undo) != sizeof undo)
+		_exit(1);
+	for (;;) {
+		gp_gpu_set_slice(gpu, gw_now(), &a, 1);
+		gp_gpu_hold(gpu, gw_now(), &a, 1);
+		o.handle = a.handle;
+		do
+			gp_gpu_observe(gpu, gw_now(), &o, 1);
+		while (o.under_way);
+		gp_gpu_release(gpu, gw_now(), &a, 1);
+		a.slice_us = a.slice_us == 1 ? 500 : 1;
+	}
+}
+
+/* Kills a scheduler some time after it began to change things; its record. */
+static struct gp_undo kill_a_scheduler(pid_t pid, unsigned after_us)
+{
+	struct gp_undo undo;
+	int pipes[2];
+	pid_t child;
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	child = fork();
+	if (!child)
+		schedule_until_killed(pid, pipes[1]);
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &undo, sizeof undo), sizeof undo);
+	close(pipes[0]);
+	usleep(after_us);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	return undo;
+}
+
+static void a_process_is_put_back_whenever_its_scheduler_was_killed(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_rng rng;
+	struct emu_load load;
+	unsigned changed = 0;
+
+	gp_rng_init(&rng, 42, 0);
+	assert_int_equal(emu_load_start(&load, "--contexts", "2", NULL), 0);
+	for (int round = 0; round < 40; round++) {
+		struct gp_undo undo =
+			kill_a_scheduler(load.pid, (unsigned)gp_rng_below(&rng, 6000));
+		struct gp_error err = {0};
+
+		changed += emu_groups_held(&w->emu, load.pid) ||
+		           emu_group_sum(&w->emu, load.pid, "slice_us") != 2 * 2048;
+		if (gp_nvidia_ops.undo(&undo, &err))
+			fail_msg("%s", err.text);
+		is_as_cuda_left_it(w, load.pid, 2);
+	}
+	assert_true(changed > 10); /* otherwise nothing was tried */
+	assert_true(gw_makes_progress(w, load.pid));
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static void a_replay_can_be_repeated(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_undo undo;
+
+	gw_load(&load);
+	undo = kill_a_scheduler(load.pid, 3000);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+		is_as_cuda_left_it(w, load.pid, 1);
+	}
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+/* ---- what a record says -----------------------------------------------------------------------
+ */
+
+/* One record for each of its GPUs: a file of records must be able to tell them apart. */
+static void a_record_names_the_process_and_is_of_one_gpu(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gpu_world second = {.emu = w->emu};
+	struct emu_load load;
+	struct gp_undo undo, other;
+
+	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "2", NULL), 0);
+	gw_open(w);
+	second.gpu = gw_open_index(1);
+	undo = record_of(w, gw_attach(w, load.pid));
+	other = record_of(&second, gw_attach(&second, load.pid));
+	assert_int_equal(undo.pid, load.pid);
+	assert_int_equal(undo.start_time, gp_process_start_time(load.pid));
+	assert_in_range(undo.size, 1, sizeof undo.data);
+	assert_true(undo.key != other.key);
+	gw_close(&second);
+	emu_load_kill(&load);
+}
+
+static void a_record_taken_after_the_change_still_tells_what_was_before(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_undo undo;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	undo = record_of(w, handle);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	is_as_cuda_left_it(w, load.pid, 1);
+	emu_load_kill(&load);
+}
+
+static void each_group_gets_its_own_slice_back(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_undo undo;
+	uint32_t handle;
+	struct hand h;
+
+	hand_start(&h);
+	hand_open(&h);
+	hand_client(&h);
+	hand_group(&h, 0x5c000010, 2);
+	hand_group(&h, 0x5c000020, 2);
+	hand_slice(&h, 0x5c000010, 777);
+	hand_slice(&h, 0x5c000020, 5555);
+	gw_open(w);
+	handle = gw_attach(w, h.pid);
+	undo = record_of(w, handle);
+	gw_act(w, GW_SLICE, handle, 1);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_true(gw_state_has(w, "\"slice_us\":777,"));
+	assert_true(gw_state_has(w, "\"slice_us\":5555,"));
+	hand_stop(&h);
+}
+
+static void more_groups_than_a_record_lists_are_put_back(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_undo undo;
+	uint32_t handle;
+
+	assert_int_equal(emu_load_start(&load, "--contexts", "24", NULL), 0);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	undo = record_of(w, handle);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 24);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	is_as_cuda_left_it(w, load.pid, 24);
+	emu_load_kill(&load);
+}
+
+static void a_group_that_came_after_the_record_is_put_back(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_undo undo;
+	uint32_t handle;
+
+	assert_int_equal(emu_load_start(&load, "--grow", "200", NULL), 0);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	undo = record_of(w, handle);
+	gw_act(w, GW_SLICE, handle, 1);
+	GW_WAIT(gw_look(w, handle).slice_us == 0);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	is_as_cuda_left_it(w, load.pid, 2);
+	emu_load_kill(&load);
+}
+
+static void the_record_of_one_gpu_leaves_the_other_alone(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gpu_world second = {.emu = w->emu};
+	struct emu_load load;
+	struct gp_undo undo;
+	uint32_t handle;
+
+	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "2", NULL), 0);
+	gw_open(w);
+	second.gpu = gw_open_index(1);
+	handle = gw_attach(w, load.pid);
+	undo = record_of(w, handle);
+	gw_act(w, GW_HOLD, handle, 0);
+	gw_act(&second, GW_HOLD, gw_attach(&second, load.pid), 0);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	gw_close(&second);
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+/* The process of the record ended; its queues live on in a child, stopped. */
+static void the_record_of_a_parent_puts_the_child_back_that_has_its_queues(void **state)
+{
+	struct gpu_world *w = *state;
+	char path[64];
+	struct emu_load load;
+	struct gp_undo undo;
+	uint32_t handle, held;
+	uint64_t slice_us;
+	int child = 0;
+	pid_t parent;
+	FILE *f;
+
+	assert_int_equal(emu_load_start(&load, "--fork", NULL), 0);
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", load.pid, load.pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%d", &child), 1);
+	fclose(f);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	undo = record_of(w, handle);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	parent = gw_kill(&load);
+	gp_nvidia_ops.undo(&undo, NULL);
+	held = emu_groups_held(&w->emu, parent);
+	slice_us = emu_group_sum(&w->emu, parent, "slice_us");
+	kill(child, SIGKILL); /* nobody else would */
+	assert_int_equal(held, 0);
+	assert_int_equal(slice_us, 2048);
+}
+
+/* ---- records that are no good -----------------------------------------------------------------
+ */
+
+static void a_record_of_a_process_that_ended_says_so(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_error err = {0};
+	struct emu_load load;
+	struct gp_undo undo;
+
+	gw_load(&load);
+	gw_open(w);
+	undo = record_of(w, gw_attach(w, load.pid));
+	kill(load.pid, SIGKILL);
+	GW_WAIT(!gw_sees(w, load.pid, NULL));
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), -ESRCH); /* not waited for yet */
+	emu_load_wait(&load);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, &err), -ESRCH);
+	assert_true(err.text[0]);
+}
+
+static void another_process_with_the_same_pid_is_not_touched(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_undo undo;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	undo = record_of(w, handle);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	undo.start_time--;
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1);
+	emu_load_kill(&load);
+}
+
+static void damaged_records_are_refused_or_do_no_harm(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_undo undo, bad;
+	struct emu_load load, other;
+	struct gp_rng rng;
+
+	gp_rng_init(&rng, 7, 0);
+	gw_load(&other);
+	gw_load(&load);
+	gw_open(w);
+	undo = record_of(w, gw_attach(w, load.pid));
+	bad = undo;
+	bad.size = 0;
+	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	bad.size = UINT32_MAX;
+	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	bad = undo;
+	memset(bad.data, 0xff, sizeof bad.data);
+	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	for (int i = 0; i < 30; i++) {
+		bad = undo;
+		for (int k = 0; k < 4; k++)
+			bad.data[gp_rng_below(&rng, undo.size)] = (uint8_t)gp_rng_below(&rng, 256);
+		gp_nvidia_ops.undo(&bad, NULL);
+	}
+	/* Whatever was done, it was done to the process of the record. */
+	is_as_cuda_left_it(w, other.pid, 1);
+	bad = undo;
+	bad.pid = -1;
+	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	emu_load_kill(&load);
+	bad.pid = 0x3fffff;
+	GW_WAIT(gp_nvidia_ops.undo(&bad, NULL) == -ESRCH); /* when its file is closed */
+	emu_load_kill(&other);
+}
+
+static void a_fault_during_the_replay_is_told_and_the_rest_is_done(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_error err = {0};
+	struct emu_load load;
+	struct gp_undo undo;
+	uint32_t handle;
+
+	assert_int_equal(emu_load_start(&load, "--contexts", "3", NULL), 0);
+	gw_open(w);
+	handle = gw_attach(w, load.pid);
+	undo = record_of(w, handle);
+	gw_act(w, GW_SLICE, handle, 1);
+	gw_act(w, GW_HOLD, handle, 0);
+	gw_settled(w, handle);
+	emu_control(&w->emu, "fault set_timeslice 0x65 1");
+	assert_int_equal(gp_nvidia_ops.undo(&undo, &err), -ETIMEDOUT);
+	assert_non_null(strstr(err.text, "NV_ERR_TIMEOUT"));
+	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
+	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1 + 2 * 2048);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	is_as_cuda_left_it(w, load.pid, 3);
+	emu_load_kill(&load);
+}
+
+/* ---- without a record -------------------------------------------------------------------------
+ */
+
+static void a_process_is_released_without_a_record(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+
+	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", NULL), 0);
+	for (int i = 0; i < 5; i++) {
+		kill_a_scheduler(load.pid, 3000);
+		assert_int_equal(gp_nvidia_ops.release_process(load.pid, NULL), 3);
+		assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
+	}
+	assert_true(gw_makes_progress(w, load.pid));
+	assert_int_equal(emu_load_stop(&load), 0);
+}
+
+static void a_tiny_slice_does_not_stay_without_a_record(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gpu_world killed = {.emu = w->emu};
+	struct emu_load load;
+	uint32_t handle;
+
+	gw_load(&load);
+	gw_open(&killed);
+	handle = gw_attach(&killed, load.pid);
+	gw_act(&killed, GW_SLICE, handle, 1);
+	gw_act(&killed, GW_HOLD, handle, 0);
+	assert_int_equal(gp_nvidia_ops.release_process(load.pid, NULL), 1);
+	is_as_cuda_left_it(w, load.pid, 1);
+	gw_close(&killed);
+	emu_load_kill(&load);
+}
+
+static void who_cannot_be_released_is_said(void **state)
+{
+	struct gp_error err = {0};
+	struct hand h;
+
+	(void)state;
+	hand_start(&h);
+	assert_int_equal(gp_nvidia_ops.release_process(h.pid, &err), -ENODEV);
+	assert_true(err.text[0]);
+	hand_stop(&h);
+	err = (struct gp_error){0};
+	assert_int_equal(gp_nvidia_ops.release_process(h.pid, &err), -ESRCH);
+	assert_true(err.text[0]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed),
+		GPU_TEST(a_replay_can_be_repeated),
+		GPU_TEST(a_record_names_the_process_and_is_of_one_gpu),
+		GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before),
+		GPU_TEST(each_group_gets_its_own_slice_back),
+		GPU_TEST(more_groups_than_a_record_lists_are_put_back),
+		GPU_TEST(a_group_that_came_after_the_record_is_put_back),
+		GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone),
+		GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues),
+		GPU_TEST(a_record_of_a_process_that_ended_says_so),
+		GPU_TEST(another_process_with_the_same_pid_is_not_touched),
+		GPU_TEST(damaged_records_are_refused_or_do_no_harm),
+		GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done),
+		GPU_TEST(a_process_is_released_without_a_record),
+		GPU_TEST(a_tiny_slice_does_not_stay_without_a_record),
+		GPU_TEST(who_cannot_be_released_is_said),
+	};
+
+	gw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
