@@ -24,9 +24,17 @@ struct gp_verb {
 	int (*run)(int argc, char **argv);
 };
 
+extern const struct gp_verb gp_verb_bench;
 extern const struct gp_verb gp_verb_demo;
+extern const struct gp_verb gp_verb_doctor;
+extern const struct gp_verb gp_verb_monitor;
 extern const struct gp_verb gp_verb_policy;
+extern const struct gp_verb gp_verb_ps;
+extern const struct gp_verb gp_verb_queues;
+extern const struct gp_verb gp_verb_resume;
+extern const struct gp_verb gp_verb_schedule;
 extern const struct gp_verb gp_verb_sim;
+extern const struct gp_verb gp_verb_suspend;
 
 /* "gpreempt: " and the sentence, on standard error. Returns the exit code for it. */
 int gp_cli_fail(const struct gp_error *err);
@@ -34,8 +42,14 @@ int gp_cli_fail(const struct gp_error *err);
 /* Whole number in [0, max] or nothing at all. */
 bool gp_cli_number(const char *text, uint64_t max, uint64_t *value);
 
+/* "500ms", "10s", "2m" or nothing at all; up to a year. */
+bool gp_cli_duration_parse(const char *text, uint64_t *ns);
+
 /* "127 us", "1.36 ms", "10.7 s": three digits that mean something. Returns `out`. */
 const char *gp_cli_duration(char *out, size_t size, uint64_t ns);
+
+/* "12 MiB", "1.36 GiB". Returns `out`. */
+const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes);
 
 /* `text` as a JSON string with its quotes. */
 void gp_json_string(FILE *out, const char *text);

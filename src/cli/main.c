@@ -9,12 +9,22 @@
 #include "cli/cli.h"
 #include "config.h"
 
+/* clang-format off */
 static const struct gp_verb *const verbs[] = {
 	&gp_verb_demo,
+	&gp_verb_doctor,
+	&gp_verb_ps,
+	&gp_verb_queues,
+	&gp_verb_monitor,
+	&gp_verb_suspend,
+	&gp_verb_resume,
+	&gp_verb_bench,
+	&gp_verb_schedule,
 	&gp_verb_sim,
 	&gp_verb_policy,
 	NULL,
 };
+/* clang-format on */
 
 static void print_help(FILE *out)
 {
@@ -28,7 +38,7 @@ static void print_help(FILE *out)
 	      "  gpreempt --version\n\n"
 	      "Exit codes: 0 done, 1 failed, 2 usage, 3 not permitted, 4 no device or no such "
 	      "process.\n"
-	      "Try first: gpreempt demo\n",
+	      "Try first: gpreempt demo, gpreempt doctor\n",
 	      out);
 }
 

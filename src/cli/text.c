@@ -6,7 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
+#include "scenario/value.h"
+
+#define YEAR_NS (GP_NS_PER_S * 3600 * 24 * 365)
 
 int gp_cli_fail(const struct gp_error *err)
 {
@@ -15,7 +19,8 @@ int gp_cli_fail(const struct gp_error *err)
 	case -EINVAL:
 	case -EISDIR:
 	case -ENOENT:
-	case -ENOTDIR: return GP_EXIT_USAGE;
+	case -ENOTDIR:
+	case -ENOTUNIQ: return GP_EXIT_USAGE;
 	case -EPERM:
 	case -EACCES: return GP_EXIT_NOT_PERMITTED;
 	case -ENODEV:
@@ -33,6 +38,11 @@ bool gp_cli_number(const char *text, uint64_t max, uint64_t *value)
 	errno = 0;
 	*value = strtoull(text, &end, 10);
 	return !errno && !*end && *value <= max;
+}
+
+bool gp_cli_duration_parse(const char *text, uint64_t *ns)
+{
+	return !gp_value_duration(text, ns) && *ns <= YEAR_NS;
 }
 
 const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
@@ -53,6 +63,20 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 	         : value < 99.95 && i < 3 ? 1
 	                                  : 0,
 	         value, units[i].unit);
+	return out;
+}
+
+const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+	double value = (double)bytes;
+	size_t i = 0;
+
+	while (i < 4 && value >= 1023.5) {
+		value /= 1024;
+		i++;
+	}
+	snprintf(out, size, "%.*f %s", i > 2 && value < 99.95 ? 1 : 0, value, units[i]);
 	return out;
 }
 

@@ -26,8 +26,9 @@ for row in "driver's own sharing" 'gpreempt priority' '... and a hint'; do
 done
 
 # Every verb and option is in its man page and in the completion.
-for verb in demo sim policy; do
-	"$GPREEMPT" "$verb" --help | grep -oE -- '--[a-z]+' | sort -u | while read -r option; do
+for verb in demo sim policy doctor ps queues monitor suspend resume bench schedule; do
+	"$GPREEMPT" "$verb" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' |
+		sort -u | while read -r option; do
 		case $option in --help | --usage | --version) continue ;; esac
 		grep -q -- "Fl ${option#-}" "$SRC/man/gpreempt-$verb.1" ||
 			echo "man page of $verb lacks $option"

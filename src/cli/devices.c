@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+
+/* ---- devices ------------------------------------------------------------------------------------
+ */
+
+static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops,
+                        struct gp_error *err)
+{
+	int n = ops->probe ? ops->probe() : 0, r = 0;
+
+	if (n < 0)
+		return gp_fail(err, n, "the GPUs may not be used (%s): %s; see gpreempt doctor",
+		               ops->name, gp_error_name(n));
+	for (int i = 0; i < n && devices->n < GP_DEVICES_MAX; i++) {
+		struct gp_device *d = &devices->device[devices->n];
+		int code = ops->open((unsigned)i, &d->gpu);
+
+		d->index = (unsigned)i;
+		if (!code)
+			devices->n++;
+		else if (!r)
+			r = gp_fail(err, code, "cannot open GPU %d (%s): %s; see gpreempt doctor",
+			            i, ops->name, gp_error_name(code));
+	}
+	return r;
+}
+
+int gp_devices_open(struct gp_devices *devices, struct gp_error *err)
+{
+	int r = 0;
+
+	*devices = (struct gp_devices){0};
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
+		int code = open_backend(devices, *b, err);
+
+		r = r ? r : code;
+	}
+	if (devices->n)
+		return 0;
+	if (r)
+		return r;
+	return gp_fail(err, -ENODEV,
+	               "no GPU was found that can be scheduled; gpreempt doctor "
+	               "says why");
+}
+
+void gp_devices_close(struct gp_devices *devices)
+{
+	for (unsigned i = 0; i < devices->n; i++)
+		devices->device[i].gpu->ops->close(devices->device[i].gpu);
+	devices->n = 0;
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------
+ */
+
+/* Of several answers, which one explains the most. */
+static int weight(int code)
+{
+	switch (code) {
+	case -ESRCH: return 4;
+	case -EPERM:
+	case -EACCES: return 3;
+	case -ENODEV: return 1;
+	case 0: return 0;
+	default: return 2;
+	}
+}
+
+static int find_on(const struct gp_device *d, pid_t pid, struct gp_seen *seen, struct gp_error *err)
+{
+	int r = d->gpu->ops->find ? d->gpu->ops->find(d->gpu, pid, seen, err) : -ENOTSUP;
+
+	return r ? gp_fail(err, r, "process %d cannot be looked at: %s", pid, gp_error_name(r)) : 0;
+}
+
+int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+                    unsigned max, struct gp_error *err)
+{
+	struct gp_error worst = {0};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < devices->n; i++) {
+		const struct gp_device *d = &devices->device[i];
+		struct gp_error why = {0};
+		struct gp_seen seen;
+
+		if (find_on(d, pid, &seen, &why)) {
+			if (weight(why.code) > weight(worst.code))
+				worst = why;
+		} else {
+			if (n < max)
+				place[n] =
+					(struct gp_place){.device = i, .gpu = d->gpu, .seen = seen};
+			n++;
+		}
+	}
+	if (n)
+		return (int)n;
+	if (worst.code == -ENODEV && devices->n > 1)
+		return gp_fail(err, -ENODEV, "process %d has no queues on any of the %u GPUs here",
+		               pid, devices->n);
+	return gp_fail(err, worst.code, "%s", worst.text);
+}
+
+/* Adds the tasks of one device behind the `n` that are there. How many there are then. */
+static int scan_device(const struct gp_devices *devices, unsigned device, struct gp_place **place,
+                       unsigned n)
+{
+	struct gp_gpu *gpu = devices->device[device].gpu;
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	int count = gp_gpu_scan(gpu, now_ns, NULL, 0), got;
+	struct gp_place *p;
+	struct gp_seen *seen;
+
+	if (count <= 0)
+		return count < 0 ? count : (int)n;
+	seen = calloc((unsigned)count, sizeof *seen);
+	p = realloc(*place, (n + (unsigned)count) * sizeof *p);
+	if (p)
+		*place = p;
+	if (!seen || !p) {
+		free(seen);
+		return -ENOMEM;
+	}
+	/* One that came since the first call is seen the next time. */
+	got = gp_gpu_scan(gpu, now_ns, seen, (unsigned)count);
+	for (int i = 0; i < got && i < count; i++)
+		p[n++] = (struct gp_place){.device = device, .gpu = gpu, .seen = seen[i]};
+	free(seen);
+	return got < 0 ? got : (int)n;
+}
+
+int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_place **place,
+                    struct gp_error *err)
+{
+	int n = 0;
+
+	*place = NULL;
+	for (unsigned i = 0; i < devices->n; i++) {
+		int r = only < GP_DEVICES_MAX && only != i
+		                ? n
+		                : scan_device(devices, i, place, (unsigned)n);
+
+		if (r < 0) {
+			free(*place);
+			*place = NULL;
+			return gp_fail(err, r, "cannot see who uses %s: %s",
+			               devices->device[i].gpu->info.name, gp_error_name(r));
+		}
+		n = r;
+	}
+	return n;
+}
+
+int gp_place_queues(const struct gp_place *place, struct gp_queue **queue)
+{
+	struct gp_gpu *gpu = place->gpu;
+	unsigned capacity = 16;
+
+	*queue = NULL;
+	if (!gpu->ops->queues)
+		return -ENOTSUP;
+	for (;;) {
+		struct gp_queue *q = realloc(*queue, capacity * sizeof *q);
+		int n = q ? gpu->ops->queues(gpu, place->seen.key, q, capacity) : -ENOMEM;
+
+		*queue = q ? q : *queue;
+		if (n <= (int)capacity) {
+			if (n < 0) {
+				free(*queue);
+				*queue = NULL;
+			}
+			return n;
+		}
+		capacity = (unsigned)n + 16;
+	}
+}
+
+bool gp_queue_only_copies(const struct gp_queue *queue)
+{
+	return !strcmp(queue->type, "copy");
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPUs of this machine, whatever their back end, and the tasks on them. */
+#ifndef GP_CLI_DEVICES_H
+#define GP_CLI_DEVICES_H
+
+#include "gpu/backends.h"
+
+#define GP_DEVICES_MAX 64
+
+/* A device as verbs number it: in the order of the back ends. */
+struct gp_device {
+	struct gp_gpu *gpu;
+	unsigned index; /* of its back end's devices */
+};
+
+struct gp_devices {
+	unsigned n;
+	struct gp_device device[GP_DEVICES_MAX];
+};
+
+/* A task, and where it is. */
+struct gp_place {
+	unsigned device;
+	struct gp_gpu *gpu;
+	struct gp_seen seen;
+};
+
+/* Opens every device of every back end. -ENODEV: there is none. */
+int gp_devices_open(struct gp_devices *devices, struct gp_error *err);
+void gp_devices_close(struct gp_devices *devices);
+
+/*
+ * The tasks of a process, at most one on each device: how many, and the first `max` of them.
+ * -ESRCH: no such process, -ENODEV: it has no queues, -EPERM or -EACCES: not permitted.
+ */
+int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+                    unsigned max, struct gp_error *err);
+
+/* All tasks of all devices, or of the one whose number is not GP_DEVICES_MAX. The caller frees
+ * *place. Returns how many, or -errno. */
+int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_place **place,
+                    struct gp_error *err);
+
+/* The queues of a task. The caller frees *queue. Returns how many, or -errno. */
+int gp_place_queues(const struct gp_place *place, struct gp_queue **queue);
+
+/* Whether it only moves data: such queues are not scheduled. */
+bool gp_queue_only_copies(const struct gp_queue *queue);
+
+#endif

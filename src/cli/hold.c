@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/hold.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "cli/records.h"
+#include "cli/stop.h"
+
+#define ANSWER_NS (10 * GP_NS_PER_S) /* a driver call that takes longer hangs */
+#define RECORD_NS (5 * GP_NS_PER_S)
+#define PAUSE_NS  (20 * GP_NS_PER_MS) /* between two looks at a device that has no events */
+
+static uint64_t now(void)
+{
+	return gp_now_ns(&gp_clock_monotonic);
+}
+
+const char *gp_hold_name(char *out, size_t size, const struct gp_place *place)
+{
+	snprintf(out, size, "%d (%s) on %s", place->seen.pid, place->seen.name,
+	         place->gpu->info.name);
+	return out;
+}
+
+/* ---- waiting ------------------------------------------------------------------------------------
+ */
+
+static int event_fd(struct gp_gpu *gpu)
+{
+	return gpu->ops->event_fd ? gpu->ops->event_fd(gpu) : -1;
+}
+
+static void wait_for_news(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
+{
+	struct pollfd p[GP_DEVICES_MAX + 1];
+	unsigned n = holds->devices->n;
+	uint64_t at_ns = now(), wait_ns, ignored;
+	struct timespec timeout;
+
+	for (unsigned i = 0; i < n; i++) {
+		p[i] = (struct pollfd){.fd = event_fd(holds->devices->device[i].gpu),
+		                       .events = POLLIN};
+		if (p[i].fd < 0 && until_ns > at_ns + PAUSE_NS)
+			until_ns = at_ns + PAUSE_NS;
+	}
+	p[n] = (struct pollfd){.fd = stop_fd, .events = POLLIN};
+	wait_ns = until_ns > at_ns ? until_ns - at_ns : 0;
+	timeout = (struct timespec){.tv_sec = (time_t)(wait_ns / GP_NS_PER_S),
+	                            .tv_nsec = (long)(wait_ns % GP_NS_PER_S)};
+	if (ppoll(p, n + 1, &timeout, NULL) <= 0)
+		return;
+	for (unsigned i = 0; i < n; i++)
+		if (p[i].revents && read(p[i].fd, &ignored, sizeof ignored) < 0)
+			continue; /* somebody was faster, or it will be told again */
+}
+
+void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns)
+{
+	wait_for_news(holds, until_ns, gp_stop_fd());
+}
+
+/* ---- looking ------------------------------------------------------------------------------------
+ */
+
+static void look_at(struct gp_hold *h)
+{
+	struct gp_observation o = {.handle = h->handle};
+
+	if (!h->attached || gp_gpu_observe(h->place.gpu, now(), &o, 1))
+		return;
+	h->last = o;
+	if (h->asked && !(o.under_way & GP_UNDER_WAY_HOLD)) {
+		h->asked = false;
+		h->status = o.failed;
+		h->driver_code = o.driver_code;
+		h->took_ns = now() - h->asked_ns;
+	}
+	if (o.known & GP_KNOWN_HELD)
+		h->held = o.held;
+}
+
+void gp_holds_look(struct gp_holds *holds)
+{
+	for (unsigned i = 0; i < holds->n; i++)
+		look_at(&holds->hold[i]);
+}
+
+bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *h)
+{
+	struct gp_place *place;
+	bool listed = false;
+	int n;
+
+	if (h->pidfd < 0 || !gp_pidfd_ended(h->pidfd))
+		return false;
+	n = gp_devices_scan(holds->devices, h->place.device, &place, NULL);
+	for (int i = 0; i < n; i++) {
+		if (place[i].seen.key != h->place.seen.key)
+			continue;
+		listed = true; /* also while the back end has not noticed yet */
+		if (place[i].seen.pid == h->place.seen.pid)
+			continue;
+		close(h->pidfd);
+		h->pidfd = gp_pidfd_open(place[i].seen.pid);
+		h->place.seen = place[i].seen;
+	}
+	free(place);
+	return !listed;
+}
+
+bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *h)
+{
+	struct gp_undo_entry e;
+
+	return h->slot >= 0 && gp_undo_get(holds->undo, (unsigned)h->slot, &e) &&
+	       e.holder == getpid();
+}
+
+/* ---- beginning ----------------------------------------------------------------------------------
+ */
+
+static int check_free(const struct gp_holds *holds, const struct gp_place *place,
+                      struct gp_error *err)
+{
+	struct gp_undo_entry e;
+	char name[32];
+
+	if (!(place->gpu->info.caps & GP_CAP_HOLD))
+		return gp_fail(err, -ENOTSUP, "%s cannot hold tasks", place->gpu->info.name);
+	if (!gp_records_find(holds->undo, place->seen.pid, place->seen.start_time, &e) ||
+	    e.holder == getpid() || !gp_record_holder_lives(&e))
+		return 0;
+	return gp_fail(err, -EBUSY,
+	               "process %d is in the hands of process %d (%s) already; end that, or run "
+	               "gpreempt resume %d",
+	               place->seen.pid, e.holder, gp_process_name(e.holder, name, sizeof name),
+	               place->seen.pid);
+}
+
+/* A back end needs a moment after attach to know how a task can be put back. */
+static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_error *err)
+{
+	uint64_t until_ns = now() + RECORD_NS;
+	struct gp_undo undo;
+	int r;
+
+	while ((r = gp_gpu_undo_record(h->place.gpu, h->handle, &undo)) == -EAGAIN &&
+	       now() < until_ns)
+		wait_for_news(holds, until_ns, -1);
+	if (r)
+		return gp_fail(err, r, "cannot tell how to put process %d back: %s",
+		               h->place.seen.pid, gp_error_name(r));
+	r = gp_undo_put(holds->undo, h->place.gpu->ops->name, &undo);
+	if (r < 0)
+		return gp_fail(err, r, "cannot write the undo record of process %d: %s",
+		               h->place.seen.pid, gp_error_name(r));
+	h->slot = r;
+	return 0;
+}
+
+static int begin_one(struct gp_holds *holds, const struct gp_place *place, struct gp_error *err)
+{
+	struct gp_hold *h = &holds->hold[holds->n];
+	int r = check_free(holds, place, err);
+
+	if (r)
+		return r;
+	*h = (struct gp_hold){.place = *place, .slot = -1};
+	h->pidfd = gp_pidfd_open(place->seen.pid);
+	holds->n++;
+	r = gp_gpu_attach(place->gpu, place->seen.key, &h->handle);
+	if (r)
+		return gp_fail(err, r, "cannot attach process %d: %s", place->seen.pid,
+		               gp_error_name(r));
+	h->attached = true;
+	return write_record(holds, h, err);
+}
+
+int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
+                   const struct gp_place *place, unsigned n, struct gp_error *err)
+{
+	int r;
+
+	*holds = (struct gp_holds){.devices = devices, .hold = calloc(n, sizeof *holds->hold)};
+	if (!holds->hold)
+		return gp_fail(err, -ENOMEM, "no memory");
+	r = gp_undo_open(&holds->undo, true, err);
+	for (unsigned i = 0; i < n && !r; i++)
+		r = begin_one(holds, &place[i], err);
+	return r;
+}
+
+/* ---- acting -------------------------------------------------------------------------------------
+ */
+
+static void note_answer(struct gp_hold *h, const struct gp_action *a)
+{
+	h->asked = a->status == -EINPROGRESS;
+	h->status = h->asked ? 0 : a->status;
+	h->driver_code = a->driver_code;
+	if (!h->asked)
+		h->took_ns = now() - h->asked_ns;
+}
+
+/* One call for all tasks of a device. */
+static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
+{
+	struct gp_gpu *gpu = holds->devices->device[device].gpu;
+	struct gp_action *action = calloc(holds->n + 1, sizeof *action);
+	unsigned *whose = calloc(holds->n + 1, sizeof *whose), n = 0;
+	uint64_t at_ns = now();
+	int r = action && whose ? 0 : -ENOMEM;
+
+	for (unsigned i = 0; i < holds->n && !r; i++) {
+		struct gp_hold *h = &holds->hold[i];
+
+		if (!h->attached || h->place.device != device || (hold && h->held))
+			continue;
+		h->asked_ns = at_ns;
+		action[n].handle = h->handle;
+		whose[n++] = i;
+	}
+	if (n)
+		r = (hold ? gp_gpu_hold : gp_gpu_release)(gpu, at_ns, action, n);
+	for (unsigned i = 0; i < n; i++) {
+		action[i].status = r ? r : action[i].status;
+		note_answer(&holds->hold[whose[i]], &action[i]);
+	}
+	free(action);
+	free(whose);
+	return r;
+}
+
+static bool any_asked(const struct gp_holds *holds)
+{
+	for (unsigned i = 0; i < holds->n; i++)
+		if (holds->hold[i].asked)
+			return true;
+	return false;
+}
+
+/* A process that ended is as good as released. */
+static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
+{
+	char name[160], code[32] = "";
+
+	if (h->asked) {
+		h->asked = false;
+		h->status = -ETIMEDOUT;
+	}
+	if (h->status == -ESRCH && !hold)
+		h->status = 0;
+	if (!h->status) {
+		if (hold && !h->since_ns)
+			h->since_ns = h->asked_ns + h->took_ns;
+		return 0;
+	}
+	if (h->driver_code)
+		snprintf(code, sizeof code, " (driver code 0x%x)", h->driver_code);
+	return gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
+	               gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
+}
+
+static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
+{
+	uint64_t until_ns = now() + ANSWER_NS;
+	int r = 0;
+
+	for (unsigned i = 0; i < holds->devices->n && !r; i++)
+		r = ask_device(holds, i, hold);
+	if (r == -ENOMEM)
+		return gp_fail(err, r, "no memory");
+	while (any_asked(holds) && now() < until_ns) {
+		wait_for_news(holds, until_ns, -1);
+		gp_holds_look(holds);
+	}
+	gp_holds_look(holds);
+	r = 0;
+	for (unsigned i = 0; i < holds->n; i++) {
+		int code = outcome(&holds->hold[i], hold, err);
+
+		r = r ? r : code;
+	}
+	return r;
+}
+
+int gp_holds_hold(struct gp_holds *holds, struct gp_error *err)
+{
+	return switch_all(holds, true, err);
+}
+
+int gp_holds_release(struct gp_holds *holds, struct gp_error *err)
+{
+	return switch_all(holds, false, err);
+}
+
+/* ---- ending -------------------------------------------------------------------------------------
+ */
+
+static void let_go(struct gp_holds *holds, struct gp_hold *h, bool drop)
+{
+	if (h->attached)
+		gp_gpu_detach(h->place.gpu, h->handle);
+	if (drop && gp_hold_is_recorded(holds, h))
+		gp_undo_drop(holds->undo, (unsigned)h->slot);
+	if (h->pidfd >= 0)
+		close(h->pidfd);
+}
+
+void gp_holds_remove(struct gp_holds *holds, unsigned i, bool drop)
+{
+	let_go(holds, &holds->hold[i], drop);
+	holds->hold[i] = holds->hold[--holds->n];
+}
+
+void gp_holds_end(struct gp_holds *holds)
+{
+	for (unsigned i = 0; i < holds->n; i++)
+		let_go(holds, &holds->hold[i], !holds->hold[i].status);
+	free(holds->hold);
+	gp_undo_close(holds->undo);
+	*holds = (struct gp_holds){0};
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What verbs ask of the undo file: whose hands a process is in, and what was left behind. */
+#ifndef GP_CLI_RECORDS_H
+#define GP_CLI_RECORDS_H
+
+#include "undo/undo.h"
+
+/* A record of this process; false: there is none. One whose holder lives goes first. `file` may be
+ * NULL: there is no file. */
+bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
+                     struct gp_undo_entry *entry);
+
+/* Whether the process that made the change is still there. */
+bool gp_record_holder_lives(const struct gp_undo_entry *entry);
+
+/* Whether the process that was changed is still there, and no other has its pid. */
+bool gp_record_process_lives(const struct gp_undo_entry *entry);
+
+/* Puts back what was left behind by programs that are gone: the first thing a scheduler does. */
+void gp_records_replay_dead(struct gp_undo_file *file);
+
+#endif

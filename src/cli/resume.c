@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt resume: puts processes back, whoever held them and however that one died. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/process.h"
+#include "cli/cli.h"
+#include "cli/devices.h"
+#include "cli/records.h"
+#include "cli/targets.h"
+
+static struct {
+	struct gp_targets targets;
+	bool all, json;
+} env;
+
+static const struct argp_option options[] = {
+	{"all", 'a', NULL, 0, "Every process that has queues here, recorded or not", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
+	case 'a': env.all = true; break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_END:
+		if (env.all == (env.targets.n > 0))
+			argp_error(state, "which process? Either PIDs or --all");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* What came of it. A process is said once, however many records it has. */
+struct outcome {
+	unsigned released; /* processes */
+	unsigned looked;   /* that had nothing to undo */
+	unsigned stale;    /* records of processes that ended */
+	int exit;          /* the first failure */
+	unsigned n, capacity;
+	pid_t *told; /* those that are dealt with */
+};
+
+static bool is_told(const struct outcome *o, pid_t pid)
+{
+	for (unsigned i = 0; i < o->n; i++)
+		if (o->told[i] == pid)
+			return true;
+	return false;
+}
+
+static void note_told(struct outcome *o, pid_t pid)
+{
+	pid_t *p;
+
+	if (o->n == o->capacity) {
+		o->capacity = o->capacity ? 2 * o->capacity : 64;
+		p = realloc(o->told, o->capacity * sizeof *p);
+		if (!p) {
+			fputs("gpreempt: no memory\n", stderr);
+			exit(GP_EXIT_FAILED);
+		}
+		o->told = p;
+	}
+	o->told[o->n++] = pid;
+}
+
+static void tell_released(struct outcome *o, pid_t pid, pid_t holder)
+{
+	char name[32], who[32];
+
+	if (is_told(o, pid))
+		return;
+	note_told(o, pid);
+	gp_process_name(pid, name, sizeof name);
+	if (env.json) {
+		printf("%s{\"pid\":%d,\"name\":", o->released ? "," : "", pid);
+		gp_json_string(stdout, name);
+		printf(holder ? ",\"holder\":%d}" : ",\"holder\":null}", holder);
+	} else if (holder && gp_process_start_time(holder)) {
+		printf("released %d (%s), in the hands of %d (%s)\n", pid, name, holder,
+		       gp_process_name(holder, who, sizeof who));
+	} else if (holder) {
+		printf("released %d (%s), left behind by %d\n", pid, name, holder);
+	} else {
+		printf("released %d (%s)\n", pid, name);
+	}
+	o->released++;
+}
+
+static void tell_failed(struct outcome *o, pid_t pid, const struct gp_error *err)
+{
+	int code;
+
+	if (is_told(o, pid))
+		return; /* of another record */
+	code = gp_cli_fail(err);
+	note_told(o, pid);
+	o->exit = o->exit ? o->exit : code == GP_EXIT_USAGE ? GP_EXIT_FAILED : code;
+}
+
+static bool is_target(pid_t pid)
+{
+	for (unsigned i = 0; i < env.targets.n; i++)
+		if (env.targets.pid[i] == pid)
+			return true;
+	return env.all;
+}
+
+/* ---- by record ----------------------------------------------------------------------------------
+ */
+
+static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e,
+                   struct outcome *o)
+{
+	const struct gp_gpu_ops *ops = gp_backend_find(e->backend);
+	struct gp_error err = {0};
+	int r;
+
+	/* Also when it has ended: a child may have its queues. */
+	r = ops && ops->undo ? ops->undo(&e->undo, &err) : -ENOTSUP;
+	if (!ops && !gp_record_process_lives(e))
+		r = -ESRCH;
+	if (r == -ENOTSUP)
+		gp_fail(&err, r, "the record of process %d is for '%s', unknown here", e->undo.pid,
+		        e->backend);
+	if (r && r != -ESRCH) {
+		gp_fail(&err, r, "cannot release process %d: %s", e->undo.pid, gp_error_name(r));
+		tell_failed(o, e->undo.pid, &err);
+		return;
+	}
+	gp_undo_drop(file, slot);
+	if (r)
+		o->stale++;
+	else
+		tell_released(o, e->undo.pid, e->holder);
+}
+
+/* The holder, if it lives, sees the epoch, or that its record is gone, and does not hold again. */
+static int replay_records(struct outcome *o, struct gp_error *err)
+{
+	struct gp_undo_file *file;
+	struct gp_undo_entry e;
+	unsigned done = 0;
+	int r = gp_undo_open(&file, false, err);
+
+	if (r == -ENOENT) {
+		*err = (struct gp_error){0};
+		return 0;
+	}
+	if (r)
+		return r;
+	gp_undo_bump(file);
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
+			continue;
+		replay(file, i, &e, o);
+		done++;
+	}
+	if (done)
+		gp_undo_bump(file);
+	gp_undo_close(file);
+	return 0;
+}
+
+/* ---- without one --------------------------------------------------------------------------------
+ */
+
+/* Every back end is asked: a process may use several. How many queues were reached, or -errno. */
+static int release_everywhere(pid_t pid, struct gp_error *err)
+{
+	int reached = 0, r = -ENODEV;
+
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
+		struct gp_error why = {0};
+		int n = (*b)->release_process ? (*b)->release_process(pid, &why) : -ENODEV;
+
+		if (n >= 0)
+			reached += n;
+		else if (n != -ENODEV)
+			r = gp_fail(err, n, "%s", why.text);
+	}
+	if (reached)
+		return reached;
+	return gp_fail(err, r, "process %d has no queues to release", pid);
+}
+
+/* Whether there is something to put back, as far as it can be seen. */
+static bool looks_changed(const struct gp_place *place)
+{
+	struct gp_queue *queue;
+	int n = gp_place_queues(place, &queue);
+	bool changed = false;
+
+	for (int i = 0; i < n; i++)
+		changed |=
+			queue[i].held || (!gp_queue_only_copies(&queue[i]) && queue[i].slice_us &&
+		                          queue[i].slice_us <= GP_TINY_SLICE_US);
+	free(queue);
+	return changed;
+}
+
+/* The tasks of one process. Asked for in any case: not every driver tells that a queue is held. */
+static void release_seen(const struct gp_place *place, int n, struct outcome *o)
+{
+	struct gp_error err = {0};
+	pid_t pid = place->seen.pid;
+	bool changed = false;
+	int r;
+
+	if (is_told(o, pid))
+		return;
+	for (int i = 0; i < n; i++)
+		changed |= looks_changed(&place[i]);
+	r = release_everywhere(pid, &err);
+	if (r == -ESRCH || r == -ENODEV)
+		return; /* it ended meanwhile */
+	if (r < 0) {
+		tell_failed(o, pid, &err);
+	} else if (changed) {
+		tell_released(o, pid, 0);
+	} else {
+		o->looked++;
+		note_told(o, pid);
+	}
+}
+
+static void release_all(const struct gp_devices *devices, struct outcome *o)
+{
+	struct gp_error err = {0};
+	struct gp_place *place, found[GP_DEVICES_MAX];
+	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &place, &err);
+
+	if (n < 0)
+		o->exit = gp_cli_fail(&err);
+	for (int i = 0; i < n; i++) {
+		int k = gp_devices_find(devices, place[i].seen.pid, found, GP_DEVICES_MAX, NULL);
+
+		if (k > 0)
+			release_seen(found, k, o);
+	}
+	free(place);
+}
+
+static void release_named(const struct gp_devices *devices, struct outcome *o)
+{
+	for (unsigned i = 0; i < env.targets.n; i++) {
+		struct gp_place found[GP_DEVICES_MAX];
+		struct gp_error err = {0};
+		pid_t pid = env.targets.pid[i];
+		int n = is_told(o, pid)
+		                ? 0
+		                : gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
+
+		if (n < 0)
+			tell_failed(o, pid, &err);
+		else if (n)
+			release_seen(found, n, o);
+	}
+}
+
+static bool all_told(const struct outcome *o)
+{
+	for (unsigned i = 0; i < env.targets.n; i++)
+		if (!is_told(o, env.targets.pid[i]))
+			return false;
+	return !env.all;
+}
+
+static void release_unrecorded(struct outcome *o)
+{
+	struct gp_devices devices;
+	struct gp_error err = {0};
+
+	if (all_told(o))
+		return;
+	if (gp_devices_open(&devices, &err)) {
+		/* Where there is no device, nothing is held. */
+		if (!env.all || err.code != -ENODEV)
+			o->exit = o->exit ? o->exit : gp_cli_fail(&err);
+		return;
+	}
+	(env.all ? release_all : release_named)(&devices, o);
+	gp_devices_close(&devices);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------
+ */
+
+static void print_end(const struct outcome *o)
+{
+	if (env.json) {
+		printf("],\"looked_at\":%u,\"ended\":%u}\n", o->looked, o->stale);
+		return;
+	}
+	if (o->stale)
+		printf("%u record%s of processes that have ended %s dropped\n", o->stale,
+		       o->stale == 1 ? "" : "s", o->stale == 1 ? "was" : "were");
+	if (!o->released && !o->exit)
+		puts("nothing was held");
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID...\n--all",
+		.children = children,
+		.doc = "Let processes run again that were held, by whom ever: by records of what "
+		       "they were like, and without.\v"
+		       "Examples:\n"
+		       "  gpreempt resume 4711\n"
+		       "  gpreempt resume --all\n",
+	};
+	struct outcome outcome = {0};
+	struct gp_error err = {0};
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (gp_targets_resolve(&env.targets, &err))
+		return gp_cli_fail(&err);
+	if (env.json)
+		fputs("{\"released\":[", stdout);
+	/* Records that cannot be read are no reason to leave anything held. */
+	if (replay_records(&outcome, &err))
+		outcome.exit = gp_cli_fail(&err);
+	release_unrecorded(&outcome);
+	print_end(&outcome);
+	free(outcome.told);
+	return outcome.exit;
+}
+
+const struct gp_verb gp_verb_resume = {
+	.name = "resume",
+	.summary = "let held processes run again; --all always works",
+	.run = run,
+};

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpreempt schedule: takes over the scheduling of running processes, in the foreground, until it is
+ * told to end; then everything is as it was.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "cli/cli.h"
+#include "cli/devices.h"
+#include "cli/records.h"
+#include "cli/stop.h"
+#include "engine/drive.h"
+#include "undo/undo.h"
+
+#define NAMED_MAX 256
+
+/* A process, or one queue of it, that somebody gave a class. */
+struct named {
+	pid_t pid;
+	uint32_t queue; /* 0 = the process */
+	uint8_t class;
+	uint8_t priority;
+	bool found;
+};
+
+static struct {
+	struct named named[NAMED_MAX];
+	unsigned nnamed;
+	struct gp_policy_choice policy;
+	uint64_t for_ns;
+	bool json;
+	bool force;
+} env;
+
+/* A GPU with one of them. */
+struct scheduled {
+	struct gp_gpu *gpu;
+	struct gp_engine *engine;
+	struct gp_undo_file *undo;
+	int slot[NAMED_MAX]; /* undo records that were written */
+	unsigned nslots;
+	pthread_t thread;
+	int stop_fd;
+	int ready_fd;
+	bool ready;
+	int result;
+};
+
+static const struct argp_option options[] = {
+	{"lc", 'l', "PID[:QUEUE]", 0, "A latency-critical process, or one queue of it", 0},
+	{"be", 'b', "PID[:QUEUE]", 0, "A best-effort process, or one queue of it", 0},
+	{"priority", 'P', "N", 0, "Priority, 0 to 15, of the process named before it", 0},
+	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "Policy (default: priority)", 0},
+	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s or 5m (default: Ctrl-C)", 0},
+	{"force", 'F', NULL, 0, "Also servers whose queues run the work of many programs", 0},
+	{"json", 'j', NULL, 0, "Write the statistics as JSON", 0},
+	{0},
+};
+
+/* ---- arguments ---------------------------------------------------------------------------------
+ */
+
+static void add_named(struct argp_state *state, const char *text, uint8_t class)
+{
+	struct named *n = &env.named[env.nnamed];
+	const char *colon = strchr(text, ':');
+	char pid[16];
+	uint64_t number, queue = 0;
+
+	if (env.nnamed == NAMED_MAX)
+		argp_error(state, "at most %d processes", NAMED_MAX);
+	snprintf(pid, sizeof pid, "%.*s", colon ? (int)(colon - text) : 15, text);
+	if (!gp_cli_number(pid, INT32_MAX, &number) || !number)
+		argp_error(state, "'%s' is not a process id", text);
+	if (colon && (!gp_cli_number(colon + 1, UINT32_MAX, &queue) || !queue))
+		argp_error(state, "'%s' is not a queue: see gpreempt queues %s", colon + 1, pid);
+	for (unsigned i = 0; i < env.nnamed; i++)
+		if (env.named[i].pid == (pid_t)number && env.named[i].queue == queue)
+			argp_error(state, "%s is named twice", text);
+	*n = (struct named){.pid = (pid_t)number, .queue = (uint32_t)queue, .class = class};
+	env.nnamed++;
+}
+
+static void set_priority(struct argp_state *state, const char *text)
+{
+	uint64_t priority;
+
+	if (!env.nnamed)
+		argp_error(state, "--priority comes after the process it is for");
+	if (!gp_cli_number(text, GP_PRIORITY_MAX, &priority))
+		argp_error(state, "--priority takes a number from 0 to 15, not '%s'", text);
+	env.named[env.nnamed - 1].priority = (uint8_t)priority;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct gp_error err = {0};
+
+	switch (key) {
+	case 'l': add_named(state, arg, GP_LATENCY_CRITICAL); break;
+	case 'b': add_named(state, arg, GP_BEST_EFFORT); break;
+	case 'P': set_priority(state, arg); break;
+	case 'p':
+		if (gp_policy_parse(arg, &env.policy, &err))
+			argp_error(state, "%s", err.text);
+		break;
+	case 'f':
+		if (!gp_cli_duration_parse(arg, &env.for_ns))
+			argp_error(state, "--for takes a time such as 500ms, 10s or 5m, not '%s'",
+			           arg);
+		break;
+	case 'F': env.force = true; break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_ARG: argp_error(state, "'%s': give it with --lc or --be", arg); break;
+	case ARGP_KEY_END:
+		if (!env.nnamed)
+			argp_error(state, "which processes? --lc PID and --be PID");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* ---- one device --------------------------------------------------------------------------------
+ */
+
+/* The queue of its own is asked for before the process that it is part of. */
+static const struct named *find_named(const struct gp_seen *seen)
+{
+	for (unsigned i = 0; i < env.nnamed; i++)
+		if (env.named[i].pid == seen->pid && env.named[i].queue == seen->queue)
+			return &env.named[i];
+	return NULL;
+}
+
+static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
+{
+	const struct named *n = find_named(seen);
+
+	(void)arg;
+	if (!n)
+		return;
+	attr->class = n->class;
+	attr->priority = n->priority;
+}
+
+static int before_change(void *arg, const struct gp_undo *undo)
+{
+	struct scheduled *s = arg;
+	int slot = gp_undo_put(s->undo, s->gpu->ops->name, undo);
+
+	if (slot < 0)
+		return slot;
+	if (s->nslots < NAMED_MAX)
+		s->slot[s->nslots++] = slot;
+	return 0;
+}
+
+/* Whether every named task that is there is as the plan wants it. */
+static bool is_in_force(const struct gp_engine *e)
+{
+	const struct gp_plan *plan = gp_engine_plan(e);
+	unsigned managed = 0;
+
+	for (unsigned i = 0; i < gp_engine_tasks(e); i++) {
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(e, i, &t);
+		if (t.attr.class == GP_UNMANAGED)
+			continue;
+		managed++;
+		if (plan->task[i].want == GP_HOLD ? !t.held
+		                                  : t.held || t.slice_us != plan->task[i].slice_us)
+			return false;
+	}
+	return managed;
+}
+
+static int after_look(void *arg, uint64_t now_ns)
+{
+	struct scheduled *s = arg;
+
+	(void)now_ns;
+	if (!s->ready && is_in_force(s->engine)) {
+		s->ready = true;
+		eventfd_write(s->ready_fd, 1);
+	}
+	return 0;
+}
+
+static void *drive(void *arg)
+{
+	struct scheduled *s = arg;
+
+	s->result = gp_drive(s->engine, s->gpu, s->stop_fd, after_look, s);
+	return NULL;
+}
+
+/* Finds the named processes on a GPU. How many; `err` says why one could not be reached. */
+static int find_tasks(struct gp_gpu *gpu, struct gp_error *err)
+{
+	int found = 0;
+
+	for (unsigned i = 0; i < env.nnamed; i++) {
+		struct named *n = &env.named[i];
+		struct gp_error why = {0};
+		struct gp_seen seen;
+		int r = n->queue ? gpu->ops->split(gpu, n->pid, n->queue, &seen, &why)
+		                 : gpu->ops->find(gpu, n->pid, &seen, &why);
+
+		if (!r && (seen.flags & GP_SEEN_SHARED) && !env.force)
+			return gp_fail(err, -EPERM,
+			               "process %d (%s) runs the work of many programs; --force "
+			               "schedules all of them as one",
+			               n->pid, seen.name);
+		if (!r) {
+			n->found = true;
+			found++;
+		} else if (r != -ENODEV && r != -ENOENT) {
+			return gp_fail(err, r, "%s", why.text);
+		}
+	}
+	return found;
+}
+
+static int begin(struct scheduled *s, struct gp_error *err)
+{
+	struct gp_engine_config config = {
+		.gpu = s->gpu,
+		.classify = classify,
+		.before_change = before_change,
+		.arg = s,
+		.decide_clock = &gp_clock_thread_cpu,
+	};
+	int r = gp_engine_new(&config, &s->engine);
+
+	if (!r)
+		r = gp_engine_set_policy(s->engine, gp_now_ns(&gp_clock_monotonic), &env.policy,
+		                         err);
+	if (!r)
+		r = -pthread_create(&s->thread, NULL, drive, s);
+	return r ? gp_fail(err, r, "cannot start: %s", gp_error_name(r)) : 0;
+}
+
+/* Everything is put back first; then the records are not needed any more. */
+static void end(struct scheduled *s)
+{
+	if (s->engine)
+		gp_engine_free(s->engine);
+	s->gpu->ops->close(s->gpu);
+	for (unsigned i = 0; i < s->nslots; i++)
+		gp_undo_drop(s->undo, (unsigned)s->slot[i]);
+}
+
+/* ---- statistics --------------------------------------------------------------------------------
+ */
+
+static const char *class_name(uint8_t class)
+{
+	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
+}
+
+static void print_task(const struct gp_task_stats *t)
+{
+	char run[24] = "-", held[24];
+
+	if (t->run_source != GP_RUN_UNKNOWN)
+		gp_cli_duration(run, sizeof run, t->run_ns);
+	printf("%8d  %-5s %10s %9llu %10s %9llu %8llu  %s\n", t->pid, class_name(t->attr.class),
+	       run, (unsigned long long)t->scheduled,
+	       gp_cli_duration(held, sizeof held, t->held_ns), (unsigned long long)t->preemptions,
+	       (unsigned long long)t->undone, t->name);
+}
+
+static void json_task(const struct gp_task_stats *t, bool first)
+{
+	printf("%s{\"pid\":%d,\"class\":\"%s\",\"name\":", first ? "" : ",", t->pid,
+	       class_name(t->attr.class));
+	gp_json_string(stdout, t->name);
+	if (t->run_source != GP_RUN_UNKNOWN)
+		printf(",\"run_ns\":%llu", (unsigned long long)t->run_ns);
+	printf(",\"scheduled\":%llu,\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
+	       "\"undone\":%llu}",
+	       (unsigned long long)t->scheduled, (unsigned long long)t->held_ns,
+	       (unsigned long long)t->preemptions, (unsigned long long)t->failures,
+	       (unsigned long long)t->undone);
+}
+
+static void print_stats(const struct scheduled *s, bool first)
+{
+	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
+	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
+	bool first_task = true;
+
+	if (env.json) {
+		printf("%s{\"device\":", first ? "" : ",");
+		gp_json_string(stdout, s->gpu->info.name);
+		printf(",\"policy\":\"%s\",\"looks\":%llu,\"holds\":%llu,\"releases\":%llu,"
+		       "\"slices\":%llu,\"failures\":%llu,\"ejections\":%llu,\"tasks\":[",
+		       gp_engine_policy(s->engine)->name, (unsigned long long)stats->looks,
+		       (unsigned long long)stats->holds, (unsigned long long)stats->releases,
+		       (unsigned long long)stats->slices, (unsigned long long)stats->failures,
+		       (unsigned long long)stats->ejections);
+	} else {
+		printf("%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu failures\n"
+		       "     pid  class   run time scheduled  held      preempted   undone  name\n",
+		       s->gpu->info.name, gp_engine_policy(s->engine)->name,
+		       (unsigned long long)stats->holds, (unsigned long long)stats->releases,
+		       (unsigned long long)stats->slices, (unsigned long long)stats->failures);
+	}
+	for (unsigned i = 0; i < gp_engine_tasks(s->engine); i++) {
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(s->engine, i, &t);
+		if (t.attr.class == GP_UNMANAGED)
+			continue;
+		if (env.json)
+			json_task(&t, first_task);
+		else
+			print_task(&t);
+		first_task = false;
+	}
+	if (env.json)
+		fputs("]}", stdout);
+	if (ejection)
+		fprintf(stderr, "gpreempt: policy %s was thrown out: %s\n", ejection->policy->name,
+		        ejection->text);
+}
+
+/* ---- all devices -------------------------------------------------------------------------------
+ */
+
+/* Whether every process that was named has queues somewhere. */
+static int check_found(struct gp_error *err)
+{
+	for (unsigned i = 0; i < env.nnamed; i++) {
+		const struct named *n = &env.named[i];
+
+		if (n->found)
+			continue;
+		if (n->queue)
+			return gp_fail(err, -ESRCH, "process %d has no compute queue %u", n->pid,
+			               n->queue);
+		return gp_fail(err, -ESRCH, "process %d has no compute queues on any GPU", n->pid);
+	}
+	return 0;
+}
+
+/* Opens every device that has one of the processes. How many, or -errno. */
+static int open_devices(struct scheduled *list, struct gp_undo_file *undo, struct gp_error *err)
+{
+	struct gp_devices devices;
+	int n = 0, r = gp_devices_open(&devices, err);
+
+	for (unsigned i = 0; i < devices.n; i++) {
+		int found = r < 0 ? 0 : find_tasks(devices.device[i].gpu, err);
+
+		if (found > 0)
+			list[n++] = (struct scheduled){.gpu = devices.device[i].gpu, .undo = undo};
+		else
+			devices.device[i].gpu->ops->close(devices.device[i].gpu);
+		r = found < 0 ? found : r;
+	}
+	if (!r)
+		r = check_found(err);
+	return r < 0 ? r : n;
+}
+
+static bool any_left(void)
+{
+	for (unsigned i = 0; i < env.nnamed; i++)
+		if (gp_process_start_time(env.named[i].pid))
+			return true;
+	return false;
+}
+
+/* Whether somebody else took our records away: then everything runs, and shall. */
+static bool is_resumed(const struct scheduled *list, uint64_t epoch)
+{
+	if (gp_undo_epoch(list[0].undo) == epoch)
+		return false;
+	for (const struct scheduled *s = list; s->gpu; s++)
+		for (unsigned i = 0; i < s->nslots; i++) {
+			struct gp_undo_entry e;
+
+			if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.holder != getpid())
+				return true;
+		}
+	return false;
+}
+
+/* Until a signal, the end of the time, or of every process that was named. */
+static void wait_for_end(const struct scheduled *list, unsigned devices, int ready_fd)
+{
+	uint64_t end_ns = env.for_ns ? gp_now_ns(&gp_clock_monotonic) + env.for_ns : GP_NEVER;
+	uint64_t epoch = gp_undo_epoch(list[0].undo);
+	unsigned ready = 0;
+
+	while (any_left() && gp_now_ns(&gp_clock_monotonic) < end_ns) {
+		struct pollfd p[2] = {{.fd = gp_stop_fd(), .events = POLLIN},
+		                      {.fd = ready_fd, .events = POLLIN}};
+		uint64_t left_ns = end_ns - gp_now_ns(&gp_clock_monotonic);
+		eventfd_t more;
+
+		poll(p, 2, left_ns < 100 * GP_NS_PER_MS ? (int)(left_ns / GP_NS_PER_MS) : 100);
+		if (p[0].revents)
+			break;
+		if (is_resumed(list, epoch)) {
+			fputs("gpreempt: everything was put back by somebody else\n", stderr);
+			break;
+		}
+		if (!p[1].revents || eventfd_read(ready_fd, &more))
+			continue;
+		ready += (unsigned)more;
+		if (ready == devices && !env.json) {
+			puts("ready");
+			fflush(stdout);
+		}
+	}
+}
+
+static int schedule(struct scheduled *list, struct gp_error *err)
+{
+	struct gp_undo_file *undo;
+	int ready_fd = eventfd(0, EFD_CLOEXEC), stop_fd = eventfd(0, EFD_CLOEXEC);
+	int n, started = 0, r = gp_undo_open(&undo, true, err);
+
+	if (r)
+		return r;
+	gp_records_replay_dead(undo);
+	n = open_devices(list, undo, err);
+	r = n < 0 ? n : 0;
+	for (int i = 0; !r && i < n; i++) {
+		list[i].ready_fd = ready_fd;
+		list[i].stop_fd = stop_fd;
+		r = begin(&list[i], err);
+		started += !r;
+	}
+	if (!r)
+		wait_for_end(list, (unsigned)n, ready_fd);
+	eventfd_write(stop_fd, 1);
+	if (env.json && !r)
+		putchar('[');
+	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
+		if (i < started)
+			pthread_join(list[i].thread, NULL);
+		if (!r)
+			print_stats(&list[i], i == 0);
+		end(&list[i]);
+	}
+	if (env.json && !r)
+		puts("]");
+	gp_undo_close(undo);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "Take over the scheduling of running GPU processes, until Ctrl-C; then all "
+		       "is as "
+		       "it was.\v"
+		       "A service beside two training jobs, none of them prepared for it:\n"
+		       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n\n"
+		       "Prints `ready` when the first plan is in force, and statistics at the end. "
+		       "If it is killed, gpreempt resume --all puts everything back.\n",
+	};
+	static struct scheduled list[GP_DEVICES_MAX + 1];
+	struct gp_error err = {0};
+
+	gp_policy_defaults(&gp_policy_priority, &env.policy);
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	gp_stop_open(); /* before the first thread: signals come to who waits for them */
+	if (schedule(list, &err))
+		return gp_cli_fail(&err);
+	return GP_EXIT_DONE;
+}
+
+const struct gp_verb gp_verb_schedule = {
+	.name = "schedule",
+	.summary = "schedule running processes: latency-critical before best-effort",
+	.run = run,
+};

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt suspend: keeps processes off the GPU until Ctrl-C, or for a time. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/hold.h"
+#include "cli/stop.h"
+#include "cli/targets.h"
+
+#define LOOK_NS (100 * GP_NS_PER_MS)
+
+static struct {
+	struct gp_targets targets;
+	bool json, force, one_queue;
+	unsigned device; /* GP_DEVICES_MAX = all */
+	uint32_t queue;
+	uint64_t for_ns;
+} env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
+
+static const struct argp_option options[] = {
+	{"device", 'd', "N", 0, "Only on this device; without a PID, everybody on it", 0},
+	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
+	{"for", 'f', "TIME", 0, "Release after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
+	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
+	{"json", 'j', NULL, 0, "Write JSON, an object a line for each event", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
+	case 'd':
+		env.device =
+			(unsigned)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
+		break;
+	case 'q':
+		env.queue = (uint32_t)gp_option_number(state, "--queue", arg, 1, UINT32_MAX);
+		env.one_queue = true;
+		break;
+	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
+	case 'F': env.force = true; break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_END:
+		if (!env.targets.n && env.device == GP_DEVICES_MAX)
+			argp_error(state, "which process? A PID, or --device N for all on it");
+		if (env.one_queue && env.targets.n != 1)
+			argp_error(state, "--queue needs one PID");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* ---- what is said -------------------------------------------------------------------------------
+ */
+
+static void say(const struct gp_hold *h, const char *event, const char *key, uint64_t ns,
+                const char *text)
+{
+	char name[160], duration[32];
+
+	gp_hold_name(name, sizeof name, &h->place);
+	gp_cli_duration(duration, sizeof duration, ns);
+	if (env.json) {
+		printf("{\"event\":\"%s\",\"pid\":%d,\"name\":", event, h->place.seen.pid);
+		gp_json_string(stdout, h->place.seen.name);
+		printf(",\"device\":%u,\"%s\":%.1f,\"again\":%u}\n", h->place.device, key,
+		       (double)ns / 1e3, h->again);
+	} else {
+		printf(text, name, duration);
+		if (h->again && !strcmp(event, "released"))
+			printf(" (held again %u time%s)", h->again, h->again == 1 ? "" : "s");
+		putchar('\n');
+	}
+	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+}
+
+static uint64_t held_for(const struct gp_hold *h)
+{
+	return gp_now_ns(&gp_clock_monotonic) - h->since_ns;
+}
+
+/* ---- which tasks --------------------------------------------------------------------------------
+ */
+
+struct places {
+	struct gp_place *place;
+	unsigned n;
+};
+
+static int add_process(struct places *list, const struct gp_devices *devices, pid_t pid,
+                       struct gp_error *err)
+{
+	struct gp_place found[GP_DEVICES_MAX], *p;
+	int n = gp_devices_find(devices, pid, found, GP_DEVICES_MAX, err);
+	unsigned added = 0;
+
+	if (n < 0)
+		return n;
+	p = realloc(list->place, (list->n + (unsigned)n) * sizeof *p);
+	if (!p)
+		return gp_fail(err, -ENOMEM, "no memory");
+	list->place = p;
+	for (int i = 0; i < n; i++) {
+		bool twice = false;
+
+		/* A child that shares its parent's queues is the same task. */
+		for (unsigned k = 0; k < list->n; k++)
+			twice |= p[k].device == found[i].device &&
+			         p[k].seen.key == found[i].seen.key;
+		if (env.device != GP_DEVICES_MAX && env.device != found[i].device)
+			continue;
+		added++;
+		if (!twice)
+			p[list->n++] = found[i];
+	}
+	if (!added)
+		return gp_fail(err, -ENODEV, "process %d has no queues on device %u", pid,
+		               env.device);
+	return 0;
+}
+
+/* Makes the queue a task of its own: on the one device that has it. */
+static int split_queue(struct places *list, struct gp_error *err)
+{
+	pid_t pid = env.targets.pid[0];
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < list->n; i++) {
+		struct gp_place *p = &list->place[i];
+		int r = p->gpu->ops->split
+		                ? p->gpu->ops->split(p->gpu, pid, env.queue, &p->seen, NULL)
+		                : -ENOTSUP;
+
+		if (r == -ENOENT)
+			continue;
+		if (r)
+			return gp_fail(err, r,
+			               "queue %u of process %d cannot be held by itself: %s",
+			               env.queue, pid, gp_error_name(r));
+		list->place[kept++] = *p;
+	}
+	list->n = kept;
+	if (!kept)
+		return gp_fail(err, -ESRCH,
+		               "process %d has no queue %u to hold; see gpreempt queues %d", pid,
+		               env.queue, pid);
+	if (kept > 1)
+		return gp_fail(err, -EINVAL, "queue %u is on %u devices; say which: --device N",
+		               env.queue, kept);
+	return 0;
+}
+
+static int refuse_shared(const struct places *list, struct gp_error *err)
+{
+	for (unsigned i = 0; i < list->n && !env.force; i++)
+		if (list->place[i].seen.flags & GP_SEEN_SHARED)
+			return gp_fail(err, -EPERM,
+			               "process %d (%s) works for many programs, which would all "
+			               "stop; --force does it",
+			               list->place[i].seen.pid, list->place[i].seen.name);
+	return 0;
+}
+
+static int choose(struct places *list, const struct gp_devices *devices, struct gp_error *err)
+{
+	int r = gp_targets_resolve(&env.targets, err);
+
+	if (!r && env.device != GP_DEVICES_MAX && env.device >= devices->n)
+		r = gp_fail(err, -ENODEV, "there is no device %u; the last one is %u", env.device,
+		            devices->n - 1);
+	for (unsigned i = 0; i < env.targets.n && !r; i++)
+		r = add_process(list, devices, env.targets.pid[i], err);
+	if (!r && !env.targets.n) {
+		int n = gp_devices_scan(devices, env.device, &list->place, err);
+
+		list->n = n > 0 ? (unsigned)n : 0;
+		r = n < 0    ? n
+		    : n == 0 ? gp_fail(err, -ESRCH, "nobody has queues on %s",
+		                       devices->device[env.device].gpu->info.name)
+		             : 0;
+	}
+	if (!r)
+		r = refuse_shared(list, err);
+	return !r && env.one_queue ? split_queue(list, err) : r;
+}
+
+/* ---- holding ------------------------------------------------------------------------------------
+ */
+
+/* Drops those that ended or that somebody resumed. */
+static void drop_gone(struct gp_holds *holds)
+{
+	for (unsigned i = holds->n; i-- > 0;) {
+		struct gp_hold *h = &holds->hold[i];
+		bool ended = gp_hold_has_ended(holds, h);
+
+		if (!ended && gp_hold_is_recorded(holds, h))
+			continue;
+		say(h, ended ? "ended" : "resumed", "held_us", held_for(h),
+		    ended ? "%s has ended, held for %s" : "%s was resumed by somebody after %s");
+		gp_holds_remove(holds, i, true);
+	}
+}
+
+/* Somebody released it, or it has a new queue: the same again. */
+static int hold_again(struct gp_holds *holds, struct gp_error *err)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < holds->n; i++) {
+		struct gp_hold *h = &holds->hold[i];
+
+		if (h->held)
+			continue;
+		any = true;
+		if (!h->again++)
+			say(h, "again", "held_us", held_for(h),
+			    "%s ran again after %s (a new queue?): holding it again");
+	}
+	return any ? gp_holds_hold(holds, err) : 0;
+}
+
+static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
+{
+	uint64_t end_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), env.for_ns);
+	int r = 0;
+
+	while (holds->n && !r && !gp_stop_asked()) {
+		uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+
+		if (now_ns >= end_ns)
+			break;
+		gp_holds_wait(holds, end_ns < now_ns + LOOK_NS ? end_ns : now_ns + LOOK_NS);
+		drop_gone(holds);
+		gp_holds_look(holds);
+		if (!gp_stop_asked())
+			r = hold_again(holds, err);
+		if (r == -ESRCH) { /* it ended meanwhile: the next look says so */
+			*err = (struct gp_error){0};
+			r = 0;
+		}
+	}
+	return r;
+}
+
+static int suspend(struct gp_holds *holds, struct gp_error *err)
+{
+	int r = gp_holds_hold(holds, err);
+
+	for (unsigned i = 0; i < holds->n && !r; i++)
+		say(&holds->hold[i], "held", "took_us", holds->hold[i].took_ns, "held %s in %s");
+	if (!r && !env.json && env.for_ns == GP_NEVER && isatty(STDOUT_FILENO))
+		puts("Ctrl-C releases");
+	return r ? r : hold_until_end(holds, err);
+}
+
+/* Whatever happened, nothing stays held. A sentence that is there already stays the first. */
+static int release(struct gp_holds *holds, struct gp_error *err)
+{
+	int r = gp_holds_release(holds, err);
+
+	for (unsigned i = 0; i < holds->n; i++) {
+		const struct gp_hold *h = &holds->hold[i];
+
+		if (h->status)
+			fprintf(stderr,
+			        "gpreempt: process %d may still be held; run gpreempt "
+			        "resume %d\n",
+			        h->place.seen.pid, h->place.seen.pid);
+		else if (h->since_ns)
+			say(h, "released", "held_us", held_for(h), "released %s after %s");
+	}
+	return r;
+}
+
+static int run_on(const struct gp_devices *devices, struct gp_error *err)
+{
+	struct places list = {0};
+	struct gp_holds holds = {0};
+	int r = choose(&list, devices, err), last;
+
+	if (!r) {
+		r = gp_holds_begin(&holds, devices, list.place, list.n, err);
+		if (!r)
+			r = suspend(&holds, err);
+		last = release(&holds, err);
+		r = r ? r : last;
+		gp_holds_end(&holds);
+	}
+	free(list.place);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID...\n--device N",
+		.children = children,
+		.doc = "Keep processes off the GPU until Ctrl-C. They lose nothing: their work "
+		       "waits.\v"
+		       "However this program ends, gpreempt resume --all releases what it held.\n\n"
+		       "Examples:\n"
+		       "  gpreempt suspend 4711\n"
+		       "  gpreempt suspend 4711 4712 --for 10s\n"
+		       "  gpreempt suspend --device 0 --for 500ms\n",
+	};
+	struct gp_devices devices;
+	struct gp_error err = {0};
+	int r;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	r = gp_stop_open();
+	if (r < 0)
+		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
+	else
+		r = gp_devices_open(&devices, &err);
+	if (r < 0)
+		return gp_cli_fail(&err);
+	r = run_on(&devices, &err);
+	gp_devices_close(&devices);
+	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+}
+
+const struct gp_verb gp_verb_suspend = {
+	.name = "suspend",
+	.summary = "keep processes off the GPU until Ctrl-C, or for a time",
+	.run = run,
+};

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# doctor, ps, queues, monitor and bench on the emulated NVIDIA driver say what it says.
+set -u
+# shellcheck source=tests/cli/nvidia.bash
+. "$SRC/tests/cli/nvidia.bash"
+begin_emu --gpus 2
+
+try "$GPREEMPT" ps
+exits 0 '' 'ps of nobody'
+[[ $out == 'no process has queues on a GPU here' ]] || fail "ps of nobody: '$out'"
+try "$GPREEMPT" ps --json
+holds '. == []' 'ps --json of nobody'
+try "$GPREEMPT" suspend --device 0
+exits 4 'gpreempt: nobody has queues on *' 'suspend of an empty device'
+
+try "$GPREEMPT" doctor
+exits 0 '' 'doctor'
+[[ $out == *'NVIDIA driver 580'*'#'* || $out == *'NVIDIA driver 580'* ]] || fail "doctor: $out"
+[[ $(tail -n 1 "$work/out") == 'ready: 2 GPUs; gpreempt ps shows who uses them' ]] ||
+	fail "verdict: $(tail -n 1 "$work/out")"
+try "$GPREEMPT" doctor --json
+holds '.ready == 2 and .backends[0].name == "nvidia" and .left_behind == 0' 'doctor --json'
+
+start_load --memory 2147483648
+busy=$LOAD
+start_load --idle --gpus 2 --contexts 3
+idle=$LOAD
+
+try "$GPREEMPT" ps --json
+exits 0 '' 'ps --json'
+holds 'length == 3' 'a line for each process and device'
+holds ".[] | select(.pid == $busy) | .name == \"rm-load\" and .user == \"root\" and .device == 0 and
+	.queues == 1 and .slice_min_us == 2048 and .state == \"running\" and .gpu_pct > 50 and
+	.memory == 2147483648 and .holder == null and .shared == false" 'the busy process'
+holds "map(select(.pid == $idle)) | map(.device) == [0,1] and map(.queues) == [2,1] and
+	all(.[]; .state != \"running\" and (.gpu_pct == null or .gpu_pct < 10))" 'the idle process'
+try "$GPREEMPT" ps --for 1ms
+exits 0 '' 'ps'
+[[ $out =~ $busy\ +root\ +0\ +1\ +2.05\ ms ]] || fail "ps: $out"
+[[ $out == *'device 0: '*'device 1: '* ]] || fail 'ps does not name the devices'
+
+# queues: the same numbers, handles and slices as the emulator's.
+try "$GPREEMPT" queues "$idle" --json
+exits 0 '' 'queues --json'
+jq -c '[.queues[] | [.device, .id, .channels, .slice_us, .held, .owner, .object]] | sort' \
+	"$work/out" >"$work/ours"
+jq -c "[.clients[] | .handle as \$client | .groups[] | select(.pid == $idle) |
+	[.gpu, .tsg_id, (.channels | length), .slice_us, .held, \$client, .handle]] | sort" \
+	"$EMU/state" >"$work/theirs"
+cmp -s "$work/ours" "$work/theirs" || fail "queues: $(<"$work/ours") instead of $(<"$work/theirs")"
+holds '[.queues[] | select(.type == "compute")] | length == 3' 'three compute queues'
+holds 'all(.queues[]; .interleave != 0)' 'what is not known is not 0'
+try "$GPREEMPT" queues "$idle"
+exits 0 '' 'queues'
+[[ $out == *'2 compute and 6 copy queues on '*'1 compute and 3 copy queues on '* ]] || fail "totals: $out"
+try "$GPREEMPT" queues "$busy" --c
+exits 0 '' 'queues --c'
+cp "$work/out" "$work/array.c"
+echo 'int main(void) { return sizeof queue_ids / sizeof *queue_ids == 4 && queue_ids[3] == 3 ? 0 : 1; }' >>"$work/array.c"
+if ! "$CC" -Wall -Wextra -Werror -o "$work/array" "$work/array.c" || ! "$work/array"; then
+	fail "no C array: $out"
+fi
+try "$GPREEMPT" queues "$busy" --min-priority 3
+exits 0 'gpreempt: queues have no priorities*' 'queues --min-priority'
+
+# A process without queues, and none at all.
+try "$GPREEMPT" queues $$
+exits 4 "gpreempt: process $$ *" 'queues of a process without any'
+for verb in queues monitor bench suspend; do
+	try "$GPREEMPT" $verb 4194304
+	[[ $status == 4 || $status == 2 ]] || fail "$verb of nobody: exit $status"
+done
+
+# monitor: a group comes, another goes.
+start_load --contexts 2 --grow 300 --idle
+changing=$LOAD
+try "$GPREEMPT" monitor "$changing" --for 1s --every 50ms --json
+exits 0 '' 'monitor'
+holds '.queues[] | select(.type == "compute" and .device == 0) |
+	.min == 2 and .max == 3 and .came == 1 and .went == 0 and .slices_us == [2048]' 'a group came'
+holds '.stable == false and (.advice | startswith("changing")) and .samples > 8' 'it is not stable'
+stop_load "$changing"
+start_load --contexts 2 --shrink 300 --idle
+changing=$LOAD
+try "$GPREEMPT" monitor "$changing" --for 1s --every 50ms --json
+holds '.queues[] | select(.type == "compute") | .min == 1 and .max == 2 and .went == 1' 'a group went'
+stop_load "$changing"
+in_background monitored "$GPREEMPT" monitor "$busy" --every 100ms
+sleep 1.2
+kill -INT "$JOB"
+wait "$JOB" || fail "monitor and Ctrl-C: exit $?"
+said monitored '^stable: ready to be scheduled$' || fail "monitor: $(<"$work/monitored")"
+said monitored 'share of device 0 .* [0-9]* %$' || fail "monitor: $(<"$work/monitored")"
+
+# bench: all succeed, figures in order, work is kept, nothing is left.
+try "$GPREEMPT" bench "$busy" --count 20 --hold-ms 2 --json
+exits 0 '' 'bench'
+holds '.hold.tried == 20 and .hold.done == 20 and .release.done == 20' 'bench succeeds'
+holds '[.hold, .release][] | .answer_us | .min > 0 and .min <= .p50 and .p50 <= .p99 and .p99 <= .max' \
+	'bench: figures in order'
+holds '.hold.effect_us == null and .find_us.p50 > 0' 'bench: what cannot be seen is null'
+is_running "$busy" || fail 'bench leaves the process held'
+in_background benched "$GPREEMPT" bench "$busy" --count 1000000
+until_true eval "[[ \$(records) == 1 ]]" || fail 'bench has no record'
+kill -INT "$JOB"
+wait "$JOB" || fail "bench and Ctrl-C: exit $?"
+said benched 'success: hold 100.0 %, release 100.0 %' || fail "bench and Ctrl-C: $(<"$work/benched")"
+said benched 'command to effect: not visible' || fail "bench: $(<"$work/benched")"
+is_running "$busy" || fail 'bench and Ctrl-C leave the process held'
+[[ $(records) == 0 ]] || fail 'bench leaves a record'
+emu 'fault disable 0x65 100000'
+try "$GPREEMPT" bench "$busy" --count 3
+emu clear_faults
+[[ $status == 1 ]] || fail "bench on a driver that refuses: exit $status ($out $err)"
+try "$GPREEMPT" resume --all
+ends_right "$busy"
+finish

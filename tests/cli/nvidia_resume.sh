@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt resume on the emulated NVIDIA driver: whatever became of the holder, the process runs.
+set -u
+# shellcheck source=tests/cli/nvidia.bash
+. "$SRC/tests/cli/nvidia.bash"
+begin_emu --gpus 2
+
+kill_holder() {
+	kill -9 "$JOB"
+	wait "$JOB" 2>/dev/null
+	is_held "$1" || fail 'released by the kill: this tests nothing'
+}
+
+# kill -9 of suspend, then resume --all. The process uses both GPUs, with a record for each.
+start_load --gpus 2 --contexts 2
+load=$LOAD
+suspend_in_background killed "$load"
+kill_holder "$load"
+try "$GPREEMPT" doctor
+[[ $out == *warning*undo*'2 records'*'2 left behind'*'resume --all'* ]] || fail "doctor: $out"
+try "$GPREEMPT" ps --for 1ms --json
+holds "map(select(.pid == $load)) | length == 2 and all(.[]; .state == \"held\" and .holder == $JOB)" \
+	'ps says who held it'
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume --all'
+[[ $out == "released $load (rm-load), left behind by $JOB" ]] || fail "resume --all said '$out'"
+is_running "$load" || fail 'resume --all left a queue held'
+makes_progress "$load" || fail 'no progress after resume --all'
+[[ $(records) == 0 ]] || fail 'records stay after resume --all'
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume --all with nothing to do'
+[[ $out == 'nothing was held' ]] || fail "resume --all with nothing to do said '$out'"
+
+# The same by pid; another process that is held stays so.
+start_load
+other=$LOAD
+suspend_in_background killed "$load" "$other"
+until_true is_held "$other" || fail 'the other is not held'
+kill_holder "$load"
+try "$GPREEMPT" resume "$load"
+exits 0 '' 'resume PID'
+is_running "$load" || fail 'resume PID left a queue held'
+is_held "$other" || fail 'resume PID released another process'
+# ... which a new holder takes over and gives back.
+try "$GPREEMPT" suspend "$other" --for 100ms
+exits 0 '' 'suspend of what was left behind'
+is_running "$other" || fail 'the new holder did not release it'
+
+# Without any record.
+suspend_in_background killed "$load"
+kill_holder "$load"
+rm "$work/undo"
+try "$GPREEMPT" resume --all --json
+exits 0 '' 'resume --all without records'
+holds ".released == [{\"pid\":$load,\"name\":\"rm-load\",\"holder\":null}]" 'JSON of resume'
+is_running "$load" || fail 'resume --all without records left a queue held'
+
+# A holder that lives sees it, says so, and does not hold again.
+suspend_in_background living "$load"
+try "$GPREEMPT" resume "$load"
+exits 0 '' 'resume of a living holder'
+[[ $out == *"in the hands of $JOB (gpreempt)" ]] || fail "resume said '$out'"
+wait "$JOB" || fail "the living holder: exit $?"
+said living 'was resumed by somebody' || fail "the living holder said: $(<"$work/living")"
+is_running "$load" || fail 'the living holder held it again'
+
+# A record whose pid is another process by now: dropped, and that process is not touched.
+suspend_in_background reused "$other"
+kill_holder "$other"
+start=$(awk '{ sub(/.*\) /, ""); print $20 }' "/proc/$other/stat")
+bytes=$(printf '%016x' "$start" | sed 's/\(..\)/\1 /g' | awk '{ for (i = NF; i; i--) printf "\\x" $i }')
+mapfile -t places < <(LC_ALL=C grep -obUaP "$bytes" "$work/undo" | cut -d: -f1)
+((${#places[@]} == 1)) || fail "${#places[@]} records with start time $start"
+for place in "${places[@]}"; do
+	printf '\x01' | dd of="$work/undo" bs=1 seek="$((place + 7))" conv=notrunc status=none
+done
+disabled=$(emu_count disable)
+try "$GPREEMPT" resume "$other"
+exits 0 '' 'resume of a pid that was reused'
+[[ $out == *'1 record of processes that have ended was dropped'* ]] || fail "a reused pid: '$out'"
+[[ $(records) == 0 ]] || fail 'the record of a reused pid stays'
+(($(emu_count disable) > disabled)) || fail 'resume PID does not release what has no record'
+is_running "$other" || fail 'resume PID left the process held'
+
+# A record whose process ended.
+start_load
+gone=$LOAD
+suspend_in_background gone "$gone"
+kill_holder "$gone"
+kill -9 "$gone"
+wait "$gone" 2>/dev/null
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume of a process that ended'
+[[ $out == *'1 record of'*dropped* ]] || fail "a process that ended: '$out'"
+try "$GPREEMPT" resume "$gone"
+exits 4 "gpreempt: there is no process $gone" 'resume of nobody'
+
+# A driver that does not answer: the record stays, and the next try succeeds.
+suspend_in_background stuck "$load"
+kill_holder "$load"
+emu 'fault disable 0x65 1000'
+try "$GPREEMPT" resume "$load"
+exits 1 "gpreempt: process $load: *" 'a driver that refuses to release'
+[[ $(records) == 2 ]] || fail 'the record is gone although nothing was undone'
+emu clear_faults
+try "$GPREEMPT" resume "$load"
+exits 0 '' 'the second try'
+is_running "$load" || fail 'the second try left it held'
+ends_right "$load"
+ends_right "$other"
+finish

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt schedule on the emulated NVIDIA driver: classes become slices and turns, and everything
+# is as it was afterwards, however it ends.
+set -u
+# shellcheck source=tests/cli/nvidia.bash
+. "$SRC/tests/cli/nvidia.bash"
+begin_emu --gpus 1
+
+slice_of() {
+	jq "[.clients[].groups[] | select(.pid == $1 and .engine == 1) | .slice_us][0]" "$EMU/state"
+}
+has_slice() { # PID SLICE
+	[[ $(slice_of "$1") == "$2" ]]
+}
+# is_back PID...: as it was found.
+is_back() {
+	for pid; do
+		has_slice "$pid" 2048 && is_running "$pid" || return 1
+	done
+}
+schedule_in_background() {
+	in_background schedule "$GPREEMPT" schedule "$@"
+	until_true said schedule '^ready$' || fail "never ready: $(<"$work/schedule")"
+}
+
+start_load --kernel-us 100 --period-us 3000
+service=$LOAD
+start_load --kernel-us 5000
+train=$LOAD
+start_load --kernel-us 5000
+other=$LOAD
+
+# One service, one job: slices do it, nobody is held, others are left alone.
+schedule_in_background --lc "$service" --be "$train"
+has_slice "$service" 1000000 || fail "service: $(slice_of "$service")"
+has_slice "$train" 1 || fail "job: $(slice_of "$train")"
+is_back "$other" || fail 'a process that was not named was touched'
+kill -TERM "$JOB"
+wait "$JOB" || fail "exit $?"
+is_back "$service" "$train" || fail 'not as it was'
+said schedule "$train  be " || fail "statistics: $(<"$work/schedule")"
+
+# Two jobs take turns.
+schedule_in_background --lc "$service" --be "$train" --be "$other"
+one_is_held() {
+	[[ $(($(held "$train") + $(held "$other"))) == 1 ]]
+}
+for job in "$train" "$other"; do
+	until_true is_held "$job" || fail "job $job is never held"
+	until_true is_running "$job" || fail "job $job is never released"
+done
+until_true one_is_held || fail 'not one of two is held'
+
+# Killed: whoever comes next puts it back.
+kill -9 "$JOB"
+wait "$JOB" 2>/dev/null
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume --all'
+is_back "$service" "$train" "$other" || fail 'resume --all left something'
+schedule_in_background --be "$train" --lc "$service"
+kill -9 "$JOB"
+wait "$JOB" 2>/dev/null
+has_slice "$train" 1 || fail 'a killed scheduler leaves settings'
+schedule_in_background --be "$other"
+until_true is_back "$train" "$service" || fail 'the next scheduler does not put back what was left'
+kill -INT "$JOB"
+wait "$JOB"
+
+# Somebody resumes everything while it runs: it ends, and holds nothing again.
+schedule_in_background --lc "$service" --be "$train" --be "$other"
+try "$GPREEMPT" resume --all
+wait "$JOB" || fail "resumed by another: exit $?"
+said schedule 'put back by somebody else' || fail "$(<"$work/schedule")"
+until_true is_back "$service" "$train" "$other" || fail 'held again after resume'
+
+# It ends with the last of its processes, and with its time.
+start_load --count 300 --kernel-us 1000
+short=$LOAD
+try timeout 20 "$GPREEMPT" schedule --be "$short"
+exits 0 '' 'the last process ends'
+try "$GPREEMPT" schedule --be "$train" --for 300ms --json
+exits 0 '' '--for'
+jq -e '.[0].tasks[0].pid == '"$train"' and .[0].policy == "priority"' "$work/out" >/dev/null ||
+	fail "json: $out"
+
+# One queue as a task of its own.
+start_load --contexts 2 --kernel-us 5000
+both=$LOAD
+queue=$("$GPREEMPT" queues "$both" --json | jq '[.. | objects | select(.type? == "compute") | .id][0]')
+schedule_in_background --lc "$service" --be "$both:$queue"
+slices=$(jq -c "[.clients[].groups[] | select(.pid == $both and .engine == 1) | .slice_us] | sort" "$EMU/state")
+[[ $slices == '[1,2048]' ]] || fail "one of two queues: $slices"
+kill -INT "$JOB"
+wait "$JOB"
+
+# Wrong arguments.
+try "$GPREEMPT" schedule
+exits 2 '*which processes*' 'no process'
+try "$GPREEMPT" schedule --lc 0
+exits 2 "*'0' is not a process id*" 'pid 0'
+try "$GPREEMPT" schedule --lc "$train" --be "$train"
+exits 2 '*named twice*' 'named twice'
+try "$GPREEMPT" schedule --lc "$train" --priority 16
+exits 2 '*0 to 15*' 'priority 16'
+try "$GPREEMPT" schedule --be "$$"
+exits 4 "gpreempt: process $$ *" 'a process without queues'
+try "$GPREEMPT" schedule --be "$both:4000000"
+exits 4 "gpreempt: process $both has no compute queue 4000000*" 'no such queue'
+try "$GPREEMPT" schedule --be "$train" --policy nonsense
+exits 2 '*nonsense*' 'no such policy'
+for pid in "$service" "$train" "$other" "$both"; do
+	ends_right "$pid"
+done

@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt suspend on the emulated NVIDIA driver: what is held stands still, is released in every
+# way that suspend can end, and has the right result afterwards.
+set -u
+# shellcheck source=tests/cli/nvidia.bash
+. "$SRC/tests/cli/nvidia.bash"
+begin_emu --gpus 1
+
+# Ctrl-C, SIGTERM and SIGHUP release.
+start_load
+load=$LOAD
+for signal in INT TERM HUP; do
+	suspend_in_background by_signal "$load"
+	stands_still "$load" || fail 'a held process makes progress'
+	[[ $(records) == 1 ]] || fail 'no record while it is held'
+	kill -$signal "$JOB"
+	wait "$JOB" || fail "SIG$signal: exit $?"
+	said by_signal '^held [0-9]* (rm-load) on .* #0 in [0-9.]* [mun]*s$' || fail "$(<"$work/by_signal")"
+	said by_signal '^released [0-9]* (rm-load) on .* after' || fail "no release: $(<"$work/by_signal")"
+	makes_progress "$load" || fail "not released by SIG$signal"
+	[[ $(records) == 0 ]] || fail 'the record stays'
+done
+# Whoever reads the output may go away: the process is not left behind.
+in_background closed bash -c "\"\$GPREEMPT\" suspend $load --for 400ms | head -c 1"
+until_true is_held "$load" || fail 'not held behind a pipe'
+wait "$JOB"
+until_true is_running "$load" || fail 'left behind when the reader had gone'
+ends_right "$load"
+
+# --for, and JSON events.
+start_load
+load=$LOAD
+try "$GPREEMPT" suspend "$load" --for 200ms --json
+exits 0 '' 'suspend --for'
+jq -es 'map(.event) == ["held","released"] and (.[1].held_us > 190000 and .[1].held_us < 2000000)
+	and all(.[]; .pid == '"$load"')' "$work/out" >/dev/null || fail "events: $out"
+makes_progress "$load" || fail 'not released after --for'
+
+# A second holder is refused, and the first is not disturbed.
+suspend_in_background first "$load"
+first=$JOB
+try "$GPREEMPT" suspend "$load"
+exits 1 "gpreempt: process $load is in the hands of process $first (gpreempt) already*" 'held twice'
+is_held "$load" || fail 'the first hold is gone'
+try "$GPREEMPT" bench "$load"
+exits 1 "gpreempt: process $load is in the hands*" 'bench of a held process'
+# Somebody who knows nothing of our record lets it run: held again.
+GPREEMPT_UNDO=$work/other try "$GPREEMPT" resume "$load"
+exits 0 '' 'resume with another undo file'
+until_true said first 'holding it again' || fail "not held again: $(<"$work/first")"
+until_true is_held "$load" || fail 'not held again'
+kill -INT "$first"
+wait "$first"
+ends_right "$load"
+
+# A process that grows a context while it is held has that one held, too.
+start_load --grow 700
+load=$LOAD
+suspend_in_background grown "$load"
+until_true eval "[[ \$(groups_of $load) == 2 ]]" || fail 'the load did not grow'
+until_true is_held "$load" || fail 'the new queue runs'
+kill -INT "$JOB"
+wait "$JOB" || fail 'held again: exit code'
+said grown 'holding it again' || fail "does not say that it held it again: $(<"$work/grown")"
+is_running "$load" || fail 'the new queue is left held'
+ends_right "$load"
+
+# The target ends meanwhile.
+start_load
+load=$LOAD
+suspend_in_background ended "$load"
+kill -9 "$load"
+wait "$load" 2>/dev/null
+wait "$JOB" || fail "the target ended: exit $?"
+said ended "^$load (rm-load) .* has ended" || fail "does not say that it ended: $(<"$work/ended")"
+[[ $(records) == 0 ]] || fail 'the record of a process that ended stays'
+
+# A child that shares its queues lives on: they stay held, and are released.
+start_load --fork
+load=$LOAD
+child=$(awk '/^child/ { print $2 }' "$EMU_TMP/$load")
+jobs_started+=("$child")
+suspend_in_background forked "$load"
+kill -9 "$load"
+wait "$load" 2>/dev/null
+sleep 0.3
+kill -0 "$JOB" || fail "ended with the parent: $(<"$work/forked")"
+[[ $(held "$load") == 1 ]] || fail 'the queues that the child has run' # by who made them
+kill -INT "$JOB"
+wait "$JOB" || fail "a fork: exit $?"
+said forked "^released $child (rm-load)" || fail "a fork: $(<"$work/forked")"
+[[ $(held "$load") == 0 ]] || fail 'the queues that the child has are left held'
+kill "$child"
+
+# What the driver refuses is a failure, and nothing stays held.
+start_load
+load=$LOAD
+start_load
+other=$LOAD
+emu 'fault disable 0x65 3'
+try "$GPREEMPT" suspend "$load" "$other" --for 100ms
+exits 1 'gpreempt: cannot hold * (driver code 0x65)*' 'a driver that refuses'
+until_true is_running "$load" || fail 'the first stays held'
+until_true is_running "$other" || fail 'the second stays held'
+ends_right "$load"
+ends_right "$other"
+finish

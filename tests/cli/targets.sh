@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Verbs about processes and devices, where there is no device, no such process or no sense in what
+# was said: one sentence and the documented exit code. Needs no GPU and no emulator.
+set -u
+# shellcheck source=tests/cli/check.bash
+. "$SRC/tests/cli/check.bash"
+export GPREEMPT_NVIDIACTL=/nonexistent/nvidiactl GPREEMPT_UNDO=$work/undo
+
+one_sentence() {
+	[[ $(wc -l <"$work/err") == 1 && $err == gpreempt:* ]] || fail "$1: not one sentence: $err"
+}
+
+# What is not a process id is wrong usage, whatever the verb.
+for verb in queues monitor suspend resume bench; do
+	for pid in 0 -1 -4711 99999999 4711x '' ' 4711' 0x12 banana 4.7 99999999999999999999999; do
+		try "$GPREEMPT" $verb -- "$pid"
+		exits 2 "*'$pid' is not a process id*" "$verb '$pid'"
+	done
+	try "$GPREEMPT" $verb
+	exits 2 '*process?*' "$verb without a process"
+done
+for verb in queues monitor bench; do
+	try "$GPREEMPT" $verb 1 2
+	exits 2 '*one process at a time*' "$verb with two processes"
+done
+for verb in ps doctor; do
+	try "$GPREEMPT" $verb 4711
+	exits 2 '*takes no argument*' "$verb with an argument"
+done
+
+# Times and numbers.
+for time in 10 -1s s 1x 1.s.2 '' 1e3s 99999999999999h; do
+	for args in 'suspend 1 --for' 'ps --for' 'monitor 1 --for' 'monitor 1 --every'; do
+		# shellcheck disable=SC2086
+		try "$GPREEMPT" $args "$time"
+		exits 2 '*takes a time such as 500ms*' "$args '$time'"
+	done
+done
+try "$GPREEMPT" monitor 1 --every 0s
+exits 2 '*1ms or more*' 'monitor without a pause'
+for args in '--count 0' '--count x' '--hold-ms -1' '--hold-ms 99999'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" bench 1 $args
+	exits 2 '*takes a whole number*' "bench $args"
+done
+try "$GPREEMPT" suspend 1 --device x
+exits 2 '*--device takes a whole number*' 'a device that is no number'
+try "$GPREEMPT" suspend 1 2 --queue 4
+exits 2 '*--queue needs one PID*' 'a queue of two processes'
+try "$GPREEMPT" suspend --device 0 --queue 4
+exits 2 '*--queue needs one PID*' 'a queue of no process'
+try "$GPREEMPT" resume --all 4711
+exits 2 '*Either PIDs or --all*' 'resume all and one'
+try "$GPREEMPT" queues 1 --container ab
+exits 2 "gpreempt: 'ab' is too short to name a container" 'a short container name'
+try "$GPREEMPT" queues 1 --container no-such-container-here
+exits 4 "gpreempt: no process 1 in a container*'no-such-container-here'*" 'no such container'
+
+# No device.
+for args in ps 'queues 1' 'monitor 1' 'suspend 1' 'suspend --device 0' 'resume 1' 'bench 1'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" $args
+	exits 4 'gpreempt: no GPU was found*; gpreempt doctor says why' "$args without a device"
+	one_sentence "$args without a device"
+	[[ ! $out ]] || fail "$args without a device printed '$out'"
+done
+[[ ! -e $work/undo ]] || fail 'an undo file was made although nothing was changed'
+
+try "$GPREEMPT" doctor
+exits 4 '' 'doctor without a device'
+[[ $out == *missing*driver*/nonexistent/nvidiactl* ]] || fail "doctor does not name the file: $out"
+[[ $(tail -n 1 "$work/out") == 'not ready: '* ]] || fail "no verdict in the last line: $out"
+[[ $out == *"$work/undo"* ]] || fail 'doctor does not say where the undo file is'
+[[ $out != *$'\033'* ]] || fail 'colours without a terminal'
+try "$GPREEMPT" doctor --json
+exits 4 '' 'doctor --json without a device'
+holds '.ready == 0 and (.backends[0].findings | any(.level == "missing" and .advice != null))' \
+	'doctor --json names what is missing'
+try env NO_COLOR=1 script -qec "$GPREEMPT doctor" /dev/null
+[[ $out != *$'\033'* ]] || fail 'colours although NO_COLOR is set'
+try env -u NO_COLOR script -qec "$GPREEMPT doctor" /dev/null
+[[ $status == 127 || $out == *$'\033[31m'* ]] || fail 'no colours on a terminal'
+
+# resume --all always works.
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume --all without a device'
+[[ $out == 'nothing was held' ]] || fail "resume --all said '$out'"
+try "$GPREEMPT" resume --all --json
+exits 0 '' 'resume --all --json'
+holds '.released == [] and .ended == 0' 'resume --all --json'
+
+# An undo file that is none.
+echo garbage >"$work/undo"
+try "$GPREEMPT" resume --all
+exits 1 'gpreempt: *is not an undo file*' 'an undo file that is none'
+try "$GPREEMPT" doctor
+[[ $out == *warning*undo*'is not an undo file'* ]] || fail "doctor accepts a wrong undo file: $out"
+finish
