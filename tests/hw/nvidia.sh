@@ -1,0 +1,269 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The NVIDIA back end on a real GPU, with a CUDA program that knows nothing of it. Needs root, nvcc,
+# CMake and Ninja, and no library of this project's; takes about two minutes. Exit status 77 where
+# it cannot be tried. Touches only processes that it starts itself.
+#     tests/hw/nvidia.sh [CHECK...]     all checks, or those named: see the end
+# GPREEMPT and VICTIM name programs that are already built.
+# shellcheck disable=SC2317 # the checks are called by name
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+# ---- what it needs ------------------------------------------------------------------------------
+[[ -e /dev/nvidiactl ]] || skip 'no NVIDIA GPU here (/dev/nvidiactl is not there)'
+[[ $EUID == 0 ]] || skip 'needs root, to attach to other processes'
+work=$(mktemp -d)
+export GPREEMPT_UNDO=$work/undo
+started=()
+finish() {
+	for pid in "${started[@]}"; do
+		kill -9 "$pid" 2>/dev/null
+	done
+	rm -rf "$work"
+}
+trap finish EXIT
+
+if [[ -z ${GPREEMPT-} ]]; then
+	if ! { cmake -G Ninja -S "$root" -B "$work/build" -DGPREEMPT_TESTS=OFF -DGPREEMPT_YAML=OFF &&
+		cmake --build "$work/build" --target gpreempt; } >"$work/log" 2>&1; then
+		cat "$work/log"
+		exit 1
+	fi
+	GPREEMPT=$work/build/gpreempt
+fi
+if [[ -z ${VICTIM-} ]]; then
+	nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc) || skip 'no nvcc here'
+	"$nvcc" -O2 -arch=native -o "$work/victim" "$here/victim.cu" || exit 1
+	VICTIM=$work/victim
+fi
+"$GPREEMPT" doctor >"$work/doctor" || {
+	cat "$work/doctor"
+	skip 'no GPU is ready'
+}
+
+failed=0
+verdict() { # ok|FAILED TEXT...
+	echo "$*"
+	[[ $1 == ok ]] || failed=1
+}
+# check COMMAND-STATUS TEXT
+check() {
+	if (($1)); then
+		verdict FAILED "$2"
+	else
+		verdict ok "$2"
+	fi
+}
+
+# start_victim ARGS...: sets VICTIM_PID when it is ready.
+start_victim() {
+	"$VICTIM" "$@" >"$work/victim.out" &
+	VICTIM_PID=$!
+	started+=("$VICTIM_PID")
+	for _ in {1..600}; do
+		grep -q ready "$work/victim.out" && return
+		sleep 0.05
+	done
+	echo 'the CUDA program does not start'
+	exit 1
+}
+victim_done() {
+	awk '/^at/ { n = $4 } END { print n + 0 }' "$work/victim.out"
+}
+# rate SECONDS: what it does in that time, a second, from its own log.
+rate() {
+	local lines
+	lines=$(wc -l <"$work/victim.out")
+	sleep "$1"
+	tail -n "+$lines" "$work/victim.out" |
+		awk '/^at/ { if (!t) { t = $2; n = $4 } a = $2; b = $4 } END { print a > t ? (b - n) / (a - t) : 0 }'
+}
+moves() {
+	local before
+	before=$(victim_done)
+	for _ in {1..40}; do
+		sleep 0.05
+		(($(victim_done) > before)) && return 0
+	done
+	return 1
+}
+# end_victim: its results were right.
+end_victim() {
+	kill -TERM "$VICTIM_PID"
+	wait "$VICTIM_PID" && grep -q 'wrong 0$' "$work/victim.out"
+}
+used_mib() {
+	nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits | head -1
+}
+number() { # FILE KEYS...: a number in JSON, by the order of keys that lead to it
+	local file=$1
+	shift
+	python3 -c 'import json, sys
+v = json.load(open(sys.argv[1]))
+for k in sys.argv[2:]:
+    v = v[k]
+print(v)' "$file" "$@"
+}
+
+# ---- checks -------------------------------------------------------------------------------------
+attach() { # finding a running process takes at most 2 ms (p50)
+	start_victim work
+	"$GPREEMPT" bench "$VICTIM_PID" --count 50 --json >"$work/bench"
+	local find hold release
+	find=$(number "$work/bench" find_us p50)
+	hold="$(number "$work/bench" hold answer_us p50)/$(number "$work/bench" hold effect_us p50)"
+	release="$(number "$work/bench" release answer_us p50)/$(number "$work/bench" release effect_us p50)"
+	awk "BEGIN { exit !($find <= 2000) }"
+	check $? "attach p50 $find us (limit 2000); hold $hold us to answer/effect, release $release us"
+	end_victim
+	check $? 'results right afterwards'
+}
+
+cycles() { # 1,000 holds and releases: all succeed, results right, throughput as before
+	local before after done_
+	start_victim work
+	before=$(rate 2)
+	"$GPREEMPT" bench "$VICTIM_PID" --count 1000 --hold-ms 1 --json >"$work/bench"
+	done_="$(number "$work/bench" hold "done") $(number "$work/bench" release "done")"
+	[[ $done_ == '1000 1000' ]]
+	check $? "1000 cycles: done $done_; hold p99 $(number "$work/bench" hold answer_us p99) us, release p99 $(number "$work/bench" release answer_us p99) us"
+	after=$(rate 2)
+	awk "BEGIN { exit !($after > 0.97 * $before) }"
+	check $? "throughput before $before, after $after kernels/s"
+	end_victim
+	check $? "checksums: $(tail -1 "$work/victim.out")"
+}
+
+memory() { # kill -9 of a held process with 10 GB: its memory is free within 1 s
+	local empty full began took now
+	empty=$(used_mib)
+	start_victim work 10
+	"$GPREEMPT" suspend "$VICTIM_PID" >"$work/suspend" &
+	local holder=$!
+	started+=("$holder")
+	for _ in {1..100}; do
+		grep -q held "$work/suspend" && break
+		sleep 0.05
+	done
+	full=$(used_mib)
+	kill -9 "$VICTIM_PID"
+	began=$(date +%s%N)
+	while now=$(used_mib) && ((now > empty + 500)) && (($(date +%s%N) - began < 5000000000)); do
+		sleep 0.02
+	done
+	took=$((($(date +%s%N) - began) / 1000000))
+	((now <= empty + 500 && took <= 1000 && full > empty + 9000))
+	check $? "memory in use: $empty MiB, held with 10 GB $full MiB, $took ms after kill -9 $now MiB"
+	wait "$holder" 2>/dev/null
+	wait "$VICTIM_PID" 2>/dev/null
+}
+
+memory_attached() { # the same with a scheduler that goes on living
+	local empty took now began scheduler
+	empty=$(used_mib)
+	start_victim work
+	local other=$VICTIM_PID
+	start_victim work 10
+	"$GPREEMPT" schedule --be "$other" --be "$VICTIM_PID" >"$work/schedule" 2>&1 &
+	scheduler=$!
+	started+=("$scheduler")
+	sleep 1
+	kill -9 "$VICTIM_PID"
+	began=$(date +%s%N)
+	while now=$(used_mib) && ((now > empty + 1500)) && (($(date +%s%N) - began < 5000000000)); do
+		sleep 0.02
+	done
+	took=$((($(date +%s%N) - began) / 1000000))
+	kill -0 "$scheduler" && ((now <= empty + 1500 && took <= 1000))
+	check $? "beside a living scheduler: $took ms after kill -9 $now MiB ($empty MiB before)"
+	kill -TERM "$scheduler"
+	wait "$scheduler"
+	check $? 'the scheduler ends well'
+	kill -9 "$other"
+	wait "$other" 2>/dev/null
+}
+
+killed() { # kill -9 of the tool at any moment, then resume --all: everything runs
+	local bad=0 i tool
+	start_victim work
+	for i in {1..15}; do
+		if ((i % 2)); then
+			"$GPREEMPT" bench "$VICTIM_PID" --count 1000 --hold-ms 1 >/dev/null 2>&1 &
+		else
+			"$GPREEMPT" suspend "$VICTIM_PID" >/dev/null 2>&1 &
+		fi
+		tool=$!
+		started+=("$tool")
+		sleep "0.$((RANDOM % 5))$((RANDOM % 10))"
+		kill -9 "$tool"
+		wait "$tool" 2>/dev/null
+		"$GPREEMPT" resume --all >"$work/resume" 2>&1 || bad=$((bad + 1))
+		moves || bad=$((bad + 1))
+	done
+	((!bad))
+	check $? "killed at 15 moments, resume --all: $bad times something was left"
+	end_victim
+	check $? "checksums: $(tail -1 "$work/victim.out")"
+}
+
+launches() { # an attached process launches as fast as before, within 1 %
+	local i tool on=() off=()
+	start_victim launch
+	sleep 1
+	for i in {1..8}; do
+		off+=("$(rate 0.6)")
+		"$GPREEMPT" schedule --be "$VICTIM_PID" --policy none >"$work/schedule" &
+		tool=$!
+		started+=("$tool")
+		for _ in {1..100}; do
+			grep -q ready "$work/schedule" && break
+			sleep 0.02
+		done
+		on+=("$(rate 0.6)")
+		kill -TERM "$tool"
+		wait "$tool"
+	done
+	off+=("$(rate 0.6)")
+	# Each window with it is compared with the two beside it without, so that drift cancels.
+	python3 -c 'import sys
+n = (len(sys.argv) - 2) // 2
+off, on = [float(x) for x in sys.argv[1:n + 2]], [float(x) for x in sys.argv[n + 2:]]
+ratio = sorted(on[i] / ((off[i] + off[i + 1]) / 2) for i in range(n))
+middle = ratio[n // 2]
+print("%.4f (windows %.3f to %.3f)" % (middle, ratio[0], ratio[-1]))
+sys.exit(not 0.99 <= middle)' "${off[@]}" "${on[@]}" >"$work/ratio"
+	check $? "launches a second, attached against not: $(<"$work/ratio")"
+	end_victim
+}
+
+arguments() { # one sentence and the documented exit status
+	local out status
+	try() { # STATUS ARGS...
+		local want=$1
+		shift
+		out=$("$GPREEMPT" "$@" 2>&1 >/dev/null)
+		status=$?
+		[[ $status == "$want" && $(wc -l <<<"$out") == 1 ]]
+		check $? "gpreempt $*: $status, $out"
+	}
+	try 4 suspend 4194300
+	try 4 queues $$
+	try 4 bench 1
+}
+
+if (($#)); then
+	checks=("$@")
+else
+	checks=(attach cycles memory memory_attached killed launches arguments)
+fi
+for name in "${checks[@]}"; do
+	"$name"
+done
+exit $failed
