@@ -141,7 +141,7 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 {
 	bool ptrace = gp_have_ptrace();
 	uid_t uid = 0;
-	char scope[16];
+	char scope[16] = "";
 
 	if (!gp_process_uid(pid, &uid))
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);

@@ -127,19 +127,9 @@ bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *h)
 static int check_free(const struct gp_holds *holds, const struct gp_place *place,
                       struct gp_error *err)
 {
-	struct gp_undo_entry e;
-	char name[32];
-
 	if (!(place->gpu->info.caps & GP_CAP_HOLD))
 		return gp_fail(err, -ENOTSUP, "%s cannot hold tasks", place->gpu->info.name);
-	if (!gp_records_find(holds->undo, place->seen.pid, place->seen.start_time, &e) ||
-	    e.holder == getpid() || !gp_record_holder_lives(&e))
-		return 0;
-	return gp_fail(err, -EBUSY,
-	               "process %d is in the hands of process %d (%s) already; end that, or run "
-	               "gpreempt resume %d",
-	               place->seen.pid, e.holder, gp_process_name(e.holder, name, sizeof name),
-	               place->seen.pid);
+	return gp_records_check_free(holds->undo, place->seen.pid, place->seen.start_time, err);
 }
 
 /* A back end needs a moment after attach to know how a task can be put back. */
@@ -190,6 +180,8 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
 	if (!holds->hold)
 		return gp_fail(err, -ENOMEM, "no memory");
 	r = gp_undo_open(&holds->undo, true, err);
+	if (!r)
+		gp_records_replay_dead(holds->undo); /* what it had before them is its own */
 	for (unsigned i = 0; i < n && !r; i++)
 		r = begin_one(holds, &place[i], err);
 	return r;
@@ -304,10 +296,13 @@ int gp_holds_release(struct gp_holds *holds, struct gp_error *err)
 
 static void let_go(struct gp_holds *holds, struct gp_hold *h, bool drop)
 {
+	struct gp_undo_entry e;
+
 	if (h->attached)
 		gp_gpu_detach(h->place.gpu, h->handle);
-	if (drop && gp_hold_is_recorded(holds, h))
-		gp_undo_drop(holds->undo, (unsigned)h->slot);
+	if (drop && h->slot >= 0 && gp_undo_get(holds->undo, (unsigned)h->slot, &e) &&
+	    e.holder == getpid())
+		gp_undo_drop_same(holds->undo, (unsigned)h->slot, &e);
 	if (h->pidfd >= 0)
 		close(h->pidfd);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/records.h"
 
+#include <unistd.h>
+
 #include "base/process.h"
 #include "gpu/backends.h"
-
-bool gp_record_holder_lives(const struct gp_undo_entry *entry)
-{
-	return entry->holder > 0 &&
-	       gp_process_start_time(entry->holder) == entry->holder_start_time;
-}
 
 bool gp_record_process_lives(const struct gp_undo_entry *entry)
 {
@@ -28,7 +24,7 @@ bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_
 			continue;
 		*entry = e;
 		found = true;
-		if (gp_record_holder_lives(&e))
+		if (gp_undo_holder_lives(&e))
 			break;
 	}
 	return found;
@@ -42,11 +38,26 @@ void gp_records_replay_dead(struct gp_undo_file *file)
 		const struct gp_gpu_ops *ops;
 		int r;
 
-		if (!gp_undo_get(file, i, &e) || gp_record_holder_lives(&e))
+		if (!gp_undo_get(file, i, &e) || gp_undo_holder_lives(&e))
 			continue;
 		ops = gp_backend_find(e.backend);
 		r = ops && ops->undo ? ops->undo(&e.undo, NULL) : -ENOTSUP;
 		if (!r || r == -ESRCH)
-			gp_undo_drop(file, i); /* otherwise it stays for who can do it */
+			gp_undo_drop_same(file, i, &e); /* otherwise it stays for who can do it */
 	}
+}
+
+int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
+                          struct gp_error *err)
+{
+	struct gp_undo_entry e;
+	char name[32];
+
+	if (!gp_records_find(file, pid, start_time, &e) || e.holder == getpid() ||
+	    !gp_undo_holder_lives(&e))
+		return 0;
+	return gp_fail(err, -EBUSY,
+	               "process %d is in the hands of process %d (%s) already; end that, or run "
+	               "gpreempt resume %d",
+	               pid, e.holder, gp_process_name(e.holder, name, sizeof name), pid);
 }

@@ -10,11 +10,12 @@
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
                      struct gp_undo_entry *entry);
 
-/* Whether the process that made the change is still there. */
-bool gp_record_holder_lives(const struct gp_undo_entry *entry);
-
 /* Whether the process that was changed is still there, and no other has its pid. */
 bool gp_record_process_lives(const struct gp_undo_entry *entry);
+
+/* -EBUSY when another living program has it in its hands. */
+int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
+                          struct gp_error *err);
 
 /* Puts back what was left behind by programs that are gone: the first thing a scheduler does. */
 void gp_records_replay_dead(struct gp_undo_file *file);

@@ -113,6 +113,25 @@ static bool is_target(pid_t pid)
 	return env.all;
 }
 
+/* Every back end is asked: a process may use several. How many queues were reached, or -errno. */
+static int release_everywhere(pid_t pid, struct gp_error *err)
+{
+	int reached = 0, r = -ENODEV;
+
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
+		struct gp_error why = {0};
+		int n = (*b)->release_process ? (*b)->release_process(pid, &why) : -ENODEV;
+
+		if (n >= 0)
+			reached += n;
+		else if (n != -ENODEV)
+			r = gp_fail(err, n, "%s", why.text);
+	}
+	if (reached)
+		return reached;
+	return gp_fail(err, r, "process %d has no queues to release", pid);
+}
+
 /* ---- by record ----------------------------------------------------------------------------------
  */
 
@@ -130,12 +149,15 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	if (r == -ENOTSUP)
 		gp_fail(&err, r, "the record of process %d is for '%s', unknown here", e->undo.pid,
 		        e->backend);
+	/* What the record is for may not be known here; that it runs again is more than nothing. */
+	if (r && r != -ESRCH && release_everywhere(e->undo.pid, NULL) > 0)
+		r = 0;
 	if (r && r != -ESRCH) {
 		gp_fail(&err, r, "cannot release process %d: %s", e->undo.pid, gp_error_name(r));
 		tell_failed(o, e->undo.pid, &err);
 		return;
 	}
-	gp_undo_drop(file, slot);
+	gp_undo_drop_same(file, slot, e);
 	if (r)
 		o->stale++;
 	else
@@ -171,25 +193,6 @@ static int replay_records(struct outcome *o, struct gp_error *err)
 
 /* ---- without one --------------------------------------------------------------------------------
  */
-
-/* Every back end is asked: a process may use several. How many queues were reached, or -errno. */
-static int release_everywhere(pid_t pid, struct gp_error *err)
-{
-	int reached = 0, r = -ENODEV;
-
-	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
-		struct gp_error why = {0};
-		int n = (*b)->release_process ? (*b)->release_process(pid, &why) : -ENODEV;
-
-		if (n >= 0)
-			reached += n;
-		else if (n != -ENODEV)
-			r = gp_fail(err, n, "%s", why.text);
-	}
-	if (reached)
-		return reached;
-	return gp_fail(err, r, "process %d has no queues to release", pid);
-}
 
 /* Whether there is something to put back, as far as it can be seen. */
 static bool looks_changed(const struct gp_place *place)

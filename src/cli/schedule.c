@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -29,6 +30,8 @@ struct named {
 	uint8_t class;
 	uint8_t priority;
 	bool found;
+	uint64_t key; /* of its task: the pid may become another's */
+	uint64_t start_time;
 };
 
 static struct {
@@ -47,11 +50,12 @@ struct scheduled {
 	struct gp_undo_file *undo;
 	int slot[NAMED_MAX]; /* undo records that were written */
 	unsigned nslots;
+	uint64_t epoch;
 	pthread_t thread;
 	int stop_fd;
 	int ready_fd;
 	bool ready;
-	int result;
+	atomic_int over; /* 0: it drives; 1: somebody else put everything back; -errno */
 };
 
 static const struct argp_option options[] = {
@@ -132,11 +136,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* ---- one device --------------------------------------------------------------------------------
  */
 
-/* The queue of its own is asked for before the process that it is part of. */
 static const struct named *find_named(const struct gp_seen *seen)
 {
 	for (unsigned i = 0; i < env.nnamed; i++)
-		if (env.named[i].pid == seen->pid && env.named[i].queue == seen->queue)
+		if (env.named[i].found && env.named[i].key == seen->key)
 			return &env.named[i];
 	return NULL;
 }
@@ -159,9 +162,26 @@ static int before_change(void *arg, const struct gp_undo *undo)
 
 	if (slot < 0)
 		return slot;
-	if (s->nslots < NAMED_MAX)
-		s->slot[s->nslots++] = slot;
+	for (unsigned i = 0; i < s->nslots; i++)
+		if (s->slot[i] == slot)
+			return 0;
+	if (s->nslots == NAMED_MAX)
+		return -ENOSPC;
+	s->slot[s->nslots++] = slot;
 	return 0;
+}
+
+/* Whether somebody else took our records away: then everything runs, and shall. */
+static bool is_resumed(const struct scheduled *s)
+{
+	struct gp_undo_entry e;
+
+	if (gp_undo_epoch(s->undo) == s->epoch)
+		return false;
+	for (unsigned i = 0; i < s->nslots; i++)
+		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.holder != getpid())
+			return true;
+	return false;
 }
 
 /* Whether every named task that is there is as the plan wants it. */
@@ -189,6 +209,8 @@ static int after_look(void *arg, uint64_t now_ns)
 	struct scheduled *s = arg;
 
 	(void)now_ns;
+	if (is_resumed(s))
+		return 1;
 	if (!s->ready && is_in_force(s->engine)) {
 		s->ready = true;
 		eventfd_write(s->ready_fd, 1);
@@ -200,12 +222,12 @@ static void *drive(void *arg)
 {
 	struct scheduled *s = arg;
 
-	s->result = gp_drive(s->engine, s->gpu, s->stop_fd, after_look, s);
+	s->over = gp_drive(s->engine, s->gpu, s->stop_fd, after_look, s);
 	return NULL;
 }
 
 /* Finds the named processes on a GPU. How many; `err` says why one could not be reached. */
-static int find_tasks(struct gp_gpu *gpu, struct gp_error *err)
+static int find_tasks(struct gp_gpu *gpu, const struct gp_undo_file *undo, struct gp_error *err)
 {
 	int found = 0;
 
@@ -221,8 +243,12 @@ static int find_tasks(struct gp_gpu *gpu, struct gp_error *err)
 			               "process %d (%s) runs the work of many programs; --force "
 			               "schedules all of them as one",
 			               n->pid, seen.name);
+		if (!r)
+			r = gp_records_check_free(undo, seen.pid, seen.start_time, &why);
 		if (!r) {
 			n->found = true;
+			n->key = seen.key;
+			n->start_time = seen.start_time;
 			found++;
 		} else if (r != -ENODEV && r != -ENOENT) {
 			return gp_fail(err, r, "%s", why.text);
@@ -250,14 +276,31 @@ static int begin(struct scheduled *s, struct gp_error *err)
 	return r ? gp_fail(err, r, "cannot start: %s", gp_error_name(r)) : 0;
 }
 
-/* Everything is put back first; then the records are not needed any more. */
-static void end(struct scheduled *s)
+/*
+ * Everything is put back first. Then it is done once more by the records, which costs little and
+ * tells whether it is so: what could not be put back keeps its record.
+ */
+static int end(struct scheduled *s, struct gp_error *err)
 {
+	const struct gp_gpu_ops *ops = s->gpu->ops;
+	int r = 0;
+
 	if (s->engine)
 		gp_engine_free(s->engine);
-	s->gpu->ops->close(s->gpu);
-	for (unsigned i = 0; i < s->nslots; i++)
-		gp_undo_drop(s->undo, (unsigned)s->slot[i]);
+	ops->close(s->gpu);
+	for (unsigned i = 0; i < s->nslots; i++) {
+		struct gp_undo_entry e;
+		int code;
+
+		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.holder != getpid())
+			continue;
+		code = ops->undo(&e.undo, err);
+		if (!code || code == -ESRCH)
+			gp_undo_drop_same(s->undo, (unsigned)s->slot[i], &e);
+		else
+			r = code;
+	}
+	return r;
 }
 
 /* ---- statistics --------------------------------------------------------------------------------
@@ -268,53 +311,57 @@ static const char *class_name(uint8_t class)
 	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
 }
 
-static void print_task(const struct gp_task_stats *t)
+static void print_task(FILE *out, const struct gp_task_stats *t)
 {
 	char run[24] = "-", held[24];
 
 	if (t->run_source != GP_RUN_UNKNOWN)
 		gp_cli_duration(run, sizeof run, t->run_ns);
-	printf("%8d  %-5s %10s %9llu %10s %9llu %8llu  %s\n", t->pid, class_name(t->attr.class),
-	       run, (unsigned long long)t->scheduled,
-	       gp_cli_duration(held, sizeof held, t->held_ns), (unsigned long long)t->preemptions,
-	       (unsigned long long)t->undone, t->name);
+	fprintf(out, "%8d  %-5s %10s %9llu %10s %9llu %8llu  %s\n", t->pid,
+	        class_name(t->attr.class), run, (unsigned long long)t->scheduled,
+	        gp_cli_duration(held, sizeof held, t->held_ns), (unsigned long long)t->preemptions,
+	        (unsigned long long)t->undone, t->name);
 }
 
-static void json_task(const struct gp_task_stats *t, bool first)
+static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
 {
-	printf("%s{\"pid\":%d,\"class\":\"%s\",\"name\":", first ? "" : ",", t->pid,
-	       class_name(t->attr.class));
-	gp_json_string(stdout, t->name);
+	fprintf(out, "%s{\"pid\":%d,\"class\":\"%s\",\"name\":", first ? "" : ",", t->pid,
+	        class_name(t->attr.class));
+	gp_json_string(out, t->name);
 	if (t->run_source != GP_RUN_UNKNOWN)
-		printf(",\"run_ns\":%llu", (unsigned long long)t->run_ns);
-	printf(",\"scheduled\":%llu,\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
-	       "\"undone\":%llu}",
-	       (unsigned long long)t->scheduled, (unsigned long long)t->held_ns,
-	       (unsigned long long)t->preemptions, (unsigned long long)t->failures,
-	       (unsigned long long)t->undone);
+		fprintf(out, ",\"run_ns\":%llu", (unsigned long long)t->run_ns);
+	fprintf(out,
+	        ",\"scheduled\":%llu,\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
+	        "\"undone\":%llu}",
+	        (unsigned long long)t->scheduled, (unsigned long long)t->held_ns,
+	        (unsigned long long)t->preemptions, (unsigned long long)t->failures,
+	        (unsigned long long)t->undone);
 }
 
-static void print_stats(const struct scheduled *s, bool first)
+static void print_stats(FILE *out, const struct scheduled *s, bool first)
 {
 	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
 	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
 	bool first_task = true;
 
 	if (env.json) {
-		printf("%s{\"device\":", first ? "" : ",");
-		gp_json_string(stdout, s->gpu->info.name);
-		printf(",\"policy\":\"%s\",\"looks\":%llu,\"holds\":%llu,\"releases\":%llu,"
-		       "\"slices\":%llu,\"failures\":%llu,\"ejections\":%llu,\"tasks\":[",
-		       gp_engine_policy(s->engine)->name, (unsigned long long)stats->looks,
-		       (unsigned long long)stats->holds, (unsigned long long)stats->releases,
-		       (unsigned long long)stats->slices, (unsigned long long)stats->failures,
-		       (unsigned long long)stats->ejections);
+		fprintf(out, "%s{\"device\":", first ? "" : ",");
+		gp_json_string(out, s->gpu->info.name);
+		fprintf(out,
+		        ",\"policy\":\"%s\",\"looks\":%llu,\"holds\":%llu,\"releases\":%llu,"
+		        "\"slices\":%llu,\"failures\":%llu,\"ejections\":%llu,\"tasks\":[",
+		        gp_engine_policy(s->engine)->name, (unsigned long long)stats->looks,
+		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
+		        (unsigned long long)stats->slices, (unsigned long long)stats->failures,
+		        (unsigned long long)stats->ejections);
 	} else {
-		printf("%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu failures\n"
-		       "     pid  class   run time scheduled  held      preempted   undone  name\n",
-		       s->gpu->info.name, gp_engine_policy(s->engine)->name,
-		       (unsigned long long)stats->holds, (unsigned long long)stats->releases,
-		       (unsigned long long)stats->slices, (unsigned long long)stats->failures);
+		fprintf(out,
+		        "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu failures\n"
+		        "     pid  class   run time scheduled  held      preempted   undone  "
+		        "name\n",
+		        s->gpu->info.name, gp_engine_policy(s->engine)->name,
+		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
+		        (unsigned long long)stats->slices, (unsigned long long)stats->failures);
 	}
 	for (unsigned i = 0; i < gp_engine_tasks(s->engine); i++) {
 		struct gp_task_stats t;
@@ -323,13 +370,13 @@ static void print_stats(const struct scheduled *s, bool first)
 		if (t.attr.class == GP_UNMANAGED)
 			continue;
 		if (env.json)
-			json_task(&t, first_task);
+			json_task(out, &t, first_task);
 		else
-			print_task(&t);
+			print_task(out, &t);
 		first_task = false;
 	}
 	if (env.json)
-		fputs("]}", stdout);
+		fputs("]}", out);
 	if (ejection)
 		fprintf(stderr, "gpreempt: policy %s was thrown out: %s\n", ejection->policy->name,
 		        ejection->text);
@@ -361,7 +408,7 @@ static int open_devices(struct scheduled *list, struct gp_undo_file *undo, struc
 	int n = 0, r = gp_devices_open(&devices, err);
 
 	for (unsigned i = 0; i < devices.n; i++) {
-		int found = r < 0 ? 0 : find_tasks(devices.device[i].gpu, err);
+		int found = r < 0 ? 0 : find_tasks(devices.device[i].gpu, undo, err);
 
 		if (found > 0)
 			list[n++] = (struct scheduled){.gpu = devices.device[i].gpu, .undo = undo};
@@ -377,46 +424,40 @@ static int open_devices(struct scheduled *list, struct gp_undo_file *undo, struc
 static bool any_left(void)
 {
 	for (unsigned i = 0; i < env.nnamed; i++)
-		if (gp_process_start_time(env.named[i].pid))
+		if (gp_process_start_time(env.named[i].pid) == env.named[i].start_time)
 			return true;
 	return false;
 }
 
-/* Whether somebody else took our records away: then everything runs, and shall. */
-static bool is_resumed(const struct scheduled *list, uint64_t epoch)
+/* How a device stopped being driven by itself: 0 = it did not. */
+static int is_over(const struct scheduled *list)
 {
-	if (gp_undo_epoch(list[0].undo) == epoch)
-		return false;
 	for (const struct scheduled *s = list; s->gpu; s++)
-		for (unsigned i = 0; i < s->nslots; i++) {
-			struct gp_undo_entry e;
-
-			if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.holder != getpid())
-				return true;
-		}
-	return false;
+		if (s->over)
+			return s->over;
+	return 0;
 }
 
-/* Until a signal, the end of the time, or of every process that was named. */
-static void wait_for_end(const struct scheduled *list, unsigned devices, int ready_fd)
+/* Until a signal, the end of the time, or of every process that was named. 0 or -errno. */
+static int wait_for_end(const struct scheduled *list, unsigned devices, int ready_fd)
 {
 	uint64_t end_ns = env.for_ns ? gp_now_ns(&gp_clock_monotonic) + env.for_ns : GP_NEVER;
-	uint64_t epoch = gp_undo_epoch(list[0].undo);
 	unsigned ready = 0;
 
 	while (any_left() && gp_now_ns(&gp_clock_monotonic) < end_ns) {
 		struct pollfd p[2] = {{.fd = gp_stop_fd(), .events = POLLIN},
 		                      {.fd = ready_fd, .events = POLLIN}};
 		uint64_t left_ns = end_ns - gp_now_ns(&gp_clock_monotonic);
+		int over = is_over(list);
 		eventfd_t more;
 
-		poll(p, 2, left_ns < 100 * GP_NS_PER_MS ? (int)(left_ns / GP_NS_PER_MS) : 100);
+		if (over == 1)
+			fputs("gpreempt: everything was put back by somebody else\n", stderr);
+		if (over)
+			return over < 0 ? over : 0;
+		poll(p, 2, left_ns < 50 * GP_NS_PER_MS ? (int)(left_ns / GP_NS_PER_MS) : 50);
 		if (p[0].revents)
 			break;
-		if (is_resumed(list, epoch)) {
-			fputs("gpreempt: everything was put back by somebody else\n", stderr);
-			break;
-		}
 		if (!p[1].revents || eventfd_read(ready_fd, &more))
 			continue;
 		ready += (unsigned)more;
@@ -425,13 +466,40 @@ static void wait_for_end(const struct scheduled *list, unsigned devices, int rea
 			fflush(stdout);
 		}
 	}
+	return 0;
+}
+
+/* Puts everything back before a word is written: whoever reads may let us wait. */
+static int end_all(struct scheduled *list, int started, bool with_stats, struct gp_error *err)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = with_stats ? open_memstream(&text, &size) : NULL;
+	int r = 0;
+
+	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
+		int code;
+
+		if (i < started)
+			pthread_join(list[i].thread, NULL);
+		if (out)
+			print_stats(out, &list[i], i == 0);
+		code = end(&list[i], err);
+		r = r ? r : code;
+	}
+	if (!out)
+		return r;
+	fclose(out);
+	printf(env.json ? "[%s]\n" : "%s", text);
+	free(text);
+	return r;
 }
 
 static int schedule(struct scheduled *list, struct gp_error *err)
 {
 	struct gp_undo_file *undo;
 	int ready_fd = eventfd(0, EFD_CLOEXEC), stop_fd = eventfd(0, EFD_CLOEXEC);
-	int n, started = 0, r = gp_undo_open(&undo, true, err);
+	int n, started = 0, ended, r = gp_undo_open(&undo, true, err);
 
 	if (r)
 		return r;
@@ -441,25 +509,18 @@ static int schedule(struct scheduled *list, struct gp_error *err)
 	for (int i = 0; !r && i < n; i++) {
 		list[i].ready_fd = ready_fd;
 		list[i].stop_fd = stop_fd;
+		list[i].epoch = gp_undo_epoch(undo);
 		r = begin(&list[i], err);
 		started += !r;
 	}
 	if (!r)
-		wait_for_end(list, (unsigned)n, ready_fd);
+		r = wait_for_end(list, (unsigned)n, ready_fd);
 	eventfd_write(stop_fd, 1);
-	if (env.json && !r)
-		putchar('[');
-	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
-		if (i < started)
-			pthread_join(list[i].thread, NULL);
-		if (!r)
-			print_stats(&list[i], i == 0);
-		end(&list[i]);
-	}
-	if (env.json && !r)
-		puts("]");
+	ended = end_all(list, started, started == n, err);
 	gp_undo_close(undo);
-	return r;
+	close(ready_fd);
+	close(stop_fd);
+	return r ? gp_fail(err, r, "the GPU is lost: %s", gp_error_name(r)) : ended;
 }
 
 static int run(int argc, char **argv)

@@ -10,7 +10,9 @@
 #include "cli/stop.h"
 #include "cli/targets.h"
 
-#define LOOK_NS (100 * GP_NS_PER_MS)
+#define LOOK_NS  (100 * GP_NS_PER_MS)
+
+#define AGAIN_NS (5 * GP_NS_PER_MS)
 
 static struct {
 	struct gp_targets targets;
@@ -222,7 +224,11 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 			say(h, "again", "held_us", held_for(h),
 			    "%s ran again after %s (a new queue?): holding it again");
 	}
-	return any ? gp_holds_hold(holds, err) : 0;
+	if (!any)
+		return 0;
+	/* Against somebody who releases it all the time: not as fast as the driver can. */
+	gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + AGAIN_NS);
+	return gp_stop_asked() ? 0 : gp_holds_hold(holds, err);
 }
 
 static int hold_until_end(struct gp_holds *holds, struct gp_error *err)

@@ -17,12 +17,36 @@
 
 enum slot_state { FREE, WRITING, READY };
 
+/* The state: 8 bits of enum slot_state, 24 of a number that grows with every change, 32 of who
+ * writes. Atomic operations only. */
 struct slot {
-	uint64_t state; /* enum slot_state, and above it who writes; atomic operations only */
+	uint64_t state;
 	struct gp_undo_entry entry;
 };
 
-#define WRITING_BY(pid) ((uint64_t)(uint32_t)(pid) << 32 | WRITING)
+static enum slot_state kind(uint64_t state)
+{
+	return (enum slot_state)(state & 0xff);
+}
+
+static uint64_t next_state(uint64_t state, enum slot_state kind, pid_t writer)
+{
+	return ((state + 0x100) & 0xffffff00u) | kind | (uint64_t)(uint32_t)writer << 32;
+}
+
+/* From what it was to being written by us; false: somebody was faster. */
+static bool begin_change(struct slot *s, uint64_t was)
+{
+	return __atomic_compare_exchange_n(&s->state, &was, next_state(was, WRITING, getpid()),
+	                                   false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void end_change(struct slot *s, enum slot_state kind)
+{
+	uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&s->state, next_state(state, kind, 0), __ATOMIC_RELEASE);
+}
 
 struct file {
 	uint64_t magic;
@@ -126,28 +150,58 @@ void gp_undo_close(struct gp_undo_file *file)
 	free(file);
 }
 
-bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry)
+/* The record and the state it was read in; false: there is none. */
+static bool read_slot(const struct slot *s, struct gp_undo_entry *entry, uint64_t *state)
 {
-	const struct slot *s = &file->map->slot[slot];
-
-	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) != READY)
+	*state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+	if (kind(*state) != READY)
 		return false;
 	*entry = s->entry;
 	entry->backend[sizeof entry->backend - 1] = 0;
-	/* Dropped, or another's by now. */
-	return __atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == READY;
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&s->state, __ATOMIC_RELAXED) == *state; /* not another by now */
 }
 
-static int find_same(const struct gp_undo_file *file, const char *backend,
-                     const struct gp_undo *undo)
+bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry)
+{
+	uint64_t state;
+
+	return read_slot(&file->map->slot[slot], entry, &state);
+}
+
+bool gp_undo_holder_lives(const struct gp_undo_entry *entry)
+{
+	return entry->holder > 0 &&
+	       gp_process_start_time(entry->holder) == entry->holder_start_time;
+}
+
+static void write_holder(struct gp_undo_entry *entry)
+{
+	entry->holder = getpid();
+	entry->holder_start_time = gp_process_start_time(getpid());
+}
+
+/* A record of the same task gets a new holder: its slot, -EBUSY, or -1 when there is none. */
+static int take_over(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo)
 {
 	struct gp_undo_entry e;
+	uint64_t state;
 
-	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		if (gp_undo_get(file, i, &e) && e.undo.key == undo->key &&
-		    e.undo.pid == undo->pid && e.undo.start_time == undo->start_time &&
-		    !strcmp(e.backend, backend))
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct slot *s = &file->map->slot[i];
+
+		if (!read_slot(s, &e, &state) || e.undo.key != undo->key ||
+		    e.undo.pid != undo->pid || e.undo.start_time != undo->start_time ||
+		    strcmp(e.backend, backend) != 0)
+			continue;
+		if (e.holder == getpid())
 			return (int)i;
+		if (gp_undo_holder_lives(&e) || !begin_change(s, state))
+			return -EBUSY;
+		write_holder(&s->entry);
+		end_change(s, READY);
+		return (int)i;
+	}
 	return -1;
 }
 
@@ -158,11 +212,10 @@ static int claim(struct gp_undo_file *file)
 		struct slot *s = &file->map->slot[i];
 		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
 
-		if (state == READY ||
-		    (state != FREE && gp_process_start_time((pid_t)(state >> 32))))
+		if (kind(state) == READY ||
+		    (kind(state) == WRITING && gp_process_start_time((pid_t)(state >> 32))))
 			continue;
-		if (__atomic_compare_exchange_n(&s->state, &state, WRITING_BY(getpid()), false,
-		                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (begin_change(s, state))
 			return (int)i;
 	}
 	return -ENOSPC;
@@ -170,30 +223,41 @@ static int claim(struct gp_undo_file *file)
 
 int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo)
 {
-	int slot = find_same(file, backend, undo);
+	int slot = take_over(file, backend, undo);
 	struct slot *s;
 
-	if (slot >= 0) {
-		file->map->slot[slot].entry.holder_start_time = gp_process_start_time(getpid());
-		file->map->slot[slot].entry.holder = getpid();
+	if (slot != -1)
 		return slot;
-	}
 	slot = claim(file);
 	if (slot < 0)
 		return slot;
 	s = &file->map->slot[slot];
 	memset(&s->entry, 0, sizeof s->entry);
 	snprintf(s->entry.backend, sizeof s->entry.backend, "%s", backend);
-	s->entry.holder = getpid();
-	s->entry.holder_start_time = gp_process_start_time(getpid());
+	write_holder(&s->entry);
 	s->entry.undo = *undo;
-	__atomic_store_n(&s->state, (uint64_t)READY, __ATOMIC_RELEASE);
+	end_change(s, READY);
 	return slot;
 }
 
 void gp_undo_drop(struct gp_undo_file *file, unsigned slot)
 {
-	__atomic_store_n(&file->map->slot[slot].state, (uint64_t)FREE, __ATOMIC_RELEASE);
+	end_change(&file->map->slot[slot], FREE);
+}
+
+bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was)
+{
+	struct slot *s = &file->map->slot[slot];
+	struct gp_undo_entry e;
+	uint64_t state;
+
+	if (!read_slot(s, &e, &state) || e.holder != was->holder ||
+	    e.holder_start_time != was->holder_start_time || e.undo.key != was->undo.key ||
+	    e.undo.pid != was->undo.pid || e.undo.start_time != was->undo.start_time ||
+	    !begin_change(s, state))
+		return false;
+	end_change(s, FREE);
+	return true;
 }
 
 uint64_t gp_undo_epoch(const struct gp_undo_file *file)

@@ -33,9 +33,16 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err);
 void gp_undo_close(struct gp_undo_file *file);
 
 /* Writes a record of the calling process and returns its slot, or -ENOSPC. A task (backend, pid,
- * start time, key) has one record: the older one stays, for it knows what was there first. */
+ * start time, key) has one record: the older one stays, for it knows what was there first, and
+ * gets a new holder; -EBUSY when the holder it has is alive. */
 int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo);
+
+/* Whatever is in the slot; or only what was read from it, unless that has changed since (false). */
 void gp_undo_drop(struct gp_undo_file *file, unsigned slot);
+bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was);
+
+/* Whether the process that made the change is still there. */
+bool gp_undo_holder_lives(const struct gp_undo_entry *entry);
 
 /* true when there is a record in the slot, 0 to GP_UNDO_SLOTS - 1. */
 bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry);

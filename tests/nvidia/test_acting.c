@@ -299,7 +299,7 @@ static void another_group_under_the_same_handle_is_not_touched(void **state)
 	assert_int_equal(gp_gpu_set_slice(w->gpu, gw_now(), &a, 1), 0);
 	GW_WAIT(!gw_look(w, a.handle).under_way);
 	if (gw_look(w, a.handle).failed) {
-		assert_int_equal(gw_look(w, a.handle).failed, -ESRCH);
+		assert_int_equal(gw_look(w, a.handle).failed, -ENXIO);
 		assert_int_equal(emu_count(&w->emu, "set_timeslice"), 0);
 	} /* else a look came first and the new groups are known */
 	hand_stop(&h);

@@ -61,10 +61,10 @@ static void every_error_of_the_driver_is_told_and_overcome(void **state)
 	} error[] = {
 		{NV_ERR_BUSY_RETRY, -EBUSY},        {NV_ERR_TIMEOUT, -ETIMEDOUT},
 		{NV_ERR_GPU_IS_LOST, -ENODEV},      {NV_ERR_INSUFFICIENT_PERMISSIONS, -EPERM},
-		{NV_ERR_INVALID_ARGUMENT, -EINVAL}, {NV_ERR_INVALID_CLIENT, -ESRCH},
-		{NV_ERR_INVALID_OBJECT, -ESRCH},    {NV_ERR_INVALID_OBJECT_HANDLE, -ESRCH},
+		{NV_ERR_INVALID_ARGUMENT, -EINVAL}, {NV_ERR_INVALID_CLIENT, -ENXIO},
+		{NV_ERR_INVALID_OBJECT, -ENXIO},    {NV_ERR_INVALID_OBJECT_HANDLE, -ENXIO},
 		{NV_ERR_INVALID_STATE, -EBUSY},     {NV_ERR_NOT_SUPPORTED, -ENOTSUP},
-		{NV_ERR_OBJECT_NOT_FOUND, -ESRCH},  {0x7f, -EIO}, /* one that nobody knows */
+		{NV_ERR_OBJECT_NOT_FOUND, -ENXIO},  {0x7f, -EIO}, /* one that nobody knows */
 	};
 	struct gpu_world *w = *state;
 	struct gp_observation o;

@@ -12,7 +12,6 @@ bool gp_nv_group_verify(struct gp_nv_target *t, struct gp_nv_group *g)
 	if (fd < 0 || gp_rm_class(fd, g->client, g->handle) != KEPLER_CHANNEL_GROUP_A ||
 	    gp_rm_control(fd, g->client, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info, sizeof info))
 		return false;
-	t->calls += 2 + g->nchannels;
 	for (unsigned i = 0; i < g->nchannels; i++)
 		if (gp_rm_parent(fd, g->client, g->channel[i]) == g->handle)
 			g->channel[kept++] = g->channel[i];
@@ -27,7 +26,6 @@ uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t
 
 	if (gp_pidfd_ended(t->pidfd) || !gp_nv_group_verify(t, g))
 		return NV_ERR_OBJECT_NOT_FOUND;
-	t->calls++;
 	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
 	                       NVA06C_CTRL_CMD_SET_TIMESLICE, &p, sizeof p);
 	if (!status) {
@@ -47,20 +45,9 @@ uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned 
 
 	if (!gp_nv_group_verify(t, g))
 		return NV_ERR_OBJECT_NOT_FOUND;
-	t->calls++;
+	g->mode_is_ours = true;
 	return gp_rm_control(gp_nv_file(t, g->client), g->client, g->subdevice,
 	                     NV2080_CTRL_CMD_GR_SET_CTXSW_PREEMPTION_MODE, &p, sizeof p);
-}
-
-uint32_t gp_nv_set_interleave(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t level)
-{
-	struct nva06c_interleave p = {.level = level};
-
-	if (!gp_nv_group_verify(t, g))
-		return NV_ERR_OBJECT_NOT_FOUND;
-	t->calls++;
-	return gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
-	                     NVA06C_CTRL_CMD_SET_INTERLEAVE_LEVEL, &p, sizeof p);
 }
 
 uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *g, uint32_t *level)
@@ -68,7 +55,6 @@ uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *
 	struct nva06c_interleave p = {0};
 	uint32_t status;
 
-	t->calls++;
 	status = gp_rm_control(gp_nv_file(t, g->client), g->client, g->handle,
 	                       NVA06C_CTRL_CMD_GET_INTERLEAVE_LEVEL, &p, sizeof p);
 	*level = p.level;
@@ -82,7 +68,6 @@ static uint32_t send(const struct gp_nv_place *via, struct nv2080_disable_channe
 		return NV_OK;
 	if (gp_pidfd_ended(via->target->pidfd))
 		return NV_ERR_INVALID_CLIENT;
-	via->target->calls++;
 	return gp_rm_control(gp_nv_file(via->target, via->group->client), via->group->client,
 	                     via->group->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, p,
 	                     sizeof *p);
@@ -116,19 +101,24 @@ static uint32_t switch_together(struct gp_nv_place *place, unsigned n, bool disa
 	return status || !via ? status : send(via, &p);
 }
 
+static bool verify(struct gp_nv_place *place)
+{
+	bool there = gp_nv_group_verify(place->target, place->group);
+
+	place->status = there ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
+	return there;
+}
+
 void gp_nv_switch(struct gp_nv_place *place, unsigned n, bool disable)
 {
 	unsigned good = 0;
 
-	for (unsigned i = 0; i < n; i++) {
-		bool there = gp_nv_group_verify(place[i].target, place[i].group);
-
-		place[i].status = there ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
-		good += there;
-	}
+	for (unsigned i = 0; i < n; i++)
+		good += verify(&place[i]);
+	/* A call that fails has done what stands before the entry that it failed at. */
 	if (good && switch_together(place, n, disable))
 		for (unsigned i = 0; i < n; i++)
-			if (!place[i].status)
+			if (!place[i].status && verify(&place[i]))
 				place[i].status = switch_together(&place[i], 1, disable);
 	for (unsigned i = 0; i < n; i++)
 		if (!place[i].status)

@@ -2,6 +2,7 @@
 /* The table of functions for NVIDIA GPUs. What it says, the worker found out before. */
 #include "gpu/nvidia/backend.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +12,12 @@
 #include "gpu/nvidia/device.h"
 
 /* Measured on an H200 with driver 580.159.04: `gpreempt bench PID` measures others. */
-#define HOLD_COST_NS     (620 * GP_NS_PER_US)
-#define RELEASE_COST_NS  (300 * GP_NS_PER_US)
-#define SLICE_COST_NS    (273 * GP_NS_PER_US)
-#define SWITCH_COST_NS   (168 * GP_NS_PER_US)
-#define SLICE_DEFAULT_US 2048
-#define SLICE_MAX_US     1000000
-#define HELD_MAX         65536
-#define USE_EVERY_NS     (200 * GP_NS_PER_MS)
+#define HOLD_COST_NS    (620 * GP_NS_PER_US)
+#define RELEASE_COST_NS (300 * GP_NS_PER_US)
+#define SLICE_COST_NS   (273 * GP_NS_PER_US)
+#define SWITCH_COST_NS  (168 * GP_NS_PER_US)
+#define SLICE_MAX_US    1000000
+#define HELD_MAX        65536
 
 static struct nv_gpu *of(struct gp_gpu *gpu)
 {
@@ -70,14 +69,14 @@ static void fill_info(struct nv_gpu *d, unsigned index)
 	info->caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_PREEMPT_MODE |
 	             (d->has_ctxsw || d->has_use ? GP_CAP_ACTIVITY : 0);
 	info->max_held = HELD_MAX;
-	info->slice_default_us = SLICE_DEFAULT_US;
+	info->slice_default_us = GP_NV_SLICE_DEFAULT_US;
 	info->slice_min_us = 1;
 	info->slice_max_us = SLICE_MAX_US;
 	info->hold_cost_ns = HOLD_COST_NS;
 	info->release_cost_ns = RELEASE_COST_NS;
 	info->slice_cost_ns = SLICE_COST_NS;
 	info->switch_cost_ns = SWITCH_COST_NS;
-	info->news_every_ns = d->has_ctxsw ? NV_WINDOW_NS : d->has_use ? USE_EVERY_NS : 0;
+	info->news_every_ns = d->has_ctxsw ? NV_WINDOW_NS : d->has_use ? NV_USE_NS : 0;
 }
 
 static void release_sources(struct nv_gpu *d)
@@ -105,6 +104,7 @@ static void release_sources(struct nv_gpu *d)
 
 static int start_threads(struct nv_gpu *d)
 {
+	sigset_t all, before;
 	int r;
 
 	d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -112,12 +112,14 @@ static int start_threads(struct nv_gpu *d)
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (d->wake_fd < 0 || d->news_fd < 0 || d->stop_fd < 0)
 		return -errno;
+	/* Signals are for the threads of whoever uses this. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&d->worker, NULL, nv_worker, d);
-	if (r)
-		return -r;
-	if (d->has_ctxsw || d->nvml)
+	if (!r && (d->has_ctxsw || d->nvml))
 		d->has_sampler = !pthread_create(&d->sampler, NULL, nv_sampler, d);
-	return 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
 }
 
 static int nv_open(unsigned index, struct gp_gpu **gpu)
@@ -158,10 +160,7 @@ static void nv_close(struct gp_gpu *gpu)
 {
 	struct nv_gpu *d = of(gpu);
 
-	if (d->has_sampler) {
-		eventfd_write(d->stop_fd, 1);
-		pthread_join(d->sampler, NULL);
-	}
+	eventfd_write(d->stop_fd, 1);
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < d->ntasks; i++)
 		d->task[i].leaving = d->task[i].used;
@@ -169,6 +168,8 @@ static void nv_close(struct gp_gpu *gpu)
 	pthread_mutex_unlock(&d->lock);
 	nv_wake(d);
 	pthread_join(d->worker, NULL);
+	if (d->has_sampler)
+		pthread_join(d->sampler, NULL);
 	release_sources(d);
 }
 
@@ -242,6 +243,7 @@ static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		r = -ENOMEM;
 	if (!r) {
 		d->task[place] = *found;
+		d->task[place].generation = ++d->generation;
 		d->fresh = true;
 		*handle = (uint32_t)place;
 	}
@@ -260,7 +262,7 @@ static void nv_detach(struct gp_gpu *gpu, uint32_t handle)
 	nv_wake(d);
 }
 
-static void describe_use(const struct nv_task *t, uint64_t now_ns, struct gp_observation *o)
+static void describe_use(struct nv_task *t, uint64_t now_ns, struct gp_observation *o)
 {
 	if (!t->sampled)
 		return;
@@ -270,6 +272,10 @@ static void describe_use(const struct nv_task *t, uint64_t now_ns, struct gp_obs
 	o->run_at_ns = t->run_at_ns < now_ns ? t->run_at_ns : now_ns;
 	if (t->on_since_ns && t->run_at_ns > t->on_since_ns)
 		o->run_ns += t->run_at_ns - t->on_since_ns;
+	/* A record that comes late shortens what was taken for granted. */
+	if (o->run_ns < t->run_told_ns)
+		o->run_ns = t->run_told_ns;
+	t->run_told_ns = o->run_ns;
 	o->scheduled = t->scheduled;
 	o->on_at_ns = t->on_at_ns;
 	o->off_at_ns = t->off_at_ns;
@@ -286,7 +292,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < n; i++) {
-		const struct nv_task *t = &d->task[seen[i].handle];
+		struct nv_task *t = &d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
 
 		o->known = t->has_groups ? GP_KNOWN_HELD | GP_KNOWN_SLICE : 0;
@@ -294,8 +300,8 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 		o->slice_us = t->slice_us;
 		o->under_way = (uint8_t)((t->holds_queued ? GP_UNDER_WAY_HOLD : 0) |
 		                         (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
-		o->failed = t->failed;
-		o->driver_code = t->driver_code;
+		o->failed = t->hold_failed ? t->hold_failed : t->slice_failed;
+		o->driver_code = t->hold_failed ? t->hold_code : t->slice_code;
 		describe_use(t, now_ns, o);
 	}
 	pthread_mutex_unlock(&d->lock);

@@ -5,7 +5,7 @@
  *   backend.c    the table of functions; called by the thread that owns the device; never waits
  *   worker.c     a thread that makes every call to RM: actions first, in the order they came
  *   processes.c  its chores: who came, who ended, what changed
- *   sampler.c    a thread that asks NVML who worked
+ *   sampler.c    a thread that finds out who worked
  *
  * Under `lock`, which nobody holds while calling the driver: requests, tasks, what was seen. The
  * processes belong to the worker alone.
@@ -22,7 +22,8 @@
 #include "gpu/nvidia/target.h"
 
 #define NV_SPLITS_MAX 63
-#define NV_WINDOW_NS  (20 * GP_NS_PER_MS) /* how often switches are read */
+#define NV_WINDOW_NS  (20 * GP_NS_PER_MS)  /* how often switches are read */
+#define NV_USE_NS     (200 * GP_NS_PER_MS) /* how often NVML is asked: it has no news sooner */
 
 /* A process with a control file. */
 struct nv_process {
@@ -56,14 +57,16 @@ struct nv_task {
 	uint32_t queue;
 	uint32_t slice_want_us; /* last asked for; 0 = as found */
 	bool touched;
+	bool hold_want;      /* whether a hold or a release was asked for last */
+	uint32_t generation; /* of its place: the next task there has another */
 
 	/* What the worker knows. */
 	bool has_groups;
 	bool held;
 	uint32_t slice_us;
 	unsigned holds_queued, slices_queued;
-	int32_t failed;
-	uint32_t driver_code;
+	int32_t hold_failed, slice_failed;
+	uint32_t hold_code, slice_code;
 	struct gp_undo undo;
 
 	/* What the sampler knows. */
@@ -75,6 +78,7 @@ struct nv_task {
 	uint64_t on_at_ns;       /* when it last came */
 	uint64_t off_at_ns;      /* when it last went */
 	uint64_t run_at_ns;      /* up to when that is known */
+	uint64_t run_told_ns;    /* what was told: it never falls */
 	uint64_t scheduled;      /* how often it came on the engine */
 	uint64_t window_came;    /* of those, at the beginning of the window */
 	uint64_t loose_since_ns; /* when it was last released; GP_NEVER = held */
@@ -117,7 +121,8 @@ struct nv_gpu {
 	unsigned nseen, seen_capacity;
 	struct nv_call *call;
 	struct gp_table memory;     /* pid -> bytes */
-	struct gp_table by_context; /* unique channel id -> handle of a task */
+	struct gp_table by_context; /* unique channel id -> generation and handle of a task */
+	uint32_t generation;
 
 	int wake_fd; /* for the worker */
 	int news_fd; /* for whoever drives the engine */
@@ -150,6 +155,7 @@ struct nv_gpu {
 	unsigned silent;    /* how often in a row there was none */
 	uint32_t busy;      /* percent, all processes together, in that */
 	unsigned workers;   /* processes that did something in it */
+	uint64_t lost;      /* records of switches that came too late */
 	uint64_t use_ns;    /* when to ask NVML next */
 	uint64_t memory_ns; /* the same for memory */
 };
@@ -178,6 +184,8 @@ struct nv_process *nv_find_process(struct nv_gpu *d, uint64_t key);
 /* The next chore that is due; true when there was one. */
 bool nv_chore(struct nv_gpu *d, uint64_t now_ns);
 uint64_t nv_next_chore_ns(const struct nv_gpu *d);
+/* Before those that ended are dropped: a child that one forked may have its queues. */
+void nv_look_for_heirs(struct nv_gpu *d);
 void nv_process_ended(struct nv_gpu *d, struct nv_process *p);
 /* After an action: at once when it failed, for what it meant may be gone. */
 void nv_look_soon(struct nv_process *p, bool failed, bool verify);

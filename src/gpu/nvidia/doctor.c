@@ -2,6 +2,7 @@
 /* What of this machine can be used, what is missing, why, and what would help. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,9 +36,8 @@ __attribute__((format(printf, 5, 6))) static void tell(const struct teller *to,
 /* Older ones lack the firmware through which channels are held. */
 static void check_version(const struct teller *to, const struct gp_rm *rm)
 {
-	int branch = 0;
+	long branch = strtol(rm->version, NULL, 10);
 
-	sscanf(rm->version, "%d", &branch);
 	if (branch >= 550)
 		tell(to, GP_FINDING_OK, "driver", NULL, "NVIDIA driver %s", rm->version);
 	else

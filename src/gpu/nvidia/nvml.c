@@ -113,9 +113,13 @@ void gp_nvml_close(struct gp_nvml *n)
 
 void *gp_nvml_device(struct gp_nvml *n, const char *pci)
 {
-	unsigned domain, bus, slot, count = 0;
+	char *end;
+	unsigned domain = (unsigned)strtoul(pci, &end, 16);
+	unsigned bus = *end == ':' ? (unsigned)strtoul(end + 1, &end, 16) : ~0u;
+	unsigned slot = *end == ':' ? (unsigned)strtoul(end + 1, &end, 16) : ~0u;
+	unsigned count = 0;
 
-	if (sscanf(pci, "%x:%x:%x", &domain, &bus, &slot) != 3 || n->device_count(&count))
+	if (n->device_count(&count))
 		return NULL;
 	for (unsigned i = 0; i < count; i++) {
 		struct pci_info info = {0};

@@ -21,7 +21,6 @@
 #define LOOK_NS         (500 * GP_NS_PER_MS)
 #define LOOKS_PER_FULL  20
 #define VERIFY_NS       (2 * GP_NS_PER_MS) /* after an action: the next one goes first */
-#define SEARCH_QUICK    4096 /* client indices: what 4096 programs since then used up */
 #define SEARCH_PAUSE_NS (5 * GP_NS_PER_MS) /* between steps of a long search: a tenth of a core */
 #define SEARCH_STEP     256 /* indices between two looks for something better to do */
 
@@ -135,6 +134,15 @@ static struct nv_process *find_sharer(struct nv_gpu *d, const struct nv_process 
 	return NULL;
 }
 
+/* `leader` stands for `q` from now on, and for whom that stood for. */
+static void follow(struct nv_gpu *d, struct nv_process *q, struct nv_process *leader)
+{
+	for (unsigned i = 0; i < d->nprocesses; i++)
+		if (d->process[i]->older == q)
+			d->process[i]->older = leader;
+	q->older = leader;
+}
+
 /* The one that started first stands for both. */
 static void note_sharer(struct nv_gpu *d, struct nv_process *p)
 {
@@ -146,7 +154,7 @@ static void note_sharer(struct nv_gpu *d, struct nv_process *p)
 	if (q->computes != p->computes ? q->computes : q->target.start_time <= p->target.start_time)
 		p->older = q;
 	else
-		q->older = p;
+		follow(d, q, p);
 }
 
 /* It has a compute group somewhere, or will have one. */
@@ -155,24 +163,16 @@ static bool wants_to_compute(const struct nv_process *p)
 	return p->target.uses_cuda || p->computes;
 }
 
-/* On any GPU: a process makes its clients at about the same time, so the others would be near. */
-static bool has_any_task(const struct nv_process *p)
-{
-	for (unsigned i = 0; i < p->target.ngroups; i++)
-		if (p->target.group[i].compute)
-			return true;
-	return false;
-}
-
 static void search(struct nv_gpu *d, struct nv_process *p, uint32_t indices, bool until_found)
 {
 	bool more = gp_nv_search(&p->target, indices, until_found);
 
-	/* Who computes has a group somewhere, however old; others are not worth a long search. */
-	p->searching = more && (p->target.searched < SEARCH_QUICK ||
-	                        (wants_to_compute(p) && !has_any_task(p)));
+	/* Who computes has a group somewhere, however old; others are not worth a long search, nor
+	 * are more groups: a process makes its clients at about the same time. */
+	p->searching = more && (p->target.searched < GP_NV_SEARCH_QUICK ||
+	                        (wants_to_compute(p) && !gp_nv_computes(&p->target)));
 	p->search_ns = 0;
-	if (p->target.searched >= SEARCH_QUICK)
+	if (p->target.searched >= GP_NV_SEARCH_QUICK)
 		p->search_ns = gp_now_ns(&gp_clock_monotonic) + SEARCH_PAUSE_NS;
 	note_sharer(d, p);
 }
@@ -182,6 +182,7 @@ static int add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_err
 {
 	struct nv_process **list = realloc(d->process, (d->nprocesses + 1) * sizeof(*list));
 	struct nv_process *p;
+	uint32_t newest;
 	int r;
 
 	if (!list)
@@ -204,8 +205,9 @@ static int add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_err
 	p->key = nv_key(p->target.start_time, pid, 0);
 	p->computes = computes;
 	d->process[d->nprocesses++] = p;
-	gp_nv_search_begin(&p->target, gp_rm_newest(&d->rm));
-	search(d, p, SEARCH_QUICK, true);
+	newest = gp_rm_newest(&d->rm);
+	gp_nv_search_begin(&p->target, newest ? newest : d->rm.client);
+	search(d, p, GP_NV_SEARCH_QUICK, true);
 	gp_nv_target_give_back(&p->target);
 	p->look_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), LOOK_NS);
 	return 0;
@@ -253,6 +255,19 @@ static int note_pid(void *arg, pid_t pid)
 	return 0;
 }
 
+static void end_sweep(struct nv_gpu *d)
+{
+	d->nto_sweep = d->next_to_sweep = 0;
+	d->sweep_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic),
+	                          d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
+	nv_publish_seen(d);
+	pthread_mutex_lock(&d->lock);
+	d->swept = true;
+	pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	nv_tell(d);
+}
+
 /* Who there is; they are looked at step by step, oldest first, so that no action waits for it. */
 static void begin_sweep(struct nv_gpu *d)
 {
@@ -260,17 +275,9 @@ static void begin_sweep(struct nv_gpu *d)
 		gp_table_clear(&d->looked_at);
 	d->nto_sweep = d->next_to_sweep = 0;
 	gp_process_each(note_pid, d);
-}
-
-static void end_sweep(struct nv_gpu *d)
-{
-	d->nto_sweep = d->next_to_sweep = 0;
-	nv_publish_seen(d);
-	pthread_mutex_lock(&d->lock);
-	d->swept = true;
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
-	nv_tell(d);
+	d->sweep_ns = GP_NEVER; /* until this one has ended */
+	if (!d->nto_sweep)
+		end_sweep(d); /* nothing can be known; but nobody waits for it for ever */
 }
 
 static void sweep_step(struct nv_gpu *d)
@@ -290,6 +297,21 @@ static void sweep(struct nv_gpu *d)
 		sweep_step(d);
 }
 
+/* One that could not be added (it may not be looked into) is not tried every time. */
+static bool try_to_add(struct nv_gpu *d, pid_t pid)
+{
+	uint64_t key = (uint64_t)(uint32_t)pid | (uint64_t)1 << 32,
+		 start_time = gp_process_start_time(pid), before;
+
+	if (pid <= 0 || pid == d->self || !start_time ||
+	    (gp_table_get(&d->looked_at, key, &before) && before == start_time))
+		return false;
+	if (!add_process(d, pid, true, NULL))
+		return true;
+	gp_table_put(&d->looked_at, key, start_time);
+	return false;
+}
+
 /* RM's own list of those that compute: in it within a moment of the first group. */
 static void ask_who_computes(struct nv_gpu *d)
 {
@@ -302,8 +324,8 @@ static void ask_who_computes(struct nv_gpu *d)
 		pid_t pid = (pid_t)pids.pid[i];
 		struct nv_process *p = find_pid(d, pid);
 
-		if (pid > 0 && !p)
-			came |= !add_process(d, pid, true, NULL);
+		if (!p)
+			came |= try_to_add(d, pid);
 		if (p && !p->older && !p->computes) {
 			p->computes = true;
 			p->look_ns = 0;
@@ -325,6 +347,8 @@ static void search_newer(struct nv_gpu *d, struct nv_process *p)
 	uint32_t newest = gp_rm_newest(&d->rm);
 	uint32_t newer = (newest - NV_CLIENT_BASE - top) % NV_CLIENT_COUNT;
 
+	if (!newest)
+		return;
 	gp_nv_search_begin(&p->target, newest);
 	gp_nv_search(&p->target, newer, false);
 	p->target.searched =
@@ -362,7 +386,7 @@ static void look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 		return;
 	/* A client comes with a file of its own, or with the first group of a program that starts.
 	 */
-	if (changed || (!had && wants_to_compute(p)))
+	if (changed || (wants_to_compute(p) && !gp_nv_computes(&p->target)))
 		search_newer(d, p);
 	changed |= gp_nv_look(&p->target, full);
 	if (p->verify || (full && p->touched))
@@ -407,15 +431,6 @@ bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
 		d->pids_ns = d->has_pids ? gp_time_add(now_ns, PIDS_NS) : GP_NEVER;
 		return true;
 	}
-	if (now_ns >= d->sweep_ns) {
-		d->sweep_ns = gp_time_add(now_ns, d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
-		begin_sweep(d);
-		return true;
-	}
-	if (d->nto_sweep) {
-		sweep_step(d);
-		return true;
-	}
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct nv_process *p = d->process[i];
 
@@ -428,7 +443,12 @@ bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
 			return true;
 		}
 	}
-	return false;
+	if (now_ns >= d->sweep_ns)
+		begin_sweep(d);
+	if (!d->nto_sweep)
+		return false;
+	sweep_step(d);
+	return true;
 }
 
 uint64_t nv_next_chore_ns(const struct nv_gpu *d)
@@ -503,10 +523,21 @@ static bool hand_over(struct nv_gpu *d, struct nv_process *p)
 	return true;
 }
 
+void nv_look_for_heirs(struct nv_gpu *d)
+{
+	bool needed = false;
+
+	for (unsigned i = 0; i < d->nprocesses; i++) {
+		const struct nv_process *p = d->process[i];
+
+		needed |= p->touched && !p->older && gp_pidfd_ended(p->target.pidfd);
+	}
+	if (needed)
+		sweep(d);
+}
+
 void nv_process_ended(struct nv_gpu *d, struct nv_process *p)
 {
-	if (!p->older && p->touched)
-		sweep(d); /* a child that it forked may have its queues */
 	if (p->older || !hand_over(d, p)) {
 		for (unsigned i = 0; i < d->nprocesses; i++)
 			if (d->process[i]->older == p)
@@ -544,41 +575,40 @@ static bool may_compute(struct nv_gpu *d, pid_t pid)
 	return n < 0;
 }
 
-static int find(struct nv_gpu *d, struct nv_call *call, struct nv_process **found)
+/* The process that stands for it, found. NULL: `call->result` says why not. */
+static struct nv_process *find(struct nv_gpu *d, struct nv_call *call)
 {
 	struct nv_process *p = find_pid(d, call->pid);
-	int r = 0;
 
-	*found = NULL;
-
+	call->result = 0;
 	if (!p) {
-		r = add_process(d, call->pid, may_compute(d, call->pid), call->err);
-		p = r ? NULL : d->process[d->nprocesses - 1];
+		call->result = add_process(d, call->pid, may_compute(d, call->pid), call->err);
+		if (call->result)
+			return NULL;
+		p = d->process[d->nprocesses - 1];
 	}
-	if (!p)
-		return r;
 	if (p->older)
 		p = p->older;
 	if (!has_task(d, p, 0) && !p->nsplits)
 		look(d, p, gp_now_ns(&gp_clock_monotonic));
-	while (p->searching && wants_to_compute(p) && !has_any_task(p))
+	while (p->searching && wants_to_compute(p) && !gp_nv_computes(&p->target))
 		search_on(d, p);
-	if (!has_task(d, p, 0) && !p->nsplits)
-		return gp_fail(call->err, -ENODEV, "process %d has no compute queue on this GPU",
-		               call->pid);
+	if (!has_task(d, p, 0) && !p->nsplits) {
+		call->result = gp_fail(call->err, -ENODEV,
+		                       "process %d has no compute queue on this GPU", call->pid);
+		return NULL;
+	}
 	nv_publish_seen(d);
-	*found = p;
-	return 0;
+	return p;
 }
 
 static int split(struct nv_gpu *d, struct nv_call *call)
 {
-	struct nv_process *p;
+	struct nv_process *p = find(d, call);
 	unsigned i;
-	int r = find(d, call, &p);
 
-	if (r)
-		return r;
+	if (!p)
+		return call->result;
 	if (!has_task(d, p, call->queue_id))
 		return gp_fail(call->err, -ENOENT, "process %d has no compute queue %u on this GPU",
 		               call->pid, call->queue_id);
@@ -638,8 +668,8 @@ void nv_answer(struct nv_gpu *d, struct nv_call *call)
 
 	switch (call->kind) {
 	case NV_CALL_FIND:
-		call->result = find(d, call, &p);
-		if (call->result)
+		p = find(d, call);
+		if (!p)
 			break;
 		pthread_mutex_lock(&d->lock);
 		describe(d, p, 0, call->seen);

@@ -132,18 +132,18 @@ static const struct {
 	CODE(NV_ERR_INSUFFICIENT_PERMISSIONS, EPERM),
 	CODE(NV_ERR_INVALID_ADDRESS, EFAULT),
 	CODE(NV_ERR_INVALID_ARGUMENT, EINVAL),
-	CODE(NV_ERR_INVALID_CHANNEL, ESRCH),
+	CODE(NV_ERR_INVALID_CHANNEL, ENXIO),
 	CODE(NV_ERR_INVALID_CLASS, ENOTSUP),
-	CODE(NV_ERR_INVALID_CLIENT, ESRCH),
-	CODE(NV_ERR_INVALID_OBJECT, ESRCH),
-	CODE(NV_ERR_INVALID_OBJECT_HANDLE, ESRCH),
+	CODE(NV_ERR_INVALID_CLIENT, ENXIO),
+	CODE(NV_ERR_INVALID_OBJECT, ENXIO),
+	CODE(NV_ERR_INVALID_OBJECT_HANDLE, ENXIO),
 	CODE(NV_ERR_INVALID_OBJECT_PARENT, EINVAL),
 	CODE(NV_ERR_INVALID_PARAM_STRUCT, EINVAL),
 	CODE(NV_ERR_INVALID_POINTER, EFAULT),
 	CODE(NV_ERR_INVALID_STATE, EBUSY),
 	CODE(NV_ERR_NO_MEMORY, ENOMEM),
 	CODE(NV_ERR_NOT_SUPPORTED, ENOTSUP),
-	CODE(NV_ERR_OBJECT_NOT_FOUND, ESRCH),
+	CODE(NV_ERR_OBJECT_NOT_FOUND, ENXIO),
 	CODE(NV_ERR_RESET_REQUIRED, ENODEV),
 	CODE(NV_ERR_STATE_IN_USE, EBUSY),
 	CODE(NV_ERR_TIMEOUT, ETIMEDOUT),
@@ -261,7 +261,7 @@ uint32_t gp_rm_newest(const struct gp_rm *rm)
 	uint32_t client;
 
 	if (make_client(rm->fd, &client))
-		return rm->client;
+		return 0;
 	gp_rm_free(rm->fd, client, client, client);
 	return client;
 }
@@ -306,20 +306,20 @@ bool gp_rm_pci(const struct gp_rm *rm, uint32_t gpu_id, char out[16])
 static int open_gpu_file(const char *pci)
 {
 	char path[96], line[128];
-	int minor = -1;
+	long minor = -1;
 	FILE *f;
 
-	if (strcmp(gp_rm_path(), NV_CTL_DEVICE))
+	if (strcmp(gp_rm_path(), NV_CTL_DEVICE) != 0)
 		return -1;
 	snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", pci);
 	f = fopen(path, "re");
 	if (!f)
 		return -1;
 	while (fgets(line, sizeof line, f))
-		if (sscanf(line, "Device Minor: %d", &minor) == 1)
-			break;
+		if (!strncmp(line, "Device Minor:", 13))
+			minor = strtol(line + 13, NULL, 10);
 	fclose(f);
-	snprintf(path, sizeof path, "/dev/nvidia%d", minor);
+	snprintf(path, sizeof path, "/dev/nvidia%ld", minor);
 	return minor < 0 ? -1 : open(path, O_RDWR | O_CLOEXEC);
 }
 

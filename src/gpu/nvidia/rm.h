@@ -46,7 +46,7 @@ uint32_t gp_rm_free(int fd, uint32_t client, uint32_t parent, uint32_t handle);
 /* "NV_ERR_GPU_IS_LOST", or the number in hexadecimal in a buffer of the calling thread. */
 const char *gp_rm_status_name(uint32_t status);
 
-/* -errno that says the same. */
+/* -errno that says the same; -ENXIO: there is no such object (any more). */
 int gp_rm_errno(uint32_t status);
 
 /* ---- a client of our own --------------------------------------------------------------------- */
@@ -66,7 +66,8 @@ struct gp_rm {
 int gp_rm_open(struct gp_rm *rm, struct gp_error *err);
 void gp_rm_close(struct gp_rm *rm);
 
-/* The handle that the newest client on this machine has: one that is made, and freed, for it. */
+/* The handle that the newest client on this machine has: one that is made, and freed, for it. 0:
+ * it cannot be had now. */
 uint32_t gp_rm_newest(const struct gp_rm *rm);
 
 /*

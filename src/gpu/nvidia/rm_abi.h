@@ -391,11 +391,6 @@ struct nv90cd_enable {
 	uint8_t pad[3];
 	uint32_t flags; /* 1 keep the oldest, 2 keep the newest */
 };
-#define NV90CD_CTRL_CMD_EVENT_BUFFER_UPDATE_GET 0x90cd0102u
-struct nv90cd_update_get {
-	uint32_t record;
-	uint32_t vardata;
-};
 #define NV90CD_CTRL_CMD_EVENT_BUFFER_FLUSH 0x90cd0104u /* no parameters */
 
 /* ---- controls on a channel group ---------------------------------------------------------------

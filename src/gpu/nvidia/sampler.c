@@ -10,14 +10,13 @@
  * or the GPU had time, had none. Who stays on alone is asked NVML about, and so is who was on it
  * before we came and has not left since. Anything else is unknown.
  */
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/log.h"
 #include "gpu/nvidia/device.h"
 
-#define USE_NS       (200 * GP_NS_PER_MS) /* a call is 1.3 ms on an H200; it has no news sooner */
 #define SILENT_MAX   3
 #define MEMORY_NS    (2 * GP_NS_PER_S)
 #define CLOCK_NS     GP_NS_PER_S
@@ -31,10 +30,11 @@ static void take_event(struct nv_gpu *d, const struct gp_ctxsw_event *event)
 	uint64_t handle, at_ns = (uint64_t)((int64_t)event->at_ns + d->clock_offset_ns);
 	struct nv_task *t;
 
-	if (!gp_table_get(&d->by_context, event->context_id, &handle) || handle >= d->ntasks)
+	if (!gp_table_get(&d->by_context, event->context_id, &handle) ||
+	    (uint32_t)handle >= d->ntasks)
 		return;
-	t = &d->task[handle];
-	if (!t->used)
+	t = &d->task[(uint32_t)handle];
+	if (!t->used || t->generation != handle >> 32)
 		return;
 	if (event->on) {
 		t->scheduled++;
@@ -45,70 +45,6 @@ static void take_event(struct nv_gpu *d, const struct gp_ctxsw_event *event)
 		t->run_ns += at_ns - t->on_since_ns;
 	t->on_since_ns = 0;
 	t->off_at_ns = at_ns;
-}
-
-/* Until there is other evidence: a task that is held in between, or not asked about, is as idle as
- * before. */
-static void believe_idle(struct nv_task *t)
-{
-	t->active_known = true;
-	t->active = false;
-}
-
-/* `came`: how many tasks came on the engine in the window. */
-static void judge_by_switches(const struct nv_gpu *d, struct nv_task *t, unsigned came,
-                              uint64_t now_ns)
-{
-	bool worked = t->scheduled != t->window_came;
-	bool free = t->loose_since_ns != GP_NEVER && now_ns - t->loose_since_ns >= NV_WINDOW_NS;
-	bool had_time = came >= 2 || (d->has_use && d->busy < FREE_PERCENT);
-
-	t->window_came = t->scheduled;
-	t->run_at_ns = now_ns;
-	t->sampled = true;
-	if (worked)
-		t->active_known = t->active = true;
-	else if (t->on_since_ns && t->percent_ns >= t->on_since_ns)
-		t->active = t->percent; /* it had work when it came; NVML looked at it since */
-	else if (!t->on_since_ns && free && had_time)
-		believe_idle(t);
-}
-
-static void read_switches(struct nv_gpu *d, uint64_t now_ns)
-{
-	struct gp_ctxsw_event event;
-	unsigned came = 0;
-	bool any = false; /* who is not on the engine then is known to be off it */
-
-	if (now_ns >= d->clock_ns + CLOCK_NS && gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
-		d->clock_ns = now_ns;
-	gp_ctxsw_flush(&d->ctxsw);
-	pthread_mutex_lock(&d->lock);
-	while (gp_ctxsw_next(&d->ctxsw.ring, &event)) {
-		take_event(d, &event);
-		any = true;
-	}
-	for (unsigned i = 0; i < d->ntasks; i++)
-		came += d->task[i].used && d->task[i].scheduled != d->task[i].window_came;
-	for (unsigned i = 0; i < d->ntasks; i++)
-		if (d->task[i].used && (d->task[i].placed |= any))
-			judge_by_switches(d, &d->task[i], came, now_ns);
-	pthread_mutex_unlock(&d->lock);
-}
-
-/* ---- NVML --------------------------------------------------------------------------------------
- */
-
-static uint32_t percent_of(const struct gp_nvml_use *use, int n, pid_t pid, uint64_t *at_us)
-{
-	uint32_t percent = 0;
-
-	for (int i = 0; i < n; i++)
-		if (use[i].pid == (uint32_t)pid && use[i].at_us >= *at_us) {
-			percent = use[i].percent;
-			*at_us = use[i].at_us;
-		}
-	return percent;
 }
 
 static uint64_t overlap(uint64_t from, uint64_t until, uint64_t begin, uint64_t end)
@@ -126,6 +62,99 @@ static bool was_free(const struct nv_task *t, uint64_t begin_ns, uint64_t end_ns
 	if (t->loose_since_ns != GP_NEVER)
 		free_ns += overlap(t->loose_since_ns, GP_NEVER, begin_ns, end_ns);
 	return free_ns >= (end_ns - begin_ns) / 4;
+}
+
+/* Until there is other evidence: a task that is held in between, or not asked about, is as idle as
+ * before. */
+static void believe_idle(struct nv_task *t)
+{
+	t->active_known = true;
+	t->active = false;
+}
+
+/* What a window of switches says. `round`: the engine went round among several. */
+static void judge_by_switches(const struct nv_gpu *d, struct nv_task *t, bool round,
+                              uint64_t now_ns)
+{
+	bool worked = t->scheduled != t->window_came;
+	bool free = t->loose_since_ns < now_ns && now_ns - t->loose_since_ns >= NV_WINDOW_NS;
+	/* NVML's windows are older and longer: what it says counts for who was free then. */
+	bool seen_idle = !t->percent && d->has_use && d->busy < FREE_PERCENT &&
+	                 was_free(t, t->percent_ns, t->percent_ns + NV_USE_NS);
+
+	t->window_came = t->scheduled;
+	t->run_at_ns = now_ns;
+	t->sampled = true;
+	if (worked)
+		t->active_known = t->active = true;
+	else if (t->on_since_ns && t->percent_ns >= t->on_since_ns)
+		t->active = t->percent; /* it had work when it came; NVML looked at it since */
+	else if (!t->on_since_ns && ((free && round) || seen_idle))
+		believe_idle(t);
+}
+
+/* Whether two came on the engine, and one of them twice: whoever waited had its turn. */
+static bool went_round(const struct nv_gpu *d)
+{
+	unsigned came = 0;
+	bool twice = false;
+
+	for (unsigned i = 0; i < d->ntasks; i++) {
+		uint64_t times = d->task[i].scheduled - d->task[i].window_came;
+
+		came += d->task[i].used && times > 0;
+		twice |= d->task[i].used && times > 1;
+	}
+	return came >= 2 && twice;
+}
+
+/* Records were lost: who is on the engine, and since when, is not known any more. */
+static void forget_places(struct nv_gpu *d)
+{
+	d->lost = d->ctxsw.ring.lost;
+	for (unsigned i = 0; i < d->ntasks; i++) {
+		d->task[i].placed = false;
+		d->task[i].on_since_ns = 0;
+	}
+}
+
+static void read_switches(struct nv_gpu *d)
+{
+	struct gp_ctxsw_event event;
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	bool any = false, round; /* any: who is not on the engine then is known to be off it */
+
+	if (now_ns >= d->clock_ns + CLOCK_NS && gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
+		d->clock_ns = now_ns;
+	gp_ctxsw_flush(&d->ctxsw);
+	pthread_mutex_lock(&d->lock);
+	now_ns = gp_now_ns(&gp_clock_monotonic);
+	while (gp_ctxsw_next(&d->ctxsw.ring, &event)) {
+		if (d->ctxsw.ring.lost != d->lost)
+			forget_places(d);
+		take_event(d, &event);
+		any = true;
+	}
+	round = went_round(d);
+	for (unsigned i = 0; i < d->ntasks; i++)
+		if (d->task[i].used && (d->task[i].placed |= any))
+			judge_by_switches(d, &d->task[i], round, now_ns);
+	pthread_mutex_unlock(&d->lock);
+}
+
+/* ---- NVML --------------------------------------------------------------------------------------
+ */
+
+static uint32_t percent_of(const struct gp_nvml_use *use, int n, pid_t pid, uint64_t *at_us)
+{
+	uint32_t percent = 0;
+
+	for (int i = 0; i < n; i++)
+		if (use[i].pid == (uint32_t)pid && use[i].at_us >= *at_us) {
+			percent = use[i].percent;
+			*at_us = use[i].at_us;
+		}
+	return percent;
 }
 
 /* Without a record of a switch, NVML is all there is: the same rules, on its windows. */
@@ -150,7 +179,7 @@ static uint64_t begin_of_window(uint64_t at_us, uint64_t now_ns)
 
 	clock_gettime(CLOCK_REALTIME, &real);
 	age_ns = (uint64_t)real.tv_sec * GP_NS_PER_S + (uint64_t)real.tv_nsec - at_us * 1000;
-	return age_ns < GP_NS_PER_S ? now_ns - age_ns - USE_NS : 0;
+	return age_ns < GP_NS_PER_S ? now_ns - age_ns - NV_USE_NS : 0;
 }
 
 static void read_use(struct nv_gpu *d, uint64_t now_ns)
@@ -163,14 +192,16 @@ static void read_use(struct nv_gpu *d, uint64_t now_ns)
 	d->silent = n ? 0 : d->silent + 1;
 	if (n < 0 || (!n && d->silent < SILENT_MAX))
 		return;
+	if (!n)
+		d->use_us = newest_us = 0; /* the wall clock may have been set back */
 	for (int i = 0; i < n; i++)
 		if (use[i].at_us > newest_us)
 			newest_us = use[i].at_us;
-	window_ns = !n ? USE_NS : d->use_us ? (newest_us - d->use_us) * 1000 : 0;
+	window_ns = !n ? NV_USE_NS : d->use_us ? (newest_us - d->use_us) * 1000 : 0;
 	if (window_ns > GP_NS_PER_S)
 		window_ns = 0;
 	d->use_us = newest_us;
-	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - USE_NS;
+	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - NV_USE_NS;
 	pthread_mutex_lock(&d->lock);
 	d->busy = d->workers = 0;
 	for (unsigned i = 0; i < d->ntasks; i++) {
@@ -218,20 +249,24 @@ void nv_sample(struct nv_gpu *d)
 		read_memory(d);
 	}
 	if (d->has_use && now_ns >= d->use_ns) {
-		d->use_ns = now_ns + USE_NS;
+		d->use_ns = now_ns + NV_USE_NS;
 		read_use(d, now_ns);
 	}
 	if (d->has_ctxsw)
-		read_switches(d, now_ns);
+		read_switches(d);
 }
 
 void *nv_sampler(void *gpu)
 {
 	struct nv_gpu *d = gpu;
 	struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
-	int period_ms = (int)((d->has_ctxsw ? NV_WINDOW_NS : USE_NS) / GP_NS_PER_MS);
+	int period_ms = (int)((d->has_ctxsw ? NV_WINDOW_NS : NV_USE_NS) / GP_NS_PER_MS);
 
-	while (poll(&stop, 1, period_ms) == 0)
+	for (;;) {
+		int r = poll(&stop, 1, period_ms);
+
+		if (r > 0 || (r < 0 && errno != EINTR))
+			return NULL;
 		nv_sample(d);
-	return NULL;
+	}
 }

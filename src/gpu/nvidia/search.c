@@ -52,45 +52,41 @@ static bool add_object(struct gp_nv_client *c, struct gp_nv_object o)
 }
 
 /* Whether there is something under this handle; what matters is noted. */
-static bool ask(struct gp_nv_target *t, struct gp_nv_client *c, int fd, uint32_t handle)
+static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
 {
 	uint32_t class = gp_rm_class(fd, c->handle, handle);
 
-	t->calls++;
 	if (!class)
 		return false;
 	if (matters(class)) {
 		add_object(c, (struct gp_nv_object){.handle = handle,
 		                                    .class = class,
 		                                    .parent = gp_rm_parent(fd, c->handle, handle)});
-		t->calls++;
 	}
 	return true;
 }
 
-static void extend_up(struct gp_nv_target *t, struct gp_nv_client *c, int fd,
-                      struct gp_nv_region *r, unsigned misses_max)
+static void extend_up(struct gp_nv_client *c, int fd, struct gp_nv_region *r, unsigned misses_max)
 {
 	uint32_t handle = r->high;
 
 	for (unsigned misses = 0; misses < misses_max && handle - r->low < HANDLES_MAX; handle++) {
 		misses++;
-		if (ask(t, c, fd, handle)) {
+		if (ask(c, fd, handle)) {
 			r->high = handle + 1;
 			misses = 0;
 		}
 	}
 }
 
-static void extend_down(struct gp_nv_target *t, struct gp_nv_client *c, int fd,
-                        struct gp_nv_region *r)
+static void extend_down(struct gp_nv_client *c, int fd, struct gp_nv_region *r)
 {
 	uint32_t handle = r->low - 1;
 
 	for (unsigned misses = 0; misses < MISSES_DOWN && r->high - handle < HANDLES_MAX;
 	     handle--) {
 		misses++;
-		if (handle != c->handle && ask(t, c, fd, handle)) {
+		if (handle != c->handle && ask(c, fd, handle)) {
 			r->low = handle;
 			misses = 0;
 		}
@@ -106,7 +102,7 @@ static bool is_covered(const struct gp_nv_client *c, uint32_t handle)
 }
 
 /* Looks at a handle that RM named, and around it. */
-static void explore(struct gp_nv_target *t, struct gp_nv_client *c, int fd, uint32_t handle)
+static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
 {
 	struct gp_nv_region *r;
 
@@ -115,14 +111,12 @@ static void explore(struct gp_nv_target *t, struct gp_nv_client *c, int fd, uint
 		return;
 	r = &c->region[c->nregions++];
 	r->low = r->high = handle;
-	extend_up(t, c, fd, r, MISSES_UP);
-	extend_down(t, c, fd, r);
+	extend_up(c, fd, r, MISSES_UP);
+	extend_down(c, fd, r);
 }
 
-static uint32_t named_child(struct gp_nv_target *t, const struct gp_nv_client *c, int fd,
-                            uint32_t parent, uint32_t kind)
+static uint32_t named_child(const struct gp_nv_client *c, int fd, uint32_t parent, uint32_t kind)
 {
-	t->calls++;
 	return gp_rm_child(fd, c->handle, parent, kind);
 }
 
@@ -136,26 +130,25 @@ static bool has_channel(const struct gp_nv_client *c, uint32_t group)
 }
 
 /* Libraries choose their handles as they like: what RM names as a first child is looked at, too. */
-static void explore_named(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
+static void explore_named(struct gp_nv_client *c, int fd)
 {
 	for (unsigned i = 0; i < c->nobjects; i++) {
 		struct gp_nv_object o = c->object[i]; /* the array may move */
 
 		if (o.class == NV01_DEVICE_0) {
-			explore(t, c, fd, named_child(t, c, fd, o.handle, NV_INTERNAL_SUBDEVICE));
-			explore(t, c, fd,
-			        named_child(t, c, fd, o.handle, NV_INTERNAL_CHANNEL_GROUP));
+			explore(c, fd, named_child(c, fd, o.handle, NV_INTERNAL_SUBDEVICE));
+			explore(c, fd, named_child(c, fd, o.handle, NV_INTERNAL_CHANNEL_GROUP));
 		}
 		if (o.class == KEPLER_CHANNEL_GROUP_A && !has_channel(c, o.handle))
-			explore(t, c, fd, named_child(t, c, fd, o.handle, NV_INTERNAL_CHANNEL));
+			explore(c, fd, named_child(c, fd, o.handle, NV_INTERNAL_CHANNEL));
 	}
 }
 
-static void explore_client(struct gp_nv_target *t, struct gp_nv_client *c, int fd)
+static void explore_client(struct gp_nv_client *c, int fd)
 {
 	c->nobjects = c->nregions = 0;
-	explore(t, c, fd, named_child(t, c, fd, c->handle, NV_INTERNAL_DEVICE));
-	explore_named(t, c, fd);
+	explore(c, fd, named_child(c, fd, c->handle, NV_INTERNAL_DEVICE));
+	explore_named(c, fd);
 }
 
 /* ---- groups, from objects ----------------------------------------------------------------------
@@ -197,12 +190,10 @@ static void list_channels(const struct gp_nv_client *c, struct gp_nv_group *g)
 }
 
 /* A compute object may have a handle far away from its channel. */
-static void ask_for_compute(struct gp_nv_target *t, const struct gp_nv_client *c, int fd,
-                            struct gp_nv_group *g)
+static void ask_for_compute(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
-	uint32_t object = named_child(t, c, fd, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
+	uint32_t object = named_child(c, fd, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
 
-	t->calls++;
 	g->compute = object && NV_IS_COMPUTE_CLASS(gp_rm_class(fd, c->handle, object));
 }
 
@@ -216,12 +207,10 @@ static bool any_compute(const struct gp_nv_client *c)
 }
 
 /* How the records of context switches name the group. Older drivers do not say. */
-static void read_context_ids(struct gp_nv_target *t, const struct gp_nv_client *c, int fd,
-                             struct gp_nv_group *g)
+static void read_context_ids(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
 	struct nv2080_group_ids ids = {.client = c->handle, .channel_or_group = g->handle};
 
-	t->calls++;
 	if (!g->compute ||
 	    gp_rm_control(fd, c->handle, g->subdevice,
 	                  NV2080_CTRL_CMD_FIFO_GET_CHANNEL_GROUP_UNIQUE_ID_INFO, &ids, sizeof ids))
@@ -231,8 +220,7 @@ static void read_context_ids(struct gp_nv_target *t, const struct gp_nv_client *
 }
 
 /* Fills in what RM knows of a group. false: it is gone. */
-static bool read_group(struct gp_nv_target *t, const struct gp_nv_client *c, int fd,
-                       struct gp_nv_group *g)
+static bool read_group(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
 	const struct gp_nv_object *sub = find_child(c, g->device, NV20_SUBDEVICE_0);
 	struct nv2080_gpu_id id;
@@ -241,7 +229,6 @@ static bool read_group(struct gp_nv_target *t, const struct gp_nv_client *c, int
 
 	if (!sub)
 		return false;
-	t->calls += 3;
 	g->subdevice = sub->handle;
 	if (gp_rm_control(fd, c->handle, sub->handle, NV2080_CTRL_CMD_GPU_GET_ID, &id, sizeof id) ||
 	    gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info, sizeof info) ||
@@ -253,8 +240,8 @@ static bool read_group(struct gp_nv_target *t, const struct gp_nv_client *c, int
 	g->slice_us = slice.us > UINT32_MAX ? UINT32_MAX : (uint32_t)slice.us;
 	list_channels(c, g);
 	if (!g->compute && g->nchannels && !any_compute(c))
-		ask_for_compute(t, c, fd, g);
-	read_context_ids(t, c, fd, g);
+		ask_for_compute(c, fd, g);
+	read_context_ids(c, fd, g);
 	return true;
 }
 
@@ -300,40 +287,51 @@ static bool take_groups(struct gp_nv_target *t, const struct gp_nv_client *c, in
 		struct gp_nv_group g = {
 			.client = c->handle, .handle = o->handle, .device = o->parent};
 
-		if (o->class == KEPLER_CHANNEL_GROUP_A && read_group(t, c, fd, &g))
+		if (o->class == KEPLER_CHANNEL_GROUP_A && read_group(c, fd, &g))
 			changed |= take_group(t, &g);
 	}
 	return changed;
 }
 
-/* Only RM's word that it is not there counts: a call may fail for a moment. */
-static bool is_gone(struct gp_nv_target *t, int fd, uint32_t client, uint32_t object)
+/* Only RM's word that it is not there counts: a call, or a borrow, may fail for a moment. */
+static bool is_gone(int fd, uint32_t client, uint32_t object)
 {
 	struct nv0000_handle_info p = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
 	uint32_t status;
 
 	if (fd < 0)
-		return true;
-	t->calls++;
+		return false;
 	status = gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p,
 	                       sizeof p);
 	return status == NV_ERR_INVALID_CLIENT || status == NV_ERR_OBJECT_NOT_FOUND ||
 	       status == NV_ERR_INVALID_OBJECT_HANDLE;
 }
 
+static bool knows_client(const struct gp_nv_target *t, uint32_t client)
+{
+	for (unsigned i = 0; i < t->nclients; i++)
+		if (t->client[i].handle == client)
+			return true;
+	return false;
+}
+
+/* A group of a client that is gone is gone with it. */
 static bool drop_unseen_groups(struct gp_nv_target *t)
 {
 	unsigned kept = 0, before = t->ngroups;
 
-	for (unsigned i = 0; i < t->ngroups; i++)
-		if (t->group[i].seen || !is_gone(t, gp_nv_file(t, t->group[i].client),
-		                                 t->group[i].client, t->group[i].handle))
-			t->group[kept++] = t->group[i];
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		const struct gp_nv_group *g = &t->group[i];
+
+		if (g->seen || (knows_client(t, g->client) &&
+		                !is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
+			t->group[kept++] = *g;
+	}
 	t->ngroups = kept;
 	return kept != before;
 }
 
-static bool has_compute_group(const struct gp_nv_target *t)
+bool gp_nv_computes(const struct gp_nv_target *t)
 {
 	for (unsigned i = 0; i < t->ngroups; i++)
 		if (t->group[i].compute)
@@ -343,14 +341,6 @@ static bool has_compute_group(const struct gp_nv_target *t)
 
 /* ---- clients -----------------------------------------------------------------------------------
  */
-
-static bool knows_client(const struct gp_nv_target *t, uint32_t client)
-{
-	for (unsigned i = 0; i < t->nclients; i++)
-		if (t->client[i].handle == client)
-			return true;
-	return false;
-}
 
 /* Whether this client came from one of the target's files; then it is explored. */
 static bool try_client(struct gp_nv_target *t, uint32_t client)
@@ -362,7 +352,6 @@ static bool try_client(struct gp_nv_target *t, uint32_t client)
 	for (unsigned f = 0; f < t->nfiles; f++) {
 		if (t->borrowed[f] < 0)
 			continue;
-		t->calls++;
 		if (!gp_rm_class(t->borrowed[f], client, client))
 			continue;
 		p = realloc(t->client, (t->nclients + 1) * sizeof *p);
@@ -371,7 +360,7 @@ static bool try_client(struct gp_nv_target *t, uint32_t client)
 		t->client = p;
 		p = &t->client[t->nclients++];
 		*p = (struct gp_nv_client){.handle = client, .file = t->file[f]};
-		explore_client(t, p, t->borrowed[f]);
+		explore_client(p, t->borrowed[f]);
 		take_groups(t, p, t->borrowed[f]);
 		return true;
 	}
@@ -394,7 +383,7 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 		uint32_t index = (t->search_top - t->searched) % NV_CLIENT_COUNT;
 
 		t->searched++;
-		if (try_client(t, NV_CLIENT_BASE + index) && until_found && has_compute_group(t) &&
+		if (try_client(t, NV_CLIENT_BASE + index) && until_found && gp_nv_computes(t) &&
 		    end > t->searched + GO_ON_INDICES) {
 			end = t->searched + GO_ON_INDICES;
 			until_found = false;
@@ -408,6 +397,34 @@ bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
 	return try_client(t, client);
 }
 
+/* A program may close one number of its file and go on with another. */
+static int find_file(const struct gp_nv_target *t, struct gp_nv_client *c)
+{
+	for (unsigned f = 0; f < t->nfiles; f++)
+		if (t->borrowed[f] >= 0 && gp_rm_class(t->borrowed[f], c->handle, c->handle)) {
+			c->file = t->file[f];
+			return t->borrowed[f];
+		}
+	return -1;
+}
+
+/* Gone is what RM says is gone; or what has no file left, when all files could be asked. */
+static bool client_is_gone(const struct gp_nv_target *t, const struct gp_nv_client *c, int fd)
+{
+	if (fd >= 0)
+		return is_gone(fd, c->handle, c->handle);
+	for (unsigned f = 0; f < t->nfiles; f++)
+		if (t->borrowed[f] < 0)
+			return false;
+	return true;
+}
+
+static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		t->group[i].seen |= t->group[i].client == c->handle;
+}
+
 bool gp_nv_look(struct gp_nv_target *t, bool all)
 {
 	bool changed = false;
@@ -419,14 +436,21 @@ bool gp_nv_look(struct gp_nv_target *t, bool all)
 		struct gp_nv_client *c = &t->client[i];
 		int fd = gp_nv_file(t, c->handle);
 
-		if (is_gone(t, fd, c->handle, c->handle)) {
+		if (fd < 0)
+			fd = find_file(t, c);
+		if (client_is_gone(t, c, fd)) {
 			free(c->object);
 			continue;
 		}
+		if (fd < 0) { /* out of reach for now: what is known of it stays */
+			keep_groups(t, c);
+			t->client[kept++] = *c;
+			continue;
+		}
 		if (all || !c->nregions)
-			explore_client(t, c, fd);
+			explore_client(c, fd);
 		for (unsigned r = 0; !all && r < c->nregions; r++)
-			extend_up(t, c, fd, &c->region[r], MISSES_ADDED);
+			extend_up(c, fd, &c->region[r], MISSES_ADDED);
 		changed |= take_groups(t, c, fd);
 		t->client[kept++] = *c;
 	}

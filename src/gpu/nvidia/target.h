@@ -17,8 +17,11 @@
 #include "gpu/gpu.h"
 #include "gpu/nvidia/rm.h"
 
-#define GP_NV_FILES_MAX    32
-#define GP_NV_CHANNELS_MAX 128 /* what the hardware takes in one group */
+#define GP_NV_SLICE_DEFAULT_US 2048 /* CUDA's own: measured on an H200 */
+#define GP_NV_SEARCH_QUICK     4096 /* client indices: what 4096 programs since then used up */
+
+#define GP_NV_FILES_MAX        32
+#define GP_NV_CHANNELS_MAX     128 /* what the hardware takes in one group */
 
 /* An object of a kind that matters here: device, subdevice, group, channel, compute object. */
 struct gp_nv_object {
@@ -54,6 +57,7 @@ struct gp_nv_group {
 	uint32_t slice_found_us; /* when it was first seen */
 	uint32_t slice_us;       /* at the last look */
 	bool slice_is_ours;      /* somebody here changed it; until then what it has is its own */
+	bool mode_is_ours;       /* the same for how it is preempted */
 	unsigned nchannels;
 	uint32_t channel[GP_NV_CHANNELS_MAX];
 	unsigned ncontexts;
@@ -79,7 +83,6 @@ struct gp_nv_target {
 
 	uint32_t search_top; /* index of the client below which the search began */
 	uint32_t searched;   /* how many indices were asked for, downwards from there */
-	uint64_t calls;      /* made to RM in its behalf */
 };
 
 /* Finds the process and its control files. -ESRCH: no such process; -ENODEV: it has none open;
@@ -117,6 +120,9 @@ bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client);
  * dropped. true: a group came or went. */
 bool gp_nv_look(struct gp_nv_target *t, bool all);
 
+/* Whether it has a compute group, on any GPU. */
+bool gp_nv_computes(const struct gp_nv_target *t);
+
 /* ---- acting: between borrow and give back ------------------------------------------------------
  */
 
@@ -126,7 +132,6 @@ bool gp_nv_group_verify(struct gp_nv_target *t, struct gp_nv_group *g);
 /* Each returns a status of RM. */
 uint32_t gp_nv_set_slice(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t slice_us);
 uint32_t gp_nv_set_mode(struct gp_nv_target *t, struct gp_nv_group *g, unsigned mode);
-uint32_t gp_nv_set_interleave(struct gp_nv_target *t, struct gp_nv_group *g, uint32_t level);
 uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *g, uint32_t *level);
 
 /* A group and whose it is. */

@@ -2,7 +2,7 @@
 /*
  * Putting a process back without knowing more of it than a record that another, perhaps dead,
  * program left. The groups are looked for again: the record says what slices they had, and groups
- * it does not name get the most common one of those it does.
+ * it does not name get that of the first it does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,6 @@
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 
-#define SEARCH_INDICES 4096
-
 struct record {
 	uint32_t gpu_id;
 	uint32_t slice_us; /* for groups that are not listed */
@@ -21,8 +19,9 @@ struct record {
 	struct {
 		uint32_t client;
 		uint32_t handle;
+		uint32_t tsg_id;
 		uint32_t slice_us;
-	} group[18];
+	} group[13];
 };
 
 static_assert(sizeof(struct record) <= sizeof((struct gp_undo *)0)->data, "fits an undo record");
@@ -44,6 +43,7 @@ void gp_nv_undo_record(const struct gp_nv_target *t, uint32_t gpu_id, struct gp_
 			break;
 		r.group[r.n].client = g->client;
 		r.group[r.n].handle = g->handle;
+		r.group[r.n].tsg_id = g->tsg_id;
 		r.group[r.n++].slice_us = g->slice_found_us;
 	}
 	undo->pid = t->pid;
@@ -85,7 +85,7 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 	return status;
 }
 
-/* The clients that are known first: then there is nothing to search for. */
+/* The clients that are known first; then a little further, for what came since. */
 static void find_groups(struct gp_nv_target *t, const struct record *r)
 {
 	struct gp_rm rm;
@@ -95,8 +95,8 @@ static void find_groups(struct gp_nv_target *t, const struct record *r)
 	if (gp_rm_open(&rm, NULL))
 		return;
 	gp_nv_search_begin(t, rm.client);
-	gp_nv_search(t, SEARCH_INDICES, true);
-	while (t->uses_cuda && !t->ngroups && gp_nv_search(t, SEARCH_INDICES, true))
+	gp_nv_search(t, GP_NV_SEARCH_QUICK, false);
+	while (t->uses_cuda && !gp_nv_computes(t) && gp_nv_search(t, GP_NV_SEARCH_QUICK, true))
 		;
 	gp_rm_close(&rm);
 }
@@ -128,6 +128,21 @@ struct heir {
 	bool found;
 };
 
+/* Client numbers are used again some day: the group must be the one that was meant. */
+static bool has_recorded_group(struct gp_nv_target *t, const struct record *r)
+{
+	for (uint32_t i = 0; i < r->n; i++) {
+		if (!gp_nv_search_client(t, r->group[i].client))
+			continue;
+		for (unsigned k = 0; k < t->ngroups; k++)
+			if (t->group[k].client == r->group[i].client &&
+			    t->group[k].handle == r->group[i].handle &&
+			    t->group[k].tsg_id == r->group[i].tsg_id)
+				return true;
+	}
+	return false;
+}
+
 static int try_heir(void *arg, pid_t pid)
 {
 	struct heir *h = arg;
@@ -136,8 +151,7 @@ static int try_heir(void *arg, pid_t pid)
 	if (pid == getpid() || pid == h->pid || gp_nv_target_open(&t, pid, NULL))
 		return 0;
 	if (!gp_nv_target_borrow(&t)) {
-		for (uint32_t i = 0; i < h->record->n && !h->found; i++)
-			h->found = gp_nv_search_client(&t, h->record->group[i].client);
+		h->found = has_recorded_group(&t, h->record);
 		if (h->found)
 			h->status = restore(&t, h->record);
 	}
@@ -184,8 +198,6 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	return 0;
 }
 
-#define SLICE_DEFAULT_US 2048
-
 int gp_nv_release_process(pid_t pid, struct gp_error *err)
 {
 	struct gp_nv_target t;
@@ -201,7 +213,7 @@ int gp_nv_release_process(pid_t pid, struct gp_error *err)
 			continue;
 		gp_nv_switch(&place, 1, false);
 		if (!place.status && t.group[i].slice_us <= GP_TINY_SLICE_US)
-			place.status = gp_nv_set_slice(&t, &t.group[i], SLICE_DEFAULT_US);
+			place.status = gp_nv_set_slice(&t, &t.group[i], GP_NV_SLICE_DEFAULT_US);
 		status = status ? status : place.status;
 		groups++;
 	}

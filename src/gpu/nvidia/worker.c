@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "gpu/nvidia/device.h"
 
@@ -87,7 +88,8 @@ void nv_describe_task(const struct nv_gpu *d, const struct nv_process *p, struct
 	}
 	t->pid = p->target.pid;
 	t->has_groups = groups;
-	t->held = groups && disabled == groups;
+	/* Between the two, a hold is not there yet, and a release not either. */
+	t->held = groups && (t->hold_want ? disabled == groups : disabled > 0);
 	t->slice_us = slice_of(d, p, t);
 	note_loose(t);
 	gp_nv_undo_record(&p->target, d->gpu_id, &t->undo);
@@ -102,7 +104,8 @@ static void note_contexts(struct nv_gpu *d, const struct nv_process *p, const st
 		const struct gp_nv_group *g = &p->target.group[i];
 
 		for (unsigned k = 0; nv_is_of_task(d, p, g, t->queue) && k < g->ncontexts; k++)
-			gp_table_put(&d->by_context, g->context_id[k], (uint64_t)(t - d->task));
+			gp_table_put(&d->by_context, g->context_id[k],
+			             (uint64_t)t->generation << 32 | (uint64_t)(t - d->task));
 	}
 }
 
@@ -223,6 +226,10 @@ static void switch_tasks(struct nv_gpu *d, struct action *batch, unsigned n, boo
 	for (unsigned k = 0; k < places; k++)
 		if (place[k].status)
 			batch[whose[k]].status = place[k].status;
+	/* Half a hold is none: what was stopped of a task that could not be held goes on. */
+	for (unsigned k = 0; disable && k < places; k++)
+		if (!place[k].status && batch[whose[k]].status)
+			gp_nv_switch(&place[k], 1, false);
 }
 
 static void set_each(struct nv_gpu *d, struct action *a)
@@ -246,6 +253,23 @@ static void set_each(struct nv_gpu *d, struct action *a)
 		a->status = NV_ERR_OBJECT_NOT_FOUND;
 }
 
+static void note_outcome(struct nv_task *t, const struct action *a)
+{
+	int failed = a->status ? gp_rm_errno(a->status) : 0;
+	uint32_t code = a->status & GP_RM_ERRNO ? 0 : a->status;
+
+	if (a->request.kind == NV_SLICE) {
+		t->slices_queued--;
+		t->slice_failed = failed;
+		t->slice_code = code;
+	} else if (a->request.kind != NV_MODE) {
+		t->holds_queued--;
+		t->hold_want = a->request.kind == NV_HOLD;
+		t->hold_failed = failed;
+		t->hold_code = code;
+	}
+}
+
 /* The outcome of a batch, and the state it led to. */
 static void settle(struct nv_gpu *d, struct action *batch, unsigned n)
 {
@@ -253,12 +277,7 @@ static void settle(struct nv_gpu *d, struct action *batch, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		struct nv_task *t = &d->task[batch[i].request.handle];
 
-		if (batch[i].request.kind == NV_SLICE)
-			t->slices_queued--;
-		else if (batch[i].request.kind != NV_MODE)
-			t->holds_queued--;
-		t->failed = batch[i].status ? gp_rm_errno(batch[i].status) : 0;
-		t->driver_code = batch[i].status & GP_RM_ERRNO ? 0 : batch[i].status;
+		note_outcome(t, &batch[i]);
 		t->touched = true;
 		if (batch[i].request.kind == NV_SLICE && !batch[i].status)
 			t->slice_want_us = batch[i].request.value;
@@ -298,19 +317,51 @@ static bool act(struct nv_gpu *d)
 /* ---- detach ------------------------------------------------------------------------------------
  */
 
-/* Slices as found, everything enabled. */
-static void put_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
+#define MODE_DEFAULT      2 /* between instructions: CUDA's own; RM does not tell what it was */
+#define PUT_BACK_TRIES    5
+#define PUT_BACK_PAUSE_US 20000
+
+/* Slices and modes as found, everything enabled. The first status that is not good. */
+static uint32_t put_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
 {
+	uint32_t bad = NV_OK;
+
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		struct gp_nv_group *g = &p->target.group[i];
 		struct gp_nv_place place = {.target = &p->target, .group = g};
+		uint32_t status = NV_OK;
 
 		if (!nv_is_of_task(d, p, g, queue))
 			continue;
 		gp_nv_switch(&place, 1, false); /* also a group that grew while it was held */
 		if (g->slice_us != g->slice_found_us)
-			gp_nv_set_slice(&p->target, g, g->slice_found_us);
+			status = gp_nv_set_slice(&p->target, g, g->slice_found_us);
+		if (!status && g->mode_is_ours)
+			status = gp_nv_set_mode(&p->target, g, MODE_DEFAULT);
+		bad = bad ? bad : place.status ? place.status : status;
 	}
+	return bad;
+}
+
+/* With patience: what is not put back here stays so. */
+static void put_task_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
+{
+	for (int i = 0; i < PUT_BACK_TRIES; i++) {
+		uint32_t status = NV_OK;
+		int r;
+
+		if (i)
+			usleep(PUT_BACK_PAUSE_US);
+		r = gp_nv_target_borrow(&p->target);
+		if (!r) {
+			gp_nv_look(&p->target, false); /* slices as they are now */
+			status = put_back(d, p, queue);
+			gp_nv_target_give_back(&p->target);
+		}
+		if (r == -ESRCH || (!r && !status))
+			return;
+	}
+	gp_log(GP_LOG_ERROR, "put-back.failed", "pid=%d", p->target.pid);
 }
 
 static bool leave(struct nv_gpu *d)
@@ -329,11 +380,8 @@ static bool leave(struct nv_gpu *d)
 	if (!task.used)
 		return false;
 	p = nv_find_process(d, task.key);
-	if (p && task.touched && !gp_nv_target_borrow(&p->target)) {
-		gp_nv_look(&p->target, false); /* slices as they are now */
-		put_back(d, p, task.queue);
-		gp_nv_target_give_back(&p->target);
-	}
+	if (p && task.touched)
+		put_task_back(d, p, task.queue);
 	pthread_mutex_lock(&d->lock);
 	d->task[i] = (struct nv_task){0};
 	pthread_mutex_unlock(&d->lock);
@@ -374,6 +422,7 @@ static bool is_to_quit(struct nv_gpu *d)
 /* One by one: an end can bring others into the list and take others from it. */
 static void bury(struct nv_gpu *d)
 {
+	nv_look_for_heirs(d);
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (gp_pidfd_ended(d->process[i]->target.pidfd)) {
 			nv_process_ended(d, d->process[i]);
