@@ -83,7 +83,7 @@ rate() {
 	lines=$(wc -l <"$work/victim.out")
 	sleep "$1"
 	tail -n "+$lines" "$work/victim.out" |
-		awk '/^at/ { if (!t) { t = $2; n = $4 } a = $2; b = $4 } END { print a > t ? (b - n) / (a - t) : 0 }'
+		awk '/^at/ { if (!t) { t = $2; n = $4 } a = $2; b = $4 } END { print (a > t ? (b - n) / (a - t) : 0) }'
 }
 moves() {
 	local before
@@ -154,6 +154,7 @@ memory() { # kill -9 of a held process with 10 GB: its memory is free within 1 s
 	done
 	full=$(used_mib)
 	kill -9 "$VICTIM_PID"
+	disown "$VICTIM_PID"
 	began=$(date +%s%N)
 	while now=$(used_mib) && ((now > empty + 500)) && (($(date +%s%N) - began < 5000000000)); do
 		sleep 0.02
@@ -162,7 +163,6 @@ memory() { # kill -9 of a held process with 10 GB: its memory is free within 1 s
 	((now <= empty + 500 && took <= 1000 && full > empty + 9000))
 	check $? "memory in use: $empty MiB, held with 10 GB $full MiB, $took ms after kill -9 $now MiB"
 	wait "$holder" 2>/dev/null
-	wait "$VICTIM_PID" 2>/dev/null
 }
 
 memory_attached() { # the same with a scheduler that goes on living
@@ -176,6 +176,7 @@ memory_attached() { # the same with a scheduler that goes on living
 	started+=("$scheduler")
 	sleep 1
 	kill -9 "$VICTIM_PID"
+	disown "$VICTIM_PID"
 	began=$(date +%s%N)
 	while now=$(used_mib) && ((now > empty + 1500)) && (($(date +%s%N) - began < 5000000000)); do
 		sleep 0.02
@@ -253,7 +254,10 @@ arguments() { # one sentence and the documented exit status
 		[[ $status == "$want" && $(wc -l <<<"$out") == 1 ]]
 		check $? "gpreempt $*: $status, $out"
 	}
-	try 4 suspend 4194300
+	true &
+	local ended=$!
+	wait "$ended"
+	try 4 suspend "$ended"
 	try 4 queues $$
 	try 4 bench 1
 }
