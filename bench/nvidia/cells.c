@@ -22,11 +22,11 @@ static const struct lc_load infer = {"infer@10ms", 0, 10000, true};
 
 const char *const parts[] = {"100us@3ms", "100us@10ms", "1ms@10ms", "several", "torch", NULL};
 
-#define PAIR(lc_, part_, be_, kind_, requests_)                                                    \
-	{                                                                                          \
-		.name = part_ "+" be_, .part = part_, .about = part_ " beside " be_, .lc = &(lc_), \
-		.be = {kind_}, .nbe = 1, .requests = (requests_), .alone_ms = 2000,                \
-		.with_mps = true,                                                                  \
+#define PAIR(lc_, part_, be_, kind_, requests_)                                                   \
+	{                                                                                         \
+		.name = part_ "+" be_, .part = (part_), .about = part_ " beside " be_,            \
+		.lc = &(lc_), .be = {kind_}, .nbe = 1, .requests = (requests_), .alone_ms = 2000, \
+		.with_mps = true,                                                                 \
 	}
 #define FOUR(lc_, part_, requests_)                                                              \
 	PAIR(lc_, part_, "long", BE_LONG, requests_), PAIR(lc_, part_, "short", BE_SHORT, 1500), \
@@ -120,7 +120,7 @@ unsigned cell_requests(const struct cell *c, enum arm arm, const struct effort *
 
 	if (arm == ARM_MPS && total > MPS_REQUESTS_MAX)
 		total = MPS_REQUESTS_MAX;
-	return c->lc ? (total + rounds - 1) / rounds : 0;
+	return c->lc && rounds ? (total + rounds - 1) / rounds : 0;
 }
 
 unsigned cell_window_ms(const struct cell *c, const struct effort *e)

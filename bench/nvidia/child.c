@@ -292,19 +292,24 @@ void child_adopt_orphans(void)
 
 static bool signal_orphans(int with)
 {
-	char path[64];
+	char path[64], *word = NULL;
+	size_t room = 0;
 	FILE *file;
-	int pid;
 	bool any = false;
 
 	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
 	file = fopen(path, "r");
 	if (!file)
 		return false;
-	while (fscanf(file, "%d", &pid) == 1) {
+	while (getdelim(&word, &room, ' ', file) > 0) {
+		long pid = strtol(word, NULL, 10);
+
+		if (pid <= 0) /* never a group, never everybody */
+			continue;
 		any = true;
-		kill(pid, with);
+		kill((pid_t)pid, with);
 	}
+	free(word);
 	fclose(file);
 	return any;
 }

@@ -7,8 +7,8 @@ unsigned gather_lc_home(const struct gather *g, unsigned i)
 {
 	unsigned k = 0;
 
-	while (k < i &&
-	       (g->cell[k]->lc != g->cell[i]->lc || strcmp(g->cell[k]->part, g->cell[i]->part)))
+	while (k < i && (g->cell[k]->lc != g->cell[i]->lc ||
+	                 strcmp(g->cell[k]->part, g->cell[i]->part) != 0))
 		k++;
 	return k;
 }
@@ -18,7 +18,7 @@ unsigned gather_be_home(const struct gather *g, unsigned i)
 	unsigned k = 0;
 
 	while (k < i && (g->cell[k]->be[0] != g->cell[i]->be[0] ||
-	                 strcmp(g->cell[k]->part, g->cell[i]->part)))
+	                 strcmp(g->cell[k]->part, g->cell[i]->part) != 0))
 		k++;
 	return k;
 }
@@ -28,6 +28,7 @@ void gather_add(struct sum *sum, struct outcome *out, int rc)
 	if (rc || samples_append(&sum->latency, &out->latency)) {
 		sum->failures++;
 		sum->mismatches += out->mismatched;
+		sum->starved += out->starved && !out->mismatched;
 	} else {
 		sum->runs++;
 		sum->window_s += out->window_s;
@@ -55,6 +56,7 @@ static void count_runs(struct arm_result *a, const struct sum *sum)
 	a->runs += sum->runs;
 	a->failures += sum->failures;
 	a->mismatches += sum->mismatches;
+	a->starved += sum->starved;
 }
 
 /* All best-effort loads of a cell that work are of one kind, so one rate alone serves for all. */
@@ -77,6 +79,12 @@ static void shares(struct arm_result *a, const struct cell *cell, const struct s
 		return;
 	a->has_lost = true;
 	a->lost_us = (1 - a->share) * sum->window_s * 1e6 / a->requests;
+}
+
+static void compare(struct arm_result *a, const struct arm_result *alone)
+{
+	a->has_added = a->requests && alone->requests;
+	a->added_us = a->has_added ? a->p99_us - alone->p99_us : 0;
 }
 
 static void cell_alone(struct gather *g, unsigned i, struct cell_result *c)
@@ -110,6 +118,7 @@ void gather_report(struct gather *g, struct report *r)
 
 			count_runs(&c->arm[arm], sum);
 			latencies(&c->arm[arm], sum);
+			compare(&c->arm[arm], &c->arm[ARM_ALONE]);
 			shares(&c->arm[arm], c->cell, sum, &g->be_alone[gather_be_home(g, i)]);
 		}
 	}

@@ -10,7 +10,7 @@
 struct sum {
 	struct samples latency;
 	double work[BE_MAX], window_s;
-	unsigned runs, failures, mismatches;
+	unsigned runs, failures, mismatches, starved;
 	uint64_t late;
 };
 

@@ -27,17 +27,19 @@ static void number(FILE *out, const char *name, bool known, double value)
 static void arm_json(FILE *out, const struct cell_result *c, enum arm arm)
 {
 	const struct arm_result *a = &c->arm[arm];
-	double added_us = 0;
-	bool has_added = arm != ARM_ALONE && report_added_us(c, arm, &added_us);
 
-	fprintf(out, "{\"arm\":\"%s\",\"runs\":%u,\"failures\":%u,\"mismatches\":%u", arm_name[arm],
-	        a->runs, a->failures, a->mismatches);
+	fprintf(out, "{\"arm\":\"%s\",\"runs\":%u,\"failures\":%u,\"mismatches\":%u,\"starved\":%u",
+	        arm_name[arm], a->runs, a->failures, a->mismatches, a->starved);
+	if (a->of[0]) {
+		fputc(',', out);
+		string(out, "of", a->of);
+	}
 	fprintf(out, ",\"requests\":%u,\"late\":%u", a->requests, a->late);
 	number(out, "p50_us", a->requests, a->p50_us);
 	number(out, "p99_us", a->requests, a->p99_us);
 	number(out, "p999_us", a->requests, a->p999_us);
 	number(out, "max_us", a->requests, a->max_us);
-	number(out, "p99_added_us", has_added, added_us);
+	number(out, "p99_added_us", a->has_added, a->added_us);
 	number(out, "window_s", a->has_share, a->window_s);
 	number(out, "be_share", a->has_share, a->share);
 	fputs(",\"be_share_each\":[", out);

@@ -2,7 +2,6 @@
 #include "loadlog.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +62,42 @@ uint64_t samples_quantile(const struct samples *sorted, double share)
 
 /* ---- file ---- */
 
+static bool take_number(const char **text, uint64_t *value)
+{
+	char *end;
+	unsigned long long number = strtoull(*text, &end, 10);
+
+	if (end == *text)
+		return false;
+	*text = end;
+	*value = number;
+	return true;
+}
+
+/* Whether the line is that word and a number. */
+static bool is_number(const char *line, const char *word, uint64_t *value)
+{
+	size_t length = strlen(word);
+	const char *text = line + length;
+
+	return !strncmp(line, word, length) && *text == ' ' && take_number(&text, value);
+}
+
+static bool is_window(const char *line, struct loadlog *log)
+{
+	const char *text = line + strlen("window ");
+
+	return !strncmp(line, "window ", strlen("window ")) && take_number(&text, &log->from_ns) &&
+	       take_number(&text, &log->to_ns);
+}
+
 static int take_line(struct loadlog *log, const char *line, bool *finished)
 {
 	uint64_t ns;
 
-	if (sscanf(line, "l %" SCNu64, &ns) == 1)
+	if (is_number(line, "l", &ns))
 		return samples_add(&log->latency, ns);
-	if (sscanf(line, "d %" SCNu64, &ns) == 1)
+	if (is_number(line, "d", &ns))
 		return samples_add(&log->done, ns);
 	if (!strncmp(line, "gpu ", 4))
 		snprintf(log->gpu, sizeof log->gpu, "%.*s", (int)sizeof log->gpu - 1, line + 4);
@@ -78,10 +106,9 @@ static int take_line(struct loadlog *log, const char *line, bool *finished)
 		         line + 6);
 	else if (!strcmp(line, "end"))
 		*finished = true;
-	else if (sscanf(line, "window %" SCNu64 " %" SCNu64, &log->from_ns, &log->to_ns) != 2 &&
-	         sscanf(line, "iterations %" SCNu64, &log->iterations) != 1 &&
-	         sscanf(line, "kernel_ns %" SCNu64, &log->kernel_ns) != 1)
-		sscanf(line, "late %" SCNu64, &log->late);
+	else if (!is_window(line, log) && !is_number(line, "iterations", &log->iterations) &&
+	         !is_number(line, "kernel_ns", &log->kernel_ns))
+		is_number(line, "late", &log->late);
 	return 0;
 }
 

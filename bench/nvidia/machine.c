@@ -19,7 +19,7 @@ static void find_line(const char *path, const char *begin, char *out, size_t siz
 	while (fgets(line, sizeof line, file)) {
 		const char *rest = line + strlen(begin);
 
-		if (strncmp(line, begin, strlen(begin)))
+		if (strncmp(line, begin, strlen(begin)) != 0)
 			continue;
 		rest += strspn(rest, " \t:");
 		snprintf(out, size, "%.*s", (int)strcspn(rest, "\n"), rest);

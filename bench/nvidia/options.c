@@ -81,7 +81,7 @@ static void choose_arms(struct effort *e, char *list, const struct argp_state *s
 	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
 		enum arm arm = 0;
 
-		while (arm < ARMS && strcmp(name, arm_name[arm]))
+		while (arm < ARMS && strcmp(name, arm_name[arm]) != 0)
 			arm++;
 		if (arm == ARMS)
 			argp_error(state, "there is no arm '%s'", name);

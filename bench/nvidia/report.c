@@ -6,14 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-bool report_added_us(const struct cell_result *c, enum arm arm, double *us)
-{
-	if (!c->arm[ARM_ALONE].requests || !c->arm[arm].requests)
-		return false;
-	*us = c->arm[arm].p99_us - c->arm[ARM_ALONE].p99_us;
-	return true;
-}
-
 void report_note(struct cell_result *c, const char *format, ...)
 {
 	va_list args;

@@ -211,7 +211,7 @@ static void list(const struct options *o)
 		for (unsigned i = 0; i < o->ncells; i++) {
 			double s = cells_estimate_s(o->cell, o->ncells, i, &o->effort);
 
-			if (strcmp(o->cell[i]->part, parts[p]))
+			if (strcmp(o->cell[i]->part, parts[p]) != 0)
 				continue;
 			part_s += s;
 			printf("%-22s %-36s %9u %9.0f\n", o->cell[i]->name, o->cell[i]->about,

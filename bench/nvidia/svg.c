@@ -151,7 +151,7 @@ static void axes(FILE *out, const struct axis *x, int bottom)
 	        "<text x=\"%d\" y=\"118\" font-weight=\"bold\">best-effort work kept, %% of one "
 	        "alone</text>\n",
 	        BARS, SHARES);
-	for (double at = x->low; at <= x->high + 1e-9; at += 1) {
+	for (int at = (int)x->low; at <= x->high + 1e-9; at++) { /* it begins at a power of ten */
 		double px = BARS + BARS_WIDTH * (at - x->low) / (x->high - x->low);
 
 		snprintf(label, sizeof label, at < 3 ? "%g us" : "%g ms",
@@ -181,17 +181,18 @@ static void bar(FILE *out, double x, double y, double width, const char *how, co
 
 static void row(FILE *out, const struct axis *x, const struct arm_result *a, enum arm arm, int y)
 {
-	char value[48];
+	char value[48], p99[24];
 	double share = fmin(a->share, 1.05);
 
 	fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\" font-size=\"12\">%s</text>\n",
 	        BARS - 8, y + 11, arm_name[arm]);
+	snprintf(value, sizeof value, "%s%s", duration(p99, sizeof p99, a->p99_us),
+	         a->of[0] ? ", another run" : "");
 	if (a->requests)
-		bar(out, BARS, y, place(x, a->p99_us), fill[arm],
-		    duration(value, sizeof value, a->p99_us));
+		bar(out, BARS, y, place(x, a->p99_us), fill[arm], value);
 	else if (a->failures)
-		fprintf(out, "<text x=\"%d\" y=\"%d\" font-size=\"12\">failed</text>\n", BARS + 6,
-		        y + 11);
+		fprintf(out, "<text x=\"%d\" y=\"%d\" font-size=\"12\">%s</text>\n", BARS + 6,
+		        y + 11, a->starved == a->failures ? "did not end in time" : "failed");
 	snprintf(value, sizeof value, "%.1f", 100 * a->share);
 	if (a->has_share && arm != ARM_ALONE)
 		bar(out, SHARES, y, fmax(SHARES_WIDTH * share, 0.5), fill[arm], value);

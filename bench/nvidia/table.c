@@ -15,8 +15,7 @@ static void number(FILE *out, int width, int digits, bool known, double value)
 static void row(FILE *out, const struct cell_result *c, enum arm arm)
 {
 	const struct arm_result *a = &c->arm[arm];
-	double added_us = 0;
-	bool has_added = arm != ARM_ALONE && report_added_us(c, arm, &added_us);
+	unsigned failed = a->failures - a->starved, all = a->failures + a->runs;
 
 	fprintf(out, "  %-10s", arm_name[arm]);
 	if (a->requests)
@@ -26,11 +25,15 @@ static void row(FILE *out, const struct cell_result *c, enum arm arm)
 	number(out, 8, 0, a->requests, a->p50_us);
 	number(out, 8, 0, a->requests, a->p99_us);
 	number(out, 8, 0, a->requests, a->max_us);
-	number(out, 9, 0, has_added, added_us);
+	number(out, 9, 0, a->has_added, a->added_us);
 	number(out, 8, 1, a->has_share, 100 * a->share);
 	number(out, 8, 0, a->has_lost, a->lost_us);
-	if (a->failures)
-		fprintf(out, "  %u of %u runs failed", a->failures, a->failures + a->runs);
+	if (failed)
+		fprintf(out, "  %u of %u runs failed", failed, all);
+	if (a->starved)
+		fprintf(out, "  %u of %u runs: lc did not end in time", a->starved, all);
+	if (a->of[0])
+		fprintf(out, "  (of %s)", a->of);
 	fputc('\n', out);
 }
 

@@ -36,6 +36,7 @@ struct outcome {
 	char gpu[128];
 	bool skipped;    /* a load says it cannot run here */
 	bool mismatched; /* a result was wrong */
+	bool starved;    /* lc did not end in time */
 };
 
 /*

@@ -30,6 +30,7 @@ end_jobs() {
 in_background() {
 	local name=$1
 	shift
+	: >"$work/$name" # before it starts: what an earlier one said there is not its own
 	env --default-signal=INT "$@" >"$work/$name" 2>&1 </dev/null &
 	JOB=$!
 	jobs_started+=("$JOB")

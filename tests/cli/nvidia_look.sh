@@ -72,20 +72,39 @@ for verb in queues monitor bench suspend; do
 	[[ $status == 4 || $status == 2 ]] || fail "$verb of nobody: exit $status"
 done
 
-# monitor: a group comes, another goes.
-start_load --contexts 2 --grow 300 --idle
-changing=$LOAD
-try "$GPREEMPT" monitor "$changing" --for 1s --every 50ms --json
-exits 0 '' 'monitor'
+# samples_go_on: waits until the monitor, which alone asks for slices here, has looked a few times.
+samples_go_on() {
+	local asked
+	asked=$(emu_count get_timeslice)
+	until_true eval "((\$(emu_count get_timeslice) >= $asked + 40))" || fail 'monitor takes no samples'
+	sleep 0.3
+}
+
+# monitor_a_change GROUPS OPTION...: a load that has 2 groups until they have been sampled, however
+# long that takes, for it stands still; then what it is to do is overdue, and it has GROUPS.
+monitor_a_change() {
+	local groups=$1
+	shift
+	start_load --contexts 2 --idle "$@"
+	kill -STOP "$LOAD"
+	[[ $(groups_of "$LOAD") == 2 ]] || fail "$*: $(groups_of "$LOAD") groups, too early"
+	in_background changes "$GPREEMPT" monitor "$LOAD" --every 50ms --json
+	samples_go_on
+	kill -CONT "$LOAD"
+	until_true eval "[[ \$(groups_of $LOAD) == $groups ]]" || fail "$*: nothing changed"
+	samples_go_on
+	kill -INT "$JOB"
+	wait "$JOB" || fail "monitor: exit $?"
+	mv "$work/changes" "$work/out"
+	stop_load "$LOAD"
+}
+
+monitor_a_change 3 --grow 1000
 holds '.queues[] | select(.type == "compute" and .device == 0) |
 	.min == 2 and .max == 3 and .came == 1 and .went == 0 and .slices_us == [2048]' 'a group came'
-holds '.stable == false and (.advice | startswith("changing")) and .samples > 8' 'it is not stable'
-stop_load "$changing"
-start_load --contexts 2 --shrink 300 --idle
-changing=$LOAD
-try "$GPREEMPT" monitor "$changing" --for 1s --every 50ms --json
+holds '.stable == false and (.advice | startswith("changing")) and .samples > 4' 'it is not stable'
+monitor_a_change 1 --shrink 1000
 holds '.queues[] | select(.type == "compute") | .min == 1 and .max == 2 and .went == 1' 'a group went'
-stop_load "$changing"
 in_background monitored "$GPREEMPT" monitor "$busy" --every 100ms
 sleep 1.2
 kill -INT "$JOB"

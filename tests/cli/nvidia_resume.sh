@@ -65,12 +65,16 @@ wait "$JOB" || fail "the living holder: exit $?"
 said living 'was resumed by somebody' || fail "the living holder said: $(<"$work/living")"
 is_running "$load" || fail 'the living holder held it again'
 
+# place_of NUMBER: where it stands in the undo file, as one of its 64-bit words.
+place_of() {
+	od -An -v -t u8 -w8 "$work/undo" | awk -v word="$1" '$1 == word { print 8 * (NR - 1) }'
+}
+
 # A record whose pid is another process by now: dropped, and that process is not touched.
 suspend_in_background reused "$other"
 kill_holder "$other"
 start=$(awk '{ sub(/.*\) /, ""); print $20 }' "/proc/$other/stat")
-bytes=$(printf '%016x' "$start" | sed 's/\(..\)/\1 /g' | awk '{ for (i = NF; i; i--) printf "\\x" $i }')
-mapfile -t places < <(LC_ALL=C grep -obUaP "$bytes" "$work/undo" | cut -d: -f1)
+mapfile -t places < <(place_of "$start")
 ((${#places[@]} == 1)) || fail "${#places[@]} records with start time $start"
 for place in "${places[@]}"; do
 	printf '\x01' | dd of="$work/undo" bs=1 seek="$((place + 7))" conv=notrunc status=none

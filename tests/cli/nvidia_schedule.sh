@@ -28,18 +28,26 @@ start_load --kernel-us 100 --period-us 3000
 service=$LOAD
 start_load --kernel-us 5000
 train=$LOAD
-start_load --kernel-us 5000
-other=$LOAD
 
-# One service, one job: slices do it, nobody is held, others are left alone.
+# One service, one job: slices do it, nobody is held.
 schedule_in_background --lc "$service" --be "$train"
-has_slice "$service" 1000000 || fail "service: $(slice_of "$service")"
-has_slice "$train" 1 || fail "job: $(slice_of "$train")"
-is_back "$other" || fail 'a process that was not named was touched'
+until_true has_slice "$service" 1000000 || fail "service: $(slice_of "$service")"
+until_true has_slice "$train" 1 || fail "job: $(slice_of "$train")"
 kill -TERM "$JOB"
 wait "$JOB" || fail "exit $?"
 is_back "$service" "$train" || fail 'not as it was'
 said schedule "$train  be " || fail "statistics: $(<"$work/schedule")"
+
+# Beside a process that was not named: it is left alone and keeps its share.
+start_load --kernel-us 5000
+other=$LOAD
+schedule_in_background --lc "$service" --be "$train"
+until_true has_slice "$service" 2000 || fail "service beside a stranger: $(slice_of "$service")"
+has_slice "$train" 2048 || fail "job beside a stranger: $(slice_of "$train")"
+is_back "$other" || fail 'a process that was not named was touched'
+kill -TERM "$JOB"
+wait "$JOB" || fail "exit $?"
+is_back "$service" "$train" "$other" || fail 'not as it was beside a stranger'
 
 # Two jobs take turns.
 schedule_in_background --lc "$service" --be "$train" --be "$other"
@@ -59,9 +67,10 @@ try "$GPREEMPT" resume --all
 exits 0 '' 'resume --all'
 is_back "$service" "$train" "$other" || fail 'resume --all left something'
 schedule_in_background --be "$train" --lc "$service"
+until_true has_slice "$service" 2000 || fail "service: $(slice_of "$service")"
 kill -9 "$JOB"
 wait "$JOB" 2>/dev/null
-has_slice "$train" 1 || fail 'a killed scheduler leaves settings'
+has_slice "$service" 2000 || fail 'put back by the kill: this tests nothing'
 schedule_in_background --be "$other"
 until_true is_back "$train" "$service" || fail 'the next scheduler does not put back what was left'
 kill -INT "$JOB"
@@ -88,11 +97,15 @@ jq -e '.[0].tasks[0].pid == '"$train"' and .[0].policy == "priority"' "$work/out
 start_load --contexts 2 --kernel-us 5000
 both=$LOAD
 queue=$("$GPREEMPT" queues "$both" --json | jq '[.. | objects | select(.type? == "compute") | .id][0]')
-schedule_in_background --lc "$service" --be "$both:$queue"
-slices=$(jq -c "[.clients[].groups[] | select(.pid == $both and .engine == 1) | .slice_us] | sort" "$EMU/state")
-[[ $slices == '[1,2048]' ]] || fail "one of two queues: $slices"
+schedule_in_background --lc "$both:$queue" --be "$train"
+slices_are() {
+	slices=$(jq -c "[.clients[].groups[] | select(.pid == $both and .engine == 1) | .slice_us] | sort" "$EMU/state")
+	[[ $slices == "$1" ]]
+}
+until_true slices_are '[2000,2048]' || fail "one of two queues: $slices"
 kill -INT "$JOB"
-wait "$JOB"
+wait "$JOB" || fail "one queue: exit $?"
+slices_are '[2048,2048]' || fail "one of two queues is not as it was: $slices"
 
 # Wrong arguments.
 try "$GPREEMPT" schedule
@@ -112,3 +125,4 @@ exits 2 '*nonsense*' 'no such policy'
 for pid in "$service" "$train" "$other" "$both"; do
 	ends_right "$pid"
 done
+finish

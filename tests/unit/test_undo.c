@@ -197,7 +197,7 @@ static void records_survive_a_writer_that_is_killed(void **state)
 			for (uint64_t i = 0;; i++) {
 				int slot;
 
-				undo = record(1000 * round + i % 900);
+				undo = record(1000ull * round + i % 900);
 				slot = gp_undo_put(mine, "x", &undo);
 				if (slot >= 0 && i % 3)
 					gp_undo_drop(mine, (unsigned)slot);
@@ -240,7 +240,7 @@ static void write_some(unsigned writer)
 	/* Some come and go, so that slots are fought for. */
 	for (uint64_t round = 0; round < 4; round++)
 		for (uint64_t i = 0; i < EACH; i++) {
-			struct gp_undo undo = record((writer + 1) * 10000 + i);
+			struct gp_undo undo = record((writer + 1) * 10000ull + i);
 			int slot = gp_undo_put(file, "x", &undo);
 
 			if (slot < 0)
