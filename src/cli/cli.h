@@ -33,6 +33,7 @@ extern const struct gp_verb gp_verb_ps;
 extern const struct gp_verb gp_verb_queues;
 extern const struct gp_verb gp_verb_resume;
 extern const struct gp_verb gp_verb_schedule;
+extern const struct gp_verb gp_verb_stats;
 extern const struct gp_verb gp_verb_sim;
 extern const struct gp_verb gp_verb_suspend;
 

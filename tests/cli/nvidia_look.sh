@@ -134,4 +134,17 @@ emu clear_faults
 [[ $status == 1 ]] || fail "bench on a driver that refuses: exit $status ($out $err)"
 try "$GPREEMPT" resume --all
 ends_right "$busy"
+
+# stats: run times with their source.
+start_load --kernel-us 2000
+load=$LOAD
+try "$GPREEMPT" stats --for 1s --json
+exits 0 '' 'stats'
+jq -e "map(select(.pid == $load))[0] | .run_us > 1000 and .source == \"utilisation\" and
+	.scheduled == null" "$work/out" >/dev/null || fail "stats: $out"
+try "$GPREEMPT" stats --for 100ms
+[[ $out =~ rm-load ]] || fail "stats: $out"
+try "$GPREEMPT" stats 4711
+exits 2 '*takes no argument*' 'stats with an argument'
+ends_right "$load"
 finish
