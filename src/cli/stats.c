@@ -135,7 +135,7 @@ static int run(int argc, char **argv)
 		.parser = parse,
 		.doc = "How long tasks ran, how often they came on the GPU, and who says so.\v"
 		       "Run times from counted switches are exact while others want the GPU; a "
-	               "task "
+		       "task "
 		       "that is alone stays on it when it has finished.\n",
 	};
 	struct gp_devices devices;

@@ -163,17 +163,18 @@ static inline bool gw_state_has(struct gpu_world *w, const char *text)
 	return has;
 }
 
-/* Waits up to 3 s for an observation with these bits as they should be. */
-#define GW_WAIT(condition)                                             \
-	do {                                                           \
-		bool so = false;                                       \
-		for (int tries_ = 0; tries_ < 3000 && !so; tries_++) { \
-			so = (condition);                              \
-			if (!so)                                       \
-				usleep(1000);                          \
-		}                                                      \
-		if (!so)                                               \
-			fail_msg("never: %s", #condition);             \
+/* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */
+#define GW_WAIT(condition)                                     \
+	do {                                                   \
+		uint64_t until_ = gw_now() + 20 * GP_NS_PER_S; \
+		bool so_ = (condition);                        \
+                                                               \
+		while (!so_ && gw_now() < until_) {            \
+			usleep(1000);                          \
+			so_ = (condition);                     \
+		}                                              \
+		if (!so_)                                      \
+			fail_msg("never: %s", #condition);     \
 	} while (0)
 
 /* ---- who is seen ------------------------------------------------------------------------------

@@ -74,6 +74,13 @@ static inline uint32_t hand_open_uvm(void)
 	return open("/dev/nvidia-uvm", O_RDWR | O_CREAT, 0600) < 0;
 }
 
+static inline const char *hand_control_file(void)
+{
+	const char *path = getenv("GPREEMPT_NVIDIACTL");
+
+	return path ? path : "";
+}
+
 static inline uint32_t hand_borrow(pid_t pid, int file[64])
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), got = 0;
@@ -82,8 +89,8 @@ static inline uint32_t hand_borrow(pid_t pid, int file[64])
 		struct stat ctl, s;
 
 		file[i] = (int)syscall(SYS_pidfd_getfd, pidfd, i, 0);
-		if (file[i] >= 0 && !stat(getenv("GPREEMPT_NVIDIACTL"), &ctl) &&
-		    !fstat(file[i], &s) && s.st_ino == ctl.st_ino && s.st_dev == ctl.st_dev) {
+		if (file[i] >= 0 && !stat(hand_control_file(), &ctl) && !fstat(file[i], &s) &&
+		    s.st_ino == ctl.st_ino && s.st_dev == ctl.st_dev) {
 			got++;
 		} else if (file[i] >= 0) {
 			close(file[i]);
@@ -98,7 +105,7 @@ static inline void hand_obey(int in, int out)
 {
 	struct hand_order o;
 	uint32_t client = 0;
-	int fd = -1, borrowed[64];
+	int fd = -1, borrowed[64] = {0};
 
 	while (read(in, &o, sizeof o) == sizeof o) {
 		struct hand_answer a = {.handle = o.handle};
@@ -106,7 +113,7 @@ static inline void hand_obey(int in, int out)
 
 		switch (o.call) {
 		case HAND_OPEN:
-			fd = open(getenv("GPREEMPT_NVIDIACTL"), O_RDWR | O_CLOEXEC);
+			fd = open(hand_control_file(), O_RDWR | O_CLOEXEC);
 			a.status = fd < 0;
 			break;
 		case HAND_CLOSE: a.status = (uint32_t)close(fd); break;

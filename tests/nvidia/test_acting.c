@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Actions on what is not as simple as one process with one group, and what is said of them. */
+#include <signal.h>
+
 #include "hand_made.h"
 
 static bool ends_as(struct gpu_world *w, uint32_t handle, bool held)
@@ -157,9 +159,11 @@ static void a_context_that_comes_while_the_task_is_held_is_seen_and_held_again(v
 	uint32_t handle;
 
 	assert_int_equal(emu_load_start(&load, "--grow", "400", NULL), 0);
+	kill(load.pid, SIGSTOP); /* it grows when it is held, not before */
 	gw_open(w);
 	handle = gw_attach(w, load.pid);
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);
+	kill(load.pid, SIGCONT);
 	GW_WAIT(emu_groups(&w->emu, load.pid) == 2);
 	GW_WAIT(ends_as(w, handle, false));
 	assert_true(gw_act(w, GW_HOLD, handle, 0).held);

@@ -2,6 +2,8 @@
 /* A scheduler that was killed leaves a record, and whoever replays it puts the process back. */
 #include "base/process.h"
 #include "base/rng.h"
+#include <signal.h>
+
 #include "hand_made.h"
 
 static void is_as_cuda_left_it(struct gpu_world *w, pid_t pid, unsigned groups)
@@ -86,7 +88,7 @@ static void a_process_is_put_back_whenever_its_scheduler_was_killed(void **state
 		struct gp_error err = {0};
 
 		changed += emu_groups_held(&w->emu, load.pid) ||
-		           emu_group_sum(&w->emu, load.pid, "slice_us") != 2 * 2048;
+		           emu_group_sum(&w->emu, load.pid, "slice_us") != 2ul * 2048;
 		if (gp_nvidia_ops.undo(&undo, &err))
 			fail_msg("%s", err.text);
 		is_as_cuda_left_it(w, load.pid, 2);
@@ -204,10 +206,12 @@ static void a_group_that_came_after_the_record_is_put_back(void **state)
 	uint32_t handle;
 
 	assert_int_equal(emu_load_start(&load, "--grow", "200", NULL), 0);
+	kill(load.pid, SIGSTOP); /* it grows after the record was made, not before */
 	gw_open(w);
 	handle = gw_attach(w, load.pid);
 	undo = record_of(w, handle);
 	gw_act(w, GW_SLICE, handle, 1);
+	kill(load.pid, SIGCONT);
 	GW_WAIT(gw_look(w, handle).slice_us == 0);
 	gw_act(w, GW_SLICE, handle, 1);
 	gw_act(w, GW_HOLD, handle, 0);

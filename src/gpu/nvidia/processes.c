@@ -180,7 +180,8 @@ static void search(struct nv_gpu *d, struct nv_process *p, uint32_t indices, boo
 /* The process is new here. 0 or -errno; it is then the last in the list. */
 static int add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *err)
 {
-	struct nv_process **list = realloc(d->process, (d->nprocesses + 1) * sizeof(*list));
+	struct nv_process **list =
+		realloc(d->process, (d->nprocesses + 1) * sizeof(struct nv_process *));
 	struct nv_process *p;
 	uint32_t newest;
 	int r;
