@@ -541,3 +541,16 @@ int main(int argc, char **argv)
 	fuse_opt_free_args(&args);
 	return result < 0;
 }
+
+/* libfuse forgets a request that is under way when the mount goes. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+const char *__lsan_default_suppressions(
+	void); /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+const char *__lsan_default_suppressions(
+	void) /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+{
+	return "leak:libfuse3";
+}
+#endif
+#endif

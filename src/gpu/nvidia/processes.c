@@ -120,16 +120,25 @@ void nv_publish_seen(struct nv_gpu *d)
 /* ---- coming ------------------------------------------------------------------------------------
  */
 
-/* Another process that reaches the same client has the same open file: a fork. */
+static bool has_client(const struct nv_process *p, uint32_t client)
+{
+	for (unsigned i = 0; i < p->target.nclients; i++)
+		if (p->target.client[i].handle == client)
+			return true;
+	return false;
+}
+
+/* Another process that reaches the same client has the same open file: a fork. (Our own client is
+ * reached by children of ours, between fork and exec.) */
 static struct nv_process *find_sharer(struct nv_gpu *d, const struct nv_process *p)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct nv_process *q = d->process[i];
 
 		for (unsigned k = 0; q != p && !q->older && k < q->target.nclients; k++)
-			for (unsigned m = 0; m < p->target.nclients; m++)
-				if (q->target.client[k].handle == p->target.client[m].handle)
-					return q;
+			if (q->target.client[k].handle != d->rm.client &&
+			    has_client(p, q->target.client[k].handle))
+				return q;
 	}
 	return NULL;
 }
@@ -425,6 +434,26 @@ static void search_on(struct nv_gpu *d, struct nv_process *p)
 	}
 }
 
+/* A child that another stands for may run a program of its own by now. */
+static void look_at_sharer(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
+{
+	bool shares = false;
+
+	p->look_ns = gp_time_add(now_ns, LOOK_NS);
+	gp_nv_target_refresh_files(&p->target);
+	if (gp_nv_target_borrow(&p->target))
+		return;
+	gp_nv_look(&p->target, true);
+	gp_nv_target_give_back(&p->target);
+	for (unsigned i = 0; i < p->target.nclients; i++)
+		shares |= has_client(p->older, p->target.client[i].handle);
+	if (shares)
+		return;
+	p->older = NULL;
+	p->look_ns = 0;
+	nv_publish_seen(d);
+}
+
 bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
 {
 	if (now_ns >= d->pids_ns) {
@@ -435,8 +464,11 @@ bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct nv_process *p = d->process[i];
 
-		if (!p->older && now_ns >= p->look_ns) {
-			look(d, p, now_ns);
+		if (now_ns >= p->look_ns) {
+			if (p->older)
+				look_at_sharer(d, p, now_ns);
+			else
+				look(d, p, now_ns);
 			return true;
 		}
 		if (!p->older && p->searching && now_ns >= p->search_ns) {
@@ -461,9 +493,7 @@ uint64_t nv_next_chore_ns(const struct nv_gpu *d)
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct nv_process *p = d->process[i];
 
-		if (p->older)
-			continue;
-		if (p->searching && p->search_ns < next_ns)
+		if (!p->older && p->searching && p->search_ns < next_ns)
 			next_ns = p->search_ns;
 		if (p->look_ns < next_ns)
 			next_ns = p->look_ns;
@@ -588,6 +618,8 @@ static struct nv_process *find(struct nv_gpu *d, struct nv_call *call)
 			return NULL;
 		p = d->process[d->nprocesses - 1];
 	}
+	if (p->older)
+		look_at_sharer(d, p, gp_now_ns(&gp_clock_monotonic));
 	if (p->older)
 		p = p->older;
 	if (!has_task(d, p, 0) && !p->nsplits)
