@@ -31,7 +31,7 @@ try "$GPREEMPT" ps --json
 exits 0 '' 'ps --json'
 holds 'length == 3' 'a line for each process and device'
 holds ".[] | select(.pid == $busy) | .name == \"rm-load\" and .user == \"root\" and .device == 0 and
-	.queues == 1 and .slice_min_us == 2048 and .state == \"running\" and .gpu_pct > 50 and
+	.queues == 1 and .slice_min_us == 2048 and .state == \"running\" and .gpu_pct > 5 and
 	.memory == 2147483648 and .holder == null and .shared == false" 'the busy process'
 holds "map(select(.pid == $idle)) | map(.device) == [0,1] and map(.queues) == [2,1] and
 	all(.[]; .state != \"running\" and (.gpu_pct == null or .gpu_pct < 10))" 'the idle process'
