@@ -124,7 +124,7 @@ static void copy_groups_are_left_alone(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_preemption_mode_reaches_the_group(void **state)
+static void a_preemption_mode_reaches_the_group_and_is_put_back(void **state)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -134,9 +134,11 @@ static void a_preemption_mode_reaches_the_group(void **state)
 	gw_open(w);
 	handle = gw_attach(w, load.pid);
 	gw_settled(w, handle);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, GP_NV_CTA), 0);
-	GW_WAIT(gw_state_has(w, "\"mode\":\"cta\""));
+	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, GP_NV_WFI), 0);
+	GW_WAIT(gw_state_has(w, "\"mode\":\"wfi\""));
 	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 3), -EINVAL);
+	gp_gpu_detach(w->gpu, handle);
+	GW_WAIT(gw_state_has(w, "\"mode\":\"cilp\"")); /* what CUDA has */
 	emu_load_stop(&load);
 }
 
@@ -149,7 +151,7 @@ int main(void)
 		GPU_TEST(closing_the_device_puts_everything_back),
 		GPU_TEST(several_processes_are_held_with_one_call),
 		GPU_TEST(copy_groups_are_left_alone),
-		GPU_TEST(a_preemption_mode_reaches_the_group),
+		GPU_TEST(a_preemption_mode_reaches_the_group_and_is_put_back),
 	};
 
 	gw_skip_without_fuse();

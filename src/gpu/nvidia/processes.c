@@ -526,6 +526,7 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 				continue;
 			c->slice_found_us = g->slice_found_us;
 			c->slice_is_ours = g->slice_is_ours;
+			c->mode_is_ours = g->mode_is_ours;
 			c->disabled = g->disabled;
 		}
 }

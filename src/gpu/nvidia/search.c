@@ -262,6 +262,7 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
 	uint32_t found_us = ours ? g->slice_found_us : now->slice_us;
 	/* Channels that came since are not disabled: all of it is disabled again. */
 	bool disabled = !is_new && g->disabled && g->nchannels == now->nchannels;
+	bool mode_is_ours = !is_new && g->mode_is_ours;
 
 	if (!g) {
 		p = realloc(t->group, (t->ngroups + 1) * sizeof *p);
@@ -275,6 +276,7 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
 	g->slice_found_us = found_us;
 	g->slice_is_ours = ours;
 	g->disabled = disabled;
+	g->mode_is_ours = mode_is_ours;
 	return is_new;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "gpu/nvidia/backend.h"
 #include "gpu/nvidia/device.h"
 
 #define BATCH_MAX  32
@@ -317,7 +318,6 @@ static bool act(struct nv_gpu *d)
 /* ---- detach ------------------------------------------------------------------------------------
  */
 
-#define MODE_DEFAULT      2 /* between instructions: CUDA's own; RM does not tell what it was */
 #define PUT_BACK_TRIES    5
 #define PUT_BACK_PAUSE_US 20000
 
@@ -337,7 +337,7 @@ static uint32_t put_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
 		if (g->slice_us != g->slice_found_us)
 			status = gp_nv_set_slice(&p->target, g, g->slice_found_us);
 		if (!status && g->mode_is_ours)
-			status = gp_nv_set_mode(&p->target, g, MODE_DEFAULT);
+			status = gp_nv_set_mode(&p->target, g, GP_NV_CILP); /* CUDA's own */
 		bad = bad ? bad : place.status ? place.status : status;
 	}
 	return bad;
