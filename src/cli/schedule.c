@@ -401,19 +401,20 @@ static int check_found(struct gp_error *err)
 	return 0;
 }
 
-/* Opens every device that has one of the processes. How many, or -errno. */
-static int open_devices(struct scheduled *list, struct gp_undo_file *undo, struct gp_error *err)
+/* Keeps every device that has one of the processes, and closes the rest. How many, or -errno. */
+static int keep_devices(struct scheduled *list, const struct gp_devices *devices,
+                        struct gp_undo_file *undo, struct gp_error *err)
 {
-	struct gp_devices devices;
-	int n = 0, r = gp_devices_open(&devices, err);
+	int n = 0, r = 0;
 
-	for (unsigned i = 0; i < devices.n; i++) {
-		int found = r < 0 ? 0 : find_tasks(devices.device[i].gpu, undo, err);
+	for (unsigned i = 0; i < devices->n; i++) {
+		struct gp_gpu *gpu = devices->device[i].gpu;
+		int found = r < 0 ? 0 : find_tasks(gpu, undo, err);
 
 		if (found > 0)
-			list[n++] = (struct scheduled){.gpu = devices.device[i].gpu, .undo = undo};
+			list[n++] = (struct scheduled){.gpu = gpu, .undo = undo};
 		else
-			devices.device[i].gpu->ops->close(devices.device[i].gpu);
+			gpu->ops->close(gpu);
 		r = found < 0 ? found : r;
 	}
 	if (!r)
@@ -497,14 +498,21 @@ static int end_all(struct scheduled *list, int started, bool with_stats, struct 
 
 static int schedule(struct scheduled *list, struct gp_error *err)
 {
+	struct gp_devices devices;
 	struct gp_undo_file *undo;
-	int ready_fd = eventfd(0, EFD_CLOEXEC), stop_fd = eventfd(0, EFD_CLOEXEC);
-	int n, started = 0, ended, r = gp_undo_open(&undo, true, err);
+	int ready_fd, stop_fd, n, started = 0, ended, r = gp_devices_open(&devices, err);
 
 	if (r)
 		return r;
+	r = gp_undo_open(&undo, true, err);
+	if (r) {
+		gp_devices_close(&devices);
+		return r;
+	}
+	ready_fd = eventfd(0, EFD_CLOEXEC);
+	stop_fd = eventfd(0, EFD_CLOEXEC);
 	gp_records_replay_dead(undo);
-	n = open_devices(list, undo, err);
+	n = keep_devices(list, &devices, undo, err);
 	r = n < 0 ? n : 0;
 	for (int i = 0; !r && i < n; i++) {
 		list[i].ready_fd = ready_fd;

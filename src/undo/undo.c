@@ -120,7 +120,8 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 	*file = NULL;
 	fd = open_file(gp_undo_path(path, sizeof path), create);
 	if (fd < 0)
-		return gp_fail(err, fd, "cannot open %s: %s", path, gp_error_name(fd));
+		return gp_fail(err, fd, "cannot open %s: %s%s", path, gp_error_name(fd),
+		               fd == -EACCES ? "; run as root" : "");
 	r = fstat(fd, &s) ? -errno : 0;
 	if (!r && (!S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 022)))
 		r = gp_fail(err, -EPERM, "%s is not a file that only we may write", path);
