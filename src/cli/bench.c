@@ -166,7 +166,7 @@ static void measure_find(struct bench *b, const struct gp_devices *devices,
 		struct gp_gpu *gpu;
 		struct gp_seen seen;
 
-		if (ops->open(devices->device[place->device].index, &gpu))
+		if (ops->open(devices->device[place->device].index, 0, &gpu))
 			continue;
 		open_ns = gp_now_ns(&gp_clock_monotonic);
 		if (!ops->find(gpu, place->seen.pid, &seen, NULL)) {
@@ -370,7 +370,7 @@ static int run(int argc, char **argv)
 	if (!r && (r = gp_stop_open()) < 0)
 		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
 	if (r >= 0)
-		r = gp_devices_open(&devices, &err);
+		r = gp_devices_open(&devices, 0, &err);
 	if (r)
 		return gp_cli_fail(&err);
 	r = bench(&devices, &b, &err);

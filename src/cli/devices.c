@@ -9,7 +9,7 @@
 /* ---- devices ------------------------------------------------------------------------------------
  */
 
-static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops,
+static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops, unsigned flags,
                         struct gp_error *err)
 {
 	int n = ops->probe ? ops->probe() : 0, r = 0;
@@ -19,7 +19,7 @@ static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops
 		               ops->name, gp_error_name(n));
 	for (int i = 0; i < n && devices->n < GP_DEVICES_MAX; i++) {
 		struct gp_device *d = &devices->device[devices->n];
-		int code = ops->open((unsigned)i, &d->gpu);
+		int code = ops->open((unsigned)i, flags, &d->gpu);
 
 		d->index = (unsigned)i;
 		if (!code)
@@ -31,13 +31,13 @@ static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops
 	return r;
 }
 
-int gp_devices_open(struct gp_devices *devices, struct gp_error *err)
+int gp_devices_open(struct gp_devices *devices, unsigned flags, struct gp_error *err)
 {
 	int r = 0;
 
 	*devices = (struct gp_devices){0};
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
-		int code = open_backend(devices, *b, err);
+		int code = open_backend(devices, *b, flags, err);
 
 		r = r ? r : code;
 	}

@@ -25,8 +25,8 @@ struct gp_place {
 	struct gp_seen seen;
 };
 
-/* Opens every device of every back end. -ENODEV: there is none. */
-int gp_devices_open(struct gp_devices *devices, struct gp_error *err);
+/* Opens every device of every back end (`flags`: GP_OPEN_*). -ENODEV: there is none. */
+int gp_devices_open(struct gp_devices *devices, unsigned flags, struct gp_error *err);
 void gp_devices_close(struct gp_devices *devices);
 
 /*

@@ -202,7 +202,7 @@ static int run(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	report.colour = !env.json && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-	gp_devices_open(&devices, NULL); /* none is what this verb is there to explain */
+	gp_devices_open(&devices, 0, NULL); /* none is what this verb is there to explain */
 	if (env.json)
 		fputs("{\"backends\":[", stdout);
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)

@@ -355,7 +355,7 @@ static int run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	r = gp_targets_resolve(&env.targets, &err);
 	if (!r)
-		r = gp_devices_open(&devices, &err);
+		r = gp_devices_open(&devices, 0, &err);
 	if (r)
 		return gp_cli_fail(&err);
 	r = gp_stop_open();

@@ -325,7 +325,7 @@ static int run(int argc, char **argv)
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (gp_devices_open(&devices, &err))
+	if (gp_devices_open(&devices, 0, &err))
 		return gp_cli_fail(&err);
 	r = list_tasks(&devices, &err);
 	gp_devices_close(&devices);

@@ -283,7 +283,7 @@ static void release_unrecorded(struct outcome *o)
 
 	if (all_told(o))
 		return;
-	if (gp_devices_open(&devices, &err)) {
+	if (gp_devices_open(&devices, 0, &err)) {
 		/* Where there is no device, nothing is held. */
 		if (!env.all || err.code != -ENODEV)
 			o->exit = o->exit ? o->exit : gp_cli_fail(&err);

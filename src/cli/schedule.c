@@ -313,14 +313,15 @@ static const char *class_name(uint8_t class)
 
 static void print_task(FILE *out, const struct gp_task_stats *t)
 {
-	char run[24] = "-", held[24];
+	char run[24] = "-", times[24] = "-", held[24];
 
 	if (t->run_source != GP_RUN_UNKNOWN)
 		gp_cli_duration(run, sizeof run, t->run_ns);
-	fprintf(out, "%8d  %-5s %10s %9llu %10s %9llu %8llu  %s\n", t->pid,
-	        class_name(t->attr.class), run, (unsigned long long)t->scheduled,
-	        gp_cli_duration(held, sizeof held, t->held_ns), (unsigned long long)t->preemptions,
-	        (unsigned long long)t->undone, t->name);
+	if (t->scheduled) /* 0: nobody counted */
+		snprintf(times, sizeof times, "%llu", (unsigned long long)t->scheduled);
+	fprintf(out, "%8d  %-5s %10s %9s %10s %9llu %8llu  %s\n", t->pid, class_name(t->attr.class),
+	        run, times, gp_cli_duration(held, sizeof held, t->held_ns),
+	        (unsigned long long)t->preemptions, (unsigned long long)t->undone, t->name);
 }
 
 static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
@@ -330,12 +331,13 @@ static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
 	gp_json_string(out, t->name);
 	if (t->run_source != GP_RUN_UNKNOWN)
 		fprintf(out, ",\"run_ns\":%llu", (unsigned long long)t->run_ns);
+	if (t->scheduled)
+		fprintf(out, ",\"scheduled\":%llu", (unsigned long long)t->scheduled);
 	fprintf(out,
-	        ",\"scheduled\":%llu,\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
+	        ",\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
 	        "\"undone\":%llu}",
-	        (unsigned long long)t->scheduled, (unsigned long long)t->held_ns,
-	        (unsigned long long)t->preemptions, (unsigned long long)t->failures,
-	        (unsigned long long)t->undone);
+	        (unsigned long long)t->held_ns, (unsigned long long)t->preemptions,
+	        (unsigned long long)t->failures, (unsigned long long)t->undone);
 }
 
 static void print_stats(FILE *out, const struct scheduled *s, bool first)
@@ -496,11 +498,23 @@ static int end_all(struct scheduled *list, int started, bool with_stats, struct 
 	return r;
 }
 
+/* Who is idle must be known well only where best-effort tasks take turns. */
+static bool can_be_quiet(void)
+{
+	unsigned lc = 0;
+
+	for (unsigned i = 0; i < env.nnamed; i++)
+		lc += env.named[i].class == GP_LATENCY_CRITICAL;
+	return lc && env.nnamed - lc <= 1;
+}
+
 static int schedule(struct scheduled *list, struct gp_error *err)
 {
 	struct gp_devices devices;
 	struct gp_undo_file *undo;
-	int ready_fd, stop_fd, n, started = 0, ended, r = gp_devices_open(&devices, err);
+	int ready_fd, stop_fd, n,
+		started = 0, ended,
+		r = gp_devices_open(&devices, can_be_quiet() ? GP_OPEN_QUIET : 0, err);
 
 	if (r)
 		return r;

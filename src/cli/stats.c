@@ -144,7 +144,7 @@ static int run(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
-	r = gp_devices_open(&devices, &err);
+	r = gp_devices_open(&devices, 0, &err);
 	if (!r)
 		r = stats(&devices, &err);
 	gp_devices_close(&devices);

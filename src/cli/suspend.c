@@ -327,7 +327,7 @@ static int run(int argc, char **argv)
 	if (r < 0)
 		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
 	else
-		r = gp_devices_open(&devices, &err);
+		r = gp_devices_open(&devices, 0, &err);
 	if (r < 0)
 		return gp_cli_fail(&err);
 	r = run_on(&devices, &err);

@@ -127,12 +127,17 @@ struct gp_undo {
 
 struct gp_gpu;
 
+enum gp_open_flag {
+	/* Observe only by what costs the work on the device nothing: it is known less well. */
+	GP_OPEN_QUIET = 1u << 0,
+};
+
 struct gp_gpu_ops {
 	const char *name;
 
 	/* How many devices there are: 0 is not an error. -EACCES, -EPERM: they may not be used. */
 	int (*probe)(void);
-	int (*open)(unsigned index, struct gp_gpu **gpu);
+	int (*open)(unsigned index, unsigned flags, struct gp_gpu **gpu); /* GP_OPEN_* */
 	void (*close)(struct gp_gpu *gpu);
 
 	/* Writes up to `max` tasks that have queues and returns how many there are in all (the

@@ -218,8 +218,8 @@ launches() { # an attached process launches as fast as before, within 1 %
 	local i tool on=() off=()
 	start_victim launch
 	sleep 1
-	for i in {1..8}; do
-		off+=("$(rate 0.6)")
+	for i in {1..30}; do
+		off+=("$(rate 0.4)")
 		"$GPREEMPT" schedule --be "$VICTIM_PID" --policy none >"$work/schedule" &
 		tool=$!
 		started+=("$tool")
@@ -227,18 +227,18 @@ launches() { # an attached process launches as fast as before, within 1 %
 			grep -q ready "$work/schedule" && break
 			sleep 0.02
 		done
-		on+=("$(rate 0.6)")
+		on+=("$(rate 0.4)")
 		kill -TERM "$tool"
 		wait "$tool"
 	done
-	off+=("$(rate 0.6)")
+	off+=("$(rate 0.4)")
 	# Each window with it is compared with the two beside it without, so that drift cancels.
 	python3 -c 'import sys
 n = (len(sys.argv) - 2) // 2
 off, on = [float(x) for x in sys.argv[1:n + 2]], [float(x) for x in sys.argv[n + 2:]]
 ratio = sorted(on[i] / ((off[i] + off[i + 1]) / 2) for i in range(n))
-middle = ratio[n // 2]
-print("%.4f (windows %.3f to %.3f)" % (middle, ratio[0], ratio[-1]))
+middle = (ratio[(n - 1) // 2] + ratio[n // 2]) / 2
+print("%.4f (middle half of %d windows: %.3f to %.3f)" % (middle, n, ratio[n // 4], ratio[-1 - n // 4]))
 sys.exit(not 0.99 <= middle)' "${off[@]}" "${on[@]}" >"$work/ratio"
 	check $? "launches a second, attached against not: $(<"$work/ratio")"
 	end_victim

@@ -27,7 +27,7 @@ struct gpu_world {
 
 static inline void gw_open(struct gpu_world *w)
 {
-	assert_int_equal(gp_nvidia_ops.open(0, &w->gpu), 0);
+	assert_int_equal(gp_nvidia_ops.open(0, 0, &w->gpu), 0);
 }
 
 static inline void gw_close(struct gpu_world *w)
@@ -216,7 +216,7 @@ static inline struct gp_gpu *gw_open_index(unsigned index)
 {
 	struct gp_gpu *gpu = NULL;
 
-	assert_int_equal(gp_nvidia_ops.open(index, &gpu), 0);
+	assert_int_equal(gp_nvidia_ops.open(index, 0, &gpu), 0);
 	return gpu;
 }
 

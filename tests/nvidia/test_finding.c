@@ -237,7 +237,7 @@ static void there_is_no_device_behind_the_last(void **state)
 	struct gp_gpu *gpu = NULL;
 
 	(void)state;
-	assert_int_equal(gp_nvidia_ops.open(2, &gpu), -ENODEV);
+	assert_int_equal(gp_nvidia_ops.open(2, 0, &gpu), -ENODEV);
 	assert_null(gpu);
 }
 

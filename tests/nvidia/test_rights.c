@@ -43,7 +43,7 @@ static void find_it(struct answer *a, pid_t pid)
 	struct gp_seen seen;
 	struct gp_gpu *gpu;
 
-	a->other = gp_nvidia_ops.open(0, &gpu);
+	a->other = gp_nvidia_ops.open(0, 0, &gpu);
 	if (a->other)
 		return;
 	a->code = gpu->ops->find(gpu, pid, &seen, &err);
@@ -68,7 +68,7 @@ static void hold_it(struct answer *a, pid_t pid)
 	struct gp_observation o = {0};
 	struct gp_error err = {0};
 
-	if (gp_nvidia_ops.open(0, &w.gpu))
+	if (gp_nvidia_ops.open(0, 0, &w.gpu))
 		return;
 	a->code = w.gpu->ops->find(w.gpu, pid, &seen, &err);
 	snprintf(a->text, sizeof a->text, "%s", err.text);
@@ -143,7 +143,7 @@ static void without_a_driver_there_are_no_devices(void **state)
 	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", "/nonexistent/nvidiactl", 1);
 	assert_int_equal(gp_nvidia_ops.probe(), 0);
-	assert_int_equal(gp_nvidia_ops.open(0, &gpu), -ENODEV);
+	assert_int_equal(gp_nvidia_ops.open(0, 0, &gpu), -ENODEV);
 	assert_int_equal(gp_rm_open(&rm, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "no NVIDIA driver"));
 	err = (struct gp_error){0};
@@ -161,7 +161,7 @@ static void a_file_that_is_no_driver_is_refused(void **state)
 	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", path, 1);
 	assert_int_equal(gp_nvidia_ops.probe(), 0);
-	assert_true(gp_nvidia_ops.open(0, &gpu) < 0);
+	assert_true(gp_nvidia_ops.open(0, 0, &gpu) < 0);
 	assert_true(gp_rm_open(&rm, &err) < 0);
 	assert_non_null(strstr(err.text, path));
 	close(fd);
@@ -176,7 +176,7 @@ static void open_rm(struct answer *a, pid_t pid)
 
 	(void)pid;
 	a->code = gp_rm_open(&rm, &err);
-	a->other = gp_nvidia_ops.open(0, &gpu);
+	a->other = gp_nvidia_ops.open(0, 0, &gpu);
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 }
 

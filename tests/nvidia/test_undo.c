@@ -34,7 +34,7 @@ static void schedule_until_killed(pid_t pid, int out)
 	struct gp_seen seen;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (gp_nvidia_ops.open(0, &gpu) || gpu->ops->find(gpu, pid, &seen, NULL) ||
+	if (gp_nvidia_ops.open(0, 0, &gpu) || gpu->ops->find(gpu, pid, &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &a.handle))
 		_exit(1);
 	while (gp_gpu_undo_record(gpu, a.handle, &undo))

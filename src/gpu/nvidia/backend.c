@@ -40,12 +40,19 @@ static int probe(void)
 	return n < 0 ? 0 : n;
 }
 
-static void open_sources(struct nv_gpu *d)
+/* Records make every switch a few microseconds longer. */
+static bool wants_records(unsigned flags)
 {
 	const char *records = secure_getenv("GPREEMPT_NVIDIA_RECORDS");
+
+	return records ? *records != '0' : !(flags & GP_OPEN_QUIET);
+}
+
+static void open_sources(struct nv_gpu *d, unsigned flags)
+{
 	char why[128];
 
-	if (gp_rm_open_gpu(&d->rm, d->gpu_id, NULL) == 0 && !(records && *records == '0') &&
+	if (gp_rm_open_gpu(&d->rm, d->gpu_id, NULL) == 0 && wants_records(flags) &&
 	    gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
 		d->has_ctxsw = !gp_ctxsw_open(&d->ctxsw, &d->rm, NULL);
 	d->nvml = gp_nvml_open(why, sizeof why);
@@ -76,7 +83,7 @@ static void fill_info(struct nv_gpu *d, unsigned index)
 	info->release_cost_ns = RELEASE_COST_NS;
 	info->slice_cost_ns = SLICE_COST_NS;
 	info->switch_cost_ns = SWITCH_COST_NS;
-	info->news_every_ns = d->has_ctxsw ? NV_WINDOW_NS : d->has_use ? NV_USE_NS : 0;
+	info->news_every_ns = d->has_ctxsw ? NV_WINDOW_NS : d->has_use ? NV_USE_AGE_NS : 0;
 }
 
 static void release_sources(struct nv_gpu *d)
@@ -122,7 +129,7 @@ static int start_threads(struct nv_gpu *d)
 	return -r;
 }
 
-static int nv_open(unsigned index, struct gp_gpu **gpu)
+static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
 	struct nv_gpu *d = calloc(1, sizeof *d);
 	uint32_t id[32];
@@ -143,7 +150,7 @@ static int nv_open(unsigned index, struct gp_gpu **gpu)
 	if (!r) {
 		d->gpu_id = id[index];
 		gp_rm_pci(&d->rm, d->gpu_id, d->pci);
-		open_sources(d);
+		open_sources(d, flags);
 		fill_info(d, index);
 		r = start_threads(d);
 	}

@@ -24,6 +24,7 @@
 #define NV_SPLITS_MAX 63
 #define NV_WINDOW_NS  (20 * GP_NS_PER_MS)  /* how often switches are read */
 #define NV_USE_NS     (200 * GP_NS_PER_MS) /* how often NVML is asked: it has no news sooner */
+#define NV_USE_AGE_NS (500 * GP_NS_PER_MS) /* what it said is at most that old, as a rule */
 
 /* A process with a control file. */
 struct nv_process {
