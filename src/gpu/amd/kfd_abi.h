@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What amdkfd's interface 1.13 and later (Linux 6.5) looks like: numbers, structures, and names as
+ * the driver has them. Every size and offset is checked here.
+ */
+#ifndef GP_GPU_AMD_KFD_ABI_H
+#define GP_GPU_AMD_KFD_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+#define KFD_DEBUG_MAJOR 1
+#define KFD_DEBUG_MINOR 13 /* the first with AMDKFD_IOC_DBG_TRAP as it is here */
+
+#define KFD_AT(type, member, at, size)                                     \
+	_Static_assert(offsetof(type, member) == (at), #type "." #member); \
+	_Static_assert(sizeof((type *)NULL)->member == (size), #type "." #member " size")
+
+/* ---- version, queues, runtime ------------------------------------------------------------------
+ */
+
+struct kfd_version {
+	uint32_t major;
+	uint32_t minor;
+};
+_Static_assert(sizeof(struct kfd_version) == 8, "");
+
+/* As the ioctls number them; sysfs has other numbers (KFD_SYSFS_QUEUE_*). */
+enum kfd_queue_type {
+	KFD_QUEUE_COMPUTE = 0, /* PM4 packets */
+	KFD_QUEUE_SDMA = 1,
+	KFD_QUEUE_COMPUTE_AQL = 2,
+	KFD_QUEUE_SDMA_XGMI = 3,
+	KFD_QUEUE_SDMA_BY_ENG_ID = 4,
+};
+
+enum kfd_sysfs_queue_type {
+	KFD_SYSFS_QUEUE_COMPUTE = 0, /* PM4 and AQL */
+	KFD_SYSFS_QUEUE_SDMA = 1,
+	KFD_SYSFS_QUEUE_HIQ = 2,
+	KFD_SYSFS_QUEUE_DIQ = 3,
+	KFD_SYSFS_QUEUE_SDMA_XGMI = 4,
+	KFD_SYSFS_QUEUE_SDMA_BY_ENG_ID = 5,
+};
+
+#define KFD_QUEUE_PERCENT_MAX  100
+#define KFD_QUEUE_PRIORITY_MAX 15
+
+struct kfd_create_queue {
+	uint64_t ring_base_address;
+	uint64_t write_pointer_address;
+	uint64_t read_pointer_address;
+	uint64_t doorbell_offset; /* out */
+	uint32_t ring_size;
+	uint32_t gpu_id;
+	uint32_t queue_type;
+	uint32_t queue_percentage; /* bits 0 to 7 */
+	uint32_t queue_priority;
+	uint32_t queue_id; /* out */
+	uint64_t eop_buffer_address;
+	uint64_t eop_buffer_size;
+	uint64_t ctx_save_restore_address;
+	uint32_t ctx_save_restore_size;
+	uint32_t ctl_stack_size;
+	uint32_t sdma_engine_id;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct kfd_create_queue) == 96, "");
+KFD_AT(struct kfd_create_queue, doorbell_offset, 24, 8);
+KFD_AT(struct kfd_create_queue, ring_size, 32, 4);
+KFD_AT(struct kfd_create_queue, queue_priority, 48, 4);
+KFD_AT(struct kfd_create_queue, queue_id, 52, 4);
+KFD_AT(struct kfd_create_queue, ctx_save_restore_address, 72, 8);
+KFD_AT(struct kfd_create_queue, sdma_engine_id, 88, 4);
+
+struct kfd_destroy_queue {
+	uint32_t queue_id;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct kfd_destroy_queue) == 8, "");
+
+/* Percentage 0 takes the queue off the hardware, its waves saved. Own process only. */
+struct kfd_update_queue {
+	uint64_t ring_base_address;
+	uint32_t queue_id;
+	uint32_t ring_size;
+	uint32_t queue_percentage;
+	uint32_t queue_priority;
+};
+_Static_assert(sizeof(struct kfd_update_queue) == 24, "");
+KFD_AT(struct kfd_update_queue, queue_percentage, 16, 4);
+
+struct kfd_acquire_vm {
+	uint32_t drm_fd;
+	uint32_t gpu_id;
+};
+_Static_assert(sizeof(struct kfd_acquire_vm) == 8, "");
+
+struct kfd_process_apertures {
+	uint64_t apertures_ptr;
+	uint32_t num_of_nodes;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct kfd_process_apertures) == 16, "");
+
+struct kfd_set_cu_mask {
+	uint32_t queue_id;
+	uint32_t num_cu_mask; /* bits: a multiple of 32 */
+	uint64_t cu_mask_ptr;
+};
+_Static_assert(sizeof(struct kfd_set_cu_mask) == 16, "");
+
+struct kfd_get_queue_wave_state {
+	uint64_t ctl_stack_address;
+	uint32_t ctl_stack_used_size;
+	uint32_t save_area_used_size;
+	uint32_t queue_id;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct kfd_get_queue_wave_state) == 24, "");
+
+struct kfd_smi_events {
+	uint32_t gpuid;
+	uint32_t anon_fd; /* out */
+};
+_Static_assert(sizeof(struct kfd_smi_events) == 8, "");
+
+struct kfd_criu {
+	uint64_t devices;
+	uint64_t bos;
+	uint64_t priv_data;
+	uint64_t priv_data_size;
+	uint32_t num_devices;
+	uint32_t num_bos;
+	uint32_t num_objects;
+	uint32_t pid;
+	uint32_t op;
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct kfd_criu) == 56, "");
+KFD_AT(struct kfd_criu, op, 48, 4);
+
+enum kfd_runtime_state {
+	KFD_RUNTIME_DISABLED = 0,
+	KFD_RUNTIME_ENABLED = 1,
+	KFD_RUNTIME_BUSY = 2,  /* somebody else has the hardware's only debug slot */
+	KFD_RUNTIME_ERROR = 3, /* the hardware could not be set up */
+};
+
+#define KFD_RUNTIME_ENABLE_MODE_ENABLE    1u
+#define KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE 2u
+
+struct kfd_runtime_enable {
+	uint64_t r_debug;
+	uint32_t mode_mask;
+	uint32_t capabilities_mask;
+};
+_Static_assert(sizeof(struct kfd_runtime_enable) == 16, "");
+
+struct kfd_runtime_info {
+	uint64_t r_debug;
+	uint32_t runtime_state; /* enum kfd_runtime_state */
+	uint32_t ttmp_setup;
+};
+_Static_assert(sizeof(struct kfd_runtime_info) == 16, "");
+KFD_AT(struct kfd_runtime_info, runtime_state, 8, 4);
+
+/* At the beginning of a queue's save area, once for each XCC. */
+struct kfd_save_area_header {
+	uint32_t control_stack_offset;
+	uint32_t control_stack_size;
+	uint32_t wave_state_offset;
+	uint32_t wave_state_size;
+	uint32_t debug_offset;
+	uint32_t debug_size;
+	uint64_t err_payload_addr;
+	uint32_t err_event_id;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct kfd_save_area_header) == 40, "");
+KFD_AT(struct kfd_save_area_header, err_payload_addr, 24, 8);
+
+/* ---- the debugger's interface ------------------------------------------------------------------
+ */
+
+enum kfd_dbg_op {
+	KFD_DBG_ENABLE = 0,
+	KFD_DBG_DISABLE = 1,
+	KFD_DBG_SEND_RUNTIME_EVENT = 2,
+	KFD_DBG_SET_EXCEPTIONS_ENABLED = 3,
+	KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE = 4,
+	KFD_DBG_SET_WAVE_LAUNCH_MODE = 5,
+	KFD_DBG_SUSPEND_QUEUES = 6,
+	KFD_DBG_RESUME_QUEUES = 7,
+	KFD_DBG_SET_NODE_ADDRESS_WATCH = 8,
+	KFD_DBG_CLEAR_NODE_ADDRESS_WATCH = 9,
+	KFD_DBG_SET_FLAGS = 10,
+	KFD_DBG_QUERY_DEBUG_EVENT = 11,
+	KFD_DBG_QUERY_EXCEPTION_INFO = 12,
+	KFD_DBG_GET_QUEUE_SNAPSHOT = 13,
+	KFD_DBG_GET_DEVICE_SNAPSHOT = 14,
+};
+
+/* Exceptions, as bits of a mask: 1 << (code - 1). */
+#define KFD_EC_QUEUE_PREEMPTION_ERROR 0x20000000ull /* never raised by 6.12 */
+#define KFD_EC_QUEUE_NEW              0x40000000ull
+#define KFD_EC_QUEUE_DELETE           0x80000000ull
+#define KFD_EC_MEMORY_VIOLATION       0x100000000ull
+#define KFD_EC_PROCESS_RUNTIME        0x800000000000ull
+#define KFD_EC_MASK_QUEUE             0x607f803full
+#define KFD_EC_MASK_DEVICE            0xf80000000ull
+#define KFD_EC_MASK_PROCESS           0x1800000000000ull
+
+/* What SUSPEND and RESUME leave in the array of queue ids. */
+#define KFD_DBG_QUEUE_ERROR   0x40000000u
+#define KFD_DBG_QUEUE_INVALID 0x80000000u
+#define KFD_DBG_QUEUE_ID_MASK 0x3fffffffu
+
+#define KFD_DBG_QUEUES_MAX    1024u /* in one call, since 6.12.93 */
+
+/* How long waves may go on before they are saved, in 1,000 GPU clocks. Any other value is cut to 8
+ * bits by the driver, and 0 then means for ever. */
+#define KFD_GRACE_MIN     1u
+#define KFD_GRACE_MAX     255u
+#define KFD_GRACE_DEFAULT 0xffffffffu
+
+struct kfd_dbg_trap {
+	uint32_t pid; /* in the caller's pid namespace */
+	uint32_t op;  /* enum kfd_dbg_op */
+	union {
+		struct {
+			uint64_t exception_mask;
+			uint64_t rinfo_ptr;
+			uint32_t rinfo_size; /* in and out */
+			uint32_t dbg_fd;
+		} enable;
+		struct {
+			uint64_t exception_mask;
+			uint32_t gpu_id;
+			uint32_t queue_id;
+		} send_runtime_event;
+		struct {
+			uint64_t exception_mask;
+		} set_exceptions_enabled;
+		struct {
+			uint32_t override_mode;
+			uint32_t enable_mask;          /* in and out */
+			uint32_t support_request_mask; /* in and out */
+			uint32_t pad;
+		} launch_override;
+		struct {
+			uint32_t launch_mode;
+			uint32_t pad;
+		} launch_mode;
+		struct {
+			uint64_t exception_mask; /* to be cleared */
+			uint64_t queue_array_ptr;
+			uint32_t num_queues;
+			uint32_t grace_period;
+		} suspend_queues;
+		struct { /* not the order of the above */
+			uint64_t queue_array_ptr;
+			uint32_t num_queues;
+			uint32_t pad;
+		} resume_queues;
+		struct {
+			uint64_t address;
+			uint32_t mode;
+			uint32_t mask;
+			uint32_t gpu_id;
+			uint32_t id; /* out */
+		} set_node_address_watch;
+		struct {
+			uint32_t gpu_id;
+			uint32_t id;
+		} clear_node_address_watch;
+		struct {
+			uint32_t flags; /* in and out */
+			uint32_t pad;
+		} set_flags;
+		struct {
+			uint64_t exception_mask; /* in: to be cleared; out: raised */
+			uint32_t gpu_id;         /* out */
+			uint32_t queue_id;       /* out */
+		} query_debug_event;
+		struct {
+			uint64_t info_ptr;
+			uint32_t info_size; /* in and out */
+			uint32_t source_id;
+			uint32_t exception_code;
+			uint32_t clear_exception;
+		} query_exception_info;
+		struct {
+			uint64_t exception_mask; /* to be cleared */
+			uint64_t snapshot_buf_ptr;
+			uint32_t num_queues; /* in: room; out: how many there are */
+			uint32_t entry_size; /* in: stride; out: bytes of each */
+		} queue_snapshot;
+		struct {
+			uint64_t exception_mask;
+			uint64_t snapshot_buf_ptr;
+			uint32_t num_devices;
+			uint32_t entry_size;
+		} device_snapshot;
+	};
+};
+_Static_assert(sizeof(struct kfd_dbg_trap) == 32, "");
+KFD_AT(struct kfd_dbg_trap, enable.exception_mask, 8, 8);
+KFD_AT(struct kfd_dbg_trap, enable.rinfo_ptr, 16, 8);
+KFD_AT(struct kfd_dbg_trap, enable.rinfo_size, 24, 4);
+KFD_AT(struct kfd_dbg_trap, enable.dbg_fd, 28, 4);
+KFD_AT(struct kfd_dbg_trap, send_runtime_event.gpu_id, 16, 4);
+KFD_AT(struct kfd_dbg_trap, send_runtime_event.queue_id, 20, 4);
+KFD_AT(struct kfd_dbg_trap, launch_override.support_request_mask, 16, 4);
+KFD_AT(struct kfd_dbg_trap, suspend_queues.queue_array_ptr, 16, 8);
+KFD_AT(struct kfd_dbg_trap, suspend_queues.num_queues, 24, 4);
+KFD_AT(struct kfd_dbg_trap, suspend_queues.grace_period, 28, 4);
+KFD_AT(struct kfd_dbg_trap, resume_queues.queue_array_ptr, 8, 8);
+KFD_AT(struct kfd_dbg_trap, resume_queues.num_queues, 16, 4);
+KFD_AT(struct kfd_dbg_trap, set_node_address_watch.gpu_id, 24, 4);
+KFD_AT(struct kfd_dbg_trap, clear_node_address_watch.id, 12, 4);
+KFD_AT(struct kfd_dbg_trap, query_debug_event.gpu_id, 16, 4);
+KFD_AT(struct kfd_dbg_trap, query_debug_event.queue_id, 20, 4);
+KFD_AT(struct kfd_dbg_trap, query_exception_info.info_size, 16, 4);
+KFD_AT(struct kfd_dbg_trap, query_exception_info.clear_exception, 28, 4);
+KFD_AT(struct kfd_dbg_trap, queue_snapshot.snapshot_buf_ptr, 16, 8);
+KFD_AT(struct kfd_dbg_trap, queue_snapshot.num_queues, 24, 4);
+KFD_AT(struct kfd_dbg_trap, queue_snapshot.entry_size, 28, 4);
+KFD_AT(struct kfd_dbg_trap, device_snapshot.num_devices, 24, 4);
+
+struct kfd_queue_snapshot_entry {
+	uint64_t exception_status;
+	uint64_t ring_base_address;
+	uint64_t write_pointer_address;
+	uint64_t read_pointer_address;
+	uint64_t ctx_save_restore_address;
+	uint32_t queue_id;
+	uint32_t gpu_id;
+	uint32_t ring_size;
+	uint32_t queue_type; /* enum kfd_queue_type */
+	uint32_t ctx_save_restore_area_size;
+	uint32_t reserved;
+};
+_Static_assert(sizeof(struct kfd_queue_snapshot_entry) == 64, "");
+KFD_AT(struct kfd_queue_snapshot_entry, read_pointer_address, 24, 8);
+KFD_AT(struct kfd_queue_snapshot_entry, queue_id, 40, 4);
+KFD_AT(struct kfd_queue_snapshot_entry, queue_type, 52, 4);
+KFD_AT(struct kfd_queue_snapshot_entry, ctx_save_restore_area_size, 56, 4);
+
+struct kfd_device_snapshot_entry {
+	uint64_t exception_status;
+	uint64_t lds_base, lds_limit;
+	uint64_t scratch_base, scratch_limit;
+	uint64_t gpuvm_base, gpuvm_limit;
+	uint32_t gpu_id;
+	uint32_t location_id;
+	uint32_t vendor_id, device_id, revision_id;
+	uint32_t subsystem_vendor_id, subsystem_device_id;
+	uint32_t fw_version;
+	uint32_t gfx_target_version;
+	uint32_t simd_count;
+	uint32_t max_waves_per_simd;
+	uint32_t array_count;
+	uint32_t simd_arrays_per_engine;
+	uint32_t num_xcc;
+	uint32_t capability;
+	uint32_t debug_prop;
+};
+_Static_assert(sizeof(struct kfd_device_snapshot_entry) == 120, "");
+KFD_AT(struct kfd_device_snapshot_entry, gpu_id, 56, 4);
+KFD_AT(struct kfd_device_snapshot_entry, gfx_target_version, 88, 4);
+KFD_AT(struct kfd_device_snapshot_entry, num_xcc, 108, 4);
+KFD_AT(struct kfd_device_snapshot_entry, debug_prop, 116, 4);
+
+/* ---- numbers -----------------------------------------------------------------------------------
+ */
+
+#define KFD_IOC_GET_VERSION           _IOR('K', 0x01, struct kfd_version)
+#define KFD_IOC_CREATE_QUEUE          _IOWR('K', 0x02, struct kfd_create_queue)
+#define KFD_IOC_DESTROY_QUEUE         _IOWR('K', 0x03, struct kfd_destroy_queue)
+#define KFD_IOC_UPDATE_QUEUE          _IOW('K', 0x07, struct kfd_update_queue)
+#define KFD_IOC_GET_PROCESS_APERTURES _IOWR('K', 0x14, struct kfd_process_apertures)
+#define KFD_IOC_ACQUIRE_VM            _IOW('K', 0x15, struct kfd_acquire_vm)
+#define KFD_IOC_SET_CU_MASK           _IOW('K', 0x1a, struct kfd_set_cu_mask)
+#define KFD_IOC_GET_QUEUE_WAVE_STATE  _IOWR('K', 0x1b, struct kfd_get_queue_wave_state)
+#define KFD_IOC_SMI_EVENTS            _IOWR('K', 0x1f, struct kfd_smi_events)
+#define KFD_IOC_CRIU_OP               _IOWR('K', 0x22, struct kfd_criu)
+#define KFD_IOC_RUNTIME_ENABLE        _IOWR('K', 0x25, struct kfd_runtime_enable)
+#define KFD_IOC_DBG_TRAP              _IOWR('K', 0x26, struct kfd_dbg_trap)
+
+_Static_assert(KFD_IOC_GET_VERSION == 0x80084b01, "");
+_Static_assert(KFD_IOC_CREATE_QUEUE == 0xc0604b02, "");
+_Static_assert(KFD_IOC_DESTROY_QUEUE == 0xc0084b03, "");
+_Static_assert(KFD_IOC_UPDATE_QUEUE == 0x40184b07, "");
+_Static_assert(KFD_IOC_GET_PROCESS_APERTURES == 0xc0104b14, "");
+_Static_assert(KFD_IOC_ACQUIRE_VM == 0x40084b15, "");
+_Static_assert(KFD_IOC_SET_CU_MASK == 0x40104b1a, "");
+_Static_assert(KFD_IOC_GET_QUEUE_WAVE_STATE == 0xc0184b1b, "");
+_Static_assert(KFD_IOC_SMI_EVENTS == 0xc0084b1f, "");
+_Static_assert(KFD_IOC_CRIU_OP == 0xc0384b22, "");
+_Static_assert(KFD_IOC_RUNTIME_ENABLE == 0xc0104b25, "");
+_Static_assert(KFD_IOC_DBG_TRAP == 0xc0204b26, "");
+
+#define KFD_IOC_LAST_NR 0x26
+
+/* ---- topology ----------------------------------------------------------------------------------
+ */
+
+#define KFD_CAP_TRAP_DEBUG_SUPPORT  0x00008000u
+#define KFD_CAP_TRAP_DEBUG_FIRMWARE 0x20000000u /* the firmware can do it */
+#define KFD_CAP_DEBUG               (KFD_CAP_TRAP_DEBUG_SUPPORT | KFD_CAP_TRAP_DEBUG_FIRMWARE)
+
+/* Dwords of a compute queue's MQD, the same on gfx9 to gfx12; rptr and wptr are old while mapped.
+ */
+enum kfd_mqd_dword {
+	KFD_MQD_HQD_ACTIVE = 130,
+	KFD_MQD_PIPE_PRIORITY = 133,
+	KFD_MQD_QUEUE_PRIORITY = 134,
+	KFD_MQD_PQ_BASE = 136, /* 64 bits, >> 8 */
+	KFD_MQD_PQ_RPTR = 138,
+	KFD_MQD_RPTR_REPORT_ADDR = 139, /* 64 bits */
+	KFD_MQD_WPTR_POLL_ADDR = 141,   /* 64 bits */
+	KFD_MQD_PQ_CONTROL = 145,
+	KFD_MQD_CTX_SAVE_BASE = 171, /* 64 bits */
+	KFD_MQD_CTX_SAVE_SIZE = 177,
+	KFD_MQD_PQ_WPTR = 182, /* 64 bits */
+};
+#define KFD_MQD_COMPUTE_DWORDS 512u
+
+/* ---- SMI events --------------------------------------------------------------------------------
+ */
+
+enum kfd_smi_event {
+	KFD_SMI_GPU_PRE_RESET = 3,
+	KFD_SMI_GPU_POST_RESET = 4,
+	KFD_SMI_QUEUE_EVICTION = 9,
+	KFD_SMI_QUEUE_RESTORE = 10,
+	KFD_SMI_ALL_PROCESS = 64,
+};
+#define KFD_SMI_BIT(event) (1ull << ((event)-1))
+
+#endif
