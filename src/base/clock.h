@@ -4,6 +4,7 @@
 #define GP_BASE_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 #define GP_NS_PER_US 1000ull
 #define GP_NS_PER_MS 1000000ull
@@ -35,6 +36,13 @@ static inline uint64_t gp_now_ns(const struct gp_clock *clock)
 static inline uint64_t gp_time_add(uint64_t a, uint64_t b)
 {
 	return a > GP_NEVER - b ? GP_NEVER : a + b;
+}
+
+/* A length of time as ppoll(2) and others want it. */
+static inline struct timespec gp_timespec(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / GP_NS_PER_S),
+	                         .tv_nsec = (long)(ns % GP_NS_PER_S)};
 }
 
 #endif

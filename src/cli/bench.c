@@ -330,12 +330,9 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 
 	if (n < 0)
 		return n;
-	if (place[0].seen.flags & GP_SEEN_SHARED && !env.force)
-		return gp_fail(err, -EPERM,
-		               "process %d (%s) works for many programs, which would all stop; "
-		               "--force does it",
-		               place[0].seen.pid, place[0].seen.name);
-	r = measure(b, devices, place, (unsigned)n, err);
+	r = gp_refuse_shared(&place[0].seen, place[0].seen.pid, env.force, GP_WOULD_STOP_ALL, err);
+	if (!r)
+		r = measure(b, devices, place, (unsigned)n, err);
 	if (!r)
 		(env.json ? json_result : print_result)(b, place, (unsigned)n);
 	return r;

@@ -159,6 +159,14 @@ int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_p
 	return n;
 }
 
+int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const char *why,
+                     struct gp_error *err)
+{
+	if (!(seen->flags & GP_SEEN_SHARED) || force)
+		return 0;
+	return gp_fail(err, -EPERM, "process %d (%s) %s", pid, seen->name, why);
+}
+
 int gp_place_queues(const struct gp_place *place, struct gp_queue **queue)
 {
 	struct gp_gpu *gpu = place->gpu;

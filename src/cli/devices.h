@@ -41,6 +41,12 @@ int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place
 int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_place **place,
                     struct gp_error *err);
 
+/* Refuses (-EPERM) a server whose queues run the work of many programs, unless forced. `pid` is
+ * what it is called in the sentence, which ends with `why`. */
+#define GP_WOULD_STOP_ALL "works for many programs, which would all stop; --force does it"
+int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const char *why,
+                     struct gp_error *err);
+
 /* The queues of a task. The caller frees *queue. Returns how many, or -errno. */
 int gp_place_queues(const struct gp_place *place, struct gp_queue **queue);
 

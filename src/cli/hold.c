@@ -39,7 +39,7 @@ static void wait_for_news(const struct gp_holds *holds, uint64_t until_ns, int s
 {
 	struct pollfd p[GP_DEVICES_MAX + 1];
 	unsigned n = holds->devices->n;
-	uint64_t at_ns = now(), wait_ns, ignored;
+	uint64_t at_ns = now(), ignored;
 	struct timespec timeout;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -49,9 +49,7 @@ static void wait_for_news(const struct gp_holds *holds, uint64_t until_ns, int s
 			until_ns = at_ns + PAUSE_NS;
 	}
 	p[n] = (struct pollfd){.fd = stop_fd, .events = POLLIN};
-	wait_ns = until_ns > at_ns ? until_ns - at_ns : 0;
-	timeout = (struct timespec){.tv_sec = (time_t)(wait_ns / GP_NS_PER_S),
-	                            .tv_nsec = (long)(wait_ns % GP_NS_PER_S)};
+	timeout = gp_timespec(until_ns > at_ns ? until_ns - at_ns : 0);
 	if (ppoll(p, n + 1, &timeout, NULL) <= 0)
 		return;
 	for (unsigned i = 0; i < n; i++)

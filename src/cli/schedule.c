@@ -238,11 +238,11 @@ static int find_tasks(struct gp_gpu *gpu, const struct gp_undo_file *undo, struc
 		int r = n->queue ? gpu->ops->split(gpu, n->pid, n->queue, &seen, &why)
 		                 : gpu->ops->find(gpu, n->pid, &seen, &why);
 
-		if (!r && (seen.flags & GP_SEEN_SHARED) && !env.force)
-			return gp_fail(err, -EPERM,
-			               "process %d (%s) runs the work of many programs; --force "
-			               "schedules all of them as one",
-			               n->pid, seen.name);
+		if (!r)
+			r = gp_refuse_shared(&seen, n->pid, env.force,
+			                     "runs the work of many programs; --force schedules "
+			                     "all of them as one",
+			                     &why);
 		if (!r)
 			r = gp_records_check_free(undo, seen.pid, seen.start_time, &why);
 		if (!r) {

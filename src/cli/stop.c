@@ -67,8 +67,7 @@ bool gp_stop_sleep(uint64_t until_ns)
 
 	while ((now_ns = gp_now_ns(&gp_clock_monotonic)) < until_ns) {
 		uint64_t wait_ns = until_ns - now_ns;
-		struct timespec timeout = {.tv_sec = (time_t)(wait_ns / GP_NS_PER_S),
-		                           .tv_nsec = (long)(wait_ns % GP_NS_PER_S)};
+		struct timespec timeout = gp_timespec(wait_ns);
 
 		if (ppoll(&p, 1, &timeout, NULL) == 1)
 			return true;

@@ -11,7 +11,6 @@
 #include "cli/targets.h"
 
 #define LOOK_NS  (100 * GP_NS_PER_MS)
-
 #define AGAIN_NS (5 * GP_NS_PER_MS)
 
 static struct {
@@ -159,13 +158,14 @@ static int split_queue(struct places *list, struct gp_error *err)
 
 static int refuse_shared(const struct places *list, struct gp_error *err)
 {
-	for (unsigned i = 0; i < list->n && !env.force; i++)
-		if (list->place[i].seen.flags & GP_SEEN_SHARED)
-			return gp_fail(err, -EPERM,
-			               "process %d (%s) works for many programs, which would all "
-			               "stop; --force does it",
-			               list->place[i].seen.pid, list->place[i].seen.name);
-	return 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < list->n && !r; i++) {
+		const struct gp_seen *seen = &list->place[i].seen;
+
+		r = gp_refuse_shared(seen, seen->pid, env.force, GP_WOULD_STOP_ALL, err);
+	}
+	return r;
 }
 
 static int choose(struct places *list, const struct gp_devices *devices, struct gp_error *err)

@@ -12,8 +12,7 @@ static int wait_until(uint64_t next_ns, int stop_fd, int news_fd)
 	struct pollfd p[2] = {{.fd = stop_fd, .events = POLLIN}, {.fd = news_fd, .events = POLLIN}};
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
 	uint64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 0;
-	struct timespec timeout = {.tv_sec = (time_t)(wait_ns / GP_NS_PER_S),
-	                           .tv_nsec = (long)(wait_ns % GP_NS_PER_S)};
+	struct timespec timeout = gp_timespec(wait_ns);
 	uint64_t ignored;
 
 	if (ppoll(p, news_fd >= 0 ? 2 : 1, &timeout, NULL) < 0)

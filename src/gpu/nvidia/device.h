@@ -2,9 +2,13 @@
 /*
  * One NVIDIA GPU behind the contract: what its parts share.
  *
- *   backend.c    the table of functions; called by the thread that owns the device; never waits
- *   worker.c     a thread that makes every call to RM: actions first, in the order they came
- *   processes.c  its chores: who came, who ended, what changed
+ *   backend.c    the table of functions; called by the thread that owns the device; waits only for
+ *                the first sweep and for answers to questions
+ *   worker.c     a thread that makes the calls to RM about processes: actions first, in the order
+ *                they came
+ *   processes.c  its chores: the processes that are known, what changed, who ended
+ *   sweep.c      ... who came: RM's list of those that compute, a look at every process
+ *   questions.c  ... what somebody asks about one process
  *   sampler.c    a thread that finds out who worked
  *
  * Under `lock`, which nobody holds while calling the driver: requests, tasks, what was seen. The
@@ -30,14 +34,16 @@
 struct nv_process {
 	uint64_t key; /* of its main task; stays when a child takes over after a fork */
 	struct gp_nv_target target;
-	struct nv_process *older; /* that has the same open file: the two are one; NULL = none */
+	/* Stands for this one, which has the same open file: the two are one. It is the one that RM
+	 * says computes, else the one that started first. NULL: this one stands for itself. */
+	struct nv_process *leader;
 	unsigned nsplits;
 	uint32_t split[NV_SPLITS_MAX]; /* queues that are tasks of their own */
-	bool computes;                 /* RM, or somebody who asks for it, says so */
-	bool searching;                /* there are clients yet to be asked for */
-	uint64_t search_ns;            /* when to go on with that */
-	bool touched;                  /* by us: looked at more often */
-	bool verify;                   /* whether the last hold or release had its effect */
+	bool computes;      /* RM said so, or could not tell when somebody asked for it */
+	bool searching;     /* there are clients yet to be asked for */
+	uint64_t search_ns; /* when to go on with that */
+	bool touched;       /* by us: looked at more often */
+	bool verify;        /* whether the last hold or release had its effect */
 	unsigned looks;
 	uint64_t look_ns; /* when to look next */
 };
@@ -136,8 +142,10 @@ struct nv_gpu {
 	struct gp_rm rm;
 	struct nv_process **process;
 	unsigned nprocesses;
-	struct gp_table looked_at; /* pid -> number of open files when none was a control file */
-	bool has_pids;             /* RM lists who computes: no need to look at everybody */
+	/* Who could not be added: pid -> number of open files then; for those that RM named,
+	 * pid | 1 << 32 -> start time. */
+	struct gp_table looked_at;
+	bool has_pids; /* RM lists who computes: no need to look at everybody */
 	unsigned sweeps;
 	pid_t *to_sweep; /* those yet to be looked at in this sweep */
 	unsigned nto_sweep, next_to_sweep, to_sweep_capacity;
@@ -190,11 +198,12 @@ void nv_look_for_heirs(struct nv_gpu *d);
 void nv_process_ended(struct nv_gpu *d, struct nv_process *p);
 /* After an action: at once when it failed, for what it meant may be gone. */
 void nv_look_soon(struct nv_process *p, bool failed, bool verify);
-void nv_answer(struct nv_gpu *d, struct nv_call *call);
 void nv_forget_processes(struct nv_gpu *d);
 
+/* questions.c */
+void nv_answer(struct nv_gpu *d, struct nv_call *call);
+
 /* sampler.c */
-void nv_sample(struct nv_gpu *d);
 void *nv_sampler(void *gpu);
 
 #endif

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The worker's chores: it looks who uses the GPU, finds their groups, and looks again at those that
- * are known for groups that came or went and for settings that somebody changed.
+ * The processes that are known: how their groups are found, looked at again for groups that came or
+ * went and for settings that somebody changed, and handed to a child when their process ends.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/process.h"
-#include "gpu/nvidia/device.h"
+#include "gpu/nvidia/processes.h"
 
-#define PIDS_NS         (20 * GP_NS_PER_MS)
-#define SWEEP_NS        (250 * GP_NS_PER_MS)
-#define SWEEP_SELDOM_NS (2 * GP_NS_PER_S) /* where RM lists who computes */
-#define SWEEP_STEP_NS   (GP_NS_PER_MS / 2)
-#define SWEEPS_PER_FULL 16 /* a sweep that trusts nothing it remembers */
 #define LOOK_TOUCHED_NS (50 * GP_NS_PER_MS)
 #define LOOK_NS         (500 * GP_NS_PER_MS)
 #define LOOKS_PER_FULL  20
@@ -38,7 +30,7 @@ struct nv_process *nv_find_process(struct nv_gpu *d, uint64_t key)
 	return NULL;
 }
 
-static struct nv_process *find_pid(struct nv_gpu *d, pid_t pid)
+struct nv_process *nv_find_pid(struct nv_gpu *d, pid_t pid)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (d->process[i]->target.pid == pid)
@@ -49,7 +41,7 @@ static struct nv_process *find_pid(struct nv_gpu *d, pid_t pid)
 /* ---- who there is ------------------------------------------------------------------------------
  */
 
-static bool has_task(const struct nv_gpu *d, const struct nv_process *p, uint32_t queue)
+bool nv_has_task(const struct nv_gpu *d, const struct nv_process *p, uint32_t queue)
 {
 	for (unsigned i = 0; i < p->target.ngroups; i++)
 		if (nv_is_of_task(d, p, &p->target.group[i], queue))
@@ -57,8 +49,8 @@ static bool has_task(const struct nv_gpu *d, const struct nv_process *p, uint32_
 	return false;
 }
 
-static void describe(struct nv_gpu *d, const struct nv_process *p, unsigned split,
-                     struct gp_seen *out)
+void nv_describe_seen(struct nv_gpu *d, const struct nv_process *p, unsigned split,
+                      struct gp_seen *out)
 {
 	uint64_t memory = 0;
 
@@ -91,7 +83,7 @@ static void add_seen(struct nv_gpu *d, const struct nv_process *p, unsigned spli
 		d->seen_task = t;
 		d->seen_capacity = capacity;
 	}
-	describe(d, p, split, &d->seen[d->nseen]);
+	nv_describe_seen(d, p, split, &d->seen[d->nseen]);
 	d->seen_task[d->nseen] = (struct nv_task){
 		.used = true,
 		.key = d->seen[d->nseen].key,
@@ -108,10 +100,10 @@ void nv_publish_seen(struct nv_gpu *d)
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct nv_process *p = d->process[i];
 
-		if (p->older)
+		if (p->leader)
 			continue;
 		for (unsigned split = 0; split <= p->nsplits; split++)
-			if (has_task(d, p, split ? p->split[split - 1] : 0))
+			if (nv_has_task(d, p, split ? p->split[split - 1] : 0))
 				add_seen(d, p, split);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -135,7 +127,7 @@ static struct nv_process *find_sharer(struct nv_gpu *d, const struct nv_process 
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct nv_process *q = d->process[i];
 
-		for (unsigned k = 0; q != p && !q->older && k < q->target.nclients; k++)
+		for (unsigned k = 0; q != p && !q->leader && k < q->target.nclients; k++)
 			if (q->target.client[k].handle != d->rm.client &&
 			    has_client(p, q->target.client[k].handle))
 				return q;
@@ -147,21 +139,21 @@ static struct nv_process *find_sharer(struct nv_gpu *d, const struct nv_process 
 static void follow(struct nv_gpu *d, struct nv_process *q, struct nv_process *leader)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
-		if (d->process[i]->older == q)
-			d->process[i]->older = leader;
-	q->older = leader;
+		if (d->process[i]->leader == q)
+			d->process[i]->leader = leader;
+	q->leader = leader;
 }
 
 /* The one that started first stands for both. */
 static void note_sharer(struct nv_gpu *d, struct nv_process *p)
 {
-	struct nv_process *q = p->older ? NULL : find_sharer(d, p);
+	struct nv_process *q = p->leader ? NULL : find_sharer(d, p);
 
 	if (!q)
 		return;
 	/* Whom RM names made the client; a scheduler that has borrowed the file did not. */
 	if (q->computes != p->computes ? q->computes : q->target.start_time <= p->target.start_time)
-		p->older = q;
+		p->leader = q;
 	else
 		follow(d, q, p);
 }
@@ -186,8 +178,7 @@ static void search(struct nv_gpu *d, struct nv_process *p, uint32_t indices, boo
 	note_sharer(d, p);
 }
 
-/* The process is new here. 0 or -errno; it is then the last in the list. */
-static int add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *err)
+int nv_add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *err)
 {
 	struct nv_process **list =
 		realloc(d->process, (d->nprocesses + 1) * sizeof(struct nv_process *));
@@ -223,130 +214,6 @@ static int add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_err
 	return 0;
 }
 
-static uint64_t open_files(pid_t pid)
-{
-	char path[64];
-	struct stat s;
-
-	snprintf(path, sizeof path, "/proc/%d/fd", pid);
-	return stat(path, &s) ? 0 : (uint64_t)s.st_size; /* 0 before Linux 6.2 */
-}
-
-static int look_at_pid(void *arg, pid_t pid)
-{
-	struct nv_gpu *d = arg;
-	uint64_t files, before;
-
-	if (pid == d->self || find_pid(d, pid))
-		return 0;
-	files = open_files(pid);
-	if (files && gp_table_get(&d->looked_at, (uint64_t)pid, &before) && before == files)
-		return 0;
-	if (add_process(d, pid, false, NULL) && files)
-		gp_table_put(&d->looked_at, (uint64_t)pid, files);
-	return 0;
-}
-
-static int note_pid(void *arg, pid_t pid)
-{
-	struct nv_gpu *d = arg;
-	pid_t *list;
-
-	if (d->nto_sweep == d->to_sweep_capacity) {
-		unsigned capacity = d->to_sweep_capacity ? 2 * d->to_sweep_capacity : 1024;
-
-		list = realloc(d->to_sweep, capacity * sizeof(*list));
-		if (!list)
-			return -ENOMEM;
-		d->to_sweep = list;
-		d->to_sweep_capacity = capacity;
-	}
-	d->to_sweep[d->nto_sweep++] = pid;
-	return 0;
-}
-
-static void end_sweep(struct nv_gpu *d)
-{
-	d->nto_sweep = d->next_to_sweep = 0;
-	d->sweep_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic),
-	                          d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
-	nv_publish_seen(d);
-	pthread_mutex_lock(&d->lock);
-	d->swept = true;
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
-	nv_tell(d);
-}
-
-/* Who there is; they are looked at step by step, oldest first, so that no action waits for it. */
-static void begin_sweep(struct nv_gpu *d)
-{
-	if (d->sweeps++ % SWEEPS_PER_FULL == 0)
-		gp_table_clear(&d->looked_at);
-	d->nto_sweep = d->next_to_sweep = 0;
-	gp_process_each(note_pid, d);
-	d->sweep_ns = GP_NEVER; /* until this one has ended */
-	if (!d->nto_sweep)
-		end_sweep(d); /* nothing can be known; but nobody waits for it for ever */
-}
-
-static void sweep_step(struct nv_gpu *d)
-{
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + SWEEP_STEP_NS;
-
-	while (d->next_to_sweep < d->nto_sweep && gp_now_ns(&gp_clock_monotonic) < until_ns)
-		look_at_pid(d, d->to_sweep[d->next_to_sweep++]);
-	if (d->next_to_sweep == d->nto_sweep)
-		end_sweep(d);
-}
-
-static void sweep(struct nv_gpu *d)
-{
-	begin_sweep(d);
-	while (d->nto_sweep)
-		sweep_step(d);
-}
-
-/* One that could not be added (it may not be looked into) is not tried every time. */
-static bool try_to_add(struct nv_gpu *d, pid_t pid)
-{
-	uint64_t key = (uint64_t)(uint32_t)pid | (uint64_t)1 << 32,
-		 start_time = gp_process_start_time(pid), before;
-
-	if (pid <= 0 || pid == d->self || !start_time ||
-	    (gp_table_get(&d->looked_at, key, &before) && before == start_time))
-		return false;
-	if (!add_process(d, pid, true, NULL))
-		return true;
-	gp_table_put(&d->looked_at, key, start_time);
-	return false;
-}
-
-/* RM's own list of those that compute: in it within a moment of the first group. */
-static void ask_who_computes(struct nv_gpu *d)
-{
-	struct nv2080_pids pids;
-	int n = gp_rm_pids(&d->rm, &pids);
-	bool came = false;
-
-	d->has_pids = n >= 0;
-	for (int i = 0; i < n; i++) {
-		pid_t pid = (pid_t)pids.pid[i];
-		struct nv_process *p = find_pid(d, pid);
-
-		if (!p)
-			came |= try_to_add(d, pid);
-		if (p && !p->older && !p->computes) {
-			p->computes = true;
-			p->look_ns = 0;
-		}
-	}
-	if (!came)
-		return;
-	nv_publish_seen(d);
-	nv_tell(d);
-}
-
 /* ---- changing ----------------------------------------------------------------------------------
  */
 
@@ -366,9 +233,8 @@ static void search_newer(struct nv_gpu *d, struct nv_process *p)
 	note_sharer(d, p);
 }
 
-/* Whether the hardware has the groups as we left them; a difference is seen by the engine, which
- * applies its will again. One channel stands for its group. */
-static void verify(struct nv_gpu *d, struct nv_process *p)
+/* One channel stands for its group. */
+void nv_verify(struct nv_gpu *d, struct nv_process *p)
 {
 	p->verify = false;
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
@@ -385,10 +251,10 @@ static void verify(struct nv_gpu *d, struct nv_process *p)
 	}
 }
 
-static void look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
+void nv_look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 {
 	bool full = ++p->looks % LOOKS_PER_FULL == 0 || !p->look_ns;
-	bool had = has_task(d, p, 0), changed;
+	bool had = nv_has_task(d, p, 0), changed;
 
 	p->look_ns = gp_time_add(now_ns, p->touched ? LOOK_TOUCHED_NS : LOOK_NS);
 	changed = (full || !had) && gp_nv_target_refresh_files(&p->target);
@@ -400,10 +266,10 @@ static void look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 		search_newer(d, p);
 	changed |= gp_nv_look(&p->target, full);
 	if (p->verify || (full && p->touched))
-		verify(d, p);
+		nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
 	nv_publish_process(d, p);
-	if (changed || had != has_task(d, p, 0))
+	if (changed || had != nv_has_task(d, p, 0))
 		nv_publish_seen(d);
 }
 
@@ -420,7 +286,7 @@ void nv_look_soon(struct nv_process *p, bool failed, bool with_verify)
 
 static void search_on(struct nv_gpu *d, struct nv_process *p)
 {
-	bool had = has_task(d, p, 0);
+	bool had = nv_has_task(d, p, 0);
 
 	if (gp_nv_target_borrow(&p->target)) {
 		p->searching = false;
@@ -428,14 +294,19 @@ static void search_on(struct nv_gpu *d, struct nv_process *p)
 	}
 	search(d, p, SEARCH_STEP, false);
 	gp_nv_target_give_back(&p->target);
-	if (had != has_task(d, p, 0) || !p->searching) {
+	if (had != nv_has_task(d, p, 0) || !p->searching) {
 		nv_publish_process(d, p);
 		nv_publish_seen(d);
 	}
 }
 
-/* A child that another stands for may run a program of its own by now. */
-static void look_at_sharer(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
+void nv_search_until_found(struct nv_gpu *d, struct nv_process *p)
+{
+	while (p->searching && wants_to_compute(p) && !gp_nv_computes(&p->target))
+		search_on(d, p);
+}
+
+void nv_look_at_sharer(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 {
 	bool shares = false;
 
@@ -446,54 +317,44 @@ static void look_at_sharer(struct nv_gpu *d, struct nv_process *p, uint64_t now_
 	gp_nv_look(&p->target, true);
 	gp_nv_target_give_back(&p->target);
 	for (unsigned i = 0; i < p->target.nclients; i++)
-		shares |= has_client(p->older, p->target.client[i].handle);
+		shares |= has_client(p->leader, p->target.client[i].handle);
 	if (shares)
 		return;
-	p->older = NULL;
+	p->leader = NULL;
 	p->look_ns = 0;
 	nv_publish_seen(d);
 }
 
 bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
 {
-	if (now_ns >= d->pids_ns) {
-		ask_who_computes(d);
-		d->pids_ns = d->has_pids ? gp_time_add(now_ns, PIDS_NS) : GP_NEVER;
+	if (nv_ask_who_computes(d, now_ns))
 		return true;
-	}
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct nv_process *p = d->process[i];
 
 		if (now_ns >= p->look_ns) {
-			if (p->older)
-				look_at_sharer(d, p, now_ns);
+			if (p->leader)
+				nv_look_at_sharer(d, p, now_ns);
 			else
-				look(d, p, now_ns);
+				nv_look(d, p, now_ns);
 			return true;
 		}
-		if (!p->older && p->searching && now_ns >= p->search_ns) {
+		if (!p->leader && p->searching && now_ns >= p->search_ns) {
 			search_on(d, p);
 			return true;
 		}
 	}
-	if (now_ns >= d->sweep_ns)
-		begin_sweep(d);
-	if (!d->nto_sweep)
-		return false;
-	sweep_step(d);
-	return true;
+	return nv_sweep_some(d, now_ns);
 }
 
 uint64_t nv_next_chore_ns(const struct nv_gpu *d)
 {
-	uint64_t next_ns = d->sweep_ns < d->pids_ns ? d->sweep_ns : d->pids_ns;
+	uint64_t next_ns = nv_next_sweep_ns(d);
 
-	if (d->nto_sweep)
-		return 0;
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct nv_process *p = d->process[i];
 
-		if (!p->older && p->searching && p->search_ns < next_ns)
+		if (!p->leader && p->searching && p->search_ns < next_ns)
 			next_ns = p->search_ns;
 		if (p->look_ns < next_ns)
 			next_ns = p->look_ns;
@@ -538,7 +399,7 @@ static bool hand_over(struct nv_gpu *d, struct nv_process *p)
 	struct gp_nv_target target;
 
 	for (unsigned i = 0; i < d->nprocesses && !heir; i++)
-		if (d->process[i]->older == p && !gp_pidfd_ended(d->process[i]->target.pidfd))
+		if (d->process[i]->leader == p && !gp_pidfd_ended(d->process[i]->target.pidfd))
 			heir = d->process[i];
 	if (!heir)
 		return false;
@@ -550,7 +411,7 @@ static bool hand_over(struct nv_gpu *d, struct nv_process *p)
 	target = p->target;
 	p->target = heir->target;
 	heir->target = target;
-	heir->older = NULL;
+	heir->leader = NULL;
 	drop_process(d, heir);
 	return true;
 }
@@ -562,18 +423,18 @@ void nv_look_for_heirs(struct nv_gpu *d)
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct nv_process *p = d->process[i];
 
-		needed |= p->touched && !p->older && gp_pidfd_ended(p->target.pidfd);
+		needed |= p->touched && !p->leader && gp_pidfd_ended(p->target.pidfd);
 	}
 	if (needed)
-		sweep(d);
+		nv_sweep_all(d);
 }
 
 void nv_process_ended(struct nv_gpu *d, struct nv_process *p)
 {
-	if (p->older || !hand_over(d, p)) {
+	if (p->leader || !hand_over(d, p)) {
 		for (unsigned i = 0; i < d->nprocesses; i++)
-			if (d->process[i]->older == p)
-				d->process[i]->older = NULL;
+			if (d->process[i]->leader == p)
+				d->process[i]->leader = NULL;
 		drop_process(d, p);
 	} else {
 		nv_publish_process(d, p);
@@ -590,126 +451,4 @@ void nv_forget_processes(struct nv_gpu *d)
 	d->process = NULL;
 	gp_table_free(&d->looked_at);
 	free(d->to_sweep);
-}
-
-/* ---- questions ---------------------------------------------------------------------------------
- */
-
-/* Whether RM says that it computes; where RM does not say, it may. */
-static bool may_compute(struct nv_gpu *d, pid_t pid)
-{
-	struct nv2080_pids pids;
-	int n = gp_rm_pids(&d->rm, &pids);
-
-	for (int i = 0; i < n; i++)
-		if (pids.pid[i] == (uint32_t)pid)
-			return true;
-	return n < 0;
-}
-
-/* The process that stands for it, found. NULL: `call->result` says why not. */
-static struct nv_process *find(struct nv_gpu *d, struct nv_call *call)
-{
-	struct nv_process *p = find_pid(d, call->pid);
-
-	call->result = 0;
-	if (!p) {
-		call->result = add_process(d, call->pid, may_compute(d, call->pid), call->err);
-		if (call->result)
-			return NULL;
-		p = d->process[d->nprocesses - 1];
-	}
-	if (p->older)
-		look_at_sharer(d, p, gp_now_ns(&gp_clock_monotonic));
-	if (p->older)
-		p = p->older;
-	if (!has_task(d, p, 0) && !p->nsplits)
-		look(d, p, gp_now_ns(&gp_clock_monotonic));
-	while (p->searching && wants_to_compute(p) && !gp_nv_computes(&p->target))
-		search_on(d, p);
-	if (!has_task(d, p, 0) && !p->nsplits) {
-		call->result = gp_fail(call->err, -ENODEV,
-		                       "process %d has no compute queue on this GPU", call->pid);
-		return NULL;
-	}
-	nv_publish_seen(d);
-	return p;
-}
-
-static int split(struct nv_gpu *d, struct nv_call *call)
-{
-	struct nv_process *p = find(d, call);
-	unsigned i;
-
-	if (!p)
-		return call->result;
-	if (!has_task(d, p, call->queue_id))
-		return gp_fail(call->err, -ENOENT, "process %d has no compute queue %u on this GPU",
-		               call->pid, call->queue_id);
-	for (i = 0; i < p->nsplits; i++)
-		if (p->split[i] == call->queue_id)
-			break;
-	if (i == NV_SPLITS_MAX)
-		return gp_fail(call->err, -ENOSPC, "too many queues of process %d are tasks",
-		               call->pid);
-	if (i == p->nsplits)
-		p->split[p->nsplits++] = call->queue_id;
-	pthread_mutex_lock(&d->lock);
-	describe(d, p, i + 1, call->seen);
-	pthread_mutex_unlock(&d->lock);
-	nv_publish_process(d, p);
-	nv_publish_seen(d);
-	return 0;
-}
-
-static int list_queues(struct nv_gpu *d, struct nv_call *call)
-{
-	struct nv_process *p = nv_find_process(d, call->key);
-	int n = 0;
-
-	if (!p || gp_nv_target_borrow(&p->target))
-		return -ESRCH;
-	gp_nv_look(&p->target, true);
-	verify(d, p); /* somebody else may hold them */
-	for (unsigned i = 0; i < p->target.ngroups; i++) {
-		const struct gp_nv_group *g = &p->target.group[i];
-		struct gp_queue q = {
-			.id = g->tsg_id,
-			.channels = g->nchannels,
-			.slice_us = g->slice_us,
-			.held = g->disabled,
-			.owner = g->client,
-			.object = g->handle,
-		};
-
-		if (g->gpu_id != d->gpu_id)
-			continue;
-		snprintf(q.type, sizeof q.type, "%s", g->compute ? "compute" : "copy");
-		if (gp_nv_get_interleave(&p->target, g, &q.interleave))
-			q.interleave = UINT32_MAX;
-		if ((unsigned)n < call->max)
-			call->queue[n] = q;
-		n++;
-	}
-	gp_nv_target_give_back(&p->target);
-	nv_publish_process(d, p);
-	return n;
-}
-
-void nv_answer(struct nv_gpu *d, struct nv_call *call)
-{
-	struct nv_process *p;
-
-	switch (call->kind) {
-	case NV_CALL_FIND:
-		p = find(d, call);
-		if (!p)
-			break;
-		pthread_mutex_lock(&d->lock);
-		describe(d, p, 0, call->seen);
-		pthread_mutex_unlock(&d->lock);
-		break;
-	case NV_CALL_SPLIT: call->result = split(d, call); break;
-	case NV_CALL_QUEUES: call->result = list_queues(d, call); break;
-	}
 }

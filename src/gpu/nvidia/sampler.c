@@ -4,7 +4,8 @@
  *
  *   The firmware's records of context switches (ctxsw.h) give true run times. But a context stays
  *   on the engine when it has finished and nobody else wants it: being on says nothing then.
- *   NVML's utilisation per process says who really ran kernels, but only every 1/6 s or so.
+ *   NVML's utilisation per process says who really ran kernels, but only every 0.2 s, and what it
+ *   says can be 0.5 s old (NV_USE_NS, NV_USE_AGE_NS).
  *
  * So: who came on the engine had work. Who did not, although it was free to and others took turns
  * or the GPU had time, had none. Who stays on alone is asked NVML about, and so is who was on it
@@ -240,7 +241,7 @@ static void read_memory(struct nv_gpu *d)
 /* ---- the loop ----------------------------------------------------------------------------------
  */
 
-void nv_sample(struct nv_gpu *d)
+static void sample(struct nv_gpu *d)
 {
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
 
@@ -267,6 +268,6 @@ void *nv_sampler(void *gpu)
 
 		if (r > 0 || (r < 0 && errno != EINTR))
 			return NULL;
-		nv_sample(d);
+		sample(d);
 	}
 }

@@ -115,11 +115,6 @@ static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
 	extend_down(c, fd, r);
 }
 
-static uint32_t named_child(const struct gp_nv_client *c, int fd, uint32_t parent, uint32_t kind)
-{
-	return gp_rm_child(fd, c->handle, parent, kind);
-}
-
 /* Whether a channel of the group is among the objects. */
 static bool has_channel(const struct gp_nv_client *c, uint32_t group)
 {
@@ -136,18 +131,19 @@ static void explore_named(struct gp_nv_client *c, int fd)
 		struct gp_nv_object o = c->object[i]; /* the array may move */
 
 		if (o.class == NV01_DEVICE_0) {
-			explore(c, fd, named_child(c, fd, o.handle, NV_INTERNAL_SUBDEVICE));
-			explore(c, fd, named_child(c, fd, o.handle, NV_INTERNAL_CHANNEL_GROUP));
+			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_SUBDEVICE));
+			explore(c, fd,
+			        gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL_GROUP));
 		}
 		if (o.class == KEPLER_CHANNEL_GROUP_A && !has_channel(c, o.handle))
-			explore(c, fd, named_child(c, fd, o.handle, NV_INTERNAL_CHANNEL));
+			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL));
 	}
 }
 
 static void explore_client(struct gp_nv_client *c, int fd)
 {
 	c->nobjects = c->nregions = 0;
-	explore(c, fd, named_child(c, fd, c->handle, NV_INTERNAL_DEVICE));
+	explore(c, fd, gp_rm_child(fd, c->handle, c->handle, NV_INTERNAL_DEVICE));
 	explore_named(c, fd);
 }
 
@@ -192,7 +188,7 @@ static void list_channels(const struct gp_nv_client *c, struct gp_nv_group *g)
 /* A compute object may have a handle far away from its channel. */
 static void ask_for_compute(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
-	uint32_t object = named_child(c, fd, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
+	uint32_t object = gp_rm_child(fd, c->handle, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
 
 	g->compute = object && NV_IS_COMPUTE_CLASS(gp_rm_class(fd, c->handle, object));
 }
@@ -344,8 +340,7 @@ bool gp_nv_computes(const struct gp_nv_target *t)
 /* ---- clients -----------------------------------------------------------------------------------
  */
 
-/* Whether this client came from one of the target's files; then it is explored. */
-static bool try_client(struct gp_nv_target *t, uint32_t client)
+bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
 {
 	struct gp_nv_client *p;
 
@@ -385,18 +380,13 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 		uint32_t index = (t->search_top - t->searched) % NV_CLIENT_COUNT;
 
 		t->searched++;
-		if (try_client(t, NV_CLIENT_BASE + index) && until_found && gp_nv_computes(t) &&
-		    end > t->searched + GO_ON_INDICES) {
+		if (gp_nv_search_client(t, NV_CLIENT_BASE + index) && until_found &&
+		    gp_nv_computes(t) && end > t->searched + GO_ON_INDICES) {
 			end = t->searched + GO_ON_INDICES;
 			until_found = false;
 		}
 	}
 	return t->searched < NV_CLIENT_COUNT;
-}
-
-bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
-{
-	return try_client(t, client);
 }
 
 /* A program may close one number of its file and go on with another. */

@@ -53,9 +53,9 @@ struct gp_nv_group {
 	uint32_t tsg_id; /* the hardware's number; used again for another after the group is gone */
 	bool compute;    /* has a compute object; otherwise it only copies */
 	bool seen;       /* at the last look */
-	bool disabled;   /* by us: its channels are kept off the hardware */
-	uint32_t slice_found_us; /* when it was first seen */
-	uint32_t slice_us;       /* at the last look */
+	bool disabled;   /* kept off the hardware, by whomever: as set, or read back since */
+	uint32_t slice_found_us; /* its own: at the last look before we changed it */
+	uint32_t slice_us;       /* at the last look, or as set since */
 	bool slice_is_ours;      /* somebody here changed it; until then what it has is its own */
 	bool mode_is_ours;       /* the same for how it is preempted */
 	unsigned nchannels;
@@ -112,7 +112,7 @@ void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top);
  */
 bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found);
 
-/* Asks for one client that is known from elsewhere. true: it is the target's. */
+/* Asks for one client, and explores it. true: it is the target's. */
 bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client);
 
 /* Looks at the clients that are known: `all` asks for every handle again, otherwise only for those

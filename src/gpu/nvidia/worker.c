@@ -437,8 +437,7 @@ static void wait_for_work(struct nv_gpu *d)
 	struct pollfd *p = calloc(n + 1, sizeof *p);
 	uint64_t next_ns = nv_next_chore_ns(d), at_ns = now();
 	uint64_t wait_ns = next_ns > at_ns ? next_ns - at_ns : 0;
-	struct timespec timeout = {.tv_sec = (time_t)(wait_ns / GP_NS_PER_S),
-	                           .tv_nsec = (long)(wait_ns % GP_NS_PER_S)};
+	struct timespec timeout = gp_timespec(wait_ns);
 	eventfd_t ignored;
 
 	if (!p) {
