@@ -51,6 +51,35 @@ uint64_t gp_process_start_time(pid_t pid)
 	return p ? strtoull(p + 1, NULL, 10) : 0;
 }
 
+/* 22 bits of pid, 6 for the caller: the start time has room for 20 years. */
+uint64_t gp_process_key(uint64_t start_time, pid_t pid)
+{
+	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	char text[1024];
+	const char *p;
+
+	if (read_process(pid, "stat", text, sizeof text) < 0)
+		return 0;
+	p = strrchr(text, ')');
+	return p && strlen(p) > 4 ? (pid_t)strtol(p + 4, NULL, 10) : 0; /* ") S 4711" */
+}
+
+bool gp_process_is_our_fork(pid_t pid)
+{
+	struct stat ours, its;
+	char path[64];
+
+	if (parent_of(pid) != getpid())
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/exe", pid);
+	return !stat("/proc/self/exe", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev &&
+	       ours.st_ino == its.st_ino;
+}
+
 const char *gp_process_name(pid_t pid, char *out, size_t size)
 {
 	char text[64];

@@ -13,6 +13,14 @@
 /* In clock ticks since boot: with the pid it names a process for ever. 0: there is none. */
 uint64_t gp_process_start_time(pid_t pid);
 
+/* A name for a process that is not reused: its start time and pid; the lowest 6 bits are 0, for who
+ * has several of something in a process. */
+uint64_t gp_process_key(uint64_t start_time, pid_t pid);
+
+/* Whether it is a child of this process that has not run a program of its own yet: it has all our
+ * files, also those that we only borrow. */
+bool gp_process_is_our_fork(pid_t pid);
+
 /* The name as ps shows it (comm), "" when there is none. Returns `out`. */
 const char *gp_process_name(pid_t pid, char *out, size_t size);
 

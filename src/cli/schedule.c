@@ -26,7 +26,7 @@
 /* A process, or one queue of it, that somebody gave a class. */
 struct named {
 	pid_t pid;
-	uint32_t queue; /* 0 = the process */
+	uint32_t queue; /* or GP_QUEUE_ALL */
 	uint8_t class;
 	uint8_t priority;
 	bool found;
@@ -77,14 +77,14 @@ static void add_named(struct argp_state *state, const char *text, uint8_t class)
 	struct named *n = &env.named[env.nnamed];
 	const char *colon = strchr(text, ':');
 	char pid[16];
-	uint64_t number, queue = 0;
+	uint64_t number, queue = GP_QUEUE_ALL;
 
 	if (env.nnamed == NAMED_MAX)
 		argp_error(state, "at most %d processes", NAMED_MAX);
 	snprintf(pid, sizeof pid, "%.*s", colon ? (int)(colon - text) : 15, text);
 	if (!gp_cli_number(pid, INT32_MAX, &number) || !number)
 		argp_error(state, "'%s' is not a process id", text);
-	if (colon && (!gp_cli_number(colon + 1, UINT32_MAX, &queue) || !queue))
+	if (colon && !gp_cli_number(colon + 1, GP_QUEUE_ALL - 1, &queue))
 		argp_error(state, "'%s' is not a queue: see gpreempt queues %s", colon + 1, pid);
 	for (unsigned i = 0; i < env.nnamed; i++)
 		if (env.named[i].pid == (pid_t)number && env.named[i].queue == queue)
@@ -235,8 +235,9 @@ static int find_tasks(struct gp_gpu *gpu, const struct gp_undo_file *undo, struc
 		struct named *n = &env.named[i];
 		struct gp_error why = {0};
 		struct gp_seen seen;
-		int r = n->queue ? gpu->ops->split(gpu, n->pid, n->queue, &seen, &why)
-		                 : gpu->ops->find(gpu, n->pid, &seen, &why);
+		int r = n->queue != GP_QUEUE_ALL
+		                ? gpu->ops->split(gpu, n->pid, n->queue, &seen, &why)
+		                : gpu->ops->find(gpu, n->pid, &seen, &why);
 
 		if (!r)
 			r = gp_refuse_shared(&seen, n->pid, env.force,
@@ -395,7 +396,7 @@ static int check_found(struct gp_error *err)
 
 		if (n->found)
 			continue;
-		if (n->queue)
+		if (n->queue != GP_QUEUE_ALL)
 			return gp_fail(err, -ESRCH, "process %d has no compute queue %u", n->pid,
 			               n->queue);
 		return gp_fail(err, -ESRCH, "process %d has no compute queues on any GPU", n->pid);

@@ -39,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			(unsigned)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
 		break;
 	case 'q':
-		env.queue = (uint32_t)gp_option_number(state, "--queue", arg, 1, UINT32_MAX);
+		env.queue = (uint32_t)gp_option_number(state, "--queue", arg, 0, GP_QUEUE_ALL - 1);
 		env.one_queue = true;
 		break;
 	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;

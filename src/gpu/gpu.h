@@ -41,13 +41,16 @@ enum gp_seen_flag {
 	GP_SEEN_SHARED = 1u << 0, /* a server: its queues run the work of many programs */
 };
 
+#define GP_QUEUE_ALL UINT32_MAX
+
 /* A task as the back end finds it. `key` names it for as long as it lives and is not reused for
  * another one: a back end makes it of pid and start time, or counts. */
 struct gp_seen {
 	uint64_t key;
 	pid_t pid;
-	uint32_t queue; /* the one queue that the task is; 0 = all that are not tasks themselves */
-	uint32_t flags; /* GP_SEEN_* */
+	uint32_t queue;      /* the one that the task is; GP_QUEUE_ALL = all that are not tasks
+	                        themselves */
+	uint32_t flags;      /* GP_SEEN_* */
 	uint64_t start_time; /* of the process, in clock ticks since boot; 0 = not known */
 	uint64_t memory;     /* bytes of GPU memory; 0 = not known */
 	char name[32];
@@ -63,6 +66,12 @@ struct gp_queue {
 	char type[16];  /* "compute", "copy" */
 	uint64_t owner; /* the driver's names for it, for reports: client and object */
 	uint64_t object;
+
+	/* Where its memory is, in the program; 0: not known, or there is no such thing. */
+	uint64_t ring_address, ring_bytes;
+	uint64_t save_address, save_bytes; /* where waves are saved to */
+	uint64_t pending;                  /* packets not yet taken; UINT64_MAX = not known */
+	uint32_t priority;                 /* 0 to 15; UINT32_MAX = not known */
 };
 
 /* One line of what a machine can do. */
@@ -141,13 +150,18 @@ struct gp_gpu_ops {
 	void (*close)(struct gp_gpu *gpu);
 
 	/* Writes up to `max` tasks that have queues and returns how many there are in all (the
-	 * caller comes back with a larger array), or -errno: nothing is known. */
+	 * caller comes back with a larger array), or -errno: nothing is known. The first scan may
+	 * block until everybody was looked at once; later ones tell what is known by then. */
 	int (*scan)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max);
 
 	/* From attach to detach the task is named by `handle`, a small number that the back end
 	 * chooses. Detach undoes every change; it cannot fail, the task may be gone. */
 	int (*attach)(struct gp_gpu *gpu, uint64_t key, uint32_t *handle);
 	void (*detach)(struct gp_gpu *gpu, uint32_t handle);
+
+	/* So that the first action is as quick as the others: the task will be held, or it is one
+	 * for which others are. Never fails here: what goes wrong is seen at the first action. */
+	void (*prepare)(struct gp_gpu *gpu, uint32_t handle, bool will_be_held);
 
 	/* Fills in `n` observations by their handles. -errno: nothing is known now. */
 	int (*observe)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
@@ -163,6 +177,7 @@ struct gp_gpu_ops {
 	/* Readable when something changed and the engine should look; -errno = none. */
 	int (*event_fd)(struct gp_gpu *gpu);
 
+	/* -EAGAIN: not known yet; there will be news. */
 	int (*undo_record)(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
 
 	/* ---- for commands and people; these may block ---- */
@@ -177,6 +192,10 @@ struct gp_gpu_ops {
 	/* Finds this process now, without a look at all others. -ESRCH: no such process; -ENODEV:
 	 * it has no queues here; -EPERM, -EACCES: it may not be looked into. */
 	int (*find)(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
+
+	/* Why the last call for a task failed, as a sentence. Leaves `err` alone if there is none.
+	 */
+	void (*why)(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err);
 
 	/* Makes one queue of a process a task of its own. -ENOENT: it has no such queue. */
 	int (*split)(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
@@ -208,6 +227,12 @@ static inline void gp_gpu_detach(struct gp_gpu *g, uint32_t handle)
 {
 	if (g->ops->detach)
 		g->ops->detach(g, handle);
+}
+
+static inline void gp_gpu_prepare(struct gp_gpu *g, uint32_t handle, bool will_be_held)
+{
+	if (g->ops->prepare)
+		g->ops->prepare(g, handle, will_be_held);
 }
 
 static inline int gp_gpu_observe(struct gp_gpu *g, uint64_t now_ns, struct gp_observation *seen,

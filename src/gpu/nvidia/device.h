@@ -169,8 +169,6 @@ struct nv_gpu {
 	uint64_t memory_ns; /* the same for memory */
 };
 
-uint64_t nv_key(uint64_t start_time, pid_t pid, unsigned split);
-
 /* worker.c */
 void *nv_worker(void *gpu);
 void nv_wake(struct nv_gpu *d);
@@ -184,7 +182,7 @@ void nv_publish_seen(struct nv_gpu *d);
 void nv_describe_task(const struct nv_gpu *d, const struct nv_process *p, struct nv_task *t);
 
 /* Whether a group belongs to a task: of this GPU, computing, and not a task of its own elsewhere.
- * `queue` 0 is the process's main task. */
+ * GP_QUEUE_ALL is the process's main task. */
 bool nv_is_of_task(const struct nv_gpu *d, const struct nv_process *p, const struct gp_nv_group *g,
                    uint32_t queue);
 

@@ -16,12 +16,6 @@
 #define SEARCH_PAUSE_NS (5 * GP_NS_PER_MS) /* between steps of a long search: a tenth of a core */
 #define SEARCH_STEP     256 /* indices between two looks for something better to do */
 
-/* 22 bits of pid, 6 for queues that are tasks themselves: the start time has room for 20 years. */
-uint64_t nv_key(uint64_t start_time, pid_t pid, unsigned split)
-{
-	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6 | split;
-}
-
 struct nv_process *nv_find_process(struct nv_gpu *d, uint64_t key)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
@@ -58,7 +52,7 @@ void nv_describe_seen(struct nv_gpu *d, const struct nv_process *p, unsigned spl
 	*out = (struct gp_seen){
 		.key = p->key | split,
 		.pid = p->target.pid,
-		.queue = split ? p->split[split - 1] : 0,
+		.queue = split ? p->split[split - 1] : GP_QUEUE_ALL,
 		.flags = p->target.is_mps ? GP_SEEN_SHARED : 0,
 		.start_time = p->target.start_time,
 		.memory = memory,
@@ -103,7 +97,7 @@ void nv_publish_seen(struct nv_gpu *d)
 		if (p->leader)
 			continue;
 		for (unsigned split = 0; split <= p->nsplits; split++)
-			if (nv_has_task(d, p, split ? p->split[split - 1] : 0))
+			if (nv_has_task(d, p, split ? p->split[split - 1] : GP_QUEUE_ALL))
 				add_seen(d, p, split);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -153,7 +147,7 @@ static void note_sharer(struct nv_gpu *d, struct nv_process *p)
 		return;
 	/* Whom RM names made the client; a scheduler that has borrowed the file did not. */
 	if (q->computes != p->computes ? q->computes : q->target.start_time <= p->target.start_time)
-		p->leader = q;
+		follow(d, p, q);
 	else
 		follow(d, q, p);
 }
@@ -203,7 +197,7 @@ int nv_add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *
 		free(p);
 		return r;
 	}
-	p->key = nv_key(p->target.start_time, pid, 0);
+	p->key = gp_process_key(p->target.start_time, pid);
 	p->computes = computes;
 	d->process[d->nprocesses++] = p;
 	newest = gp_rm_newest(&d->rm);
@@ -254,7 +248,7 @@ void nv_verify(struct nv_gpu *d, struct nv_process *p)
 void nv_look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 {
 	bool full = ++p->looks % LOOKS_PER_FULL == 0 || !p->look_ns;
-	bool had = nv_has_task(d, p, 0), changed;
+	bool had = nv_has_task(d, p, GP_QUEUE_ALL), changed;
 
 	p->look_ns = gp_time_add(now_ns, p->touched ? LOOK_TOUCHED_NS : LOOK_NS);
 	changed = (full || !had) && gp_nv_target_refresh_files(&p->target);
@@ -269,7 +263,7 @@ void nv_look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 		nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
 	nv_publish_process(d, p);
-	if (changed || had != nv_has_task(d, p, 0))
+	if (changed || had != nv_has_task(d, p, GP_QUEUE_ALL))
 		nv_publish_seen(d);
 }
 
@@ -286,7 +280,7 @@ void nv_look_soon(struct nv_process *p, bool failed, bool with_verify)
 
 static void search_on(struct nv_gpu *d, struct nv_process *p)
 {
-	bool had = nv_has_task(d, p, 0);
+	bool had = nv_has_task(d, p, GP_QUEUE_ALL);
 
 	if (gp_nv_target_borrow(&p->target)) {
 		p->searching = false;
@@ -294,7 +288,7 @@ static void search_on(struct nv_gpu *d, struct nv_process *p)
 	}
 	search(d, p, SEARCH_STEP, false);
 	gp_nv_target_give_back(&p->target);
-	if (had != nv_has_task(d, p, 0) || !p->searching) {
+	if (had != nv_has_task(d, p, GP_QUEUE_ALL) || !p->searching) {
 		nv_publish_process(d, p);
 		nv_publish_seen(d);
 	}

@@ -13,7 +13,7 @@ struct nv_process *nv_find_pid(struct nv_gpu *d, pid_t pid);
 /* The process is new here. 0 or -errno; it is then the last in the list. */
 int nv_add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *err);
 
-/* Whether the process has a group of the task that `queue` names; 0 is its main task. */
+/* Whether the process has a group of the task that `queue` names. */
 bool nv_has_task(const struct nv_gpu *d, const struct nv_process *p, uint32_t queue);
 
 /* The task as scan tells of it: 0 is the main task, `split` counts from 1. Under the lock. */

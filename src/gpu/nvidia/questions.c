@@ -21,10 +21,10 @@ static struct nv_process *find(struct nv_gpu *d, struct nv_call *call)
 		nv_look_at_sharer(d, p, gp_now_ns(&gp_clock_monotonic));
 	if (p->leader)
 		p = p->leader;
-	if (!nv_has_task(d, p, 0) && !p->nsplits)
+	if (!nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits)
 		nv_look(d, p, gp_now_ns(&gp_clock_monotonic));
 	nv_search_until_found(d, p);
-	if (!nv_has_task(d, p, 0) && !p->nsplits) {
+	if (!nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
 		call->result = gp_fail(call->err, -ENODEV,
 		                       "process %d has no compute queue on this GPU", call->pid);
 		return NULL;
@@ -77,6 +77,8 @@ static int list_queues(struct nv_gpu *d, struct nv_call *call)
 			.held = g->disabled,
 			.owner = g->client,
 			.object = g->handle,
+			.pending = UINT64_MAX,
+			.priority = UINT32_MAX,
 		};
 
 		if (g->gpu_id != d->gpu_id)

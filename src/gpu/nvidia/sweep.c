@@ -38,6 +38,8 @@ static int look_at_pid(void *arg, pid_t pid)
 	files = open_files(pid);
 	if (files && gp_table_get(&d->looked_at, (uint64_t)pid, &before) && before == files)
 		return 0;
+	if (gp_process_is_our_fork(pid))
+		return 0;
 	if (nv_add_process(d, pid, false, NULL) && files)
 		gp_table_put(&d->looked_at, (uint64_t)pid, files);
 	return 0;

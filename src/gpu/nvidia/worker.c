@@ -41,7 +41,7 @@ bool nv_is_of_task(const struct nv_gpu *d, const struct nv_process *p, const str
 {
 	if (!g->compute || g->gpu_id != d->gpu_id)
 		return false;
-	if (queue)
+	if (queue != GP_QUEUE_ALL)
 		return g->tsg_id == queue;
 	for (unsigned i = 0; i < p->nsplits; i++)
 		if (p->split[i] == g->tsg_id)
