@@ -98,6 +98,8 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	if (e->policy.ops->task_in)
 		e->policy.ops->task_in(&e->state, &e->view_task[e->n],
 		                       gp_policy_task(&e->state, e->n));
+	if (t->attr.class != GP_UNMANAGED)
+		gp_gpu_prepare(e->gpu, handle, t->attr.class == GP_BEST_EFFORT);
 	e->n++;
 	e->gangs_stale = true;
 	gp_engine_tell(e, now_ns, GP_EVENT_TASK_IN, t->id, 0, 0);

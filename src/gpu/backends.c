@@ -3,10 +3,12 @@
 
 #include <string.h>
 
+#include "gpu/amd/backend.h"
 #include "gpu/nvidia/backend.h"
 
 const struct gp_gpu_ops *const gp_backends[] = {
 	&gp_nvidia_ops,
+	&gp_amd_ops,
 	NULL,
 };
 

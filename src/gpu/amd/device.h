@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AMD GPUs behind the contract: what the parts share.
+ *
+ *   backend.c   the table of functions; called by the threads that own devices; never waits
+ *   host.c      a thread that makes every call to amdkfd, for all devices: a session belongs to a
+ *               process with all its GPUs, and the driver to the thread that traces
+ *   targets.c   what that thread does with one process
+ *   watch.c     a thread that looks who is there and who works, without asking the driver
+ *
+ * Under `lock`, which nobody holds while calling the driver or reading somebody's memory: requests,
+ * devices, tasks. Targets are the host thread's own.
+ */
+#ifndef GP_GPU_AMD_DEVICE_H
+#define GP_GPU_AMD_DEVICE_H
+
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "gpu/amd/session.h"
+#include "gpu/amd/topology.h"
+#include "gpu/gpu.h"
+
+#define AMD_SPLITS_MAX 63                  /* of a process: a key has 6 bits for them */
+#define AMD_DETECT_NS  (1 * GP_NS_PER_MS)  /* how soon a packet in a queue is seen */
+#define AMD_SCAN_NS    (50 * GP_NS_PER_MS) /* how soon a process with its first queue is */
+
+/* Where a queue says how far it is, in the memory of its process. */
+struct amd_pointers {
+	uint64_t read_address, write_address;
+	uint64_t mask; /* of what they count modulo the ring; ~0: they only grow */
+};
+
+struct amd_task {
+	struct amd_gpu *gpu;
+	uint64_t key;
+	pid_t pid;
+	uint64_t start_time;
+	uint32_t queue; /* the one that it is, or GP_QUEUE_ALL */
+	bool leaving;   /* detached: the host lets go of it, then the watch frees it */
+	bool gone;
+
+	/* What was asked for. */
+	bool prepare;    /* its activity matters */
+	bool wants_hold; /* ... and it will be held, or cannot be watched without a session */
+	bool hold_want;  /* whether a hold or a release was asked for last */
+	uint32_t grace;  /* of its holds */
+	unsigned queued; /* requests that have not ended */
+
+	/* What the host knows. */
+	struct amd_target *target; /* NULL: no session */
+	bool tried;                /* to have one */
+	struct gp_error why;       /* what went wrong last: code and sentence */
+	bool held;
+	int32_t failed;
+	struct amd_pointers *pointer; /* of its compute queues */
+	unsigned npointers;
+	bool has_pointers;
+
+	/* What the watch knows. */
+	unsigned nqueues; /* as sysfs shows them */
+	int mem_fd;
+	bool looked; /* activity is known */
+	bool active;
+	uint64_t pending;
+	uint64_t active_since_ns;
+	uint64_t mqds_ns; /* when pointers were looked for last */
+};
+
+enum amd_request_kind { AMD_PREPARE, AMD_HOLD, AMD_RELEASE };
+
+struct amd_request {
+	enum amd_request_kind kind;
+	struct amd_task *task;
+};
+
+/* A question that somebody waits for. */
+struct amd_call {
+	struct amd_gpu *gpu;
+	pid_t pid;
+	uint64_t start_time;
+	struct gp_queue *queue;
+	unsigned max;
+	struct gp_error *err;
+	int result;
+	bool done;
+};
+
+/* A process with a session. */
+struct amd_target {
+	struct gp_amd_session session;
+	unsigned users; /* tasks on devices */
+	bool dead;
+};
+
+/* A process with compute queues on a device. */
+struct amd_seen {
+	struct gp_seen is;
+	unsigned queues;
+};
+
+struct amd_gpu {
+	struct gp_gpu base;
+	struct amd_host *host;
+	struct gp_amd_node node;
+	int news_fd;
+	struct amd_task **task; /* by handle; NULL = free */
+	unsigned ntasks;
+	struct amd_seen *seen;
+	unsigned nseen, seen_capacity;
+	bool scanned; /* `seen` is filled in */
+};
+
+/* A queue that is a task of its own. */
+struct amd_split {
+	uint64_t key;    /* of the task */
+	uint32_t gpu_id; /* and where */
+	uint32_t queue;
+};
+
+struct amd_host {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* a call is done, or the first scan */
+	bool quit;
+	bool watch_quit;
+	struct amd_gpu *gpu[GP_AMD_NODES_MAX];
+	unsigned ngpus;
+	struct amd_request *ring;
+	unsigned ring_first, ring_count, ring_capacity;
+	struct amd_call *call;
+	struct amd_split *split; /* only grows: they are few, and made by hand */
+	unsigned nsplits;
+	unsigned leaving; /* tasks that wait for the host to let go of them */
+
+	int kfd;
+	int wake_fd;  /* for the host's thread */
+	int watch_fd; /* for the watch */
+	int epoll_fd;
+	pthread_t thread, watch;
+
+	/* The host thread's own. */
+	enum gp_amd_rule rule;
+	struct amd_target **target;
+	unsigned ntargets;
+	uint64_t tick_ns;
+};
+
+/* host.c: one for all devices of this process. The last that lets go of it ends it. */
+int amd_host_join(struct amd_gpu *gpu, struct gp_error *err);
+void amd_host_leave(struct amd_gpu *gpu);
+
+/* Under the lock: adds a request; false: there is no room, which is made at attach. */
+bool amd_ask(struct amd_host *h, enum amd_request_kind kind, struct amd_task *task);
+int amd_make_room(struct amd_host *h);
+void amd_wake(struct amd_host *h);
+void amd_tell(struct amd_gpu *gpu); /* there is news for the engine */
+
+/* Under the lock: whether a queue belongs to the task `key` and `queue` name. */
+bool amd_is_of(const struct amd_host *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
+               uint32_t id);
+
+/* targets.c: on the host's thread. */
+void amd_prepare(struct amd_host *h, struct amd_task *task);
+int amd_hold(struct amd_host *h, struct amd_task *task);
+int amd_release(struct amd_host *h, struct amd_task *task);
+void amd_let_go(struct amd_host *h, struct amd_task *task);
+void amd_list_queues(struct amd_host *h, struct amd_call *call);
+void amd_target_events(struct amd_host *h, struct amd_target *target);
+void amd_target_ended(struct amd_host *h, struct amd_target *target);
+void amd_tick(struct amd_host *h, uint64_t now_ns);
+void amd_forget_targets(struct amd_host *h);
+
+/* Under the lock: writes what is known of the target's queues into its tasks. */
+void amd_publish(struct amd_host *h, struct amd_target *target, bool queues_changed);
+
+/* watch.c */
+void *amd_watch(void *host);
+
+/* Under the lock, after the watch has ended or by it. */
+void amd_free_task(struct amd_task *task);
+
+/* mqds.c: where the compute queues of a process on a GPU have their pointers, and their
+ * priorities, as the kernel's debug files say. Returns how many, the first `max` filled in, or
+ * -errno: they cannot be read. */
+struct amd_mqd {
+	uint64_t ring_address;
+	uint64_t read_address, write_address;
+	uint32_t priority; /* of the queue in its pipe */
+};
+int amd_read_mqds(pid_t pid, uint32_t gpu_id, struct amd_mqd *mqd, unsigned max);
+const char *amd_debugfs(void);
+
+/* doctor.c */
+void amd_doctor(gp_finding_fn *say, void *arg);
+
+#endif

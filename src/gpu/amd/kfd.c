@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/amd/kfd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+const char *gp_kfd_path(void)
+{
+	const char *path = secure_getenv("GPREEMPT_KFD");
+
+	return path && *path ? path : "/dev/kfd";
+}
+
+static int check_version(int kfd, struct gp_error *err)
+{
+	struct kfd_version v = {0};
+	int r = gp_kfd_version(kfd, &v);
+
+	if (r)
+		return gp_fail(err, r, "%s does not answer as amdkfd does: %s", gp_kfd_path(),
+		               gp_error_name(r));
+	if (v.major != KFD_DEBUG_MAJOR || v.minor < KFD_DEBUG_MINOR)
+		return gp_fail(err, -ENOTSUP,
+		               "amdkfd's interface is %u.%u and suspends queues from 1.13 on: "
+		               "Linux 6.5 or later has it",
+		               v.major, v.minor);
+	return 0;
+}
+
+int gp_kfd_open(struct gp_error *err)
+{
+	int kfd = open(gp_kfd_path(), O_RDWR | O_CLOEXEC), r;
+
+	if (kfd < 0) {
+		r = -errno;
+		if (r == -ENOENT || r == -ENXIO || r == -ENODEV)
+			return gp_fail(err, -ENOENT,
+			               "there is no %s: no AMD GPU, or amdgpu is not loaded",
+			               gp_kfd_path());
+		return gp_fail(err, r, "%s may not be opened: %s; be root or in the group `render`",
+		               gp_kfd_path(), gp_error_name(r));
+	}
+	r = check_version(kfd, err);
+	if (!r)
+		return kfd;
+	close(kfd);
+	return r;
+}
+
+int gp_kfd_version(int kfd, struct kfd_version *version)
+{
+	return ioctl(kfd, KFD_IOC_GET_VERSION, version) < 0 ? -errno : 0;
+}
+
+static int trap(int kfd, struct kfd_dbg_trap *args)
+{
+	int r = ioctl(kfd, KFD_IOC_DBG_TRAP, args);
+
+	return r < 0 ? -errno : r;
+}
+
+int gp_kfd_enable(int kfd, pid_t pid, uint64_t exceptions, int fd, struct kfd_runtime_info *info)
+{
+	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
+	                            .op = KFD_DBG_ENABLE,
+	                            .enable = {.exception_mask = exceptions,
+	                                       .rinfo_ptr = (uintptr_t)info,
+	                                       .rinfo_size = sizeof *info,
+	                                       .dbg_fd = (uint32_t)fd}};
+
+	return trap(kfd, &args);
+}
+
+int gp_kfd_disable(int kfd, pid_t pid)
+{
+	struct kfd_dbg_trap args = {.pid = (uint32_t)pid, .op = KFD_DBG_DISABLE};
+
+	return trap(kfd, &args);
+}
+
+int gp_kfd_query_event(int kfd, pid_t pid, uint64_t clear, uint64_t *raised)
+{
+	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
+	                            .op = KFD_DBG_QUERY_DEBUG_EVENT,
+	                            .query_debug_event = {.exception_mask = clear}};
+	int r = trap(kfd, &args);
+
+	*raised = r ? 0 : args.query_debug_event.exception_mask;
+	return r;
+}
+
+int gp_kfd_send_runtime_event(int kfd, pid_t pid)
+{
+	struct kfd_dbg_trap args = {
+		.pid = (uint32_t)pid,
+		.op = KFD_DBG_SEND_RUNTIME_EVENT,
+		.send_runtime_event = {.exception_mask = KFD_EC_PROCESS_RUNTIME}};
+
+	return trap(kfd, &args);
+}
+
+int gp_kfd_snapshot(int kfd, pid_t pid, uint64_t clear, struct kfd_queue_snapshot_entry *entry,
+                    uint32_t room)
+{
+	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
+	                            .op = KFD_DBG_GET_QUEUE_SNAPSHOT,
+	                            .queue_snapshot = {.exception_mask = clear,
+	                                               .snapshot_buf_ptr = (uintptr_t)entry,
+	                                               .num_queues = room,
+	                                               .entry_size = sizeof *entry}};
+	int r = trap(kfd, &args);
+
+	return r ? r : (int)args.queue_snapshot.num_queues;
+}
+
+int gp_kfd_suspend(int kfd, pid_t pid, uint32_t *id, uint32_t n, uint32_t grace)
+{
+	struct kfd_dbg_trap args = {.pid = (uint32_t)pid,
+	                            .op = KFD_DBG_SUSPEND_QUEUES,
+	                            .suspend_queues = {.queue_array_ptr = (uintptr_t)id,
+	                                               .num_queues = n,
+	                                               .grace_period = grace}};
+
+	return trap(kfd, &args);
+}
+
+int gp_kfd_resume(int kfd, pid_t pid, uint32_t *id, uint32_t n)
+{
+	struct kfd_dbg_trap args = {
+		.pid = (uint32_t)pid,
+		.op = KFD_DBG_RESUME_QUEUES,
+		.resume_queues = {.queue_array_ptr = (uintptr_t)id, .num_queues = n}};
+
+	return trap(kfd, &args);
+}
+
+int gp_kfd_try_suspend(int kfd, pid_t pid)
+{
+	return gp_kfd_suspend(kfd, pid, NULL, 0, KFD_GRACE_DEFAULT);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ptrace link of a session: SEIZE, which never stops the target, and what it asks of us. */
+#ifndef GP_GPU_AMD_LINK_H
+#define GP_GPU_AMD_LINK_H
+
+#include "gpu/amd/session.h"
+
+/* Makes this thread the target's tracer. -ESRCH, -EPERM, -EBUSY, with a sentence. */
+int gp_amd_link(struct gp_amd_session *s, struct gp_error *err);
+
+/* Begins to give it up; gp_amd_session_tick() ends it. */
+void gp_amd_unlink(struct gp_amd_session *s);
+
+/* Gives it up before it returns, unless the target's leader sleeps where nothing reaches it: then
+ * the end of this thread does it. */
+void gp_amd_unlink_now(struct gp_amd_session *s);
+
+/* Who may use an enabled session: asks the driver from a thread that is not the tracer. */
+enum gp_amd_rule gp_amd_find_rule(int kfd, pid_t pid);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/amd/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "gpu/amd/link.h"
+
+/* Nothing else: for what nobody subscribes to, the driver tells the program's own runtime. */
+#define EXCEPTIONS   (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
+
+#define FIRST_QUEUES 16
+#define EVENTS_MAX   64 /* in one go: a target that makes them all the time does not keep us */
+
+bool gp_amd_computes(const struct kfd_queue_snapshot_entry *queue)
+{
+	return queue->queue_type == KFD_QUEUE_COMPUTE || queue->queue_type == KFD_QUEUE_COMPUTE_AQL;
+}
+
+/* ---- queues ------------------------------------------------------------------------------------
+ */
+
+static int make_room(struct gp_amd_session *s, unsigned n)
+{
+	unsigned capacity = s->capacity ? s->capacity : FIRST_QUEUES;
+	struct gp_amd_queue *queue;
+	struct kfd_queue_snapshot_entry *entry;
+	uint32_t *id;
+
+	while (capacity < n)
+		capacity *= 2;
+	if (capacity == s->capacity)
+		return 0;
+	queue = realloc(s->queue, capacity * sizeof *queue);
+	if (queue)
+		s->queue = queue;
+	entry = realloc(s->entry, capacity * sizeof *entry);
+	if (entry)
+		s->entry = entry;
+	id = realloc(s->id, capacity * sizeof *id);
+	if (id)
+		s->id = id;
+	if (!queue || !entry || !id)
+		return -ENOMEM;
+	s->capacity = capacity;
+	return 0;
+}
+
+/* Ids are reused: it is the same queue when it also has the same ring. */
+static const struct gp_amd_queue *find_same(const struct gp_amd_session *s,
+                                            const struct kfd_queue_snapshot_entry *entry)
+{
+	for (unsigned i = 0; i < s->nqueues; i++) {
+		const struct kfd_queue_snapshot_entry *is = &s->queue[i].is;
+
+		if (is->queue_id == entry->queue_id && is->gpu_id == entry->gpu_id &&
+		    is->ring_base_address == entry->ring_base_address &&
+		    !(entry->exception_status & KFD_EC_QUEUE_NEW))
+			return &s->queue[i];
+	}
+	return NULL;
+}
+
+/* Takes over what the snapshot says; what is known of a queue that stays is kept. */
+static bool take_snapshot(struct gp_amd_session *s, unsigned n)
+{
+	bool changed = n != s->nqueues;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct gp_amd_queue *same = find_same(s, &s->entry[i]);
+
+		changed |= !same;
+		s->id[i] = same && same->suspended;
+	}
+	for (unsigned i = 0; i < n; i++)
+		s->queue[i] = (struct gp_amd_queue){.is = s->entry[i], .suspended = s->id[i]};
+	s->nqueues = n;
+	return changed;
+}
+
+int gp_amd_session_refresh(struct gp_amd_session *s)
+{
+	for (;;) {
+		int n = gp_kfd_snapshot(s->kfd, s->pid, KFD_EC_QUEUE_NEW, s->entry, s->capacity);
+		int r;
+
+		if (n < 0)
+			return n;
+		if ((unsigned)n <= s->capacity)
+			return take_snapshot(s, (unsigned)n);
+		r = make_room(s, (unsigned)n);
+		if (r)
+			return r;
+	}
+}
+
+/* ---- suspend and resume ------------------------------------------------------------------------
+ */
+
+static bool is_meant(const struct gp_amd_choice *choice, const struct gp_amd_queue *q)
+{
+	return gp_amd_computes(&q->is) && choice->is_meant(choice->arg, &q->is);
+}
+
+/* The ids of those meant that are, or are not, suspended. */
+static uint32_t gather(struct gp_amd_session *s, const struct gp_amd_choice *choice, bool suspended)
+{
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < s->nqueues && n < KFD_DBG_QUEUES_MAX; i++)
+		if (s->queue[i].suspended == suspended && is_meant(choice, &s->queue[i]))
+			s->id[n++] = s->queue[i].is.queue_id;
+	return n;
+}
+
+/* What the bits say. A queue that failed is marked as suspended by the driver all the same. */
+static void note_bits(struct gp_amd_session *s, uint32_t n, bool suspended)
+{
+	for (uint32_t i = 0; i < n; i++)
+		for (unsigned k = 0; k < s->nqueues; k++) {
+			struct gp_amd_queue *q = &s->queue[k];
+
+			if (q->is.queue_id != (s->id[i] & KFD_DBG_QUEUE_ID_MASK))
+				continue;
+			q->failed = s->id[i] & KFD_DBG_QUEUE_ERROR;
+			q->refused = !q->failed && (s->id[i] & KFD_DBG_QUEUE_INVALID);
+			if (q->failed)
+				q->suspended = true;
+			else if (!q->refused)
+				q->suspended = suspended;
+		}
+}
+
+static bool any_failed(const struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (s->queue[i].failed && is_meant(choice, &s->queue[i]))
+			return true;
+	return false;
+}
+
+static bool any_refused(const struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (s->queue[i].refused && is_meant(choice, &s->queue[i]))
+			return true;
+	return false;
+}
+
+int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	uint32_t n = gather(s, choice, true);
+	int r = n ? gp_kfd_resume(s->kfd, s->pid, s->id, n) : 0;
+
+	if (r < 0)
+		return r;
+	note_bits(s, n, false);
+	return any_failed(s, choice) ? -EIO : r;
+}
+
+static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *choice,
+                        uint32_t grace)
+{
+	uint32_t n = gather(s, choice, false);
+	int r = n ? gp_kfd_suspend(s->kfd, s->pid, s->id, n, grace) : 0;
+
+	if (r >= 0)
+		note_bits(s, n, true);
+	return r;
+}
+
+int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice *choice,
+                           uint32_t grace)
+{
+	int r = suspend_once(s, choice, grace);
+
+	/* One that is not there any more, or came in this moment: look, and once more. */
+	if (r >= 0 && any_refused(s, choice)) {
+		int again = gp_amd_session_refresh(s);
+
+		if (again >= 0)
+			again = suspend_once(s, choice, grace);
+		r = again < 0 ? again : r + again;
+	}
+	if (r >= 0 && any_failed(s, choice))
+		r = -EIO;
+	if (r < 0) /* half a hold is none */
+		gp_amd_session_resume(s, choice);
+	return r;
+}
+
+/* ---- events ------------------------------------------------------------------------------------
+ */
+
+/* It starts or ends its runtime, and waits for us. */
+static int answer_runtime(struct gp_amd_session *s)
+{
+	int r = gp_kfd_send_runtime_event(s->kfd, s->pid);
+
+	if (r < 0)
+		return r;
+	r = gp_kfd_try_suspend(s->kfd, s->pid);
+	s->runtime_state = r == -EPERM ? KFD_RUNTIME_DISABLED : KFD_RUNTIME_ENABLED;
+	if (r == -EPERM) /* its end resumed all queues */
+		for (unsigned i = 0; i < s->nqueues; i++)
+			s->queue[i].suspended = false;
+	return 1;
+}
+
+int gp_amd_session_events(struct gp_amd_session *s)
+{
+	char ignored[64];
+	bool changed = false;
+	int r = 0;
+
+	while (read(s->news_fd, ignored, sizeof ignored) > 0)
+		;
+	for (unsigned i = 0; i < EVENTS_MAX; i++) {
+		uint64_t raised;
+
+		/* What is new is cleared by the snapshot, after which it can be suspended. */
+		r = gp_kfd_query_event(s->kfd, s->pid, EXCEPTIONS & ~KFD_EC_QUEUE_NEW, &raised);
+		if (r < 0)
+			break;
+		if (raised & KFD_EC_PROCESS_RUNTIME)
+			r = answer_runtime(s);
+		if (r >= 0)
+			r = gp_amd_session_refresh(s);
+		if (r < 0)
+			break;
+		changed = true;
+	}
+	return r < 0 && r != -EAGAIN ? r : changed;
+}
+
+/* ---- beginning and end -------------------------------------------------------------------------
+ */
+
+static int open_pipe(struct gp_amd_session *s)
+{
+	int fd[2];
+
+	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC))
+		return -errno;
+	s->news_fd = fd[0];
+	s->write_fd = fd[1];
+	return 0;
+}
+
+int gp_amd_session_check(const struct gp_amd_session *s, struct gp_error *err)
+{
+	switch (s->runtime_state) {
+	case KFD_RUNTIME_ENABLED: return 0;
+	case KFD_RUNTIME_BUSY:
+		return gp_fail(err, -EBUSY,
+		               "process %d cannot be suspended: its GPU debugs one process at a "
+		               "time, and another one is attached",
+		               s->pid);
+	case KFD_RUNTIME_ERROR:
+		return gp_fail(err, -EIO,
+		               "process %d cannot be suspended: the driver could not set up its "
+		               "GPU for it; the kernel's log says more",
+		               s->pid);
+	default:
+		return gp_fail(err, -ENOTSUP,
+		               "process %d cannot be suspended: its runtime has not told the "
+		               "driver that it is there; ROCm 6 does so where every GPU's "
+		               "firmware can debug (see gpreempt doctor)",
+		               s->pid);
+	}
+}
+
+static int explain_enable(const struct gp_amd_session *s, int code, struct gp_error *err)
+{
+	switch (code) {
+	case -ESRCH: return gp_fail(err, code, "process %d does not use an AMD GPU", s->pid);
+	case -EALREADY:
+		return gp_fail(err, -EBUSY,
+		               "process %d is in the hands of another debugger or scheduler; end "
+		               "that first",
+		               s->pid);
+	case -EBUSY:
+		return gp_fail(err, code,
+		               "process %d uses cooperative launches (GWS), which its GPU cannot "
+		               "suspend",
+		               s->pid);
+	case -ENODEV:
+		return gp_fail(err, code, "process %d can see a GPU that is too old to suspend",
+		               s->pid);
+	default:
+		return gp_fail(err, code, "the driver does not let process %d be attached: %s",
+		               s->pid, gp_error_name(code));
+	}
+}
+
+static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_error *err)
+{
+	struct kfd_runtime_info info = {0};
+	int r = gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info);
+
+	if (r < 0)
+		return explain_enable(s, r, err);
+	s->enabled = true;
+	s->runtime_state = info.runtime_state;
+	if (*rule == GP_AMD_RULE_UNKNOWN)
+		*rule = gp_amd_find_rule(s->kfd, s->pid);
+	r = make_room(s, FIRST_QUEUES);
+	if (!r)
+		r = gp_amd_session_refresh(s);
+	return r < 0 ? gp_fail(err, r, "the queues of process %d cannot be read: %s", s->pid,
+	                       gp_error_name(r))
+	             : 0;
+}
+
+int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_amd_rule *rule,
+                        struct gp_error *err)
+{
+	int r;
+
+	*s = (struct gp_amd_session){
+		.kfd = kfd, .pid = pid, .pidfd = -1, .news_fd = -1, .write_fd = -1};
+	s->pidfd = gp_pidfd_open(pid);
+	s->start_time = gp_process_start_time(pid);
+	if (s->pidfd < 0 || !s->start_time)
+		r = gp_fail(err, -ESRCH, "there is no process %d", pid);
+	else
+		r = open_pipe(s);
+	if (!r)
+		r = gp_amd_link(s, err);
+	if (!r)
+		r = enable(s, rule, err);
+	if (!r && *rule == GP_AMD_RULE_DEBUGGER)
+		gp_amd_unlink(s);
+	if (r)
+		gp_amd_session_close(s);
+	return r;
+}
+
+void gp_amd_session_close(struct gp_amd_session *s)
+{
+	if (s->enabled) {
+		/* A target that waits for our answer would wait on: the driver's end of the session
+		 * does not wake it. */
+		gp_amd_session_events(s);
+		gp_kfd_disable(s->kfd, s->pid);
+	}
+	gp_amd_unlink_now(s);
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+	if (s->news_fd >= 0)
+		close(s->news_fd);
+	if (s->write_fd >= 0)
+		close(s->write_fd);
+	free(s->queue);
+	free(s->entry);
+	free(s->id);
+	*s = (struct gp_amd_session){.kfd = -1, .pidfd = -1, .news_fd = -1, .write_fd = -1};
+}

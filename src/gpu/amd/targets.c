@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The host thread's work: sessions with processes, and what becomes of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include "base/log.h"
+#include "base/process.h"
+#include "gpu/amd/device.h"
+
+/* ---- what is known goes to the tasks -----------------------------------------------------------
+ */
+
+/* Under the lock. */
+static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
+{
+	const struct amd_task *task = arg;
+
+	return queue->gpu_id == task->gpu->node.gpu_id && gp_amd_computes(queue) &&
+	       amd_is_of(task->gpu->host, task->key, task->queue, queue->gpu_id, queue->queue_id);
+}
+
+static void publish_pointers(struct amd_task *task, const struct gp_amd_session *s)
+{
+	struct amd_pointers *pointer;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->nqueues; i++)
+		n += is_of(task, &s->queue[i].is);
+	pointer = realloc(task->pointer, (n + 1) * sizeof *pointer);
+	if (!pointer)
+		return; /* as before; the next change tries again */
+	task->pointer = pointer;
+	task->npointers = 0;
+	for (unsigned i = 0; i < s->nqueues; i++) {
+		const struct kfd_queue_snapshot_entry *is = &s->queue[i].is;
+
+		if (!is_of(task, &s->queue[i].is))
+			continue;
+		pointer[task->npointers++] = (struct amd_pointers){
+			.read_address = is->read_pointer_address,
+			.write_address = is->write_pointer_address,
+			/* AQL counts packets for ever, PM4 dwords in the ring. */
+			.mask = is->queue_type == KFD_QUEUE_COMPUTE_AQL ? UINT64_MAX
+		                                                        : is->ring_size / 4 - 1,
+		};
+	}
+	task->has_pointers = true;
+}
+
+static void publish_held(struct amd_task *task, const struct gp_amd_session *s)
+{
+	unsigned queues = 0, suspended = 0;
+
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (is_of(task, &s->queue[i].is)) {
+			queues++;
+			suspended += s->queue[i].suspended;
+		}
+	/* Between the two, a hold is not there yet, and a release not either. */
+	task->held = queues && (task->hold_want ? suspended == queues : suspended > 0);
+}
+
+void amd_publish(struct amd_host *h, struct amd_target *target, bool queues_changed)
+{
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct amd_task *task = h->gpu[i]->task[k];
+
+			if (!task || task->target != target)
+				continue;
+			if (queues_changed || !task->has_pointers)
+				publish_pointers(task, &target->session);
+			publish_held(task, &target->session);
+		}
+	if (queues_changed)
+		eventfd_write(h->watch_fd, 1);
+}
+
+static void tell_all(struct amd_host *h)
+{
+	pthread_mutex_lock(&h->lock);
+	for (unsigned i = 0; i < h->ngpus; i++)
+		amd_tell(h->gpu[i]);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* For the session, which is asked without the lock: splits come from other threads. */
+static bool is_meant(const void *arg, const struct kfd_queue_snapshot_entry *queue)
+{
+	const struct amd_task *task = arg;
+	bool meant;
+
+	pthread_mutex_lock(&task->gpu->host->lock);
+	meant = is_of(task, queue);
+	pthread_mutex_unlock(&task->gpu->host->lock);
+	return meant;
+}
+
+static int resume(struct amd_task *task)
+{
+	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = task};
+
+	return gp_amd_session_resume(&task->target->session, &choice);
+}
+
+/* ---- sessions ----------------------------------------------------------------------------------
+ */
+
+static struct amd_target *find_target(struct amd_host *h, pid_t pid, uint64_t start_time)
+{
+	for (unsigned i = 0; i < h->ntargets; i++)
+		if (h->target[i]->session.pid == pid &&
+		    h->target[i]->session.start_time == start_time && !h->target[i]->dead)
+			return h->target[i];
+	return NULL;
+}
+
+static int listen_to(struct amd_host *h, struct amd_target *target)
+{
+	struct epoll_event news = {.events = EPOLLIN, .data.ptr = target};
+	struct epoll_event end = {.events = EPOLLIN, .data.ptr = (void *)((uintptr_t)target | 1)};
+
+	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.news_fd, &news) ||
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.pidfd, &end))
+		return -errno;
+	return 0;
+}
+
+static void drop_target(struct amd_host *h, struct amd_target *target)
+{
+	for (unsigned i = 0; i < h->ntargets; i++)
+		if (h->target[i] == target)
+			h->target[i] = h->target[--h->ntargets];
+	gp_amd_session_close(&target->session); /* and with its files, epoll forgets them */
+	free(target);
+}
+
+static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t start_time,
+                                      struct gp_error *err)
+{
+	struct amd_target **list =
+		realloc(h->target, (h->ntargets + 1) * sizeof(struct amd_target *));
+	struct amd_target *target = calloc(1, sizeof *target);
+	int r;
+
+	if (list)
+		h->target = list;
+	if (!list || !target) {
+		free(target);
+		gp_fail(err, -ENOMEM, "no memory");
+		return NULL;
+	}
+	r = gp_amd_session_open(&target->session, h->kfd, pid, &h->rule, err);
+	if (r) {
+		free(target);
+		return NULL;
+	}
+	h->target[h->ntargets++] = target;
+	r = gp_amd_session_check(&target->session, err);
+	if (!r && target->session.start_time != start_time)
+		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
+	if (!r) {
+		r = listen_to(h, target);
+		if (r)
+			gp_fail(err, r, "cannot listen to process %d: %s", pid, gp_error_name(r));
+	}
+	if (!r)
+		return target;
+	drop_target(h, target);
+	return NULL;
+}
+
+/* A session for the task: the process's, or a new one. 0 or -errno. */
+static int get_session(struct amd_host *h, struct amd_task *task)
+{
+	struct gp_error err = {0};
+	struct amd_target *target = task->target;
+
+	if (target)
+		return 0;
+	target = find_target(h, task->pid, task->start_time);
+	if (!target)
+		target = make_target(h, task->pid, task->start_time, &err);
+	pthread_mutex_lock(&h->lock);
+	task->tried = true;
+	task->why = err;
+	if (target) {
+		target->users++;
+		task->target = target;
+		amd_publish(h, target, true);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return target ? 0 : err.code ? err.code : -EIO;
+}
+
+void amd_prepare(struct amd_host *h, struct amd_task *task)
+{
+	/* A task that will not be held is watched without one, where that is possible. */
+	if (task->wants_hold)
+		get_session(h, task);
+}
+
+void amd_let_go(struct amd_host *h, struct amd_task *task)
+{
+	struct amd_target *target = task->target;
+
+	if (!target)
+		return;
+	if (target->users > 1)
+		resume(task);
+	pthread_mutex_lock(&h->lock);
+	task->target = NULL;
+	pthread_mutex_unlock(&h->lock);
+	if (!--target->users)
+		drop_target(h, target);
+}
+
+/* ---- actions -----------------------------------------------------------------------------------
+ */
+
+static int suspend(struct amd_task *task)
+{
+	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = task};
+
+	return gp_amd_session_suspend(&task->target->session, &choice, task->grace);
+}
+
+static int note_failure(struct amd_host *h, struct amd_task *task, int code, bool hold)
+{
+	if (code >= 0)
+		return 0;
+	pthread_mutex_lock(&h->lock);
+	if (code == -EIO)
+		gp_fail(&task->why, code,
+		        "the GPU did not %s the queues of process %d in time: it may be about to "
+		        "be reset",
+		        hold ? "stop" : "start", task->pid);
+	else if (code == -EPERM || code == -EINVAL)
+		gp_fail(&task->why, code,
+		        "process %d has ended its runtime, or runs another program", task->pid);
+	else
+		gp_fail(&task->why, code, "the driver says no to process %d: %s", task->pid,
+		        gp_error_name(code));
+	pthread_mutex_unlock(&h->lock);
+	return code;
+}
+
+int amd_hold(struct amd_host *h, struct amd_task *task)
+{
+	int r = get_session(h, task);
+
+	if (r)
+		return r;
+	task->hold_want = true;
+	r = suspend(task);
+	if (!r) /* it has no compute queue any more: nothing of it runs */
+		return 0;
+	return note_failure(h, task, r, true);
+}
+
+int amd_release(struct amd_host *h, struct amd_task *task)
+{
+	task->hold_want = false;
+	if (!task->target)
+		return 0; /* nobody held it: who has no session has nothing suspended */
+	return note_failure(h, task, resume(task), false);
+}
+
+/* ---- what targets do ---------------------------------------------------------------------------
+ */
+
+/* The tasks of a process that are to be held: at most one on each GPU. */
+static unsigned find_held(struct amd_host *h, const struct amd_target *target,
+                          struct amd_task *held[GP_AMD_NODES_MAX])
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&h->lock);
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct amd_task *task = h->gpu[i]->task[k];
+
+			if (task && task->target == target && task->hold_want && !task->leaving &&
+			    n < GP_AMD_NODES_MAX)
+				held[n++] = task;
+		}
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
+/* The queues that came while their task is held are held with it. */
+static void hold_newcomers(struct amd_host *h, struct amd_target *target)
+{
+	struct amd_task *held[GP_AMD_NODES_MAX];
+	unsigned n = find_held(h, target, held);
+
+	for (unsigned i = 0; i < n; i++) /* only this thread lets tasks go */
+		suspend(held[i]);
+}
+
+/* The session is over, the tasks may live on: a program that runs another has no queues. */
+static void lose(struct amd_host *h, struct amd_target *target)
+{
+	pthread_mutex_lock(&h->lock);
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct amd_task *task = h->gpu[i]->task[k];
+
+			if (!task || task->target != target)
+				continue;
+			task->target = NULL;
+			task->held = task->has_pointers = false;
+			task->npointers = 0;
+			gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
+		}
+	pthread_mutex_unlock(&h->lock);
+	drop_target(h, target);
+	tell_all(h);
+}
+
+void amd_target_events(struct amd_host *h, struct amd_target *target)
+{
+	int r = gp_amd_session_events(&target->session);
+
+	if (r == -ESRCH || r == -EINVAL || r == -EPERM) {
+		lose(h, target);
+		return;
+	}
+	if (r <= 0)
+		return;
+	hold_newcomers(h, target);
+	pthread_mutex_lock(&h->lock);
+	amd_publish(h, target, true);
+	pthread_mutex_unlock(&h->lock);
+	tell_all(h);
+}
+
+void amd_target_ended(struct amd_host *h, struct amd_target *target)
+{
+	lose(h, target);
+}
+
+void amd_tick(struct amd_host *h, uint64_t now_ns)
+{
+	(void)now_ns;
+	for (unsigned i = 0; i < h->ntargets; i++)
+		gp_amd_session_tick(&h->target[i]->session);
+}
+
+void amd_forget_targets(struct amd_host *h)
+{
+	while (h->ntargets)
+		drop_target(h, h->target[0]);
+}
+
+/* ---- questions ---------------------------------------------------------------------------------
+ */
+
+static const char *const type_names[] = {
+	[KFD_QUEUE_COMPUTE] = "pm4",
+	[KFD_QUEUE_SDMA] = "sdma",
+	[KFD_QUEUE_COMPUTE_AQL] = "aql",
+	[KFD_QUEUE_SDMA_XGMI] = "sdma-xgmi",
+	[KFD_QUEUE_SDMA_BY_ENG_ID] = "sdma-engine",
+};
+
+static const char *type_name(uint32_t type)
+{
+	return type < sizeof type_names / sizeof type_names[0] ? type_names[type] : "unknown";
+}
+
+static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct amd_mqd *mqd,
+                                      int nmqds)
+{
+	struct gp_queue out = {
+		.id = q->is.queue_id,
+		.held = q->suspended,
+		.interleave = UINT32_MAX,
+		.ring_address = q->is.ring_base_address,
+		.ring_bytes = q->is.ring_size,
+		.save_address = q->is.ctx_save_restore_address,
+		.save_bytes = q->is.ctx_save_restore_area_size,
+		.pending = UINT64_MAX,
+		.priority = UINT32_MAX,
+	};
+
+	snprintf(out.type, sizeof out.type, "%s", type_name(q->is.queue_type));
+	for (int i = 0; i < nmqds; i++)
+		if (mqd[i].ring_address == q->is.ring_base_address)
+			out.priority = mqd[i].priority;
+	return out;
+}
+
+void amd_list_queues(struct amd_host *h, struct amd_call *call)
+{
+	uint32_t gpu_id = call->gpu->node.gpu_id;
+	struct amd_target *target = find_target(h, call->pid, call->start_time);
+	bool own = !target;
+	struct amd_mqd mqd[256];
+	int nmqds, n = 0;
+
+	if (own)
+		target = make_target(h, call->pid, call->start_time, call->err);
+	if (!target) {
+		call->result = call->err->code;
+		return;
+	}
+	if (!own)
+		gp_amd_session_refresh(&target->session);
+	nmqds = amd_read_mqds(call->pid, gpu_id, mqd, 256);
+	for (unsigned i = 0; i < target->session.nqueues; i++) {
+		const struct gp_amd_queue *q = &target->session.queue[i];
+
+		if (q->is.gpu_id != gpu_id)
+			continue;
+		if ((unsigned)n < call->max)
+			call->queue[n] = describe_queue(q, mqd, nmqds < 256 ? nmqds : 256);
+		n++;
+	}
+	if (own)
+		drop_target(h, target);
+	call->result = n;
+}

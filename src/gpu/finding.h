@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For the doctors of the back ends: how they say what they find. */
+#ifndef GP_GPU_FINDING_H
+#define GP_GPU_FINDING_H
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "gpu/gpu.h"
+
+struct gp_teller {
+	gp_finding_fn *say;
+	void *arg;
+};
+
+__attribute__((format(printf, 5, 6))) static inline void gp_find(const struct gp_teller *to,
+                                                                 enum gp_finding_level level,
+                                                                 const char *subject,
+                                                                 const char *advice,
+                                                                 const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	to->say(to->arg,
+	        &(struct gp_finding){
+			.level = level, .subject = subject, .text = text, .advice = advice});
+}
+
+/* '0' to '3'; 0: there is no Yama. */
+static inline char gp_yama_scope(void)
+{
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	char scope = 0;
+
+	if (fd < 0)
+		return 0;
+	if (read(fd, &scope, 1) != 1)
+		scope = 0;
+	close(fd);
+	return scope;
+}
+
+/* Whether other processes may be attached to. */
+static inline void gp_find_rights(const struct gp_teller *to)
+{
+	char scope = gp_yama_scope();
+
+	if (scope == '3')
+		gp_find(to, GP_FINDING_MISSING, "rights",
+		        "boot with kernel.yama.ptrace_scope below 3",
+		        "Yama (ptrace_scope 3) forbids everybody to attach to processes");
+	else if (gp_have_ptrace())
+		gp_find(to, GP_FINDING_OK, "rights", NULL, "may attach to every process");
+	else if (scope && scope != '0')
+		gp_find(to, GP_FINDING_MISSING, "rights", "run as root, or with CAP_SYS_PTRACE",
+		        "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
+	else
+		gp_find(to, GP_FINDING_WARNING, "rights", "run as root, or with CAP_SYS_PTRACE",
+		        "may attach to processes of this user only");
+}
+
+#endif
