@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/hist.h"
 #include "cli/cli.h"
-#include "cli/hold.h"
+#include "hold/hold.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
 

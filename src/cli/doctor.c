@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/devices.h"
-#include "cli/records.h"
+#include "hold/devices.h"
+#include "hold/records.h"
 
 static struct {
 	bool json;

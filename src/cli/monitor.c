@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
-#include "cli/devices.h"
+#include "hold/devices.h"
 #include "cli/share.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
@@ -172,7 +172,7 @@ static void sample_place(struct monitor *m, const struct gp_place *place)
 {
 	struct gp_place *known = &m->place[place->device];
 	struct gp_queue *queue;
-	int n = gp_place_queues(place, &queue);
+	int n = gp_place_queues(place, true, &queue, NULL);
 
 	for (int i = 0; i < n; i++)
 		note_queue(m, place->device, &queue[i]);

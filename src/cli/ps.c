@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
-#include "cli/devices.h"
-#include "cli/records.h"
+#include "hold/devices.h"
+#include "hold/records.h"
 #include "cli/share.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
@@ -60,13 +60,13 @@ struct row {
 static void read_queues(struct row *row)
 {
 	struct gp_queue *queue;
-	int n = gp_place_queues(&row->place, &queue);
+	int n = gp_place_queues(&row->place, false, &queue, NULL);
 
 	row->queues_known = n >= 0;
 	for (int i = 0; i < n; i++) {
 		uint32_t us = queue[i].slice_us;
 
-		if (gp_queue_only_copies(&queue[i])) {
+		if (queue[i].copies) {
 			row->copy_queues++;
 			continue;
 		}

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/devices.h"
+#include "hold/devices.h"
 #include "cli/targets.h"
 
 static struct {
@@ -159,11 +159,13 @@ static int read_lists(const struct gp_place *place, unsigned n, struct list *lis
                       struct gp_error *err)
 {
 	for (unsigned i = 0; i < n; i++) {
-		int count = gp_place_queues(&place[i], &list[i].queue);
+		struct gp_error why = {0};
+		int count = gp_place_queues(&place[i], true, &list[i].queue, &why);
 
 		if (count < 0)
 			return gp_fail(err, count, "cannot list the queues of process %d: %s",
-			               place[i].seen.pid, gp_error_name(count));
+			               place[i].seen.pid,
+			               *why.text ? why.text : gp_error_name(count));
 		list[i].place = place[i];
 		list[i].n = (unsigned)count;
 	}

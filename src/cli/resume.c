@@ -6,8 +6,8 @@
 
 #include "base/process.h"
 #include "cli/cli.h"
-#include "cli/devices.h"
-#include "cli/records.h"
+#include "hold/devices.h"
+#include "hold/records.h"
 #include "cli/targets.h"
 
 static struct {
@@ -198,13 +198,12 @@ static int replay_records(struct outcome *o, struct gp_error *err)
 static bool looks_changed(const struct gp_place *place)
 {
 	struct gp_queue *queue;
-	int n = gp_place_queues(place, &queue);
+	int n = gp_place_queues(place, false, &queue, NULL);
 	bool changed = false;
 
 	for (int i = 0; i < n; i++)
-		changed |=
-			queue[i].held || (!gp_queue_only_copies(&queue[i]) && queue[i].slice_us &&
-		                          queue[i].slice_us <= GP_TINY_SLICE_US);
+		changed |= queue[i].held || (!queue[i].copies && queue[i].slice_us &&
+		                             queue[i].slice_us <= GP_TINY_SLICE_US);
 	free(queue);
 	return changed;
 }

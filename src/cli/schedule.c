@@ -15,8 +15,8 @@
 
 #include "base/process.h"
 #include "cli/cli.h"
-#include "cli/devices.h"
-#include "cli/records.h"
+#include "hold/devices.h"
+#include "hold/records.h"
 #include "cli/stop.h"
 #include "engine/drive.h"
 #include "undo/undo.h"

@@ -3,7 +3,7 @@
 #ifndef GP_CLI_SHARE_H
 #define GP_CLI_SHARE_H
 
-#include "cli/devices.h"
+#include "hold/devices.h"
 
 struct gp_share {
 	bool attached;

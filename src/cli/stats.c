@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/devices.h"
+#include "hold/devices.h"
 #include "cli/share.h"
 #include "cli/stop.h"
 #include "cli/targets.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/hold.h"
+#include "hold/hold.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
 
@@ -241,7 +241,8 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 
 		if (now_ns >= end_ns)
 			break;
-		gp_holds_wait(holds, end_ns < now_ns + LOOK_NS ? end_ns : now_ns + LOOK_NS);
+		gp_holds_wait(holds, end_ns < now_ns + LOOK_NS ? end_ns : now_ns + LOOK_NS,
+		              gp_stop_fd());
 		drop_gone(holds);
 		gp_holds_look(holds);
 		if (!gp_stop_asked())

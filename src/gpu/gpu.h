@@ -63,7 +63,8 @@ struct gp_queue {
 	uint32_t slice_us;   /* as programmed */
 	uint32_t interleave; /* 0 low, 1 medium, 2 high; UINT32_MAX = not known */
 	bool held;
-	char type[16];  /* "compute", "copy" */
+	bool copies;    /* only moves data: never held */
+	char type[16];  /* "compute", "copy", or what the driver calls it */
 	uint64_t owner; /* the driver's names for it, for reports: client and object */
 	uint64_t object;
 
@@ -201,8 +202,10 @@ struct gp_gpu_ops {
 	int (*split)(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
 	             struct gp_error *err);
 
-	/* Writes up to `max` queues of a task and returns how many there are, or -errno. */
-	int (*queues)(struct gp_gpu *gpu, uint64_t key, struct gp_queue *queue, unsigned max);
+	/* Writes up to `max` queues of a task's process and returns how many there are, or -errno.
+	 * `closely`: also what can only be known by attaching to it, if it takes that. */
+	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+	              unsigned max, struct gp_error *err);
 
 	/* What of this machine it can use, what is missing and why. */
 	void (*doctor)(gp_finding_fn *say, void *arg);

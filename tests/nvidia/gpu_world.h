@@ -202,7 +202,7 @@ static inline bool gw_sees(struct gpu_world *w, pid_t pid, struct gp_seen *out)
 static inline unsigned gw_queues(struct gpu_world *w, uint64_t key, const char *type)
 {
 	struct gp_queue queue[64];
-	int n = w->gpu->ops->queues(w->gpu, key, queue, 64);
+	int n = w->gpu->ops->queues(w->gpu, key, true, queue, 64, NULL);
 	unsigned found = 0;
 
 	assert_in_range(n, 0, 64);

@@ -336,7 +336,7 @@ static void a_group_that_goes_is_forgotten(void **state)
 static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 {
 	struct gp_queue queue[16];
-	int n = w->gpu->ops->queues(w->gpu, key, queue, 16);
+	int n = w->gpu->ops->queues(w->gpu, key, true, queue, 16, NULL);
 
 	for (int i = 0; i < n; i++)
 		if (!strcmp(queue[i].type, "compute"))

@@ -110,7 +110,7 @@ static void copy_groups_are_left_alone(void **state)
 	gw_open(w);
 	gw_act(w, GW_HOLD, gw_attach(w, load.pid), 0);
 	assert_int_equal(w->gpu->ops->find(w->gpu, load.pid, &seen, NULL), 0);
-	n = w->gpu->ops->queues(w->gpu, seen.key, queue, 16);
+	n = w->gpu->ops->queues(w->gpu, seen.key, true, queue, 16, NULL);
 	assert_int_equal(n, 4);
 	for (int i = 0; i < n; i++) {
 		bool copy = !strcmp(queue[i].type, "copy");

@@ -12,7 +12,8 @@
 #include "base/process.h"
 #include "gpu/amd/device.h"
 
-#define HELD_MAX 65536
+#define HELD_MAX   65536
+#define QUEUES_MAX 1024
 
 static struct amd_gpu *of(struct gp_gpu *gpu)
 {
@@ -426,11 +427,67 @@ static int amd_release_process(pid_t pid, struct gp_error *err)
 	return n == -ESRCH ? gp_fail(err, -ENODEV, "process %d does not use an AMD GPU", pid) : n;
 }
 
-static int amd_queues(struct gp_gpu *gpu, uint64_t key, struct gp_queue *queue, unsigned max)
+/* As anybody can see them, without attaching. */
+static int look_from_afar(const struct amd_gpu *d, pid_t pid, struct gp_queue *queue, unsigned max)
+{
+	struct gp_amd_sysfs_queue list[QUEUES_MAX];
+	int all = gp_amd_sysfs_queues(pid, list, QUEUES_MAX), n = 0;
+
+	for (int i = 0; i < all && i < QUEUES_MAX; i++) {
+		bool computes = list[i].type == KFD_SYSFS_QUEUE_COMPUTE;
+
+		if (list[i].gpu_id != d->node.gpu_id)
+			continue;
+		if ((unsigned)n < max) {
+			queue[n] = (struct gp_queue){.id = list[i].id,
+			                             .interleave = UINT32_MAX,
+			                             .copies = !computes,
+			                             .ring_bytes = list[i].size,
+			                             .pending = UINT64_MAX,
+			                             .priority = UINT32_MAX};
+			snprintf(queue[n].type, sizeof queue[n].type, "%s",
+			         computes ? "compute" : "sdma");
+		}
+		n++;
+	}
+	return all < 0 ? all : n;
+}
+
+/* Read here and not on the host's thread: the memory is the process's own. */
+static void read_pending(const struct amd_call *call, int n)
+{
+	int fd = amd_open_memory(call->pid);
+
+	for (int i = 0; i < n; i++)
+		call->queue[i].pending = amd_read_pending(fd, &call->pointer[i]);
+	if (fd >= 0)
+		close(fd);
+}
+
+static int look_closely(struct amd_gpu *d, struct amd_call *call)
+{
+	struct amd_host *h = d->host;
+
+	pthread_mutex_lock(&h->lock);
+	while (h->call)
+		pthread_cond_wait(&h->changed, &h->lock);
+	h->call = call;
+	amd_wake(h);
+	while (!call->done)
+		pthread_cond_wait(&h->changed, &h->lock);
+	pthread_mutex_unlock(&h->lock);
+	if (call->result > 0)
+		read_pending(call, call->result < (int)call->max ? call->result : (int)call->max);
+	return call->result;
+}
+
+static int amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+                      unsigned max, struct gp_error *err)
 {
 	struct amd_gpu *d = of(gpu);
-	struct gp_error err = {0};
-	struct amd_call call = {.gpu = d, .queue = queue, .max = max, .err = &err};
+	struct gp_error why = {0};
+	struct amd_call call = {.gpu = d, .queue = queue, .max = max, .err = err ? err : &why};
+	int r;
 
 	pthread_mutex_lock(&d->host->lock);
 	for (unsigned i = 0; i < d->nseen; i++)
@@ -438,15 +495,17 @@ static int amd_queues(struct gp_gpu *gpu, uint64_t key, struct gp_queue *queue, 
 			call.pid = d->seen[i].is.pid;
 			call.start_time = d->seen[i].is.start_time;
 		}
-	while (call.pid && d->host->call)
-		pthread_cond_wait(&d->host->changed, &d->host->lock);
-	if (call.pid)
-		d->host->call = &call;
-	amd_wake(d->host);
-	while (call.pid && !call.done)
-		pthread_cond_wait(&d->host->changed, &d->host->lock);
 	pthread_mutex_unlock(&d->host->lock);
-	return call.pid ? call.result : -ESRCH;
+	if (!call.pid)
+		return gp_fail(err, -ESRCH, "the process has ended");
+	if (!closely)
+		return look_from_afar(d, call.pid, queue, max);
+	call.pointer = calloc(max + 1, sizeof *call.pointer);
+	if (!call.pointer)
+		return gp_fail(err, -ENOMEM, "no memory");
+	r = look_closely(d, &call);
+	free(call.pointer);
+	return r;
 }
 
 const struct gp_gpu_ops gp_amd_ops = {

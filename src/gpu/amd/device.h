@@ -80,6 +80,7 @@ struct amd_call {
 	pid_t pid;
 	uint64_t start_time;
 	struct gp_queue *queue;
+	struct amd_pointers *pointer; /* beside it */
 	unsigned max;
 	struct gp_error *err;
 	int result;
@@ -89,8 +90,7 @@ struct amd_call {
 /* A process with a session. */
 struct amd_target {
 	struct gp_amd_session session;
-	unsigned users; /* tasks on devices */
-	bool dead;
+	unsigned users; /* tasks on devices, and who asked about its queues, until the end */
 };
 
 /* A process with compute queues on a device. */
@@ -175,6 +175,11 @@ void amd_publish(struct amd_host *h, struct amd_target *target, bool queues_chan
 
 /* watch.c */
 void *amd_watch(void *host);
+
+/* A process's memory, to read; -errno is -1. Packets in a queue; UINT64_MAX: they cannot be read.
+ */
+int amd_open_memory(pid_t pid);
+uint64_t amd_read_pending(int fd, const struct amd_pointers *pointers);
 
 /* Under the lock, after the watch has ended or by it. */
 void amd_free_task(struct amd_task *task);

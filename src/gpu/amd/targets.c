@@ -11,6 +11,8 @@
 #include "base/process.h"
 #include "gpu/amd/device.h"
 
+#define MQDS_MAX 256
+
 /* ---- what is known goes to the tasks -----------------------------------------------------------
  */
 
@@ -21,6 +23,17 @@ static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 
 	return queue->gpu_id == task->gpu->node.gpu_id && gp_amd_computes(queue) &&
 	       amd_is_of(task->gpu->host, task->key, task->queue, queue->gpu_id, queue->queue_id);
+}
+
+static struct amd_pointers pointers_of(const struct kfd_queue_snapshot_entry *is)
+{
+	return (struct amd_pointers){
+		.read_address = is->read_pointer_address,
+		.write_address = is->write_pointer_address,
+		/* AQL counts packets for ever, PM4 dwords in the ring. */
+		.mask = is->queue_type == KFD_QUEUE_COMPUTE_AQL ? UINT64_MAX
+	                                                        : is->ring_size / 4 - 1,
+	};
 }
 
 static void publish_pointers(struct amd_task *task, const struct gp_amd_session *s)
@@ -35,19 +48,9 @@ static void publish_pointers(struct amd_task *task, const struct gp_amd_session 
 		return; /* as before; the next change tries again */
 	task->pointer = pointer;
 	task->npointers = 0;
-	for (unsigned i = 0; i < s->nqueues; i++) {
-		const struct kfd_queue_snapshot_entry *is = &s->queue[i].is;
-
-		if (!is_of(task, &s->queue[i].is))
-			continue;
-		pointer[task->npointers++] = (struct amd_pointers){
-			.read_address = is->read_pointer_address,
-			.write_address = is->write_pointer_address,
-			/* AQL counts packets for ever, PM4 dwords in the ring. */
-			.mask = is->queue_type == KFD_QUEUE_COMPUTE_AQL ? UINT64_MAX
-		                                                        : is->ring_size / 4 - 1,
-		};
-	}
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (is_of(task, &s->queue[i].is))
+			pointer[task->npointers++] = pointers_of(&s->queue[i].is);
 	task->has_pointers = true;
 }
 
@@ -114,7 +117,7 @@ static struct amd_target *find_target(struct amd_host *h, pid_t pid, uint64_t st
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i]->session.pid == pid &&
-		    h->target[i]->session.start_time == start_time && !h->target[i]->dead)
+		    h->target[i]->session.start_time == start_time)
 			return h->target[i];
 	return NULL;
 }
@@ -379,6 +382,7 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 	struct gp_queue out = {
 		.id = q->is.queue_id,
 		.held = q->suspended,
+		.copies = !gp_amd_computes(&q->is),
 		.interleave = UINT32_MAX,
 		.ring_address = q->is.ring_base_address,
 		.ring_bytes = q->is.ring_size,
@@ -395,33 +399,36 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 	return out;
 }
 
+/* A session that is made for it stays: who looks once looks again. */
 void amd_list_queues(struct amd_host *h, struct amd_call *call)
 {
 	uint32_t gpu_id = call->gpu->node.gpu_id;
 	struct amd_target *target = find_target(h, call->pid, call->start_time);
-	bool own = !target;
-	struct amd_mqd mqd[256];
+	struct amd_mqd mqd[MQDS_MAX];
 	int nmqds, n = 0;
 
-	if (own)
-		target = make_target(h, call->pid, call->start_time, call->err);
-	if (!target) {
-		call->result = call->err->code;
-		return;
-	}
-	if (!own)
+	if (target) {
 		gp_amd_session_refresh(&target->session);
-	nmqds = amd_read_mqds(call->pid, gpu_id, mqd, 256);
+	} else {
+		target = make_target(h, call->pid, call->start_time, call->err);
+		if (!target) {
+			call->result = call->err->code;
+			return;
+		}
+		target->users = 1;
+	}
+	nmqds = amd_read_mqds(call->pid, gpu_id, mqd, MQDS_MAX);
 	for (unsigned i = 0; i < target->session.nqueues; i++) {
 		const struct gp_amd_queue *q = &target->session.queue[i];
 
 		if (q->is.gpu_id != gpu_id)
 			continue;
-		if ((unsigned)n < call->max)
-			call->queue[n] = describe_queue(q, mqd, nmqds < 256 ? nmqds : 256);
+		if ((unsigned)n < call->max) {
+			call->queue[n] =
+				describe_queue(q, mqd, nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
+			call->pointer[n] = pointers_of(&q->is);
+		}
 		n++;
 	}
-	if (own)
-		drop_target(h, target);
 	call->result = n;
 }

@@ -182,7 +182,7 @@ static bool read_pointer(int fd, uint64_t address, uint64_t *value)
 	return pread(fd, value, sizeof *value, (off_t)address) == sizeof *value;
 }
 
-static int open_memory(pid_t pid)
+int amd_open_memory(pid_t pid)
 {
 	char path[32];
 
@@ -190,22 +190,27 @@ static int open_memory(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+uint64_t amd_read_pending(int fd, const struct amd_pointers *p)
+{
+	uint64_t read_at, write_at;
+
+	if (!read_pointer(fd, p->read_address, &read_at) ||
+	    !read_pointer(fd, p->write_address, &write_at))
+		return UINT64_MAX;
+	return (write_at - read_at) & p->mask;
+}
+
 static void read_pending(struct glance *g)
 {
 	g->known = g->n > 0;
 	g->pending = 0;
 	if (g->task->mem_fd < 0)
-		g->task->mem_fd = open_memory(g->task->pid);
-	for (unsigned i = 0; i < g->n; i++) {
-		const struct amd_pointers *p = &g->pointer[i];
-		uint64_t read_at, write_at;
+		g->task->mem_fd = amd_open_memory(g->task->pid);
+	for (unsigned i = 0; i < g->n && g->known; i++) {
+		uint64_t pending = amd_read_pending(g->task->mem_fd, &g->pointer[i]);
 
-		if (!read_pointer(g->task->mem_fd, p->read_address, &read_at) ||
-		    !read_pointer(g->task->mem_fd, p->write_address, &write_at)) {
-			g->known = false;
-			return;
-		}
-		g->pending += (write_at - read_at) & p->mask;
+		g->known = pending != UINT64_MAX;
+		g->pending += pending;
 	}
 }
 

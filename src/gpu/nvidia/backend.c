@@ -423,10 +423,13 @@ static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_see
 	return ask_and_wait(of(gpu), &call);
 }
 
-static int nv_queues(struct gp_gpu *gpu, uint64_t key, struct gp_queue *queue, unsigned max)
+static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+                     unsigned max, struct gp_error *err)
 {
-	struct nv_call call = {.kind = NV_CALL_QUEUES, .key = key, .queue = queue, .max = max};
+	struct nv_call call = {
+		.kind = NV_CALL_QUEUES, .key = key, .queue = queue, .max = max, .err = err};
 
+	(void)closely;
 	return ask_and_wait(of(gpu), &call);
 }
 

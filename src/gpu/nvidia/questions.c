@@ -75,6 +75,7 @@ static int list_queues(struct nv_gpu *d, struct nv_call *call)
 			.channels = g->nchannels,
 			.slice_us = g->slice_us,
 			.held = g->disabled,
+			.copies = !g->compute,
 			.owner = g->client,
 			.object = g->handle,
 			.pending = UINT64_MAX,

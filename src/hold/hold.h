@@ -3,10 +3,10 @@
  * Holding tasks by hand: attach, write how to put them back, then hold, and wait for what the
  * driver says. However this program dies, `gpreempt resume` finds the records.
  */
-#ifndef GP_CLI_HOLD_H
-#define GP_CLI_HOLD_H
+#ifndef GP_HOLD_HOLD_H
+#define GP_HOLD_HOLD_H
 
-#include "cli/devices.h"
+#include "hold/devices.h"
 #include "undo/undo.h"
 
 struct gp_hold {
@@ -51,8 +51,8 @@ int gp_holds_release(struct gp_holds *holds, struct gp_error *err);
 /* Looks at all again: `held` is then as it is now. */
 void gp_holds_look(struct gp_holds *holds);
 
-/* Until news from a device, a signal (see stop.h) or this time. */
-void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns);
+/* Until news from a device, this time, or `stop_fd` (-1: none) is readable. */
+void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd);
 
 /* Whether the task is gone. Its queues may have passed to a child: then it is not. */
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *hold);

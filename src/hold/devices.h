@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPUs of this machine, whatever their back end, and the tasks on them. */
-#ifndef GP_CLI_DEVICES_H
-#define GP_CLI_DEVICES_H
+#ifndef GP_HOLD_DEVICES_H
+#define GP_HOLD_DEVICES_H
 
 #include "gpu/backends.h"
 
@@ -47,10 +47,9 @@ int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_p
 int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const char *why,
                      struct gp_error *err);
 
-/* The queues of a task. The caller frees *queue. Returns how many, or -errno. */
-int gp_place_queues(const struct gp_place *place, struct gp_queue **queue);
-
-/* Whether it only moves data: such queues are not scheduled. */
-bool gp_queue_only_copies(const struct gp_queue *queue);
+/* The queues of a task; `closely`: attaches to it where that tells more. The caller frees *queue.
+ * Returns how many, or -errno. */
+int gp_place_queues(const struct gp_place *place, bool closely, struct gp_queue **queue,
+                    struct gp_error *err);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/hold.h"
+#include "hold/hold.h"
 
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "cli/records.h"
-#include "cli/stop.h"
+#include "hold/records.h"
 
 #define ANSWER_NS (10 * GP_NS_PER_S) /* a driver call that takes longer hangs */
 #define RECORD_NS (5 * GP_NS_PER_S)
@@ -35,7 +35,7 @@ static int event_fd(struct gp_gpu *gpu)
 	return gpu->ops->event_fd ? gpu->ops->event_fd(gpu) : -1;
 }
 
-static void wait_for_news(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
+void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 {
 	struct pollfd p[GP_DEVICES_MAX + 1];
 	unsigned n = holds->devices->n;
@@ -55,11 +55,6 @@ static void wait_for_news(const struct gp_holds *holds, uint64_t until_ns, int s
 	for (unsigned i = 0; i < n; i++)
 		if (p[i].revents && read(p[i].fd, &ignored, sizeof ignored) < 0)
 			continue; /* somebody was faster, or it will be told again */
-}
-
-void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns)
-{
-	wait_for_news(holds, until_ns, gp_stop_fd());
 }
 
 /* ---- looking ------------------------------------------------------------------------------------
@@ -130,6 +125,21 @@ static int check_free(const struct gp_holds *holds, const struct gp_place *place
 	return gp_records_check_free(holds->undo, place->seen.pid, place->seen.start_time, err);
 }
 
+/* The back end's own sentence, if it has one; else ours. */
+__attribute__((format(printf, 4, 5))) static int fail(const struct gp_hold *h, struct gp_error *err,
+                                                      int code, const char *format, ...)
+{
+	struct gp_error why = {0}, ours = {0};
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(ours.text, sizeof ours.text, format, args);
+	va_end(args);
+	if (h->attached && h->place.gpu->ops->why)
+		h->place.gpu->ops->why(h->place.gpu, h->handle, &why);
+	return gp_fail(err, code, "%s", *why.text ? why.text : ours.text);
+}
+
 /* A back end needs a moment after attach to know how a task can be put back. */
 static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_error *err)
 {
@@ -139,10 +149,10 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 
 	while ((r = gp_gpu_undo_record(h->place.gpu, h->handle, &undo)) == -EAGAIN &&
 	       now() < until_ns)
-		wait_for_news(holds, until_ns, -1);
+		gp_holds_wait(holds, until_ns, -1);
 	if (r)
-		return gp_fail(err, r, "cannot tell how to put process %d back: %s",
-		               h->place.seen.pid, gp_error_name(r));
+		return fail(h, err, r, "cannot tell how to put process %d back: %s",
+		            h->place.seen.pid, gp_error_name(r));
 	r = gp_undo_put(holds->undo, h->place.gpu->ops->name, &undo);
 	if (r < 0)
 		return gp_fail(err, r, "cannot write the undo record of process %d: %s",
@@ -252,8 +262,8 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	}
 	if (h->driver_code)
 		snprintf(code, sizeof code, " (driver code 0x%x)", h->driver_code);
-	return gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
-	               gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
+	return fail(h, err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
+	            gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
 }
 
 static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
@@ -266,7 +276,7 @@ static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
 	if (r == -ENOMEM)
 		return gp_fail(err, r, "no memory");
 	while (any_asked(holds) && now() < until_ns) {
-		wait_for_news(holds, until_ns, -1);
+		gp_holds_wait(holds, until_ns, -1);
 		gp_holds_look(holds);
 	}
 	gp_holds_look(holds);

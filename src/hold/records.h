@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What verbs ask of the undo file: whose hands a process is in, and what was left behind. */
-#ifndef GP_CLI_RECORDS_H
-#define GP_CLI_RECORDS_H
+#ifndef GP_HOLD_RECORDS_H
+#define GP_HOLD_RECORDS_H
 
 #include "undo/undo.h"
 

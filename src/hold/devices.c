@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/devices.h"
+#include "hold/devices.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -167,17 +167,19 @@ int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const ch
 	return gp_fail(err, -EPERM, "process %d (%s) %s", pid, seen->name, why);
 }
 
-int gp_place_queues(const struct gp_place *place, struct gp_queue **queue)
+int gp_place_queues(const struct gp_place *place, bool closely, struct gp_queue **queue,
+                    struct gp_error *err)
 {
 	struct gp_gpu *gpu = place->gpu;
 	unsigned capacity = 16;
 
 	*queue = NULL;
 	if (!gpu->ops->queues)
-		return -ENOTSUP;
+		return gp_fail(err, -ENOTSUP, "%s does not list queues", gpu->info.name);
 	for (;;) {
 		struct gp_queue *q = realloc(*queue, capacity * sizeof *q);
-		int n = q ? gpu->ops->queues(gpu, place->seen.key, q, capacity) : -ENOMEM;
+		int n = q ? gpu->ops->queues(gpu, place->seen.key, closely, q, capacity, err)
+		          : gp_fail(err, -ENOMEM, "no memory");
 
 		*queue = q ? q : *queue;
 		if (n <= (int)capacity) {
@@ -189,9 +191,4 @@ int gp_place_queues(const struct gp_place *place, struct gp_queue **queue)
 		}
 		capacity = (unsigned)n + 16;
 	}
-}
-
-bool gp_queue_only_copies(const struct gp_queue *queue)
-{
-	return !strcmp(queue->type, "copy");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/records.h"
+#include "hold/records.h"
 
 #include <unistd.h>
 
