@@ -230,6 +230,8 @@ int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_
 	if (!attr_is_valid(attr))
 		return -EINVAL;
 	t->attr = *attr;
+	if (attr->class != GP_UNMANAGED)
+		gp_gpu_prepare(e->gpu, t->handle, attr->class == GP_BEST_EFFORT);
 	e->gangs_stale = true;
 	gp_engine_trigger(e, false);
 	return 0;

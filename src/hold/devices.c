@@ -9,14 +9,34 @@
 /* ---- devices ------------------------------------------------------------------------------------
  */
 
+/* The first thing that the back end's doctor finds missing. */
+static void note_missing(void *arg, const struct gp_finding *finding)
+{
+	struct gp_error *err = arg;
+
+	if (finding->level == GP_FINDING_MISSING && !*err->text)
+		gp_fail(err, 0, "%s", finding->text);
+}
+
+static int cannot_open(const struct gp_gpu_ops *ops, int code, struct gp_error *err)
+{
+	struct gp_error why = {0};
+
+	if (ops->doctor)
+		ops->doctor(note_missing, &why);
+	if (*why.text)
+		return gp_fail(err, code, "%s", why.text);
+	return gp_fail(err, code, "the GPUs cannot be used (%s): %s; see gpreempt doctor",
+	               ops->name, gp_error_name(code));
+}
+
 static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops, unsigned flags,
                         struct gp_error *err)
 {
 	int n = ops->probe ? ops->probe() : 0, r = 0;
 
 	if (n < 0)
-		return gp_fail(err, n, "the GPUs may not be used (%s): %s; see gpreempt doctor",
-		               ops->name, gp_error_name(n));
+		return cannot_open(ops, n, err);
 	for (int i = 0; i < n && devices->n < GP_DEVICES_MAX; i++) {
 		struct gp_device *d = &devices->device[devices->n];
 		int code = ops->open((unsigned)i, flags, &d->gpu);
@@ -25,8 +45,7 @@ static int open_backend(struct gp_devices *devices, const struct gp_gpu_ops *ops
 		if (!code)
 			devices->n++;
 		else if (!r)
-			r = gp_fail(err, code, "cannot open GPU %d (%s): %s; see gpreempt doctor",
-			            i, ops->name, gp_error_name(code));
+			r = cannot_open(ops, code, err);
 	}
 	return r;
 }

@@ -12,8 +12,9 @@
 #include "base/process.h"
 #include "gpu/amd/device.h"
 
-#define HELD_MAX   65536
-#define QUEUES_MAX 1024
+#define TRY_AGAIN_NS GP_NS_PER_S
+#define HELD_MAX     65536
+#define QUEUES_MAX   1024
 
 static struct amd_gpu *of(struct gp_gpu *gpu)
 {
@@ -280,24 +281,35 @@ static int amd_event_fd(struct gp_gpu *gpu)
 /* ---- putting back -------------------------------------------------------------------------------
  */
 
+/* A task that has no session gets one by it; one that could not have it tries again, not too often.
+ * Under the lock: 0, -EAGAIN or what went wrong. */
+static int want_session(struct amd_gpu *d, struct amd_task *t)
+{
+	t->wants_hold = t->prepare = true;
+	if (t->target)
+		return 0;
+	if (t->queued)
+		return -EAGAIN;
+	if (t->tried_ns && t->why.code &&
+	    gp_now_ns(&gp_clock_monotonic) < t->tried_ns + TRY_AGAIN_NS)
+		return t->why.code;
+	return amd_ask(d->host, AMD_PREPARE, t) ? -EAGAIN : -ENOMEM;
+}
+
 /* The driver resumes everything when we end, in whatever way. The record is there so that others
  * see who holds the process, and can tell us to let go of it by taking it away. */
 static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
 	struct amd_gpu *d = of(gpu);
 	const struct amd_task *t;
-	int r = 0;
+	int r;
 
 	pthread_mutex_lock(&d->host->lock);
 	t = d->task[handle];
 	*undo = (struct gp_undo){.key = t->key ^ (uint64_t)d->node.gpu_id << 32,
 	                         .pid = t->pid,
 	                         .start_time = t->start_time};
-	if (!t->target)
-		r = t->tried ? t->why.code : -EAGAIN;
-	if (r == -EAGAIN && !t->queued && !amd_ask(d->host, AMD_PREPARE, d->task[handle]))
-		r = -ENOMEM;
-	d->task[handle]->wants_hold = d->task[handle]->prepare = true;
+	r = want_session(d, d->task[handle]);
 	pthread_mutex_unlock(&d->host->lock);
 	if (r == -EAGAIN)
 		amd_wake(d->host);

@@ -49,7 +49,7 @@ struct amd_task {
 
 	/* What the host knows. */
 	struct amd_target *target; /* NULL: no session */
-	bool tried;                /* to have one */
+	uint64_t tried_ns;         /* when we tried to have one; 0 = not yet */
 	struct gp_error why;       /* what went wrong last: code and sentence */
 	bool held;
 	int32_t failed;
@@ -91,6 +91,7 @@ struct amd_call {
 struct amd_target {
 	struct gp_amd_session session;
 	unsigned users; /* tasks on devices, and who asked about its queues, until the end */
+	bool parting;   /* no session any more; only its link is still to end */
 };
 
 /* A process with compute queues on a device. */
@@ -167,7 +168,7 @@ void amd_let_go(struct amd_host *h, struct amd_task *task);
 void amd_list_queues(struct amd_host *h, struct amd_call *call);
 void amd_target_events(struct amd_host *h, struct amd_target *target);
 void amd_target_ended(struct amd_host *h, struct amd_target *target);
-void amd_tick(struct amd_host *h, uint64_t now_ns);
+void amd_tick(struct amd_host *h);
 void amd_forget_targets(struct amd_host *h);
 
 /* Under the lock: writes what is known of the target's queues into its tasks. */

@@ -222,7 +222,7 @@ static void wait_for_work(struct amd_host *h)
 		take_event(h, event[i].data.ptr);
 	if (linked && now_ns >= h->tick_ns + TICK_NS) {
 		h->tick_ns = now_ns;
-		amd_tick(h, now_ns);
+		amd_tick(h);
 	}
 }
 

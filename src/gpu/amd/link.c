@@ -14,7 +14,7 @@
 #include "base/process.h"
 
 #define UNLINK_TRIES    200
-#define UNLINK_PAUSE_US 500
+#define UNLINK_PAUSE_US 50
 
 /* The thread that traces a process; 0: none, or not to be seen. */
 static pid_t tracer_of(pid_t pid)
@@ -111,6 +111,7 @@ void gp_amd_session_tick(struct gp_amd_session *s)
 	}
 }
 
+/* Its leader stands still from the interrupt to the detach: look often. */
 void gp_amd_unlink_now(struct gp_amd_session *s)
 {
 	gp_amd_unlink(s);
@@ -119,7 +120,6 @@ void gp_amd_unlink_now(struct gp_amd_session *s)
 			usleep(UNLINK_PAUSE_US);
 		gp_amd_session_tick(s);
 	}
-	s->link = GP_AMD_UNLINKED;
 }
 
 struct probe {

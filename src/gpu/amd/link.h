@@ -11,8 +11,8 @@ int gp_amd_link(struct gp_amd_session *s, struct gp_error *err);
 /* Begins to give it up; gp_amd_session_tick() ends it. */
 void gp_amd_unlink(struct gp_amd_session *s);
 
-/* Gives it up before it returns, unless the target's leader sleeps where nothing reaches it: then
- * the end of this thread does it. */
+/* The same, and waits for it, 10 ms at most: a leader that sleeps where no signal reaches it is let
+ * go by gp_amd_session_tick(), or by the end of this thread. */
 void gp_amd_unlink_now(struct gp_amd_session *s);
 
 /* Who may use an enabled session: asks the driver from a thread that is not the tracer. */

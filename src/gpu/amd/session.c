@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #define EXCEPTIONS   (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
 
 #define FIRST_QUEUES 16
+#define END_TRIES    3
 #define EVENTS_MAX   64 /* in one go: a target that makes them all the time does not keep us */
 
 bool gp_amd_computes(const struct kfd_queue_snapshot_entry *queue)
@@ -334,20 +336,42 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 	if (!r)
 		r = enable(s, rule, err);
 	if (!r && *rule == GP_AMD_RULE_DEBUGGER)
-		gp_amd_unlink(s);
+		gp_amd_unlink_now(s);
 	if (r)
 		gp_amd_session_close(s);
 	return r;
 }
 
+static bool has_news(const struct gp_amd_session *s)
+{
+	struct pollfd p = {.fd = s->news_fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/*
+ * A target whose runtime waits for our answer would wait on: the end of the session does not wake
+ * it. One that began to wait between our answer and the end has left a word in the pipe: back in.
+ */
+static void end_session(struct gp_amd_session *s)
+{
+	for (int i = 0; i < END_TRIES; i++) {
+		struct kfd_runtime_info info;
+
+		gp_amd_session_events(s);
+		if (gp_kfd_disable(s->kfd, s->pid) || !has_news(s))
+			return;
+		if ((s->link != GP_AMD_LINKED && gp_amd_link(s, NULL)) ||
+		    gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info))
+			return;
+	}
+	gp_kfd_disable(s->kfd, s->pid);
+}
+
 void gp_amd_session_close(struct gp_amd_session *s)
 {
-	if (s->enabled) {
-		/* A target that waits for our answer would wait on: the driver's end of the session
-		 * does not wake it. */
-		gp_amd_session_events(s);
-		gp_kfd_disable(s->kfd, s->pid);
-	}
+	if (s->enabled)
+		end_session(s);
 	gp_amd_unlink_now(s);
 	if (s->pidfd >= 0)
 		close(s->pidfd);
@@ -358,5 +382,10 @@ void gp_amd_session_close(struct gp_amd_session *s)
 	free(s->queue);
 	free(s->entry);
 	free(s->id);
-	*s = (struct gp_amd_session){.kfd = -1, .pidfd = -1, .news_fd = -1, .write_fd = -1};
+	*s = (struct gp_amd_session){.kfd = -1,
+	                             .pid = s->pid,
+	                             .link = s->link,
+	                             .pidfd = -1,
+	                             .news_fd = -1,
+	                             .write_fd = -1};
 }

@@ -62,7 +62,9 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
  * enabled), -EBUSY (the hardware's only place is taken), -EIO. */
 int gp_amd_session_check(const struct gp_amd_session *s, struct gp_error *err);
 
-/* Resumes everything, ends the session and the link. The target may be gone. */
+/* Resumes everything, ends the session and the link. The target may be gone. If it is not unlinked
+ * then (its leader sleeps where nothing reaches it), go on with gp_amd_session_tick() until it is:
+ * or it stops when it wakes up, until this thread ends. */
 void gp_amd_session_close(struct gp_amd_session *s);
 
 /* Answers the runtime and looks at the queues again. 1: something changed, 0, or -errno: -ESRCH:

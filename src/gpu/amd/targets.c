@@ -117,7 +117,7 @@ static struct amd_target *find_target(struct amd_host *h, pid_t pid, uint64_t st
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i]->session.pid == pid &&
-		    h->target[i]->session.start_time == start_time)
+		    h->target[i]->session.start_time == start_time && !h->target[i]->parting)
 			return h->target[i];
 	return NULL;
 }
@@ -133,13 +133,21 @@ static int listen_to(struct amd_host *h, struct amd_target *target)
 	return 0;
 }
 
-static void drop_target(struct amd_host *h, struct amd_target *target)
+static void forget(struct amd_host *h, struct amd_target *target)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i] == target)
 			h->target[i] = h->target[--h->ntargets];
-	gp_amd_session_close(&target->session); /* and with its files, epoll forgets them */
 	free(target);
+}
+
+/* With its files epoll forgets them. One that cannot be unlinked yet stays, without a session. */
+static void drop_target(struct amd_host *h, struct amd_target *target)
+{
+	gp_amd_session_close(&target->session);
+	target->parting = target->session.link != GP_AMD_UNLINKED;
+	if (!target->parting)
+		forget(h, target);
 }
 
 static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t start_time,
@@ -177,6 +185,26 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 	return NULL;
 }
 
+/* The session is over, the tasks may live on: a program that runs another has no queues. */
+static void lose(struct amd_host *h, struct amd_target *target)
+{
+	pthread_mutex_lock(&h->lock);
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct amd_task *task = h->gpu[i]->task[k];
+
+			if (!task || task->target != target)
+				continue;
+			task->target = NULL;
+			task->held = task->has_pointers = false;
+			task->npointers = 0;
+			gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
+		}
+	pthread_mutex_unlock(&h->lock);
+	drop_target(h, target);
+	tell_all(h);
+}
+
 /* A session for the task: the process's, or a new one. 0 or -errno. */
 static int get_session(struct amd_host *h, struct amd_task *task)
 {
@@ -189,7 +217,7 @@ static int get_session(struct amd_host *h, struct amd_task *task)
 	if (!target)
 		target = make_target(h, task->pid, task->start_time, &err);
 	pthread_mutex_lock(&h->lock);
-	task->tried = true;
+	task->tried_ns = gp_now_ns(&gp_clock_monotonic);
 	task->why = err;
 	if (target) {
 		target->users++;
@@ -249,6 +277,9 @@ static int note_failure(struct amd_host *h, struct amd_task *task, int code, boo
 		gp_fail(&task->why, code, "the driver says no to process %d: %s", task->pid,
 		        gp_error_name(code));
 	pthread_mutex_unlock(&h->lock);
+	/* Somebody ended the session, or the program is another: the next try begins anew. */
+	if (code == -EINVAL || code == -ESRCH)
+		lose(h, task->target);
 	return code;
 }
 
@@ -260,8 +291,8 @@ int amd_hold(struct amd_host *h, struct amd_task *task)
 		return r;
 	task->hold_want = true;
 	r = suspend(task);
-	if (!r) /* it has no compute queue any more: nothing of it runs */
-		return 0;
+	if (r < 0)
+		task->hold_want = false; /* what comes later is not held for it */
 	return note_failure(h, task, r, true);
 }
 
@@ -305,26 +336,6 @@ static void hold_newcomers(struct amd_host *h, struct amd_target *target)
 		suspend(held[i]);
 }
 
-/* The session is over, the tasks may live on: a program that runs another has no queues. */
-static void lose(struct amd_host *h, struct amd_target *target)
-{
-	pthread_mutex_lock(&h->lock);
-	for (unsigned i = 0; i < h->ngpus; i++)
-		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *task = h->gpu[i]->task[k];
-
-			if (!task || task->target != target)
-				continue;
-			task->target = NULL;
-			task->held = task->has_pointers = false;
-			task->npointers = 0;
-			gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
-		}
-	pthread_mutex_unlock(&h->lock);
-	drop_target(h, target);
-	tell_all(h);
-}
-
 void amd_target_events(struct amd_host *h, struct amd_target *target)
 {
 	int r = gp_amd_session_events(&target->session);
@@ -347,17 +358,27 @@ void amd_target_ended(struct amd_host *h, struct amd_target *target)
 	lose(h, target);
 }
 
-void amd_tick(struct amd_host *h, uint64_t now_ns)
+void amd_tick(struct amd_host *h)
 {
-	(void)now_ns;
-	for (unsigned i = 0; i < h->ntargets; i++)
-		gp_amd_session_tick(&h->target[i]->session);
+	for (unsigned i = h->ntargets; i-- > 0;) {
+		struct amd_target *target = h->target[i];
+
+		gp_amd_session_tick(&target->session);
+		if (target->parting && target->session.link == GP_AMD_UNLINKED)
+			forget(h, target);
+	}
 }
 
+/* The end of this thread ends the links that are left. */
 void amd_forget_targets(struct amd_host *h)
 {
-	while (h->ntargets)
-		drop_target(h, h->target[0]);
+	while (h->ntargets) {
+		struct amd_target *target = h->target[0];
+
+		if (!target->parting)
+			gp_amd_session_close(&target->session);
+		forget(h, target);
+	}
 }
 
 /* ---- questions ---------------------------------------------------------------------------------
