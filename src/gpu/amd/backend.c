@@ -34,6 +34,7 @@ static int probe(void)
 	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
 	if (n <= 0)
 		return 0;
+	n = n < GP_AMD_NODES_MAX ? n : GP_AMD_NODES_MAX;
 	if (access(gp_kfd_path(), R_OK | W_OK))
 		return -errno;
 	return n;
@@ -62,7 +63,7 @@ static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	struct amd_gpu *d;
 
 	(void)flags; /* looking costs the GPU nothing */
-	if (n < 0 || index >= (unsigned)n)
+	if (n < 0 || index >= (unsigned)n || index >= GP_AMD_NODES_MAX)
 		return n < 0 ? n : -ENODEV;
 	d = calloc(1, sizeof *d);
 	if (!d)
@@ -397,6 +398,18 @@ static uint64_t split_key(struct amd_gpu *d, uint64_t process, uint32_t queue)
 	return process | number;
 }
 
+/* A queue that leaves its process's task while that is held would belong to nobody. */
+static bool is_held(const struct amd_gpu *d, uint64_t process)
+{
+	for (unsigned i = 0; i < d->ntasks; i++) {
+		const struct amd_task *t = d->task[i];
+
+		if (t && t->key == process && !t->leaving && (t->held || t->queued))
+			return true;
+	}
+	return false;
+}
+
 static bool has_queue(pid_t pid, uint32_t gpu_id, uint32_t id)
 {
 	struct gp_amd_sysfs_queue queue[256];
@@ -415,6 +428,7 @@ static int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_se
 	struct amd_gpu *d = of(gpu);
 	int r = amd_find(gpu, pid, seen, err);
 	uint64_t start_time = gp_process_start_time(pid), key;
+	bool held;
 
 	if (r == -ESRCH || !start_time)
 		return r;
@@ -422,8 +436,11 @@ static int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_se
 		return gp_fail(err, -ENOENT, "process %d has no compute queue %u on this GPU", pid,
 		               queue);
 	pthread_mutex_lock(&d->host->lock);
-	key = split_key(d, gp_process_key(start_time, pid), queue);
+	held = is_held(d, gp_process_key(start_time, pid));
+	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
 	pthread_mutex_unlock(&d->host->lock);
+	if (held)
+		return gp_fail(err, -EBUSY, "process %d is held as a whole; release it first", pid);
 	if (!key)
 		return gp_fail(err, -ENOSPC, "too many queues of process %d are tasks", pid);
 	r = look_for(d, key, seen);

@@ -21,9 +21,10 @@
 #include "gpu/amd/topology.h"
 #include "gpu/gpu.h"
 
-#define AMD_SPLITS_MAX 63                  /* of a process: a key has 6 bits for them */
-#define AMD_DETECT_NS  (1 * GP_NS_PER_MS)  /* how soon a packet in a queue is seen */
-#define AMD_SCAN_NS    (50 * GP_NS_PER_MS) /* how soon a process with its first queue is */
+#define AMD_SPLITS_MAX 63                     /* of a process: a key has 6 bits for them */
+#define AMD_OPEN_MAX   (2 * GP_AMD_NODES_MAX) /* one may be open twice */
+#define AMD_DETECT_NS  (1 * GP_NS_PER_MS)     /* how soon a packet in a queue is seen */
+#define AMD_SCAN_NS    (50 * GP_NS_PER_MS)    /* how soon a process with its first queue is */
 
 /* Where a queue says how far it is, in the memory of its process. */
 struct amd_pointers {
@@ -124,7 +125,7 @@ struct amd_host {
 	pthread_cond_t changed; /* a call is done, or the first scan */
 	bool quit;
 	bool watch_quit;
-	struct amd_gpu *gpu[GP_AMD_NODES_MAX];
+	struct amd_gpu *gpu[AMD_OPEN_MAX];
 	unsigned ngpus;
 	struct amd_request *ring;
 	unsigned ring_first, ring_count, ring_capacity;

@@ -323,9 +323,13 @@ int amd_host_join(struct amd_gpu *gpu, struct gp_error *err)
 	if (!only)
 		r = make_host(&only, err);
 	if (!r) {
-		gpu->host = only;
 		pthread_mutex_lock(&only->lock);
-		only->gpu[only->ngpus++] = gpu;
+		if (only->ngpus < AMD_OPEN_MAX) {
+			gpu->host = only;
+			only->gpu[only->ngpus++] = gpu;
+		} else {
+			r = gp_fail(err, -EMFILE, "too many devices are open");
+		}
 		pthread_mutex_unlock(&only->lock);
 	}
 	pthread_mutex_unlock(&only_lock);

@@ -16,11 +16,11 @@
 #define UNLINK_TRIES    200
 #define UNLINK_PAUSE_US 50
 
-/* The thread that traces a process; 0: none, or not to be seen. */
-static pid_t tracer_of(pid_t pid)
+/* A number of /proc/PID/status; 0: not to be seen. */
+static pid_t status_of(pid_t pid, const char *key)
 {
 	char path[48], line[128];
-	pid_t tracer = 0;
+	pid_t value = 0;
 	FILE *f;
 
 	snprintf(path, sizeof path, "/proc/%d/status", pid);
@@ -28,19 +28,19 @@ static pid_t tracer_of(pid_t pid)
 	if (!f)
 		return 0;
 	while (fgets(line, sizeof line, f))
-		if (!strncmp(line, "TracerPid:", 10))
-			tracer = (pid_t)strtol(line + 10, NULL, 10);
+		if (!strncmp(line, key, strlen(key)))
+			value = (pid_t)strtol(line + strlen(key), NULL, 10);
 	fclose(f);
-	return tracer;
+	return value;
 }
 
 static int explain(const struct gp_amd_session *s, int code, struct gp_error *err)
 {
-	pid_t tracer = tracer_of(s->pid);
+	pid_t tracer = status_of(s->pid, "TracerPid:");
 	char name[32];
 
-	if (code == -ESRCH)
-		return gp_fail(err, code, "there is no process %d", s->pid);
+	if (code == -ESRCH || gp_pidfd_ended(s->pidfd)) /* a zombie may not be traced */
+		return gp_fail(err, -ESRCH, "there is no process %d", s->pid);
 	if (tracer)
 		return gp_fail(
 			err, -EBUSY,
@@ -55,6 +55,7 @@ int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
 	if (ptrace(PTRACE_SEIZE, s->pid, NULL, NULL))
 		return explain(s, -errno, err);
 	s->link = GP_AMD_LINKED;
+	s->is_child = status_of(s->pid, "PPid:") == getpid();
 	/* While what the pidfd stands for lives, nobody else has the number. */
 	if (!gp_pidfd_ended(s->pidfd))
 		return 0;
@@ -72,16 +73,17 @@ void gp_amd_unlink(struct gp_amd_session *s)
 /* Stopped by somebody's SIGSTOP, not by us, and to stay so. */
 static bool is_group_stop(int status)
 {
-	int signal = WSTOPSIG(status);
+	int signal = status & 0xff;
 
-	return status >> 16 == PTRACE_EVENT_STOP &&
+	return status >> 8 == PTRACE_EVENT_STOP &&
 	       (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU);
 }
 
-/* It stopped: by our interrupt, or because it has a signal, which it gets. */
+/* It stopped: by our interrupt, or because it has a signal, which it gets. `status`: the signal,
+ * and above it the event. */
 static void let_go_on(struct gp_amd_session *s, int status)
 {
-	uintptr_t signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : (uintptr_t)WSTOPSIG(status);
+	uintptr_t signal = status >> 8 == PTRACE_EVENT_STOP ? 0 : (uintptr_t)(status & 0xff);
 
 	if (s->link == GP_AMD_UNLINKING) {
 		if (!ptrace(PTRACE_DETACH, s->pid, NULL, signal))
@@ -93,21 +95,34 @@ static void let_go_on(struct gp_amd_session *s, int status)
 	}
 }
 
+/* The parent of a traced process learns of its end when the tracer has. */
+static void hear_of_end(struct gp_amd_session *s)
+{
+	siginfo_t ignored;
+
+	if (!s->is_child)
+		waitid(P_PID, (id_t)s->pid, &ignored, WEXITED | __WALL | WNOHANG);
+	s->link = GP_AMD_UNLINKED;
+}
+
 void gp_amd_session_tick(struct gp_amd_session *s)
 {
-	int status;
-	pid_t pid;
-
 	while (s->link != GP_AMD_UNLINKED) {
-		pid = waitpid(s->pid, &status, __WALL | WNOHANG);
-		if (!pid)
-			return;
-		if (pid < 0 && errno == EINTR)
+		siginfo_t info = {0};
+		int r = waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | __WALL | WNOHANG);
+
+		if (r && errno == EINTR)
 			continue;
-		if (pid < 0 || !WIFSTOPPED(status))
-			s->link = GP_AMD_UNLINKED; /* it has ended */
+		if (!r && info.si_pid)
+			let_go_on(s, info.si_status);
+		else if (r || gp_pidfd_ended(s->pidfd))
+			hear_of_end(s);
 		else
-			let_go_on(s, status);
+			return;
+	}
+	if (s->kfd < 0 && s->pidfd >= 0) { /* of a session that was closed before */
+		close(s->pidfd);
+		s->pidfd = -1;
 	}
 }
 

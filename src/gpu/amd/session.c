@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/amd/session.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/process.h"
@@ -16,7 +18,8 @@
 
 #define FIRST_QUEUES 16
 #define END_TRIES    3
-#define EVENTS_MAX   64 /* in one go: a target that makes them all the time does not keep us */
+#define HANDSHAKE_US 2000 /* who is still in it then, waits */
+#define EVENTS_MAX   64   /* in one go: a target that makes them all the time does not keep us */
 
 bool gp_amd_computes(const struct kfd_queue_snapshot_entry *queue)
 {
@@ -180,16 +183,16 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
 {
 	int r = suspend_once(s, choice, grace);
 
-	/* One that is not there any more, or came in this moment: look, and once more. */
-	if (r >= 0 && any_refused(s, choice)) {
+	if (r >= 0 && any_failed(s, choice)) {
+		r = -EIO; /* the driver may not have come to the others */
+	} else if (r >= 0 && any_refused(s, choice)) {
+		/* One that is not there any more, or came in this moment: look, and once more. */
 		int again = gp_amd_session_refresh(s);
 
 		if (again >= 0)
 			again = suspend_once(s, choice, grace);
-		r = again < 0 ? again : r + again;
+		r = again < 0 ? again : any_failed(s, choice) ? -EIO : r + again;
 	}
-	if (r >= 0 && any_failed(s, choice))
-		r = -EIO;
 	if (r < 0) /* half a hold is none */
 		gp_amd_session_resume(s, choice);
 	return r;
@@ -211,6 +214,12 @@ static int answer_runtime(struct gp_amd_session *s)
 		for (unsigned i = 0; i < s->nqueues; i++)
 			s->queue[i].suspended = false;
 	return 1;
+}
+
+/* There is no session, and will be none, whatever is tried. */
+static bool is_over(int code)
+{
+	return code == -ESRCH || code == -EINVAL || code == -EPERM;
 }
 
 int gp_amd_session_events(struct gp_amd_session *s)
@@ -236,7 +245,11 @@ int gp_amd_session_events(struct gp_amd_session *s)
 			break;
 		changed = true;
 	}
-	return r < 0 && r != -EAGAIN ? r : changed;
+	if (r >= 0 || r == -EAGAIN)
+		return changed;
+	if (!is_over(r)) /* the word was read, and not understood: it shall be heard again */
+		(void)!write(s->write_fd, ".", 1);
+	return r;
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------
@@ -302,8 +315,13 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_error *err)
 {
 	struct kfd_runtime_info info = {0};
-	int r = gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info);
+	int r;
 
+	/* To try would be enough to take it from another: the driver notes who enabled last, also
+	 * when it said no, and ends the session with him. */
+	if (gp_kfd_snapshot(s->kfd, s->pid, 0, NULL, 0) >= 0)
+		return explain_enable(s, -EALREADY, err);
+	r = gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info);
 	if (r < 0)
 		return explain_enable(s, r, err);
 	s->enabled = true;
@@ -342,30 +360,65 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 	return r;
 }
 
-static bool has_news(const struct gp_amd_session *s)
+/* Whether a thread of the target is in the call with which its runtime starts or ends. */
+static bool is_in_handshake(pid_t pid)
 {
-	struct pollfd p = {.fd = s->news_fd, .events = POLLIN};
+	char path[320], text[128];
+	bool found = false;
+	struct dirent *entry;
+	DIR *dir;
 
-	return poll(&p, 1, 0) > 0;
+	snprintf(path, sizeof path, "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && !found && (entry = readdir(dir))) {
+		unsigned long number, fd, request;
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", pid, entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		found = fgets(text, sizeof text, f) &&
+		        sscanf(text, "%lu %lx %lx", &number, &fd, &request) == 3 &&
+		        number == SYS_ioctl && request == KFD_IOC_RUNTIME_ENABLE;
+		fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static void disable(const struct gp_amd_session *s)
+{
+	int r;
+
+	for (int i = 0; i < END_TRIES; i++) {
+		r = gp_kfd_disable(s->kfd, s->pid);
+		if (r >= 0 || is_over(r))
+			return;
+	}
 }
 
 /*
  * A target whose runtime waits for our answer would wait on: the end of the session does not wake
- * it. One that began to wait between our answer and the end has left a word in the pipe: back in.
+ * it. One that began to wait between our last answer and the end is there for a while: back in, and
+ * an answer that nobody asked for through the driver any more.
  */
 static void end_session(struct gp_amd_session *s)
 {
-	for (int i = 0; i < END_TRIES; i++) {
-		struct kfd_runtime_info info;
+	struct kfd_runtime_info info;
 
-		gp_amd_session_events(s);
-		if (gp_kfd_disable(s->kfd, s->pid) || !has_news(s))
-			return;
-		if ((s->link != GP_AMD_LINKED && gp_amd_link(s, NULL)) ||
-		    gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info))
-			return;
-	}
-	gp_kfd_disable(s->kfd, s->pid);
+	gp_amd_session_events(s);
+	disable(s);
+	if (!is_in_handshake(s->pid))
+		return;
+	usleep(HANDSHAKE_US);
+	if (!is_in_handshake(s->pid) || (s->link != GP_AMD_LINKED && gp_amd_link(s, NULL)))
+		return;
+	if (gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info) < 0)
+		return;
+	gp_kfd_send_runtime_event(s->kfd, s->pid);
+	disable(s);
 }
 
 void gp_amd_session_close(struct gp_amd_session *s)
@@ -373,8 +426,10 @@ void gp_amd_session_close(struct gp_amd_session *s)
 	if (s->enabled)
 		end_session(s);
 	gp_amd_unlink_now(s);
-	if (s->pidfd >= 0)
+	if (s->pidfd >= 0 && s->link == GP_AMD_UNLINKED) {
 		close(s->pidfd);
+		s->pidfd = -1;
+	}
 	if (s->news_fd >= 0)
 		close(s->news_fd);
 	if (s->write_fd >= 0)
@@ -385,7 +440,8 @@ void gp_amd_session_close(struct gp_amd_session *s)
 	*s = (struct gp_amd_session){.kfd = -1,
 	                             .pid = s->pid,
 	                             .link = s->link,
-	                             .pidfd = -1,
+	                             .is_child = s->is_child,
+	                             .pidfd = s->pidfd,
 	                             .news_fd = -1,
 	                             .write_fd = -1};
 }

@@ -41,6 +41,7 @@ struct gp_amd_session {
 	int news_fd;  /* readable: something happened */
 	int write_fd; /* the driver's end of it */
 	enum gp_amd_link link;
+	bool is_child; /* of ours: its end is for somebody else here to wait for */
 	bool enabled;
 	uint32_t runtime_state; /* enum kfd_runtime_state */
 

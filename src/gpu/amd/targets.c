@@ -6,12 +6,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/process.h"
 #include "gpu/amd/device.h"
 
 #define MQDS_MAX 256
+#define HELD_MAX 256 /* tasks of one process: on each GPU, and its queues that are tasks */
 
 /* ---- what is known goes to the tasks -----------------------------------------------------------
  */
@@ -138,6 +140,8 @@ static void forget(struct amd_host *h, struct amd_target *target)
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i] == target)
 			h->target[i] = h->target[--h->ntargets];
+	if (target->session.pidfd >= 0)
+		close(target->session.pidfd);
 	free(target);
 }
 
@@ -230,8 +234,12 @@ static int get_session(struct amd_host *h, struct amd_task *task)
 
 void amd_prepare(struct amd_host *h, struct amd_task *task)
 {
-	/* A task that will not be held is watched without one, where that is possible. */
-	if (task->wants_hold)
+	bool wanted;
+
+	pthread_mutex_lock(&h->lock);
+	wanted = task->wants_hold;
+	pthread_mutex_unlock(&h->lock);
+	if (wanted) /* one that will not be held is watched without, where that is possible */
 		get_session(h, task);
 }
 
@@ -256,8 +264,12 @@ void amd_let_go(struct amd_host *h, struct amd_task *task)
 static int suspend(struct amd_task *task)
 {
 	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = task};
+	uint32_t grace;
 
-	return gp_amd_session_suspend(&task->target->session, &choice, task->grace);
+	pthread_mutex_lock(&task->gpu->host->lock);
+	grace = task->grace;
+	pthread_mutex_unlock(&task->gpu->host->lock);
+	return gp_amd_session_suspend(&task->target->session, &choice, grace);
 }
 
 static int note_failure(struct amd_host *h, struct amd_task *task, int code, bool hold)
@@ -307,9 +319,9 @@ int amd_release(struct amd_host *h, struct amd_task *task)
 /* ---- what targets do ---------------------------------------------------------------------------
  */
 
-/* The tasks of a process that are to be held: at most one on each GPU. */
+/* The tasks of a process that are to be held. */
 static unsigned find_held(struct amd_host *h, const struct amd_target *target,
-                          struct amd_task *held[GP_AMD_NODES_MAX])
+                          struct amd_task *held[HELD_MAX])
 {
 	unsigned n = 0;
 
@@ -319,7 +331,7 @@ static unsigned find_held(struct amd_host *h, const struct amd_target *target,
 			struct amd_task *task = h->gpu[i]->task[k];
 
 			if (task && task->target == target && task->hold_want && !task->leaving &&
-			    n < GP_AMD_NODES_MAX)
+			    n < HELD_MAX)
 				held[n++] = task;
 		}
 	pthread_mutex_unlock(&h->lock);
@@ -329,7 +341,7 @@ static unsigned find_held(struct amd_host *h, const struct amd_target *target,
 /* The queues that came while their task is held are held with it. */
 static void hold_newcomers(struct amd_host *h, struct amd_target *target)
 {
-	struct amd_task *held[GP_AMD_NODES_MAX];
+	struct amd_task *held[HELD_MAX];
 	unsigned n = find_held(h, target, held);
 
 	for (unsigned i = 0; i < n; i++) /* only this thread lets tasks go */

@@ -249,11 +249,3 @@ uint64_t gp_amd_memory(pid_t pid, uint32_t gpu_id)
 	bytes = read_number(path);
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
-
-int64_t gp_amd_evicted_ms(pid_t pid, uint32_t gpu_id)
-{
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof path, "%s/proc/%d/stats_%u/evicted_ms", gp_amd_sysfs(), pid, gpu_id);
-	return read_number(path);
-}

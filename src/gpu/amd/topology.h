@@ -61,7 +61,4 @@ int gp_amd_occupancy(pid_t pid, uint32_t gpu_id);
 /* Bytes of GPU memory; 0: not known. */
 uint64_t gp_amd_memory(pid_t pid, uint32_t gpu_id);
 
-/* For how long its queues have been off the device for want of memory, ms; -errno: not known. */
-int64_t gp_amd_evicted_ms(pid_t pid, uint32_t gpu_id);
-
 #endif

@@ -31,11 +31,11 @@
 struct scan {
 	struct amd_host *host;
 	unsigned ngpus;
-	uint32_t gpu_id[GP_AMD_NODES_MAX];
+	uint32_t gpu_id[AMD_OPEN_MAX];
 	struct list {
 		struct amd_seen *seen;
 		unsigned n, capacity;
-	} list[GP_AMD_NODES_MAX];
+	} list[AMD_OPEN_MAX];
 	struct gp_amd_sysfs_queue queue[QUEUES_MAX];
 };
 
@@ -128,17 +128,24 @@ static void note_queues(struct amd_gpu *gpu, const struct list *l)
 				gpu->task[i]->nqueues = l->seen[k].queues;
 }
 
-static void hand_over(struct amd_gpu *gpu, struct list *l)
+/* Copied: a device may be open twice. */
+static void hand_over(struct amd_gpu *gpu, const struct list *l)
 {
-	struct list before = {.seen = gpu->seen, .capacity = gpu->seen_capacity};
 	bool news = !is_same(gpu, l);
 
-	note_queues(gpu, l);
-	gpu->seen = l->seen;
-	gpu->seen_capacity = l->capacity;
+	if (l->n > gpu->seen_capacity) {
+		struct amd_seen *seen = realloc(gpu->seen, l->n * sizeof *seen);
+
+		if (!seen)
+			return; /* as before; the next look tries again */
+		gpu->seen = seen;
+		gpu->seen_capacity = l->n;
+	}
+	if (l->n)
+		memcpy(gpu->seen, l->seen, l->n * sizeof *l->seen);
 	gpu->nseen = l->n;
 	gpu->scanned = true;
-	*l = before;
+	note_queues(gpu, l);
 	if (news)
 		amd_tell(gpu);
 }
@@ -418,7 +425,7 @@ void *amd_watch(void *host)
 		}
 		looked = look_who_works(h, &glance, &capacity);
 	} while (!rest(h, looked ? AMD_DETECT_NS : AMD_SCAN_NS));
-	for (unsigned i = 0; scan && i < GP_AMD_NODES_MAX; i++)
+	for (unsigned i = 0; scan && i < AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);
 	free(glance);
