@@ -167,6 +167,8 @@ int amd_hold(struct amd_host *h, struct amd_task *task);
 int amd_release(struct amd_host *h, struct amd_task *task);
 void amd_let_go(struct amd_host *h, struct amd_task *task);
 void amd_list_queues(struct amd_host *h, struct amd_call *call);
+/* Queues came or went: what follows from it, for all tasks of the process. */
+void amd_settle(struct amd_host *h, struct amd_target *target);
 void amd_target_events(struct amd_host *h, struct amd_target *target);
 void amd_target_ended(struct amd_host *h, struct amd_target *target);
 void amd_tick(struct amd_host *h);

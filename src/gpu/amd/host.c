@@ -103,6 +103,8 @@ static bool act(struct amd_host *h)
 		amd_publish(h, r.task->target, false);
 	pthread_mutex_unlock(&h->lock);
 	amd_tell(r.task->gpu);
+	if (r.task->target && r.task->target->session.changed)
+		amd_settle(h, r.task->target);
 	return true;
 }
 

@@ -70,25 +70,29 @@ void gp_amd_unlink(struct gp_amd_session *s)
 	s->link = ptrace(PTRACE_INTERRUPT, s->pid, NULL, NULL) ? GP_AMD_UNLINKED : GP_AMD_UNLINKING;
 }
 
-/* Stopped by somebody's SIGSTOP, not by us, and to stay so. */
-static bool is_group_stop(int status)
+static bool is_event_stop(const siginfo_t *info)
 {
-	int signal = status & 0xff;
+	return info->si_code >> 8 == PTRACE_EVENT_STOP;
+}
 
-	return status >> 8 == PTRACE_EVENT_STOP &&
+/* Stopped by somebody's SIGSTOP, not by us, and to stay so. */
+static bool is_group_stop(const siginfo_t *info)
+{
+	int signal = info->si_signo;
+
+	return is_event_stop(info) &&
 	       (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU);
 }
 
-/* It stopped: by our interrupt, or because it has a signal, which it gets. `status`: the signal,
- * and above it the event. */
-static void let_go_on(struct gp_amd_session *s, int status)
+/* It stopped: by our interrupt, or because it has a signal, which it gets. */
+static void let_go_on(struct gp_amd_session *s, const siginfo_t *info)
 {
-	uintptr_t signal = status >> 8 == PTRACE_EVENT_STOP ? 0 : (uintptr_t)(status & 0xff);
+	uintptr_t signal = is_event_stop(info) ? 0 : (uintptr_t)info->si_signo;
 
 	if (s->link == GP_AMD_UNLINKING) {
 		if (!ptrace(PTRACE_DETACH, s->pid, NULL, signal))
 			s->link = GP_AMD_UNLINKED;
-	} else if (is_group_stop(status)) {
+	} else if (is_group_stop(info)) {
 		ptrace(PTRACE_LISTEN, s->pid, NULL, NULL);
 	} else {
 		ptrace(PTRACE_CONT, s->pid, NULL, signal);
@@ -105,23 +109,17 @@ static void hear_of_end(struct gp_amd_session *s)
 	s->link = GP_AMD_UNLINKED;
 }
 
+/* Asks the target itself, not wait(2): what that tells, somebody else here may have heard. */
 void gp_amd_session_tick(struct gp_amd_session *s)
 {
-	while (s->link != GP_AMD_UNLINKED) {
-		siginfo_t info = {0};
-		int r = waitid(P_PID, (id_t)s->pid, &info, WSTOPPED | __WALL | WNOHANG);
+	siginfo_t info;
 
-		if (r && errno == EINTR)
-			continue;
-		if (!r && info.si_pid)
-			let_go_on(s, info.si_status);
-		else if (r || gp_pidfd_ended(s->pidfd))
-			hear_of_end(s);
-		else
-			return;
-	}
-	if (s->kfd < 0 && s->pidfd >= 0) { /* of a session that was closed before */
-		close(s->pidfd);
+	if (s->link != GP_AMD_UNLINKED && gp_pidfd_ended(s->pidfd))
+		hear_of_end(s);
+	if (s->link != GP_AMD_UNLINKED && !ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info))
+		let_go_on(s, &info);
+	if (s->link == GP_AMD_UNLINKED && s->kfd < 0 && s->pidfd >= 0) {
+		close(s->pidfd); /* of a session that was closed before */
 		s->pidfd = -1;
 	}
 }

@@ -71,7 +71,7 @@ static const struct gp_amd_queue *find_same(const struct gp_amd_session *s,
 }
 
 /* Takes over what the snapshot says; what is known of a queue that stays is kept. */
-static bool take_snapshot(struct gp_amd_session *s, unsigned n)
+static void take_snapshot(struct gp_amd_session *s, unsigned n)
 {
 	bool changed = n != s->nqueues;
 
@@ -84,7 +84,7 @@ static bool take_snapshot(struct gp_amd_session *s, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		s->queue[i] = (struct gp_amd_queue){.is = s->entry[i], .suspended = s->id[i]};
 	s->nqueues = n;
-	return changed;
+	s->changed |= changed;
 }
 
 int gp_amd_session_refresh(struct gp_amd_session *s)
@@ -95,8 +95,10 @@ int gp_amd_session_refresh(struct gp_amd_session *s)
 
 		if (n < 0)
 			return n;
-		if ((unsigned)n <= s->capacity)
-			return take_snapshot(s, (unsigned)n);
+		if ((unsigned)n <= s->capacity) {
+			take_snapshot(s, (unsigned)n);
+			return 0;
+		}
 		r = make_room(s, (unsigned)n);
 		if (r)
 			return r;

@@ -47,6 +47,7 @@ struct gp_amd_session {
 
 	struct gp_amd_queue *queue; /* newest first, all GPUs */
 	unsigned nqueues;
+	bool changed; /* since the caller cleared it: there are others than before */
 	unsigned capacity;
 	uint32_t *id; /* room for the array of a call */
 	struct kfd_queue_snapshot_entry *entry;
@@ -68,14 +69,15 @@ int gp_amd_session_check(const struct gp_amd_session *s, struct gp_error *err);
  * or it stops when it wakes up, until this thread ends. */
 void gp_amd_session_close(struct gp_amd_session *s);
 
-/* Answers the runtime and looks at the queues again. 1: something changed, 0, or -errno: -ESRCH:
+/* Answers the runtime and looks at the queues again. 1: something happened, 0, or -errno: -ESRCH:
  * it has ended, or runs another program. */
 int gp_amd_session_events(struct gp_amd_session *s);
 
 /* Hands signals on to the target, and ends a link that is being given up. */
 void gp_amd_session_tick(struct gp_amd_session *s);
 
-/* Reads the queues, and makes new ones suspendable. 1: there are others than before, 0, -errno. */
+/* Reads the queues, and makes new ones suspendable; `changed` says whether there are others. 0 or
+ * -errno. */
 int gp_amd_session_refresh(struct gp_amd_session *s);
 
 /* Which queues a call is about; those that only copy never are. */

@@ -12,8 +12,9 @@
 #include "base/process.h"
 #include "gpu/amd/device.h"
 
-#define MQDS_MAX 256
-#define HELD_MAX 256 /* tasks of one process: on each GPU, and its queues that are tasks */
+#define MQDS_MAX     256
+#define SETTLE_TRIES 3
+#define HELD_MAX     256 /* tasks of one process: on each GPU, and its queues that are tasks */
 
 /* ---- what is known goes to the tasks -----------------------------------------------------------
  */
@@ -348,21 +349,26 @@ static void hold_newcomers(struct amd_host *h, struct amd_target *target)
 		suspend(held[i]);
 }
 
-void amd_target_events(struct amd_host *h, struct amd_target *target)
+void amd_settle(struct amd_host *h, struct amd_target *target)
 {
-	int r = gp_amd_session_events(&target->session);
-
-	if (r == -ESRCH || r == -EINVAL || r == -EPERM) {
-		lose(h, target);
-		return;
+	for (int i = 0; i < SETTLE_TRIES && target->session.changed; i++) {
+		target->session.changed = false;
+		hold_newcomers(h, target); /* which may find others */
 	}
-	if (r <= 0)
-		return;
-	hold_newcomers(h, target);
 	pthread_mutex_lock(&h->lock);
 	amd_publish(h, target, true);
 	pthread_mutex_unlock(&h->lock);
 	tell_all(h);
+}
+
+void amd_target_events(struct amd_host *h, struct amd_target *target)
+{
+	int r = gp_amd_session_events(&target->session);
+
+	if (r == -ESRCH || r == -EINVAL || r == -EPERM)
+		lose(h, target);
+	else if (r > 0 || target->session.changed)
+		amd_settle(h, target);
 }
 
 void amd_target_ended(struct amd_host *h, struct amd_target *target)
@@ -463,5 +469,7 @@ void amd_list_queues(struct amd_host *h, struct amd_call *call)
 		}
 		n++;
 	}
+	if (target->session.changed)
+		amd_settle(h, target);
 	call->result = n;
 }

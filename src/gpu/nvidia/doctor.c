@@ -7,99 +7,48 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "gpu/finding.h"
 #include "gpu/nvidia/backend.h"
 #include "gpu/nvidia/ctxsw.h"
 #include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
 
-struct teller {
-	gp_finding_fn *say;
-	void *arg;
-};
-
-__attribute__((format(printf, 5, 6))) static void tell(const struct teller *to,
-                                                       enum gp_finding_level level,
-                                                       const char *subject, const char *advice,
-                                                       const char *format, ...)
-{
-	char text[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
-	va_end(args);
-	to->say(to->arg,
-	        &(struct gp_finding){
-			.level = level, .subject = subject, .text = text, .advice = advice});
-}
-
 /* Older ones lack the firmware through which channels are held. */
-static void check_version(const struct teller *to, const struct gp_rm *rm)
+static void check_version(const struct gp_teller *to, const struct gp_rm *rm)
 {
 	long branch = strtol(rm->version, NULL, 10);
 
 	if (branch >= 550)
-		tell(to, GP_FINDING_OK, "driver", NULL, "NVIDIA driver %s", rm->version);
+		gp_find(to, GP_FINDING_OK, "driver", NULL, "NVIDIA driver %s", rm->version);
 	else
-		tell(to, GP_FINDING_WARNING, "driver", "use a driver of branch 550 or later",
-		     "NVIDIA driver %s has not been tried",
-		     *rm->version ? rm->version : "(unknown)");
+		gp_find(to, GP_FINDING_WARNING, "driver", "use a driver of branch 550 or later",
+		        "NVIDIA driver %s has not been tried",
+		        *rm->version ? rm->version : "(unknown)");
 }
 
-static char yama_scope(void)
-{
-	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-	char scope = 0;
-
-	if (fd < 0)
-		return 0;
-	if (read(fd, &scope, 1) != 1)
-		scope = 0;
-	close(fd);
-	return scope;
-}
-
-static void check_rights(const struct teller *to)
-{
-	char scope = yama_scope();
-
-	if (scope == '3') {
-		tell(to, GP_FINDING_MISSING, "rights", "boot with kernel.yama.ptrace_scope below 3",
-		     "Yama (ptrace_scope 3) forbids everybody to attach to processes");
-	} else if (gp_have_ptrace()) {
-		tell(to, GP_FINDING_OK, "rights", NULL, "may attach to every process");
-	} else if (scope && scope != '0') {
-		tell(to, GP_FINDING_MISSING, "rights", "run as root, or with CAP_SYS_PTRACE",
-		     "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
-	} else {
-		tell(to, GP_FINDING_WARNING, "rights", "run as root, or with CAP_SYS_PTRACE",
-		     "may attach to processes of this user only");
-	}
-}
-
-static void check_sources(const struct teller *to, const struct gp_rm *rm)
+static void check_sources(const struct gp_teller *to, const struct gp_rm *rm)
 {
 	struct gp_error err = {0};
 	struct gp_ctxsw ctxsw;
 
 	if (rm->diag)
-		tell(to, GP_FINDING_OK, "holds", NULL,
-		     "the hardware confirms that a channel is held or runs");
+		gp_find(to, GP_FINDING_OK, "holds", NULL,
+		        "the hardware confirms that a channel is held or runs");
 	else
-		tell(to, GP_FINDING_NOTE, "holds", NULL,
-		     "that a channel is held is taken from the driver's word");
+		gp_find(to, GP_FINDING_NOTE, "holds", NULL,
+		        "that a channel is held is taken from the driver's word");
 	if (!gp_ctxsw_open(&ctxsw, rm, &err)) {
 		gp_ctxsw_close(&ctxsw);
-		tell(to, GP_FINDING_OK, "activity", NULL,
-		     "run times are measured from the firmware's records of context switches");
+		gp_find(to, GP_FINDING_OK, "activity", NULL,
+		        "run times are measured from the firmware's records of context switches");
 	} else {
-		tell(to, GP_FINDING_NOTE, "activity",
-		     geteuid() ? "run as root to see every process's switches" : NULL, "%s",
-		     err.text);
+		gp_find(to, GP_FINDING_NOTE, "activity",
+		        geteuid() ? "run as root to see every process's switches" : NULL, "%s",
+		        err.text);
 	}
 }
 
-static void check_nvml_device(const struct teller *to, struct gp_nvml *nvml, const char *pci,
+static void check_nvml_device(const struct gp_teller *to, struct gp_nvml *nvml, const char *pci,
                               void **device)
 {
 	char name[64];
@@ -109,18 +58,18 @@ static void check_nvml_device(const struct teller *to, struct gp_nvml *nvml, con
 	if (!*device)
 		return;
 	if (gp_nvml_name(nvml, *device, name, sizeof name))
-		tell(to, GP_FINDING_OK, "gpu", NULL, "%s at %s", name, pci);
+		gp_find(to, GP_FINDING_OK, "gpu", NULL, "%s at %s", name, pci);
 	if (gp_nvml_use(nvml, *device, 0, NULL, 0) < 0)
-		tell(to, GP_FINDING_NOTE, "utilisation", NULL,
-		     "NVML does not tell what single processes use of this GPU");
+		gp_find(to, GP_FINDING_NOTE, "utilisation", NULL,
+		        "NVML does not tell what single processes use of this GPU");
 	mig = gp_nvml_mig_instances(nvml, *device);
 	if (mig >= 0)
-		tell(to, GP_FINDING_WARNING, "mig",
-		     "instances are isolated by hardware; gpreempt schedules inside one",
-		     "MIG is on, with %d instances: this has not been tried", mig);
+		gp_find(to, GP_FINDING_WARNING, "mig",
+		        "instances are isolated by hardware; gpreempt schedules inside one",
+		        "MIG is on, with %d instances: this has not been tried", mig);
 }
 
-static void check_gpus(const struct teller *to, const struct gp_rm *own)
+static void check_gpus(const struct gp_teller *to, const struct gp_rm *own)
 {
 	char why[128] = "", pci[16] = "";
 	struct gp_nvml *nvml = gp_nvml_open(why, sizeof why);
@@ -128,8 +77,8 @@ static void check_gpus(const struct teller *to, const struct gp_rm *own)
 	int n = gp_rm_gpus(own, id);
 
 	if (!nvml)
-		tell(to, GP_FINDING_NOTE, "nvml", "install the driver's libnvidia-ml",
-		     "names, memory and utilisation are not known: %s", why);
+		gp_find(to, GP_FINDING_NOTE, "nvml", "install the driver's libnvidia-ml",
+		        "names, memory and utilisation are not known: %s", why);
 	for (int i = 0; i < n; i++) {
 		struct gp_error err = {0};
 		void *device = NULL;
@@ -141,36 +90,36 @@ static void check_gpus(const struct teller *to, const struct gp_rm *own)
 		if (nvml)
 			check_nvml_device(to, nvml, pci, &device);
 		if (!device)
-			tell(to, GP_FINDING_OK, "gpu", NULL, "an NVIDIA GPU at %s", pci);
+			gp_find(to, GP_FINDING_OK, "gpu", NULL, "an NVIDIA GPU at %s", pci);
 		if (gp_rm_open_gpu(&rm, id[i], &err))
-			tell(to, GP_FINDING_NOTE, "activity", "is /dev/nvidiaN there and readable?",
-			     "%s", err.text);
+			gp_find(to, GP_FINDING_NOTE, "activity",
+			        "is /dev/nvidiaN there and readable?", "%s", err.text);
 		else
 			check_sources(to, &rm);
 		gp_rm_close(&rm);
 	}
 	if (n == 0)
-		tell(to, GP_FINDING_MISSING, "gpu", NULL, "the driver is there, but no GPU");
+		gp_find(to, GP_FINDING_MISSING, "gpu", NULL, "the driver is there, but no GPU");
 	gp_nvml_close(nvml);
 }
 
 void gp_nv_doctor(gp_finding_fn *say, void *arg)
 {
-	struct teller to = {.say = say, .arg = arg};
+	struct gp_teller to = {.say = say, .arg = arg};
 	struct gp_error err = {0};
 	struct gp_rm rm;
 	int r = gp_rm_open(&rm, &err);
 
 	if (r) {
-		tell(&to, GP_FINDING_MISSING, "driver",
-		     r == -ENODEV
-		             ? "install the NVIDIA driver, or, in a container, pass the device in"
-		             : "is it readable and writable for this user?",
-		     "%s", err.text);
+		gp_find(&to, GP_FINDING_MISSING, "driver",
+		        r == -ENODEV ? "install the NVIDIA driver, or, in a container, pass the "
+		                       "device in"
+		                     : "is it readable and writable for this user?",
+		        "%s", err.text);
 		return;
 	}
 	check_version(&to, &rm);
-	check_rights(&to);
+	gp_find_rights(&to);
 	check_gpus(&to, &rm);
 	gp_rm_close(&rm);
 }
