@@ -52,8 +52,11 @@ static int explain(const struct gp_amd_session *s, int code, struct gp_error *er
 
 int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
 {
-	if (ptrace(PTRACE_SEIZE, s->pid, NULL, NULL))
-		return explain(s, -errno, err);
+	int r = ptrace(PTRACE_SEIZE, s->pid, NULL, NULL) ? -errno : 0;
+
+	/* A link that was to end and has not yet is as good: its interrupt is waved through. */
+	if (r && status_of(s->pid, "TracerPid:") != gettid())
+		return explain(s, r, err);
 	s->link = GP_AMD_LINKED;
 	s->is_child = status_of(s->pid, "PPid:") == getpid();
 	/* While what the pidfd stands for lives, nobody else has the number. */

@@ -155,6 +155,14 @@ static void drop_target(struct amd_host *h, struct amd_target *target)
 		forget(h, target);
 }
 
+/* A link of ours that has not ended yet shall not: the new session has it. */
+static void take_over_link(struct amd_host *h, pid_t pid)
+{
+	for (unsigned i = h->ntargets; i-- > 0;)
+		if (h->target[i]->parting && h->target[i]->session.pid == pid)
+			forget(h, h->target[i]);
+}
+
 static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t start_time,
                                       struct gp_error *err)
 {
@@ -170,6 +178,7 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 		gp_fail(err, -ENOMEM, "no memory");
 		return NULL;
 	}
+	take_over_link(h, pid);
 	r = gp_amd_session_open(&target->session, h->kfd, pid, &h->rule, err);
 	if (r) {
 		free(target);
