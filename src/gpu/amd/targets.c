@@ -180,11 +180,11 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 	}
 	take_over_link(h, pid);
 	r = gp_amd_session_open(&target->session, h->kfd, pid, &h->rule, err);
+	h->target[h->ntargets++] = target;
 	if (r) {
-		free(target);
+		drop_target(h, target);
 		return NULL;
 	}
-	h->target[h->ntargets++] = target;
 	r = gp_amd_session_check(&target->session, err);
 	if (!r && target->session.start_time != start_time)
 		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
