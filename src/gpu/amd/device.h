@@ -7,6 +7,7 @@
  *               process with all its GPUs, and the driver to the thread that traces
  *   targets.c   what that thread does with one process
  *   watch.c     a thread that looks who is there and who works, without asking the driver
+ *   glance.c    one that reads the memory of others for it
  *
  * Under `lock`, which nobody holds while calling the driver or reading somebody's memory: requests,
  * devices, tasks. Targets are the host thread's own.
@@ -61,6 +62,7 @@ struct amd_task {
 	/* What the watch knows. */
 	unsigned nqueues; /* as sysfs shows them */
 	int mem_fd;
+	bool stuck;  /* its memory does not come: not looked at any more */
 	bool looked; /* activity is known */
 	bool active;
 	uint64_t pending;
@@ -180,7 +182,8 @@ void amd_publish(struct amd_host *h, struct amd_target *target, bool queues_chan
 /* watch.c */
 void *amd_watch(void *host);
 
-/* A process's memory, to read; -errno is -1. Packets in a queue; UINT64_MAX: they cannot be read.
+/* glance.c: a process's memory, to read; -1: it may not be. Packets in a queue; UINT64_MAX: they
+ * cannot be read.
  */
 int amd_open_memory(pid_t pid);
 uint64_t amd_read_pending(int fd, const struct amd_pointers *pointers);

@@ -79,10 +79,11 @@ static void take_snapshot(struct gp_amd_session *s, unsigned n)
 		const struct gp_amd_queue *same = find_same(s, &s->entry[i]);
 
 		changed |= !same;
-		s->id[i] = same && same->suspended;
+		s->id[i] = same ? (uint32_t)same->suspended | (uint32_t)same->doubtful << 1 : 0;
 	}
 	for (unsigned i = 0; i < n; i++)
-		s->queue[i] = (struct gp_amd_queue){.is = s->entry[i], .suspended = s->id[i]};
+		s->queue[i] = (struct gp_amd_queue){
+			.is = s->entry[i], .suspended = s->id[i] & 1, .doubtful = s->id[i] & 2};
 	s->nqueues = n;
 	s->changed |= changed;
 }
@@ -113,18 +114,25 @@ static bool is_meant(const struct gp_amd_choice *choice, const struct gp_amd_que
 	return gp_amd_computes(&q->is) && choice->is_meant(choice->arg, &q->is);
 }
 
-/* The ids of those meant that are, or are not, suspended. */
+/* The ids of those meant that are not suspended, or of those that are, or may be. */
 static uint32_t gather(struct gp_amd_session *s, const struct gp_amd_choice *choice, bool suspended)
 {
 	uint32_t n = 0;
 
-	for (unsigned i = 0; i < s->nqueues && n < KFD_DBG_QUEUES_MAX; i++)
-		if (s->queue[i].suspended == suspended && is_meant(choice, &s->queue[i]))
-			s->id[n++] = s->queue[i].is.queue_id;
+	for (unsigned i = 0; i < s->nqueues && n < KFD_DBG_QUEUES_MAX; i++) {
+		struct gp_amd_queue *q = &s->queue[i];
+
+		if (!is_meant(choice, q))
+			continue;
+		q->failed = q->refused = false;
+		if (q->suspended == suspended || (suspended && q->doubtful))
+			s->id[n++] = q->is.queue_id;
+	}
 	return n;
 }
 
-/* What the bits say. A queue that failed is marked as suspended by the driver all the same. */
+/* What the bits say. A suspend that failed has marked the queue as suspended all the same, and a
+ * resume as not: whether it runs then is not known, so it is resumed again. */
 static void note_bits(struct gp_amd_session *s, uint32_t n, bool suspended)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -135,9 +143,8 @@ static void note_bits(struct gp_amd_session *s, uint32_t n, bool suspended)
 				continue;
 			q->failed = s->id[i] & KFD_DBG_QUEUE_ERROR;
 			q->refused = !q->failed && (s->id[i] & KFD_DBG_QUEUE_INVALID);
-			if (q->failed)
-				q->suspended = true;
-			else if (!q->refused)
+			q->doubtful = q->failed || (q->refused && q->doubtful);
+			if (!q->refused)
 				q->suspended = suspended;
 		}
 }
@@ -210,6 +217,7 @@ static int answer_runtime(struct gp_amd_session *s)
 
 	if (r < 0)
 		return r;
+	s->owes_answer = false;
 	r = gp_kfd_try_suspend(s->kfd, s->pid);
 	s->runtime_state = r == -EPERM ? KFD_RUNTIME_DISABLED : KFD_RUNTIME_ENABLED;
 	if (r == -EPERM) /* its end resumed all queues */
@@ -232,14 +240,19 @@ int gp_amd_session_events(struct gp_amd_session *s)
 
 	while (read(s->news_fd, ignored, sizeof ignored) > 0)
 		;
-	for (unsigned i = 0; i < EVENTS_MAX; i++) {
+	if (s->owes_answer) { /* the driver has forgotten about it */
+		r = answer_runtime(s);
+		changed = r > 0;
+	}
+	for (unsigned i = 0; r >= 0 && i < EVENTS_MAX; i++) {
 		uint64_t raised;
 
 		/* What is new is cleared by the snapshot, after which it can be suspended. */
 		r = gp_kfd_query_event(s->kfd, s->pid, EXCEPTIONS & ~KFD_EC_QUEUE_NEW, &raised);
 		if (r < 0)
 			break;
-		if (raised & KFD_EC_PROCESS_RUNTIME)
+		s->owes_answer |= (raised & KFD_EC_PROCESS_RUNTIME) != 0;
+		if (s->owes_answer)
 			r = answer_runtime(s);
 		if (r >= 0)
 			r = gp_amd_session_refresh(s);

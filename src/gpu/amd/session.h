@@ -29,6 +29,7 @@ struct gp_amd_queue {
 	bool suspended; /* by us */
 	bool refused;   /* the last call could not reach it: it is being destroyed, or new */
 	bool failed;    /* the last call failed on it: the hardware did not answer in time */
+	bool doubtful;  /* one before failed on it: it may be suspended, or not */
 };
 
 enum gp_amd_link { GP_AMD_UNLINKED, GP_AMD_LINKED, GP_AMD_UNLINKING };
@@ -44,6 +45,7 @@ struct gp_amd_session {
 	bool is_child; /* of ours: its end is for somebody else here to wait for */
 	bool enabled;
 	uint32_t runtime_state; /* enum kfd_runtime_state */
+	bool owes_answer;       /* its runtime waits for us */
 
 	struct gp_amd_queue *queue; /* newest first, all GPUs */
 	unsigned nqueues;

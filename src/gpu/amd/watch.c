@@ -4,25 +4,30 @@
  * memory of its process. A packet that the hardware has not taken is work; so are compute units
  * that a process occupies, where the driver counts them (gfx9). On other chips the last kernel of a
  * queue cannot be seen: it looks idle while that runs.
- *
- * Reading somebody's memory can take as long as he likes (he may serve its page faults himself):
- * this thread may hang for it, the one that acts does not.
+ * Whose memory does not come when it is read is not looked at again (glance.h).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
-#include "gpu/amd/device.h"
+#include "gpu/amd/glance.h"
 
-#define QUEUES_MAX   1024
-#define POINTERS_MAX 256                 /* of one task; more are not looked at */
-#define MQDS_NS      (50 * GP_NS_PER_MS) /* between two looks for pointers */
+#define QUEUES_MAX  1024
+#define READERS_MAX 8 /* that did not come back: then nobody is looked at any more */
+#define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers */
+
+/* Who reads the memory of others, and how many who did not come back from it. */
+struct eyes {
+	struct amd_reader *reader;
+	unsigned given_up;
+	struct amd_task **task; /* that it looks at */
+	unsigned capacity;
+};
 
 /* ---- who is there ------------------------------------------------------------------------------
  */
@@ -173,70 +178,13 @@ static void look_around(struct amd_host *h, struct scan *scan)
 /* ---- who works ---------------------------------------------------------------------------------
  */
 
-/* A task to be looked at, as it was when the lock was held. It is freed by this thread only. */
-struct glance {
-	struct amd_task *task;
-	unsigned n;
-	struct amd_pointers pointer[POINTERS_MAX];
-
-	bool known;
-	bool active;
-	uint64_t pending;
-};
-
-static bool read_pointer(int fd, uint64_t address, uint64_t *value)
-{
-	return pread(fd, value, sizeof *value, (off_t)address) == sizeof *value;
-}
-
-int amd_open_memory(pid_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof path, "/proc/%d/mem", pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-uint64_t amd_read_pending(int fd, const struct amd_pointers *p)
-{
-	uint64_t read_at, write_at;
-
-	if (!read_pointer(fd, p->read_address, &read_at) ||
-	    !read_pointer(fd, p->write_address, &write_at))
-		return UINT64_MAX;
-	return (write_at - read_at) & p->mask;
-}
-
-static void read_pending(struct glance *g)
-{
-	g->known = g->n > 0;
-	g->pending = 0;
-	if (g->task->mem_fd < 0)
-		g->task->mem_fd = amd_open_memory(g->task->pid);
-	for (unsigned i = 0; i < g->n && g->known; i++) {
-		uint64_t pending = amd_read_pending(g->task->mem_fd, &g->pointer[i]);
-
-		g->known = pending != UINT64_MAX;
-		g->pending += pending;
-	}
-}
-
-/* Work that the hardware has taken cannot be seen in the pointers. */
-static void read_activity(struct glance *g, bool was_active)
-{
-	read_pending(g);
-	g->active = g->known && g->pending;
-	if (g->known && !g->active && was_active && gp_amd_has_occupancy(&g->task->gpu->node))
-		g->active = gp_amd_occupancy(g->task->pid, g->task->gpu->node.gpu_id) > 0;
-}
-
 /* What a held task had begun when it was held, it has still to end. */
-static bool note_activity(struct glance *g, uint64_t now_ns)
+static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64_t now_ns)
 {
-	struct amd_task *t = g->task;
 	bool active = g->active || (t->held && t->looked && t->active);
 	bool news = g->known != t->looked || (g->known && active != t->active);
 
+	t->mem_fd = g->mem_fd;
 	if (g->known && active && (!t->looked || !t->active))
 		t->active_since_ns = now_ns;
 	t->looked = g->known;
@@ -245,49 +193,94 @@ static bool note_activity(struct glance *g, uint64_t now_ns)
 	return news;
 }
 
-/* Tasks whose activity matters and whose pointers are known. How many. */
-static unsigned choose(struct amd_host *h, struct glance **glance, unsigned *capacity)
+static bool is_to_be_seen(const struct amd_task *t)
+{
+	return t && !t->gone && !t->stuck && t->prepare && t->has_pointers;
+}
+
+static void glance_of(const struct amd_task *t, struct amd_glance *g)
+{
+	g->pid = t->pid;
+	g->gpu_id = t->gpu->node.gpu_id;
+	g->mem_fd = t->mem_fd;
+	g->ask_occupancy = t->looked && t->active && gp_amd_has_occupancy(&t->gpu->node);
+	g->n = t->npointers < AMD_POINTERS_MAX ? t->npointers : AMD_POINTERS_MAX;
+	memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
+}
+
+/* Tasks whose activity matters and whose pointers are known: how many, the first `max` written.
+ * Under the lock; a task is freed by this thread only. */
+static unsigned choose(const struct amd_host *h, struct amd_task **task, unsigned max)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct amd_task *t = h->gpu[i]->task[k];
-			struct glance *g;
 
-			if (!t || t->gone || !t->prepare || !t->has_pointers)
+			if (!is_to_be_seen(t))
 				continue;
-			if (n == *capacity) {
-				g = realloc(*glance, (*capacity + 8) * sizeof *g);
-				if (!g)
-					return n;
-				*glance = g;
-				*capacity += 8;
-			}
-			g = &(*glance)[n++];
-			g->task = t;
-			g->n = t->npointers < POINTERS_MAX ? t->npointers : POINTERS_MAX;
-			memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
-			g->active = t->looked && t->active;
+			if (n < max)
+				task[n] = t;
+			n++;
 		}
-	return n;
+	return n < max ? n : max ? max : n;
 }
 
-static unsigned look_who_works(struct amd_host *h, struct glance **glance, unsigned *capacity)
+/* Room for `n` tasks, and somebody to look at them. NULL: it cannot be. */
+static struct amd_glance *open_eyes(struct eyes *eyes, unsigned n)
 {
+	if (n > eyes->capacity) {
+		struct amd_task **task = realloc(eyes->task, n * sizeof(struct amd_task *));
+
+		if (!task)
+			return NULL;
+		eyes->task = task;
+		eyes->capacity = n;
+	}
+	if (!eyes->reader && eyes->given_up < READERS_MAX)
+		eyes->reader = amd_reader_start();
+	return eyes->reader ? amd_reader_room(eyes->reader, n) : NULL;
+}
+
+/* Its memory does not come: nothing is known of it from now on. */
+static void give_up(struct eyes *eyes, struct amd_task *t)
+{
+	eyes->reader = NULL;
+	eyes->given_up++;
+	t->stuck = true;
+	t->looked = false;
+	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d", t->pid);
+	amd_tell(t->gpu);
+}
+
+/* Returns how many were looked at. */
+static unsigned look_who_works(struct amd_host *h, struct eyes *eyes)
+{
+	struct amd_glance *glance;
 	uint64_t now_ns;
 	unsigned n;
+	int late;
 
 	pthread_mutex_lock(&h->lock);
-	n = choose(h, glance, capacity);
+	n = choose(h, NULL, 0);
 	pthread_mutex_unlock(&h->lock);
+	glance = n ? open_eyes(eyes, n) : NULL;
+	if (!glance)
+		return 0;
+	pthread_mutex_lock(&h->lock);
+	n = choose(h, eyes->task, n);
 	for (unsigned i = 0; i < n; i++)
-		read_activity(&(*glance)[i], (*glance)[i].active);
+		glance_of(eyes->task[i], &glance[i]);
+	pthread_mutex_unlock(&h->lock);
+	late = amd_reader_run(eyes->reader, n);
 	now_ns = gp_now_ns(&gp_clock_monotonic);
 	pthread_mutex_lock(&h->lock);
-	for (unsigned i = 0; i < n; i++)
-		if (note_activity(&(*glance)[i], now_ns))
-			amd_tell((*glance)[i].task->gpu);
+	if (late >= 0)
+		give_up(eyes, eyes->task[late]);
+	for (unsigned i = 0; late < 0 && i < n; i++)
+		if (note_activity(eyes->task[i], &glance[i], now_ns))
+			amd_tell(eyes->task[i]->gpu);
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }
@@ -329,7 +322,7 @@ static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned
  * unless it would take the only place from a task that is to be held. */
 static void find_pointers(struct amd_host *h, uint64_t now_ns)
 {
-	struct amd_mqd mqd[POINTERS_MAX];
+	struct amd_mqd mqd[AMD_POINTERS_MAX];
 	struct amd_task *t;
 	int n;
 
@@ -340,10 +333,11 @@ static void find_pointers(struct amd_host *h, uint64_t now_ns)
 	pthread_mutex_unlock(&h->lock);
 	if (!t)
 		return;
-	n = amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, POINTERS_MAX);
+	n = amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, AMD_POINTERS_MAX);
 	pthread_mutex_lock(&h->lock);
 	if (n > 0 && !t->target)
-		set_pointers(t, mqd, (unsigned)n < POINTERS_MAX ? (unsigned)n : POINTERS_MAX);
+		set_pointers(t, mqd,
+		             (unsigned)n < AMD_POINTERS_MAX ? (unsigned)n : AMD_POINTERS_MAX);
 	if (n < 0 && gp_amd_debugs_many(&t->gpu->node) && !t->leaving && amd_ask(h, AMD_PREPARE, t))
 		t->wants_hold = true;
 	pthread_mutex_unlock(&h->lock);
@@ -410,8 +404,8 @@ void *amd_watch(void *host)
 {
 	struct amd_host *h = host;
 	struct scan *scan = calloc(1, sizeof *scan);
-	struct glance *glance = NULL;
-	unsigned capacity = 0, looked = 0;
+	struct eyes eyes = {0};
+	unsigned looked = 0;
 	uint64_t scan_ns = 0;
 
 	do {
@@ -423,11 +417,13 @@ void *amd_watch(void *host)
 			find_pointers(h, now_ns);
 			scan_ns = now_ns + AMD_SCAN_NS;
 		}
-		looked = look_who_works(h, &glance, &capacity);
+		looked = look_who_works(h, &eyes);
 	} while (!rest(h, looked ? AMD_DETECT_NS : AMD_SCAN_NS));
 	for (unsigned i = 0; scan && i < AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);
-	free(glance);
+	if (eyes.reader)
+		amd_reader_end(eyes.reader);
+	free(eyes.task);
 	return NULL;
 }

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/amd/glance.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_NS (100 * GP_NS_PER_MS)
+
+struct amd_reader {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	enum { IDLE, ASKED, GIVEN_UP } state;
+	struct amd_glance *glance;
+	unsigned n, capacity;
+	unsigned at; /* the one that is being looked at */
+};
+
+/* ---- one glance --------------------------------------------------------------------------------
+ */
+
+static bool read_pointer(int fd, uint64_t address, uint64_t *value)
+{
+	return pread(fd, value, sizeof *value, (off_t)address) == sizeof *value;
+}
+
+int amd_open_memory(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof path, "/proc/%d/mem", pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+uint64_t amd_read_pending(int fd, const struct amd_pointers *p)
+{
+	uint64_t read_at, write_at;
+
+	if (!read_pointer(fd, p->read_address, &read_at) ||
+	    !read_pointer(fd, p->write_address, &write_at))
+		return UINT64_MAX;
+	return (write_at - read_at) & p->mask;
+}
+
+static void read_pending(struct amd_glance *g)
+{
+	g->known = g->n > 0;
+	g->pending = 0;
+	g->opened = g->mem_fd < 0;
+	if (g->opened)
+		g->mem_fd = amd_open_memory(g->pid);
+	for (unsigned i = 0; i < g->n && g->known; i++) {
+		uint64_t pending = amd_read_pending(g->mem_fd, &g->pointer[i]);
+
+		g->known = pending != UINT64_MAX;
+		g->pending += pending;
+	}
+}
+
+/* Work that the hardware has taken cannot be seen in the pointers. */
+static void look_at(struct amd_glance *g)
+{
+	read_pending(g);
+	g->active = g->known && g->pending;
+	if (g->known && !g->active && g->ask_occupancy)
+		g->active = gp_amd_occupancy(g->pid, g->gpu_id) > 0;
+}
+
+/* ---- the thread --------------------------------------------------------------------------------
+ */
+
+static void free_reader(struct amd_reader *r)
+{
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r->glance);
+	free(r);
+}
+
+static void close_opened(struct amd_reader *r)
+{
+	for (unsigned i = 0; i <= r->at; i++)
+		if (r->glance[i].opened && r->glance[i].mem_fd >= 0)
+			close(r->glance[i].mem_fd);
+}
+
+/* With the lock held, but not while it looks. False: given up. */
+static bool look_at_all(struct amd_reader *r)
+{
+	for (r->at = 0; r->at < r->n; r->at++) {
+		pthread_mutex_unlock(&r->lock);
+		look_at(&r->glance[r->at]);
+		pthread_mutex_lock(&r->lock);
+		if (r->state == GIVEN_UP) {
+			close_opened(r);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void *read_on(void *arg)
+{
+	struct amd_reader *r = arg;
+
+	pthread_mutex_lock(&r->lock);
+	while (r->state != GIVEN_UP) {
+		if (r->state == IDLE) {
+			pthread_cond_wait(&r->changed, &r->lock);
+			continue;
+		}
+		if (look_at_all(r))
+			r->state = IDLE;
+		pthread_cond_broadcast(&r->changed);
+	}
+	pthread_mutex_unlock(&r->lock);
+	free_reader(r);
+	return NULL;
+}
+
+struct amd_reader *amd_reader_start(void)
+{
+	struct amd_reader *r = calloc(1, sizeof *r);
+	pthread_condattr_t attr;
+	pthread_t thread;
+
+	if (!r)
+		return NULL;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	if (pthread_create(&thread, NULL, read_on, r)) {
+		free_reader(r);
+		return NULL;
+	}
+	pthread_detach(thread);
+	return r;
+}
+
+/* ---- for the watch -----------------------------------------------------------------------------
+ */
+
+struct amd_glance *amd_reader_room(struct amd_reader *r, unsigned n)
+{
+	struct amd_glance *g;
+
+	if (n > r->capacity) { /* it is idle: nobody reads there */
+		g = realloc(r->glance, n * sizeof *g);
+		if (!g)
+			return NULL;
+		r->glance = g;
+		r->capacity = n;
+	}
+	return r->glance;
+}
+
+int amd_reader_run(struct amd_reader *r, unsigned n)
+{
+	struct timespec until = gp_timespec(gp_now_ns(&gp_clock_monotonic) + PATIENCE_NS);
+	int late = -1;
+
+	pthread_mutex_lock(&r->lock);
+	r->n = n;
+	r->state = ASKED;
+	pthread_cond_broadcast(&r->changed);
+	while (r->state == ASKED)
+		if (pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT &&
+		    r->state == ASKED) {
+			late = (int)r->at;
+			r->state = GIVEN_UP;
+		}
+	pthread_mutex_unlock(&r->lock);
+	return late;
+}
+
+void amd_reader_end(struct amd_reader *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->state = GIVEN_UP;
+	pthread_cond_broadcast(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}

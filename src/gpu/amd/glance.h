@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the memory of others: it can take as long as they like, for they may serve its page
+ * faults themselves. So a thread of its own reads, and when it does not come back it is given up:
+ * it keeps what it has, and ends when it wakes. Nobody waits for it.
+ */
+#ifndef GP_GPU_AMD_GLANCE_H
+#define GP_GPU_AMD_GLANCE_H
+
+#include "gpu/amd/device.h"
+
+#define AMD_POINTERS_MAX 256 /* of one task; more are not looked at */
+
+/* A task as it was when it was chosen, and what was seen of it. */
+struct amd_glance {
+	pid_t pid;
+	uint32_t gpu_id;
+	bool ask_occupancy;
+	int mem_fd; /* opened by the reader when it is -1; the chooser's when it comes back */
+	bool opened;
+	unsigned n;
+	struct amd_pointers pointer[AMD_POINTERS_MAX];
+
+	bool known;
+	bool active;
+	uint64_t pending;
+};
+
+struct amd_reader;
+
+/* NULL: no memory, or no thread. */
+struct amd_reader *amd_reader_start(void);
+
+/* Room for `n` glances, to be filled in before amd_reader_run(). NULL: no memory. */
+struct amd_glance *amd_reader_room(struct amd_reader *reader, unsigned n);
+
+/* Looks at all. -1: done; otherwise the number of the one that does not come back in time: the
+ * reader is given up, and it and its glances are not to be touched again. */
+int amd_reader_run(struct amd_reader *reader, unsigned n);
+
+void amd_reader_end(struct amd_reader *reader);
+
+#endif
