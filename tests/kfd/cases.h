@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Claims about amdkfd's interface for debuggers, each with the answer we expect. The same table
+ * runs on the real driver in a virtual machine, which has no GPU, and on the emulator: what both
+ * answer must be the same.
+ *
+ * Each case runs in a process of its own, and says word by word what it saw. Its peers are further
+ * processes, which do what they are told; `action` is what a case can do itself, in a thread of its
+ * own, or let a peer do.
+ */
+#ifndef TESTS_KFD_CASES_H
+#define TESTS_KFD_CASES_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpu/amd/kfd_abi.h"
+
+enum {
+	NEEDS_GPU = 1,      /* queues: the emulator only */
+	NEEDS_NO_GPU = 2,   /* the answer is another one where there is a GPU */
+	NEEDS_NEW_RULE = 4, /* who has enabled may go on without a ptrace link: since 6.12.103 */
+	NEEDS_OLD_RULE = 8, /* every operation but DISABLE needs the link */
+	NEEDS_NO_HWS = 16,  /* the driver was loaded with sched_policy=2 */
+	NEEDS_SYSFS = 32,
+	NEEDS_MES = 64,  /* the scheduler of gfx11, which takes off single queues */
+	NEEDS_HWS = 128, /* the other one */
+	NEEDS_TWO_GPU = 256,
+	NEEDS_ONE_SLOT = 512, /* one debugged process at a time: gfx9 of before the MI200 */
+};
+
+struct kfd_case {
+	const char *name;
+	const char *facts; /* the section that claims it */
+	unsigned needs;
+	const char *expected;
+	void (*run)(void);
+};
+
+/* One table for each file; each ends with a case without a name. */
+extern const struct kfd_case dispatch_cases[], ladder_cases[], link_cases[], enable_cases[],
+	runtime_cases[], exception_cases[], suspend_cases[], snapshot_cases[], death_cases[],
+	user_cases[], queue_cases[], preempt_cases[], kfdtest_cases[];
+
+extern const char *kfd_device;
+extern const char *kfd_sysfs;
+
+/* ---- what a case says ------------------------------------------------------------------------ */
+
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *answer(long rc); /* "EPERM", "0", "3" */
+/* Ends the case: it cannot be tried here. */
+void cannot(const char *reason) __attribute__((noreturn));
+/* Ends the case, which fails: what it needed did not work. */
+void broken(const char *what, long rc) __attribute__((noreturn));
+/* Ends it unless rc is 0 or more. */
+long must(const char *what, long rc);
+
+/* ---- actions: 0 or more, or -errno -------------------------------------------------------------
+ */
+
+typedef long action(long arg);
+
+int kfd_fd(void); /* this process's own; opened when first asked for */
+long kfd_ioctl(unsigned long number, void *arg);
+long trap(struct kfd_dbg_trap *args);
+long trap_op(pid_t pid, uint32_t op); /* with nothing but zeros */
+long enable_with(pid_t pid, uint64_t exceptions, int fd, void *info, uint32_t *size);
+int notify_fd(void);  /* the writing end of this process's pipe for events */
+long dots_seen(void); /* takes and counts what was written to it */
+/* One more or less: at most so long is waited for the first one. -EPIPE: nobody has it open. */
+long wait_for_dots(int ms);
+long send_event(pid_t pid, uint64_t exceptions);
+long query_event(pid_t pid, uint64_t clear, uint64_t *raised);
+long suspend(pid_t pid, uint32_t *ids, uint32_t n);
+long resume(pid_t pid, uint32_t *ids, uint32_t n);
+void *bad_pointer(void);
+void *read_only_copy(const void *data, size_t size);
+
+long open_kfd(long unused);
+long close_kfd(long unused);
+long get_version(long unused);
+long set_runtime(long mode); /* KFD_RUNTIME_ENABLE_MODE_*: 0 is disable */
+long seize(long pid);
+long attach(long pid); /* PTRACE_ATTACH, and waits for the stop */
+long detach(long pid); /* stops it first */
+long enable(long pid); /* events on notify_fd(), EC_PROCESS_RUNTIME and queues coming and going */
+long disable(long pid);
+long count_queues(long pid); /* the cheapest operation that needs a session */
+long seize_and_enable(long pid);
+long start_thread(long unused); /* one that sleeps: its TID */
+long exit_leader(long unused);  /* no answer: the other threads go on */
+long exec_self(long unused);    /* the program again: answers when it is back */
+long exit_normally(long unused);
+long become_user(long uid);
+long catch_signal(long number); /* with a handler, so that it interrupts */
+
+/* ---- peers, threads ----------------------------------------------------------------------------
+ */
+
+#define RUNTIME_R_DEBUG 0x1234567800ull /* what set_runtime() gives */
+#define NOBODY          65534
+
+struct peer {
+	pid_t pid;
+	int socket;
+};
+
+struct peer peer_start(void);
+struct peer peer_start_open(void);     /* has /dev/kfd open */
+struct peer peer_start_seized(void);   /* and is traced by the caller */
+struct peer peer_start_debugged(void); /* and debugged */
+/* Runtime enabled before the debugger came, so that it can be suspended. */
+struct peer peer_start_ready(void);
+
+long peer_call(const struct peer *p, action *act, long arg);
+void peer_ask(const struct peer *p, action *act, long arg);
+bool peer_is_blocked(const struct peer *p); /* asked, and has no answer after a while */
+long peer_answer(const struct peer *p);
+void peer_kill(const struct peer *p); /* and waits until it is gone */
+int peer_serve(int socket);           /* what the other side of it runs */
+
+long in_thread(action *act, long arg); /* one that ends at once */
+/* Repeats act(arg) while it answers `while_rc`, a few seconds at most: its answer in the end. For
+ * what happens soon, but not at once, on the emulator. */
+long repeat_while(long while_rc, action *act, long arg);
+
+#endif
