@@ -2,13 +2,17 @@
 /* gpreempt bench: how long it takes to hold and release a running process, and how surely. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hist.h"
+#include "cli/bars.h"
 #include "cli/cli.h"
-#include "hold/hold.h"
+#include "cli/online.h"
+#include "cli/progress.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
+#include "hold/hold.h"
 
 #define OPENS          20
 #define EFFECTS        100 /* each costs a wait for the next sample */
@@ -17,7 +21,8 @@
 
 static struct {
 	struct gp_targets targets;
-	bool json, force;
+	bool json, force, histogram;
+	const char *online;
 	unsigned count;
 	uint64_t hold_ns;
 } env = {.count = 100, .hold_ns = 5 * GP_NS_PER_MS};
@@ -25,6 +30,8 @@ static struct {
 static const struct argp_option options[] = {
 	{"count", 'n', "N", 0, "How many holds and releases (100)", 0},
 	{"hold-ms", 'm', "MS", 0, "How long to hold, and to let it run in between (5)", 0},
+	{"online", 'o', "COMMAND", 0, "How long this takes while the process is held, and not", 0},
+	{"histogram", 'H', NULL, 0, "Draw how the times are distributed, as on a terminal", 0},
 	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
@@ -38,6 +45,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'm':
 		env.hold_ns = GP_NS_PER_MS * gp_option_number(state, "--hold-ms", arg, 0, 10000);
 		break;
+	case 'o': env.online = arg; break;
+	case 'H': env.histogram = true; break;
 	case 'F': env.force = true; break;
 	case 'j': env.json = true; break;
 	case ARGP_KEY_END:
@@ -62,7 +71,9 @@ struct side {
 struct bench {
 	struct side hold, release;
 	struct gp_hist open, find; /* ns, on a device opened for it */
-	bool stopped;              /* by a signal, or because the process ended */
+	struct gp_online online;
+	bool blind;   /* the device does not tell when a task is on it */
+	bool stopped; /* by a signal, or because the process ended */
 };
 
 static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
@@ -119,15 +130,20 @@ static void note_effect(struct side *s, const struct gp_hold *h, bool hold, uint
 		gp_hist_add(&s->effect, o->on_at_ns - h->asked_ns);
 }
 
-static void measure_effect(struct side *s, struct gp_holds *holds, bool hold,
+static void measure_effect(struct bench *b, struct side *s, struct gp_holds *holds,
                            const uint64_t scheduled[GP_DEVICES_MAX])
 {
-	if (s->tried > EFFECTS)
+	bool known = false;
+
+	if (s->tried > EFFECTS || b->blind)
 		return;
 	wait_for_sample(holds);
 	for (unsigned i = 0; i < holds->n; i++)
-		if (holds->hold[i].last.known & GP_KNOWN_RUN)
-			note_effect(s, &holds->hold[i], hold, scheduled[i]);
+		if (holds->hold[i].last.known & GP_KNOWN_RUN) {
+			note_effect(s, &holds->hold[i], s == &b->hold, scheduled[i]);
+			known = true;
+		}
+	b->blind = !known;
 }
 
 /* One hold and one release; true: there is no point in another. */
@@ -141,14 +157,14 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 		return true;
 	note(&b->hold, holds, r, true, &err);
 	gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + env.hold_ns);
-	measure_effect(&b->hold, holds, true, scheduled);
+	measure_effect(b, &b->hold, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		scheduled[i] = holds->hold[i].last.scheduled;
 	err = (struct gp_error){0};
 	r = gp_holds_release(holds, &err);
 	note(&b->release, holds, r, false, &err);
 	gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + env.hold_ns);
-	measure_effect(&b->release, holds, false, scheduled);
+	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		if (gp_hold_has_ended(holds, &holds->hold[i]))
 			return true;
@@ -177,6 +193,20 @@ static void measure_find(struct bench *b, const struct gp_devices *devices,
 	}
 }
 
+/* Held first: what the command leaves in caches helps the other run, not this one. */
+static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_error *err)
+{
+	int r = gp_holds_hold(holds, err), last;
+
+	if (!r)
+		r = gp_online_run(env.online, &b->online.alone, err);
+	last = gp_holds_release(holds, err);
+	r = r ? r : last;
+	if (!r && !gp_stop_asked())
+		r = gp_online_run(env.online, &b->online.beside, err);
+	return r;
+}
+
 static int measure(struct bench *b, const struct gp_devices *devices, const struct gp_place *place,
                    unsigned n, struct gp_error *err)
 {
@@ -185,8 +215,13 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 
 	if (!r)
 		measure_find(b, devices, place);
-	for (unsigned i = 0; i < env.count && !r && !b->stopped; i++)
+	for (unsigned i = 0; i < env.count && !r && !b->stopped; i++) {
 		b->stopped = measure_once(b, &holds);
+		gp_progress("%u of %u", i + 1, env.count);
+	}
+	gp_progress_end();
+	if (!r && env.online && !b->stopped)
+		r = measure_online(b, &holds, err);
 	last = gp_holds_release(&holds, err);
 	gp_holds_end(&holds);
 	return r ? r : last;
@@ -197,19 +232,17 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 
 static void print_times(const char *what, const struct gp_hist *h)
 {
-	static const uint32_t per_million[] = {500000, 990000};
-	char text[32];
+	char text[5][32];
 
-	printf("%-8s", what);
 	if (!h->count) {
-		puts(" -");
+		printf("%-8s -\n", what);
 		return;
 	}
-	printf(" %9s", gp_cli_duration(text, sizeof text, h->min));
-	for (unsigned i = 0; i < 2; i++)
-		printf(" %9s",
-		       gp_cli_duration(text, sizeof text, gp_hist_quantile(h, per_million[i])));
-	printf(" %9s\n", gp_cli_duration(text, sizeof text, h->max));
+	printf("%-8s %9s %9s %9s %9s %9s\n", what, gp_cli_duration(text[0], sizeof text[0], h->min),
+	       gp_cli_duration(text[1], sizeof text[1], gp_hist_mean(h)),
+	       gp_cli_duration(text[2], sizeof text[2], gp_hist_quantile(h, 500000)),
+	       gp_cli_duration(text[3], sizeof text[3], gp_hist_quantile(h, 990000)),
+	       gp_cli_duration(text[4], sizeof text[4], h->max));
 }
 
 static double percent(const struct side *s)
@@ -244,6 +277,27 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 		         (unsigned long long)turn_ms(b));
 }
 
+static void print_online_run(const char *when, const struct gp_online_run *run)
+{
+	char text[32];
+
+	if (run->done)
+		printf("  %-10s %9s, exit %d\n", when,
+		       gp_cli_duration(text, sizeof text, run->took_ns), run->status);
+	else
+		printf("  %-10s %9s\n", when, "-");
+}
+
+static void print_online(const struct gp_online *o)
+{
+	printf("\n%s\n", env.online);
+	print_online_run("held", &o->alone);
+	print_online_run("not held", &o->beside);
+	if (o->alone.done && o->beside.done && o->alone.took_ns)
+		printf("  %.2f times as long while the process is not held\n",
+		       (double)o->beside.took_ns / (double)o->alone.took_ns);
+}
+
 static void print_result(const struct bench *b, const struct gp_place *place, unsigned n)
 {
 	char text[512], open[32], find[32];
@@ -252,8 +306,8 @@ static void print_result(const struct bench *b, const struct gp_place *place, un
 	       place->gpu->info.name, n > 1 ? " and others" : "", b->hold.tried);
 	printf("success: hold %.1f %%, release %.1f %%\n\n", percent(&b->hold),
 	       percent(&b->release));
-	printf("command to answer, seen by the caller:\n%-8s %9s %9s %9s %9s\n", "", "min", "p50",
-	       "p99", "max");
+	printf("command to answer, seen by the caller:\n%-8s %9s %9s %9s %9s %9s\n", "", "min",
+	       "average", "p50", "p99", "max");
 	print_times("hold", &b->hold.took);
 	print_times("release", &b->release.took);
 	if (b->hold.effect.count || b->release.effect.count) {
@@ -269,6 +323,13 @@ static void print_result(const struct bench *b, const struct gp_place *place, un
 		       gp_cli_duration(open, sizeof open, gp_hist_quantile(&b->open, 500000)),
 		       gp_cli_duration(find, sizeof find, gp_hist_quantile(&b->find, 500000)),
 		       (unsigned long long)b->find.count);
+	if (env.histogram || isatty(STDOUT_FILENO)) {
+		putchar('\n');
+		gp_bars_print(stdout, "hold", &b->hold.took);
+		gp_bars_print(stdout, "release", &b->release.took);
+	}
+	if (env.online)
+		print_online(&b->online);
 	write_advice(b, text, sizeof text);
 	printf("\n%s\n", text);
 }
@@ -279,9 +340,11 @@ static void json_times(const char *key, const struct gp_hist *h)
 		printf(",\"%s\":null", key);
 		return;
 	}
-	printf(",\"%s\":{\"min\":%.1f,\"p50\":%.1f,\"p99\":%.1f,\"max\":%.1f}", key,
-	       (double)h->min / 1e3, (double)gp_hist_quantile(h, 500000) / 1e3,
-	       (double)gp_hist_quantile(h, 990000) / 1e3, (double)h->max / 1e3);
+	printf(",\"%s\":{\"min\":%.1f,\"average\":%.1f,\"p50\":%.1f,\"p99\":%.1f,"
+	       "\"max\":%.1f}",
+	       key, (double)h->min / 1e3, (double)gp_hist_mean(h) / 1e3,
+	       (double)gp_hist_quantile(h, 500000) / 1e3, (double)gp_hist_quantile(h, 990000) / 1e3,
+	       (double)h->max / 1e3);
 }
 
 static void json_side(const char *key, const struct side *s)
@@ -289,11 +352,35 @@ static void json_side(const char *key, const struct side *s)
 	printf(",\"%s\":{\"tried\":%u,\"done\":%u", key, s->tried, s->done);
 	json_times("answer_us", &s->took);
 	json_times("effect_us", &s->effect);
+	gp_bars_json("answer_histogram", &s->took);
 	fputs(",\"error\":", stdout);
 	if (s->first.code)
 		gp_json_string(stdout, s->first.text);
 	else
 		fputs("null", stdout);
+	putchar('}');
+}
+
+static void json_online_run(const char *key, const struct gp_online_run *run)
+{
+	if (run->done)
+		printf("\"%s\":{\"took_us\":%.1f,\"exit\":%d}", key, (double)run->took_ns / 1e3,
+		       run->status);
+	else
+		printf("\"%s\":null", key);
+}
+
+static void json_online(const struct gp_online *o)
+{
+	fputs(",\"online\":", stdout);
+	if (!env.online) {
+		fputs("null", stdout);
+		return;
+	}
+	putchar('{');
+	json_online_run("held", &o->alone);
+	putchar(',');
+	json_online_run("not_held", &o->beside);
 	putchar('}');
 }
 
@@ -314,6 +401,7 @@ static void json_result(const struct bench *b, const struct gp_place *place, uns
 	json_side("release", &b->release);
 	json_times("open_us", &b->open);
 	json_times("find_us", &b->find);
+	json_online(&b->online);
 	write_advice(b, text, sizeof text);
 	fputs(",\"advice\":", stdout);
 	gp_json_string(stdout, text);
@@ -348,8 +436,9 @@ static int run(int argc, char **argv)
 		.children = children,
 		.doc = "Hold and release a running process many times: how surely, how fast.\v"
 		       "The process keeps its work and runs about half of the time meanwhile.\n\n"
-		       "Example:\n"
-		       "  gpreempt bench 4711 --count 1000\n",
+		       "Examples:\n"
+		       "  gpreempt bench 4711 --count 1000\n"
+		       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
 	};
 	static struct bench b;
 	struct gp_devices devices;

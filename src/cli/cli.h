@@ -55,6 +55,10 @@ const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes);
 /* `text` as a JSON string with its quotes. */
 void gp_json_string(FILE *out, const char *text);
 
+/* ,"key":4711 or ,"key":null; ,"key":"0x1267" or null where it is 0. On standard output. */
+void gp_json_number(const char *key, bool known, uint64_t value);
+void gp_json_address(const char *key, uint64_t value);
+
 /* For atexit(3): what was printed and did not go out (a full disk) makes a success a failure. */
 void gp_cli_check_output(void);
 

@@ -10,6 +10,8 @@
 #include "hold/devices.h"
 #include "hold/records.h"
 
+enum { LEVEL = 8, SUBJECT = 13, INDENT = 2 + LEVEL + 1 + SUBJECT + 1, WIDTH = 100 };
+
 static struct {
 	bool json;
 } env;
@@ -34,6 +36,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 struct report {
 	bool colour;
+	bool absent;    /* the back end at hand has no GPU here, and another one has */
 	bool missing;   /* in the back end at hand */
 	bool first;     /* of its list */
 	char todo[256]; /* the first thing to do, all back ends */
@@ -46,14 +49,40 @@ static const char *const level_names[] = {
 	[GP_FINDING_MISSING] = "missing",
 };
 
+/* On a terminal in lines that fit, each below the first. Programs read whole lines. */
+static void print_text(const char *text, int indent)
+{
+	const size_t room = isatty(STDOUT_FILENO) ? (size_t)(WIDTH - indent) : SIZE_MAX;
+	size_t left = room;
+
+	for (const char *word = text; *word;) {
+		size_t length = strcspn(word, " ");
+
+		if (word != text && length + 1 > left) {
+			printf("\n%*s", indent, "");
+			left = room;
+		} else if (word != text) {
+			putchar(' ');
+			left--;
+		}
+		printf("%.*s", (int)length, word);
+		left -= length < left ? length : left;
+		word += length + strspn(word + length, " ");
+	}
+	putchar('\n');
+}
+
 static void print_finding(const struct report *r, const struct gp_finding *f)
 {
 	static const char *const colours[] = {"\033[32m", "", "\033[33m", "\033[31m"};
 
-	printf("  %s%-8s%s %-12s %s\n", r->colour ? colours[f->level] : "", level_names[f->level],
-	       r->colour ? "\033[0m" : "", f->subject, f->text);
-	if (f->advice)
-		printf("  %-8s %-12s -> %s\n", "", "", f->advice);
+	printf("  %s%-*s%s %-*s ", r->colour ? colours[f->level] : "", LEVEL, level_names[f->level],
+	       r->colour ? "\033[0m" : "", SUBJECT, f->subject);
+	print_text(f->text, INDENT);
+	if (!f->advice)
+		return;
+	printf("%*s-> ", INDENT, "");
+	print_text(f->advice, INDENT + 3);
 }
 
 static void json_finding(struct report *r, const struct gp_finding *f)
@@ -74,7 +103,14 @@ static void json_finding(struct report *r, const struct gp_finding *f)
 static void take_finding(void *arg, const struct gp_finding *f)
 {
 	struct report *r = arg;
+	struct gp_finding note = *f;
 
+	/* Nobody misses the driver of a GPU that is not there. */
+	if (r->absent && f->level == GP_FINDING_MISSING) {
+		note.level = GP_FINDING_NOTE;
+		note.advice = NULL;
+		f = &note;
+	}
 	if (f->level == GP_FINDING_MISSING) {
 		r->missing = true;
 		if (!*r->todo)
@@ -154,11 +190,35 @@ static unsigned ready_devices(const struct gp_devices *devices, const struct gp_
 	return n;
 }
 
+static bool is_there(const struct gp_gpu_ops *ops)
+{
+	return ops->probe && ops->probe() != 0; /* an error, too, is about something */
+}
+
+/* No GPU of this kind, but of another: nothing wrong with that. */
+static bool is_absent(const struct gp_gpu_ops *ops)
+{
+	bool others = false;
+
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		others |= *b != ops && is_there(*b);
+	return others && !is_there(ops);
+}
+
+static bool any_there(void)
+{
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		if (is_there(*b))
+			return true;
+	return false;
+}
+
 static unsigned examine(struct report *r, const struct gp_devices *devices,
                         const struct gp_gpu_ops *ops, bool first)
 {
 	unsigned ready;
 
+	r->absent = is_absent(ops);
 	r->missing = false;
 	r->first = true;
 	if (env.json)
@@ -175,7 +235,10 @@ static unsigned examine(struct report *r, const struct gp_devices *devices,
 
 static void print_verdict(const struct report *r, unsigned ready, const struct left *left)
 {
-	if (!ready)
+	if (!ready && !any_there())
+		puts("\nnot ready: no GPU with a driver was found; load amdgpu or NVIDIA's driver, "
+		     "or, in a container, pass the device in");
+	else if (!ready)
 		printf("\nnot ready: %s\n", *r->todo ? r->todo : "there is no GPU here");
 	else if (left->behind)
 		printf("\nready: %u GPU%s, but first run gpreempt resume --all\n", ready,
@@ -212,6 +275,7 @@ static int run(int argc, char **argv)
 	else
 		puts("gpreempt");
 	report.first = true;
+	report.absent = false;
 	check_undo(&report, &left);
 	if (env.json)
 		printf("],\"records\":%u,\"left_behind\":%u,\"ready\":%u}\n", left.records,

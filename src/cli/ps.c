@@ -4,15 +4,17 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
-#include "hold/devices.h"
-#include "hold/records.h"
+#include "cli/grid.h"
 #include "cli/share.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
+#include "hold/devices.h"
+#include "hold/records.h"
 
 #define LOOK_NS (20 * GP_NS_PER_MS)
 
@@ -126,39 +128,45 @@ static const char *state_of(const struct row *row)
 /* ---- how it is said -----------------------------------------------------------------------------
  */
 
-static const char *slice_text(char *out, size_t size, const struct row *row)
+static void add_slice(struct gp_grid *grid, const struct row *row)
 {
 	char low[32], high[32];
 
 	if (!row->slice_max_us)
-		snprintf(out, size, "-");
+		gp_grid_text(grid, NULL);
 	else if (row->slice_min_us == row->slice_max_us)
-		gp_cli_duration(out, size, 1000ull * row->slice_max_us);
+		gp_grid_text(grid, gp_cli_duration(high, sizeof high, 1000ull * row->slice_max_us));
 	else
-		snprintf(out, size, "%s-%s",
-		         gp_cli_duration(low, sizeof low, 1000ull * row->slice_min_us),
-		         gp_cli_duration(high, sizeof high, 1000ull * row->slice_max_us));
-	return out;
+		gp_grid_cell(grid, "%s-%s",
+		             gp_cli_duration(low, sizeof low, 1000ull * row->slice_min_us),
+		             gp_cli_duration(high, sizeof high, 1000ull * row->slice_max_us));
 }
 
-static void print_row(const struct row *row)
+static void add_name(struct gp_grid *grid, const struct row *row)
 {
 	const struct gp_seen *seen = &row->place.seen;
-	const char *state = state_of(row);
-	char slice[80], memory[32] = "-", share[32], queues[16] = "-";
+	const char *server = seen->flags & GP_SEEN_SHARED ? " (a server)" : "";
 
-	if (seen->memory)
-		gp_cli_bytes(memory, sizeof memory, seen->memory);
-	if (row->queues_known)
-		snprintf(queues, sizeof queues, "%u", row->queues);
-	printf("%7d %-10s %6u %6s %8s %-8s %6s %9s %s", seen->pid, *row->user ? row->user : "-",
-	       row->place.device, queues, slice_text(slice, sizeof slice, row), state ? state : "-",
-	       gp_share_text(share, sizeof share, &row->share), memory, seen->name);
 	if (row->holder)
-		printf(" (in the hands of %d)", row->holder);
-	if (seen->flags & GP_SEEN_SHARED)
-		fputs(" (a server)", stdout);
-	putchar('\n');
+		gp_grid_cell(grid, "%s (in the hands of %d)%s", seen->name, row->holder, server);
+	else
+		gp_grid_cell(grid, "%s%s", seen->name, server);
+}
+
+static void add_row(struct gp_grid *grid, const struct row *row)
+{
+	const struct gp_seen *seen = &row->place.seen;
+	char text[32];
+
+	gp_grid_cell(grid, "%d", seen->pid);
+	gp_grid_text(grid, *row->user ? row->user : NULL);
+	gp_grid_cell(grid, "%u", row->place.device);
+	gp_grid_cell_if(grid, row->queues_known, "%u", row->queues);
+	add_slice(grid, row);
+	gp_grid_text(grid, state_of(row));
+	gp_grid_text(grid, row->share.known ? gp_share_text(text, sizeof text, &row->share) : NULL);
+	gp_grid_text(grid, seen->memory ? gp_cli_bytes(text, sizeof text, seen->memory) : NULL);
+	add_name(grid, row);
 }
 
 static void print_notes(const struct row *rows, int n, const struct gp_devices *devices)
@@ -181,14 +189,6 @@ static void json_string_or_null(const char *text)
 		fputs("null", stdout);
 }
 
-static void json_number(const char *key, bool known, uint64_t value)
-{
-	if (known)
-		printf(",\"%s\":%llu", key, (unsigned long long)value);
-	else
-		printf(",\"%s\":null", key);
-}
-
 static void json_row(const struct row *row, bool first)
 {
 	const struct gp_seen *seen = &row->place.seen;
@@ -199,45 +199,77 @@ static void json_row(const struct row *row, bool first)
 	json_string_or_null(row->user);
 	printf(",\"device\":%u,\"device_name\":", row->place.device);
 	gp_json_string(stdout, row->place.gpu->info.name);
-	json_number("queues", row->queues_known, row->queues);
-	json_number("copy_queues", row->queues_known, row->copy_queues);
-	json_number("slice_min_us", row->slice_min_us, row->slice_min_us);
-	json_number("slice_max_us", row->slice_max_us, row->slice_max_us);
+	gp_json_number("queues", row->queues_known, row->queues);
+	gp_json_number("copy_queues", row->queues_known, row->copy_queues);
+	gp_json_number("slice_min_us", row->slice_min_us, row->slice_min_us);
+	gp_json_number("slice_max_us", row->slice_max_us, row->slice_max_us);
 	fputs(",\"state\":", stdout);
 	json_string_or_null(state_of(row));
 	gp_share_json(&row->share);
-	json_number("memory", seen->memory, seen->memory);
-	json_number("holder", row->holder, (uint64_t)row->holder);
+	gp_json_number("memory", seen->memory, seen->memory);
+	gp_json_number("holder", row->holder, (uint64_t)row->holder);
 	printf(",\"shared\":%s}", seen->flags & GP_SEEN_SHARED ? "true" : "false");
+}
+
+static void print_table(const struct row *rows, int n, const struct gp_devices *devices)
+{
+	static const struct gp_column columns[] = {
+		{"PID", 0},
+		{"USER", GP_COLUMN_LEFT},
+		{"DEVICE", 0},
+		{"QUEUES", 0},
+		{"SLICE", 0},
+		{"STATE", GP_COLUMN_LEFT},
+		{"GPU", 0},
+		{"MEMORY", 0},
+		{"NAME", GP_COLUMN_LEFT},
+	};
+	struct gp_grid grid;
+	bool any = false;
+
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
+	for (int i = 0; i < n; i++)
+		if (!rows[i].ended) {
+			add_row(&grid, &rows[i]);
+			any = true;
+		}
+	if (any) {
+		gp_grid_end(&grid, stdout);
+		print_notes(rows, n, devices);
+	} else {
+		puts("no process has queues on a GPU here");
+	}
+}
+
+/* Some drivers show everybody's processes to everybody. */
+static bool shows_others(const struct row *rows, int n)
+{
+	uid_t uid;
+
+	for (int i = 0; i < n; i++)
+		if (gp_process_uid(rows[i].place.seen.pid, &uid) && uid != geteuid())
+			return true;
+	return gp_have_ptrace();
 }
 
 static void print_rows(const struct row *rows, int n, const struct gp_devices *devices)
 {
 	bool first = true;
 
+	if (!env.json) {
+		print_table(rows, n, devices);
+		if (!shows_others(rows, n))
+			puts("processes of other users are not shown; root sees them");
+		return;
+	}
 	for (int i = 0; i < n; i++) {
 		if (rows[i].ended)
 			continue;
-		if (env.json) {
-			putchar(first ? '[' : ' ');
-			json_row(&rows[i], first);
-		} else {
-			if (first)
-				printf("%7s %-10s %6s %6s %8s %-8s %6s %9s %s\n", "PID", "USER",
-				       "DEVICE", "QUEUES", "SLICE", "STATE", "GPU", "MEMORY",
-				       "NAME");
-			print_row(&rows[i]);
-		}
+		putchar(first ? '[' : ' ');
+		json_row(&rows[i], first);
 		first = false;
 	}
-	if (env.json)
-		puts(first ? "[]" : "]");
-	else if (first)
-		puts("no process has queues on a GPU here");
-	else
-		print_notes(rows, n, devices);
-	if (!env.json && !gp_have_ptrace())
-		puts("processes of other users are not shown; root sees them");
+	puts(first ? "[]" : "]");
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------
@@ -314,7 +346,8 @@ static int run(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.doc = "List who has queues on the GPUs: slice, state, share of the GPU, memory.\v"
-		       "What is not known is a dash. A share with <= is what the settings "
+		       "What is not known is a dash, or left out. A share with <= is what the "
+		       "settings "
 		       "allowed.\n\n"
 		       "Examples:\n"
 		       "  gpreempt ps\n"

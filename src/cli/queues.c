@@ -4,18 +4,20 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "hold/devices.h"
+#include "cli/grid.h"
 #include "cli/targets.h"
+#include "hold/devices.h"
+#include "hold/records.h"
 
 static struct {
 	struct gp_targets targets;
-	bool json, c_array, min_priority;
+	bool json, c_array;
+	uint32_t min_priority;
 } env;
 
 static const struct argp_option options[] = {
 	{"c", 'c', NULL, 0, "Write their ids as a C array", 0},
-	{"min-priority", 'm', "N", 0, "Leave out queues of a lower priority, where they have one",
-         0},
+	{"min-priority", 'm', "N", 0, "Leave out queues of a lower priority than 0 to 15", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -26,13 +28,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
 	case 'c': env.c_array = true; break;
 	case 'm':
-		gp_option_number(state, "--min-priority", arg, 0, 15);
-		env.min_priority = true;
+		env.min_priority = (uint32_t)gp_option_number(state, "--min-priority", arg, 0, 15);
 		break;
 	case 'j': env.json = true; break;
 	case ARGP_KEY_END:
 		if (!env.targets.n)
 			argp_error(state, "of which process? gpreempt ps lists them");
+		if (env.json && env.c_array)
+			argp_error(state, "either --c or --json");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -44,22 +47,44 @@ struct list {
 	struct gp_place place;
 	struct gp_queue *queue;
 	unsigned n;
+	bool from_afar; /* nothing is known that takes attaching to it, not even what is held */
 };
 
 /* ---- for people ---------------------------------------------------------------------------------
  */
 
-static void print_queue(unsigned device, const struct gp_queue *q)
+static void add_bytes(struct gp_grid *grid, uint64_t bytes)
 {
-	char slice[32] = "-", interleave[12] = "-";
+	char text[32];
 
-	if (q->slice_us)
-		gp_cli_duration(slice, sizeof slice, 1000ull * q->slice_us);
-	if (q->interleave != UINT32_MAX)
-		snprintf(interleave, sizeof interleave, "%u", q->interleave);
-	printf("%6u %6u %-8s %8u %8s %10s %-4s 0x%-8llx 0x%-8llx\n", q->id, device, q->type,
-	       q->channels, slice, interleave, q->held ? "yes" : "no", (unsigned long long)q->owner,
-	       (unsigned long long)q->object);
+	gp_grid_text(grid, bytes ? gp_cli_bytes(text, sizeof text, bytes) : NULL);
+}
+
+static void add_address(struct gp_grid *grid, uint64_t address)
+{
+	gp_grid_cell_if(grid, address, "0x%llx", (unsigned long long)address);
+}
+
+static void add_queue(struct gp_grid *grid, const struct list *l, const struct gp_queue *q)
+{
+	char slice[32];
+
+	gp_grid_cell(grid, "%u", q->id);
+	gp_grid_cell(grid, "%u", l->place.device);
+	gp_grid_text(grid, q->type);
+	gp_grid_text(grid, l->from_afar ? NULL : q->held ? "yes" : "no");
+	gp_grid_cell_if(grid, q->priority != UINT32_MAX, "%u", q->priority);
+	gp_grid_cell_if(grid, q->pending != UINT64_MAX, "%llu", (unsigned long long)q->pending);
+	add_address(grid, q->ring_address);
+	add_bytes(grid, q->ring_bytes);
+	add_address(grid, q->save_address);
+	add_bytes(grid, q->save_bytes);
+	gp_grid_cell_if(grid, q->channels, "%u", q->channels);
+	gp_grid_text(grid, q->slice_us ? gp_cli_duration(slice, sizeof slice, 1000ull * q->slice_us)
+	                               : NULL);
+	gp_grid_cell_if(grid, q->interleave != UINT32_MAX, "%u", q->interleave);
+	add_address(grid, q->owner);
+	add_address(grid, q->object);
 }
 
 /* "1 compute and 3 copy queues on NVIDIA H200 #0" */
@@ -80,29 +105,64 @@ static void print_total(const struct list *l)
 		printf("%s%u %s", first ? "" : " and ", same, l->queue[i].type);
 		first = false;
 	}
-	printf(" queue%s on %s\n", l->n == 1 ? "" : "s", l->place.gpu->info.name);
+	if (l->n)
+		printf(" queue%s on device %u (%s)\n", l->n == 1 ? "" : "s", l->place.device,
+		       l->place.gpu->info.name);
+}
+
+static unsigned count(const struct list *list, unsigned n)
+{
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		all += list[i].n;
+	return all;
 }
 
 static void print_lists(const struct list *list, unsigned n)
 {
-	printf("%6s %6s %-8s %8s %8s %10s %-4s %-10s %-10s\n", "ID", "DEVICE", "TYPE", "CHANNELS",
-	       "SLICE", "INTERLEAVE", "HELD", "OWNER", "OBJECT");
+	static const struct gp_column columns[] = {
+		{"ID", 0},         {"DEVICE", 0},    {"TYPE", GP_COLUMN_LEFT},
+		{"HELD", 0},       {"PRIORITY", 0},  {"PENDING", 0},
+		{"RING", 0},       {"RING SIZE", 0}, {"SAVE AREA", 0},
+		{"SAVE SIZE", 0},  {"CHANNELS", 0},  {"SLICE", 0},
+		{"INTERLEAVE", 0}, {"OWNER", 0},     {"OBJECT", 0},
+	};
+	struct gp_grid grid;
+
+	if (!count(list, n)) {
+		printf("process %d (%s) has no queue with a priority of %u or more\n",
+		       list[0].place.seen.pid, list[0].place.seen.name, env.min_priority);
+		return;
+	}
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < list[i].n; k++)
-			print_queue(list[i].place.device, &list[i].queue[k]);
+			add_queue(&grid, &list[i], &list[i].queue[k]);
+	gp_grid_end(&grid, stdout);
 	putchar('\n');
 	for (unsigned i = 0; i < n; i++)
 		print_total(&list[i]);
+	if (n > 1)
+		printf("%u queues in all\n", count(list, n));
 }
 
 /* ---- for programs -------------------------------------------------------------------------------
  */
 
+/* A program chooses its own name: it does not end the comment. */
+static void print_c_name(const char *name)
+{
+	for (; *name; name++)
+		putchar(*name == '*' || *name == '\n' || *name == '\\' ? '?' : *name);
+}
+
 static void print_c(const struct list *list, unsigned n)
 {
-	printf("/* Queues of process %d (%s), as gpreempt queues --c found them. */\n"
-	       "static const unsigned int queue_ids[] = {\n",
-	       list[0].place.seen.pid, list[0].place.seen.name);
+	printf("/* Queues of process %d (", list[0].place.seen.pid);
+	print_c_name(list[0].place.seen.name);
+	puts("), as gpreempt queues --c found them. */\n"
+	     "static const unsigned int queue_ids[] = {");
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < list[i].n; k++)
 			printf("\t%u, /* %s, %s */\n", list[i].queue[k].id, list[i].queue[k].type,
@@ -110,23 +170,24 @@ static void print_c(const struct list *list, unsigned n)
 	puts("};");
 }
 
-static void json_queue(unsigned device, const struct gp_queue *q)
+static void json_queue(const struct list *l, const struct gp_queue *q)
 {
-	printf("{\"id\":%u,\"device\":%u,\"type\":", q->id, device);
+	printf("{\"id\":%u,\"device\":%u,\"type\":", q->id, l->place.device);
 	gp_json_string(stdout, q->type);
-	printf(",\"channels\":%u,\"slice_us\":", q->channels);
-	if (q->slice_us)
-		printf("%u", q->slice_us);
-	else
-		fputs("null", stdout);
-	fputs(",\"interleave\":", stdout);
-	if (q->interleave != UINT32_MAX)
-		printf("%u", q->interleave);
-	else
-		fputs("null", stdout);
-	printf(",\"held\":%s,\"owner\":\"0x%llx\",\"object\":\"0x%llx\"}",
-	       q->held ? "true" : "false", (unsigned long long)q->owner,
-	       (unsigned long long)q->object);
+	printf(",\"copies\":%s", q->copies ? "true" : "false");
+	printf(",\"held\":%s", l->from_afar ? "null" : q->held ? "true" : "false");
+	gp_json_number("priority", q->priority != UINT32_MAX, q->priority);
+	gp_json_number("pending", q->pending != UINT64_MAX, q->pending);
+	gp_json_address("ring_address", q->ring_address);
+	gp_json_number("ring_bytes", q->ring_bytes, q->ring_bytes);
+	gp_json_address("save_address", q->save_address);
+	gp_json_number("save_bytes", q->save_bytes, q->save_bytes);
+	gp_json_number("channels", q->channels, q->channels);
+	gp_json_number("slice_us", q->slice_us, q->slice_us);
+	gp_json_number("interleave", q->interleave != UINT32_MAX, q->interleave);
+	gp_json_address("owner", q->owner);
+	gp_json_address("object", q->object);
+	putchar('}');
 }
 
 static void json_lists(const struct list *list, unsigned n)
@@ -146,7 +207,7 @@ static void json_lists(const struct list *list, unsigned n)
 		for (unsigned k = 0; k < list[i].n; k++) {
 			if (!first)
 				putchar(',');
-			json_queue(list[i].place.device, &list[i].queue[k]);
+			json_queue(&list[i], &list[i].queue[k]);
 			first = false;
 		}
 	puts("]}");
@@ -155,20 +216,79 @@ static void json_lists(const struct list *list, unsigned n)
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
-static int read_lists(const struct gp_place *place, unsigned n, struct list *list,
-                      struct gp_error *err)
+static int compare_queues(const void *a, const void *b)
 {
-	for (unsigned i = 0; i < n; i++) {
-		struct gp_error why = {0};
-		int count = gp_place_queues(&place[i], true, &list[i].queue, &why);
+	const struct gp_queue *p = a, *q = b;
 
-		if (count < 0)
-			return gp_fail(err, count, "cannot list the queues of process %d: %s",
-			               place[i].seen.pid,
-			               *why.text ? why.text : gp_error_name(count));
-		list[i].place = place[i];
-		list[i].n = (unsigned)count;
+	return p->id < q->id ? -1 : p->id > q->id;
+}
+
+/* Who has the process in his hands says more than that somebody has. */
+static void say_why_from_afar(const struct gp_place *place, const struct gp_error *why)
+{
+	struct gp_undo_file *undo = NULL;
+	struct gp_error holder = {0};
+
+	gp_undo_open(&undo, false, NULL);
+	gp_records_check_free(undo, place->seen.pid, place->seen.start_time, &holder);
+	gp_undo_close(undo);
+	fprintf(stderr, "gpreempt: not everything is known: %s\n",
+	        *holder.text ? holder.text : why->text);
+}
+
+static int read_list(const struct gp_place *place, struct list *list, struct gp_error *err)
+{
+	struct gp_error why = {0};
+	int n = gp_place_queues(place, true, &list->queue, &why);
+
+	/* A process that cannot be attached to, or is in another's hands, can still be looked at;
+	 * one that may not be is not. */
+	if (n == -ENOTSUP || n == -EBUSY) {
+		n = gp_place_queues(place, false, &list->queue, NULL);
+		list->from_afar = n >= 0;
+		if (n >= 0)
+			say_why_from_afar(place, &why);
 	}
+	if (n < 0)
+		return gp_fail(err, n, "cannot list the queues of process %d: %s", place->seen.pid,
+		               *why.text ? why.text : gp_error_name(n));
+	list->place = *place;
+	list->n = (unsigned)n;
+	if (n)
+		qsort(list->queue, list->n, sizeof *list->queue, compare_queues);
+	return 0;
+}
+
+/* What is not known is not too low. How many priorities are not. */
+static unsigned leave_out_low(struct list *list)
+{
+	unsigned kept = 0, unknown = 0;
+
+	for (unsigned i = 0; i < list->n; i++) {
+		if (list->queue[i].priority < env.min_priority)
+			continue;
+		unknown += list->queue[i].priority == UINT32_MAX;
+		list->queue[kept++] = list->queue[i];
+	}
+	list->n = kept;
+	return unknown;
+}
+
+static int print(struct list *list, unsigned n, struct gp_error *err)
+{
+	unsigned unknown = 0;
+
+	for (unsigned i = 0; i < n && env.min_priority; i++)
+		unknown += leave_out_low(&list[i]);
+	if (env.c_array && !count(list, n)) /* C has no empty arrays */
+		return gp_fail(err, -ENODEV,
+		               "process %d has no queue with a priority of %u or more",
+		               list[0].place.seen.pid, env.min_priority);
+	(env.json ? json_lists : env.c_array ? print_c : print_lists)(list, n);
+	if (unknown)
+		fprintf(stderr,
+		        "gpreempt: the priority of %u queue%s is not known; listed all the same\n",
+		        unknown, unknown == 1 ? "" : "s");
 	return 0;
 }
 
@@ -176,16 +296,14 @@ static int list_queues(const struct gp_devices *devices, struct gp_error *err)
 {
 	struct gp_place place[GP_DEVICES_MAX];
 	struct list list[GP_DEVICES_MAX] = {0};
-	int n = gp_devices_find(devices, env.targets.pid[0], place, GP_DEVICES_MAX, err), r;
+	int n = gp_devices_find(devices, env.targets.pid[0], place, GP_DEVICES_MAX, err), r = 0;
 
 	if (n < 0)
 		return n;
-	r = read_lists(place, (unsigned)n, list, err);
+	for (int i = 0; i < n && !r; i++)
+		r = read_list(&place[i], &list[i], err);
 	if (!r)
-		(env.json ? json_lists : env.c_array ? print_c : print_lists)(list, (unsigned)n);
-	if (!r && env.min_priority)
-		fputs("gpreempt: queues have no priorities on these devices; all are listed\n",
-		      stderr);
+		r = print(list, (unsigned)n, err);
 	for (int i = 0; i < n; i++)
 		free(list[i].queue);
 	return r;
@@ -200,9 +318,10 @@ static int run(int argc, char **argv)
 		.args_doc = "PID",
 		.children = children,
 		.doc = "List the queues of a process: what the driver can stop and start.\v"
-		       "What is not known is a dash.\n\n"
+		       "What is not known is a dash, and a column of them is left out.\n\n"
 		       "Examples:\n"
 		       "  gpreempt queues 4711\n"
+		       "  gpreempt queues 4711 --min-priority 8 --c\n"
 		       "  gpreempt queues --container web 1 --json\n",
 	};
 	struct gp_devices devices;

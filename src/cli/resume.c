@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/process.h"
 #include "cli/cli.h"
+#include "cli/targets.h"
+#include "gpu/amd/backend.h"
 #include "hold/devices.h"
 #include "hold/records.h"
-#include "cli/targets.h"
 
 static struct {
 	struct gp_targets targets;
@@ -132,6 +134,43 @@ static int release_everywhere(pid_t pid, struct gp_error *err)
 	return gp_fail(err, r, "process %d has no queues to release", pid);
 }
 
+/* Whether a signal has stopped it: /proc/PID/stat has its state behind the name in parentheses. */
+static bool is_stopped(pid_t pid)
+{
+	char path[48], text[256] = "";
+	const char *state;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
+	fclose(f);
+	state = strrchr(text, ')');
+	return state && (state[2] == 'T' || state[2] == 't');
+}
+
+/* On AMD GPUs only who holds a process can release it, and does so when its record is gone. */
+static bool is_stuck(const struct gp_undo_entry *e)
+{
+	return gp_backend_find(e->backend) == &gp_amd_ops && gp_undo_holder_lives(e) &&
+	       is_stopped(e->holder);
+}
+
+static void tell_stuck(struct outcome *o, const struct gp_undo_entry *e)
+{
+	struct gp_error err = {0};
+	char name[32];
+
+	gp_fail(&err, -EBUSY,
+	        "process %d is in the hands of process %d (%s), which is stopped: it lets go when "
+	        "it "
+	        "goes on or ends (kill -CONT %d)",
+	        e->undo.pid, e->holder, gp_process_name(e->holder, name, sizeof name), e->holder);
+	tell_failed(o, e->undo.pid, &err);
+}
+
 /* ---- by record ----------------------------------------------------------------------------------
  */
 
@@ -160,6 +199,8 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	gp_undo_drop_same(file, slot, e);
 	if (r)
 		o->stale++;
+	else if (is_stuck(e))
+		tell_stuck(o, e);
 	else
 		tell_released(o, e->undo.pid, e->holder);
 }
@@ -250,6 +291,14 @@ static void release_all(const struct gp_devices *devices, struct outcome *o)
 	free(place);
 }
 
+/* On some devices everybody can see a process, but not whether it is held. */
+static bool is_someone_elses(pid_t pid)
+{
+	uid_t uid;
+
+	return !gp_have_ptrace() && gp_process_uid(pid, &uid) && uid != geteuid();
+}
+
 static void release_named(const struct gp_devices *devices, struct outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++) {
@@ -260,6 +309,8 @@ static void release_named(const struct gp_devices *devices, struct outcome *o)
 		                ? 0
 		                : gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
 
+		if (n > 0 && is_someone_elses(pid))
+			n = gp_process_denied(&err, pid, -EPERM);
 		if (n < 0)
 			tell_failed(o, pid, &err);
 		else if (n)

@@ -15,10 +15,11 @@
 
 #include "base/process.h"
 #include "cli/cli.h"
-#include "hold/devices.h"
-#include "hold/records.h"
+#include "cli/grid.h"
 #include "cli/stop.h"
 #include "engine/drive.h"
+#include "hold/devices.h"
+#include "hold/records.h"
 #include "undo/undo.h"
 
 #define NAMED_MAX 256
@@ -55,6 +56,8 @@ struct scheduled {
 	int stop_fd;
 	int ready_fd;
 	bool ready;
+	bool complained; /* that something cannot be held */
+	bool failed;     /* nothing could be */
 	atomic_int over; /* 0: it drives; 1: somebody else put everything back; -errno */
 };
 
@@ -204,6 +207,24 @@ static bool is_in_force(const struct gp_engine *e)
 	return managed;
 }
 
+/* Something failed and was never held: why, if the back end knows, is said once. */
+static void complain(struct scheduled *s)
+{
+	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && s->gpu->ops->why; i++) {
+		struct gp_error why = {0};
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(s->engine, i, &t);
+		if (!t.failures || t.held_ns || t.attr.class == GP_UNMANAGED)
+			continue;
+		s->gpu->ops->why(s->gpu, t.handle, &why);
+		if (!*why.text)
+			continue;
+		fprintf(stderr, "gpreempt: %s\n", why.text);
+		s->complained = true;
+	}
+}
+
 static int after_look(void *arg, uint64_t now_ns)
 {
 	struct scheduled *s = arg;
@@ -211,6 +232,8 @@ static int after_look(void *arg, uint64_t now_ns)
 	(void)now_ns;
 	if (is_resumed(s))
 		return 1;
+	if (!s->complained && gp_engine_stats(s->engine)->failures)
+		complain(s);
 	if (!s->ready && is_in_force(s->engine)) {
 		s->ready = true;
 		eventfd_write(s->ready_fd, 1);
@@ -226,6 +249,19 @@ static void *drive(void *arg)
 	return NULL;
 }
 
+/* The task on a GPU that somebody named. */
+static int find_task(struct gp_gpu *gpu, const struct named *n, struct gp_seen *seen,
+                     struct gp_error *why)
+{
+	if (n->queue == GP_QUEUE_ALL)
+		return gpu->ops->find(gpu, n->pid, seen, why);
+	if (!gpu->ops->split)
+		return gp_fail(why, -ENOTSUP,
+		               "%s schedules whole processes only: name %d without a queue",
+		               gpu->info.name, n->pid);
+	return gpu->ops->split(gpu, n->pid, n->queue, seen, why);
+}
+
 /* Finds the named processes on a GPU. How many; `err` says why one could not be reached. */
 static int find_tasks(struct gp_gpu *gpu, const struct gp_undo_file *undo, struct gp_error *err)
 {
@@ -234,10 +270,8 @@ static int find_tasks(struct gp_gpu *gpu, const struct gp_undo_file *undo, struc
 	for (unsigned i = 0; i < env.nnamed; i++) {
 		struct named *n = &env.named[i];
 		struct gp_error why = {0};
-		struct gp_seen seen;
-		int r = n->queue != GP_QUEUE_ALL
-		                ? gpu->ops->split(gpu, n->pid, n->queue, &seen, &why)
-		                : gpu->ops->find(gpu, n->pid, &seen, &why);
+		struct gp_seen seen = {0};
+		int r = find_task(gpu, n, &seen, &why);
 
 		if (!r)
 			r = gp_refuse_shared(&seen, n->pid, env.force,
@@ -312,17 +346,20 @@ static const char *class_name(uint8_t class)
 	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
 }
 
-static void print_task(FILE *out, const struct gp_task_stats *t)
+static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
 {
-	char run[24] = "-", times[24] = "-", held[24];
+	char text[24];
 
-	if (t->run_source != GP_RUN_UNKNOWN)
-		gp_cli_duration(run, sizeof run, t->run_ns);
-	if (t->scheduled) /* 0: nobody counted */
-		snprintf(times, sizeof times, "%llu", (unsigned long long)t->scheduled);
-	fprintf(out, "%8d  %-5s %10s %9s %10s %9llu %8llu  %s\n", t->pid, class_name(t->attr.class),
-	        run, times, gp_cli_duration(held, sizeof held, t->held_ns),
-	        (unsigned long long)t->preemptions, (unsigned long long)t->undone, t->name);
+	gp_grid_cell(grid, "%d", t->pid);
+	gp_grid_text(grid, class_name(t->attr.class));
+	gp_grid_text(grid, t->run_source != GP_RUN_UNKNOWN
+	                           ? gp_cli_duration(text, sizeof text, t->run_ns)
+	                           : NULL);
+	gp_grid_cell_if(grid, t->scheduled, "%llu", (unsigned long long)t->scheduled);
+	gp_grid_text(grid, gp_cli_duration(text, sizeof text, t->held_ns));
+	gp_grid_cell(grid, "%llu", (unsigned long long)t->preemptions);
+	gp_grid_cell(grid, "%llu", (unsigned long long)t->undone);
+	gp_grid_text(grid, t->name);
 }
 
 static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
@@ -341,12 +378,20 @@ static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
 	        (unsigned long long)t->failures, (unsigned long long)t->undone);
 }
 
-static void print_stats(FILE *out, const struct scheduled *s, bool first)
+static void print_stats(FILE *out, struct scheduled *s, bool first)
 {
+	static const struct gp_column columns[] = {
+		{"PID", 0},          {"CLASS", GP_COLUMN_LEFT},
+		{"RUN TIME", 0},     {"SCHEDULED", 0},
+		{"HELD", 0},         {"PREEMPTED", 0},
+		{"CHANGED BACK", 0}, {"NAME", GP_COLUMN_LEFT},
+	};
 	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
 	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
 	bool first_task = true;
+	struct gp_grid grid;
 
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
 	if (env.json) {
 		fprintf(out, "%s{\"device\":", first ? "" : ",");
 		gp_json_string(out, s->gpu->info.name);
@@ -359,9 +404,8 @@ static void print_stats(FILE *out, const struct scheduled *s, bool first)
 		        (unsigned long long)stats->ejections);
 	} else {
 		fprintf(out,
-		        "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu failures\n"
-		        "     pid  class   run time scheduled  held      preempted   undone  "
-		        "name\n",
+		        "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu "
+		        "failures\n",
 		        s->gpu->info.name, gp_engine_policy(s->engine)->name,
 		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
 		        (unsigned long long)stats->slices, (unsigned long long)stats->failures);
@@ -375,11 +419,14 @@ static void print_stats(FILE *out, const struct scheduled *s, bool first)
 		if (env.json)
 			json_task(out, &t, first_task);
 		else
-			print_task(out, &t);
+			add_task(&grid, &t);
 		first_task = false;
 	}
 	if (env.json)
 		fputs("]}", out);
+	else
+		gp_grid_end(&grid, out);
+	s->failed = s->complained && !stats->holds;
 	if (ejection)
 		fprintf(stderr, "gpreempt: policy %s was thrown out: %s\n", ejection->policy->name,
 		        ejection->text);
@@ -567,6 +614,9 @@ static int run(int argc, char **argv)
 	gp_stop_open(); /* before the first thread: signals come to who waits for them */
 	if (schedule(list, &err))
 		return gp_cli_fail(&err);
+	for (unsigned i = 0; i < GP_DEVICES_MAX; i++)
+		if (list[i].failed)
+			return GP_EXIT_FAILED; /* why was said when it happened */
 	return GP_EXIT_DONE;
 }
 

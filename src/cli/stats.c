@@ -5,10 +5,11 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "hold/devices.h"
+#include "cli/grid.h"
 #include "cli/share.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
+#include "hold/devices.h"
 
 #define LOOK_NS (20 * GP_NS_PER_MS)
 
@@ -49,18 +50,64 @@ static const char *source_of(const struct gp_share *s)
 	return s->last.scheduled ? "switches" : "utilisation";
 }
 
-static void print_row(const struct gp_place *place, const struct gp_share *s)
+static void add_row(struct gp_grid *grid, const struct gp_place *place, const struct gp_share *s)
 {
-	char run[24] = "-", mean[24] = "-", times[24] = "-", share[24];
+	char text[32];
 
-	if (s->known)
-		gp_cli_duration(run, sizeof run, ran_ns(s));
-	if (s->last.scheduled) {
-		snprintf(times, sizeof times, "%llu", (unsigned long long)s->last.scheduled);
-		gp_cli_duration(mean, sizeof mean, ran_ns(s) / s->last.scheduled);
+	gp_grid_cell(grid, "%d", place->seen.pid);
+	gp_grid_cell(grid, "%u", place->device);
+	gp_grid_text(grid, s->known ? gp_cli_duration(text, sizeof text, ran_ns(s)) : NULL);
+	gp_grid_text(grid, s->known ? gp_share_text(text, sizeof text, s) : NULL);
+	gp_grid_cell_if(grid, s->last.scheduled, "%llu", (unsigned long long)s->last.scheduled);
+	gp_grid_text(grid, s->last.scheduled ? gp_cli_duration(text, sizeof text,
+	                                                       ran_ns(s) / s->last.scheduled)
+	                                     : NULL);
+	gp_grid_text(grid, source_of(s));
+	gp_grid_text(grid, place->seen.name);
+}
+
+/* A device that tells nothing of anybody. */
+static void say_what_is_unknown(const struct gp_devices *devices, const struct gp_place *place,
+                                const struct gp_share *share, int n)
+{
+	for (unsigned d = 0; d < devices->n; d++) {
+		bool any = false, known = false;
+
+		for (int i = 0; i < n; i++)
+			if (place[i].device == d) {
+				any = true;
+				known |= share[i].known;
+			}
+		if (any && !known)
+			printf("device %u (%s) has told no run times\n", d,
+			       devices->device[d].gpu->info.name);
 	}
-	printf("%7d %6u %9s %7s %9s %9s  %-11s %s\n", place->seen.pid, place->device, run,
-	       gp_share_text(share, sizeof share, s), times, mean, source_of(s), place->seen.name);
+}
+
+static void print_rows(const struct gp_devices *devices, const struct gp_place *place,
+                       const struct gp_share *share, int n)
+{
+	static const struct gp_column columns[] = {
+		{"PID", 0},
+		{"DEVICE", 0},
+		{"RUN", 0},
+		{"GPU", 0},
+		{"SCHEDULED", 0},
+		{"MEAN", 0},
+		{"SOURCE", GP_COLUMN_LEFT},
+		{"NAME", GP_COLUMN_LEFT},
+	};
+	struct gp_grid grid;
+
+	if (!n) {
+		puts("nobody has queues on a GPU");
+		return;
+	}
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
+	for (int i = 0; i < n; i++)
+		add_row(&grid, &place[i], &share[i]);
+	gp_grid_end(&grid, stdout);
+	say_what_is_unknown(devices, place, share, n);
 }
 
 static void json_row(const struct gp_place *place, const struct gp_share *s, bool first)
@@ -109,20 +156,14 @@ static int stats(const struct gp_devices *devices, struct gp_error *err)
 		return gp_fail(err, -ENOMEM, "no memory");
 	}
 	watch(place, share, n);
-	if (env.json)
+	if (env.json) {
 		putchar('[');
-	else if (n)
-		puts("    PID DEVICE       RUN     GPU SCHEDULED      MEAN  SOURCE      NAME");
-	else
-		puts("nobody has queues on a GPU");
-	for (int i = 0; i < n; i++) {
-		if (env.json)
+		for (int i = 0; i < n; i++)
 			json_row(&place[i], &share[i], i == 0);
-		else
-			print_row(&place[i], &share[i]);
-	}
-	if (env.json)
 		puts("]");
+	} else {
+		print_rows(devices, place, share, n);
+	}
 	free(share);
 	free(place);
 	return 0;

@@ -6,16 +6,22 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "hold/hold.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
+#include "gpu/amd/backend.h"
+#include "hold/hold.h"
 
 #define LOOK_NS  (100 * GP_NS_PER_MS)
 #define AGAIN_NS (5 * GP_NS_PER_MS)
 
+/* What becomes of the waves that are on the GPU. */
+enum way { WAY_DEVICE, WAY_SAVE, WAY_DRAIN, WAY_RESET };
+
 static struct {
 	struct gp_targets targets;
 	bool json, force, one_queue;
+	enum way way;
+	unsigned grace;  /* in 1,000 GPU clocks; 0 = not given */
 	unsigned device; /* GP_DEVICES_MAX = all */
 	uint32_t queue;
 	uint64_t for_ns;
@@ -25,15 +31,44 @@ static const struct argp_option options[] = {
 	{"device", 'd', "N", 0, "Only on this device; without a PID, everybody on it", 0},
 	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
 	{"for", 'f', "TIME", 0, "Release after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
+	{"type", 't', "WAY", 0,
+         "save: what runs is saved at once; drain: what is short may end first (AMD)", 0},
+	{"grace", 'g', "N", 0, "drain: for how many 1,000 GPU clocks, 1 to 255 (255)", 0},
 	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
 	{"json", 'j', NULL, 0, "Write JSON, an object a line for each event", 0},
 	{0},
 };
 
+static enum way parse_way(struct argp_state *state, const char *text)
+{
+	static const char *const names[] = {
+		[WAY_SAVE] = "save", [WAY_DRAIN] = "drain", [WAY_RESET] = "reset"};
+
+	for (unsigned i = WAY_SAVE; i <= WAY_RESET; i++)
+		if (!strcmp(names[i], text))
+			return (enum way)i;
+	argp_error(state, "--type takes save or drain, not '%s'", text);
+	return WAY_DEVICE;
+}
+
+static void check_way(struct argp_state *state)
+{
+	if (env.grace && env.way == WAY_DEVICE)
+		env.way = WAY_DRAIN;
+	if (env.grace && env.way != WAY_DRAIN)
+		argp_error(state, "--grace goes with --type drain");
+	if (env.way == WAY_DRAIN && !env.grace)
+		env.grace = GP_AMD_DRAIN;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
+	case 't': env.way = parse_way(state, arg); break;
+	case 'g':
+		env.grace = (unsigned)gp_option_number(state, "--grace", arg, 1, GP_AMD_DRAIN);
+		break;
 	case 'd':
 		env.device =
 			(unsigned)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
@@ -50,6 +85,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "which process? A PID, or --device N for all on it");
 		if (env.one_queue && env.targets.n != 1)
 			argp_error(state, "--queue needs one PID");
+		check_way(state);
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -255,10 +291,37 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
+/* Where there is no choice, saving is what happens anyway. */
+static int choose_way(const struct gp_holds *holds, struct gp_error *err)
+{
+	unsigned mode = env.way == WAY_DRAIN ? env.grace : GP_AMD_SAVE;
+	int r = 0;
+
+	for (unsigned i = 0; i < holds->n && env.way != WAY_DEVICE && !r; i++) {
+		struct gp_gpu *gpu = holds->hold[i].place.gpu;
+
+		if (gpu->ops == &gp_amd_ops && gpu->info.caps & GP_CAP_PREEMPT_MODE)
+			r = gpu->ops->set_preempt_mode(gpu, holds->hold[i].handle, mode);
+		else if (env.way == WAY_DRAIN)
+			r = gp_fail(err, -EINVAL,
+			            "--type drain does not apply to %s: what runs there is saved "
+			            "at once",
+			            gpu->info.name);
+		else
+			fprintf(stderr,
+			        "gpreempt: --type does not apply to %s: what runs there is saved "
+			        "at once\n",
+			        gpu->info.name);
+	}
+	return r ? gp_fail(err, r, "cannot choose how to suspend: %s", gp_error_name(r)) : 0;
+}
+
 static int suspend(struct gp_holds *holds, struct gp_error *err)
 {
-	int r = gp_holds_hold(holds, err);
+	int r = choose_way(holds, err);
 
+	if (!r)
+		r = gp_holds_hold(holds, err);
 	for (unsigned i = 0; i < holds->n && !r; i++)
 		say(&holds->hold[i], "held", "took_us", holds->hold[i].took_ns, "held %s in %s");
 	if (!r && !env.json && env.for_ns == GP_NEVER && isatty(STDOUT_FILENO))
@@ -317,6 +380,7 @@ static int run(int argc, char **argv)
 		       "Examples:\n"
 		       "  gpreempt suspend 4711\n"
 		       "  gpreempt suspend 4711 4712 --for 10s\n"
+		       "  gpreempt suspend 4711 --type drain --grace 50\n"
 		       "  gpreempt suspend --device 0 --for 500ms\n",
 	};
 	struct gp_devices devices;
@@ -324,6 +388,12 @@ static int run(int argc, char **argv)
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (env.way == WAY_RESET) {
+		gp_fail(&err, -EINVAL,
+		        "a reset is not offered: the program would lose its work; --type save "
+		        "keeps it");
+		return gp_cli_fail(&err);
+	}
 	r = gp_stop_open();
 	if (r < 0)
 		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));

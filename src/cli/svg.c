@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "cli/cli.h"
+#include "cli/svg_text.h"
 #include "cli/timeline.h"
 
 enum {
@@ -16,18 +17,6 @@ enum {
 	LANE = 112, /* from one lane to the next */
 	BAR = 34,
 };
-
-static void text(FILE *out, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '&')
-			fputs("&amp;", out);
-		else if (*s == '<')
-			fputs("&lt;", out);
-		else
-			fputc(*s, out);
-	}
-}
 
 static double x_of(const struct gp_timeline *t, uint64_t at_ns)
 {
@@ -42,7 +31,7 @@ static void legend_entry(FILE *out, int x, const char *fill, const char *label)
 	        "<rect x=\"%d\" y=\"48\" width=\"16\" height=\"16\" fill=\"%s\" stroke=\"#555\" "
 	        "stroke-width=\"0.5\"/><text x=\"%d\" y=\"61\">",
 	        x, fill, x + 22);
-	text(out, label);
+	gp_svg_text(out, label);
 	fputs("</text>\n", out);
 }
 
@@ -60,7 +49,7 @@ static void head(FILE *out, unsigned n, const char *title, const char *lc, const
 	        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
 	        "<text x=\"%d\" y=\"30\" font-size=\"18\" font-weight=\"bold\">",
 	        WIDTH, height, WIDTH, height, LEFT);
-	text(out, title);
+	gp_svg_text(out, title);
 	fputs("</text>\n", out);
 	legend_entry(out, LEFT, "#0072b2", lc);
 	legend_entry(out, LEFT + 170, "#f0c36d", be);
@@ -126,7 +115,7 @@ int gp_timeline_svg(FILE *out, const struct gp_timeline *t, unsigned n, const ch
 		int y = TOP + (int)i * LANE;
 
 		fprintf(out, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", LEFT, y + 8);
-		text(out, t[i].label);
+		gp_svg_text(out, t[i].label);
 		fputs("</text>\n", out);
 		fprintf(out,
 		        "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#f4f4f4\"/>\n",

@@ -94,6 +94,22 @@ void gp_json_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
+void gp_json_number(const char *key, bool known, uint64_t value)
+{
+	if (known)
+		printf(",\"%s\":%llu", key, (unsigned long long)value);
+	else
+		printf(",\"%s\":null", key);
+}
+
+void gp_json_address(const char *key, uint64_t value)
+{
+	if (value)
+		printf(",\"%s\":\"0x%llx\"", key, (unsigned long long)value);
+	else
+		printf(",\"%s\":null", key);
+}
+
 void gp_cli_check_output(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -2,7 +2,6 @@
 #include "hold/hold.h"
 
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -125,19 +124,14 @@ static int check_free(const struct gp_holds *holds, const struct gp_place *place
 	return gp_records_check_free(holds->undo, place->seen.pid, place->seen.start_time, err);
 }
 
-/* The back end's own sentence, if it has one; else ours. */
-__attribute__((format(printf, 4, 5))) static int fail(const struct gp_hold *h, struct gp_error *err,
-                                                      int code, const char *format, ...)
+/* The back end's own sentence, if it has one, instead of the one that is there. Returns `code`. */
+static int because(const struct gp_hold *h, int code, struct gp_error *err)
 {
-	struct gp_error why = {0}, ours = {0};
-	va_list args;
+	struct gp_error why = {0};
 
-	va_start(args, format);
-	vsnprintf(ours.text, sizeof ours.text, format, args);
-	va_end(args);
 	if (h->attached && h->place.gpu->ops->why)
 		h->place.gpu->ops->why(h->place.gpu, h->handle, &why);
-	return gp_fail(err, code, "%s", *why.text ? why.text : ours.text);
+	return *why.text ? gp_fail(err, code, "%s", why.text) : code;
 }
 
 /* A back end needs a moment after attach to know how a task can be put back. */
@@ -150,9 +144,11 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 	while ((r = gp_gpu_undo_record(h->place.gpu, h->handle, &undo)) == -EAGAIN &&
 	       now() < until_ns)
 		gp_holds_wait(holds, until_ns, -1);
-	if (r)
-		return fail(h, err, r, "cannot tell how to put process %d back: %s",
-		            h->place.seen.pid, gp_error_name(r));
+	if (r) {
+		gp_fail(err, r, "cannot tell how to put process %d back: %s", h->place.seen.pid,
+		        gp_error_name(r));
+		return because(h, r, err);
+	}
 	r = gp_undo_put(holds->undo, h->place.gpu->ops->name, &undo);
 	if (r < 0)
 		return gp_fail(err, r, "cannot write the undo record of process %d: %s",
@@ -262,8 +258,9 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	}
 	if (h->driver_code)
 		snprintf(code, sizeof code, " (driver code 0x%x)", h->driver_code);
-	return fail(h, err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
-	            gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
+	gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
+	        gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
+	return because(h, h->status, err);
 }
 
 static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)

@@ -62,7 +62,8 @@ if ! "$CC" -Wall -Wextra -Werror -o "$work/array" "$work/array.c" || ! "$work/ar
 	fail "no C array: $out"
 fi
 try "$GPREEMPT" queues "$busy" --min-priority 3
-exits 0 'gpreempt: queues have no priorities*' 'queues --min-priority'
+exits 0 'gpreempt: the priority of 4 queues is not known; listed all the same' 'queues --min-priority'
+[[ $out == *'1 compute and 3 copy queues on '* ]] || fail "queues --min-priority: $out"
 
 # A process without queues, and none at all.
 try "$GPREEMPT" queues $$
@@ -138,7 +139,14 @@ ends_right "$busy"
 # stats: run times with their source.
 start_load --kernel-us 2000
 load=$LOAD
-try "$GPREEMPT" stats --for 1s --json
+# A run time takes two samples of the driver's, which a busy machine may not have in a second.
+knows_run_time() {
+	try "$GPREEMPT" stats --for 1s --json
+	[[ $status != 0 ]] || jq -e "map(select(.pid == $load))[0].run_us > 1000" "$work/out" >/dev/null
+}
+for _ in {1..10}; do
+	knows_run_time && break
+done
 exits 0 '' 'stats'
 jq -e "map(select(.pid == $load))[0] | .run_us > 1000 and .source == \"utilisation\" and
 	.scheduled == null" "$work/out" >/dev/null || fail "stats: $out"

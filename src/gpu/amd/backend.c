@@ -63,6 +63,8 @@ static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	struct amd_gpu *d;
 
 	(void)flags; /* looking costs the GPU nothing */
+	if (!gp_amd_sees_host_pids())
+		return -EPERM;
 	if (n < 0 || index >= (unsigned)n || index >= GP_AMD_NODES_MAX)
 		return n < 0 ? n : -ENODEV;
 	d = calloc(1, sizeof *d);
@@ -488,7 +490,8 @@ static void read_pending(const struct amd_call *call, int n)
 	int fd = amd_open_memory(call->pid);
 
 	for (int i = 0; i < n; i++)
-		call->queue[i].pending = amd_read_pending(fd, &call->pointer[i]);
+		if (!call->queue[i].copies) /* those count in units of their own */
+			call->queue[i].pending = amd_read_pending(fd, &call->pointer[i]);
 	if (fd >= 0)
 		close(fd);
 }

@@ -103,6 +103,12 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 
 	if (!check_driver(&to))
 		return;
+	if (!gp_amd_sees_host_pids()) {
+		gp_find(&to, GP_FINDING_MISSING, "processes",
+		        "run it on the host, or in a container with the host's pid namespace",
+		        "amdkfd names processes by the host's numbers, which are not ours here");
+		return;
+	}
 	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
 	if (n <= 0) {
 		gp_find(&to, GP_FINDING_MISSING, "gpu", NULL,

@@ -375,6 +375,18 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 	return r;
 }
 
+/* "16 0x3 0xc0104b25 ...": the call that a thread is in, its first two arguments. */
+static bool is_runtime_call(const char *text)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (end == text || number != SYS_ioctl)
+		return false;
+	strtoul(end, &end, 16);
+	return strtoul(end, NULL, 16) == KFD_IOC_RUNTIME_ENABLE;
+}
+
 /* Whether a thread of the target is in the call with which its runtime starts or ends. */
 static bool is_in_handshake(pid_t pid)
 {
@@ -386,16 +398,13 @@ static bool is_in_handshake(pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && !found && (entry = readdir(dir))) {
-		unsigned long number, fd, request;
 		FILE *f;
 
 		snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", pid, entry->d_name);
 		f = fopen(path, "re");
 		if (!f)
 			continue;
-		found = fgets(text, sizeof text, f) &&
-		        sscanf(text, "%lu %lx %lx", &number, &fd, &request) == 3 &&
-		        number == SYS_ioctl && request == KFD_IOC_RUNTIME_ENABLE;
+		found = fgets(text, sizeof text, f) && is_runtime_call(text);
 		fclose(f);
 	}
 	if (dir)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gpu/amd/kfd_abi.h"
@@ -18,6 +19,17 @@ const char *gp_amd_sysfs(void)
 	const char *path = secure_getenv("GPREEMPT_KFD_SYSFS");
 
 	return path && *path ? path : "/sys/class/kfd/kfd";
+}
+
+/* The number that the kernel gives the first pid namespace (PROC_PID_INIT_INO). */
+#define FIRST_PID_NAMESPACE 0xeffffffcu
+
+bool gp_amd_sees_host_pids(void)
+{
+	struct stat st;
+
+	return secure_getenv("GPREEMPT_KFD_SYSFS") || stat("/proc/self/ns/pid", &st) ||
+	       st.st_ino == FIRST_PID_NAMESPACE;
 }
 
 /* ---- files -------------------------------------------------------------------------------------
@@ -73,7 +85,7 @@ static uint32_t property(const char *text, const char *key)
 {
 	size_t length = strlen(key);
 
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (!strncmp(line, key, length) && line[length] == ' ')
 			return (uint32_t)strtoul(line + length + 1, NULL, 10);
@@ -83,7 +95,7 @@ static uint32_t property(const char *text, const char *key)
 
 static int read_node(unsigned number, struct gp_amd_node *node)
 {
-	char path[PATH_SIZE], text[4096];
+	char path[PATH_SIZE], text[4096] = "";
 	int64_t gpu_id;
 	uint32_t per_cu;
 

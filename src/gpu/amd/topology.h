@@ -24,6 +24,9 @@ struct gp_amd_node {
 /* "/sys/class/kfd/kfd", or what GPREEMPT_KFD_SYSFS says. */
 const char *gp_amd_sysfs(void);
 
+/* Whether the pids in sysfs are ours: they are the host's. */
+bool gp_amd_sees_host_pids(void);
+
 /* Fills in up to `max`. How many GPUs there are, or -errno. */
 int gp_amd_nodes(struct gp_amd_node *node, unsigned max);
 

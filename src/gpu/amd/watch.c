@@ -193,9 +193,10 @@ static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64
 	return news;
 }
 
-static bool is_to_be_seen(const struct amd_task *t)
+/* `all`: also those that nobody is waiting for. */
+static bool is_to_be_seen(const struct amd_task *t, bool all)
 {
-	return t && !t->gone && !t->stuck && t->prepare && t->has_pointers;
+	return t && !t->gone && !t->stuck && (t->prepare || all) && t->has_pointers;
 }
 
 static void glance_of(const struct amd_task *t, struct amd_glance *g)
@@ -210,7 +211,7 @@ static void glance_of(const struct amd_task *t, struct amd_glance *g)
 
 /* Tasks whose activity matters and whose pointers are known: how many, the first `max` written.
  * Under the lock; a task is freed by this thread only. */
-static unsigned choose(const struct amd_host *h, struct amd_task **task, unsigned max)
+static unsigned choose(const struct amd_host *h, bool all, struct amd_task **task, unsigned max)
 {
 	unsigned n = 0;
 
@@ -218,7 +219,7 @@ static unsigned choose(const struct amd_host *h, struct amd_task **task, unsigne
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct amd_task *t = h->gpu[i]->task[k];
 
-			if (!is_to_be_seen(t))
+			if (!is_to_be_seen(t, all))
 				continue;
 			if (n < max)
 				task[n] = t;
@@ -255,7 +256,7 @@ static void give_up(struct eyes *eyes, struct amd_task *t)
 }
 
 /* Returns how many were looked at. */
-static unsigned look_who_works(struct amd_host *h, struct eyes *eyes)
+static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
 {
 	struct amd_glance *glance;
 	uint64_t now_ns;
@@ -263,13 +264,13 @@ static unsigned look_who_works(struct amd_host *h, struct eyes *eyes)
 	int late;
 
 	pthread_mutex_lock(&h->lock);
-	n = choose(h, NULL, 0);
+	n = choose(h, all, NULL, 0);
 	pthread_mutex_unlock(&h->lock);
 	glance = n ? open_eyes(eyes, n) : NULL;
 	if (!glance)
 		return 0;
 	pthread_mutex_lock(&h->lock);
-	n = choose(h, eyes->task, n);
+	n = choose(h, all, eyes->task, n);
 	for (unsigned i = 0; i < n; i++)
 		glance_of(eyes->task[i], &glance[i]);
 	pthread_mutex_unlock(&h->lock);
@@ -288,14 +289,14 @@ static unsigned look_who_works(struct amd_host *h, struct eyes *eyes)
 /* ---- tasks without a session -------------------------------------------------------------------
  */
 
-/* One whose activity matters, that nobody is attached to, and whose queues have changed. */
+/* One that nobody is attached to, and whose queues have changed. */
 static struct amd_task *find_unknown(struct amd_host *h, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct amd_task *t = h->gpu[i]->task[k];
 
-			if (t && !t->leaving && t->prepare && !t->wants_hold && !t->target &&
+			if (t && !t->leaving && !t->wants_hold && !t->target &&
 			    (!t->has_pointers || t->npointers != t->nqueues) &&
 			    now_ns >= t->mqds_ns + MQDS_NS)
 				return t;
@@ -338,7 +339,8 @@ static void find_pointers(struct amd_host *h, uint64_t now_ns)
 	if (n > 0 && !t->target)
 		set_pointers(t, mqd,
 		             (unsigned)n < AMD_POINTERS_MAX ? (unsigned)n : AMD_POINTERS_MAX);
-	if (n < 0 && gp_amd_debugs_many(&t->gpu->node) && !t->leaving && amd_ask(h, AMD_PREPARE, t))
+	if (n < 0 && t->prepare && gp_amd_debugs_many(&t->gpu->node) && !t->leaving &&
+	    amd_ask(h, AMD_PREPARE, t))
 		t->wants_hold = true;
 	pthread_mutex_unlock(&h->lock);
 	if (n < 0)
@@ -410,14 +412,15 @@ void *amd_watch(void *host)
 
 	do {
 		uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+		bool all = now_ns >= scan_ns;
 
 		free_gone(h);
-		if (scan && (now_ns >= scan_ns || is_asked(h))) {
+		if (scan && (all || is_asked(h))) {
 			look_around(h, scan);
 			find_pointers(h, now_ns);
 			scan_ns = now_ns + AMD_SCAN_NS;
 		}
-		looked = look_who_works(h, &eyes);
+		looked = look_who_works(h, all, &eyes);
 	} while (!rest(h, looked ? AMD_DETECT_NS : AMD_SCAN_NS));
 	for (unsigned i = 0; scan && i < AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);

@@ -1,0 +1,154 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# suspend, resume and bench on the emulated AMD driver: what is held stands still, is released in
+# every way, and has the right result afterwards.
+set -u
+# shellcheck source=tests/cli/amd.bash
+. "$SRC/tests/cli/amd.bash"
+begin_kfd --gpu mi250
+
+start_kfd_load --queues 2 --steps 3
+load=$LOAD
+for signal in INT TERM HUP; do
+	suspend_in_background by_signal "$load"
+	is_held "$load" || fail 'it says held, and is not'
+	stands_still "$load" || fail 'a held process makes progress'
+	[[ $(records) == 1 ]] || fail 'no record while it is held'
+	kill -$signal "$JOB"
+	wait "$JOB" || fail "SIG$signal: exit $?"
+	said by_signal '^released [0-9]* (kfd-load) on AMD gfx90a #0 after' || fail "$(<"$work/by_signal")"
+	makes_progress "$load" || fail "not released by SIG$signal"
+	[[ $(records) == 0 ]] || fail 'the record stays'
+	is_let_go "$load" || fail 'still attached'
+done
+
+try "$GPREEMPT" suspend "$load" --for 200ms --json
+exits 0 '' 'suspend --for'
+jq -es 'map(.event) == ["held","released"] and .[1].held_us > 190000 and all(.[]; .pid == '"$load"')' \
+	"$work/out" >/dev/null || fail "events: $out"
+
+# How: --type and --grace.
+try "$GPREEMPT" suspend "$load" --type save --for 50ms
+exits 0 '' '--type save'
+for args in '--type drain' '--type drain --grace 1' '--grace 255'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" suspend "$load" $args --for 50ms
+	exits 0 '' "$args"
+	[[ $out == "held $load "*"released $load "* ]] || fail "$args: $out"
+done
+(($(kfd_count infinite_grace) == 0)) || fail 'a grace that never ends'
+try "$GPREEMPT" suspend "$load" --type reset
+exits 2 'gpreempt: a reset is not offered: the program would lose its work*' '--type reset'
+one_sentence '--type reset'
+for args in '--grace 0' '--grace 256' '--grace x'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" suspend "$load" $args
+	exits 2 '*--grace takes a whole number from 1 to 255*' "$args"
+done
+try "$GPREEMPT" suspend "$load" --type save --grace 4
+exits 2 '*--grace goes with --type drain*' '--type save with a grace'
+try "$GPREEMPT" suspend "$load" --type softly
+exits 2 "*--type takes save or drain, not 'softly'*" 'a type that there is not'
+
+# One queue: the other runs on.
+suspend_in_background one "$load" --queue 1
+[[ $(state "[.processes[].queues[] | select(.pid == $load and .suspended) | .queue]") == '[1]' ]] ||
+	fail '--queue held something else'
+kill -INT "$JOB"
+wait "$JOB"
+try "$GPREEMPT" suspend "$load" --queue 4711
+exits 4 "gpreempt: process $load has no queue 4711*" 'a queue that is not there'
+
+# A second holder is refused; queues says who has it, and lists what it can.
+suspend_in_background first "$load"
+first=$JOB
+for verb in suspend 'bench -n 2' 'schedule --for 1s --be'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" $verb "$load"
+	exits 1 "gpreempt: process $load is in the hands of process $first (gpreempt) already*" "$verb"
+done
+is_held "$load" || fail 'the first hold is gone'
+try "$GPREEMPT" queues "$load" --json
+exits 0 "gpreempt: not everything is known: process $load is in the hands of process $first (gpreempt)*" queues
+holds '[.queues[].id] == [0,1] and all(.queues[]; .held == null and .pending == null)' 'queues of a held process'
+try "$GPREEMPT" ps --for 1ms --json
+holds ".[] | select(.pid == $load) | .state == \"held\" and .holder == $first" 'ps says who holds it'
+
+# resume takes the record away; the holder lets go and says so.
+try "$GPREEMPT" resume "$load"
+exits 0 '' resume
+[[ $out == "released $load (kfd-load), in the hands of $first (gpreempt)" ]] || fail "resume said '$out'"
+until_true is_running "$load" || fail 'resume does not release it'
+wait "$first" || fail "the holder: exit $?"
+said first 'was resumed by somebody' || fail "the holder said: $(<"$work/first")"
+makes_progress "$load" || fail 'no progress after resume'
+try "$GPREEMPT" resume "$load"
+exits 0 '' 'resume of what is not held'
+[[ $out == 'nothing was held' ]] || fail "resume said '$out'"
+suspend_in_background again "$load"
+try "$GPREEMPT" resume --all --json
+exits 0 '' 'resume --all'
+holds ".released | map(.pid) == [$load]" 'resume --all --json'
+until_true is_running "$load" || fail 'resume --all does not release it'
+wait "$JOB"
+
+# One that is stopped cannot let go, which is not called released; it does when it goes on.
+suspend_in_background stopped "$load"
+kill -STOP "$JOB"
+until_true eval "[[ \$(awk '{ sub(/.*\) /, \"\"); print \$1 }' /proc/$JOB/stat) == T ]]" || fail 'not stopped'
+try "$GPREEMPT" resume "$load"
+exits 1 "gpreempt: process $load is in the hands of process $JOB (gpreempt), which is stopped*kill -CONT $JOB)" \
+	'resume and a holder that is stopped'
+one_sentence 'resume and a holder that is stopped'
+kill -CONT "$JOB"
+wait "$JOB" || fail "a holder that goes on: exit $?"
+until_true is_running "$load" || fail 'a holder that goes on does not let go'
+
+# A holder that is killed: the driver releases, and the record is dropped by who comes next.
+suspend_in_background killed "$load"
+kill -9 "$JOB"
+wait "$JOB" 2>/dev/null
+until_true is_running "$load" || fail 'held by the dead'
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume --all after a kill'
+[[ $(records) == 0 ]] || fail 'the record stays'
+
+# bench.
+try "$GPREEMPT" bench "$load" -n 10 --hold-ms 1 --json
+exits 0 '' bench
+holds '.hold.tried == 10 and .hold.done == 10 and .release.done == 10 and .online == null and
+	([.hold, .release][] | .answer_us | .min <= .average and .average <= .max and .p50 <= .p99) and
+	([.hold, .release][] | [.answer_histogram[].count] | add == 10)' 'bench --json'
+until_true is_running "$load" || fail 'bench leaves it held'
+try "$GPREEMPT" bench "$load" --count 5 --histogram --online 'echo out; exit 3'
+exits 0 '*out*' 'bench --online'
+[[ $out == *'success: hold 100.0 %, release 100.0 %'*average*distribution*'|*'* ]] || fail "bench: $out"
+[[ $out =~ held\ +[0-9.]+\ [a-z]+,\ exit\ 3.*'not held'\ +[0-9.]+\ [a-z]+,\ exit\ 3 ]] || fail "--online: $out"
+# The command runs while it is held, and then while it is not.
+expression="[.processes[].queues[] | select(.pid == $load and .suspended)] | length"
+echo "jq '$expression' $KFD_MNT/state >>$work/seen" >"$work/online"
+try "$GPREEMPT" bench "$load" -n 1 --json --online "sh $work/online"
+holds '.online.held.exit == 0 and .online.not_held.exit == 0 and .online.held.took_us > 0' '--online --json'
+[[ $(paste -sd' ' "$work/seen") == '2 0' ]] || fail "held while the command ran: $(<"$work/seen")"
+kfd_emu 'errno suspend_queues 5 1000'
+try "$GPREEMPT" bench "$load" -n 2
+kfd_emu clear_faults
+[[ $status == 1 && $out == *'holds failed, the first with: '* ]] || fail "a driver that refuses: $status $out $err"
+in_background benched "$GPREEMPT" bench "$load" -n 1000000
+until_true eval "[[ \$(records) == 1 ]]" || fail 'bench has no record'
+kill -INT "$JOB"
+wait "$JOB" || fail "bench and Ctrl-C: exit $?"
+said benched 'success: hold 100.0 %' || fail "bench and Ctrl-C: $(<"$work/benched")"
+until_true is_running "$load" || fail 'bench and Ctrl-C leave it held'
+
+# The target ends meanwhile.
+start_kfd_load
+short=$LOAD
+suspend_in_background ended "$short"
+kill -9 "$short"
+wait "$short" 2>/dev/null
+wait "$JOB" || fail "the target ended: exit $?"
+said ended "^$short (kfd-load) .* has ended" || fail "does not say that it ended: $(<"$work/ended")"
+[[ $(records) == 0 ]] || fail 'the record of a process that ended stays'
+ends_right "$load"
+finish

@@ -1,0 +1,48 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# For command-line tests that have something going on in the background; after check.bash.
+jobs_started=()
+
+end_jobs() {
+	for pid in "${jobs_started[@]}"; do
+		kill -9 "$pid" 2>/dev/null
+	done
+}
+
+# in_background NAME COMMAND...: its output goes to $work/NAME; sets JOB. With SIGINT as it is for a
+# command in the foreground.
+in_background() {
+	local name=$1
+	shift
+	# shellcheck disable=SC2154 # check.bash makes it
+	: >"$work/$name" # before it starts: what an earlier one said there is not its own
+	env --default-signal=INT "$@" >"$work/$name" 2>&1 </dev/null &
+	JOB=$!
+	jobs_started+=("$JOB")
+}
+
+# until_true COMMAND...: waits up to 20 s for it.
+until_true() {
+	for _ in {1..1000}; do
+		"$@" && return
+		sleep 0.02
+	done
+	return 1
+}
+
+said() { # NAME TEXT
+	grep -qs "$2" "$work/$1"
+}
+
+# suspend_in_background NAME ARGS...: returns when it holds.
+suspend_in_background() {
+	local name=$1
+	shift
+	in_background "$name" "$GPREEMPT" suspend "$@"
+	until_true said "$name" held || fail "suspend $* does not hold: $(<"$work/$name")"
+}
+
+records() {
+	"$GPREEMPT" doctor --json | jq .records
+}
