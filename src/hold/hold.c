@@ -124,14 +124,16 @@ static int check_free(const struct gp_holds *holds, const struct gp_place *place
 	return gp_records_check_free(holds->undo, place->seen.pid, place->seen.start_time, err);
 }
 
-/* The back end's own sentence, if it has one, instead of the one that is there. Returns `code`. */
-static int because(const struct gp_hold *h, int code, struct gp_error *err)
+/* The back end's own sentence. False: it has none. */
+static bool has_reason(const struct gp_hold *h, int code, struct gp_error *err)
 {
 	struct gp_error why = {0};
 
 	if (h->attached && h->place.gpu->ops->why)
 		h->place.gpu->ops->why(h->place.gpu, h->handle, &why);
-	return *why.text ? gp_fail(err, code, "%s", why.text) : code;
+	if (*why.text)
+		gp_fail(err, code, "%s", why.text);
+	return *why.text;
 }
 
 /* A back end needs a moment after attach to know how a task can be put back. */
@@ -145,9 +147,10 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 	       now() < until_ns)
 		gp_holds_wait(holds, until_ns, -1);
 	if (r) {
-		gp_fail(err, r, "cannot tell how to put process %d back: %s", h->place.seen.pid,
-		        gp_error_name(r));
-		return because(h, r, err);
+		if (has_reason(h, r, err))
+			return r;
+		return gp_fail(err, r, "cannot tell how to put process %d back: %s",
+		               h->place.seen.pid, gp_error_name(r));
 	}
 	r = gp_undo_put(holds->undo, h->place.gpu->ops->name, &undo);
 	if (r < 0)
@@ -258,9 +261,10 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	}
 	if (h->driver_code)
 		snprintf(code, sizeof code, " (driver code 0x%x)", h->driver_code);
-	gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
-	        gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
-	return because(h, h->status, err);
+	if (has_reason(h, h->status, err))
+		return h->status;
+	return gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
+	               gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
 }
 
 static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)

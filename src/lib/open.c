@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handles: a process that was found. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "lib/lib.h"
+
+#define FLAGS_KNOWN (GPREEMPT_FROM_AFAR | GPREEMPT_FORCE)
+
+/* Whether it may be looked at, on some GPU. That it has no queues is no failure. */
+static int look_for(struct gpreempt *g)
+{
+	struct lib_call call;
+	struct gp_place *place = NULL;
+	int r = lib_enter(&call, g);
+
+	if (!r)
+		r = lib_find_tasks(g, &place);
+	free(place);
+	return lib_leave(&call, r < 0 ? r : 0);
+}
+
+static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct gp_error *err)
+{
+	struct gpreempt *g;
+	int r;
+
+	if (flags & ~(unsigned)FLAGS_KNOWN)
+		return gp_fail(err, -EINVAL, "unknown flags 0x%x", flags & ~(unsigned)FLAGS_KNOWN);
+	g = calloc(1, sizeof *g);
+	if (!g)
+		return gp_fail(err, -ENOMEM, "no memory");
+	g->owner = getpid();
+	g->pid = pid;
+	g->flags = flags;
+	g->start_time = pid > 0 ? gp_process_start_time(pid) : 0;
+	r = g->start_time ? lib_machine_join(g, err)
+	                  : gp_fail(err, -ESRCH, "there is no process %d", pid);
+	if (r) {
+		free(g);
+		return r;
+	}
+	r = look_for(g);
+	if (r) {
+		gp_fail(err, r, "%s", g->err.text);
+		lib_machine_leave(g);
+		free(g);
+		return r;
+	}
+	*out = g;
+	return 0;
+}
+
+int gpreempt_open(pid_t pid, unsigned flags, struct gpreempt **g, char *why, size_t size)
+{
+	struct gp_error err = {0};
+	int saved = errno, r;
+
+	if (!g)
+		return -EINVAL;
+	*g = NULL;
+	r = open_handle(pid, flags, g, &err);
+	if (why && size)
+		snprintf(why, size, "%s", err.text);
+	errno = saved;
+	return r;
+}
+
+/* The copy that a fork has: nothing but memory and files. */
+static void close_copy(struct gpreempt *g)
+{
+	for (unsigned i = 0; i < g->ngrips; i++)
+		if (g->grip[i].hold.pidfd >= 0)
+			close(g->grip[i].hold.pidfd);
+	gp_undo_close(g->undo);
+	free(g->grip);
+	free(g);
+}
+
+void gpreempt_close(struct gpreempt *g)
+{
+	struct lib_call call;
+	int saved = errno;
+
+	if (!g)
+		return;
+	if (g->owner != getpid()) {
+		close_copy(g);
+	} else {
+		if (!lib_enter(&call, g))
+			lib_drop_all(g);
+		lib_leave(&call, 0);
+		lib_machine_leave(g);
+		free(g);
+	}
+	errno = saved;
+}
+
+const char *gpreempt_why(const struct gpreempt *g)
+{
+	return g ? g->err.text : "no handle was given";
+}
+
+const char *gpreempt_device_name(const struct gpreempt *g, unsigned device)
+{
+	/* Devices neither come nor go, so this needs no lock. */
+	if (!g || g->owner != getpid() || device >= g->machine->devices.n)
+		return NULL;
+	return g->machine->devices.device[device].gpu->info.name;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which tasks a process has: on each device, one that is all its queues, less those that somebody
+ * wanted to hold by themselves, which are tasks of their own from then on, for all handles.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/process.h"
+#include "lib/lib.h"
+
+static uint64_t key_of(const struct gpreempt *g)
+{
+	return gp_process_key(g->start_time, g->pid);
+}
+
+static struct lib_split *find_split(const struct gpreempt *g, unsigned device, uint32_t queue)
+{
+	const struct lib_machine *m = g->machine;
+
+	for (unsigned i = 0; i < m->nsplits; i++)
+		if (m->split[i].process == key_of(g) && m->split[i].place.device == device &&
+		    m->split[i].place.seen.queue == queue)
+			return &m->split[i];
+	return NULL;
+}
+
+bool lib_is_split(const struct gpreempt *g, unsigned device, uint32_t queue)
+{
+	return find_split(g, device, queue);
+}
+
+int lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_place *place)
+{
+	struct gp_gpu *gpu = g->machine->devices.device[device].gpu;
+	struct lib_split *split = find_split(g, device, queue), *list;
+	struct lib_machine *m = g->machine;
+	int r;
+
+	if (split) {
+		*place = split->place;
+		return 0;
+	}
+	if (!gpu->ops->split)
+		return gp_fail(&g->err, -ENOTSUP, "%s cannot hold single queues", gpu->info.name);
+	/* Before the split, which cannot be taken back. */
+	list = realloc(m->split, (m->nsplits + 1) * sizeof *list);
+	if (!list)
+		return gp_fail(&g->err, -ENOMEM, "no memory");
+	m->split = list;
+	*place = (struct gp_place){.device = device, .gpu = gpu};
+	r = gpu->ops->split(gpu, g->pid, queue, &place->seen, &g->err);
+	if (!r)
+		list[m->nsplits++] = (struct lib_split){.process = key_of(g), .place = *place};
+	return r;
+}
+
+static unsigned add_splits(struct gpreempt *g, struct gp_place *place, unsigned n)
+{
+	const struct lib_machine *m = g->machine;
+
+	for (unsigned i = 0; i < m->nsplits && n < LIB_PLACES_MAX; i++)
+		if (m->split[i].process == key_of(g))
+			place[n++] = m->split[i].place;
+	return n;
+}
+
+int lib_find_tasks(struct gpreempt *g, struct gp_place **place)
+{
+	unsigned found;
+	int n;
+
+	*place = NULL;
+	/* Another process may have the number by now. */
+	if (gp_process_start_time(g->pid) != g->start_time)
+		return gp_fail(&g->err, -ESRCH, "process %d has ended", g->pid);
+	*place = calloc(LIB_PLACES_MAX, sizeof **place);
+	if (!*place)
+		return gp_fail(&g->err, -ENOMEM, "no memory");
+	n = gp_devices_find(&g->machine->devices, g->pid, *place, LIB_PLACES_MAX, &g->err);
+	if (n < 0 && n != -ENODEV)
+		return n;
+	found = add_splits(g, *place, n < 0 ? 0 : (unsigned)n);
+	if (found)
+		g->err = (struct gp_error){0};
+	return (int)found;
+}
