@@ -62,8 +62,8 @@ struct amd_task {
 	/* What the watch knows. */
 	unsigned nqueues; /* as sysfs shows them */
 	int mem_fd;
-	bool stuck;  /* its memory does not come: not looked at any more */
-	bool looked; /* activity is known */
+	uint64_t stuck_until_ns, stuck_for_ns; /* its memory did not come */
+	bool looked;                           /* activity is known */
 	bool active;
 	uint64_t pending;
 	uint64_t active_since_ns;
@@ -174,6 +174,7 @@ void amd_settle(struct amd_host *h, struct amd_target *target);
 void amd_target_events(struct amd_host *h, struct amd_target *target);
 void amd_target_ended(struct amd_host *h, struct amd_target *target);
 void amd_tick(struct amd_host *h);
+void amd_try_again(struct amd_host *h);
 void amd_forget_targets(struct amd_host *h);
 
 /* Under the lock: writes what is known of the target's queues into its tasks. */

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS (100 * GP_NS_PER_MS)
+#define PATIENCE_NS GP_NS_PER_S /* with one task; a machine that is busy is not a trap */
 
 struct amd_reader {
 	pthread_mutex_t lock;
@@ -17,6 +17,7 @@ struct amd_reader {
 	struct amd_glance *glance;
 	unsigned n, capacity;
 	unsigned at; /* the one that is being looked at */
+	uint64_t since_ns;
 };
 
 /* ---- one glance --------------------------------------------------------------------------------
@@ -91,6 +92,7 @@ static void close_opened(struct amd_reader *r)
 static bool look_at_all(struct amd_reader *r)
 {
 	for (r->at = 0; r->at < r->n; r->at++) {
+		r->since_ns = gp_now_ns(&gp_clock_monotonic);
 		pthread_mutex_unlock(&r->lock);
 		look_at(&r->glance[r->at]);
 		pthread_mutex_lock(&r->lock);
@@ -159,21 +161,32 @@ struct amd_glance *amd_reader_room(struct amd_reader *r, unsigned n)
 	return r->glance;
 }
 
+/* From when the reader began with it, if it has begun at all. */
+static bool is_late(const struct amd_reader *r)
+{
+	return r->since_ns && gp_now_ns(&gp_clock_monotonic) >= r->since_ns + PATIENCE_NS;
+}
+
 int amd_reader_run(struct amd_reader *r, unsigned n)
 {
-	struct timespec until = gp_timespec(gp_now_ns(&gp_clock_monotonic) + PATIENCE_NS);
 	int late = -1;
 
 	pthread_mutex_lock(&r->lock);
 	r->n = n;
+	r->at = 0;
+	r->since_ns = 0;
 	r->state = ASKED;
 	pthread_cond_broadcast(&r->changed);
-	while (r->state == ASKED)
-		if (pthread_cond_timedwait(&r->changed, &r->lock, &until) == ETIMEDOUT &&
-		    r->state == ASKED) {
+	while (r->state == ASKED) {
+		struct timespec until =
+			gp_timespec(gp_now_ns(&gp_clock_monotonic) + PATIENCE_NS / 4);
+
+		pthread_cond_timedwait(&r->changed, &r->lock, &until);
+		if (r->state == ASKED && is_late(r)) {
 			late = (int)r->at;
 			r->state = GIVEN_UP;
 		}
+	}
 	pthread_mutex_unlock(&r->lock);
 	return late;
 }

@@ -189,10 +189,11 @@ static bool is_to_quit(struct amd_host *h)
 	return quit;
 }
 
-static bool is_linked(const struct amd_host *h)
+/* Whether a target wants something that does not announce itself. */
+static bool needs_ticks(const struct amd_host *h)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
-		if (h->target[i]->session.link != GP_AMD_UNLINKED)
+		if (h->target[i]->session.link != GP_AMD_UNLINKED || h->target[i]->session.again)
 			return true;
 	return false;
 }
@@ -215,16 +216,17 @@ static void take_event(struct amd_host *h, void *about)
 static void wait_for_work(struct amd_host *h)
 {
 	struct epoll_event event[EVENTS_MAX];
-	bool linked = is_linked(h);
+	bool ticks = needs_ticks(h);
 	int n = epoll_wait(h->epoll_fd, event, EVENTS_MAX,
-	                   linked ? (int)(TICK_NS / GP_NS_PER_MS) : -1);
-	uint64_t now_ns = linked ? gp_now_ns(&gp_clock_monotonic) : 0;
+	                   ticks ? (int)(TICK_NS / GP_NS_PER_MS) : -1);
+	uint64_t now_ns = ticks ? gp_now_ns(&gp_clock_monotonic) : 0;
 
 	for (int i = 0; i < n; i++)
 		take_event(h, event[i].data.ptr);
-	if (linked && now_ns >= h->tick_ns + TICK_NS) {
+	if (ticks && now_ns >= h->tick_ns + TICK_NS) {
 		h->tick_ns = now_ns;
 		amd_tick(h);
+		amd_try_again(h);
 	}
 }
 

@@ -237,10 +237,15 @@ int gp_amd_session_events(struct gp_amd_session *s)
 {
 	char ignored[64];
 	bool changed = false;
+	ssize_t n;
 	int r = 0;
 
-	while (read(s->news_fd, ignored, sizeof ignored) > 0)
-		;
+	s->again = false;
+	do
+		n = read(s->news_fd, ignored, sizeof ignored);
+	while (n > 0);
+	if (!n) /* the driver has let go of its end: the program is another, or has ended */
+		return -ESRCH;
 	if (s->owes_answer) { /* the driver has forgotten about it */
 		r = answer_runtime(s);
 		changed = r > 0;
@@ -263,22 +268,30 @@ int gp_amd_session_events(struct gp_amd_session *s)
 	}
 	if (r >= 0 || r == -EAGAIN)
 		return changed;
-	if (!is_over(r)) /* the word was read, and not understood: it shall be heard again */
-		(void)!write(s->write_fd, ".", 1);
+	s->again = !is_over(r); /* the word was read, and not understood */
 	return r;
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------
  */
 
-static int open_pipe(struct gp_amd_session *s)
+/* ENABLE, with a pipe whose writing end only the driver has: when it lets go, the session is over.
+ */
+static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *info)
 {
-	int fd[2];
+	int fd[2], r;
 
 	if (pipe2(fd, O_NONBLOCK | O_CLOEXEC))
 		return -errno;
+	r = gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, fd[1], info);
+	close(fd[1]);
+	if (r < 0) {
+		close(fd[0]);
+		return r;
+	}
+	if (s->news_fd >= 0)
+		close(s->news_fd);
 	s->news_fd = fd[0];
-	s->write_fd = fd[1];
 	return 0;
 }
 
@@ -337,7 +350,7 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 	 * when it said no, and ends the session with him. */
 	if (gp_kfd_snapshot(s->kfd, s->pid, 0, NULL, 0) >= 0)
 		return explain_enable(s, -EALREADY, err);
-	r = gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info);
+	r = enable_with_pipe(s, &info);
 	if (r < 0)
 		return explain_enable(s, r, err);
 	s->enabled = true;
@@ -357,15 +370,12 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 {
 	int r;
 
-	*s = (struct gp_amd_session){
-		.kfd = kfd, .pid = pid, .pidfd = -1, .news_fd = -1, .write_fd = -1};
+	*s = (struct gp_amd_session){.kfd = kfd, .pid = pid, .pidfd = -1, .news_fd = -1};
 	s->pidfd = gp_pidfd_open(pid);
 	s->start_time = gp_process_start_time(pid);
 	if (s->pidfd < 0 || !s->start_time)
 		r = gp_fail(err, -ESRCH, "there is no process %d", pid);
 	else
-		r = open_pipe(s);
-	if (!r)
 		r = gp_amd_link(s, err);
 	if (!r)
 		r = enable(s, rule, err);
@@ -460,7 +470,7 @@ static void end_session(struct gp_amd_session *s)
 	disable(s);
 	if (!is_in_handshake(s->pid) || (s->link != GP_AMD_LINKED && gp_amd_link(s, NULL)))
 		return;
-	if (gp_kfd_enable(s->kfd, s->pid, EXCEPTIONS, s->write_fd, &info) < 0)
+	if (enable_with_pipe(s, &info) < 0)
 		return;
 	gp_kfd_send_runtime_event(s->kfd, s->pid);
 	disable(s);
@@ -477,8 +487,6 @@ void gp_amd_session_close(struct gp_amd_session *s)
 	}
 	if (s->news_fd >= 0)
 		close(s->news_fd);
-	if (s->write_fd >= 0)
-		close(s->write_fd);
 	free(s->queue);
 	free(s->entry);
 	free(s->id);
@@ -487,6 +495,5 @@ void gp_amd_session_close(struct gp_amd_session *s)
 	                             .link = s->link,
 	                             .is_child = s->is_child,
 	                             .pidfd = s->pidfd,
-	                             .news_fd = -1,
-	                             .write_fd = -1};
+	                             .news_fd = -1};
 }

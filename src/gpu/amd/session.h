@@ -39,8 +39,8 @@ struct gp_amd_session {
 	pid_t pid;
 	uint64_t start_time;
 	int pidfd;
-	int news_fd;  /* readable: something happened */
-	int write_fd; /* the driver's end of it */
+	int news_fd; /* readable: something happened */
+	bool again;  /* what it said could not be answered: gp_amd_session_events() once more */
 	enum gp_amd_link link;
 	bool is_child; /* of ours: its end is for somebody else here to wait for */
 	bool enabled;

@@ -396,6 +396,13 @@ void amd_tick(struct amd_host *h)
 	}
 }
 
+void amd_try_again(struct amd_host *h)
+{
+	for (unsigned i = h->ntargets; i-- > 0;)
+		if (h->target[i]->session.again)
+			amd_target_events(h, h->target[i]);
+}
+
 /* The end of this thread ends the links that are left. */
 void amd_forget_targets(struct amd_host *h)
 {

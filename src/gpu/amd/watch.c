@@ -4,7 +4,7 @@
  * memory of its process. A packet that the hardware has not taken is work; so are compute units
  * that a process occupies, where the driver counts them (gfx9). On other chips the last kernel of a
  * queue cannot be seen: it looks idle while that runs.
- * Whose memory does not come when it is read is not looked at again (glance.h).
+ * Whose memory does not come when it is read is not looked at for a while (glance.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,6 +18,7 @@
 #include "gpu/amd/glance.h"
 
 #define QUEUES_MAX  1024
+#define STUCK_NS    (10 * GP_NS_PER_S) /* the first time, then twice as long */
 #define READERS_MAX 8 /* that did not come back: then nobody is looked at any more */
 #define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers */
 
@@ -194,9 +195,10 @@ static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64
 }
 
 /* `all`: also those that nobody is waiting for. */
-static bool is_to_be_seen(const struct amd_task *t, bool all)
+static bool is_to_be_seen(const struct amd_task *t, bool all, uint64_t now_ns)
 {
-	return t && !t->gone && !t->stuck && (t->prepare || all) && t->has_pointers;
+	return t && !t->gone && now_ns >= t->stuck_until_ns && (t->prepare || all) &&
+	       t->has_pointers;
 }
 
 static void glance_of(const struct amd_task *t, struct amd_glance *g)
@@ -213,13 +215,14 @@ static void glance_of(const struct amd_task *t, struct amd_glance *g)
  * Under the lock; a task is freed by this thread only. */
 static unsigned choose(const struct amd_host *h, bool all, struct amd_task **task, unsigned max)
 {
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct amd_task *t = h->gpu[i]->task[k];
 
-			if (!is_to_be_seen(t, all))
+			if (!is_to_be_seen(t, all, now_ns))
 				continue;
 			if (n < max)
 				task[n] = t;
@@ -244,13 +247,19 @@ static struct amd_glance *open_eyes(struct eyes *eyes, unsigned n)
 	return eyes->reader ? amd_reader_room(eyes->reader, n) : NULL;
 }
 
-/* Its memory does not come: nothing is known of it from now on. */
-static void give_up(struct eyes *eyes, struct amd_task *t)
+/* Its memory does not come: nothing is known of it for a while. When nobody is left to look,
+ * nothing is known of anybody. */
+static void give_up(struct amd_host *h, struct eyes *eyes, struct amd_task *t)
 {
 	eyes->reader = NULL;
 	eyes->given_up++;
-	t->stuck = true;
+	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
+	t->stuck_until_ns = gp_now_ns(&gp_clock_monotonic) + t->stuck_for_ns;
 	t->looked = false;
+	for (unsigned i = 0; i < h->ngpus && eyes->given_up == READERS_MAX; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++)
+			if (h->gpu[i]->task[k])
+				h->gpu[i]->task[k]->looked = false;
 	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d", t->pid);
 	amd_tell(t->gpu);
 }
@@ -278,7 +287,7 @@ static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
 	now_ns = gp_now_ns(&gp_clock_monotonic);
 	pthread_mutex_lock(&h->lock);
 	if (late >= 0)
-		give_up(eyes, eyes->task[late]);
+		give_up(h, eyes, eyes->task[late]);
 	for (unsigned i = 0; late < 0 && i < n; i++)
 		if (note_activity(eyes->task[i], &glance[i], now_ns))
 			amd_tell(eyes->task[i]->gpu);
