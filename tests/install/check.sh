@@ -28,6 +28,9 @@ for file in "$SRC"/scenarios/*.yaml; do
 	[[ ! -e $file ]] || installed "share/gpreempt/scenarios/${file##*/}" >/dev/null ||
 		fail "${file##*/} is missing"
 done
+for file in "$SRC"/examples/*.c; do
+	installed "share/doc/gpreempt/examples/${file##*/}" >/dev/null || fail "${file##*/} is missing"
+done
 for file in "$SRC"/man/*.[1357]; do
 	[[ ! -e $file ]] || installed "share/man/man${file##*.}/${file##*/}" >/dev/null ||
 		fail "${file##*/} is missing"
@@ -36,7 +39,14 @@ done
 library=$(installed libgpreempt.so.0)
 stray=$(nm -D --defined-only "$library" | awk '$3 !~ /^(gpreempt_|GPREEMPT_)/ { print $3 }')
 [[ ! $stray ]] || fail "the library exports $stray"
-nm -D --defined-only "$library" | grep -q ' T gpreempt_version' || fail "gpreempt_version is not exported"
+# What the header promises is there, and has a man page that names it.
+calls=$(sed -n 's/^GPREEMPT_API .*\(gpreempt_[a-z_]*\)(.*/\1/p' "$(installed include/gpreempt.h)")
+[[ $(wc -l <<<"$calls") -ge 15 ]] || fail "the header has no calls: $calls"
+for call in $calls; do
+	nm -D --defined-only "$library" | grep -q " T $call@" || fail "$call is not exported"
+	grep -rqF ".Nm $call" "$(dirname "$(installed share/man/man3/libgpreempt.3)")" ||
+		fail "$call has no man page"
+done
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^ld-linux')
 [[ $needed == libc.so.* ]] || fail "the library needs $needed"
 
@@ -56,6 +66,24 @@ export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root
 output=$(LD_LIBRARY_PATH=${library%/*} "$root/program")
 expected=$(pkg-config --modversion gpreempt; echo "Operation not permitted"; echo "Unknown error")
 [[ $output == "$expected" ]] || fail "the program printed: $output"
+
+# The examples, as their first comment says to compile them, on a machine without a GPU.
+export GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent GPREEMPT_KFD_SYSFS=/nonexistent
+for file in "$(dirname "$(installed share/doc/gpreempt/examples/list.c)")"/*.c; do
+	# shellcheck disable=SC2046
+	"$CC" -Wall -Wextra -Werror -o "$root/example" "$file" $(pkg-config --cflags --libs gpreempt)
+	arguments=($$)
+	[[ $file != */hold.c ]] || arguments+=(true)
+	status=0
+	output=$(LD_LIBRARY_PATH=${library%/*} "$root/example" "${arguments[@]}" 2>&1) || status=$?
+	[[ $status == 1 && $output == *'gpreempt doctor'* ]] ||
+		fail "${file##*/} without a GPU: exit $status, $output"
+done
+if cxx=$(command -v c++ || command -v clang++); then # the header is for C++, too
+	# shellcheck disable=SC2046
+	echo '#include <gpreempt.h>' | "$cxx" -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror \
+		-fsyntax-only $(pkg-config --cflags gpreempt) - || fail "the header is not C++"
+fi
 
 "$(installed bin/gpreempt)" --version | grep -qF "$(pkg-config --modversion gpreempt)" ||
 	fail "gpreempt --version does not name the version"

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the tests of the back end share: an emulator, the back end's GPU 0 on it, short waits. */
+#ifndef TESTS_AMD_AMD_WORLD_H
+#define TESTS_AMD_AMD_WORLD_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "gpu/amd/backend.h"
+#include "kfd_emu.h"
+
+#define AW_LOADS 8
+
+struct amd_world {
+	struct kfd_emu emu;
+	struct gp_gpu *gpu;
+	struct kfd_load load[AW_LOADS]; /* killed at the end, if they still are */
+	unsigned nloads;
+};
+
+/* Which machine a test runs on. `slots`: queues of a GPU that run at full speed together; else 1.
+ */
+struct aw_machine {
+	const char *gpu, *rule, *second_gpu, *slots;
+};
+
+/* HWS and MES; one session for a GPU (vega20) or many. */
+__attribute__((unused)) static struct aw_machine
+	mi250 = {.gpu = "mi250", .rule = "new"},
+	mi250_old = {.gpu = "mi250", .rule = "old"}, mi300x = {.gpu = "mi300x", .rule = "new"},
+	mi300x_old = {.gpu = "mi300x", .rule = "old"}, vega20 = {.gpu = "vega20", .rule = "new"},
+	vega20_old = {.gpu = "vega20", .rule = "old"}, navi31 = {.gpu = "navi31", .rule = "new"},
+	navi31_old = {.gpu = "navi31", .rule = "old"},
+	two_mi250 = {.gpu = "mi250", .rule = "new", .second_gpu = "mi250"},
+	two_navi31 = {.gpu = "navi31", .rule = "new", .second_gpu = "navi31"};
+
+/* A sanitizer cannot look for leaks in a process that is traced when it ends. */
+static inline void aw_expect_leak_checks(bool possible)
+{
+	if (possible)
+		unsetenv("LSAN_OPTIONS");
+	else
+		setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
+}
+
+static inline int aw_set_up(void **state)
+{
+	const struct aw_machine *m = *state;
+	struct amd_world *w = calloc(1, sizeof *w);
+
+	*state = w;
+	if (!m)
+		m = &mi250;
+	if (!w || kfd_emu_start(&w->emu, "--gpu", m->gpu, "--rule", m->rule, "--slots",
+	                        m->slots ? m->slots : "1", m->second_gpu ? "--gpu" : NULL,
+	                        m->second_gpu, NULL))
+		return -1;
+	aw_expect_leak_checks(strcmp(m->rule, "old") != 0);
+	return 0;
+}
+
+static inline void aw_close(struct amd_world *w)
+{
+	if (w->gpu)
+		gp_amd_ops.close(w->gpu);
+	w->gpu = NULL;
+}
+
+static inline int aw_tear_down(void **state)
+{
+	struct amd_world *w = *state;
+	int r;
+
+	aw_close(w);
+	for (unsigned i = 0; i < w->nloads; i++)
+		kfd_load_kill(&w->load[i]);
+	r = kfd_emu_stop(&w->emu);
+	free(w);
+	aw_expect_leak_checks(true);
+	return r;
+}
+
+#define AMD_TEST(f) cmocka_unit_test_setup_teardown(f, aw_set_up, aw_tear_down)
+#define AMD_TEST_ON(f, m)                                        \
+	{                                                        \
+#f " (" #m ")", f, aw_set_up, aw_tear_down, &(m) \
+	}
+/* What must hold whatever the GPU and whoever may debug. */
+#define AMD_TEST_EVERYWHERE(f)                                                                  \
+	AMD_TEST_ON(f, mi250), AMD_TEST_ON(f, mi250_old), AMD_TEST_ON(f, mi300x),               \
+		AMD_TEST_ON(f, mi300x_old), AMD_TEST_ON(f, vega20), AMD_TEST_ON(f, vega20_old), \
+		AMD_TEST_ON(f, navi31), AMD_TEST_ON(f, navi31_old)
+
+/* Exits where there is no FUSE. An argument chooses tests: '*GPUs*'. */
+static inline void aw_begin(int argc, char **argv)
+{
+	struct kfd_emu emu;
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	if (kfd_emu_start(&emu, NULL) == -ENODEV)
+		exit(KFD_EMU_SKIP);
+	kfd_emu_stop(&emu);
+}
+
+static inline uint64_t aw_now(void)
+{
+	return gp_now_ns(&gp_clock_monotonic);
+}
+
+/* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */
+#define AW_WAIT(condition)                                     \
+	do {                                                   \
+		uint64_t until_ = aw_now() + 20 * GP_NS_PER_S; \
+		bool so_ = (condition);                        \
+                                                               \
+		while (!so_ && aw_now() < until_) {            \
+			usleep(1000);                          \
+			so_ = (condition);                     \
+		}                                              \
+		if (!so_)                                      \
+			fail_msg("never: %s", #condition);     \
+	} while (0)
+
+/* ---- loads ------------------------------------------------------------------------------------
+ */
+
+/* A load with options of kfd-load, up to NULL; it is killed at the end of the test. */
+#define aw_load(w, ...)                                                                  \
+	({                                                                               \
+		struct kfd_load *load_ = &(w)->load[(w)->nloads++];                      \
+                                                                                         \
+		assert_in_range((w)->nloads, 1, AW_LOADS);                               \
+		assert_int_equal(kfd_load_start(load_, ##__VA_ARGS__, (char *)NULL), 0); \
+		load_;                                                                   \
+	})
+
+static inline uint64_t aw_sum(struct amd_world *w, pid_t pid, const char *field)
+{
+	return kfd_emu_process_sum(&w->emu, pid, field);
+}
+
+static inline uint64_t aw_suspended(struct amd_world *w, pid_t pid)
+{
+	return aw_sum(w, pid, "suspended");
+}
+
+/* It goes on executing. */
+static inline void aw_wait_progress(struct amd_world *w, pid_t pid)
+{
+	uint64_t before = aw_sum(w, pid, "executed");
+
+	AW_WAIT(aw_sum(w, pid, "executed") > before + 5);
+}
+
+/* It executes nothing while its neighbour, or the clock, goes on. */
+static inline void aw_stands_still(struct amd_world *w, pid_t pid)
+{
+	uint64_t run_ns = aw_sum(w, pid, "run_ns"), executed = aw_sum(w, pid, "executed");
+
+	kfd_emu_sleep_ms(50);
+	assert_int_equal(aw_sum(w, pid, "run_ns"), run_ns);
+	assert_int_equal(aw_sum(w, pid, "executed"), executed);
+}
+
+/* The thread that traces it; 0: none. */
+static inline pid_t aw_tracer(pid_t pid)
+{
+	char path[48], line[128];
+	int tracer = -1;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		sscanf(line, "TracerPid: %d", &tracer);
+	if (f)
+		fclose(f);
+	return tracer;
+}
+
+/* As /proc has it: R, S, T (stopped), t (stopped by its tracer), Z; 0: it is gone. */
+static inline char aw_state_of(pid_t pid)
+{
+	char path[48], text[512] = "", *end;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (!fgets(text, sizeof text, f))
+		text[0] = 0;
+	fclose(f);
+	end = strrchr(text, ')');
+	return end ? end[2] : 0;
+}
+
+/* ---- the device -------------------------------------------------------------------------------
+ */
+
+static inline void aw_open(struct amd_world *w)
+{
+	assert_int_equal(gp_amd_ops.open(0, 0, &w->gpu), 0);
+}
+
+/* Finds and attaches a process; its handle. */
+static inline uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid)
+{
+	struct gp_error err = {0};
+	struct gp_seen seen;
+	uint32_t handle = 0;
+	int r = gpu->ops->find(gpu, pid, &seen, &err);
+
+	if (r)
+		fail_msg("find %d: %s", pid, err.text);
+	assert_int_equal(gp_gpu_attach(gpu, seen.key, &handle), 0);
+	return handle;
+}
+
+static inline uint32_t aw_attach(struct amd_world *w, pid_t pid)
+{
+	return aw_attach_on(w->gpu, pid);
+}
+
+static inline struct gp_observation aw_look_on(struct gp_gpu *gpu, uint32_t handle)
+{
+	struct gp_observation o = {.handle = handle};
+
+	assert_int_equal(gp_gpu_observe(gpu, aw_now(), &o, 1), 0);
+	return o;
+}
+
+static inline struct gp_observation aw_look(struct amd_world *w, uint32_t handle)
+{
+	return aw_look_on(w->gpu, handle);
+}
+
+/* The observation once nothing is under way. */
+static inline struct gp_observation aw_settled_on(struct gp_gpu *gpu, uint32_t handle)
+{
+	AW_WAIT(!aw_look_on(gpu, handle).under_way);
+	return aw_look_on(gpu, handle);
+}
+
+static inline struct gp_observation aw_settled(struct amd_world *w, uint32_t handle)
+{
+	return aw_settled_on(w->gpu, handle);
+}
+
+/* Asks for it, and waits for its end; the observation then. */
+static inline struct gp_observation aw_act_on(struct gp_gpu *gpu, bool hold, uint32_t handle)
+{
+	struct gp_action a = {.handle = handle};
+	int r = hold ? gp_gpu_hold(gpu, aw_now(), &a, 1) : gp_gpu_release(gpu, aw_now(), &a, 1);
+
+	assert_int_equal(r, 0);
+	assert_int_equal(a.status, -EINPROGRESS);
+	return aw_settled_on(gpu, handle);
+}
+
+static inline struct gp_observation aw_hold(struct amd_world *w, uint32_t handle)
+{
+	return aw_act_on(w->gpu, true, handle);
+}
+
+static inline struct gp_observation aw_release(struct amd_world *w, uint32_t handle)
+{
+	return aw_act_on(w->gpu, false, handle);
+}
+
+/* The same, and it must come to pass. */
+static inline void aw_must_hold(struct amd_world *w, uint32_t handle)
+{
+	struct gp_observation o = aw_hold(w, handle);
+	struct gp_error err = {0};
+
+	w->gpu->ops->why(w->gpu, handle, &err);
+	if (o.failed)
+		fail_msg("hold: %d: %s", o.failed, err.text);
+	assert_true(o.held);
+}
+
+static inline void aw_must_release(struct amd_world *w, uint32_t handle)
+{
+	struct gp_observation o = aw_release(w, handle);
+
+	assert_int_equal(o.failed, 0);
+	assert_false(o.held);
+}
+
+/* The task that is all of this process. */
+static inline bool aw_sees(struct amd_world *w, pid_t pid, struct gp_seen *out)
+{
+	struct gp_seen seen[64];
+	int n = gp_gpu_scan(w->gpu, aw_now(), seen, 64);
+
+	assert_in_range(n, 0, 64);
+	for (int i = 0; i < n; i++)
+		if (seen[i].pid == pid && seen[i].queue == GP_QUEUE_ALL) {
+			if (out)
+				*out = seen[i];
+			return true;
+		}
+	return false;
+}
+
+#endif

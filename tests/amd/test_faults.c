@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the driver can answer, how long it can take, and what can become of a target meanwhile: it
+ * is told in a sentence, nothing stays suspended, and the next try works.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+
+#include "target.h"
+
+#define ALWAYS 1000000
+
+static uint64_t process_is(struct amd_world *w, pid_t pid, const char *field)
+{
+	return kfd_emu_process_number(&w->emu, pid, field);
+}
+
+static bool is_debugged(struct amd_world *w, pid_t pid)
+{
+	return process_is(w, pid, "debugged") == 1;
+}
+
+__attribute__((format(printf, 2, 3))) static void disturb(struct amd_world *w, const char *format,
+                                                          ...)
+{
+	char line[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	assert_int_equal(kfd_emu_control(&w->emu, "%s", line), 0);
+}
+
+static void calm(struct amd_world *w)
+{
+	assert_int_equal(kfd_emu_control(&w->emu, "clear_faults"), 0);
+}
+
+/* There is a sentence for what failed. */
+static void is_explained(struct amd_world *w, uint32_t handle, int code)
+{
+	struct gp_error err = {0};
+
+	w->gpu->ops->why(w->gpu, handle, &err);
+	assert_int_equal(err.code, code);
+	assert_true(strlen(err.text) > 20);
+}
+
+static void runs(struct amd_world *w, pid_t pid)
+{
+	AW_WAIT(!aw_suspended(w, pid));
+	aw_wait_progress(w, pid);
+}
+
+static void works_again(struct amd_world *w, uint32_t handle, pid_t pid)
+{
+	calm(w);
+	aw_must_hold(w, handle);
+	assert_int_equal(aw_suspended(w, pid), kfd_emu_queues(&w->emu, pid));
+	aw_must_release(w, handle);
+	runs(w, pid);
+}
+
+/* A load that is attached to, with a session. */
+static uint32_t prepared(struct amd_world *w, pid_t pid)
+{
+	uint32_t handle = aw_attach(w, pid);
+
+	gp_gpu_prepare(w->gpu, handle, true);
+	AW_WAIT(is_debugged(w, pid));
+	aw_settled(w, handle);
+	return handle;
+}
+
+/* ---- the hardware -----------------------------------------------------------------------------
+ */
+
+static void a_hold_that_the_hardware_does_not_obey_fails_and_is_undone(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "3");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	for (unsigned failures = 1; failures <= 3; failures++) {
+		disturb(w, "preempt_timeout %u", failures); /* the undoing fails, too */
+		o = aw_hold(w, handle);
+		assert_int_equal(o.failed, -EIO);
+		assert_false(o.held && !aw_suspended(w, load->pid));
+		is_explained(w, handle, -EIO);
+		calm(w);
+		aw_must_release(w, handle);
+		runs(w, load->pid);
+		works_again(w, handle, load->pid);
+	}
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "3"), *other = aw_load(w);
+	struct gp_observation o;
+	uint32_t handle;
+
+	(void)other; /* so that there is something to preempt */
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	aw_must_hold(w, handle);
+	disturb(w, "preempt_timeout 1");
+	o = aw_release(w, handle);
+	assert_int_equal(o.failed, -EIO);
+	is_explained(w, handle, -EIO);
+	works_again(w, handle, load->pid);
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle;
+	int failed;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	disturb(w, "reset 0 begin");
+	failed = aw_hold(w, handle).failed;
+	if (failed) /* where single queues are taken off, there is none to take */
+		is_explained(w, handle, -EIO);
+	assert_true(failed || kfd_emu_count(&w->emu, "messages"));
+	disturb(w, "reset 0 end"); /* who was there stays evicted */
+	aw_release(w, handle);
+	AW_WAIT(!aw_suspended(w, load->pid));
+	gp_gpu_detach(w->gpu, handle);
+	AW_WAIT(!is_debugged(w, load->pid));
+}
+
+static void a_reset_while_it_is_held_does_not_keep_us(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	aw_must_hold(w, handle);
+	disturb(w, "reset 0 begin");
+	aw_release(w, handle);
+	aw_close(w);
+	assert_false(is_debugged(w, load->pid));
+	assert_int_equal(aw_suspended(w, load->pid), 0);
+	disturb(w, "reset 0 end");
+}
+
+/* ---- errors of calls --------------------------------------------------------------------------
+ */
+
+static const int codes[] = {EIO, ENOMEM, EINTR, EAGAIN, EFAULT};
+
+static void a_suspend_that_fails_is_told_and_overcome(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+		disturb(w, "errno suspend_queues %d %d", codes[i], ALWAYS);
+		o = aw_hold(w, handle);
+		assert_int_equal(o.failed, -codes[i]);
+		assert_false(o.held);
+		is_explained(w, handle, -codes[i]);
+		runs(w, load->pid);
+		works_again(w, handle, load->pid);
+	}
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void a_resume_that_fails_is_told_and_overcome(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+		aw_must_hold(w, handle);
+		disturb(w, "errno resume_queues %d %d", codes[i], ALWAYS);
+		o = aw_release(w, handle);
+		assert_int_equal(o.failed, -codes[i]);
+		assert_true(o.held); /* which is the truth */
+		is_explained(w, handle, -codes[i]);
+		calm(w);
+		aw_must_release(w, handle);
+		runs(w, load->pid);
+	}
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void an_attach_that_fails_leaves_nothing_behind(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle;
+
+	aw_open(w);
+	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+		disturb(w, "errno enable %d", codes[i]);
+		handle = aw_attach(w, load->pid);
+		assert_int_equal(aw_hold(w, handle).failed, -codes[i]);
+		is_explained(w, handle, -codes[i]);
+		assert_false(is_debugged(w, load->pid));
+		AW_WAIT(!aw_tracer(load->pid));
+		works_again(w, handle, load->pid);
+		gp_gpu_detach(w->gpu, handle);
+		AW_WAIT(!is_debugged(w, load->pid));
+		/* After ENABLE: the first snapshot that matters, whichever it is. */
+		for (unsigned after = 0; after < 4; after++) {
+			disturb(w, "errno get_queue_snapshot %d 1 %u", codes[i], after);
+			handle = aw_attach(w, load->pid);
+			if (aw_hold(w, handle).failed)
+				is_explained(w, handle, -codes[i]);
+			works_again(w, handle, load->pid);
+			gp_gpu_detach(w->gpu, handle);
+			AW_WAIT(!is_debugged(w, load->pid) && !aw_tracer(load->pid));
+		}
+	}
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void a_detach_whose_calls_fail_once_releases_all_the_same(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	static const char *const call[] = {"disable", "resume_queues", "query_debug_event"};
+	uint32_t handle;
+
+	aw_open(w);
+	for (unsigned i = 0; i < 3; i++) {
+		handle = prepared(w, load->pid);
+		aw_must_hold(w, handle);
+		disturb(w, "errno %s %d", call[i], EINTR);
+		gp_gpu_detach(w->gpu, handle);
+		AW_WAIT(!is_debugged(w, load->pid) && !aw_tracer(load->pid));
+		runs(w, load->pid);
+		calm(w);
+	}
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+/* Who waits for an answer gets it, although a call on the way to it fails. */
+static void an_answer_whose_calls_fail_once_is_given_all_the_same(void **state)
+{
+	static const char *const call[] = {"query_debug_event", "send_runtime_event",
+	                                   "get_queue_snapshot", "suspend_queues"};
+	struct amd_world *w = *state;
+
+	aw_open(w);
+	for (unsigned i = 0; i < 4; i++) {
+		struct kfd_load *load = aw_load(w, "--queues", "1");
+
+		prepared(w, load->pid);
+		disturb(w, "errno %s %d", call[i], i % 2 ? EINTR : ENOMEM);
+		kill(load->pid, SIGTERM);
+		AW_WAIT(aw_state_of(load->pid) == 'Z');
+		assert_int_equal(kfd_load_wait(load), 0);
+		calm(w);
+	}
+}
+
+static void without_a_driver_every_call_fails_and_none_hangs(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_observation o;
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	kill(w->emu.pid, SIGKILL);
+	waitpid(w->emu.pid, NULL, 0);
+	w->emu.pid = 0;
+	o = aw_hold(w, handle);
+	assert_true(o.failed < 0);
+	assert_false(o.held);
+	is_explained(w, handle, o.failed);
+	aw_close(w);
+}
+
+/* ---- the target goes --------------------------------------------------------------------------
+ */
+
+static void a_target_may_die_at_any_call(void **state)
+{
+	static const char *const call[] = {"enable",        "get_queue_snapshot", "suspend_queues",
+	                                   "resume_queues", "query_debug_event",  "disable"};
+	struct amd_world *w = *state;
+	struct kfd_load *other = aw_load(w, "--queues", "2");
+	uint32_t safe;
+
+	aw_open(w);
+	safe = aw_attach(w, other->pid);
+	for (unsigned i = 0; i < sizeof call / sizeof call[0]; i++)
+		for (unsigned after = 0; after < 2; after++) {
+			struct kfd_load load;
+			struct gp_action a = {0};
+
+			assert_int_equal(kfd_load_start(&load, "--queues", "2", NULL), 0);
+			a.handle = aw_attach(w, load.pid);
+			disturb(w, "kill_on %s %d 1 %u", call[i], load.pid, after);
+			gp_gpu_hold(w->gpu, aw_now(), &a, 1);
+			gp_gpu_release(w->gpu, aw_now(), &a, 1);
+			aw_settled(w, a.handle);
+			kill(load.pid, SIGKILL); /* if it has not come to that call */
+			kfd_load_wait(&load);
+			AW_WAIT(!aw_look(w, a.handle).held);
+			calm(w);
+			assert_true(aw_hold(w, a.handle).failed < 0);
+			is_explained(w, a.handle, aw_look(w, a.handle).failed);
+			gp_gpu_detach(w->gpu, a.handle);
+			aw_must_hold(w, safe); /* the others are not concerned */
+			aw_must_release(w, safe);
+		}
+	assert_int_equal(kfd_load_stop(other), 0);
+}
+
+static void a_target_that_runs_another_program_is_a_new_one(void **state)
+{
+	struct amd_world *w = *state;
+	uint32_t handle;
+	struct target t;
+
+	target_start_with(&t, 2);
+	aw_open(w);
+	handle = aw_attach(w, t.pid);
+	aw_must_hold(w, handle);
+	target_tell(&t, "exec");
+	assert_int_equal(target_answer(&t), t.pid);
+	AW_WAIT(!aw_look(w, handle).held);
+	assert_int_equal(target_ask(&t, "signals"), 0); /* nobody stopped it */
+	target_do(&t, "open");
+	target_do(&t, "runtime 1"); /* which waits for nobody */
+	target_do(&t, "queue aql");
+	AW_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t.pid) == 1);
+	aw_must_release(w, handle);
+	target_do(&t, "submit 0 5 1");
+	AW_WAIT(target_ask(&t, "done 0") == 1);
+	target_kill(&t);
+}
+
+static void a_target_that_ends_its_runtime_is_not_held_any_more(void **state)
+{
+	struct amd_world *w = *state;
+	uint32_t handle;
+	struct target t;
+
+	target_start_with(&t, 1);
+	aw_open(w);
+	handle = aw_attach(w, t.pid);
+	aw_must_hold(w, handle);
+	target_do(&t, "submit 0 5 1");
+	target_do(&t, "runtime 0"); /* is answered */
+	AW_WAIT(!aw_look(w, handle).held);
+	AW_WAIT(target_ask(&t, "done 0") == 1);
+	assert_int_equal(aw_hold(w, handle).failed, -EPERM);
+	is_explained(w, handle, -EPERM);
+	target_do(&t, "destroy 0");
+	target_do(&t, "runtime 1");
+	target_do(&t, "queue aql");
+	AW_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t.pid) == 1);
+	target_kill(&t);
+}
+
+static void who_is_evicted_stays_held_and_comes_back(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	uint32_t handle;
+
+	aw_open(w);
+	handle = prepared(w, load->pid);
+	disturb(w, "evict %d", load->pid);
+	aw_must_hold(w, handle);
+	disturb(w, "restore %d", load->pid);
+	aw_stands_still(w, load->pid);
+	disturb(w, "evict %d", load->pid);
+	aw_must_release(w, handle);
+	aw_stands_still(w, load->pid); /* for want of memory */
+	disturb(w, "restore %d", load->pid);
+	runs(w, load->pid);
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void signals_reach_a_target_that_is_traced_all_the_time(void **state)
+{
+	struct amd_world *w = *state;
+	uint32_t handle;
+	struct target t;
+
+	target_start_with(&t, 1);
+	aw_open(w);
+	handle = prepared(w, t.pid);
+	for (int i = 1; i <= 20; i++) {
+		kill(t.pid, SIGUSR1);
+		AW_WAIT(target_ask(&t, "signals") == i);
+		if (i % 5)
+			continue;
+		kill(t.pid, SIGSTOP);
+		AW_WAIT(aw_state_of(t.pid) == 'T' || aw_state_of(t.pid) == 't');
+		aw_must_hold(w, handle);
+		aw_must_release(w, handle);
+		kill(t.pid, SIGCONT);
+	}
+	assert_int_equal(target_ask(&t, "signals"), 20);
+	target_kill(&t);
+}
+
+/* ---- time -------------------------------------------------------------------------------------
+ */
+
+/* While a hold takes half a second, looks and other questions take none of it. */
+static void looks_do_not_wait(struct amd_world *w, uint32_t handle, uint32_t other)
+{
+	struct gp_action a = {.handle = handle};
+	uint64_t longest_ns = 0, looks = 0;
+
+	gp_gpu_hold(w->gpu, aw_now(), &a, 1);
+	assert_int_equal(a.status, -EINPROGRESS);
+	while (aw_look(w, handle).under_way) {
+		uint64_t begin_ns = aw_now(), ns;
+		struct gp_observation o[2] = {{.handle = handle}, {.handle = other}};
+		struct gp_seen seen[8];
+
+		gp_gpu_observe(w->gpu, begin_ns, o, 2);
+		gp_gpu_scan(w->gpu, begin_ns, seen, 8);
+		gp_gpu_prepare(w->gpu, other, false);
+		ns = aw_now() - begin_ns;
+		longest_ns = ns > longest_ns ? ns : longest_ns;
+		looks++;
+		usleep(1000);
+	}
+	assert_true(looks > 20);
+	assert_true(longest_ns < 250 * GP_NS_PER_MS);
+	assert_true(aw_look(w, handle).held);
+	aw_must_release(w, handle);
+}
+
+static void nobody_waits_for_a_slow_driver(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w), *other = aw_load(w);
+	uint32_t handle[2];
+
+	aw_open(w);
+	handle[0] = prepared(w, load->pid);
+	handle[1] = aw_attach(w, other->pid);
+	disturb(w, "delay suspend_queues 500ms");
+	looks_do_not_wait(w, handle[0], handle[1]);
+	disturb(w, "hold_mutex %d 500ms", load->pid); /* it maps a lot of memory */
+	looks_do_not_wait(w, handle[0], handle[1]);
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void a_task_may_leave_while_its_hold_is_under_way(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct gp_action a = {0};
+	uint64_t begin_ns;
+
+	aw_open(w);
+	for (int i = 0; i < 3; i++) {
+		a.handle = prepared(w, load->pid);
+		disturb(w, "delay suspend_queues 300ms");
+		gp_gpu_hold(w->gpu, aw_now(), &a, 1);
+		begin_ns = aw_now();
+		gp_gpu_detach(w->gpu, a.handle); /* does not wait for it either */
+		assert_true(aw_now() - begin_ns < 200 * GP_NS_PER_MS);
+		AW_WAIT(!is_debugged(w, load->pid));
+		runs(w, load->pid);
+	}
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+/* ---- a leader that cannot be reached ----------------------------------------------------------
+ */
+
+/* It sleeps in the driver, where it can be neither stopped nor let go of. */
+static void send_to_sleep(struct amd_world *w, struct target *t, unsigned ms)
+{
+	uint64_t before = kfd_emu_count(&w->emu, "create_queue");
+
+	disturb(w, "delay create_queue %ums", ms);
+	target_tell(t, "queue aql");
+	AW_WAIT(kfd_emu_count(&w->emu, "create_queue") > before);
+}
+
+static void wakes_up_and_goes_on(struct amd_world *w, struct target *t, long queue)
+{
+	assert_int_equal(target_answer(t), queue);
+	AW_WAIT(!aw_tracer(t->pid));
+	assert_int_equal(target_ask(t, "signals"), 0); /* not stopped */
+	target_do(t, "submit %ld 5 1", queue);
+	AW_WAIT(target_ask(t, "done %ld", queue) == 1);
+	(void)w;
+}
+
+static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
+{
+	struct amd_world *w = *state;
+	uint32_t handle;
+	struct target t;
+
+	target_start_with(&t, 1);
+	aw_open(w);
+	handle = aw_attach(w, t.pid);
+	send_to_sleep(w, &t, 500);
+	aw_must_hold(w, handle);
+	assert_true(is_debugged(w, t.pid));
+	gp_gpu_detach(w->gpu, handle);
+	AW_WAIT(!is_debugged(w, t.pid));
+	assert_false(target_has_answered(&t)); /* it still sleeps */
+	wakes_up_and_goes_on(w, &t, 1);
+	target_kill(&t);
+}
+
+static void one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once(void **state)
+{
+	struct amd_world *w = *state;
+	uint32_t handle;
+	struct target t;
+
+	target_start_with(&t, 1);
+	aw_open(w);
+	send_to_sleep(w, &t, 1000);
+	for (int i = 0; i < 5; i++) {
+		handle = aw_attach(w, t.pid);
+		aw_must_hold(w, handle);
+		gp_gpu_detach(w->gpu, handle);
+		AW_WAIT(!is_debugged(w, t.pid));
+	}
+	assert_false(target_has_answered(&t));
+	wakes_up_and_goes_on(w, &t, 1);
+	target_kill(&t);
+}
+
+static void one_that_sleeps_in_the_driver_does_not_keep_us_from_ending(void **state)
+{
+	struct amd_world *w = *state;
+	struct target t;
+
+	target_start_with(&t, 1);
+	aw_open(w);
+	send_to_sleep(w, &t, 500);
+	aw_must_hold(w, aw_attach(w, t.pid));
+	aw_close(w);
+	assert_false(target_has_answered(&t));
+	wakes_up_and_goes_on(w, &t, 1);
+	target_kill(&t);
+}
+
+/* ---- memory of others -------------------------------------------------------------------------
+ */
+
+/* What stands in the kernel's debug file for a queue whose pointers are at `address`. */
+static void write_mqds(const char *path, pid_t pid, unsigned gpu_id, uint64_t address)
+{
+	FILE *f = fopen(path, "we");
+
+	assert_non_null(f);
+	fprintf(f, "Process %d PASID 0x8001:\n  Compute queue on device %x\n", pid, gpu_id);
+	for (unsigned dword = 0; dword < 512; dword++) {
+		uint32_t value = dword == 139 || dword == 141   ? (uint32_t)address
+		                 : dword == 140 || dword == 142 ? (uint32_t)(address >> 32)
+		                                                : 0;
+
+		if (dword % 8 == 0)
+			fprintf(f, "    %.8x:", dword * 4);
+		fprintf(f, " %08x%s", value, dword % 8 == 7 ? "\n" : "");
+	}
+	fclose(f);
+}
+
+/* A file whose readers wait: until we end it, or somebody has waited too long. It outlives a test
+ * that fails. */
+static struct silent {
+	pid_t pid;
+	char folder[32];
+	pthread_t thread;
+	atomic_bool over;
+	bool waited; /* too long */
+} silent;
+
+static void *wait_for_end(void *arg)
+{
+	struct silent *s = &silent;
+
+	(void)arg;
+	for (int i = 0; i < 60000 && !s->over; i++)
+		usleep(1000);
+	s->waited = !s->over;
+	kill(s->pid, SIGKILL);
+	umount2(s->folder, MNT_DETACH);
+	return NULL;
+}
+
+static void start_silent(void)
+{
+	struct silent *s = &silent;
+	char path[] = AMD_SILENT, *words[] = {path, s->folder, NULL}, line[8] = "";
+	int pipes[2];
+
+	*s = (struct silent){.folder = "/tmp/gp-silent-XXXXXX"};
+	assert_non_null(mkdtemp(s->folder));
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	s->pid = fork();
+	if (!s->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(pipes[1], 1);
+		execv(path, words);
+		_exit(127);
+	}
+	close(pipes[1]);
+	assert_true(read(pipes[0], line, sizeof line - 1) > 0);
+	close(pipes[0]);
+	assert_int_equal(strncmp(line, "ready", 5), 0);
+	assert_int_equal(pthread_create(&s->thread, NULL, wait_for_end, NULL), 0);
+}
+
+/* True: somebody waited for its end. */
+static bool end_silent(void)
+{
+	struct silent *s = &silent;
+
+	s->over = true;
+	pthread_join(s->thread, NULL);
+	waitpid(s->pid, NULL, 0);
+	rmdir(s->folder);
+	return s->waited;
+}
+
+/* Whether a thread of ours is in a read. */
+static bool does_a_thread_read(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	bool reads = false;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[320], text[64] = "";
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/syscall", entry->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(text, sizeof text, f))
+			reads |= strtol(text, NULL, 10) == SYS_pread64;
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return reads;
+}
+
+/* The process says where its pointers are: on a page of a file that nobody delivers. */
+static void memory_that_never_answers_hangs_nobody(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w);
+	char folder[] = "/tmp/gp-mqds-XXXXXX", path[64];
+	uint32_t handle[2];
+	struct target t;
+	long address;
+
+	start_silent();
+	target_start_with(&t, 1);
+	address = target_ask(&t, "map %s/page", silent.folder);
+	assert_true(address > 0);
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/mqds", folder);
+	write_mqds(path, t.pid, (unsigned)kfd_emu_queue_number(&w->emu, t.pid, 0, "gpu_id"),
+	           (uint64_t)address);
+	setenv("GPREEMPT_KFD_DEBUGFS", folder, 1);
+	aw_open(w);
+	handle[0] = aw_attach(w, t.pid);
+	handle[1] = prepared(w, load->pid);
+	gp_gpu_prepare(w->gpu, handle[0], false);
+	AW_WAIT(does_a_thread_read());
+	kfd_emu_sleep_ms(100);
+	assert_true(does_a_thread_read()); /* and does not come back */
+	aw_must_hold(w, handle[1]);
+	aw_must_release(w, handle[1]);
+	assert_false(aw_look(w, handle[0]).known & GP_KNOWN_ACTIVE);
+	gp_gpu_detach(w->gpu, handle[0]);
+	gp_gpu_detach(w->gpu, handle[1]);
+	AW_WAIT(!is_debugged(w, load->pid));
+	aw_close(w); /* while it is still being read */
+	assert_false(end_silent());
+	target_kill(&t);
+	unlink(path);
+	rmdir(folder);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250),
+		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, navi31),
+		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,
+	                    mi250),
+		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,
+	                    navi31),
+		AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x),
+		AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, navi31),
+		AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x),
+		AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, navi31),
+		AMD_TEST(a_suspend_that_fails_is_told_and_overcome),
+		AMD_TEST(a_resume_that_fails_is_told_and_overcome),
+		AMD_TEST(an_attach_that_fails_leaves_nothing_behind),
+		AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250),
+		AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250_old),
+		AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same),
+		AMD_TEST(without_a_driver_every_call_fails_and_none_hangs),
+		AMD_TEST_ON(a_target_may_die_at_any_call, mi250),
+		AMD_TEST_ON(a_target_may_die_at_any_call, mi250_old),
+		AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250),
+		AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250_old),
+		AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250),
+		AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, navi31_old),
+		AMD_TEST(who_is_evicted_stays_held_and_comes_back),
+		AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old),
+		AMD_TEST(nobody_waits_for_a_slow_driver),
+		AMD_TEST(a_task_may_leave_while_its_hold_is_under_way),
+		AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250),
+		AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250_old),
+		AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi250),
+		AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once,
+	                    mi250_old),
+		AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250),
+		AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250_old),
+		AMD_TEST(memory_that_never_answers_hangs_nobody),
+	};
+
+	aw_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

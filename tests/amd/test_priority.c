@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `priority` with the real engine, in real time, on the emulator: how soon latency-critical work
+ * has the device, who is held and who is not, and what may be known of whom.
+ */
+#include "scheduler.h"
+#include "timing.h"
+
+#define DETECT_NS (1 * GP_NS_PER_MS) /* AMD_DETECT_NS: how soon a packet in a queue is seen */
+#define HANDOVERS 10                 /* between threads and processes, from a packet to a hold */
+#define REQUESTS  21
+
+static uint64_t process_is(struct amd_world *w, pid_t pid, const char *field)
+{
+	return kfd_emu_process_number(&w->emu, pid, field);
+}
+
+static bool is_debugged(struct amd_world *w, pid_t pid)
+{
+	return process_is(w, pid, "debugged") == 1;
+}
+
+/* A request of 20 ms of work, every 60 ms. */
+static struct kfd_load *start_lc(struct amd_world *w)
+{
+	return aw_load(w, "--period", "60000", "--steps", "200");
+}
+
+static struct kfd_load *start_be(struct amd_world *w, const char *queues)
+{
+	return aw_load(w, "--queues", queues, "--steps", "50");
+}
+
+/* ---- how soon ---------------------------------------------------------------------------------
+ */
+
+/* Forgets the requests so far. */
+static void drain(const struct kfd_load *lc)
+{
+	struct pollfd p = {.fd = lc->out, .events = POLLIN};
+	char ignored[512];
+
+	while (poll(&p, 1, 0) == 1 && read(lc->out, ignored, sizeof ignored) > 0)
+		;
+}
+
+static uint64_t read_latency_ns(const struct kfd_load *lc)
+{
+	char line[64] = "", byte;
+	unsigned long us, n = 0;
+
+	while (n < sizeof line - 1 && read(lc->out, &byte, 1) == 1 && byte != '\n')
+		line[n++] = byte;
+	if (sscanf(line, "latency %lu", &us) != 1)
+		fail_msg("no latency: %s", line);
+	return us * GP_NS_PER_US;
+}
+
+/* Of the next requests, half of them less. */
+static uint64_t latency_ns(const struct kfd_load *lc, unsigned requests)
+{
+	uint64_t ns[REQUESTS];
+
+	drain(lc);
+	read_latency_ns(lc); /* one may have begun before */
+	for (unsigned i = 0; i < requests; i++)
+		ns[i] = read_latency_ns(lc);
+	return percentile(ns, requests, 50);
+}
+
+static void latency_critical_work_comes_first(struct amd_world *w, unsigned tasks,
+                                              const char *queues)
+{
+	struct kfd_load *lc = start_lc(w), *be[3];
+	uint64_t alone_ns = latency_ns(lc, 5), shared_ns, first_ns, bare_ns, late_ns, bound_ns;
+	struct scheduler s = {0};
+
+	for (unsigned i = 0; i < tasks; i++)
+		be[i] = start_be(w, queues);
+	shared_ns = latency_ns(lc, 3);
+	assert_true(shared_ns > 2 * alone_ns); /* or there is nothing to gain */
+	bare_ns = bare_suspend_ns(be[0]->pid, 11);
+	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	for (unsigned i = 0; i < tasks; i++)
+		sched_know(&s, be[i]->pid, GP_BEST_EFFORT);
+	sched_begin(&s, w);
+	for (unsigned i = 0; i < tasks; i++)
+		AW_WAIT(aw_suspended(w, be[i]->pid)); /* it has begun */
+	first_ns = latency_ns(lc, REQUESTS);
+	late_ns = timer_lateness_ns();
+	/* One suspend after the other, and for the next the resumes of the last are waited for. */
+	bound_ns = alone_ns + DETECT_NS + 3 * tasks * bare_ns + HANDOVERS * late_ns +
+	           (shared_ns - alone_ns) / 10; /* for a machine that is busy with others */
+	printf("alone %lu us, beside %u x %s queues %lu us, before them %lu us (at most %lu us: "
+	       "bare suspend %lu us, timer late by %lu us)\n",
+	       alone_ns / 1000, tasks, queues, shared_ns / 1000, first_ns / 1000, bound_ns / 1000,
+	       bare_ns / 1000, late_ns / 1000);
+	assert_true(first_ns <= bound_ns);
+	assert_true(first_ns < shared_ns / 2);
+	sched_stop(&s);
+	assert_true(gp_engine_stats(s.engine)->preemptions > REQUESTS / 2);
+	assert_int_equal(s.records, tasks + 0u);
+	sched_free(&s);
+	assert_int_equal(kfd_load_stop(lc), 0);
+	for (unsigned i = 0; i < tasks; i++) { /* what was preempted so often ends right */
+		assert_int_equal(aw_suspended(w, be[i]->pid), 0);
+		assert_false(is_debugged(w, be[i]->pid));
+		assert_int_equal(kfd_load_stop(be[i]), 0);
+	}
+}
+
+static void a_request_takes_the_device_as_soon_as_it_is_seen(void **state)
+{
+	latency_critical_work_comes_first(*state, 1, "9");
+}
+
+static void it_takes_it_from_several(void **state)
+{
+	latency_critical_work_comes_first(*state, 3, "3");
+}
+
+/* Drives the engine here until the task is held, or is not. How long it took. */
+static uint64_t step_until(struct scheduler *s, bool held)
+{
+	struct pollfd news = {.fd = s->w->gpu->ops->event_fd(s->w->gpu), .events = POLLIN};
+	uint64_t begin_ns = aw_now();
+	struct gp_task_stats task = {0};
+
+	for (;;) {
+		uint64_t ignored;
+
+		gp_engine_step(s->engine, aw_now());
+		gp_engine_task_stats(s->engine, 0, &task);
+		if (task.held == held)
+			return aw_now() - begin_ns;
+		assert_true(aw_now() - begin_ns < 20 * GP_NS_PER_S);
+		poll(&news, 1, 1);
+		if (read(news.fd, &ignored, sizeof ignored) > 0)
+			gp_engine_trigger(s->engine, true);
+	}
+}
+
+static void who_asks_for_it_has_the_device_after_one_suspend(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *be = start_be(w, "4");
+	uint64_t ns[REQUESTS], p50, bare_ns = bare_suspend_ns(be->pid, REQUESTS), late_ns;
+	struct gp_task_stats task = {0};
+	struct scheduler s = {0};
+
+	sched_know(&s, be->pid, GP_BEST_EFFORT);
+	sched_make(&s, w);
+	while (!gp_engine_tasks(s.engine) || !is_debugged(w, be->pid)) {
+		gp_engine_step(s.engine, aw_now());
+		usleep(1000);
+	}
+	gp_engine_task_stats(s.engine, 0, &task);
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		assert_int_equal(gp_engine_user_hold(s.engine, task.id), 0);
+		ns[i] = step_until(&s, true);
+		assert_int_equal(aw_suspended(w, be->pid), 4);
+		assert_int_equal(gp_engine_user_release(s.engine, task.id), 0);
+		step_until(&s, false);
+		assert_int_equal(aw_suspended(w, be->pid), 0);
+	}
+	late_ns = timer_lateness_ns();
+	p50 = percentile(ns, REQUESTS, 50);
+	printf("asked for: %lu us; a bare suspend: %lu us; a timer is late by %lu us\n", p50 / 1000,
+	       bare_ns / 1000, late_ns / 1000);
+	assert_true(p50 <= 2 * bare_ns + HANDOVERS * late_ns);
+	sched_free(&s);
+	assert_int_equal(kfd_load_stop(be), 0);
+}
+
+/* ---- who --------------------------------------------------------------------------------------
+ */
+
+static void an_idle_best_effort_task_is_not_held(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *lc = start_lc(w), *be = aw_load(w, "--idle");
+	struct scheduler s = {0};
+
+	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	sched_know(&s, be->pid, GP_BEST_EFFORT);
+	sched_begin(&s, w);
+	AW_WAIT(is_debugged(w, be->pid)); /* it could be */
+	latency_ns(lc, 5);
+	/* Until it is seen that it is idle it may be held once. */
+	assert_in_range(kfd_emu_count(&w->emu, "suspend_queues"), 0, 1);
+	AW_WAIT(!aw_suspended(w, be->pid));
+	sched_end(&s);
+	assert_int_equal(kfd_load_stop(be), 0);
+}
+
+static void a_process_that_nobody_named_is_never_touched(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2"), *other = start_be(w, "2");
+	struct scheduler s = {0};
+
+	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	sched_know(&s, be->pid, GP_BEST_EFFORT);
+	sched_begin(&s, w);
+	AW_WAIT(aw_suspended(w, be->pid));
+	latency_ns(lc, 5);
+	assert_int_equal(process_is(w, other->pid, "suspends"), 0);
+	assert_false(is_debugged(w, other->pid));
+	assert_int_equal(process_is(w, lc->pid, "suspends"), 0);
+	sched_end(&s);
+}
+
+static void who_comes_later_and_who_goes_is_seen(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2");
+	struct scheduler s = {0};
+	struct target t;
+
+	target_start(&t); /* its number is known before it has a queue */
+	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	sched_know(&s, be->pid, GP_BEST_EFFORT);
+	sched_know(&s, t.pid, GP_BEST_EFFORT);
+	sched_begin(&s, w);
+	AW_WAIT(aw_suspended(w, be->pid));
+	target_do(&t, "open");
+	target_do(&t, "runtime 1");
+	target_do(&t, "queue aql");
+	target_do(&t, "submit 0 200 1000"); /* more than it can have */
+	AW_WAIT(aw_suspended(w, t.pid));
+	kfd_load_kill(be); /* held or not */
+	kfd_load_kill(lc); /* nobody to make way for any more */
+	AW_WAIT(!aw_suspended(w, t.pid));
+	kfd_emu_sleep_ms(100);
+	assert_int_equal(aw_suspended(w, t.pid), 0);
+	sched_end(&s);
+	target_kill(&t);
+}
+
+/* ---- what may be known ------------------------------------------------------------------------
+ */
+
+static void nobody_attaches_to_a_service_that_can_be_watched_without(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
+	struct scheduler s = {0};
+
+	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	sched_know(&s, be->pid, GP_BEST_EFFORT);
+	sched_begin(&s, w);
+	AW_WAIT(aw_suspended(w, be->pid)); /* so its work was seen */
+	latency_ns(lc, 5);
+	AW_WAIT(aw_suspended(w, be->pid));
+	AW_WAIT(!aw_suspended(w, be->pid)); /* and its rest */
+	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 1);
+	assert_false(is_debugged(w, lc->pid));
+	sched_end(&s);
+	assert_int_equal(kfd_load_stop(be), 0);
+}
+
+static void hide_debugfs(void)
+{
+	setenv("GPREEMPT_KFD_DEBUGFS", "/nonexistent", 1);
+}
+
+static void otherwise_it_is_attached_to(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
+	struct scheduler s = {0};
+
+	hide_debugfs();
+	sched_know(&s, lc->pid, GP_LATENCY_CRITICAL);
+	sched_know(&s, be->pid, GP_BEST_EFFORT);
+	sched_begin(&s, w);
+	AW_WAIT(is_debugged(w, lc->pid));
+	AW_WAIT(aw_suspended(w, be->pid));
+	assert_int_equal(process_is(w, lc->pid, "suspends"), 0);
+	sched_end(&s);
+	assert_int_equal(kfd_load_stop(lc), 0);
+	assert_int_equal(kfd_load_stop(be), 0);
+}
+
+/* Its session would take the only place from who is to be held. */
+static void where_there_is_one_place_its_work_is_not_known(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
+	uint32_t handle[2];
+
+	hide_debugfs();
+	aw_open(w);
+	handle[0] = aw_attach(w, lc->pid);
+	handle[1] = aw_attach(w, be->pid);
+	gp_gpu_prepare(w->gpu, handle[0], false);
+	gp_gpu_prepare(w->gpu, handle[1], true);
+	AW_WAIT(aw_look(w, handle[1]).known & GP_KNOWN_ACTIVE);
+	kfd_emu_sleep_ms(300);
+	assert_false(aw_look(w, handle[0]).known & GP_KNOWN_ACTIVE);
+	assert_false(is_debugged(w, lc->pid));
+	aw_must_hold(w, handle[1]);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		AMD_TEST_ON(a_request_takes_the_device_as_soon_as_it_is_seen, mi250),
+		AMD_TEST_ON(a_request_takes_the_device_as_soon_as_it_is_seen, navi31_old),
+		AMD_TEST_ON(it_takes_it_from_several, mi250),
+		AMD_TEST_ON(it_takes_it_from_several, navi31),
+		AMD_TEST_ON(who_asks_for_it_has_the_device_after_one_suspend, mi300x),
+		AMD_TEST_ON(who_asks_for_it_has_the_device_after_one_suspend, mi250_old),
+		AMD_TEST(an_idle_best_effort_task_is_not_held),
+		AMD_TEST(a_process_that_nobody_named_is_never_touched),
+		AMD_TEST(who_comes_later_and_who_goes_is_seen),
+		AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20),
+		AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, mi250),
+		AMD_TEST_ON(otherwise_it_is_attached_to, mi250),
+		AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20),
+	};
+
+	aw_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may do what: no driver, an old one, one that may not be opened, another user's process, one's
+ * own, and one in a pid namespace. Each has its errno and a sentence that says what to do.
+ */
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "folder.h"
+#include "gpu/amd/kfd.h"
+#include "target.h"
+
+#define NOBODY 65534
+
+/* What a process of its own answered. */
+struct answer {
+	int code, other;
+	char text[256];
+};
+
+/* Runs `f` in a process of its own, as this user. */
+static struct answer as_user(uid_t user, void (*f)(struct answer *a, pid_t pid), pid_t pid)
+{
+	struct answer a = {.code = 12345};
+	int pipes[2];
+	pid_t child;
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		if (setgid(user) || setuid(user))
+			_exit(1);
+		f(&a, pid);
+		_exit(write(pipes[1], &a, sizeof a) != sizeof a);
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &a, sizeof a), sizeof a);
+	close(pipes[0]);
+	waitpid(child, NULL, 0);
+	return a;
+}
+
+static void note_error(struct answer *a, const struct gp_error *err)
+{
+	snprintf(a->text, sizeof a->text, "%s", err->text);
+}
+
+/* ---- the device file --------------------------------------------------------------------------
+ */
+
+static void open_it(struct answer *a, pid_t pid)
+{
+	struct gp_error err = {0};
+	struct gp_gpu *gpu;
+
+	(void)pid;
+	a->code = gp_kfd_open(&err);
+	a->other = gp_amd_ops.open(0, 0, &gpu);
+	if (!a->other)
+		gp_amd_ops.close(gpu);
+	note_error(a, &err);
+}
+
+static void probe_it(struct answer *a, pid_t pid)
+{
+	(void)pid;
+	a->code = gp_amd_ops.probe();
+}
+
+/* The first thing that the doctor finds missing, or notes. */
+static void note_finding(void *arg, const struct gp_finding *finding)
+{
+	struct answer *a = arg;
+
+	if (finding->level < GP_FINDING_NOTE || a->text[0])
+		return;
+	a->code = (int)finding->level;
+	snprintf(a->text, sizeof a->text, "%s; %s", finding->text,
+	         finding->advice ? finding->advice : "nothing to do");
+}
+
+static void ask_doctor(struct answer *a, pid_t pid)
+{
+	(void)pid;
+	a->code = -1;
+	gp_amd_ops.doctor(note_finding, a);
+}
+
+static void without_a_driver_there_are_no_devices(void **state)
+{
+	struct answer a;
+
+	(void)state;
+	setenv("GPREEMPT_KFD", "/nonexistent/kfd", 1);
+	assert_int_equal(as_user(0, probe_it, 0).code, 0);
+	a = as_user(0, open_it, 0);
+	assert_int_equal(a.code, -ENOENT);
+	assert_int_equal(a.other, -ENOENT);
+	assert_non_null(strstr(a.text, "/nonexistent/kfd"));
+	assert_non_null(strstr(a.text, "amdgpu"));
+	a = as_user(0, ask_doctor, 0);
+	assert_int_equal(a.code, GP_FINDING_NOTE); /* most machines have none */
+}
+
+static void a_file_that_is_no_driver_is_refused(void **state)
+{
+	struct folder f;
+	struct answer a;
+	char path[128];
+
+	(void)state;
+	folder_make(&f, "UNUSED");
+	folder_print(&f, "kfd", "nothing");
+	snprintf(path, sizeof path, "%s/kfd", f.path);
+	setenv("GPREEMPT_KFD", path, 1);
+	a = as_user(0, open_it, 0);
+	assert_true(a.code < 0);
+	assert_int_equal(a.other, a.code);
+	assert_non_null(strstr(a.text, path));
+	folder_remove(&f);
+}
+
+static void a_driver_that_is_too_old_is_told_so(void **state)
+{
+	static const char *const version[] = {"1.12", "1.0", "0.99", "2.0"};
+	struct amd_world *w = *state;
+
+	for (int i = 0; i < 4; i++) {
+		struct answer a;
+
+		assert_int_equal(kfd_emu_control(&w->emu, "version %s", version[i]), 0);
+		a = as_user(0, open_it, 0);
+		assert_int_equal(a.code, -ENOTSUP);
+		assert_int_equal(a.other, -ENOTSUP);
+		assert_non_null(strstr(a.text, version[i]));
+		assert_non_null(strstr(a.text, "Linux 6.5"));
+		a = as_user(0, ask_doctor, 0);
+		assert_int_equal(a.code, GP_FINDING_MISSING);
+		assert_non_null(strstr(a.text, "Linux 6.5"));
+	}
+	assert_int_equal(kfd_emu_control(&w->emu, "version 1.13"), 0);
+	assert_true(as_user(0, open_it, 0).code >= 0);
+	assert_int_equal(as_user(0, open_it, 0).other, 0);
+}
+
+static void a_device_file_that_may_not_be_opened_is_told_so(void **state)
+{
+	struct folder f;
+	struct answer a;
+	char path[128];
+
+	(void)state;
+	folder_make(&f, "UNUSED");
+	folder_print(&f, "kfd", "nothing");
+	snprintf(path, sizeof path, "%s/kfd", f.path);
+	chmod(path, 0600);
+	chmod(f.path, 0755);
+	setenv("GPREEMPT_KFD", path, 1);
+	a = as_user(NOBODY, open_it, 0);
+	assert_int_equal(a.code, -EACCES);
+	assert_int_equal(a.other, -EACCES);
+	assert_non_null(strstr(a.text, "render"));
+	assert_int_equal(as_user(NOBODY, probe_it, 0).code, -EACCES); /* they are there */
+	a = as_user(NOBODY, ask_doctor, 0);
+	assert_int_equal(a.code, GP_FINDING_MISSING);
+	assert_non_null(strstr(a.text, "group `render`"));
+	folder_remove(&f);
+}
+
+static void firmware_that_cannot_is_told_by_the_doctor(void **state)
+{
+	struct amd_world *w = *state;
+	struct answer a;
+
+	assert_int_equal(kfd_emu_stop(&w->emu), 0);
+	assert_int_equal(kfd_emu_start(&w->emu, "--no-debug-firmware", NULL), 0);
+	a = as_user(0, ask_doctor, 0);
+	assert_int_equal(a.code, GP_FINDING_MISSING);
+	assert_non_null(strstr(a.text, "firmware"));
+	aw_open(w);
+	assert_false(w->gpu->info.caps & GP_CAP_HOLD);
+	assert_int_equal(w->gpu->info.max_held, 0);
+}
+
+/* ---- processes --------------------------------------------------------------------------------
+ */
+
+/* `other`: whether it was held at the end. */
+static void hold_it(struct answer *a, pid_t pid)
+{
+	struct gp_observation o = {0};
+	struct gp_action action = {0};
+	struct gp_error err = {0};
+	struct gp_seen seen;
+	struct gp_gpu *gpu;
+
+	a->code = gp_amd_ops.open(0, 0, &gpu);
+	if (a->code)
+		return;
+	a->code = gpu->ops->find(gpu, pid, &seen, &err);
+	if (!a->code)
+		a->code = gp_gpu_attach(gpu, seen.key, &action.handle);
+	if (!a->code) {
+		gp_gpu_hold(gpu, aw_now(), &action, 1);
+		do {
+			usleep(1000);
+			o.handle = action.handle;
+			gp_gpu_observe(gpu, aw_now(), &o, 1);
+		} while (o.under_way);
+		a->code = o.failed;
+		gpu->ops->why(gpu, action.handle, &err);
+	}
+	a->other = o.held;
+	note_error(a, &err);
+	gp_amd_ops.close(gpu);
+}
+
+static void anothers_process_is_refused_in_a_sentence(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w);
+	struct answer a = as_user(NOBODY, hold_it, load->pid);
+
+	assert_int_equal(a.code, -EPERM);
+	assert_false(a.other);
+	assert_non_null(strstr(a.text, "belongs to user 0"));
+	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 0);
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
+	struct answer a = as_user(NOBODY, hold_it, load->pid);
+
+	if (a.code)
+		assert_non_null(strstr(a.text, "Yama"));
+	else
+		assert_true(a.other);
+	AW_WAIT(kfd_emu_process_number(&w->emu, load->pid, "debugged") == 0);
+	assert_int_equal(aw_suspended(w, load->pid), 0); /* the close put it back */
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+static void root_holds_everybodys(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
+
+	aw_open(w);
+	aw_must_hold(w, aw_attach(w, load->pid));
+	aw_close(w);
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+/* As fork(), in a pid namespace of its own. */
+static pid_t fork_in_namespace(const void *arg)
+{
+	int before = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+	pid_t pid = unshare(CLONE_NEWPID) ? -1 : fork(); /* it is for children */
+
+	(void)arg;
+	if (pid && setns(before, CLONE_NEWPID))
+		exit(1);
+	close(before);
+	return pid;
+}
+
+/* In a container: pid 1 there, and another number here. */
+static void a_process_in_a_pid_namespace_is_held_by_its_number_here(void **state)
+{
+	struct amd_world *w = *state;
+	uint32_t handle;
+	struct target t;
+
+	if (target_start_by(&t, fork_in_namespace, NULL) != 1) {
+		target_forget(&t);
+		print_message("no pid namespaces here\n");
+		skip();
+	}
+	target_do(&t, "open");
+	target_do(&t, "runtime 1");
+	target_do(&t, "queue aql");
+	aw_open(w);
+	handle = aw_attach(w, t.pid);
+	aw_must_hold(w, handle);
+	assert_int_equal(aw_suspended(w, t.pid), 1);
+	target_do(&t, "submit 0 5 1");
+	aw_must_release(w, handle);
+	AW_WAIT(target_ask(&t, "done 0") == 1);
+	target_kill(&t);
+}
+
+static void release_it(struct answer *a, pid_t pid)
+{
+	struct gp_error err = {0};
+
+	a->code = gp_amd_ops.release_process(pid, &err);
+	note_error(a, &err);
+}
+
+static void who_has_nothing_here_cannot_be_released(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "2");
+	struct answer a = as_user(0, release_it, getpid());
+
+	assert_int_equal(a.code, -ENODEV);
+	assert_non_null(strstr(a.text, "does not use an AMD GPU"));
+	a = as_user(0, release_it, load->pid);
+	assert_true(a.code >= 0);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		AMD_TEST(without_a_driver_there_are_no_devices),
+		AMD_TEST(a_file_that_is_no_driver_is_refused),
+		AMD_TEST(a_driver_that_is_too_old_is_told_so),
+		AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so),
+		AMD_TEST(firmware_that_cannot_is_told_by_the_doctor),
+		AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250),
+		AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250_old),
+		AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250),
+		AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250_old),
+		AMD_TEST(root_holds_everybodys),
+		AMD_TEST(a_process_in_a_pid_namespace_is_held_by_its_number_here),
+		AMD_TEST(who_has_nothing_here_cannot_be_released),
+	};
+
+	aw_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,833 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One session with one process: what kfdtest expects of the driver (AttachToSpawnedProcess,
+ * AttachToRunningProcess, SuspendQueues), through our code; who traces whom meanwhile; and who
+ * cannot be attached to.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/ptrace.h>
+
+#include "gpu/amd/session.h"
+#include "target.h"
+
+/* A debugger, and what it is attached to. */
+struct debugger {
+	int kfd;
+	enum gp_amd_rule rule;
+	struct gp_amd_session session;
+	struct gp_error err;
+};
+
+static struct debugger be_debugger(void)
+{
+	struct debugger d = {.kfd = gp_kfd_open(NULL)};
+
+	assert_true(d.kfd >= 0);
+	return d;
+}
+
+static int attach(struct debugger *d, pid_t pid)
+{
+	d->err = (struct gp_error){0};
+	return gp_amd_session_open(&d->session, d->kfd, pid, &d->rule, &d->err);
+}
+
+static void must_attach(struct debugger *d, pid_t pid)
+{
+	if (attach(d, pid))
+		fail_msg("attach: %s", d->err.text);
+}
+
+static bool has_news(const struct gp_amd_session *s)
+{
+	struct pollfd p = {.fd = s->news_fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) == 1;
+}
+
+/* What the owner of a session does all the time. True: something changed. */
+static bool pump(struct debugger *d)
+{
+	if (d->session.link != GP_AMD_UNLINKED)
+		gp_amd_session_tick(&d->session);
+	return has_news(&d->session) && gp_amd_session_events(&d->session) > 0;
+}
+
+#define PUMP_UNTIL(d, condition) AW_WAIT((pump(d), (condition)))
+
+static void let_go(struct debugger *d)
+{
+	gp_amd_session_close(&d->session);
+	close(d->kfd);
+}
+
+static bool is_any(const void *arg, const struct kfd_queue_snapshot_entry *queue)
+{
+	(void)arg;
+	(void)queue;
+	return true;
+}
+
+static const struct gp_amd_choice all = {.is_meant = is_any};
+
+static int suspend(struct debugger *d)
+{
+	return gp_amd_session_suspend(&d->session, &all, KFD_GRACE_DEFAULT);
+}
+
+static int resume(struct debugger *d)
+{
+	return gp_amd_session_resume(&d->session, &all);
+}
+
+static uint64_t queue_is(struct amd_world *w, const struct target *t, uint32_t id,
+                         const char *field)
+{
+	return kfd_emu_queue_number(&w->emu, t->pid, id, field);
+}
+
+static uint64_t process_is(struct amd_world *w, const struct target *t, const char *field)
+{
+	return kfd_emu_process_number(&w->emu, t->pid, field);
+}
+
+static unsigned open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+/* ---- kfdtest ----------------------------------------------------------------------------------
+ */
+
+static void a_process_is_attached_to_before_its_runtime_is_there(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+
+	target_start(&t);
+	must_attach(&d, t.pid);
+	assert_int_equal(d.session.runtime_state, KFD_RUNTIME_DISABLED);
+	assert_int_equal(d.session.nqueues, 0);
+	target_tell(&t, "open");
+	PUMP_UNTIL(&d, target_has_answered(&t));
+	assert_int_equal(target_answer(&t), 0);
+
+	target_tell(&t, "runtime 1");
+	AW_WAIT(has_news(&d.session));
+	assert_false(target_has_answered(&t)); /* it waits for us */
+	assert_int_equal(gp_amd_session_events(&d.session), 1);
+	PUMP_UNTIL(&d, target_has_answered(&t));
+	assert_int_equal(target_answer(&t), 0);
+	assert_int_equal(d.session.runtime_state, KFD_RUNTIME_ENABLED);
+	assert_int_equal(gp_amd_session_check(&d.session, NULL), 0);
+
+	target_tell(&t, "runtime 0");
+	AW_WAIT(has_news(&d.session));
+	assert_false(target_has_answered(&t));
+	assert_int_equal(gp_amd_session_events(&d.session), 1);
+	PUMP_UNTIL(&d, target_has_answered(&t));
+	assert_int_equal(target_answer(&t), 0);
+	assert_int_equal(d.session.runtime_state, KFD_RUNTIME_DISABLED);
+	assert_int_equal(process_is(w, &t, "waiting_answers"), 0); /* none too many */
+
+	let_go(&d);
+	assert_int_equal(process_is(w, &t, "debugged"), 0);
+	target_tell(&t, "exit 0");
+	assert_int_equal(target_wait(&t), 0);
+}
+
+static void a_running_process_is_attached_to_and_answered_at_its_end(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	assert_int_equal(d.session.runtime_state, KFD_RUNTIME_ENABLED);
+	assert_int_equal(d.session.nqueues, 1);
+	target_tell(&t, "destroy 0");
+	PUMP_UNTIL(&d, target_has_answered(&t) && !d.session.nqueues);
+	assert_int_equal(target_answer(&t), 0);
+	target_tell(&t, "runtime 0");
+	PUMP_UNTIL(&d, target_has_answered(&t));
+	assert_int_equal(target_answer(&t), 0);
+	let_go(&d);
+	assert_int_equal(process_is(w, &t, "debugged"), 0);
+	target_tell(&t, "exit 0");
+	assert_int_equal(target_wait(&t), 0);
+}
+
+static void queues_are_suspended_and_resumed(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+
+	target_start_with(&t, 3);
+	must_attach(&d, t.pid);
+	assert_int_equal(process_is(w, &t, "new_count"), 0); /* the snapshot saw to it */
+	assert_int_equal(suspend(&d), 3);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 3);
+	target_tell(&t, "submit 1 5 1");
+	PUMP_UNTIL(&d, target_has_answered(&t));
+	assert_int_equal(target_answer(&t), 0);
+	kfd_emu_sleep_ms(50);
+	assert_int_equal(queue_is(w, &t, 1, "executed"), 0);
+	assert_int_equal(suspend(&d), 0); /* nothing left to do */
+	assert_int_equal(resume(&d), 3);
+	PUMP_UNTIL(&d, queue_is(w, &t, 1, "executed") == 5);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 0);
+	assert_int_equal(resume(&d), 0);
+	let_go(&d);
+	assert_int_equal(target_ask(&t, "done 1"), 1);
+	target_kill(&t);
+}
+
+static void a_queue_that_is_made_later_can_be_suspended_too(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	assert_int_equal(suspend(&d), 1);
+	target_tell(&t, "queue aql");
+	PUMP_UNTIL(&d, target_has_answered(&t) && d.session.nqueues == 2);
+	assert_int_equal(target_answer(&t), 1);
+	assert_int_equal(suspend(&d), 1); /* the other is already */
+	assert_int_equal(process_is(w, &t, "suspended_count"), 2);
+	assert_int_equal(resume(&d), 2);
+	let_go(&d);
+	target_kill(&t);
+}
+
+/* Its event has not been looked at: the call finds out by itself. */
+static void a_queue_that_nobody_has_looked_at_is_suspended_with_the_others(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+
+	target_start_with(&t, 2);
+	must_attach(&d, t.pid);
+	PUMP_UNTIL(&d, d.session.link != GP_AMD_UNLINKING);
+	target_do(&t, "destroy 0");
+	target_do(&t, "queue aql"); /* is number 0 again, and new */
+	assert_int_equal(suspend(&d), 2);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 2);
+	let_go(&d);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 0);
+	target_kill(&t);
+}
+
+/* Its number and its ring may be the same as those of one that was suspended. */
+static void a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	PUMP_UNTIL(&d, d.session.link != GP_AMD_UNLINKING);
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(suspend(&d), 1);
+		target_tell(&t, "destroy 0");
+		AW_WAIT(queue_is(w, &t, 0, "being_destroyed") == 1);
+		assert_false(target_has_answered(&t)); /* until it is resumed */
+		assert_int_equal(resume(&d), 1);
+		assert_int_equal(target_answer(&t), 0);
+		target_do(&t, "queue aql");
+		PUMP_UNTIL(&d, d.session.nqueues == 1 && !has_news(&d.session));
+		assert_false(d.session.queue[0].suspended);
+	}
+	let_go(&d);
+	target_kill(&t);
+}
+
+static void queues_that_copy_are_never_suspended(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+
+	target_start_with(&t, 1);
+	target_do(&t, "queue sdma");
+	must_attach(&d, t.pid);
+	assert_int_equal(d.session.nqueues, 2);
+	assert_int_equal(suspend(&d), 1);
+	assert_int_equal(queue_is(w, &t, 1, "suspended"), 0);
+	target_tell(&t, "submit 1 5 1");
+	PUMP_UNTIL(&d, queue_is(w, &t, 1, "executed") == 5);
+	let_go(&d);
+	target_kill(&t);
+}
+
+/* More than a first snapshot has room for. */
+static void sixty_queues_are_suspended_by_one_call(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+	uint64_t calls;
+
+	target_start_with(&t, 60);
+	must_attach(&d, t.pid);
+	calls = kfd_emu_count(&w->emu, "suspend_queues");
+	assert_int_equal(suspend(&d), 60);
+	assert_int_equal(kfd_emu_count(&w->emu, "suspend_queues"), calls + 1);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 60);
+	assert_int_equal(resume(&d), 60);
+	let_go(&d);
+	target_kill(&t);
+}
+
+/* ---- the link ---------------------------------------------------------------------------------
+ */
+
+static void with_the_new_rule_nobody_traces_the_target_after_the_beginning(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d = be_debugger();
+	struct target t;
+	int status;
+
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	assert_int_equal(d.rule, GP_AMD_RULE_DEBUGGER);
+	PUMP_UNTIL(&d, !aw_tracer(t.pid));
+	assert_int_equal(d.session.link, GP_AMD_UNLINKED);
+	assert_int_equal(suspend(&d), 1);
+	assert_int_equal(resume(&d), 1);
+	/* Anybody else may. */
+	assert_int_equal(ptrace(PTRACE_SEIZE, t.pid, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, t.pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(t.pid, &status, __WALL), t.pid);
+	assert_int_equal(suspend(&d), 1);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 1);
+	assert_int_equal(ptrace(PTRACE_DETACH, t.pid, NULL, NULL), 0);
+	let_go(&d);
+	assert_int_equal(target_ask(&t, "signals"), 0);
+	target_kill(&t);
+}
+
+static void with_the_old_rule_the_target_is_traced_until_the_end(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	assert_int_equal(d.rule, GP_AMD_RULE_TRACER);
+	assert_int_equal(aw_tracer(t.pid), getpid());
+	assert_int_equal(suspend(&d), 1);
+	let_go(&d);
+	assert_int_equal(aw_tracer(t.pid), 0);
+	assert_int_equal(target_ask(&t, "signals"), 0); /* and is not stopped */
+	target_kill(&t);
+}
+
+static void signals_reach_the_target(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	for (int i = 1; i <= 20; i++) {
+		kill(t.pid, SIGUSR1);
+		/* The question is only read when the signal has been taken. */
+		for (long n = -1; n != i;) {
+			target_tell(&t, "signals");
+			PUMP_UNTIL(&d, target_has_answered(&t));
+			n = target_answer(&t);
+			assert_in_range(n, i - 1, i);
+		}
+	}
+	let_go(&d);
+	assert_int_equal(target_ask(&t, "signals"), 20);
+	target_kill(&t);
+}
+
+static bool is_stopped(pid_t pid)
+{
+	char state = aw_state_of(pid);
+
+	return state == 'T' || state == 't';
+}
+
+static void who_stops_the_target_can_let_it_go_on(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	for (int i = 0; i < 5; i++) {
+		kill(t.pid, SIGSTOP);
+		PUMP_UNTIL(&d, is_stopped(t.pid));
+		target_tell(&t, "signals");
+		for (int k = 0; k < 20; k++, usleep(1000))
+			pump(&d);
+		assert_true(is_stopped(t.pid)); /* it stays so */
+		assert_false(target_has_answered(&t));
+		kill(t.pid, SIGCONT);
+		PUMP_UNTIL(&d, target_has_answered(&t));
+		assert_int_equal(target_answer(&t), 0);
+	}
+	let_go(&d);
+	assert_false(is_stopped(t.pid));
+	target_kill(&t);
+}
+
+static void a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start_with(&t, 1);
+	kill(t.pid, SIGSTOP);
+	AW_WAIT(aw_state_of(t.pid) == 'T');
+	must_attach(&d, t.pid);
+	for (int k = 0; k < 20; k++, usleep(1000))
+		pump(&d);
+	assert_int_equal(suspend(&d), 1);
+	let_go(&d);
+	AW_WAIT(aw_state_of(t.pid) == 'T');
+	assert_int_equal(aw_tracer(t.pid), 0);
+	target_tell(&t, "signals");
+	usleep(20000);
+	assert_false(target_has_answered(&t));
+	kill(t.pid, SIGCONT);
+	assert_int_equal(target_answer(&t), 0);
+	target_kill(&t);
+}
+
+/* It may be our own child, and its exit status is for who waits for it. */
+static void the_exit_status_of_the_target_is_left_to_its_parent(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start_with(&t, 1);
+	must_attach(&d, t.pid);
+	PUMP_UNTIL(&d, d.session.link != GP_AMD_UNLINKING);
+	target_tell(&t, "exit 3");
+	PUMP_UNTIL(&d, aw_state_of(t.pid) == 'Z' || !aw_state_of(t.pid));
+	for (int k = 0; k < 20; k++, usleep(1000))
+		pump(&d);
+	let_go(&d);
+	assert_int_equal(target_wait(&t), 3);
+}
+
+/* ---- ends -------------------------------------------------------------------------------------
+ */
+
+static void a_target_that_waits_for_an_answer_gets_it_at_the_end(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start(&t);
+	target_do(&t, "open");
+	must_attach(&d, t.pid);
+	PUMP_UNTIL(&d, d.session.link != GP_AMD_UNLINKING);
+	target_tell(&t, "runtime 1");
+	AW_WAIT(has_news(&d.session));
+	let_go(&d); /* without a look at the news */
+	assert_int_equal(target_answer(&t), 0);
+	target_kill(&t);
+}
+
+/* Starts the target's runtime when the driver has begun to end the session. */
+struct late {
+	struct amd_world *w;
+	struct target *t;
+};
+
+static void *start_runtime_late(void *arg)
+{
+	struct late *l = arg;
+
+	for (int i = 0; i < 20000 && !kfd_emu_count(&l->w->emu, "disable"); i++)
+		usleep(1000);
+	target_tell(l->t, "runtime 1");
+	return NULL;
+}
+
+/* After our last look at the news, before the end of the session, which does not wake it. */
+static void begins_to_wait_in_the_last_moment(struct amd_world *w, bool in_another_thread)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+	struct late late = {w, &t};
+	pthread_t thread;
+
+	target_start(&t);
+	target_do(&t, "open");
+	if (in_another_thread)
+		target_do(&t, "step_aside");
+	must_attach(&d, t.pid);
+	PUMP_UNTIL(&d, d.session.link != GP_AMD_UNLINKING);
+	kfd_emu_control(&w->emu, "delay disable 1s");
+	assert_int_equal(pthread_create(&thread, NULL, start_runtime_late, &late), 0);
+	let_go(&d);
+	pthread_join(thread, NULL);
+	AW_WAIT(target_has_answered(&t));
+	assert_int_equal(target_answer(&t), 0);
+	target_kill(&t);
+}
+
+static void a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever(void **state)
+{
+	begins_to_wait_in_the_last_moment(*state, false);
+}
+
+static void nor_does_one_of_its_other_threads(void **state)
+{
+	begins_to_wait_in_the_last_moment(*state, true);
+}
+
+static void a_target_that_ended_is_let_go_of(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start_with(&t, 2);
+	must_attach(&d, t.pid);
+	assert_int_equal(suspend(&d), 2);
+	target_kill(&t);
+	AW_WAIT(gp_amd_session_refresh(&d.session) == -ESRCH);
+	assert_int_equal(resume(&d), -ESRCH);
+	let_go(&d);
+}
+
+static void nothing_is_left_open_after_many_sessions(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+	unsigned files;
+
+	(void)state;
+	target_start_with(&t, 2);
+	files = open_files();
+	for (int i = 0; i < 50; i++) {
+		must_attach(&d, t.pid);
+		assert_int_equal(suspend(&d), 2);
+		gp_amd_session_close(&d.session);
+		assert_true(attach(&d, 0x3fffff) < 0); /* there is none */
+	}
+	assert_int_equal(open_files(), files);
+	close(d.kfd);
+	target_kill(&t);
+}
+
+/* ---- who cannot be attached to ----------------------------------------------------------------
+ */
+
+/* A process that traces another and does nothing else. */
+static pid_t start_tracer(pid_t pid)
+{
+	int pipes[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "some-debugger");
+		if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) || write(pipes[1], ".", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(pipes[1]);
+	assert_int_equal(read(pipes[0], &byte, 1), 1);
+	close(pipes[0]);
+	return child;
+}
+
+static void one_that_is_traced_already_is_refused_and_its_tracer_named(void **state)
+{
+	struct debugger d = be_debugger();
+	char number[32];
+	struct target t;
+	pid_t tracer;
+
+	(void)state;
+	target_start_with(&t, 1);
+	tracer = start_tracer(t.pid);
+	assert_int_equal(attach(&d, t.pid), -EBUSY);
+	snprintf(number, sizeof number, "process %d)", tracer);
+	assert_non_null(strstr(d.err.text, "some-debugger"));
+	assert_non_null(strstr(d.err.text, number));
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	must_attach(&d, t.pid); /* now it can be */
+	let_go(&d);
+	target_kill(&t);
+}
+
+/* Runs in a process of its own. */
+struct other {
+	pid_t pid;
+	int go;     /* closed: end */
+	int result; /* of its attach */
+	char text[256];
+};
+
+/* Another debugger: attaches, suspends everything if it can, and stays until it is told to end. */
+static void start_other(struct other *o, pid_t target)
+{
+	int go[2], told[2];
+	struct {
+		int result;
+		char text[256];
+	} answer;
+
+	assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(told, O_CLOEXEC), 0);
+	o->pid = fork();
+	if (!o->pid) {
+		struct debugger d = be_debugger();
+		char byte;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(go[1]);
+		answer.result = attach(&d, target);
+		while (!answer.result && d.session.link == GP_AMD_UNLINKING)
+			pump(&d);
+		if (!answer.result)
+			suspend(&d);
+		memcpy(answer.text, d.err.text, sizeof answer.text);
+		if (write(told[1], &answer, sizeof answer) != sizeof answer ||
+		    read(go[0], &byte, 1) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(go[0]);
+	close(told[1]);
+	o->go = go[1];
+	assert_int_equal(read(told[0], &answer, sizeof answer), sizeof answer);
+	close(told[0]);
+	o->result = answer.result;
+	memcpy(o->text, answer.text, sizeof o->text);
+}
+
+static void end_other(struct other *o)
+{
+	int status;
+
+	close(o->go);
+	waitpid(o->pid, &status, 0);
+	assert_int_equal(status, 0);
+}
+
+static void one_in_other_hands_is_refused_and_stays_in_them(void **state)
+{
+	struct amd_world *w = *state;
+	struct other first, second;
+	struct target t;
+
+	target_start_with(&t, 2);
+	start_other(&first, t.pid);
+	assert_int_equal(first.result, 0);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 2);
+	start_other(&second, t.pid);
+	assert_int_equal(second.result, -EBUSY);
+	assert_true(strlen(second.text) > 20);
+	end_other(&second);
+	/* Neither the attempt nor the end of who made it changes anything for the first. */
+	AW_WAIT(kfd_emu_process_number(&w->emu, second.pid, "debugged") == UINT64_MAX);
+	kfd_emu_sleep_ms(50);
+	assert_int_equal(process_is(w, &t, "debugged"), 1);
+	assert_int_equal(process_is(w, &t, "suspended_count"), 2);
+	assert_int_equal(process_is(w, &t, "debugger"), first.pid);
+	end_other(&first); /* which resumes everything, without a word of its own */
+	AW_WAIT(process_is(w, &t, "debugged") == 0 && process_is(w, &t, "suspended_count") == 0);
+	target_kill(&t);
+}
+
+static void one_without_a_runtime_cannot_be_suspended(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start(&t);
+	target_do(&t, "open");
+	target_do(&t, "queue aql");
+	must_attach(&d, t.pid);
+	assert_int_equal(gp_amd_session_check(&d.session, &d.err), -ENOTSUP);
+	assert_non_null(strstr(d.err.text, "runtime"));
+	assert_int_equal(suspend(&d), -EPERM);
+	let_go(&d);
+	target_kill(&t);
+}
+
+static void where_there_is_one_place_the_second_is_told_so(void **state)
+{
+	struct debugger first = be_debugger(), second = be_debugger();
+	struct target t[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++)
+		target_start_with(&t[i], 1);
+	must_attach(&first, t[0].pid);
+	assert_int_equal(gp_amd_session_check(&first.session, NULL), 0);
+	must_attach(&second, t[1].pid);
+	assert_int_equal(gp_amd_session_check(&second.session, &second.err), -EBUSY);
+	assert_non_null(strstr(second.err.text, "one process at a time"));
+	gp_amd_session_close(&second.session);
+	assert_int_equal(suspend(&first), 1); /* as before */
+	gp_amd_session_close(&first.session);
+	must_attach(&second, t[1].pid);
+	assert_int_equal(gp_amd_session_check(&second.session, NULL), 0);
+	assert_int_equal(suspend(&second), 1);
+	let_go(&second);
+	close(first.kfd);
+	for (int i = 0; i < 2; i++)
+		target_kill(&t[i]);
+}
+
+static void where_there_are_many_places_two_are_suspended_together(void **state)
+{
+	struct amd_world *w = *state;
+	struct debugger d[2] = {be_debugger(), be_debugger()};
+	struct target t[2];
+
+	for (int i = 0; i < 2; i++) {
+		target_start_with(&t[i], 1);
+		must_attach(&d[i], t[i].pid);
+		assert_int_equal(gp_amd_session_check(&d[i].session, NULL), 0);
+		assert_int_equal(suspend(&d[i]), 1);
+	}
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(process_is(w, &t[i], "suspended_count"), 1);
+		let_go(&d[i]);
+		target_kill(&t[i]);
+	}
+}
+
+static void one_that_ended_is_not_there(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+	pid_t pid;
+
+	(void)state;
+	target_start_with(&t, 1);
+	pid = t.pid;
+	kill(pid, SIGKILL);
+	AW_WAIT(aw_state_of(pid) == 'Z'); /* nobody has waited for it yet */
+	assert_int_equal(attach(&d, pid), -ESRCH);
+	assert_true(strlen(d.err.text) > 10);
+	target_kill(&t);
+	assert_int_equal(attach(&d, pid), -ESRCH);
+	assert_non_null(strstr(d.err.text, "no process"));
+	close(d.kfd);
+}
+
+static void one_that_never_used_a_gpu_has_nothing_to_suspend(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start(&t);
+	must_attach(&d, t.pid); /* it may open the device later */
+	assert_int_equal(gp_amd_session_check(&d.session, &d.err), -ENOTSUP);
+	let_go(&d);
+	assert_int_equal(aw_tracer(t.pid), 0);
+	assert_int_equal(target_ask(&t, "signals"), 0);
+	target_kill(&t);
+}
+
+static void one_whose_first_thread_has_ended_is_refused(void **state)
+{
+	struct debugger d = be_debugger();
+	struct target t;
+
+	(void)state;
+	target_start_with(&t, 1);
+	target_do(&t, "leave");
+	AW_WAIT(aw_state_of(t.pid) == 'Z');
+	assert_true(attach(&d, t.pid) < 0);
+	assert_true(strlen(d.err.text) > 10);
+	assert_int_equal(target_ask(&t, "signals"), 0);
+	close(d.kfd);
+	target_kill(&t);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		AMD_TEST_EVERYWHERE(a_process_is_attached_to_before_its_runtime_is_there),
+		AMD_TEST_EVERYWHERE(a_running_process_is_attached_to_and_answered_at_its_end),
+		AMD_TEST_EVERYWHERE(queues_are_suspended_and_resumed),
+		AMD_TEST_EVERYWHERE(a_queue_that_is_made_later_can_be_suspended_too),
+		AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, mi250),
+		AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, navi31),
+		AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, mi250),
+		AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, navi31),
+		AMD_TEST_ON(queues_that_copy_are_never_suspended, mi250),
+		AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, mi250),
+		AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, navi31),
+		AMD_TEST_ON(with_the_new_rule_nobody_traces_the_target_after_the_beginning, mi250),
+		AMD_TEST_ON(with_the_old_rule_the_target_is_traced_until_the_end, mi250_old),
+		AMD_TEST_ON(signals_reach_the_target, mi250),
+		AMD_TEST_ON(signals_reach_the_target, mi250_old),
+		AMD_TEST_ON(who_stops_the_target_can_let_it_go_on, mi250),
+		AMD_TEST_ON(who_stops_the_target_can_let_it_go_on, mi250_old),
+		AMD_TEST_ON(a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go,
+	                    mi250),
+		AMD_TEST_ON(a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go,
+	                    mi250_old),
+		AMD_TEST_ON(the_exit_status_of_the_target_is_left_to_its_parent, mi250),
+		AMD_TEST_ON(the_exit_status_of_the_target_is_left_to_its_parent, mi250_old),
+		AMD_TEST_ON(a_target_that_waits_for_an_answer_gets_it_at_the_end, mi250),
+		AMD_TEST_ON(a_target_that_waits_for_an_answer_gets_it_at_the_end, mi250_old),
+		AMD_TEST_ON(a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever,
+	                    mi250),
+		AMD_TEST_ON(a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever,
+	                    mi250_old),
+		AMD_TEST_ON(nor_does_one_of_its_other_threads, mi250),
+		AMD_TEST_ON(nor_does_one_of_its_other_threads, mi250_old),
+		AMD_TEST_ON(a_target_that_ended_is_let_go_of, mi250),
+		AMD_TEST_ON(a_target_that_ended_is_let_go_of, mi250_old),
+		AMD_TEST_ON(nothing_is_left_open_after_many_sessions, mi250),
+		AMD_TEST_ON(nothing_is_left_open_after_many_sessions, mi250_old),
+		AMD_TEST(one_that_is_traced_already_is_refused_and_its_tracer_named),
+		AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250),
+		AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250_old),
+		AMD_TEST(one_without_a_runtime_cannot_be_suspended),
+		AMD_TEST_ON(where_there_is_one_place_the_second_is_told_so, vega20),
+		AMD_TEST_ON(where_there_is_one_place_the_second_is_told_so, vega20_old),
+		AMD_TEST_ON(where_there_are_many_places_two_are_suspended_together, mi300x),
+		AMD_TEST_ON(where_there_are_many_places_two_are_suspended_together, navi31),
+		AMD_TEST(one_that_ended_is_not_there),
+		AMD_TEST(one_that_never_used_a_gpu_has_nothing_to_suspend),
+		AMD_TEST(one_whose_first_thread_has_ended_is_refused),
+	};
+
+	aw_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The examples do what their first comment says, on either kind of GPU. */
+#include "lib_world.h"
+
+static void list_shows_the_queues(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+	const char *type = w->vendor == LW_NVIDIA ? "compute" : "aql";
+
+	assert_int_equal(lw_sh("test $(%slist %d | grep -c '^queue [0-9]* on .*: %s') = 2",
+	                       EXAMPLES, load->pid, type),
+	                 0);
+	assert_int_equal(lw_sh("%slist 4194303 2>&1 | grep -q 'no process 4194303'", EXAMPLES), 0);
+	assert_int_equal(lw_sh("%slist 2>/dev/null", EXAMPLES), 2);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static void hold_holds_while_a_command_runs(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+
+	/* Seen by another example, which looks from within. */
+	assert_int_equal(lw_sh("%shold %d sh -c 'exit 7' 2>&1 | grep -q '2 queues are held'",
+	                       EXAMPLES, load->pid),
+	                 0);
+	assert_int_equal(lw_sh("%shold %d sh -c 'exit 7' 2>/dev/null", EXAMPLES, load->pid), 7);
+	if (w->vendor == LW_NVIDIA) /* AMD takes one debugger at a time */
+		assert_int_equal(lw_sh("test $(%shold %d %slist %d 2>/dev/null | grep -c held) = 2",
+		                       EXAMPLES, load->pid, EXAMPLES, load->pid),
+		                 0);
+	assert_int_equal(lw_held(w, load->pid), 0);
+	assert_int_equal(lw_sh("%shold %d /nonexistent 2>/dev/null", EXAMPLES, load->pid), 127);
+	assert_int_equal(lw_sh("%shold $$ true 2>&1 | grep -q 'no queues'", EXAMPLES), 0);
+	lw_must_run(w, load->pid);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static void watch_says_how_they_change(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+
+	assert_int_equal(
+		lw_sh("%swatch %d 0.3 | grep -q ' samples, .*: stable'", EXAMPLES, load->pid), 0);
+	assert_int_equal(lw_sh("%swatch %d 0.1 | grep -q ': 2 to 2 .*, 0 came, 0 went'", EXAMPLES,
+	                       load->pid),
+	                 0);
+	LW_ENDS_RIGHT(w, load);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LIB_TEST(list_shows_the_queues),
+		LIB_TEST(hold_holds_while_a_command_runs),
+		LIB_TEST(watch_says_how_they_change),
+	};
+
+	lw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

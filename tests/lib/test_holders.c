@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* However a program that holds something ends, and whoever else wants it: nothing stays held. */
+#include "lib_world.h"
+
+static void exit_releases(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+	int in, status = 0;
+	pid_t holder = lw_start_holder(load->pid, "exit", &in);
+
+	assert_int_equal(waitpid(holder, &status, 0), holder);
+	close(in);
+	assert_int_equal(status, 0);
+	assert_int_equal(lw_held(w, load->pid), 0);
+	lw_must_run(w, load->pid);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static void a_killed_holder_is_repaired(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+	int in;
+	pid_t holder = lw_start_holder(load->pid, "wait", &in);
+
+	assert_int_equal(lw_held(w, load->pid), 2);
+	kill(holder, SIGKILL);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	close(in);
+	if (w->vendor == LW_NVIDIA) /* AMD's driver does it by itself */
+		assert_int_equal(lw_held(w, load->pid), 2);
+	assert_int_equal(lw_sh("%s resume --all >/dev/null", GPREEMPT), 0);
+	LW_WAIT(lw_held(w, load->pid) == 0);
+	lw_must_run(w, load->pid);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static void the_next_holder_repairs_as_well(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2"), *other = lw_load(w, "1");
+	struct gpreempt *g;
+	int in;
+	pid_t holder = lw_start_holder(load->pid, "wait", &in);
+
+	kill(holder, SIGKILL);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	close(in);
+	g = lw_open(other->pid);
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
+	LW_WAIT(lw_held(w, load->pid) == 0);
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+	LW_ENDS_RIGHT(w, other);
+}
+
+static void another_program_must_wait(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "1");
+	struct gpreempt *g = lw_open(load->pid);
+	int in;
+	pid_t holder = lw_start_holder(load->pid, "wait", &in);
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), -EBUSY);
+	if (!strstr(gpreempt_why(g), "lib-holder"))
+		fail_msg("said: %s", gpreempt_why(g));
+	close(in);
+	assert_int_equal(waitpid(holder, NULL, 0), holder);
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 1);
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static void what_somebody_resumes_is_let_go(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+	struct gpreempt *g = lw_open(load->pid);
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	assert_int_equal(lw_sh("%s resume %d >/dev/null", GPREEMPT, load->pid), 0);
+	LW_WAIT(lw_held(w, load->pid) == 0);
+	usleep(300000); /* it is not held again */
+	assert_int_equal(lw_held(w, load->pid), 0);
+	assert_false(lw_queue(g, 0).held);
+	/* ... unless it is asked for. */
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	assert_int_equal(lw_held(w, load->pid), 2);
+	lw_close(g);
+	assert_int_equal(lw_held(w, load->pid), 0);
+	LW_ENDS_RIGHT(w, load);
+}
+
+/* False: it had come before the hold. */
+static bool holds_one_that_comes(struct lib_world *w, const char *after_ms)
+{
+	struct lw_load *load = lw_load_with(w, "--grow", after_ms, NULL, NULL);
+	struct gpreempt *g = lw_open(load->pid);
+	int held = gpreempt_suspend_queues(g, NULL, 0);
+
+	assert_in_range(held, 1, 2);
+	LW_WAIT(emu_groups(&w->nvidia, load->pid) == 2);
+	LW_WAIT(lw_held(w, load->pid) == 2);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+	return held == 1;
+}
+
+static void queues_that_come_later_are_held_as_well(void **state)
+{
+	assert_true(holds_one_that_comes(*state, "500") || holds_one_that_comes(*state, "3000") ||
+	            holds_one_that_comes(*state, "15000"));
+}
+
+static void a_held_process_may_end(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2"), *other = lw_load(w, "1");
+	struct gpreempt *g = lw_open(load->pid), *next = lw_open(other->pid);
+
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	lw_kill_load(w, load);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
+	LW_CALL(next, gpreempt_suspend_queues(next, NULL, 0), 1);
+	lw_close(g);
+	lw_close(next);
+	LW_ENDS_RIGHT(w, other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LIB_TEST(exit_releases),
+		LIB_TEST(a_killed_holder_is_repaired),
+		LIB_TEST(the_next_holder_repairs_as_well),
+		LIB_TEST(another_program_must_wait),
+		LIB_TEST(what_somebody_resumes_is_let_go),
+		LIB_TEST_ON(queues_that_come_later_are_held_as_well, nvidia),
+		LIB_TEST(a_held_process_may_end),
+	};
+
+	lw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

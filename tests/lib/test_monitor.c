@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples over time, and what they come to. */
+#include <sys/prctl.h>
+
+#include "lib_world.h"
+
+/* ---- statistics of samples that were made up ---------------------------------------------------
+ */
+
+struct made_up {
+	struct gpreempt_queue queue[8][4];
+	struct gpreempt_snapshot snapshot[8];
+	struct gpreempt_history history;
+};
+
+/* A sample of queues "id,id,...": odd ones on device 1, from 100 on they copy. */
+static void add_sample(struct made_up *m, unsigned n, const uint32_t *id)
+{
+	unsigned at = m->history.n++;
+
+	m->history.snapshot = m->snapshot;
+	m->snapshot[at] =
+		(struct gpreempt_snapshot){.time_ns = 1000 + at, .n = n, .queue = m->queue[at]};
+	for (unsigned i = 0; i < n; i++) {
+		struct gpreempt_queue *q = &m->queue[at][i];
+
+		*q = (struct gpreempt_queue){.id = id[i], .device = id[i] & 1, .held = at == 2};
+		snprintf(q->type, sizeof q->type, "%s", id[i] >= 100 ? "copy" : "compute");
+	}
+}
+
+#define SAMPLE(m, ...) \
+	add_sample(m, sizeof(uint32_t[]){__VA_ARGS__} / sizeof(uint32_t), (uint32_t[]){__VA_ARGS__})
+
+static void assert_count(const struct gpreempt_count *c, unsigned min, unsigned max, unsigned came,
+                         unsigned went, double average)
+{
+	assert_int_equal(c->min, min);
+	assert_int_equal(c->max, max);
+	assert_int_equal(c->came, came);
+	assert_int_equal(c->went, went);
+	assert_true(c->average > average - 1e-9 && c->average < average + 1e-9);
+}
+
+static void statistics_are_right(void **state)
+{
+	struct made_up m = {0};
+	struct gpreempt_statistics *s;
+
+	(void)state;
+	SAMPLE(&m, 2, 4, 1);
+	SAMPLE(&m, 2, 4, 1);
+	SAMPLE(&m, 1, 2, 100, 4);
+	SAMPLE(&m, 4);
+	add_sample(&m, 0, NULL);
+	SAMPLE(&m, 4);
+	assert_int_equal(gpreempt_analyse(&m.history, &s), 0);
+	assert_int_equal(s->samples, 6);
+	assert_false(s->stable);
+	assert_false(s->ended);
+	assert_count(&s->all, 0, 4, 2, 4, 12.0 / 6);
+	assert_int_equal(s->nseries, 3);
+	assert_int_equal(s->series[0].device, 0);
+	assert_string_equal(s->series[0].type, "compute");
+	assert_count(&s->series[0].count, 0, 2, 1, 2, 8.0 / 6);
+	assert_int_equal(s->series[1].device, 1);
+	assert_count(&s->series[1].count, 0, 1, 0, 1, 3.0 / 6);
+	assert_string_equal(s->series[2].type, "copy");
+	assert_count(&s->series[2].count, 0, 1, 1, 1, 1.0 / 6);
+	assert_int_equal(s->nsightings, 4);
+	assert_int_equal(s->sighting[1].id, 4);
+	assert_int_equal(s->sighting[1].samples, 5);
+	assert_int_equal(s->sighting[1].held, 1);
+	assert_int_equal(s->sighting[1].first_ns, 1000);
+	assert_int_equal(s->sighting[1].last_ns, 1005);
+	assert_int_equal(s->sighting[0].samples, 3);
+	gpreempt_statistics_free(s);
+}
+
+static void an_id_that_is_used_again_is_another_queue(void **state)
+{
+	struct made_up m = {0};
+	struct gpreempt_statistics *s;
+
+	(void)state;
+	SAMPLE(&m, 2, 4);
+	SAMPLE(&m, 2, 4);
+	m.queue[1][0].object = 7;
+	assert_int_equal(gpreempt_analyse(&m.history, &s), 0);
+	assert_count(&s->all, 2, 2, 1, 1, 2);
+	assert_int_equal(s->nsightings, 3);
+	gpreempt_statistics_free(s);
+	/* The same in another order is the same. */
+	m.queue[1][0] = m.queue[0][1];
+	m.queue[1][1] = m.queue[0][0];
+	assert_int_equal(gpreempt_analyse(&m.history, &s), 0);
+	assert_true(s->stable);
+	gpreempt_statistics_free(s);
+}
+
+static void no_sample_has_no_statistics(void **state)
+{
+	struct gpreempt_history none = {0};
+	struct gpreempt_statistics *s;
+
+	(void)state;
+	assert_int_equal(gpreempt_analyse(&none, &s), -ENODATA);
+	assert_null(s);
+	assert_int_equal(gpreempt_analyse(NULL, &s), -EINVAL);
+	gpreempt_statistics_free(NULL);
+	gpreempt_history_free(&none);
+	gpreempt_history_free(NULL);
+	gpreempt_snapshot_free(NULL);
+}
+
+/* ---- of real ones -----------------------------------------------------------------------------
+ */
+
+static void a_steady_process_is_stable(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "3");
+	struct gpreempt *g = lw_open(load->pid);
+	struct gpreempt_history history;
+	struct gpreempt_statistics *s;
+	int samples = gpreempt_monitor(g, 300, 20, NULL, NULL, &history);
+
+	assert_in_range(samples, 1, 16);
+	assert_int_equal(history.n, samples);
+	for (unsigned i = 1; i < history.n; i++)
+		assert_true(history.snapshot[i].time_ns > history.snapshot[i - 1].time_ns);
+	assert_int_equal(gpreempt_analyse(&history, &s), 0);
+	assert_true(s->stable);
+	assert_int_equal(s->all.min, s->all.max);
+	assert_true(s->all.min >= 3);
+	for (unsigned i = 0; i < s->nsightings; i++)
+		assert_int_equal(s->sighting[i].samples, samples);
+	gpreempt_statistics_free(s);
+	gpreempt_history_free(&history);
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+}
+
+/* A program that makes and destroys queues when it is told: tests/amd/target_main.c. */
+struct target {
+	pid_t pid;
+	FILE *to, *from;
+	unsigned samples;
+};
+
+static long tell(struct target *t, const char *text)
+{
+	char word[16] = "";
+	long value = -1;
+
+	if (text)
+		fprintf(t->to, "%s\n", text);
+	fflush(t->to);
+	assert_int_equal(fscanf(t->from, "%15s %ld", word, &value), 2);
+	assert_string_equal(word, "ok");
+	return value;
+}
+
+static void start_target(struct target *t)
+{
+	int to[2], from[2];
+
+	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	t->pid = fork();
+	if (!t->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(to[0], STDIN_FILENO);
+		dup2(from[1], STDOUT_FILENO);
+		execl(AMD_TARGET, "amd-target", (char *)NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	t->to = fdopen(to[1], "w");
+	t->from = fdopen(from[0], "r");
+	assert_int_equal(tell(t, NULL), t->pid);
+	tell(t, "open");
+	tell(t, "runtime 1");
+	tell(t, "queue aql");
+	tell(t, "queue aql");
+}
+
+static void end_target(struct target *t)
+{
+	kill(t->pid, SIGKILL);
+	assert_int_equal(waitpid(t->pid, NULL, 0), t->pid);
+	fclose(t->to);
+	fclose(t->from);
+}
+
+/* One more after the first sample, one less after the second. */
+static int change_queues(void *arg, const struct gpreempt_snapshot *now)
+{
+	struct target *t = arg;
+
+	(void)now;
+	switch (++t->samples) {
+	case 1: tell(t, "queue aql"); break;
+	case 2: tell(t, "destroy 0"); break;
+	case 4: return 1;
+	default: break;
+	}
+	return 0;
+}
+
+static void changing_queues_are_counted(void **state)
+{
+	struct target t = {0};
+	struct gpreempt_history history;
+	struct gpreempt_statistics *s;
+	struct gpreempt *g;
+
+	(void)state;
+	start_target(&t);
+	g = lw_open(t.pid);
+	LW_CALL(g, gpreempt_monitor(g, 60000, 1, change_queues, &t, &history), 4);
+	assert_int_equal(gpreempt_analyse(&history, &s), 0);
+	assert_false(s->stable);
+	assert_count(&s->all, 2, 3, 1, 1, 9.0 / 4);
+	assert_int_equal(s->nseries, 1);
+	assert_string_equal(s->series[0].type, "aql");
+	assert_count(&s->series[0].count, 2, 3, 1, 1, 9.0 / 4);
+	assert_int_equal(s->nsightings, 3);
+	for (unsigned i = 0; i < 3; i++) /* the first was destroyed, the last came later */
+		assert_int_equal(s->sighting[i].samples, s->sighting[i].id == 0   ? 2
+		                                         : s->sighting[i].id == 1 ? 4
+		                                                                  : 3);
+	gpreempt_statistics_free(s);
+	gpreempt_history_free(&history);
+	lw_close(g);
+	end_target(&t);
+}
+
+/* Until it has made so many. */
+struct creations {
+	struct lib_world *w;
+	uint64_t enough;
+};
+
+static int until_created(void *arg, const struct gpreempt_snapshot *now)
+{
+	struct creations *c = arg;
+
+	(void)now;
+	return kfd_emu_count(&c->w->amd, "create_queue") >= c->enough;
+}
+
+/* kfd-load destroys one queue after the other, and makes it again at once: few samples show it. */
+static void a_monitor_does_not_disturb_changes(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load_with(w, "--queues", "3", "--churn", "5");
+	struct gpreempt *g = lw_open(load->pid);
+	struct creations c = {w, kfd_emu_count(&w->amd, "create_queue") + 6};
+	struct gpreempt_history history;
+	struct gpreempt_statistics *s;
+
+	assert_true(gpreempt_monitor(g, 60000, 2, until_created, &c, &history) > 0);
+	assert_true(kfd_emu_count(&w->amd, "create_queue") >= c.enough);
+	assert_int_equal(gpreempt_analyse(&history, &s), 0);
+	assert_true(s->all.min >= 2);
+	assert_int_equal(s->all.max, 3);
+	/* What came and did not go is still there. */
+	assert_int_equal(history.snapshot[0].n + s->all.came - s->all.went,
+	                 history.snapshot[history.n - 1].n);
+	gpreempt_statistics_free(s);
+	gpreempt_history_free(&history);
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static int until_five(void *arg, const struct gpreempt_snapshot *now)
+{
+	(void)arg;
+	for (unsigned i = 0, computing = 0; i < now->n; i++) {
+		computing += !now->queue[i].copies;
+		if (computing == 5)
+			return 1;
+	}
+	return 0;
+}
+
+/* False: it had come before the first sample. */
+static bool sees_one_come(struct lib_world *w, const char *after_ms)
+{
+	struct lw_load *load = lw_load_with(w, "--contexts", "4", "--grow", after_ms);
+	struct gpreempt *g = lw_open(load->pid);
+	struct gpreempt_history history;
+	struct gpreempt_statistics *s;
+	int samples = gpreempt_monitor(g, 60000, 5, until_five, NULL, &history);
+
+	assert_true(samples > 0);
+	assert_int_equal(gpreempt_analyse(&history, &s), 0);
+	if (samples > 1) {
+		assert_false(s->stable);
+		assert_string_equal(s->series[0].type, "compute");
+		assert_count(&s->series[0].count, 4, 5, 1, 0, 4 + 1.0 / s->samples);
+	}
+	gpreempt_statistics_free(s);
+	gpreempt_history_free(&history);
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+	return samples > 1;
+}
+
+static void a_queue_that_came_is_counted(void **state)
+{
+	assert_true(sees_one_come(*state, "1000") || sees_one_come(*state, "5000") ||
+	            sees_one_come(*state, "20000"));
+}
+
+/* ---- how it ends ------------------------------------------------------------------------------
+ */
+
+struct killing {
+	struct lib_world *w;
+	struct lw_load *load;
+	struct gpreempt *g;
+	unsigned samples;
+};
+
+static int kill_at_the_third(void *arg, const struct gpreempt_snapshot *now)
+{
+	struct killing *k = arg;
+
+	assert_true(now->n > 0);
+	if (++k->samples == 3)
+		lw_kill_load(k->w, k->load);
+	return 0;
+}
+
+static void the_end_of_the_process_ends_it(void **state)
+{
+	struct lib_world *w = *state;
+	struct killing k = {.w = w, .load = lw_load(w, "1")};
+	struct gpreempt *g = lw_open(k.load->pid);
+	struct gpreempt_history history;
+
+	LW_CALL(g, gpreempt_monitor(g, 30000, 5, kill_at_the_third, &k, &history), 3);
+	assert_true(history.ended);
+	assert_string_equal(gpreempt_why(g), "");
+	gpreempt_history_free(&history);
+	LW_CALL(g, gpreempt_monitor(g, 10, 5, NULL, NULL, &history), -ESRCH);
+	assert_int_equal(history.n, 0);
+	assert_true(*gpreempt_why(g));
+	LW_CALL(g, gpreempt_monitor(g, 10, 0, NULL, NULL, NULL), -EINVAL);
+	lw_close(g);
+}
+
+/* The first sample holds, the second sees it. */
+static int hold_at_once(void *arg, const struct gpreempt_snapshot *now)
+{
+	struct killing *k = arg;
+
+	if (!k->samples++) {
+		assert_int_equal(gpreempt_suspend_queues(k->g, NULL, 0), 2);
+		return 0;
+	}
+	for (unsigned i = 0; i < now->n; i++)
+		assert_true(now->queue[i].held || now->queue[i].copies);
+	return 1;
+}
+
+static void samples_may_lead_to_a_hold(void **state)
+{
+	struct lib_world *w = *state;
+	struct killing k = {.w = w, .load = lw_load(w, "2")};
+
+	k.g = lw_open(k.load->pid);
+	LW_CALL(k.g, gpreempt_monitor(k.g, 30000, 5, hold_at_once, &k, NULL), 2);
+	assert_int_equal(lw_held(w, k.load->pid), 2);
+	lw_close(k.g);
+	LW_ENDS_RIGHT(w, k.load);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(statistics_are_right),
+		cmocka_unit_test(an_id_that_is_used_again_is_another_queue),
+		cmocka_unit_test(no_sample_has_no_statistics),
+		LIB_TEST(a_steady_process_is_stable),
+		LIB_TEST_ON(changing_queues_are_counted, amd),
+		LIB_TEST_ON(a_monitor_does_not_disturb_changes, amd),
+		LIB_TEST_ON(a_queue_that_came_is_counted, nvidia),
+		LIB_TEST(the_end_of_the_process_ends_it),
+		LIB_TEST(samples_may_lead_to_a_hold),
+	};
+
+	lw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

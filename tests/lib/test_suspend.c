@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holding and releasing a process as a whole; several of them, from several threads. */
+#include "lib_world.h"
+
+static void a_held_process_stands_still_and_loses_nothing(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "3"), *other = lw_load(w, "1");
+	struct gpreempt *g = lw_open(load->pid);
+
+	lw_must_run(w, load->pid);
+	for (int i = 0; i < 3; i++) {
+		LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 3);
+		assert_int_equal(lw_held(w, load->pid), 3);
+		assert_true(lw_queue(g, 2).held);
+		lw_must_stand(w, load->pid, other->pid);
+		LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 3);
+		assert_int_equal(lw_held(w, load->pid), 0);
+		lw_must_run(w, load->pid);
+	}
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+	LW_ENDS_RIGHT(w, other);
+}
+
+static void asking_twice_changes_nothing(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+	struct gpreempt *g = lw_open(load->pid);
+
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
+	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 0);
+	lw_must_run(w, load->pid);
+	lw_close(g);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static void closing_releases(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+
+	/* Devices stay open for another handle, or are closed with this one. */
+	for (int i = 0; i < 4; i++) {
+		struct gpreempt *other = i & 1 ? lw_open(getpid()) : NULL;
+		struct gpreempt *g = lw_open(load->pid);
+
+		LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+		lw_close(g);
+		assert_int_equal(lw_held(w, load->pid), 0);
+		if (other) { /* and it can be held again at once */
+			g = lw_open(load->pid);
+			LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
+			assert_int_equal(lw_held(w, load->pid), 2);
+			lw_close(g);
+		}
+		lw_close(other);
+		lw_must_run(w, load->pid);
+	}
+	LW_ENDS_RIGHT(w, load);
+}
+
+/* ---- several ----------------------------------------------------------------------------------
+ */
+
+static void handles_hold_different_processes(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *one = lw_load(w, "1"), *two = lw_load(w, "2");
+	struct gpreempt *a = lw_open(one->pid), *b = lw_open(two->pid);
+
+	LW_CALL(a, gpreempt_suspend_queues(a, NULL, 0), 1);
+	lw_must_run(w, two->pid);
+	LW_CALL(b, gpreempt_suspend_queues(b, NULL, 0), 2);
+	lw_close(a);
+	assert_int_equal(lw_held(w, one->pid), 0);
+	assert_int_equal(lw_held(w, two->pid), 2);
+	lw_close(b);
+	LW_ENDS_RIGHT(w, one);
+	LW_ENDS_RIGHT(w, two);
+}
+
+static void a_process_is_in_one_hand(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "2");
+	struct gpreempt *a = lw_open(load->pid), *b = lw_open(load->pid);
+
+	LW_CALL(a, gpreempt_suspend_queues(a, NULL, 0), 2);
+	LW_CALL(b, gpreempt_suspend_queues(b, NULL, 0), -EBUSY);
+	assert_true(*gpreempt_why(b));
+	LW_CALL(b, gpreempt_resume_queues(b, NULL, 0), 0);
+	assert_true(gpreempt_get_all_queues(b, NULL, 0) >= 2);
+	lw_close(b);
+	assert_int_equal(lw_held(w, load->pid), 2);
+	lw_close(a);
+	assert_int_equal(lw_held(w, load->pid), 0);
+	LW_ENDS_RIGHT(w, load);
+}
+
+static void *hold_and_release(void *arg)
+{
+	struct gpreempt *g = arg;
+	intptr_t bad = 0;
+
+	for (int i = 0; i < 4; i++) {
+		bad += gpreempt_suspend_queues(g, NULL, 0) != 2;
+		bad += gpreempt_get_all_queues(g, NULL, 0) < 2;
+		bad += gpreempt_resume_queues(g, NULL, 0) != 2;
+	}
+	return (void *)bad;
+}
+
+static void threads_use_handles_of_their_own(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load[3];
+	struct gpreempt *g[3];
+	pthread_t thread[3];
+	void *bad;
+
+	for (unsigned i = 0; i < 3; i++) {
+		load[i] = lw_load(w, "2");
+		g[i] = lw_open(load[i]->pid);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, hold_and_release, g[i]), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(pthread_join(thread[i], &bad), 0);
+		lw_close(g[i]);
+		assert_null(bad);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		LW_ENDS_RIGHT(w, load[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LIB_TEST(a_held_process_stands_still_and_loses_nothing),
+		LIB_TEST(asking_twice_changes_nothing),
+		LIB_TEST(closing_releases),
+		LIB_TEST(handles_hold_different_processes),
+		LIB_TEST(a_process_is_in_one_hand),
+		LIB_TEST(threads_use_handles_of_their_own),
+	};
+
+	lw_skip_without_fuse();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
