@@ -87,7 +87,9 @@ static bool has_ended(pid_t pid, int *status)
 {
 	siginfo_t info = {0};
 
-	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) || !info.si_pid)
+	/* The kernel tells tracers of stops, too, whatever they ask for. */
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) || !info.si_pid ||
+	    info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED)
 		return false;
 	*status = info.si_code == CLD_EXITED ? info.si_status : -1;
 	return true;
