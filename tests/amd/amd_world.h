@@ -207,7 +207,9 @@ static inline char aw_state_of(pid_t pid)
 		text[0] = 0;
 	fclose(f);
 	end = strrchr(text, ')');
-	return end ? end[2] : 0;
+	if (!end)
+		return 0;
+	return end[2];
 }
 
 /* ---- the device -------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ static void a_hold_that_the_hardware_does_not_obey_fails_and_is_undone(void **st
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3");
 	struct gp_observation o;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = prepared(w, load->pid);
@@ -107,7 +107,7 @@ static void a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeate
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3"), *other = aw_load(w);
 	struct gp_observation o;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	(void)other; /* so that there is something to preempt */
 	aw_open(w);
@@ -125,7 +125,7 @@ static void while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = 0;
 	int failed;
 
 	aw_open(w);
@@ -146,7 +146,7 @@ static void a_reset_while_it_is_held_does_not_keep_us(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = prepared(w, load->pid);
@@ -169,7 +169,7 @@ static void a_suspend_that_fails_is_told_and_overcome(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = prepared(w, load->pid);
@@ -190,7 +190,7 @@ static void a_resume_that_fails_is_told_and_overcome(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = prepared(w, load->pid);
@@ -212,7 +212,7 @@ static void an_attach_that_fails_leaves_nothing_behind(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	for (unsigned i = 0; i < sizeof codes / sizeof codes[0]; i++) {
@@ -244,7 +244,7 @@ static void a_detach_whose_calls_fail_once_releases_all_the_same(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	static const char *const call[] = {"disable", "resume_queues", "query_debug_event"};
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	for (unsigned i = 0; i < 3; i++) {
@@ -284,7 +284,7 @@ static void without_a_driver_every_call_fails_and_none_hangs(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = prepared(w, load->pid);
@@ -338,7 +338,7 @@ static void a_target_may_die_at_any_call(void **state)
 static void a_target_that_runs_another_program_is_a_new_one(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 2);
@@ -362,7 +362,7 @@ static void a_target_that_runs_another_program_is_a_new_one(void **state)
 static void a_target_that_ends_its_runtime_is_not_held_any_more(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -386,7 +386,7 @@ static void who_is_evicted_stays_held_and_comes_back(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = prepared(w, load->pid);
@@ -405,7 +405,7 @@ static void who_is_evicted_stays_held_and_comes_back(void **state)
 static void signals_reach_a_target_that_is_traced_all_the_time(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -460,7 +460,7 @@ static void nobody_waits_for_a_slow_driver(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w), *other = aw_load(w);
-	uint32_t handle[2];
+	uint32_t handle[2] = {0};
 
 	aw_open(w);
 	handle[0] = prepared(w, load->pid);
@@ -519,7 +519,7 @@ static void wakes_up_and_goes_on(struct amd_world *w, struct target *t, long que
 static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -538,7 +538,7 @@ static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
 static void one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);

@@ -154,7 +154,7 @@ static void a_gpu_that_is_open_twice_shows_the_same(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_gpu *second = NULL;
-	struct gp_seen seen[8];
+	struct gp_seen seen[8] = {0};
 
 	aw_open(w);
 	assert_int_equal(gp_amd_ops.open(0, 0, &second), 0);
@@ -341,7 +341,7 @@ static void pointers_that_lead_nowhere_tell_nothing(void **state)
 	folder_make(&f, "GPREEMPT_KFD_DEBUGFS");
 	for (unsigned i = 0; i < sizeof address / sizeof address[0]; i++) {
 		uint64_t gpu_id = kfd_emu_queue_number(&w->emu, t.pid, 0, "gpu_id");
-		uint32_t handle;
+		uint32_t handle = 0;
 		struct text text;
 
 		text_begin(&text);
@@ -421,7 +421,7 @@ static void who_does_not_use_a_gpu_is_told_so(void **state)
 {
 	struct amd_world *w = *state;
 	struct gp_error err = {0};
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 	struct target t;
 
 	target_start(&t);
@@ -496,7 +496,7 @@ static void processes_come_and_go_while_they_are_looked_at(void **state)
 	for (unsigned i = 0; i < 25; i++) {
 		struct gp_error err = {0};
 		struct kfd_load load;
-		uint32_t handle;
+		uint32_t handle = 0;
 		pid_t pid;
 
 		assert_int_equal(kfd_load_start(&load, "--queues", "2", NULL), 0);
@@ -527,9 +527,9 @@ static pid_t fork_as(const void *pid)
 static void another_process_under_the_same_number_is_another(void **state)
 {
 	struct amd_world *w = *state;
-	struct gp_seen first, second;
+	struct gp_seen first = {0}, second = {0};
 	struct gp_observation o;
-	uint32_t handle, again;
+	uint32_t handle = 0, again = 0;
 	struct target t;
 	pid_t pid;
 

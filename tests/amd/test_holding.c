@@ -56,7 +56,7 @@ static void what_is_held_stands_still_and_goes_on_when_it_is_released(void **sta
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -91,7 +91,7 @@ static void detach_releases_what_is_held(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	for (int i = 0; i < 3; i++) {
@@ -107,7 +107,7 @@ static void a_process_that_is_only_attached_to_is_left_alone(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -122,7 +122,7 @@ static void one_that_will_be_held_is_attached_to_beforehand(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -137,7 +137,7 @@ static void to_hold_twice_is_to_hold_once(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -179,7 +179,7 @@ static void a_hold_is_one_cycle_of_the_run_list_and_one_call(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "5");
 	uint64_t cycles, calls;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -203,7 +203,7 @@ static void where_queues_are_taken_one_by_one_only_those_of_the_task_are(void **
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "4"), *other = aw_load(w, "--queues", "2");
 	uint64_t messages, preempted;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -224,7 +224,7 @@ static void where_queues_are_taken_one_by_one_only_those_of_the_task_are(void **
 static void queues_that_copy_go_on(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -246,7 +246,7 @@ static void a_process_that_only_copies_is_no_task(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--type", "sdma");
 	struct gp_error err = {0};
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 
 	aw_open(w);
 	assert_int_equal(w->gpu->ops->find(w->gpu, load->pid, &seen, &err), -ENODEV);
@@ -257,7 +257,7 @@ static void a_process_that_only_copies_is_no_task(void **state)
 static void a_queue_that_is_made_while_the_others_are_held_is_held_too(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -284,7 +284,7 @@ static void a_queue_that_is_made_while_the_others_are_held_is_held_too(void **st
 static void who_destroys_a_held_queue_waits_for_its_release(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 2);
@@ -306,7 +306,7 @@ static void who_destroys_a_held_queue_waits_for_its_release(void **state)
 static void a_task_without_queues_is_held_by_nothing_and_its_next_queue_is(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -326,7 +326,7 @@ static void queues_come_and_go_while_their_task_is_held_and_released(void **stat
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "4", "--churn", "3");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -346,7 +346,7 @@ static void fifty_queues_are_held_together(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "50");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -360,7 +360,7 @@ static void queues_of_both_kinds_of_packets_are_held(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--type", "pm4", "--queues", "2");
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -386,8 +386,8 @@ static void the_queues_are_listed_as_they_are(void **state)
 	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
-	struct gp_seen seen;
-	uint32_t handle;
+	struct gp_seen seen = {0};
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -422,7 +422,7 @@ static void from_afar_queues_are_listed_without_touching_the_process(void **stat
 	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 	struct target t;
 
 	target_start_with(&t, 2);
@@ -448,8 +448,8 @@ static void a_look_at_the_queues_does_not_let_a_new_one_slip_through(void **stat
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
 	struct gp_action slow = {0};
-	struct gp_seen seen;
-	uint32_t handle;
+	struct gp_seen seen = {0};
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -501,7 +501,7 @@ static void where_one_can_be_held_the_second_is_refused_in_a_sentence(void **sta
 	struct kfd_load *load[2] = {aw_load(w), aw_load(w)};
 	struct gp_observation o;
 	struct gp_error err = {0};
-	uint32_t handle[2];
+	uint32_t handle[2] = {0};
 
 	aw_open(w);
 	assert_int_equal(w->gpu->info.max_held, 1);
@@ -525,7 +525,7 @@ static void a_process_on_two_gpus_is_held_on_each_by_itself(void **state)
 {
 	struct amd_world *w = *state;
 	struct gp_gpu *second = NULL;
-	uint32_t handle[2];
+	uint32_t handle[2] = {0};
 	struct target t;
 
 	target_start_with(&t, 1); /* queue 0, on the first */
@@ -565,7 +565,7 @@ static void a_process_is_a_task_only_where_it_has_queues(void **state)
 	struct kfd_load *load = aw_load(w, "--gpu", "1");
 	struct gp_gpu *second = NULL;
 	struct gp_error err = {0};
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 
 	aw_open(w);
 	assert_int_equal(gp_amd_ops.open(1, 0, &second), 0);
@@ -583,7 +583,7 @@ static void a_process_is_a_task_only_where_it_has_queues(void **state)
 static struct gp_seen split(struct amd_world *w, pid_t pid, uint32_t queue)
 {
 	struct gp_error err = {0};
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 
 	if (w->gpu->ops->split(w->gpu, pid, queue, &seen, &err))
 		fail_msg("split: %s", err.text);
@@ -595,7 +595,7 @@ static struct gp_seen split(struct amd_world *w, pid_t pid, uint32_t queue)
 static void one_queue_as_a_task(struct amd_world *w, uint32_t chosen)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "3");
-	uint32_t rest, one;
+	uint32_t rest, one = 0;
 	struct gp_seen seen;
 
 	aw_open(w);
@@ -643,7 +643,7 @@ static void a_queue_that_is_not_there_cannot_be_a_task(void **state)
 {
 	struct amd_world *w = *state;
 	struct gp_error err = {0};
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -665,8 +665,8 @@ static void a_held_process_is_not_taken_apart(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_error err = {0};
-	struct gp_seen seen;
-	uint32_t handle;
+	struct gp_seen seen = {0};
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -684,8 +684,8 @@ static void when_every_queue_is_a_task_the_process_is_none(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
-	struct gp_seen seen[8];
-	uint32_t handle[2];
+	struct gp_seen seen[8] = {0};
+	uint32_t handle[2] = {0};
 
 	aw_open(w);
 	for (uint32_t i = 0; i < 2; i++)
@@ -706,7 +706,7 @@ static void the_preempt_mode_has_bounds(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
@@ -726,7 +726,7 @@ static void there_is_a_record_before_the_first_change(void **state)
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_undo undo = {0};
-	uint32_t handle;
+	uint32_t handle = 0;
 	pid_t pid = load->pid;
 
 	aw_open(w);
@@ -743,8 +743,8 @@ static void a_task_is_attached_once(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	struct gp_seen seen;
-	uint32_t handle;
+	struct gp_seen seen = {0};
+	uint32_t handle = 0;
 
 	aw_open(w);
 	AW_WAIT(aw_sees(w, load->pid, &seen));
@@ -756,7 +756,7 @@ static void a_task_is_attached_once(void **state)
 static void work_is_seen(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -781,7 +781,7 @@ static void news_are_told(void **state)
 {
 	struct amd_world *w = *state;
 	struct pollfd p = {.events = POLLIN};
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 	uint64_t ignored;
 

@@ -308,7 +308,7 @@ static void a_hold_takes_less_than_two_bare_suspends(void **state)
 	struct kfd_load *load[2];
 	uint64_t bare_ns[ROUNDS * PER_ROUND], our_ns[ROUNDS * PER_ROUND], bare, ours;
 	struct bare b;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	for (unsigned i = 0; i < 2; i++)
 		load[i] = aw_load(w, "--queues", "4", "--steps", "20");

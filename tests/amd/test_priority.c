@@ -89,7 +89,7 @@ static void latency_critical_work_comes_first(struct amd_world *w, unsigned task
 	first_ns = latency_ns(lc, REQUESTS);
 	late_ns = timer_lateness_ns();
 	/* One suspend after the other, and for the next the resumes of the last are waited for. */
-	bound_ns = alone_ns + DETECT_NS + 3 * tasks * bare_ns + HANDOVERS * late_ns +
+	bound_ns = alone_ns + DETECT_NS + 3ul * tasks * bare_ns + HANDOVERS * late_ns +
 	           (shared_ns - alone_ns) / 10; /* for a machine that is busy with others */
 	printf("alone %lu us, beside %u x %s queues %lu us, before them %lu us (at most %lu us: "
 	       "bare suspend %lu us, timer late by %lu us)\n",
@@ -287,7 +287,7 @@ static void where_there_is_one_place_its_work_is_not_known(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
-	uint32_t handle[2];
+	uint32_t handle[2] = {0};
 
 	hide_debugfs();
 	aw_open(w);

@@ -192,7 +192,7 @@ static void hold_it(struct answer *a, pid_t pid)
 	struct gp_observation o = {0};
 	struct gp_action action = {0};
 	struct gp_error err = {0};
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 	struct gp_gpu *gpu;
 
 	a->code = gp_amd_ops.open(0, 0, &gpu);
@@ -272,7 +272,7 @@ static pid_t fork_in_namespace(const void *arg)
 static void a_process_in_a_pid_namespace_is_held_by_its_number_here(void **state)
 {
 	struct amd_world *w = *state;
-	uint32_t handle;
+	uint32_t handle = 0;
 	struct target t;
 
 	if (target_start_by(&t, fork_in_namespace, NULL) != 1) {

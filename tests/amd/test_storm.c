@@ -100,7 +100,7 @@ static void follow(struct tool *t)
 		if (!is_seen(seen, n, t->task[i].key))
 			let_go(t, i);
 	for (int i = 0; i < n && t->ntasks < TASKS_MAX; i++) {
-		uint32_t handle;
+		uint32_t handle = 0;
 
 		if (is_attached(t, seen[i].key) || gp_gpu_attach(t->gpu, seen[i].key, &handle))
 			continue;
