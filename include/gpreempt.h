@@ -14,7 +14,7 @@
  *
  * AMD. Who suspends queues, or looks at them closely, becomes the process's debugger, as the driver
  * wants it. No other debugger can attach meanwhile, and a waitpid(-1, ...) in any thread of the
- * caller may be told about the process, which then waits: wait for pids instead.
+ * caller may be told that the process has stopped, although it is no child: wait for pids instead.
  *
  * Growth. Structures keep their size and the order of their members. New members take the place of
  * `reserved` ones, which are 0, and are made so that 0 says "not known". Fill what you write with

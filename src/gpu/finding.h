@@ -16,11 +16,11 @@ struct gp_teller {
 	void *arg;
 };
 
-__attribute__((format(printf, 5, 6))) static inline void gp_find(const struct gp_teller *to,
-                                                                 enum gp_finding_level level,
-                                                                 const char *subject,
-                                                                 const char *advice,
-                                                                 const char *format, ...)
+__attribute__((format(printf, 5, 6))) static inline void gp_say(const struct gp_teller *to,
+                                                                enum gp_finding_level level,
+                                                                const char *subject,
+                                                                const char *advice,
+                                                                const char *format, ...)
 {
 	char text[256];
 	va_list args;
@@ -48,22 +48,22 @@ static inline char gp_yama_scope(void)
 }
 
 /* Whether other processes may be attached to. */
-static inline void gp_find_rights(const struct gp_teller *to)
+static inline void gp_say_rights(const struct gp_teller *to)
 {
 	char scope = gp_yama_scope();
 
 	if (scope == '3')
-		gp_find(to, GP_FINDING_MISSING, "rights",
-		        "boot with kernel.yama.ptrace_scope below 3",
-		        "Yama (ptrace_scope 3) forbids everybody to attach to processes");
+		gp_say(to, GP_FINDING_MISSING, "rights",
+		       "boot with kernel.yama.ptrace_scope below 3",
+		       "Yama (ptrace_scope 3) forbids everybody to attach to processes");
 	else if (gp_have_ptrace())
-		gp_find(to, GP_FINDING_OK, "rights", NULL, "may attach to every process");
+		gp_say(to, GP_FINDING_OK, "rights", NULL, "may attach to every process");
 	else if (scope && scope != '0')
-		gp_find(to, GP_FINDING_MISSING, "rights", "run as root, or with CAP_SYS_PTRACE",
-		        "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
+		gp_say(to, GP_FINDING_MISSING, "rights", "run as root, or with CAP_SYS_PTRACE",
+		       "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
 	else
-		gp_find(to, GP_FINDING_WARNING, "rights", "run as root, or with CAP_SYS_PTRACE",
-		        "may attach to processes of this user only");
+		gp_say(to, GP_FINDING_WARNING, "rights", "run as root, or with CAP_SYS_PTRACE",
+		       "may attach to processes of this user only");
 }
 
 #endif

@@ -3,6 +3,7 @@
  * AMD GPUs behind the contract: what the parts share.
  *
  *   backend.c   the table of functions; called by the threads that own devices; never waits
+ *   questions.c those of them that people ask, and wait for
  *   host.c      a thread that makes every call to amdkfd, for all devices: a session belongs to a
  *               process with all its GPUs, and the driver to the thread that traces
  *   targets.c   what that thread does with one process
@@ -149,7 +150,16 @@ struct amd_host {
 	uint64_t tick_ns;
 };
 
-/* host.c: one for all devices of this process. The last that lets go of it ends it. */
+/* The key of the process's own task, from that of any of its tasks. */
+static inline uint64_t amd_process_of(uint64_t key)
+{
+	return key & ~(uint64_t)AMD_SPLITS_MAX;
+}
+
+/* ---- host.c -------------------------------------------------------------------------------------
+ */
+
+/* One for all devices of this process. The last that lets go of it ends it. */
 int amd_host_join(struct amd_gpu *gpu, struct gp_error *err);
 void amd_host_leave(struct amd_gpu *gpu);
 
@@ -163,47 +173,66 @@ void amd_tell(struct amd_gpu *gpu); /* there is news for the engine */
 bool amd_is_of(const struct amd_host *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
                uint32_t id);
 
-/* targets.c: on the host's thread. */
+/* ---- targets.c: on the host's thread ------------------------------------------------------------
+ */
+
 void amd_prepare(struct amd_host *h, struct amd_task *task);
 int amd_hold(struct amd_host *h, struct amd_task *task);
 int amd_release(struct amd_host *h, struct amd_task *task);
 void amd_let_go(struct amd_host *h, struct amd_task *task);
 void amd_list_queues(struct amd_host *h, struct amd_call *call);
-/* Queues came or went: what follows from it, for all tasks of the process. */
-void amd_settle(struct amd_host *h, struct amd_target *target);
-void amd_target_events(struct amd_host *h, struct amd_target *target);
-void amd_target_ended(struct amd_host *h, struct amd_target *target);
-void amd_tick(struct amd_host *h);
-void amd_try_again(struct amd_host *h);
-void amd_forget_targets(struct amd_host *h);
 
 /* Under the lock: writes what is known of the target's queues into its tasks. */
 void amd_publish(struct amd_host *h, struct amd_target *target, bool queues_changed);
+/* Queues came or went: what follows from it, for all tasks of the process. */
+void amd_settle(struct amd_host *h, struct amd_target *target);
+void amd_target_events(struct amd_host *h, struct amd_target *target);
+/* The session is over. The tasks may live on: a program that runs another has no queues. */
+void amd_lose(struct amd_host *h, struct amd_target *target);
+/* What has to be done every few ms while a target is traced, or could not be answered. */
+void amd_tick(struct amd_host *h);
+void amd_forget_targets(struct amd_host *h);
 
-/* watch.c */
+/* ---- watch.c ------------------------------------------------------------------------------------
+ */
+
 void *amd_watch(void *host);
 
-/* glance.c: a process's memory, to read; -1: it may not be. Packets in a queue; UINT64_MAX: they
- * cannot be read.
+/* ---- glance.c -----------------------------------------------------------------------------------
  */
+
+/* A process's memory, to read; -1: it may not be. */
 int amd_open_memory(pid_t pid);
+/* Packets in a queue; UINT64_MAX: they cannot be read. */
 uint64_t amd_read_pending(int fd, const struct amd_pointers *pointers);
 
-/* Under the lock, after the watch has ended or by it. */
-void amd_free_task(struct amd_task *task);
+/* ---- mqds.c -------------------------------------------------------------------------------------
+ */
 
-/* mqds.c: where the compute queues of a process on a GPU have their pointers, and their
- * priorities, as the kernel's debug files say. Returns how many, the first `max` filled in, or
- * -errno: they cannot be read. */
+/* A compute queue, as the kernel's debug files show it. */
 struct amd_mqd {
 	uint64_t ring_address;
 	uint64_t read_address, write_address;
 	uint32_t priority; /* of the queue in its pipe */
 };
+
+/* Those of a process on a GPU: how many, the first `max` filled in, or -errno: the files cannot be
+ * read. */
 int amd_read_mqds(pid_t pid, uint32_t gpu_id, struct amd_mqd *mqd, unsigned max);
 const char *amd_debugfs(void);
 
-/* doctor.c */
+/* ---- questions.c --------------------------------------------------------------------------------
+ */
+
+int amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
+int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
+              struct gp_error *err);
+int amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue, unsigned max,
+               struct gp_error *err);
+
+/* ---- doctor.c -----------------------------------------------------------------------------------
+ */
+
 void amd_doctor(gp_finding_fn *say, void *arg);
 
 #endif

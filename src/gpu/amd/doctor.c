@@ -15,18 +15,18 @@ static bool check_driver(const struct gp_teller *to)
 	int kfd = gp_kfd_open(&err);
 
 	if (kfd >= 0 && !gp_kfd_version(kfd, &version)) {
-		gp_find(to, GP_FINDING_OK, "driver", NULL, "amdkfd, interface %u.%u", version.major,
-		        version.minor);
+		gp_say(to, GP_FINDING_OK, "driver", NULL, "amdkfd, interface %u.%u", version.major,
+		       version.minor);
 		close(kfd);
 		return true;
 	}
 	if (kfd == -ENOENT)
-		gp_find(to, GP_FINDING_NOTE, "driver", NULL, "%s", err.text);
+		gp_say(to, GP_FINDING_NOTE, "driver", NULL, "%s", err.text);
 	else
-		gp_find(to, GP_FINDING_MISSING, "driver",
-		        kfd == -ENOTSUP ? "use Linux 6.5 or later"
-		                        : "run as root, or as a member of the group `render`",
-		        "%s", err.text);
+		gp_say(to, GP_FINDING_MISSING, "driver",
+		       kfd == -ENOTSUP ? "use Linux 6.5 or later"
+		                       : "run as root, or as a member of the group `render`",
+		       "%s", err.text);
 	return false;
 }
 
@@ -35,34 +35,34 @@ static void check_node(const struct gp_teller *to, const struct gp_amd_node *nod
 	char gfx[16];
 
 	gp_amd_gfx_name(node, gfx, sizeof gfx);
-	gp_find(to, GP_FINDING_OK, "gpu", NULL, "%s (%s), %u compute units, %u XCC%s, id %u", gfx,
-	        *node->name ? node->name : "unnamed", node->compute_units, node->xccs,
-	        node->xccs == 1 ? "" : "s", node->gpu_id);
+	gp_say(to, GP_FINDING_OK, "gpu", NULL, "%s (%s), %u compute units, %u XCC%s, id %u", gfx,
+	       *node->name ? node->name : "unnamed", node->compute_units, node->xccs,
+	       node->xccs == 1 ? "" : "s", node->gpu_id);
 	if (!gp_amd_can_suspend(node)) {
-		gp_find(to, GP_FINDING_MISSING, "suspend",
-		        "install newer firmware for this GPU (linux-firmware, "
-		        "firmware-amd-graphics)",
-		        "%s: its firmware cannot suspend queues for us, and then ROCm does not ask "
-		        "for it on any GPU of the machine",
-		        gfx);
+		gp_say(to, GP_FINDING_MISSING, "suspend",
+		       "install newer firmware for this GPU (linux-firmware, "
+		       "firmware-amd-graphics)",
+		       "%s: its firmware cannot suspend queues for us, and then ROCm does not ask "
+		       "for it on any GPU of the machine",
+		       gfx);
 		return;
 	}
 	if (gp_amd_has_mes(node))
-		gp_find(to, GP_FINDING_OK, "suspend", NULL, "%s: queues are suspended one by one",
-		        gfx);
+		gp_say(to, GP_FINDING_OK, "suspend", NULL, "%s: queues are suspended one by one",
+		       gfx);
 	else
-		gp_find(to, GP_FINDING_NOTE, "suspend", NULL,
-		        "%s: each suspend and each resume stops every queue of the GPU for a "
-		        "moment, the latency-critical ones too",
-		        gfx);
+		gp_say(to, GP_FINDING_NOTE, "suspend", NULL,
+		       "%s: each suspend and each resume stops every queue of the GPU for a "
+		       "moment, the latency-critical ones too",
+		       gfx);
 	if (!gp_amd_debugs_many(node))
-		gp_find(to, GP_FINDING_WARNING, "processes",
-		        "name one best-effort process; services are watched without attaching",
-		        "%s: one process at a time can be held, and no debugger beside it", gfx);
+		gp_say(to, GP_FINDING_WARNING, "processes",
+		       "name one best-effort process; services are watched without attaching",
+		       "%s: one process at a time can be held, and no debugger beside it", gfx);
 	if (node->gfx >= 110000 && node->gfx <= 110003)
-		gp_find(to, GP_FINDING_WARNING, "compute units", NULL,
-		        "%s: the driver halves the compute units of a process while it is attached",
-		        gfx);
+		gp_say(to, GP_FINDING_WARNING, "compute units", NULL,
+		       "%s: the driver halves the compute units of a process while it is attached",
+		       gfx);
 }
 
 static void check_sources(const struct gp_teller *to)
@@ -74,25 +74,25 @@ static void check_sources(const struct gp_teller *to)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		close(fd);
-		gp_find(to, GP_FINDING_OK, "activity", NULL,
-		        "the queues of processes can be watched without attaching to them");
+		gp_say(to, GP_FINDING_OK, "activity", NULL,
+		       "the queues of processes can be watched without attaching to them");
 	} else {
-		gp_find(to, GP_FINDING_NOTE, "activity",
-		        geteuid() ? "run as root" : "mount debugfs, or switch lockdown off",
-		        "%s cannot be read (%s): who is watched must be attached to", path,
-		        gp_error_name(-errno));
+		gp_say(to, GP_FINDING_NOTE, "activity",
+		       geteuid() ? "run as root" : "mount debugfs, or switch lockdown off",
+		       "%s cannot be read (%s): who is watched must be attached to", path,
+		       gp_error_name(-errno));
 	}
 }
 
 /* What the kernel could do and we do not, so that nobody looks for it. */
 static void say_what_is_not_offered(const struct gp_teller *to)
 {
-	gp_find(to, GP_FINDING_NOTE, "whole device", NULL,
-	        "stopping a whole GPU is not offered: what the kernel has for it "
-	        "(enforce_isolation, "
-	        "hang_hws) cannot be undone by its user, or resets the GPU");
-	gp_find(to, GP_FINDING_NOTE, "reset", NULL,
-	        "stopping a queue by a reset is not offered: its program would lose its work");
+	gp_say(to, GP_FINDING_NOTE, "whole device", NULL,
+	       "stopping a whole GPU is not offered: what the kernel has for it "
+	       "(enforce_isolation, "
+	       "hang_hws) cannot be undone by its user, or resets the GPU");
+	gp_say(to, GP_FINDING_NOTE, "reset", NULL,
+	       "stopping a queue by a reset is not offered: its program would lose its work");
 }
 
 void amd_doctor(gp_finding_fn *say, void *arg)
@@ -104,20 +104,20 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 	if (!check_driver(&to))
 		return;
 	if (!gp_amd_sees_host_pids()) {
-		gp_find(&to, GP_FINDING_MISSING, "processes",
-		        "run it on the host, or in a container with the host's pid namespace",
-		        "amdkfd names processes by the host's numbers, which are not ours here");
+		gp_say(&to, GP_FINDING_MISSING, "processes",
+		       "run it on the host, or in a container with the host's pid namespace",
+		       "amdkfd names processes by the host's numbers, which are not ours here");
 		return;
 	}
 	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
 	if (n <= 0) {
-		gp_find(&to, GP_FINDING_MISSING, "gpu", NULL,
-		        n < 0 ? "%s cannot be read" : "amdkfd has no GPU in %s", gp_amd_sysfs());
+		gp_say(&to, GP_FINDING_MISSING, "gpu", NULL,
+		       n < 0 ? "%s cannot be read" : "amdkfd has no GPU in %s", gp_amd_sysfs());
 		return;
 	}
 	for (int i = 0; i < n && i < GP_AMD_NODES_MAX; i++)
 		check_node(&to, &node[i]);
-	gp_find_rights(&to);
+	gp_say_rights(&to);
 	check_sources(&to);
 	say_what_is_not_offered(&to);
 }

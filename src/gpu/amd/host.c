@@ -116,8 +116,8 @@ bool amd_is_of(const struct amd_host *h, uint64_t key, uint32_t queue, uint32_t 
 	if (queue != GP_QUEUE_ALL)
 		return id == queue;
 	for (unsigned i = 0; i < h->nsplits; i++)
-		if ((h->split[i].key & ~(uint64_t)AMD_SPLITS_MAX) == key &&
-		    h->split[i].gpu_id == gpu_id && h->split[i].queue == id)
+		if (amd_process_of(h->split[i].key) == key && h->split[i].gpu_id == gpu_id &&
+		    h->split[i].queue == id)
 			return false;
 	return true;
 }
@@ -206,7 +206,7 @@ static void take_event(struct amd_host *h, void *about)
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i] == target) {
 			if ((uintptr_t)about & 1)
-				amd_target_ended(h, target);
+				amd_lose(h, target);
 			else
 				amd_target_events(h, target);
 			return;
@@ -226,7 +226,6 @@ static void wait_for_work(struct amd_host *h)
 	if (ticks && now_ns >= h->tick_ns + TICK_NS) {
 		h->tick_ns = now_ns;
 		amd_tick(h);
-		amd_try_again(h);
 	}
 }
 

@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/amd/session.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/process.h"
+#include "gpu/amd/handshake.h"
 #include "gpu/amd/link.h"
 
 /* Nothing else: for what nobody subscribes to, the driver tells the program's own runtime. */
-#define EXCEPTIONS      (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
+#define EXCEPTIONS   (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
 
-#define FIRST_QUEUES    16
-#define END_TRIES       3
-#define HANDSHAKE_US    1000 /* from one look at the threads to the next */
-#define HANDSHAKE_LOOKS 10
-#define EVENTS_MAX      64 /* in one go: a target that makes them all the time does not keep us */
+#define FIRST_QUEUES 16
+#define END_TRIES    3
+#define EVENTS_MAX   64 /* in one go: a target that makes them all the time does not keep us */
 
 bool gp_amd_computes(const struct kfd_queue_snapshot_entry *queue)
 {
@@ -347,7 +342,7 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 	int r;
 
 	/* To try would be enough to take it from another: the driver notes who enabled last, also
-	 * when it said no, and ends the session with him. */
+	 * when it said no, and when he ends the session is nobody's: its queues stay suspended. */
 	if (gp_kfd_snapshot(s->kfd, s->pid, 0, NULL, 0) >= 0)
 		return explain_enable(s, -EALREADY, err);
 	r = enable_with_pipe(s, &info);
@@ -386,66 +381,6 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 	return r;
 }
 
-enum handshake { NOT_IN_IT, MAY_BE, IN_IT };
-
-/* "16 0x3 0xc0104b25 ...": the call that a thread is in and its first arguments, or "running". */
-static enum handshake read_call(const char *text)
-{
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	if (end == text)
-		return MAY_BE;
-	if (number != SYS_ioctl)
-		return NOT_IN_IT;
-	strtoul(end, &end, 16);
-	return strtoul(end, NULL, 16) == KFD_IOC_RUNTIME_ENABLE ? IN_IT : NOT_IN_IT;
-}
-
-/* Whether a thread of the target is in the call with which its runtime starts or ends. */
-static enum handshake look_at_threads(pid_t pid)
-{
-	enum handshake found = NOT_IN_IT;
-	char path[320], text[128];
-	struct dirent *entry;
-	DIR *dir;
-
-	snprintf(path, sizeof path, "/proc/%d/task", pid);
-	dir = opendir(path);
-	while (dir && found != IN_IT && (entry = readdir(dir))) {
-		enum handshake this = NOT_IN_IT;
-		FILE *f;
-
-		snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", pid, entry->d_name);
-		f = fopen(path, "re");
-		if (!f)
-			continue;
-		if (fgets(text, sizeof text, f))
-			this = read_call(text);
-		found = this > found ? this : found;
-		fclose(f);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-/* Who is in it at two looks waits there; who runs may be on the way. */
-static bool is_in_handshake(pid_t pid)
-{
-	unsigned seen = 0;
-
-	for (int i = 0; i < HANDSHAKE_LOOKS && seen < 2; i++) {
-		enum handshake state = look_at_threads(pid);
-
-		if (state == NOT_IN_IT)
-			return false;
-		seen += state == IN_IT;
-		usleep(HANDSHAKE_US);
-	}
-	return seen >= 2;
-}
-
 static void disable(const struct gp_amd_session *s)
 {
 	int r;
@@ -468,7 +403,7 @@ static void end_session(struct gp_amd_session *s)
 
 	gp_amd_session_events(s);
 	disable(s);
-	if (!is_in_handshake(s->pid) || (s->link != GP_AMD_LINKED && gp_amd_link(s, NULL)))
+	if (!gp_amd_is_in_handshake(s->pid) || (s->link != GP_AMD_LINKED && gp_amd_link(s, NULL)))
 		return;
 	if (enable_with_pipe(s, &info) < 0)
 		return;

@@ -3,13 +3,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "base/process.h"
 #include "gpu/amd/device.h"
 
 #define MQDS_MAX     256
@@ -199,8 +196,7 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 	return NULL;
 }
 
-/* The session is over, the tasks may live on: a program that runs another has no queues. */
-static void lose(struct amd_host *h, struct amd_target *target)
+void amd_lose(struct amd_host *h, struct amd_target *target)
 {
 	pthread_mutex_lock(&h->lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
@@ -301,7 +297,7 @@ static int note_failure(struct amd_host *h, struct amd_task *task, int code, boo
 	pthread_mutex_unlock(&h->lock);
 	/* Somebody ended the session, or the program is another: the next try begins anew. */
 	if (code == -EINVAL || code == -ESRCH)
-		lose(h, task->target);
+		amd_lose(h, task->target);
 	return code;
 }
 
@@ -375,32 +371,24 @@ void amd_target_events(struct amd_host *h, struct amd_target *target)
 	int r = gp_amd_session_events(&target->session);
 
 	if (r == -ESRCH || r == -EINVAL || r == -EPERM)
-		lose(h, target);
+		amd_lose(h, target);
 	else if (r > 0 || target->session.changed)
 		amd_settle(h, target);
 }
 
-void amd_target_ended(struct amd_host *h, struct amd_target *target)
+static void tick(struct amd_host *h, struct amd_target *target)
 {
-	lose(h, target);
+	gp_amd_session_tick(&target->session);
+	if (target->parting && target->session.link == GP_AMD_UNLINKED)
+		forget(h, target);
+	else if (target->session.again)
+		amd_target_events(h, target);
 }
 
 void amd_tick(struct amd_host *h)
 {
-	for (unsigned i = h->ntargets; i-- > 0;) {
-		struct amd_target *target = h->target[i];
-
-		gp_amd_session_tick(&target->session);
-		if (target->parting && target->session.link == GP_AMD_UNLINKED)
-			forget(h, target);
-	}
-}
-
-void amd_try_again(struct amd_host *h)
-{
 	for (unsigned i = h->ntargets; i-- > 0;)
-		if (h->target[i]->session.again)
-			amd_target_events(h, h->target[i]);
+		tick(h, h->target[i]);
 }
 
 /* The end of this thread ends the links that are left. */

@@ -88,7 +88,7 @@ static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_se
 	for (unsigned k = 0; k < h->nsplits; k++) {
 		s.is.key = h->split[k].key;
 		s.is.queue = h->split[k].queue;
-		if ((s.is.key & ~(uint64_t)AMD_SPLITS_MAX) != process->key ||
+		if (amd_process_of(s.is.key) != process->key ||
 		    h->split[k].gpu_id != scan->gpu_id[i])
 			continue;
 		s.queues = count(scan, n, &s.is, scan->gpu_id[i]);
@@ -359,7 +359,7 @@ static void find_pointers(struct amd_host *h, uint64_t now_ns)
 /* ---- the loop ----------------------------------------------------------------------------------
  */
 
-void amd_free_task(struct amd_task *task)
+static void free_task(struct amd_task *task)
 {
 	if (task->mem_fd >= 0)
 		close(task->mem_fd);
@@ -376,7 +376,7 @@ static void free_gone(struct amd_host *h)
 
 			if (!*t || !(*t)->gone)
 				continue;
-			amd_free_task(*t);
+			free_task(*t);
 			*t = NULL;
 			pthread_cond_broadcast(&h->changed);
 		}
