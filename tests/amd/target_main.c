@@ -8,7 +8,6 @@
  * hsa_shut_down queue TYPE [GPU]    makes a queue; its id          destroy ID      ends it submit
  * ID N STEPS   N packets                      done ID         whether all are done and right
  *   signals             how many SIGUSR1 came          exec            becomes another amd-target
- *   map FILE            its first page in memory; the address
  *   leave               its first thread ends, and another goes on
  *   step_aside          another thread goes on, and the first one waits
  *   exit STATUS
@@ -86,15 +85,6 @@ static long submit(unsigned id, unsigned n, unsigned steps)
 	return 0;
 }
 
-/* Its first page in memory, not read yet: who does waits for the file. */
-static long map_file(const char *path)
-{
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
-
-	return page == MAP_FAILED ? -errno : (long)(uintptr_t)page;
-}
-
 static void become_another(void)
 {
 	char name[] = "amd-target", *words[] = {name, NULL};
@@ -106,13 +96,11 @@ static void become_another(void)
 static long obey(const char *line)
 {
 	unsigned a = 0, b = 0, c = 0;
-	char word[16] = "", type[16] = "", path[128];
+	char word[16] = "", type[16] = "";
 
 	sscanf(line, "%15s", word);
 	if (sscanf(line, "queue %15s %u", type, &a) >= 1)
 		return make_queue(type, a);
-	if (sscanf(line, "map %127s", path) == 1)
-		return map_file(path);
 	sscanf(line, "%*s %u %u %u", &a, &b, &c);
 	if (!strcmp(word, "open")) {
 		fd = load_open();

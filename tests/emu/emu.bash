@@ -9,13 +9,12 @@
 #   start_load [OPTION...]   starts rm-load; sets LOAD, its pid; what it prints goes to $EMU_TMP/PID
 #   stop_load PID            ends it; returns its exit status
 #   stop_emu                 also at the end of the script: ends the loads, unmounts
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/emulator.bash"
 EMU_LOADS=()
 
 start_emu() {
-	if [[ ! -w /dev/fuse || $EUID != 0 ]]; then
-		echo "the emulator needs /dev/fuse and root"
-		exit 77
-	fi
+	need_fuse
 	EMU_TMP=$(mktemp -d)
 	EMU=$EMU_TMP/mount
 	mkdir "$EMU"
@@ -23,23 +22,8 @@ start_emu() {
 	trap 'exit 143' TERM INT
 	"$RM_EMU" "$@" "$EMU" >"$EMU_TMP/out" 2>&1 &
 	EMU_PID=$!
-	_wait_ready "$EMU_PID" "$EMU_TMP/out" || exit 77
+	wait_ready "$EMU_PID" "$EMU_TMP/out" || exit 77
 	export GPREEMPT_NVIDIACTL=$EMU/nvidiactl GPREEMPT_NVML=$NVML_EMU
-}
-
-# _wait_ready PID FILE
-_wait_ready() {
-	for _ in {1..1000}; do
-		if grep -q '^ready' "$2" 2>/dev/null; then
-			return 0
-		fi
-		if ! kill -0 "$1" 2>/dev/null; then
-			cat "$2"
-			return 1
-		fi
-		sleep 0.01
-	done
-	return 1
 }
 
 emu() {
@@ -57,7 +41,7 @@ start_load() {
 	LOAD=$!
 	EMU_LOADS+=("$LOAD")
 	ln -s "$out" "$EMU_TMP/$LOAD"
-	_wait_ready "$LOAD" "$out"
+	wait_ready "$LOAD" "$out"
 }
 
 stop_load() {
@@ -71,10 +55,7 @@ stop_emu() {
 	done
 	EMU_LOADS=()
 	if [[ ${EMU_PID-} ]]; then
-		kill "$EMU_PID" 2>/dev/null || true
-		wait "$EMU_PID" 2>/dev/null || true
-		umount -l "$EMU" 2>/dev/null || true
-		rm -rf --one-file-system "$EMU_TMP"
+		stop_mount "$EMU_PID" "$EMU_TMP"
 		EMU_PID=
 	fi
 }

@@ -13,13 +13,12 @@
 #                                $KFD_TMP/PID
 #   stop_kfd_load PID            ends it; returns its exit status
 #   stop_kfd_emu                 also at the end of the script: ends the loads, unmounts
+# shellcheck source=/dev/null
+source "$(dirname "${BASH_SOURCE[0]}")/../emulator.bash"
 KFD_STARTED=()
 
 start_kfd_emu() {
-	if [[ ! -w /dev/fuse || $EUID != 0 ]]; then
-		echo "the emulator needs /dev/fuse and root"
-		exit 77
-	fi
+	need_fuse
 	KFD_TMP=$(mktemp -d)
 	KFD_MNT=$KFD_TMP/mount
 	mkdir "$KFD_MNT"
@@ -27,24 +26,9 @@ start_kfd_emu() {
 	trap 'exit 143' TERM INT
 	"$KFD_EMU" "$@" "$KFD_MNT" >"$KFD_TMP/out" 2>&1 &
 	KFD_EMU_PID=$!
-	_kfd_wait_ready "$KFD_EMU_PID" "$KFD_TMP/out" || exit 77
+	wait_ready "$KFD_EMU_PID" "$KFD_TMP/out" || exit 77
 	export GPREEMPT_KFD=$KFD_MNT/kfd GPREEMPT_KFD_SYSFS=$KFD_MNT/sysfs
 	export GPREEMPT_KFD_DEBUGFS=$KFD_MNT/debugfs
-}
-
-# _kfd_wait_ready PID FILE
-_kfd_wait_ready() {
-	for _ in {1..2000}; do
-		if grep -q '^ready' "$2" 2>/dev/null; then
-			return 0
-		fi
-		if ! kill -0 "$1" 2>/dev/null; then
-			cat "$2"
-			return 1
-		fi
-		sleep 0.01
-	done
-	return 1
 }
 
 kfd_emu() {
@@ -70,7 +54,7 @@ start_kfd_load() {
 	LOAD=$!
 	KFD_STARTED+=("$LOAD")
 	ln -s "$out" "$KFD_TMP/$LOAD"
-	_kfd_wait_ready "$LOAD" "$out"
+	wait_ready "$LOAD" "$out"
 }
 
 stop_kfd_load() {
@@ -84,10 +68,7 @@ stop_kfd_emu() {
 	done
 	KFD_STARTED=()
 	if [[ ${KFD_EMU_PID-} ]]; then
-		kill "$KFD_EMU_PID" 2>/dev/null || true
-		wait "$KFD_EMU_PID" 2>/dev/null || true
-		umount -l "$KFD_MNT" 2>/dev/null || true
-		rm -rf --one-file-system "$KFD_TMP"
+		stop_mount "$KFD_EMU_PID" "$KFD_TMP"
 		KFD_EMU_PID=
 	fi
 }
