@@ -59,6 +59,21 @@ static void ask_and_watch(struct gp_engine *e, uint64_t now_ns)
 		gp_engine_eject(e, now_ns, GP_EJECT_BOUND, task, "%s", why);
 }
 
+/* A promise that was given or taken back is news, whoever asked for it. */
+static void note_refusals(struct gp_engine *e, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < e->n; i++) {
+		struct gp_task *t = &e->task[i];
+		bool refused = e->plan_task[i].refused;
+
+		if (refused == t->refused)
+			continue;
+		t->refused = refused;
+		gp_engine_tell(e, now_ns, refused ? GP_EVENT_REFUSED : GP_EVENT_ADMITTED, t->id, 0,
+		               0);
+	}
+}
+
 void gp_engine_decide(struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t took_ns;
@@ -67,4 +82,5 @@ void gp_engine_decide(struct gp_engine *e, uint64_t now_ns)
 		ask_and_watch(e, now_ns);
 	if (e->policy.ops == &gp_policy_none)
 		ask(e, &took_ns);
+	note_refusals(e, now_ns);
 }

@@ -106,22 +106,57 @@ static const char *first_missing(uint32_t caps)
 	return "something unknown";
 }
 
-int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
-                         const struct gp_policy_choice *choice, struct gp_error *err)
+static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *ops,
+                       struct gp_error *err)
 {
-	uint32_t missing = choice->ops->needs & ~e->gpu->info.caps;
-	int r;
+	uint32_t caps = gp_engine_caps(e);
+	uint32_t missing = ops->needs & ~caps;
 
 	if (missing)
 		return gp_fail(err, -ENOTSUP,
 		               "policy %s needs %s, which %s cannot give; try priority or rr",
-		               choice->ops->name, first_missing(missing), e->gpu->info.name);
+		               ops->name, first_missing(missing), e->gpu->info.name);
+	if (e->gpu->info.news_every_ns)
+		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* too late to act on */
+	if (ops->needs_one && !(ops->needs_one & caps))
+		return gp_fail(err, -ENOTSUP,
+		               "policy %s must know when a request begins, and %s cannot tell: "
+		               "programs must say it with brackets, or try priority or rr",
+		               ops->name, e->gpu->info.name);
+	return 0;
+}
+
+int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
+                         const struct gp_policy_choice *choice, struct gp_error *err)
+{
+	int r = check_needs(e, choice->ops, err);
+
+	if (r)
+		return r;
 	r = gp_engine_load_policy(e, choice);
 	if (r)
 		return gp_fail(err, r, "no memory for policy %s", choice->ops->name);
 	for (unsigned i = 0; i < e->n; i++)
 		e->task[i].starved_ns = 0; /* that belongs to the policy that caused it */
 	gp_engine_tell(e, now_ns, GP_EVENT_POLICY, 0, 0, 0);
+	gp_engine_trigger(e, false);
+	return 0;
+}
+
+int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins)
+{
+	struct gp_task *t;
+	unsigned i = 0;
+
+	while (i < e->n && e->who[i].key != key)
+		i++;
+	if (i == e->n)
+		return -ESRCH;
+	t = &e->task[i];
+	t->has_brackets = true;
+	if (begins && !t->in_bracket)
+		t->bracket_ns = now_ns;
+	t->in_bracket = begins;
 	gp_engine_trigger(e, false);
 	return 0;
 }

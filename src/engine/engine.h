@@ -26,6 +26,7 @@ struct gp_task_attr {
 	uint8_t priority; /* 0 to 15 */
 	uint32_t weight;  /* 1 to 10000 */
 	uint32_t share_permille;
+	uint32_t ceiling_permille; /* 0 = none */
 	uint64_t deadline_ns;
 	uint64_t budget_ns;
 	uint64_t gang; /* tasks with the same number are one gang; 0 = none */
@@ -42,6 +43,8 @@ enum gp_event_kind {
 	GP_EVENT_EJECTED,       /* see gp_engine_ejection */
 	GP_EVENT_ACTION_FAILED, /* will be tried again */
 	GP_EVENT_UNDONE,        /* somebody changed a setting back; it is applied again */
+	GP_EVENT_REFUSED,       /* the policy cannot promise what the task asks for ... */
+	GP_EVENT_ADMITTED,      /* ... and now it can */
 };
 
 struct gp_event {
@@ -66,6 +69,10 @@ struct gp_engine_config {
 	/* Must not call back into the engine. NULL: not interested. */
 	void (*on_event)(void *arg, const struct gp_event *event);
 	void *arg;
+
+	/* Programs' brackets are passed on (gp_engine_bracket): the device counts as one that has
+	 * GP_CAP_BRACKETS. */
+	bool brackets;
 
 	/* Measures how long a decision takes; NULL: it is not measured, and so has no limit. */
 	const struct gp_clock *decide_clock;
@@ -135,6 +142,7 @@ struct gp_task_stats {
 	struct gp_task_attr attr;
 	uint8_t held_by; /* GP_HELD_BY_* */
 	bool held;       /* as believed: observed where that is possible */
+	bool refused;    /* the policy cannot promise what it asks for */
 	uint32_t slice_us;
 	uint64_t held_ns; /* by the policy */
 	uint64_t preemptions;
@@ -168,6 +176,13 @@ uint64_t gp_engine_next_ns(const struct gp_engine *e);
 
 /* Look at once: the back end's event fired, a hint arrived. With `rescan`, see who is there. */
 void gp_engine_trigger(struct gp_engine *e, bool rescan);
+
+/*
+ * A program says that a request begins or ends. From its first bracket on it is believed: it is
+ * active between the two, gaps of its work included, and idle outside unless the back end sees work
+ * at this moment. `key` is the back end's. -ESRCH: no such task. Wants a look at once.
+ */
+int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins);
 
 /* -ESRCH: no such task; -ENOTSUP, -ENOSPC: the device cannot hold, or not so many. They take effect
  * at the next step, which is wanted at once. A hold holds the whole gang. */

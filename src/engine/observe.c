@@ -188,12 +188,33 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 		.slice_us = o->slice_us,
 		.weight = t->attr.weight,
 		.share_permille = t->attr.share_permille,
+		.ceiling_permille = t->attr.ceiling_permille,
 		.deadline_ns = t->attr.deadline_ns,
 		.budget_ns = t->attr.budget_ns,
 		.pending = o->pending,
 		.active_since_ns = o->active_since_ns,
 		.run_ns = o->run_ns,
 	};
+}
+
+/*
+ * What a program says of its requests comes before what the back end guesses: a gap between two
+ * kernels of a request is not its end. Work that is seen at this moment is work, though.
+ */
+static void apply_bracket(const struct gp_engine *e, const struct gp_task *t,
+                          struct gp_task_view *v)
+{
+	bool seen_now = gp_seen_active(v) && !e->gpu->info.news_every_ns;
+
+	if (!t->has_brackets)
+		return;
+	v->known |= GP_KNOWN_BRACKET | GP_KNOWN_ACTIVE;
+	v->in_bracket = t->in_bracket;
+	v->active = t->in_bracket || seen_now;
+	if (!t->in_bracket)
+		return;
+	v->known |= GP_KNOWN_ACTIVE_SINCE;
+	v->active_since_ns = t->bracket_ns;
 }
 
 void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
@@ -218,6 +239,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 			settle_slice(e, t, &e->seen[i], now_ns);
 		}
 		fill_view(t, &e->view_task[i], &e->seen[i]);
+		apply_bracket(e, t, &e->view_task[i]);
 		measure_wait(e, t, &e->view_task[i], &e->seen[i], now_ns);
 		measure_starvation(t, &e->view_task[i]);
 		if (t->held && t->policy_hold)
@@ -225,7 +247,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 	}
 	e->view = (struct gp_view){
 		.now_ns = now_ns,
-		.caps = info->caps,
+		.caps = gp_engine_caps(e),
 		.max_held = info->max_held,
 		.slice_default_us = info->slice_default_us,
 		.slice_min_us = info->slice_min_us,

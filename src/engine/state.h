@@ -30,6 +30,11 @@ struct gp_task {
 	bool our_hold;       /* it is held because we asked for it */
 	bool touched;        /* something of it was changed by us */
 	bool undo_kept;      /* before_change has its record */
+	bool refused;        /* as the last plan says */
+
+	bool has_brackets;
+	bool in_bracket;
+	uint64_t bracket_ns; /* when that began */
 
 	bool held; /* as believed: observed where possible, else as accepted */
 	uint32_t slice_us;
@@ -113,6 +118,11 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
                        uint64_t now_ns, int code, uint32_t driver_code);
 /* engine.c */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice);
+
+static inline uint32_t gp_engine_caps(const struct gp_engine *e)
+{
+	return e->gpu->info.caps | (e->config.brackets ? GP_CAP_BRACKETS : 0);
+}
 
 static inline void gp_engine_tell(struct gp_engine *e, uint64_t now_ns, enum gp_event_kind kind,
                                   uint64_t task, int code, uint32_t driver_code)

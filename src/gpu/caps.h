@@ -43,6 +43,7 @@ enum gp_known {
 	GP_KNOWN_HELD = 1u << 5,
 	GP_KNOWN_SLICE = 1u << 6,
 	GP_KNOWN_WAITED = 1u << 7,
+	GP_KNOWN_BRACKET = 1u << 8,
 };
 
 /* A slice this short gives the GPU away as soon as anybody else wants it. Two runnable tasks

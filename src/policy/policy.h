@@ -30,14 +30,16 @@ struct gp_task_view {
 	bool active;        /* (k) has unfinished work */
 	bool running;       /* (k) is on the hardware now */
 	bool held;          /* (k) as observed */
+	bool in_bracket;    /* (k) between the begin and the end of a request, as it says */
 	uint32_t slice_us;  /* (k) as programmed; 0 = the hardware's own */
 	uint32_t weight;    /* 1 to 10000, 100 is ordinary */
-	uint32_t share_permille;  /* guaranteed part of the device; 0 = none */
-	uint64_t deadline_ns;     /* from a request's arrival; 0 = none */
-	uint64_t budget_ns;       /* GPU time per request; 0 = not said */
-	uint64_t pending;         /* (k) */
-	uint64_t active_since_ns; /* (k) */
-	uint64_t run_ns;          /* (k) since attach */
+	uint32_t share_permille;   /* guaranteed part of the device; 0 = none */
+	uint32_t ceiling_permille; /* never more than this; 0 = no limit */
+	uint64_t deadline_ns;      /* from a request's arrival; 0 = none */
+	uint64_t budget_ns;        /* GPU time per request; 0 = not said */
+	uint64_t pending;          /* (k) */
+	uint64_t active_since_ns;  /* (k) */
+	uint64_t run_ns;           /* (k) since attach */
 	uint64_t waited_ns; /* (k) how long it has wanted the device and not had it, in a row */
 };
 
@@ -60,6 +62,7 @@ enum gp_want { GP_LEAVE, GP_RUN, GP_HOLD };
 
 struct gp_task_plan {
 	uint8_t want;      /* enum gp_want; unmanaged: GP_LEAVE only */
+	bool refused;      /* what the task asks for (deadline, share) cannot be promised */
 	uint32_t slice_us; /* 0 = the hardware's own */
 };
 
@@ -97,6 +100,8 @@ struct gp_policy_ops {
 	uint32_t device_state; /* bytes, zeroed by the engine */
 	uint32_t task_state;
 	uint32_t needs;      /* GP_CAP_* without which loading is refused */
+	uint32_t needs_one;  /* ... and of these one is enough. Activity that is known only every
+	                      * now and then (view.news_every_ns) does not count here */
 	uint32_t watch_free; /* ... but not on devices with one of these GP_CAP_* */
 	bool watches;        /* plans depend on activity: on a device without EVENTS the engine
 	                      * looks every few milliseconds, not only at next_ns */

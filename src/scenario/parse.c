@@ -117,8 +117,8 @@ static const struct gp_yaml_key device_keys[] = {
 #undef IN
 
 enum {
-	KEY_TASK_NAME, KEY_CLASS, KEY_PRIORITY, KEY_WEIGHT, KEY_SHARE, KEY_GANG, KEY_LOAD,
-	KEY_EVERY, KEY_RATE, KEY_KERNEL, KEY_GAP, KEY_HINT, KEY_START, KEY_STOP, KEY_SLICE,
+	KEY_TASK_NAME, KEY_CLASS, KEY_PRIORITY, KEY_WEIGHT, KEY_SHARE, KEY_CEILING,
+	KEY_DEADLINE, KEY_BUDGET, KEY_GANG, KEY_LOAD, KEY_EVERY, KEY_RATE, KEY_KERNEL, KEY_GAP, KEY_HINT, KEY_START, KEY_STOP, KEY_SLICE,
 	KEY_COUNT, TASK_KEYS
 };
 
@@ -129,6 +129,9 @@ static const struct gp_yaml_key task_keys[] = {
 	[KEY_PRIORITY]  = {"priority", WHOLE(0, GP_PRIORITY_MAX), IN(attr.priority)},
 	[KEY_WEIGHT]    = {"weight",   WHOLE(1, 10000), IN(attr.weight)},
 	[KEY_SHARE]     = {"share",    PERCENT, IN(attr.share_permille)},
+	[KEY_CEILING]   = {"ceiling",  PERCENT, IN(attr.ceiling_permille)},
+	[KEY_DEADLINE]  = {"deadline", DURATION(GP_NS_PER_US, HOUR), IN(attr.deadline_ns)},
+	[KEY_BUDGET]    = {"budget",   DURATION(GP_NS_PER_US, HOUR), IN(attr.budget_ns)},
 	[KEY_GANG]      = {"gang",     TEXT, IN(gang)},
 	[KEY_LOAD]      = {"load",     WORD(load_words), IN(task.load)},
 	[KEY_EVERY]     = {"every",    DURATION(GP_NS_PER_US, DAY), IN(task.every_ns)},

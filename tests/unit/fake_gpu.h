@@ -397,8 +397,8 @@ struct rig {
 	uint64_t now_ns;
 	struct gp_virtual_clock decide_clock;
 
-	unsigned events[GP_EVENT_UNDONE + 1]; /* by kind */
-	struct gp_event last[GP_EVENT_UNDONE + 1];
+	unsigned events[GP_EVENT_ADMITTED + 1]; /* by kind */
+	struct gp_event last[GP_EVENT_ADMITTED + 1];
 };
 
 static inline void rig_classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
@@ -414,7 +414,7 @@ static inline void rig_event(void *arg, const struct gp_event *event)
 {
 	struct rig *r = arg;
 
-	assert_true(event->kind <= GP_EVENT_UNDONE);
+	assert_true(event->kind <= GP_EVENT_ADMITTED);
 	r->events[event->kind]++;
 	r->last[event->kind] = *event;
 }

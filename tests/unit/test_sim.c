@@ -245,6 +245,8 @@ static void keep_ledger(void *arg, const struct gp_sim_event *e)
 	case GP_SIM_RELEASED: l->held[e->task] = false; break;
 	case GP_SIM_REQUEST: l->requests++; break;
 	case GP_SIM_GONE: l->gone[e->task] = true; break;
+	case GP_SIM_BEGIN:
+	case GP_SIM_END: break;
 	}
 }
 

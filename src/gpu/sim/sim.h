@@ -81,11 +81,14 @@ enum gp_sim_what {
 	GP_SIM_HELD,
 	GP_SIM_RELEASED,
 	GP_SIM_GONE,
+	GP_SIM_BEGIN, /* the program says that a request begins ... */
+	GP_SIM_END,   /* ... and ends */
 };
 
 struct gp_sim_event {
 	enum gp_sim_what what;
 	uint64_t now_ns;
+	uint32_t device;     /* number of the device, where there are several */
 	uint32_t task;       /* index in the configuration */
 	uint64_t arrival_ns; /* REQUEST: when it was scheduled to arrive */
 };
