@@ -38,6 +38,14 @@ static void note_inversion(struct observer *o, uint64_t now_ns)
 	}
 }
 
+static void count_missed(struct observer *o, const struct gp_sim_event *event)
+{
+	uint64_t deadline_ns = o->scenario->attr[event->task].deadline_ns;
+
+	if (deadline_ns && event->now_ns - event->arrival_ns > deadline_ns)
+		o->run->task[event->task].missed++;
+}
+
 static void observe(void *arg, const struct gp_sim_event *event)
 {
 	struct observer *o = arg;
@@ -60,6 +68,7 @@ static void observe(void *arg, const struct gp_sim_event *event)
 		o->running = -1;
 		o->lc_waiting += is_lc(o, t) && o->ready[t];
 		break;
+	case GP_SIM_REQUEST: count_missed(o, event); break;
 	default: break;
 	}
 	note_inversion(o, event->now_ns);
@@ -152,6 +161,16 @@ static int measure_alone(struct gp_scenario *s)
 	return r;
 }
 
+static void collect_refused(const struct gp_engine *engine, struct gp_run *run)
+{
+	struct gp_task_stats stats;
+
+	for (unsigned i = 0; i < gp_engine_tasks(engine); i++) {
+		gp_engine_task_stats(engine, i, &stats);
+		run->task[stats.key - 1].refused = stats.refused;
+	}
+}
+
 static void collect(const struct gp_scenario *s, const struct gp_sim *sim,
                     const struct gp_engine *engine, struct gp_run *run)
 {
@@ -175,6 +194,7 @@ static void collect(const struct gp_scenario *s, const struct gp_sim *sim,
 		t->p999_ns = gp_hist_quantile(&result->response, 999000);
 		t->max_ns = result->response.max;
 	}
+	collect_refused(engine, run);
 }
 
 int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy,
