@@ -21,6 +21,7 @@ static struct {
 	unsigned nruns;
 	char *label[RUNS_MAX];
 	struct gp_policy_choice policy[RUNS_MAX];
+	char *cannot[RUNS_MAX]; /* why it cannot run on the scenario's device */
 } env;
 
 static const struct argp_option options[] = {
@@ -127,15 +128,26 @@ static int run_all(struct gp_scenario *scenario, struct gp_run *runs, struct gp_
 	struct progress progress = {.begin_ns = gp_now_ns(&gp_clock_monotonic)};
 	struct gp_run_options run_options = {.progress = isatty(2) ? show_progress : NULL,
 	                                     .progress_arg = &progress};
+	unsigned ran = 0;
 	int r = 0;
 
 	for (unsigned i = 0; i < env.nruns && !r; i++) {
+		struct gp_error why = {0};
+
 		progress.label = env.label[i];
-		r = gp_scenario_run(scenario, &env.policy[i], &run_options, &runs[i], err);
+		r = gp_scenario_run(scenario, &env.policy[i], &run_options, &runs[i], &why);
+		if (r)
+			*err = why;
+		if (r == -ENOTSUP) { /* the others can be compared without it */
+			env.cannot[i] = strdup(why.text);
+			r = env.cannot[i] ? 0 : -ENOMEM;
+		} else {
+			ran++;
+		}
 	}
 	if (progress.shown)
 		fputs("\r\033[K", stderr);
-	return r;
+	return r || ran ? r : err->code;
 }
 
 static int run(int argc, char **argv)
@@ -168,6 +180,7 @@ static int run(int argc, char **argv)
 		struct gp_report report = {.scenario = &scenario,
 		                           .run = runs,
 		                           .label = (const char *const *)env.label,
+		                           .cannot = (const char *const *)env.cannot,
 		                           .nruns = env.nruns};
 
 		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
@@ -175,6 +188,7 @@ static int run(int argc, char **argv)
 	for (unsigned i = 0; i < env.nruns; i++) {
 		gp_run_free(&runs[i]);
 		free(env.label[i]);
+		free(env.cannot[i]);
 	}
 	gp_scenario_free(&scenario);
 	return r;
