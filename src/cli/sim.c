@@ -9,15 +9,18 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/report.h"
+#include "cli/trace.h"
 #include "config.h"
 
 #define RUNS_MAX 32
 
 static struct {
 	const char *path;
+	const char *trace;
 	bool json;
-	bool has_seed;
+	bool has_seed, has_from, has_for;
 	uint64_t seed;
+	uint64_t from_ns, for_ns; /* the window of pictures and traces */
 	unsigned nruns;
 	char *label[RUNS_MAX];
 	struct gp_policy_choice policy[RUNS_MAX];
@@ -30,6 +33,9 @@ static const struct argp_option options[] = {
 	{"all", 'a', NULL, 0, "All policies", 0},
 	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{"trace", 't', "FILE.json", 0, "Write a trace that Perfetto and Chrome show", 0},
+	{"from", 'F', "TIME", 0, "Where the trace begins, as 1.5s (default: the beginning)", 0},
+	{"for", 'f', "TIME", 0, "How much of it, as 20ms (default: all)", 0},
 	{0},
 };
 
@@ -57,6 +63,14 @@ static void add_policies(struct argp_state *state, const char *list)
 	free(copy);
 }
 
+static void parse_time(struct argp_state *state, const char *option, const char *arg, bool *has,
+                       uint64_t *ns)
+{
+	*has = gp_cli_duration_parse(arg, ns);
+	if (!*has)
+		argp_error(state, "%s takes a time as 20ms or 1.5s, not '%s'", option, arg);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
@@ -71,6 +85,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--seed takes a whole number, not '%s'", arg);
 		break;
 	case 'j': env.json = true; break;
+	case 't': env.trace = arg; break;
+	case 'F': parse_time(state, "--from", arg, &env.has_from, &env.from_ns); break;
+	case 'f': parse_time(state, "--for", arg, &env.has_for, &env.for_ns); break;
 	case ARGP_KEY_ARG:
 		if (env.path)
 			argp_error(state, "one scenario at a time; '%s' is one too many", arg);
@@ -79,6 +96,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!env.path)
 			argp_error(state, "which scenario? A file, or a name such as h200-corun");
+		if ((env.has_from || env.has_for) && !env.trace)
+			argp_error(state, "--from and --for go with --trace");
 		if (!env.nruns)
 			add_policies(state, "none,priority");
 		break;
@@ -123,7 +142,28 @@ static void show_progress(void *arg, unsigned permille)
 	p->shown = true;
 }
 
-static int run_all(struct gp_scenario *scenario, struct gp_run *runs, struct gp_error *err)
+/* One run with everybody who wants to see it. */
+static int run_one(struct gp_scenario *scenario, unsigned i, struct gp_run_options *run_options,
+                   struct gp_trace *trace, struct gp_run *run, struct gp_error *err)
+{
+	int r;
+
+	if (!env.trace)
+		return gp_scenario_run(scenario, &env.policy[i], run_options, run, err);
+	r = gp_trace_begin(trace, scenario, env.label[i]);
+	if (r) {
+		gp_fail(err, r, "no memory for the trace");
+	} else {
+		run_options->watch = gp_trace_watch;
+		run_options->watch_arg = trace;
+		r = gp_scenario_run(scenario, &env.policy[i], run_options, run, err);
+	}
+	gp_trace_end(trace);
+	return r;
+}
+
+static int run_all(struct gp_scenario *scenario, struct gp_trace *trace, struct gp_run *runs,
+                   struct gp_error *err)
 {
 	struct progress progress = {.begin_ns = gp_now_ns(&gp_clock_monotonic)};
 	struct gp_run_options run_options = {.progress = isatty(2) ? show_progress : NULL,
@@ -135,7 +175,7 @@ static int run_all(struct gp_scenario *scenario, struct gp_run *runs, struct gp_
 		struct gp_error why = {0};
 
 		progress.label = env.label[i];
-		r = gp_scenario_run(scenario, &env.policy[i], &run_options, &runs[i], &why);
+		r = run_one(scenario, i, &run_options, trace, &runs[i], &why);
 		if (r)
 			*err = why;
 		if (r == -ENOTSUP) { /* the others can be compared without it */
@@ -150,6 +190,35 @@ static int run_all(struct gp_scenario *scenario, struct gp_run *runs, struct gp_
 	return r || ran ? r : err->code;
 }
 
+/* Where the trace begins and ends. -EINVAL with a sentence for a window that is not there. */
+static int check_window(const struct gp_scenario *s, struct gp_error *err)
+{
+	char from[32], end[32];
+
+	if (env.from_ns >= s->duration_ns)
+		return gp_fail(err, -EINVAL, "--from %s is behind the end of the scenario, %s",
+		               gp_cli_duration(from, sizeof from, env.from_ns),
+		               gp_cli_duration(end, sizeof end, s->duration_ns));
+	if (env.has_for && !env.for_ns)
+		return gp_fail(err, -EINVAL, "--for takes a time longer than nothing");
+	return 0;
+}
+
+static int simulate(struct gp_scenario *scenario, struct gp_run *runs, struct gp_error *err)
+{
+	uint64_t to_ns = env.has_for ? env.from_ns + env.for_ns : GP_NEVER;
+	struct gp_trace trace = {0};
+	int r = check_window(scenario, err);
+
+	if (!r && env.trace)
+		r = gp_trace_open(&trace, env.trace, env.from_ns, to_ns, err);
+	if (!r)
+		r = run_all(scenario, &trace, runs, err);
+	if (gp_trace_close(&trace, err) && !r)
+		r = err->code;
+	return r;
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -160,7 +229,8 @@ static int run(int argc, char **argv)
 		       "Examples:\n"
 		       "  gpreempt sim scenarios/h200-corun.yaml\n"
 		       "  gpreempt sim h200-two-be --all --json\n"
-		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n",
+		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n"
+		       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n",
 	};
 	struct gp_run runs[RUNS_MAX] = {0};
 	struct gp_error err = {0};
@@ -173,7 +243,7 @@ static int run(int argc, char **argv)
 		return gp_cli_fail(&err);
 	if (env.has_seed)
 		scenario.seed = env.seed;
-	r = run_all(&scenario, runs, &err);
+	r = simulate(&scenario, runs, &err);
 	if (r) {
 		r = gp_cli_fail(&err);
 	} else {
