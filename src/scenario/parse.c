@@ -57,7 +57,7 @@ struct task_entry {
 
 static gp_yaml_read read_device, read_tasks;
 
-static const char *const model_words[] = {"runlist", NULL};
+static const char *const model_words[] = {[GP_SIM_RUNLIST] = "runlist", NULL};
 
 static const char *const activity_words[] = {
 	[GP_ACTIVITY_NONE] = "none",
@@ -98,7 +98,7 @@ static const struct gp_yaml_key scenario_keys[] = {
 
 #define IN(member) AT(struct gp_sim_device, member)
 static const struct gp_yaml_key device_keys[] = {
-	{"model",           WORD(model_words)}, /* the only one so far: nothing to keep */
+	{"model",           WORD(model_words), IN(model)},
 	{"switch",          DURATION(0, 10 * GP_NS_PER_S), IN(switch_ns)},
 	{"switch_idle",     DURATION(0, 10 * GP_NS_PER_S), IN(switch_idle_ns)},
 	{"refill",          DURATION(0, 10 * GP_NS_PER_S), IN(refill_ns)},

@@ -87,7 +87,7 @@ static void start(struct gp_sim *s, struct sim_task *t)
 	case GP_LOAD_CLOSED:
 		t->arrival_ns = s->now_ns;
 		begin_kernel(t);
-		runlist_work_arrives(s, t);
+		s->model->work_arrives(s, t);
 		break;
 	case GP_LOAD_IDLE: break;
 	}
@@ -99,9 +99,9 @@ static void submit(struct gp_sim *s, struct sim_task *t)
 
 	begin_kernel(t);
 	if (behind_hint)
-		runlist_work_changes(s, t);
+		s->model->work_changes(s, t);
 	else
-		runlist_work_arrives(s, t);
+		s->model->work_arrives(s, t);
 }
 
 void load_timer(struct gp_sim *s, struct sim_task *t)
@@ -112,7 +112,7 @@ void load_timer(struct gp_sim *s, struct sim_task *t)
 		t->has_work = true;
 		t->spins = true;
 		wait_for(s, t, STAGE_SUBMIT, t->submit_ns);
-		runlist_work_arrives(s, t);
+		s->model->work_arrives(s, t);
 		break;
 	case STAGE_SUBMIT: submit(s, t); break;
 	}
@@ -140,7 +140,7 @@ void load_stop(struct gp_sim *s, struct sim_task *t)
 {
 	load_count_left(t, s->now_ns);
 	gp_heap_cancel(&s->heap, &t->timer);
-	runlist_task_leaves(s, t);
+	s->model->leaves(s, t);
 	t->present = false;
 	s->rescan = true;
 	s->signalled = true; /* an exit is always seen: somebody holds a pidfd */

@@ -22,6 +22,8 @@ const struct gp_sim_device gp_sim_h200 = {
 	.activity_window_ns = 167 * GP_NS_PER_MS,
 };
 
+static const struct sim_model *const models[] = {[GP_SIM_RUNLIST] = &sim_runlist};
+
 /* Longer times than this could wrap when they are added up: 146 years. */
 #define TIME_MAX (UINT64_MAX / 4)
 
@@ -37,7 +39,7 @@ static bool task_is_valid(const struct gp_sim_task *t)
 
 static bool config_is_valid(const struct gp_sim_config *c)
 {
-	if (!c->device.slice_us ||
+	if (c->device.model >= sizeof models / sizeof *models || !c->device.slice_us ||
 	    (c->device.activity == GP_ACTIVITY_SAMPLED && !c->device.activity_window_ns))
 		return false;
 	for (uint32_t i = 0; i < c->ntasks; i++)
@@ -59,8 +61,8 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	s->device = config->device;
 	s->ntasks = config->ntasks;
 	s->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *s->task);
-	s->ready = calloc(s->ntasks / 64 + 1, sizeof *s->ready);
-	r = s->task && s->ready ? 0 : -ENOMEM;
+	s->model = models[s->device.model];
+	r = s->task ? s->model->init(s) : -ENOMEM;
 	if (!r) /* two timers a task, and the device's three */
 		r = gp_heap_init(&s->heap, 2 * (size_t)s->ntasks + 3);
 	if (!r)
@@ -69,8 +71,6 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 		gp_sim_free(s);
 		return r;
 	}
-	s->loaded = &s->nobody;
-	s->nobody.index = s->ntasks - 1;
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		s->task[i].config = config->task[i];
 		s->task[i].index = i;
@@ -84,8 +84,8 @@ void gp_sim_free(struct gp_sim *s)
 {
 	if (!s)
 		return;
+	s->model->free(s);
 	free(s->queue);
-	free(s->ready);
 	gp_heap_free(&s->heap);
 	free(s->task);
 	free(s);
@@ -115,7 +115,7 @@ static void fire(struct gp_sim *s, struct gp_timer *timer)
 	struct sim_task *t;
 
 	if (timer == &s->timer) {
-		runlist_timer(s);
+		s->model->timer(s);
 	} else if (timer == &s->control_timer) {
 		backend_control_timer(s);
 	} else if (timer == &s->window_timer) {
@@ -158,7 +158,7 @@ bool gp_sim_take_signal(struct gp_sim *s, bool *rescan)
 
 void gp_sim_finish(struct gp_sim *s, uint64_t end_ns)
 {
-	runlist_close_books(s);
+	s->model->close_books(s);
 	for (uint32_t i = 0; i < s->ntasks; i++)
 		load_count_left(&s->task[i], end_ns);
 }

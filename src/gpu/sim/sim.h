@@ -20,6 +20,11 @@ enum gp_sim_load {
 	GP_LOAD_IDLE,     /* has queues, does nothing */
 };
 
+/* How a device shares itself among tasks. */
+enum gp_sim_model {
+	GP_SIM_RUNLIST, /* one at a time, round robin by slice (NVIDIA) */
+};
+
 /* What the device tells of activity. */
 enum gp_sim_activity {
 	GP_ACTIVITY_NONE,
@@ -29,6 +34,7 @@ enum gp_sim_activity {
 };
 
 struct gp_sim_device {
+	enum gp_sim_model model;
 	uint64_t switch_ns;      /* from a context with unfinished work to another ... */
 	uint64_t switch_idle_ns; /* ... and from one that has none: nothing to save */
 	uint64_t refill_ns;      /* interrupted work makes no progress for so long after it is back,
