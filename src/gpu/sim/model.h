@@ -21,12 +21,15 @@ struct sim_task {
 	struct gp_timer timer; /* the program's next step ... */
 	enum stage stage;
 	struct gp_timer stop_timer;
+	struct gp_timer bracket_timer;
 	struct gp_rng rng;
 
 	/* The program. */
 	bool present;
 	uint64_t arrival_ns; /* of the request in work, or the next one */
 	uint64_t submit_ns;  /* when its kernel will be on the GPU, behind a hint */
+	uint32_t arrived;    /* trace: how far the list was read */
+	uint32_t kernels_left;
 
 	/* Its context on the GPU. */
 	bool has_work; /* runnable unless held */
@@ -127,8 +130,9 @@ static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struc
 void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed, uint64_t stream);
 void load_timer(struct gp_sim *s, struct sim_task *t);
 void load_stop(struct gp_sim *s, struct sim_task *t);
+void load_begin_bracket(struct gp_sim *s, struct sim_task *t);
 /* The kernel is finished. Sets t->has_work if the next one is there at once. */
-void load_request_done(struct gp_sim *s, struct sim_task *t);
+void load_kernel_done(struct gp_sim *s, struct sim_task *t);
 void load_count_left(struct sim_task *t, uint64_t end_ns);
 
 /* backend.c: what the driver offers */

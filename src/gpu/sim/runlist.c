@@ -190,7 +190,7 @@ static void finish_kernel(struct gp_sim *s)
 	struct sim_task *t = r->loaded;
 
 	t->has_work = false;
-	load_request_done(s, t);
+	load_kernel_done(s, t);
 	if (t->has_work) {
 		set_run_timer(s); /* goes on in its slice */
 		return;

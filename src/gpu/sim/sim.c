@@ -27,12 +27,24 @@ static const struct sim_model *const models[] = {[GP_SIM_RUNLIST] = &sim_runlist
 /* Longer times than this could wrap when they are added up: 146 years. */
 #define TIME_MAX (UINT64_MAX / 4)
 
+static bool trace_is_valid(const struct gp_sim_task *t)
+{
+	for (uint32_t i = 0; i < t->arrivals; i++)
+		if (t->arrival_ns[i] > TIME_MAX || (i && t->arrival_ns[i] < t->arrival_ns[i - 1]))
+			return false;
+	return true;
+}
+
 static bool task_is_valid(const struct gp_sim_task *t)
 {
+	const uint64_t time[] = {t->every_ns, t->kernel_ns,  t->kernel_gap_ns, t->gap_ns,
+	                         t->hint_ns,  t->prepare_ns, t->start_ns};
 	bool arrives = t->load == GP_LOAD_PERIODIC || t->load == GP_LOAD_POISSON;
 
-	if (t->every_ns > TIME_MAX || t->kernel_ns > TIME_MAX || t->gap_ns > TIME_MAX ||
-	    t->hint_ns > TIME_MAX || t->start_ns > TIME_MAX)
+	for (unsigned i = 0; i < sizeof time / sizeof *time; i++)
+		if (time[i] > TIME_MAX)
+			return false;
+	if (t->load == GP_LOAD_TRACE && !trace_is_valid(t))
 		return false;
 	return t->load == GP_LOAD_IDLE || (t->kernel_ns && (!arrives || t->every_ns));
 }
@@ -63,8 +75,8 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	s->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *s->task);
 	s->model = models[s->device.model];
 	r = s->task ? s->model->init(s) : -ENOMEM;
-	if (!r) /* two timers a task, and the device's three */
-		r = gp_heap_init(&s->heap, 2 * (size_t)s->ntasks + 3);
+	if (!r) /* three timers a task, and the device's three */
+		r = gp_heap_init(&s->heap, 3 * (size_t)s->ntasks + 3);
 	if (!r)
 		r = backend_init(s);
 	if (r) {
@@ -124,6 +136,8 @@ static void fire(struct gp_sim *s, struct gp_timer *timer)
 		t = &s->task[(size_t)((char *)timer - (char *)s->task) / sizeof *s->task];
 		if (timer == &t->timer)
 			load_timer(s, t);
+		else if (timer == &t->bracket_timer)
+			load_begin_bracket(s, t);
 		else
 			load_stop(s, t);
 	}
@@ -175,6 +189,6 @@ const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *s)
 
 size_t gp_sim_bytes_per_task(void)
 {
-	/* The task, its two places in the heap and its four in the control queue. */
-	return sizeof(struct sim_task) + 2 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
+	/* The task, its three places in the heap and its four in the control queue. */
+	return sizeof(struct sim_task) + 3 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
 }
