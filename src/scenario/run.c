@@ -10,32 +10,46 @@ struct observer {
 	const struct gp_scenario *scenario;
 	const struct gp_run_options *options;
 	struct gp_run *run;
-	bool *ready;
-	int64_t running;     /* task index; -1 = nobody */
+	struct gp_engine *engine;
+	struct seen {
+		bool ready, running;
+	} * seen;            /* by task */
 	uint32_t lc_waiting; /* ready and not running */
+	uint32_t be_running;
 	bool inverted;
 	uint64_t since_ns;
 };
 
-static bool is_lc(const struct observer *o, uint32_t task)
+/* Takes what is true of a task into the counts, or out of them. */
+static void count(struct observer *o, uint32_t task, int change)
 {
-	return o->scenario->attr[task].class == GP_LATENCY_CRITICAL;
+	const struct seen *seen = &o->seen[task];
+	uint8_t class = o->scenario->attr[task].class;
+
+	if (class == GP_LATENCY_CRITICAL && seen->ready && !seen->running)
+		o->lc_waiting += (uint32_t)change;
+	if (class == GP_BEST_EFFORT && seen->running)
+		o->be_running += (uint32_t)change;
+}
+
+/* One that began and ended at the same moment is none. */
+static void count_inversion(struct observer *o, uint64_t now_ns)
+{
+	o->run->inversions += now_ns > o->since_ns;
+	o->run->inversion_ns += now_ns - o->since_ns;
 }
 
 static void note_inversion(struct observer *o, uint64_t now_ns)
 {
-	bool inverted = o->lc_waiting && o->running >= 0 &&
-	                o->scenario->attr[o->running].class == GP_BEST_EFFORT;
+	bool inverted = o->lc_waiting && o->be_running;
 
 	if (inverted == o->inverted)
 		return;
 	o->inverted = inverted;
-	if (inverted) {
-		o->run->inversions++;
+	if (inverted)
 		o->since_ns = now_ns;
-	} else {
-		o->run->inversion_ns += now_ns - o->since_ns;
-	}
+	else
+		count_inversion(o, now_ns);
 }
 
 static void count_missed(struct observer *o, const struct gp_sim_event *event)
@@ -51,26 +65,20 @@ static void observe(void *arg, const struct gp_sim_event *event)
 	struct observer *o = arg;
 	uint32_t t = event->task;
 
+	count(o, t, -1);
 	switch (event->what) {
-	case GP_SIM_READY:
-		o->ready[t] = true;
-		o->lc_waiting += is_lc(o, t);
-		break;
-	case GP_SIM_DONE:
-		o->ready[t] = false;
-		o->lc_waiting -= is_lc(o, t) && o->running != (int64_t)t;
-		break;
-	case GP_SIM_RUN:
-		o->running = (int64_t)t;
-		o->lc_waiting -= is_lc(o, t);
-		break;
-	case GP_SIM_STOP:
-		o->running = -1;
-		o->lc_waiting += is_lc(o, t) && o->ready[t];
+	case GP_SIM_READY: o->seen[t].ready = true; break;
+	case GP_SIM_DONE: o->seen[t].ready = false; break;
+	case GP_SIM_RUN: o->seen[t].running = true; break;
+	case GP_SIM_STOP: o->seen[t].running = false; break;
+	case GP_SIM_BEGIN:
+	case GP_SIM_END: /* of a task that was not found yet it is lost, as in real life */
+		gp_engine_bracket(o->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
 		break;
 	case GP_SIM_REQUEST: count_missed(o, event); break;
 	default: break;
 	}
+	count(o, t, 1);
 	note_inversion(o, event->now_ns);
 	if (o->options && o->options->watch)
 		o->options->watch(o->options->watch_arg, event);
@@ -202,7 +210,7 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 {
 	struct gp_sim_config config = {
 		.device = s->device, .task = s->task, .ntasks = s->ntasks, .seed = s->seed};
-	struct observer o = {.scenario = s, .options = options, .run = run, .running = -1};
+	struct observer o = {.scenario = s, .options = options, .run = run};
 	struct gp_engine_config engine_config = {.classify = classify, .arg = &o};
 	struct gp_engine *engine = NULL;
 	struct gp_sim *sim = NULL;
@@ -211,15 +219,18 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 	*run = (struct gp_run){
 		.policy = policy->ops, .duration_ns = s->duration_ns, .ntasks = s->ntasks};
 	run->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->task);
-	o.ready = calloc(s->ntasks ? s->ntasks : 1, sizeof *o.ready);
-	r = run->task && o.ready ? measure_alone(s) : -ENOMEM;
+	o.seen = calloc(s->ntasks ? s->ntasks : 1, sizeof *o.seen);
+	r = run->task && o.seen ? measure_alone(s) : -ENOMEM;
 	if (!r)
 		r = gp_sim_new(&config, &sim);
 	if (r)
 		goto cleanup;
 	engine_config.gpu = gp_sim_gpu(sim);
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		engine_config.brackets |= s->task[i].bracket;
 	gp_sim_set_watch(sim, observe, &o);
 	r = gp_engine_new(&engine_config, &engine);
+	o.engine = engine;
 	if (!r)
 		r = gp_engine_set_policy(engine, 0, policy, err);
 	if (r)
@@ -227,7 +238,7 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 	drive(sim, engine, s->duration_ns, options);
 	gp_sim_finish(sim, s->duration_ns);
 	if (o.inverted)
-		run->inversion_ns += s->duration_ns - o.since_ns;
+		count_inversion(&o, s->duration_ns);
 	collect(s, sim, engine, run);
 	gp_sim_set_watch(sim, NULL, NULL); /* freeing the engine puts tasks back: not part of it */
 cleanup:
@@ -237,7 +248,7 @@ cleanup:
 	}
 	gp_engine_free(engine);
 	gp_sim_free(sim);
-	free(o.ready);
+	free(o.seen);
 	return r;
 }
 
