@@ -46,6 +46,25 @@ static double part_to_divide(const struct gp_run *run)
 	               : 0;
 }
 
+/* The work of a task in time of the whole device. */
+static double device_ns(const struct gp_scenario *s, uint32_t task, uint64_t work_ns)
+{
+	uint32_t width = s->task[task].width_permille;
+
+	if (s->device.model == GP_SIM_RUNLIST || !width)
+		return (double)work_ns;
+	return (double)work_ns * width / 1000;
+}
+
+/* In percent of the device while the task was there. */
+static double share_of(const struct gp_report *r, unsigned run, uint32_t task)
+{
+	double whole = present_ns(r, task) * part_to_divide(&r->run[run]);
+	double work = device_ns(r->scenario, task, r->run[run].task[task].work_ns);
+
+	return whole > 0 ? 100 * work / whole : 0;
+}
+
 static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint32_t task)
 {
 	const struct gp_run_task *t = &r->run[run].task[task];
@@ -67,9 +86,8 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 static struct claim share_claim(const struct gp_report *r, unsigned run, uint32_t task)
 {
 	const struct gp_run_task *t = &r->run[run].task[task];
-	double whole = present_ns(r, task) * part_to_divide(&r->run[run]);
 	double asked = r->scenario->attr[task].share_permille / 10.0;
-	double got = whole > 0 ? 100.0 * (double)t->work_ns / whole : 0;
+	double got = share_of(r, run, task);
 	struct claim c = {KEPT, ""};
 
 	if (asked <= 0 || !t->alone_ns)
@@ -83,9 +101,8 @@ static struct claim share_claim(const struct gp_report *r, unsigned run, uint32_
 static struct claim ceiling_claim(const struct gp_report *r, unsigned run, uint32_t task)
 {
 	const struct gp_run_task *t = &r->run[run].task[task];
-	double whole = present_ns(r, task) * part_to_divide(&r->run[run]);
 	double allowed = r->scenario->attr[task].ceiling_permille / 10.0;
-	double got = whole > 0 ? 100.0 * (double)t->work_ns / whole : 0;
+	double got = share_of(r, run, task);
 	struct claim c = {KEPT, ""};
 
 	if (allowed <= 0 || !t->alone_ns)
@@ -162,8 +179,8 @@ bool gp_compare_be_work(const struct gp_report *r, unsigned run, double *percent
 	for (uint32_t i = 0; i < r->run[run].ntasks; i++) {
 		if (r->scenario->attr[i].class != GP_BEST_EFFORT)
 			continue;
-		done += (double)r->run[run].task[i].work_ns;
-		alone += (double)r->run[run].task[i].alone_ns;
+		done += device_ns(r->scenario, i, r->run[run].task[i].work_ns);
+		alone += device_ns(r->scenario, i, r->run[run].task[i].alone_ns);
 	}
 	alone = min(alone, (double)r->run[run].duration_ns);
 	*percent = alone > 0 ? 100 * done / alone : 0;

@@ -12,7 +12,11 @@ int gp_spans_begin(struct gp_spans *s, const struct gp_scenario *scenario)
 	s->device = 0;
 	s->end_ns = scenario->duration_ns;
 	s->switch_ns = GP_NEVER;
-	s->switch_most_ns = d->switch_ns > d->switch_idle_ns ? d->switch_ns : d->switch_idle_ns;
+	if (d->model == GP_SIM_RUNLIST)
+		s->switch_most_ns =
+			d->switch_ns > d->switch_idle_ns ? d->switch_ns : d->switch_idle_ns;
+	else
+		s->switch_most_ns = 0;
 	s->run_ns = malloc(s->ntasks * sizeof *s->run_ns);
 	s->held_ns = malloc(s->ntasks * sizeof *s->held_ns);
 	if (!s->run_ns || !s->held_ns) {
@@ -48,13 +52,15 @@ static void close_span(const struct gp_spans *s, enum gp_span_kind kind, uint32_
 	*since_ns = GP_NEVER;
 }
 
-/* A switch to a task that was held meanwhile ends in silence when nobody else wants the device. */
+/*
+ * Model runlist: a switch to a task that was held meanwhile ends in silence when nobody else wants
+ * the device. Model cwsr: it ends when the task that it is about is held or released.
+ */
 static void close_switch(struct gp_spans *s, uint64_t now_ns)
 {
-	uint64_t most_ns = s->switch_ns + s->switch_most_ns;
-
-	if (s->switch_ns != GP_NEVER && now_ns > most_ns)
-		now_ns = most_ns;
+	if (s->switch_ns != GP_NEVER && s->switch_most_ns &&
+	    now_ns - s->switch_ns > s->switch_most_ns)
+		now_ns = s->switch_ns + s->switch_most_ns;
 	close_span(s, GP_SPAN_SWITCH, s->switch_task, &s->switch_ns, now_ns);
 }
 
@@ -75,6 +81,18 @@ static void open_switch(struct gp_spans *s, const struct gp_sim_event *event)
 	s->switch_task = event->task;
 }
 
+static void hold_changes(struct gp_spans *s, const struct gp_sim_event *event)
+{
+	uint32_t t = event->task;
+
+	if (!s->switch_most_ns && s->switch_task == t)
+		close_switch(s, event->now_ns);
+	if (event->what != GP_SIM_HELD)
+		close_span(s, GP_SPAN_HELD, t, &s->held_ns[t], event->now_ns);
+	else if (s->held_ns[t] == GP_NEVER)
+		s->held_ns[t] = event->now_ns;
+}
+
 void gp_spans_watch(void *spans, const struct gp_sim_event *event)
 {
 	struct gp_spans *s = spans;
@@ -92,9 +110,9 @@ void gp_spans_watch(void *spans, const struct gp_sim_event *event)
 		break;
 	case GP_SIM_STOP: close_span(s, GP_SPAN_RUN, t, &s->run_ns[t], event->now_ns); break;
 	case GP_SIM_SWITCH: open_switch(s, event); break;
-	case GP_SIM_HELD: s->held_ns[t] = event->now_ns; break;
+	case GP_SIM_HELD:
 	case GP_SIM_RELEASED:
-	case GP_SIM_GONE: close_span(s, GP_SPAN_HELD, t, &s->held_ns[t], event->now_ns); break;
+	case GP_SIM_GONE: hold_changes(s, event); break;
 	case GP_SIM_REQUEST: tell(s, GP_SPAN_REQUEST, t, event->arrival_ns, event->now_ns); break;
 	default: break;
 	}

@@ -39,7 +39,7 @@ struct gp_spans {
 	uint64_t *held_ns;  /* ... is held */
 	uint64_t switch_ns; /* since when the device switches, and to whom */
 	uint32_t switch_task;
-	uint64_t switch_most_ns;
+	uint64_t switch_most_ns; /* 0: the end of a switch is always told */
 };
 
 /* Fill in window, `told` and `arg` first. 0 or -ENOMEM. */

@@ -151,7 +151,7 @@ static double draw_head(struct gp_draw *d, double y, const struct gp_picture *p)
 		add_sample(&l, d, GP_FILL_SOLID, GP_BE, BAR, "best-effort task runs");
 	if (any_class(p, GP_UNMANAGED))
 		add_sample(&l, d, GP_FILL_DOTS, 0, BAR, "unmanaged task runs");
-	add_sample(&l, d, GP_FILL_HATCH, 0, BAR, "switching to the task");
+	add_sample(&l, d, GP_FILL_HATCH, 0, BAR, "switching");
 	if (any_held(p))
 		add_sample(&l, d, GP_FILL_STRIPES, 0, BAR / 2.0, "held");
 	if (any_requests(p)) {

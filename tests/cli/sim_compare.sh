@@ -46,6 +46,18 @@ holds '.runs[0].kept | any(startswith("training: share"))' 'a share is kept wher
 try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority
 [[ $out != *compared* ]] || fail 'one policy is compared with nothing'
 
+# Where tasks run at the same time, best-effort work is counted in time of the whole device.
+cat >"$work/narrow.yaml" <<-'END'
+	duration: 1s
+	device: {model: cwsr}
+	tasks:
+	  - {name: inference, class: lc, load: periodic, every: 10ms, kernel: 1ms}
+	  - {name: narrow, class: be, load: closed, kernel: 2ms, width: 40, share: 38, count: 2}
+END
+try "$GPREEMPT" sim "$work/narrow.yaml" --policy none,priority
+verdict=$(grep '^none  ' "$work/out")
+[[ $verdict =~ \ (9[0-9]\.[0-9])\ .*narrow-2:\ share\ 36 ]] || fail "two narrow tasks: $verdict"
+
 # A policy that this device cannot run is named with the reason, and the others go on. edf needs to
 # hold tasks.
 scenario 'slices: false, max_held: 0, activity: none'

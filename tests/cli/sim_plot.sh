@@ -33,6 +33,14 @@ cat >"$work/many.yaml" <<-'END'
 	  - {name: service, class: lc, load: poisson, rate: 10, kernel: 300us, count: 20}
 	  - {name: job, class: be, load: closed, kernel: 5ms, count: 20}
 END
+cat >"$work/cwsr.yaml" <<-'END'
+	duration: 1s
+	device: {model: cwsr}
+	tasks:
+	  - {name: inference, class: lc, load: periodic, every: 10ms, kernel: 1ms, width: 60}
+	  - {name: training, class: be, load: closed, kernel: 13.6ms}
+	  - {name: narrow, class: be, load: closed, kernel: 2ms, gap: 1ms, width: 30}
+END
 eight=none,priority,rr,priority:quantum=50,priority:quantum=20:age_after=300,rr:quantum=20000
 eight+=,priority:age_after=500:quantum=100:lc_slice=100000:age_run=20,rr:quantum=400000
 
@@ -65,6 +73,9 @@ holds '(.strokes | length) > 8 and .dashes >= 8' 'eight policies differ in colou
 holds '.texts | index("recommendation-service-frontend (lc)")' 'long names are whole'
 drawn 'forty tasks' "$work/many.yaml"
 holds '.texts | any(startswith("... and 16 more rows")) and any(startswith("... and 14 more tasks"))' 'what is left out is said'
+
+drawn 'tasks that run at the same time' "$work/cwsr.yaml" --policy none,priority --for 40ms
+holds '.fills["url(#hatch)"] > 2 and .fills["url(#stripes)"] > 2' 'holds and switches of model cwsr'
 
 drawn 'a window' h200-two-be-lc --from 2s --for 4ms --policy none,rr
 holds '.texts[1] == "4.00 ms from 2 s on" and (.texts | index("4 ms"))' 'the window that was asked for'

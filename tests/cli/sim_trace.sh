@@ -32,6 +32,15 @@ cat >"$work/names.yaml" <<-'END'
 	  - {name: idle, load: idle}
 END
 
+cat >"$work/cwsr.yaml" <<-'END'
+	duration: 2s
+	device: {model: cwsr}
+	tasks:
+	  - {name: inference, class: lc, load: periodic, every: 10ms, kernel: 1ms, width: 60}
+	  - {name: training, class: be, load: closed, kernel: 13.6ms}
+	  - {name: narrow, class: be, load: closed, kernel: 2ms, gap: 1ms, width: 30}
+END
+
 # The first two seconds say as much as thirty.
 for name in h200-corun h200-corun-hint h200-two-be-lc h200-three-be h200-gaps-100us; do
 	sed 's/^duration:.*/duration: 2s/' "scenarios/$name.yaml" >"$work/$name.yaml"
@@ -51,6 +60,9 @@ traced "$work/h200-two-be-lc.yaml" --policy priority
 holds "(.us.running / 20000 - $(report '.runs[0].device.busy_pct') | fabs) < 0.001" 'busy'
 holds "(.us.switching / 20000 - $(report '.runs[0].device.switch_pct') | fabs) < 0.001" 'switching'
 holds '.async.hold > 5' 'holds'
+traced "$work/cwsr.yaml" --policy rr
+holds "(.us.switching / 20000 - $(report '.runs[0].device.switch_pct') | fabs) < 0.001" 'switching of all tasks at once'
+holds "(.us.running / 20000 > $(report '.runs[0].device.busy_pct'))" 'tasks run at the same time'
 
 # A window: nothing of it is outside, and requests that reach into it are whole.
 traced "$work/h200-two-be-lc.yaml" --policy none --from 1.5s --for 20ms
