@@ -10,7 +10,7 @@
 #define POINTS     2.0  /* a share is kept if it is not missed by more, in percent of the device */
 #define ALL        0.98 /* of what a task does alone: it did not want more */
 #define LEFT_SHARE 100  /* unanswered: more than one in so many requests were left over ... */
-#define LEFT_FEW   2    /* ... and more than those that are just under way */
+#define LEFT_FEW   2    /* ... and more than those that are just under way on a device */
 #define NAMED      3    /* tasks named in a line; JSON names all */
 
 /* ---- one task's claims ------------------------------------------------------------------------
@@ -28,14 +28,14 @@ static double min(double a, double b)
 	return a < b ? a : b;
 }
 
-/* How long the task was there. */
+/* How long the task was there, on all devices together. */
 static double present_ns(const struct gp_report *r, uint32_t task)
 {
 	uint64_t end_ns = r->scenario->duration_ns, start_ns = r->scenario->task[task].start_ns;
 
 	if (r->scenario->task[task].stop_ns < end_ns)
 		end_ns = r->scenario->task[task].stop_ns;
-	return end_ns > start_ns ? (double)(end_ns - start_ns) : 0;
+	return end_ns > start_ns ? (double)(end_ns - start_ns) * r->scenario->devices : 0;
 }
 
 /* What switching costs is nobody's share: it is what is left that is divided. */
@@ -119,7 +119,9 @@ static struct claim answer_claim(const struct gp_report *r, unsigned run, uint32
 	const struct gp_run_task *t = &r->run[run].task[task];
 	struct claim c = {BROKEN, ""};
 
-	if (t->left <= LEFT_FEW || t->left <= t->finished / LEFT_SHARE)
+	if (r->scenario->task[task].load == GP_LOAD_CLOSED ||
+	    t->left <= (uint64_t)LEFT_FEW * r->scenario->devices ||
+	    t->left <= t->finished / LEFT_SHARE)
 		return (struct claim){NOT_ASKED, ""};
 	snprintf(c.text, sizeof c.text, "%llu of %llu requests left over",
 	         (unsigned long long)t->left, (unsigned long long)(t->finished + t->left));

@@ -347,7 +347,7 @@ static void an_unknown_key_like_no_other_is_told_with_all_of_them(void **state)
 {
 	(void)state;
 	refuse("gpu: h200\n" TASK, 1, "unknown key 'gpu'",
-	       "name, about, duration, seed, device, tasks");
+	       "name, about, duration, seed, devices, device, tasks");
 	refuse(TASK "  zz: 1\n", 3, "'zz'", "gpreempt-scenario(5)");
 	refuse("'': 1\n" TASK, 1, "unknown key ''", "tasks");
 }

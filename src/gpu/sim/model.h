@@ -99,8 +99,10 @@ extern const struct sim_model sim_runlist, sim_cwsr;
 struct gp_sim {
 	struct gp_gpu base;
 	struct gp_sim_device device;
+	uint32_t number; /* of the device */
 	uint32_t ntasks;
 	struct sim_task *task;
+	struct gp_hist *own_response; /* where the caller has no histograms */
 	struct gp_heap heap;
 	uint64_t now_ns;
 	bool signalled, rescan;
@@ -129,6 +131,7 @@ static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struc
 	if (s->watch)
 		s->watch(s->watch_arg, &(struct gp_sim_event){.what = what,
 		                                              .now_ns = s->now_ns,
+		                                              .device = s->number,
 		                                              .task = t->index,
 		                                              .arrival_ns = t->arrival_ns});
 }

@@ -96,6 +96,32 @@ static bool config_is_valid(const struct gp_sim_config *c)
 	return true;
 }
 
+/* Histograms are large: only tasks that make requests have one. */
+static int give_histograms(struct gp_sim *s, const struct gp_sim_config *config)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		n += config->task[i].load != GP_LOAD_IDLE;
+	if (!config->response && n) {
+		s->own_response = calloc(n, sizeof *s->own_response);
+		if (!s->own_response)
+			return -ENOMEM;
+	}
+	n = 0;
+	for (uint32_t i = 0; i < s->ntasks; i++) {
+		struct gp_hist **response = &s->task[i].result.response;
+
+		if (config->response) {
+			*response = config->response[i];
+		} else if (config->task[i].load != GP_LOAD_IDLE) {
+			*response = &s->own_response[n++];
+			gp_hist_init(*response);
+		}
+	}
+	return 0;
+}
+
 int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 {
 	struct gp_sim *s;
@@ -107,10 +133,13 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	if (!s)
 		return -ENOMEM;
 	s->device = config->device;
+	s->number = config->number;
 	s->ntasks = config->ntasks;
 	s->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *s->task);
 	s->model = models[s->device.model];
 	r = s->task ? s->model->init(s) : -ENOMEM;
+	if (!r)
+		r = give_histograms(s, config);
 	if (!r) /* three timers a task, and the device's four */
 		r = gp_heap_init(&s->heap, 3 * (size_t)s->ntasks + 4);
 	if (!r)
@@ -122,7 +151,7 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		s->task[i].config = config->task[i];
 		s->task[i].index = i;
-		load_init(s, &s->task[i], config->seed, (uint64_t)config->first_stream + i);
+		load_init(s, &s->task[i], config->seed, config->first_stream + i);
 	}
 	*sim = s;
 	return 0;
@@ -134,6 +163,7 @@ void gp_sim_free(struct gp_sim *s)
 		return;
 	s->model->free(s);
 	free(s->queue);
+	free(s->own_response);
 	gp_heap_free(&s->heap);
 	free(s->task);
 	free(s);
@@ -228,5 +258,6 @@ const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *s)
 size_t gp_sim_bytes_per_task(void)
 {
 	/* The task, its three places in the heap and its four in the control queue. */
-	return sizeof(struct sim_task) + 3 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
+	return sizeof(struct sim_task) + sizeof(struct gp_hist) + 3 * sizeof(struct gp_timer *) +
+	       4 * sizeof(struct control);
 }

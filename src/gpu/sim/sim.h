@@ -112,8 +112,13 @@ struct gp_sim_config {
 	const struct gp_sim_task *task; /* copied */
 	uint32_t ntasks;
 	uint64_t seed;
-	uint32_t
-		first_stream; /* random numbers of task i are stream first_stream + i of the seed */
+	uint64_t first_stream; /* random numbers of task i are stream first_stream + i of the seed
+	                        */
+	uint32_t number;       /* of the device, for its events */
+
+	/* Where the response times of each task are added up: `ntasks` histograms of the caller's,
+	 * NULL for those that nobody wants to know. NULL: the simulation has its own. */
+	struct gp_hist *const *response;
 };
 
 /* What happens on the device, for pictures, traces and counts. */
@@ -142,11 +147,11 @@ struct gp_sim_event {
 typedef void gp_sim_watch(void *arg, const struct gp_sim_event *event);
 
 struct gp_sim_result {
-	uint64_t finished;       /* requests */
-	uint64_t left;           /* arrived and not finished */
-	uint64_t work_ns;        /* GPU time that brought a request forward */
-	uint64_t run_ns;         /* time on the hardware: also refill and waiting behind a hint */
-	struct gp_hist response; /* from scheduled arrival, in ns */
+	uint64_t finished;        /* requests */
+	uint64_t left;            /* arrived and not finished */
+	uint64_t work_ns;         /* GPU time that brought a request forward */
+	uint64_t run_ns;          /* time on the hardware: also refill and waiting behind a hint */
+	struct gp_hist *response; /* from scheduled arrival, in ns; NULL: none are kept */
 };
 
 struct gp_sim_totals {
@@ -186,7 +191,7 @@ void gp_sim_finish(struct gp_sim *sim, uint64_t end_ns);
 const struct gp_sim_result *gp_sim_result(const struct gp_sim *sim, uint32_t task);
 const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *sim);
 
-/* What one more task costs, in bytes. */
+/* What one more task costs, in bytes, with a histogram. */
 size_t gp_sim_bytes_per_task(void);
 
 #endif
