@@ -71,12 +71,12 @@ static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenari
 	progress->label = runs->label[i];
 	if (w.tails) {
 		w.tails = &runs->tails[i];
-		r = gp_tails_begin(w.tails, scenario);
+		gp_tails_begin(w.tails, scenario);
 	}
-	if (!r && w.trace)
+	if (w.trace)
 		r = gp_trace_begin(w.trace, scenario, runs->label[i]);
 	if (r)
-		gp_fail(err, r, "no memory to keep what happens");
+		gp_fail(err, r, "no memory for the trace");
 	else
 		r = gp_scenario_run(scenario, &runs->policy[i], &options, &runs->run[i], err);
 	if (w.trace)
@@ -123,7 +123,6 @@ void gp_runs_free(struct gp_runs *runs)
 {
 	for (unsigned i = 0; i < runs->n; i++) {
 		gp_run_free(&runs->run[i]);
-		gp_tails_free(&runs->tails[i]);
 		free(runs->label[i]);
 		free(runs->cannot[i]);
 	}

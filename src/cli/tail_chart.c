@@ -45,12 +45,12 @@ struct frame {
 
 static const struct gp_hist *hist_of(const struct frame *f, unsigned run)
 {
-	const struct gp_hist *h;
+	const struct gp_report *r = f->p->report;
+	const struct gp_hist *h = NULL;
 
-	if (gp_report_cannot(f->p->report, run))
-		return NULL;
-	h = &f->p->tails[run].hist[f->index];
-	return h->count ? h : NULL;
+	if (!gp_report_cannot(r, run))
+		h = r->run[run].task[f->p->tails[run].task[f->index]].response;
+	return h && h->count ? h : NULL;
 }
 
 static double x_of(const struct frame *f, double us)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/tails.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 static bool counts(const struct gp_tails *t, uint32_t task)
 {
 	enum gp_sim_load load = t->scenario->task[task].load;
@@ -13,7 +10,7 @@ static bool counts(const struct gp_tails *t, uint32_t task)
 	return load != GP_LOAD_CLOSED && load != GP_LOAD_IDLE;
 }
 
-int gp_tails_begin(struct gp_tails *t, const struct gp_scenario *scenario)
+void gp_tails_begin(struct gp_tails *t, const struct gp_scenario *scenario)
 {
 	*t = (struct gp_tails){.scenario = scenario, .devices = 1};
 	for (uint32_t i = 0; i < scenario->ntasks; i++)
@@ -26,12 +23,6 @@ int gp_tails_begin(struct gp_tails *t, const struct gp_scenario *scenario)
 		else
 			t->more++;
 	}
-	t->hist = calloc(t->n ? t->n : 1, sizeof *t->hist);
-	if (!t->hist)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < t->n; i++)
-		gp_hist_init(&t->hist[i]);
-	return 0;
 }
 
 void gp_tails_watch(void *tails, const struct gp_sim_event *event)
@@ -50,13 +41,4 @@ void gp_tails_watch(void *tails, const struct gp_sim_event *event)
 		t->slow_arrival_ns = event->arrival_ns;
 		t->slow_end_ns = event->now_ns;
 	}
-	for (uint32_t i = 0; i < t->n; i++)
-		if (t->task[i] == event->task)
-			gp_hist_add(&t->hist[i], took_ns);
-}
-
-void gp_tails_free(struct gp_tails *t)
-{
-	free(t->hist);
-	t->hist = NULL;
 }

@@ -10,7 +10,7 @@
 
 enum {
 	MARGIN = 24,
-	NAME_MAX_WIDTH = 300,
+	NAME_MAX_WIDTH = 340,
 	HEAD = 26,  /* a panel's title */
 	BAR = 14,   /* of a task ... */
 	ROW = 20,   /* ... and from one to the next */
@@ -62,7 +62,7 @@ static void row_name(const struct gp_picture *p, unsigned row, char *name, size_
 	char device[24] = "";
 
 	if (p->devices > 1)
-		snprintf(device, sizeof device, "%u: ", p->row[row].device);
+		snprintf(device, sizeof device, "device %u: ", p->row[row].device);
 	snprintf(name, size, "%s%s (%s)", device, s->task[task].name,
 	         gp_class_name(s->attr[task].class));
 }
@@ -281,10 +281,8 @@ double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_picture *p
 		if (!gp_report_cannot(p->report, i))
 			y = draw_panel(d, y, &f, i);
 	if (p->rows_left_out) {
-		snprintf(text, sizeof text,
-		         "... and %u more rows: there are %u tasks on %u device%s",
-		         p->rows_left_out, p->report->scenario->ntasks, p->devices,
-		         p->devices > 1 ? "s each" : "");
+		snprintf(text, sizeof text, "... and %u more rows: there are %u tasks, devices: %u",
+		         p->rows_left_out, p->report->scenario->ntasks, p->devices);
 		gp_draw_text(d, MARGIN, y, text, &gp_font_small);
 		y += 20;
 	}

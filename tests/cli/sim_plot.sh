@@ -77,6 +77,13 @@ holds '.texts | any(startswith("... and 16 more rows")) and any(startswith("... 
 drawn 'tasks that run at the same time' "$work/cwsr.yaml" --policy none,priority --for 40ms
 holds '.fills["url(#hatch)"] > 2 and .fills["url(#stripes)"] > 2' 'holds and switches of model cwsr'
 
+sed 's/^duration:/devices: 3\nduration:/' "$work/cwsr.yaml" >"$work/fleet.yaml"
+drawn 'three devices' "$work/fleet.yaml"
+holds '[.texts[] | select(. == "device 2: narrow (be)")] | length == 2' 'a row for each device and task'
+sed -i 's/^devices: 3/devices: 30/' "$work/fleet.yaml"
+drawn 'thirty devices' "$work/fleet.yaml" --policy none
+holds '.texts | any(. == "... and 87 more rows: there are 3 tasks, devices: 30")' 'only the device that matters'
+
 drawn 'a window' h200-two-be-lc --from 2s --for 4ms --policy none,rr
 holds '.texts[1] == "4.00 ms from 2 s on" and (.texts | index("4 ms"))' 'the window that was asked for'
 drawn 'a window of the whole run' "$work/one.yaml" --for 1h
