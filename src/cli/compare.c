@@ -157,20 +157,30 @@ static void each_claim(const struct gp_report *r, unsigned run, enum verdict wan
 	}
 }
 
-bool gp_compare_lc_p99(const struct gp_report *r, unsigned run, uint64_t *ns)
+static uint64_t max(uint64_t a, uint64_t b)
 {
-	bool found = false;
+	return a > b ? a : b;
+}
 
-	*ns = 0;
+struct gp_compare_lc gp_compare_lc(const struct gp_report *r, unsigned run)
+{
+	struct gp_compare_lc lc = {0};
+
 	for (uint32_t i = 0; i < r->run[run].ntasks; i++) {
 		const struct gp_run_task *t = &r->run[run].task[i];
 
-		if (r->scenario->attr[i].class != GP_LATENCY_CRITICAL || !t->has_response)
+		if (r->scenario->attr[i].class != GP_LATENCY_CRITICAL)
 			continue;
-		found = true;
-		*ns = t->p99_ns > *ns ? t->p99_ns : *ns;
+		lc.any = true;
+		lc.has_response |= t->has_response;
+		lc.has_deadline |= r->scenario->attr[i].deadline_ns != 0;
+		lc.p50_ns = max(lc.p50_ns, t->p50_ns);
+		lc.p99_ns = max(lc.p99_ns, t->p99_ns);
+		lc.p999_ns = max(lc.p999_ns, t->p999_ns);
+		lc.left += t->left;
+		lc.missed += t->missed;
 	}
-	return found;
+	return lc;
 }
 
 /* Tasks that each fill the device cannot all have it: together they have at most all of it. */
@@ -239,16 +249,15 @@ static bool work_of_none(const struct gp_report *r, double *percent)
 static void add_run(struct gp_grid *grid, const struct gp_report *r, unsigned run)
 {
 	char *kept = claims_text(r, run, KEPT), *broke = claims_text(r, run, BROKEN);
-	bool has_lc, has_be, has_none;
+	struct gp_compare_lc lc = gp_compare_lc(r, run);
+	bool has_be, has_none;
 	double work, none = 0;
 	char p99[32];
-	uint64_t ns;
 
-	has_lc = gp_compare_lc_p99(r, run, &ns);
 	has_be = gp_compare_be_work(r, run, &work);
 	has_none = has_be && work_of_none(r, &none);
 	gp_grid_text(grid, r->label[run]);
-	gp_grid_cell_if(grid, has_lc, "%s", gp_cli_duration(p99, sizeof p99, ns));
+	gp_grid_cell_if(grid, lc.has_response, "%s", gp_cli_duration(p99, sizeof p99, lc.p99_ns));
 	gp_grid_cell_if(grid, has_be, "%.1f", work);
 	gp_grid_cell_if(grid, has_none, "%+.1f", work - none);
 	gp_grid_text(grid, kept);

@@ -180,7 +180,7 @@ static void json_task(FILE *out, const struct gp_report *r, const struct gp_run_
 	fputc('}', out);
 }
 
-static void json_run(FILE *out, const struct gp_report *r, unsigned i)
+void gp_report_json_run(FILE *out, const struct gp_report *r, unsigned i)
 {
 	const struct gp_run *run = &r->run[i];
 
@@ -221,7 +221,7 @@ void gp_report_json(FILE *out, const struct gp_report *r)
 	for (unsigned i = 0; i < r->nruns; i++) {
 		if (i)
 			fputc(',', out);
-		json_run(out, r, i);
+		gp_report_json_run(out, r, i);
 	}
 	fputs("]}\n", out);
 }

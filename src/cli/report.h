@@ -26,6 +26,9 @@ static inline const char *gp_report_cannot(const struct gp_report *report, unsig
 void gp_report_table(FILE *out, const struct gp_report *report);
 void gp_report_json(FILE *out, const struct gp_report *report);
 
+/* One run, as it stands in the JSON. */
+void gp_report_json_run(FILE *out, const struct gp_report *report, unsigned run);
+
 const char *gp_class_name(unsigned class);
 
 #endif

@@ -10,11 +10,14 @@
 #include "cli/cli.h"
 #include "cli/picture.h"
 #include "cli/runs.h"
+#include "cli/sweep.h"
 #include "config.h"
 
 static struct {
 	const char *path;
 	const char *trace, *plot;
+	bool sweeps;
+	struct gp_sweep sweep;
 	enum gp_draw_format format; /* of the plot */
 	bool json;
 	bool has_seed;
@@ -29,7 +32,14 @@ static const struct argp_option options[] = {
 	{"all", 'a', NULL, 0, "All policies", 0},
 	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
-	{"plot", 'P', "FILE.svg|.png", 0, "Draw who had the GPU when, and how long requests took",
+	{"plot", 'P', "FILE.svg|.png", 0,
+         "Draw who had the GPU when, and how long requests took; with --sweep, best-effort work "
+         "against response times",
+         0},
+	{"sweep", 'w', "NAME=A:B:N", 0,
+         "N values from A to B of a policy's parameter, as priority.quantum, or of the scenario, "
+         "as "
+         "inference.rate or device.switch",
          0},
 	{"trace", 't', "FILE.json", 0, "Write a trace that Perfetto and Chrome show", 0},
 	{"from", 'F', "TIME", 0,
@@ -67,12 +77,25 @@ static void parse_time(struct argp_state *state, const char *option, const char 
 		argp_error(state, "%s takes a time as 20ms or 1.5s, not '%s'", option, arg);
 }
 
+static void parse_sweep(struct argp_state *state, const char *arg)
+{
+	struct gp_error err = {0};
+
+	if (env.sweeps)
+		argp_error(state, "one --sweep at a time");
+	env.sweeps = true;
+	if (gp_sweep_parse(&env.sweep, arg, &err))
+		argp_error(state, "%s", err.text);
+}
+
 static void finish_options(struct argp_state *state)
 {
 	if (!env.path)
 		argp_error(state, "which scenario? A file, or a name such as h200-corun");
 	if ((env.window.has_from || env.window.has_for) && !env.trace && !env.plot)
 		argp_error(state, "--from and --for go with --plot or --trace");
+	if (env.sweeps && (env.trace || env.window.has_from || env.window.has_for))
+		argp_error(state, "--sweep does not go with --trace, --from and --for");
 	if (!env.runs.n)
 		add_policies(state, "none,priority");
 }
@@ -95,6 +118,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j': env.json = true; break;
 	case 'P': env.plot = arg; break;
 	case 't': env.trace = arg; break;
+	case 'w': parse_sweep(state, arg); break;
 	case 'F': parse_time(state, "--from", arg, &w->has_from, &w->from_ns); break;
 	case 'f': parse_time(state, "--for", arg, &w->has_for, &w->for_ns); break;
 	case ARGP_KEY_ARG:
@@ -109,22 +133,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /* A plain name may also be one of the scenarios that came with the program. */
-static int load(struct gp_scenario *scenario, struct gp_error *err)
+static int find_scenario(char *path, size_t size, struct gp_error *err)
 {
 	static const char *const folders[] = {"scenarios", GP_SCENARIO_DIR};
 	bool plain = !strchr(env.path, '/') && access(env.path, F_OK);
-	char path[512];
 
 	for (size_t i = 0; plain && i < sizeof folders / sizeof *folders; i++) {
-		snprintf(path, sizeof path, "%s/%s%s", folders[i], env.path,
+		snprintf(path, size, "%s/%s%s", folders[i], env.path,
 		         strstr(env.path, ".yaml") ? "" : ".yaml");
 		if (!access(path, F_OK))
-			return gp_scenario_load(scenario, path, err);
+			return 0;
 	}
 	if (plain)
 		return gp_fail(err, -ENOENT, "there is no scenario %s here, in %s or in %s",
 		               env.path, folders[0], folders[1]);
-	return gp_scenario_load(scenario, env.path, err);
+	snprintf(path, size, "%s", env.path);
+	return 0;
 }
 
 /* -EINVAL with a sentence for a window that is not there. */
@@ -154,6 +178,16 @@ static int open_plot(FILE **out, struct gp_error *err)
 	                      gp_error_name(-errno));
 }
 
+/* Whatever went wrong before, or with the file itself. */
+static int close_plot(FILE *out, int r, struct gp_error *err)
+{
+	if (out && fclose(out) && !r)
+		r = -errno;
+	if (r)
+		gp_fail(err, r, "cannot write the picture to %s: %s", env.plot, gp_error_name(r));
+	return r;
+}
+
 static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
 {
 	struct gp_report report = gp_runs_report(&env.runs, scenario);
@@ -180,10 +214,43 @@ static int simulate(struct gp_scenario *scenario, struct gp_error *err)
 		r = err->code;
 	if (!r && plot)
 		r = draw(plot, scenario, err);
-	if (plot && fclose(plot) && !r)
-		r = -errno;
+	return close_plot(plot, r, err);
+}
+
+static int compare(const char *path, struct gp_error *err)
+{
+	struct gp_scenario scenario;
+	int r = gp_scenario_load(&scenario, path, err);
+
 	if (r)
-		gp_fail(err, r, "cannot write the picture to %s: %s", env.plot, gp_error_name(r));
+		return r;
+	if (env.has_seed)
+		scenario.seed = env.seed;
+	r = simulate(&scenario, err);
+	if (!r) {
+		struct gp_report report = gp_runs_report(&env.runs, &scenario);
+
+		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
+	}
+	gp_scenario_free(&scenario);
+	return r;
+}
+
+static int sweep(const char *path, struct gp_error *err)
+{
+	struct gp_sweep_result result = {0};
+	FILE *plot = NULL;
+	int r = env.plot ? open_plot(&plot, err) : 0;
+
+	if (!r)
+		r = gp_sweep_run(&env.sweep, path, env.has_seed ? &env.seed : NULL, &env.runs,
+		                 &result, err);
+	if (!r && plot)
+		r = gp_sweep_picture(plot, env.format, &result, err);
+	r = close_plot(plot, r, err);
+	if (!r)
+		(env.json ? gp_sweep_json : gp_sweep_table)(stdout, &result);
+	gp_sweep_free(&result);
 	return r;
 }
 
@@ -199,29 +266,20 @@ static int run(int argc, char **argv)
 		       "  gpreempt sim h200-two-be --all --json\n"
 		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n"
 		       "  gpreempt sim h200-two-be-lc --plot two.svg\n"
-		       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n",
+		       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n"
+		       "  gpreempt sim h200-corun --sweep inference.rate=100:1000:10 --plot "
+		       "s.svg\n",
 	};
 	struct gp_error err = {0};
-	struct gp_scenario scenario;
+	char path[512];
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	r = load(&scenario, &err);
-	if (r)
-		return gp_cli_fail(&err);
-	if (env.has_seed)
-		scenario.seed = env.seed;
-	r = simulate(&scenario, &err);
-	if (r) {
-		r = gp_cli_fail(&err);
-	} else {
-		struct gp_report report = gp_runs_report(&env.runs, &scenario);
-
-		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
-	}
+	r = find_scenario(path, sizeof path, &err);
+	if (!r)
+		r = (env.sweeps ? sweep : compare)(path, &err);
 	gp_runs_free(&env.runs);
-	gp_scenario_free(&scenario);
-	return r;
+	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
 }
 
 const struct gp_verb gp_verb_sim = {

@@ -48,6 +48,16 @@ int gp_scenario_keep(struct gp_scenario *s, uint64_t *list);
  */
 int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *err);
 
+/* One value in place of what the file says, as it would stand there. */
+struct gp_scenario_change {
+	const char *of; /* a task's name in the file, "device", or "" for the scenario itself */
+	const char *key, *value;
+};
+
+/* The same with a change, for sweeps. A change of what is not there: a sentence and -EINVAL. */
+int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
+                             const struct gp_scenario_change *change, struct gp_error *err);
+
 /* The same from memory; `path` stands in the sentences. */
 int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
                       struct gp_error *err);
