@@ -175,6 +175,7 @@ static void collect(const struct gp_scenario *s, const struct gp_sim *sim,
 		t->left = result->left;
 		t->work_ns = result->work_ns;
 		t->has_response = result->response.count != 0;
+		t->mean_ns = gp_hist_mean(&result->response);
 		t->p50_ns = gp_hist_quantile(&result->response, 500000);
 		t->p99_ns = gp_hist_quantile(&result->response, 990000);
 		t->p999_ns = gp_hist_quantile(&result->response, 999000);

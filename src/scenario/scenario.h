@@ -49,7 +49,7 @@ int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text,
 struct gp_run_task {
 	uint64_t finished, left;
 	bool has_response; /* false: nothing was finished, the percentiles mean nothing */
-	uint64_t p50_ns, p99_ns, p999_ns, max_ns;
+	uint64_t mean_ns, p50_ns, p99_ns, p999_ns, max_ns;
 	uint64_t work_ns, alone_ns; /* with the device to itself; 0: it had nothing to do */
 };
 
