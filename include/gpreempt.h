@@ -107,7 +107,8 @@ struct gpreempt_queue {
 	uint64_t save_address, save_bytes; /* where the state of its waves is saved */
 
 	uint64_t owner, object; /* the driver's names for it (NVIDIA: client and object); 0: none */
-	uint64_t reserved[8];
+	uint64_t serial;        /* another one with the same id has another (AMD); 0: not known */
+	uint64_t reserved[7];
 };
 
 /*

@@ -187,6 +187,7 @@ static void json_queue(const struct list *l, const struct gp_queue *q)
 	gp_json_number("interleave", q->interleave != UINT32_MAX, q->interleave);
 	gp_json_address("owner", q->owner);
 	gp_json_address("object", q->object);
+	gp_json_number("serial", q->serial, q->serial);
 	putchar('}');
 }
 

@@ -73,6 +73,7 @@ struct gp_queue {
 	uint64_t save_address, save_bytes; /* where waves are saved to */
 	uint64_t pending;                  /* packets not yet taken; UINT64_MAX = not known */
 	uint32_t priority;                 /* 0 to 15; UINT32_MAX = not known */
+	uint64_t serial; /* another one: another queue, whatever else is the same; 0 = not known */
 };
 
 /* One line of what a machine can do. */

@@ -151,7 +151,8 @@ static int look_from_afar(const struct amd_gpu *d, pid_t pid, struct gp_queue *q
 			                             .copies = !computes,
 			                             .ring_bytes = list[i].size,
 			                             .pending = UINT64_MAX,
-			                             .priority = UINT32_MAX};
+			                             .priority = UINT32_MAX,
+			                             .serial = list[i].serial};
 			snprintf(queue[n].type, sizeof queue[n].type, "%s",
 			         computes ? "compute" : "sdma");
 		}

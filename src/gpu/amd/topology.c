@@ -235,6 +235,7 @@ int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned ma
 
 		if (!is_number(entry->d_name, &id) || read_queue(pid, id, &q))
 			continue; /* destroyed in between */
+		q.serial = entry->d_ino;
 		if (n < max)
 			queue[n] = q;
 		n++;

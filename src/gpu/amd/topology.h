@@ -50,6 +50,9 @@ struct gp_amd_sysfs_queue {
 	uint32_t gpu_id;
 	uint64_t size; /* bytes of the ring */
 	uint32_t type; /* enum kfd_sysfs_queue_type */
+	/* That of its folder, which no other gets before the next boot: one that was destroyed and
+	 * made again, with the same id and the same ring, has another. */
+	uint64_t serial;
 };
 
 /* Calls `each` for every process that uses KFD until it answers other than 0. -errno: no sysfs. */

@@ -101,6 +101,7 @@ static struct queue *make_queue(struct process *p, struct device *d, uint32_t id
 		.process = p,
 		.device = d,
 		.id = id,
+		.serial = kfd.next_serial++,
 		.type = args->queue_type == KFD_QUEUE_SDMA_BY_ENG_ID ? KFD_QUEUE_SDMA
 	                                                             : args->queue_type,
 		.ring = args->ring_base_address,
