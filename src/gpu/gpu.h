@@ -76,6 +76,11 @@ struct gp_queue {
 	uint64_t serial; /* another one: another queue, whatever else is the same; 0 = not known */
 };
 
+/* How a program holds its own queues. */
+enum gp_self_flag {
+	GP_SELF_NORMAL_PRIORITY = 1u << 0, /* what cannot be read is as it is made by default */
+};
+
 /* One line of what a machine can do. */
 enum gp_finding_level { GP_FINDING_OK, GP_FINDING_NOTE, GP_FINDING_WARNING, GP_FINDING_MISSING };
 
@@ -207,6 +212,12 @@ struct gp_gpu_ops {
 	 * `closely`: also what can only be known by attaching to it, if it takes that. */
 	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
 	              unsigned max, struct gp_error *err);
+
+	/* All queues that the calling process has here now and that compute, from inside: off the
+	 * hardware when it returns, and on again. `flags`: GP_SELF_*. How many, or -errno: then
+	 * some may be held, which the caller releases. */
+	int (*hold_self)(struct gp_gpu *gpu, unsigned flags, struct gp_error *err);
+	int (*release_self)(struct gp_gpu *gpu, struct gp_error *err);
 
 	/* What of this machine it can use, what is missing and why. */
 	void (*doctor)(gp_finding_fn *say, void *arg);

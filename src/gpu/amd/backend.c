@@ -88,6 +88,7 @@ static void amd_close(struct gp_gpu *gpu)
 {
 	struct amd_gpu *d = of(gpu);
 
+	amd_release_self(gpu, NULL);
 	amd_host_leave(d);
 	close(d->news_fd);
 	free(d->task);
@@ -366,5 +367,7 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.find = amd_find,
 	.split = amd_split,
 	.queues = amd_queues,
+	.hold_self = amd_hold_self,
+	.release_self = amd_release_self,
 	.doctor = amd_doctor,
 };

@@ -244,6 +244,15 @@ int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned ma
 	return (int)n;
 }
 
+uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/proc/%d/queues/%u", gp_amd_sysfs(), pid, id);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
 int gp_amd_occupancy(pid_t pid, uint32_t gpu_id)
 {
 	char path[PATH_SIZE];

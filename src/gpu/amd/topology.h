@@ -61,6 +61,9 @@ int gp_amd_each_process(int (*each)(void *arg, pid_t pid), void *arg);
 /* Fills in up to `max` queues of a process. How many it has; -ESRCH: it does not use KFD. */
 int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned max);
 
+/* The serial number of one of them; 0: there is none with this id. */
+uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id);
+
 /* Compute units that it occupies now; -errno: not known. */
 int gp_amd_occupancy(pid_t pid, uint32_t gpu_id);
 
