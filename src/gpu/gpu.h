@@ -213,6 +213,10 @@ struct gp_gpu_ops {
 	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
 	              unsigned max, struct gp_error *err);
 
+	/* For how many ms so far the driver itself kept the process off the device, for want of
+	 * memory; -errno: not known. */
+	int64_t (*evicted_ms)(struct gp_gpu *gpu, pid_t pid);
+
 	/* All queues that the calling process has here now and that compute, from inside: off the
 	 * hardware when it returns, and on again. `flags`: GP_SELF_*. How many, or -errno: then
 	 * some may be held, which the caller releases. */
@@ -270,6 +274,11 @@ static inline int gp_gpu_set_slice(struct gp_gpu *g, uint64_t now_ns, struct gp_
                                    unsigned n)
 {
 	return g->ops->set_slice ? g->ops->set_slice(g, now_ns, a, n) : -ENOTSUP;
+}
+
+static inline int64_t gp_gpu_evicted_ms(struct gp_gpu *g, pid_t pid)
+{
+	return g->ops->evicted_ms ? g->ops->evicted_ms(g, pid) : -ENOTSUP;
 }
 
 static inline int gp_gpu_undo_record(struct gp_gpu *g, uint32_t handle, struct gp_undo *undo)

@@ -111,6 +111,21 @@ try "$GPREEMPT" monitor $$ --for 0s --plot "$work/nothing.svg"
 exits 4 "gpreempt: process $$ had no queues in 1 sample" 'monitor of a process without any'
 [[ ! -e $work/nothing.svg ]] || fail 'an empty plot stays'
 
+# What the driver itself kept off the GPU, once it has let it on again.
+holds_evicted() {
+	try "$GPREEMPT" queues "$three" --json
+	holds ".devices == [.devices[0]] and .devices[0].evicted_ms $1" "evicted_ms $1"
+}
+holds_evicted '== 0'
+try "$GPREEMPT" queues "$three"
+[[ $out != *evicted* ]] || fail "evicted, and was not: $out"
+kfd_emu evict "$three"
+sleep 0.05
+kfd_emu restore "$three"
+holds_evicted '>= 50'
+try "$GPREEMPT" queues "$three"
+[[ $out == *'evicted for want of memory: '*' so far, on device 0' ]] || fail "evicted: $out"
+
 # Queues that are made again have the same ids and, as a rule, the same memory; they are others.
 start_kfd_load --queues 2 --idle --churn 30
 for closely in '' --closely; do

@@ -367,6 +367,7 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.find = amd_find,
 	.split = amd_split,
 	.queues = amd_queues,
+	.evicted_ms = amd_evicted_ms,
 	.hold_self = amd_hold_self,
 	.release_self = amd_release_self,
 	.doctor = amd_doctor,

@@ -238,6 +238,7 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
               struct gp_error *err);
 int amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue, unsigned max,
                struct gp_error *err);
+int64_t amd_evicted_ms(struct gp_gpu *gpu, pid_t pid);
 
 /* ---- self.c -------------------------------------------------------------------------------------
  */

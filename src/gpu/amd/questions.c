@@ -131,6 +131,11 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
 	         : 0;
 }
 
+int64_t amd_evicted_ms(struct gp_gpu *gpu, pid_t pid)
+{
+	return gp_amd_evicted_ms(pid, of(gpu)->node.gpu_id);
+}
+
 /* ---- its queues ---------------------------------------------------------------------------------
  */
 

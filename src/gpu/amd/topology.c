@@ -262,6 +262,14 @@ int gp_amd_occupancy(pid_t pid, uint32_t gpu_id)
 	return (int)read_number(path);
 }
 
+int64_t gp_amd_evicted_ms(pid_t pid, uint32_t gpu_id)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof path, "%s/proc/%d/stats_%u/evicted_ms", gp_amd_sysfs(), pid, gpu_id);
+	return read_number(path);
+}
+
 uint64_t gp_amd_memory(pid_t pid, uint32_t gpu_id)
 {
 	char path[PATH_SIZE];

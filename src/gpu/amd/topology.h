@@ -67,6 +67,10 @@ uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id);
 /* Compute units that it occupies now; -errno: not known. */
 int gp_amd_occupancy(pid_t pid, uint32_t gpu_id);
 
+/* How long the driver kept its queues off the GPU for want of memory, evictions that have ended;
+ * -errno: not known. */
+int64_t gp_amd_evicted_ms(pid_t pid, uint32_t gpu_id);
+
 /* Bytes of GPU memory; 0: not known. */
 uint64_t gp_amd_memory(pid_t pid, uint32_t gpu_id);
 
