@@ -87,7 +87,7 @@ try "$GPREEMPT" queues "$load" --json
 exits 0 "gpreempt: not everything is known: process $load is in the hands of process $first (gpreempt)*" queues
 holds '[.queues[].id] == [0,1] and all(.queues[]; .held == null and .pending == null)' 'queues of a held process'
 try "$GPREEMPT" ps --for 1ms --json
-holds ".[] | select(.pid == $load) | .state == \"held\" and .holder == $first" 'ps says who holds it'
+holds ".[] | select(.pid == $load) | .state == null and .holder == $first" 'ps says who holds it'
 
 # resume takes the record away; the holder lets go and says so.
 try "$GPREEMPT" resume "$load"
