@@ -246,7 +246,7 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 {
 	struct observer o = {.scenario = s, .options = options, .run = run};
 	uint32_t n = s->ntasks ? s->ntasks : 1;
-	struct gp_hist **response = calloc(n, sizeof *response);
+	struct gp_hist **response = calloc(n, sizeof(struct gp_hist *));
 	int r = -ENOMEM;
 
 	*run = (struct gp_run){.policy = policy->ops,

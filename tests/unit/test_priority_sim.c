@@ -180,7 +180,7 @@ static void add_light_services(unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		add("service", GP_LATENCY_CRITICAL,
 		    (struct gp_sim_task){.load = GP_LOAD_POISSON,
-		                         .every_ns = count * 10 * MS,
+		                         .every_ns = count * (10 * MS),
 		                         .kernel_ns = 300 * US});
 }
 
