@@ -482,7 +482,7 @@ static void an_mi300x_tells_no_run_times(void **state)
 static void what_makes_no_sense_is_refused(void **state)
 {
 	(void)state;
-	const struct gp_sim_task task = closed_loop(1 * MS);
+	const struct gp_sim_task task = closed_loop(1 * MS), too_wide = wide(1001, 1 * MS);
 	struct gp_sim_config config = {.device = free_of_charge, .task = &task, .ntasks = 1};
 	struct gp_sim *sim;
 
@@ -496,6 +496,9 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
 	config.device = free_of_charge;
 	config.device.model = (enum gp_sim_model)2;
+	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
+	config.device = free_of_charge;
+	config.task = &too_wide;
 	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
 }
 
