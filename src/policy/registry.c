@@ -6,10 +6,7 @@
 #include "policy/registry.h"
 
 const struct gp_policy_ops *const gp_policies[] = {
-	&gp_policy_none,
-	&gp_policy_priority,
-	&gp_policy_rr,
-	NULL,
+	&gp_policy_none, &gp_policy_priority, &gp_policy_rr, &gp_policy_fair, NULL,
 };
 
 const struct gp_policy_ops *gp_policy_find(const char *name)
