@@ -97,12 +97,17 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
 
 /* ---- who takes part ---- */
 
-/* The one whose turn it is may pause for a moment, where its pauses are seen at once. */
-static bool lingers(const struct gp_view *view, const struct gp_turn_unit *u, bool current,
-                    struct gp_plan *plan)
+/*
+ * The one whose turn it is may pause for a moment, where its pauses are seen at once. With slices,
+ * one that was not seen to work for less than a round only had no slice meanwhile, perhaps.
+ */
+static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
+                    const struct gp_turn_unit *u, bool current, struct gp_plan *plan)
 {
 	uint64_t until_ns = u->idle_since_ns + LINGER_NS;
 
+	if (turns->window_ns)
+		return view->now_ns < u->idle_since_ns + turns->round_ns + view->news_every_ns;
 	if (!current || !gp_is_prompt(view) || view->now_ns >= until_ns)
 		return false;
 	if (until_ns < plan->next_ns)
@@ -111,8 +116,8 @@ static bool lingers(const struct gp_view *view, const struct gp_turn_unit *u, bo
 }
 
 /* Of a unit that nothing is known of at this look, what was known last goes on. */
-static void join_or_leave(const struct gp_view *view, struct gp_turn_unit *u, bool current,
-                          struct gp_plan *plan)
+static void join_or_leave(const struct gp_view *view, const struct gp_turns *turns,
+                          struct gp_turn_unit *u, bool current, struct gp_plan *plan)
 {
 	bool was = u->unit.rotating;
 
@@ -123,7 +128,7 @@ static void join_or_leave(const struct gp_view *view, struct gp_turn_unit *u, bo
 	if (!u->unit.members || u->unit.user_held)
 		u->unit.rotating = false;
 	else if (u->unit.idle)
-		u->unit.rotating = was && lingers(view, u, current, plan);
+		u->unit.rotating = was && lingers(view, turns, u, current, plan);
 	else if (u->unit.active || !(view->caps & GP_CAP_ACTIVITY))
 		u->unit.rotating = true;
 	u->joined = u->unit.rotating && !was;
@@ -144,8 +149,8 @@ uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_stat
 	charge_all(view, state, turns);
 	level(view, state, turns);
 	for (uint32_t i = 0; i < view->n; i++)
-		join_or_leave(view, gp_policy_task(state, i), view->task[i].id == turns->current,
-		              plan);
+		join_or_leave(view, turns, gp_policy_task(state, i),
+		              view->task[i].id == turns->current, plan);
 	turns->decided_ns = view->now_ns;
 	return user_held;
 }

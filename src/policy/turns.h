@@ -45,6 +45,7 @@ struct gp_turns {
 	uint64_t ends_ns;
 	uint64_t guest;             /* id of one that came back and is next; 0 = none */
 	uint64_t decided_ns;        /* the last decision */
+	uint64_t round_ns;          /* with slices: all of them together */
 	uint64_t window_ns;         /* with slices: when this window began; 0 = none */
 	struct gp_turn_unit nobody; /* takes its turns where the device is to stay idle */
 };
@@ -101,10 +102,11 @@ static inline uint64_t gp_turn_normal(uint64_t ns, uint32_t weight)
 	return ns * GP_TURN_WEIGHT_MAX / weight;
 }
 
-/* Activity is known when it changes, or at least at each look, not as a sample of the past. */
+/* Activity is known as it is, or nearly, not as a sample of the past. */
 static inline bool gp_is_prompt(const struct gp_view *view)
 {
-	return (view->caps & GP_CAP_ACTIVITY) && !view->news_every_ns;
+	return (view->caps & GP_CAP_ACTIVITY) &&
+	       ((view->caps & GP_CAP_EVENTS) || view->news_every_ns <= 2 * GP_MS);
 }
 
 static inline struct gp_turn_unit *gp_turn_unit_of(const struct gp_view *view,

@@ -128,6 +128,7 @@ void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state
 
 	turns->current = 0;
 	turns->nobody.unit.rotating = false;
+	turns->round_ns = s.round_ns;
 	keep_window(view, state, turns, s.round_ns);
 	for (uint32_t i = 0; i < view->n; i++) {
 		if (view->task[i].class == GP_UNMANAGED)
