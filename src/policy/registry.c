@@ -13,6 +13,7 @@ const struct gp_policy_ops *const gp_policies[] = {
 	&gp_policy_rr,
 	&gp_policy_fair,
 	&gp_policy_share,
+	&gp_policy_mlfq,
 	NULL,
 };
 /* clang-format on */
