@@ -100,8 +100,8 @@ struct gp_policy_ops {
 	uint32_t device_state; /* bytes, zeroed by the engine */
 	uint32_t task_state;
 	uint32_t needs;      /* GP_CAP_* without which loading is refused */
-	uint32_t needs_one;  /* ... and of these one is enough. Activity that is known only every
-	                      * now and then (view.news_every_ns) does not count here */
+	uint32_t needs_one;  /* ... and of these one is enough. Activity counts here only where it
+	                      * is told in time (gp_tells_in_time) */
 	uint32_t watch_free; /* ... but not on devices with one of these GP_CAP_* */
 	bool watches;        /* plans depend on activity: on a device without EVENTS the engine
 	                      * looks every few milliseconds, not only at next_ns */

@@ -35,6 +35,16 @@ static int sim_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	return (int)n;
 }
 
+/* 0: what the program itself wants. */
+static void set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
+{
+	uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
+
+	t->slice_set_us = slice_us;
+	if (s->model->set_slice)
+		s->model->set_slice(s, t, slice_us ? slice_us : own_us);
+}
+
 static int sim_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct gp_sim *s = of(gpu);
@@ -47,7 +57,7 @@ static int sim_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		return -ESRCH;
 	if (t->attached)
 		return -EBUSY;
-	runlist_close_books(s); /* what it ran up to now is not counted */
+	s->model->close_books(s); /* what it ran up to now is not counted */
 	t->attached = true;
 	t->attach_run_ns = t->result.run_ns;
 	*handle = t->index;
@@ -60,28 +70,34 @@ static void sim_detach(struct gp_gpu *gpu, uint32_t handle)
 	struct sim_task *t = &s->task[handle];
 
 	t->attached = false;
-	t->slice_set_us = 0;
-	runlist_set_slice(s, t, t->config.slice_us ? t->config.slice_us : s->device.slice_us);
+	set_slice(s, t, 0);
 	if (t->present)
-		runlist_release(s, t);
+		s->model->release(s, t);
+}
+
+static void observe_run(const struct gp_sim *s, const struct sim_task *t, struct gp_observation *o)
+{
+	o->known |= GP_KNOWN_RUNNING | GP_KNOWN_RUN;
+	o->running = s->model->runs(s, t);
+	o->run_source = GP_RUN_MEASURED;
+	o->run_ns = s->model->run_ns(s, t) - t->attach_run_ns;
+	o->run_at_ns = s->now_ns;
 }
 
 static void observe_exactly(const struct gp_sim *s, const struct sim_task *t,
                             struct gp_observation *o)
 {
-	bool on = s->phase == PHASE_RUN && s->loaded == t;
+	bool looks = s->device.detect_ns; /* else it is known all the time */
 
-	o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_RUN | GP_KNOWN_PENDING;
-	o->active = t->has_work;
-	o->running = on;
-	o->pending = t->has_work;
-	o->run_source = GP_RUN_MEASURED;
-	o->run_ns = t->result.run_ns + (on ? s->now_ns - s->phase_ns : 0) - t->attach_run_ns;
-	o->run_at_ns = s->now_ns;
-	if (t->has_work) {
+	o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;
+	o->active = looks ? t->found_active : t->has_work;
+	o->pending = o->active;
+	if (o->active) {
 		o->known |= GP_KNOWN_ACTIVE_SINCE;
-		o->active_since_ns = t->active_since_ns;
+		o->active_since_ns = looks ? t->found_since_ns : t->active_since_ns;
 	}
+	if (!s->device.hides_run)
+		observe_run(s, t, o);
 }
 
 /* A held task does nothing, whether it wants to or not: its activity is not known. */
@@ -120,11 +136,6 @@ static int sim_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 	return 0;
 }
 
-static void start_control(struct gp_sim *s)
-{
-	gp_heap_set(&s->heap, &s->control_timer, s->now_ns + s->queue[s->queue_first].cost_ns);
-}
-
 static uint32_t *queued_of(struct gp_sim *s, const struct control *c)
 {
 	struct sim_task *t = &s->task[c->task];
@@ -141,6 +152,25 @@ static bool is_possible(const struct gp_sim *s, const struct control *c)
 	                                             c->slice_us <= s->base.info.slice_max_us));
 }
 
+static void apply(struct gp_sim *s, const struct control *c)
+{
+	struct sim_task *t = &s->task[c->task];
+
+	if (!t->attached || !t->present)
+		return; /* gone in the meantime */
+	switch (c->kind) {
+	case CONTROL_HOLD: s->model->hold(s, t); break;
+	case CONTROL_RELEASE: s->model->release(s, t); break;
+	case CONTROL_SLICE: set_slice(s, t, c->slice_us); break;
+	}
+}
+
+static void next_step(struct gp_sim *s)
+{
+	gp_heap_set(&s->heap, &s->control_timer,
+	            s->model->call(s, &s->queue[s->queue_first], s->step++));
+}
+
 static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 {
 	if (!is_possible(s, &c)) {
@@ -154,7 +184,7 @@ static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 	s->queue[(s->queue_first + s->queue_count++) % s->queue_capacity] = c;
 	++*queued_of(s, &c);
 	if (s->queue_count == 1)
-		start_control(s);
+		next_step(s);
 	a->status = -EINPROGRESS;
 }
 
@@ -165,10 +195,7 @@ static int sim_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, un
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
-		ask(s,
-		    (struct control){.kind = CONTROL_HOLD,
-		                     .task = a[i].handle,
-		                     .cost_ns = i ? 0 : s->device.hold_ns},
+		ask(s, (struct control){.kind = CONTROL_HOLD, .task = a[i].handle, .joins = i > 0},
 		    &a[i]);
 	return 0;
 }
@@ -180,9 +207,7 @@ static int sim_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a,
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){.kind = CONTROL_RELEASE,
-		                     .task = a[i].handle,
-		                     .cost_ns = i ? 0 : s->device.release_ns},
+		    (struct control){.kind = CONTROL_RELEASE, .task = a[i].handle, .joins = i > 0},
 		    &a[i]);
 	return 0;
 }
@@ -194,37 +219,34 @@ static int sim_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){.kind = CONTROL_SLICE,
-		                     .task = a[i].handle,
-		                     .slice_us = a[i].slice_us,
-		                     .cost_ns = s->device.set_slice_ns},
+		    (struct control){
+			    .kind = CONTROL_SLICE, .task = a[i].handle, .slice_us = a[i].slice_us},
 		    &a[i]);
 	return 0;
 }
 
+/* The call at the front has got one step further. */
 void backend_control_timer(struct gp_sim *s)
 {
 	struct control c = s->queue[s->queue_first];
-	struct sim_task *t = &s->task[c.task];
+	uint64_t next_ns = s->model->call(s, &c, s->step++);
+	bool more;
 
+	if (next_ns != GP_NEVER) {
+		gp_heap_set(&s->heap, &s->control_timer, next_ns);
+		return;
+	}
+	s->step = 0;
 	s->queue_first = (s->queue_first + 1) % s->queue_capacity;
 	s->queue_count--;
+	more = s->queue_count && s->queue[s->queue_first].joins;
 	--*queued_of(s, &c);
 	if (s->queue_count)
-		start_control(s);
+		next_step(s);
 	s->signalled = true;
-	if (!t->attached || !t->present)
-		return; /* gone in the meantime */
-	if (c.kind == CONTROL_HOLD) {
-		runlist_hold(s, t);
-	} else if (c.kind == CONTROL_RELEASE) {
-		runlist_release(s, t);
-	} else {
-		uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
-
-		t->slice_set_us = c.slice_us;
-		runlist_set_slice(s, t, c.slice_us ? c.slice_us : own_us);
-	}
+	apply(s, &c);
+	if (s->model->call_over)
+		s->model->call_over(s, &s->task[c.task], !more);
 }
 
 /*
@@ -238,7 +260,7 @@ void backend_window_timer(struct gp_sim *s)
 	unsigned workers = 0;
 	bool had_time;
 
-	runlist_close_books(s);
+	s->model->close_books(s);
 	busy_ns = s->totals.busy_ns + s->totals.switch_ns;
 	had_time = busy_ns - s->window_busy_ns < window_ns - window_ns / 50;
 	s->window_busy_ns = busy_ns;
@@ -258,11 +280,32 @@ void backend_window_timer(struct gp_sim *s)
 	gp_heap_set(&s->heap, &s->window_timer, s->now_ns + window_ns);
 }
 
+/* Somebody looks at the queues. What came and went since the last look is not seen. */
+void backend_detect_timer(struct gp_sim *s)
+{
+	for (uint32_t i = 0; i < s->ntasks; i++) {
+		struct sim_task *t = &s->task[i];
+
+		if (t->found_active == t->has_work)
+			continue;
+		t->found_active = t->has_work;
+		t->found_since_ns = s->now_ns;
+		s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
+	}
+}
+
 void backend_activity_changed(struct gp_sim *s, struct sim_task *t)
 {
+	uint64_t every_ns = s->device.detect_ns;
+
 	(void)t;
-	if (s->device.activity == GP_ACTIVITY_EVENTS)
-		s->signalled = true;
+	if (s->device.activity != GP_ACTIVITY_EVENTS && s->device.activity != GP_ACTIVITY_EXACT)
+		return;
+	if (!every_ns)
+		s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
+	else if (!gp_timer_is_set(&s->detect_timer))
+		gp_heap_set(&s->heap, &s->detect_timer,
+		            s->now_ns - s->now_ns % every_ns + every_ns);
 }
 
 static const struct gp_gpu_ops sim_ops = {
@@ -293,13 +336,10 @@ int backend_init(struct gp_sim *s)
 	             (d->activity != GP_ACTIVITY_NONE ? GP_CAP_ACTIVITY : 0) |
 	             (d->activity == GP_ACTIVITY_EVENTS ? GP_CAP_EVENTS : 0);
 	info->max_held = d->max_held;
-	info->slice_default_us = d->slice_us;
-	info->slice_min_us = d->slices ? 1 : 0;
-	info->slice_max_us = d->slices ? 10000000 : 0;
-	info->hold_cost_ns = d->hold_ns;
-	info->release_cost_ns = d->release_ns;
-	info->slice_cost_ns = d->set_slice_ns;
-	info->switch_cost_ns = d->switch_ns;
+	s->model->describe(s, info);
+	/* Found as soon as the engine would find it by itself, it counts as known at once. */
+	if (d->detect_ns > GP_NS_PER_MS)
+		info->news_every_ns = d->detect_ns;
 	if (d->activity == GP_ACTIVITY_SAMPLED) {
 		info->news_every_ns = d->activity_window_ns;
 		gp_heap_set(&s->heap, &s->window_timer, d->activity_window_ns);
