@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Views, plans and the table a policy fills in. Freestanding: `priority` and `rr` are compiled
- * into the kernel module from the same files, so this header knows no libc.
+ * Views, plans and the table a policy fills in. Freestanding: `priority`, `rr` and `fair` are
+ * compiled into the kernel module from the same files, so this header knows no libc.
  *
  * The life of a policy:  init -> (task_in | task_out | decide)*
  * There is no exit: the engine owns all memory and drops it.
