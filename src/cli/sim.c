@@ -8,19 +8,19 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "cli/picture.h"
+#include "cli/runs.h"
 #include "config.h"
-
-#define RUNS_MAX 32
 
 static struct {
 	const char *path;
+	const char *trace, *plot;
+	enum gp_draw_format format; /* of the plot */
 	bool json;
 	bool has_seed;
 	uint64_t seed;
-	unsigned nruns;
-	char *label[RUNS_MAX];
-	struct gp_policy_choice policy[RUNS_MAX];
+	struct gp_picture_window window; /* of pictures and traces */
+	struct gp_runs runs;
 } env;
 
 static const struct argp_option options[] = {
@@ -29,6 +29,14 @@ static const struct argp_option options[] = {
 	{"all", 'a', NULL, 0, "All policies", 0},
 	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{"plot", 'P', "FILE.svg|.png", 0, "Draw who had the GPU when, and how long requests took",
+         0},
+	{"trace", 't', "FILE.json", 0, "Write a trace that Perfetto and Chrome show", 0},
+	{"from", 'F', "TIME", 0,
+         "Where picture and trace begin, as 1.5s (default: the picture shows the slowest request, "
+         "the trace everything)",
+         0},
+	{"for", 'f', "TIME", 0, "How much of it, as 20ms", 0},
 	{0},
 };
 
@@ -36,13 +44,8 @@ static void add_policy(struct argp_state *state, const char *text)
 {
 	struct gp_error err = {0};
 
-	if (env.nruns == RUNS_MAX)
-		argp_error(state, "at most %d policies at a time", RUNS_MAX);
-	if (gp_policy_parse(text, &env.policy[env.nruns], &err))
+	if (gp_runs_add(&env.runs, text, &err))
 		argp_error(state, "%s", err.text);
-	env.label[env.nruns] = strdup(text);
-	if (!env.label[env.nruns++])
-		argp_failure(state, GP_EXIT_FAILED, ENOMEM, "policy");
 }
 
 static void add_policies(struct argp_state *state, const char *list)
@@ -56,8 +59,28 @@ static void add_policies(struct argp_state *state, const char *list)
 	free(copy);
 }
 
+static void parse_time(struct argp_state *state, const char *option, const char *arg, bool *has,
+                       uint64_t *ns)
+{
+	*has = gp_cli_duration_parse(arg, ns);
+	if (!*has)
+		argp_error(state, "%s takes a time as 20ms or 1.5s, not '%s'", option, arg);
+}
+
+static void finish_options(struct argp_state *state)
+{
+	if (!env.path)
+		argp_error(state, "which scenario? A file, or a name such as h200-corun");
+	if ((env.window.has_from || env.window.has_for) && !env.trace && !env.plot)
+		argp_error(state, "--from and --for go with --plot or --trace");
+	if (!env.runs.n)
+		add_policies(state, "none,priority");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	struct gp_picture_window *w = &env.window;
+
 	switch (key) {
 	case 'p': add_policies(state, arg); break;
 	case 'a':
@@ -70,17 +93,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--seed takes a whole number, not '%s'", arg);
 		break;
 	case 'j': env.json = true; break;
+	case 'P': env.plot = arg; break;
+	case 't': env.trace = arg; break;
+	case 'F': parse_time(state, "--from", arg, &w->has_from, &w->from_ns); break;
+	case 'f': parse_time(state, "--for", arg, &w->has_for, &w->for_ns); break;
 	case ARGP_KEY_ARG:
 		if (env.path)
 			argp_error(state, "one scenario at a time; '%s' is one too many", arg);
 		env.path = arg;
 		break;
-	case ARGP_KEY_END:
-		if (!env.path)
-			argp_error(state, "which scenario? A file, or a name such as h200-corun");
-		if (!env.nruns)
-			add_policies(state, "none,priority");
-		break;
+	case ARGP_KEY_END: finish_options(state); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -105,36 +127,63 @@ static int load(struct gp_scenario *scenario, struct gp_error *err)
 	return gp_scenario_load(scenario, env.path, err);
 }
 
-/* A line on the terminal for those who wait longer than a second. */
-struct progress {
-	const char *label;
-	uint64_t begin_ns;
-	bool shown;
-};
-
-static void show_progress(void *arg, unsigned permille)
+/* -EINVAL with a sentence for a window that is not there. */
+static int check_window(const struct gp_scenario *s, struct gp_error *err)
 {
-	struct progress *p = arg;
+	char from[32], end[32];
 
-	if (gp_now_ns(&gp_clock_monotonic) - p->begin_ns < GP_NS_PER_S)
-		return;
-	fprintf(stderr, "\r%s: %u %%  ", p->label, permille / 10);
-	p->shown = true;
+	if (env.window.from_ns >= s->duration_ns)
+		return gp_fail(err, -EINVAL, "--from %s is behind the end of the scenario, %s",
+		               gp_cli_duration(from, sizeof from, env.window.from_ns),
+		               gp_cli_duration(end, sizeof end, s->duration_ns));
+	if (env.window.has_for && !env.window.for_ns)
+		return gp_fail(err, -EINVAL, "--for takes a time longer than nothing");
+	return 0;
 }
 
-static int run_all(struct gp_scenario *scenario, struct gp_run *runs, struct gp_error *err)
+/* Before the simulation, which can take a while: what cannot be written is said at once. */
+static int open_plot(FILE **out, struct gp_error *err)
 {
-	struct progress progress = {.begin_ns = gp_now_ns(&gp_clock_monotonic)};
-	struct gp_run_options run_options = {.progress = isatty(2) ? show_progress : NULL,
-	                                     .progress_arg = &progress};
-	int r = 0;
+	int r = gp_draw_format_of(env.plot, &env.format, err);
 
-	for (unsigned i = 0; i < env.nruns && !r; i++) {
-		progress.label = env.label[i];
-		r = gp_scenario_run(scenario, &env.policy[i], &run_options, &runs[i], err);
-	}
-	if (progress.shown)
-		fputs("\r\033[K", stderr);
+	if (r)
+		return r;
+	*out = fopen(env.plot, "we");
+	return *out ? 0
+	            : gp_fail(err, -errno, "cannot write the picture to %s: %s", env.plot,
+	                      gp_error_name(-errno));
+}
+
+static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
+{
+	struct gp_report report = gp_runs_report(&env.runs, scenario);
+
+	return gp_picture_runs(out, env.format, &report, scenario, env.runs.policy, env.runs.tails,
+	                       &env.window, err);
+}
+
+static int simulate(struct gp_scenario *scenario, struct gp_error *err)
+{
+	const struct gp_picture_window *w = &env.window;
+	struct gp_trace trace = {0};
+	FILE *plot = NULL;
+	int r = check_window(scenario, err);
+
+	if (!r && env.plot)
+		r = open_plot(&plot, err);
+	if (!r && env.trace)
+		r = gp_trace_open(&trace, env.trace, w->from_ns,
+		                  w->has_for ? w->from_ns + w->for_ns : GP_NEVER, err);
+	if (!r)
+		r = gp_runs_simulate(&env.runs, scenario, env.trace ? &trace : NULL, env.plot, err);
+	if (gp_trace_close(&trace, err) && !r)
+		r = err->code;
+	if (!r && plot)
+		r = draw(plot, scenario, err);
+	if (plot && fclose(plot) && !r)
+		r = -errno;
+	if (r)
+		gp_fail(err, r, "cannot write the picture to %s: %s", env.plot, gp_error_name(r));
 	return r;
 }
 
@@ -148,9 +197,10 @@ static int run(int argc, char **argv)
 		       "Examples:\n"
 		       "  gpreempt sim scenarios/h200-corun.yaml\n"
 		       "  gpreempt sim h200-two-be --all --json\n"
-		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n",
+		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n"
+		       "  gpreempt sim h200-two-be-lc --plot two.svg\n"
+		       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n",
 	};
-	struct gp_run runs[RUNS_MAX] = {0};
 	struct gp_error err = {0};
 	struct gp_scenario scenario;
 	int r;
@@ -161,21 +211,15 @@ static int run(int argc, char **argv)
 		return gp_cli_fail(&err);
 	if (env.has_seed)
 		scenario.seed = env.seed;
-	r = run_all(&scenario, runs, &err);
+	r = simulate(&scenario, &err);
 	if (r) {
 		r = gp_cli_fail(&err);
 	} else {
-		struct gp_report report = {.scenario = &scenario,
-		                           .run = runs,
-		                           .label = (const char *const *)env.label,
-		                           .nruns = env.nruns};
+		struct gp_report report = gp_runs_report(&env.runs, &scenario);
 
 		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
 	}
-	for (unsigned i = 0; i < env.nruns; i++) {
-		gp_run_free(&runs[i]);
-		free(env.label[i]);
-	}
+	gp_runs_free(&env.runs);
 	gp_scenario_free(&scenario);
 	return r;
 }
