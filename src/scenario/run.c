@@ -187,10 +187,13 @@ static int prepare(const struct gp_scenario *s, struct gp_run *run, struct gp_hi
 {
 	uint32_t n = 0;
 
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		n += s->task[i].load != GP_LOAD_IDLE;
 	run->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->task);
-	run->hist = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->hist);
+	run->hist = calloc(n ? n : 1, sizeof *run->hist);
 	if (!run->task || !run->hist)
 		return -ENOMEM;
+	n = 0;
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		if (s->task[i].load == GP_LOAD_IDLE)
 			continue;
