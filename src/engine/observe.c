@@ -204,7 +204,8 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 static void apply_bracket(const struct gp_engine *e, const struct gp_task *t,
                           struct gp_task_view *v)
 {
-	bool seen_now = gp_seen_active(v) && !e->gpu->info.news_every_ns;
+	bool seen_now = gp_seen_active(v) &&
+	                gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
 
 	if (!t->has_brackets)
 		return;
@@ -252,6 +253,8 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		.slice_default_us = info->slice_default_us,
 		.slice_min_us = info->slice_min_us,
 		.slice_max_us = info->slice_max_us,
+		.hold_cost_ns = info->hold_cost_ns,
+		.release_cost_ns = info->release_cost_ns,
 		.switch_cost_ns = info->switch_cost_ns,
 		.news_every_ns = info->news_every_ns,
 		.starve_limit_ns = e->config.starve_limit_ns,

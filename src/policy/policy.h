@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Views, plans and the table a policy fills in. Freestanding: `priority` and `rr` are compiled
- * into the kernel module from the same files, so this header knows no libc.
+ * Views, plans and the table a policy fills in. Freestanding: `priority`, `rr` and `fair` are
+ * compiled into the kernel module from the same files, so this header knows no libc.
  *
  * The life of a policy:  init -> (task_in | task_out | decide)*
  * There is no exit: the engine owns all memory and drops it.
@@ -51,6 +51,8 @@ struct gp_view {
 	uint32_t slice_default_us; /* 0 = not known */
 	uint32_t slice_min_us;
 	uint32_t slice_max_us;
+	uint64_t hold_cost_ns; /* typical time from asking to effect; 0 = not known */
+	uint64_t release_cost_ns;
 	uint64_t switch_cost_ns;
 	uint64_t news_every_ns;   /* an observation brings nothing new more often; 0 = any time */
 	uint64_t starve_limit_ns; /* a runnable task that gets nothing for so long: ejection */
@@ -63,6 +65,7 @@ enum gp_want { GP_LEAVE, GP_RUN, GP_HOLD };
 struct gp_task_plan {
 	uint8_t want;      /* enum gp_want; unmanaged: GP_LEAVE only */
 	bool refused;      /* what the task asks for (deadline, share) cannot be promised */
+	bool overran;      /* its request has used more than it said, and lost its rank */
 	uint32_t slice_us; /* 0 = the hardware's own */
 };
 
@@ -100,8 +103,8 @@ struct gp_policy_ops {
 	uint32_t device_state; /* bytes, zeroed by the engine */
 	uint32_t task_state;
 	uint32_t needs;      /* GP_CAP_* without which loading is refused */
-	uint32_t needs_one;  /* ... and of these one is enough. Activity that is known only every
-	                      * now and then (view.news_every_ns) does not count here */
+	uint32_t needs_one;  /* ... and of these one is enough. Activity counts here only where it
+	                      * is told in time (gp_tells_in_time) */
 	uint32_t watch_free; /* ... but not on devices with one of these GP_CAP_* */
 	bool watches;        /* plans depend on activity: on a device without EVENTS the engine
 	                      * looks every few milliseconds, not only at next_ns */

@@ -175,6 +175,7 @@ static void summarise(const struct gp_scenario *s, struct gp_run *run)
 		t->has_response = t->response && t->response->count;
 		if (!t->has_response)
 			continue;
+		t->mean_ns = gp_hist_mean(t->response);
 		t->p50_ns = gp_hist_quantile(t->response, 500000);
 		t->p99_ns = gp_hist_quantile(t->response, 990000);
 		t->p999_ns = gp_hist_quantile(t->response, 999000);
@@ -187,10 +188,13 @@ static int prepare(const struct gp_scenario *s, struct gp_run *run, struct gp_hi
 {
 	uint32_t n = 0;
 
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		n += s->task[i].load != GP_LOAD_IDLE;
 	run->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->task);
-	run->hist = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->hist);
+	run->hist = calloc(n ? n : 1, sizeof *run->hist);
 	if (!run->task || !run->hist)
 		return -ENOMEM;
+	n = 0;
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		if (s->task[i].load == GP_LOAD_IDLE)
 			continue;
@@ -264,7 +268,7 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 {
 	struct observer o = {.scenario = s, .options = options, .run = run};
 	uint32_t n = s->ntasks ? s->ntasks : 1;
-	struct gp_hist **response = calloc(n, sizeof *response);
+	struct gp_hist **response = calloc(n, sizeof(struct gp_hist *));
 	int r = -ENOMEM;
 
 	*run = (struct gp_run){.policy = policy->ops,

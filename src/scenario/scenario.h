@@ -68,7 +68,7 @@ struct gp_run_task {
 	uint64_t missed;   /* finished later than the task's deadline; 0 without one */
 	bool refused;      /* the policy could not promise what the task asks for, at the end */
 	bool has_response; /* false: nothing was finished, the percentiles mean nothing */
-	uint64_t p50_ns, p99_ns, p999_ns, max_ns;
+	uint64_t mean_ns, p50_ns, p99_ns, p999_ns, max_ns;
 	uint64_t work_ns, alone_ns;     /* with the device to itself; 0: it had nothing to do */
 	const struct gp_hist *response; /* NULL: the task makes no requests */
 };
