@@ -253,6 +253,8 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		.slice_min_us = info->slice_min_us,
 		.slice_max_us = info->slice_max_us,
 		.switch_cost_ns = info->switch_cost_ns,
+		.hold_cost_ns = info->hold_cost_ns,
+		.release_cost_ns = info->release_cost_ns,
 		.news_every_ns = info->news_every_ns,
 		.starve_limit_ns = e->config.starve_limit_ns,
 		.n = e->n,

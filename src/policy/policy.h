@@ -52,6 +52,8 @@ struct gp_view {
 	uint32_t slice_min_us;
 	uint32_t slice_max_us;
 	uint64_t switch_cost_ns;
+	uint64_t hold_cost_ns;    /* typical time from asking to effect; 0 = not known */
+	uint64_t release_cost_ns; /* ... of a release */
 	uint64_t news_every_ns;   /* an observation brings nothing new more often; 0 = any time */
 	uint64_t starve_limit_ns; /* a runnable task that gets nothing for so long: ejection */
 	uint32_t n;
