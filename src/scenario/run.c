@@ -10,6 +10,7 @@ struct observer {
 	const struct gp_scenario *scenario;
 	const struct gp_run_options *options;
 	struct gp_run *run;
+	struct gp_engine *engine;
 	bool *ready;
 	int64_t running;     /* task index; -1 = nobody */
 	uint32_t lc_waiting; /* ready and not running */
@@ -59,6 +60,10 @@ static void observe(void *arg, const struct gp_sim_event *event)
 	case GP_SIM_STOP:
 		o->running = -1;
 		o->lc_waiting += is_lc(o, t) && o->ready[t];
+		break;
+	case GP_SIM_BEGIN:
+	case GP_SIM_END: /* of a task that was not found yet it is lost, as in real life */
+		gp_engine_bracket(o->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
 		break;
 	default: break;
 	}
@@ -198,8 +203,11 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 	if (r)
 		goto cleanup;
 	engine_config.gpu = gp_sim_gpu(sim);
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		engine_config.brackets |= s->task[i].bracket;
 	gp_sim_set_watch(sim, observe, &o);
 	r = gp_engine_new(&engine_config, &engine);
+	o.engine = engine;
 	if (!r)
 		r = gp_engine_set_policy(engine, 0, policy, err);
 	if (r)

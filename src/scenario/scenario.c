@@ -15,6 +15,11 @@ void gp_scenario_init(struct gp_scenario *s)
 
 void gp_scenario_free(struct gp_scenario *s)
 {
+	for (uint32_t i = 0; i < s->nlists; i++)
+		free(s->list[i]);
+	free((void *)s->list);
+	s->list = NULL;
+	s->nlists = 0;
 	free(s->task);
 	free(s->attr);
 	free(s->alone_ns);
@@ -55,5 +60,18 @@ int gp_scenario_add(struct gp_scenario *s, const struct gp_sim_task *task,
 	s->task[s->ntasks] = *task;
 	s->attr[s->ntasks] = *attr;
 	s->ntasks++;
+	return 0;
+}
+
+int gp_scenario_keep(struct gp_scenario *s, uint64_t *list)
+{
+	uint64_t **grown = reallocarray((void *)s->list, s->nlists + 1, sizeof *grown);
+
+	if (!grown) {
+		free(list);
+		return -ENOMEM;
+	}
+	s->list = grown;
+	s->list[s->nlists++] = list;
 	return 0;
 }

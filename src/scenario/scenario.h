@@ -15,6 +15,8 @@ struct gp_scenario {
 	uint32_t ntasks;
 	struct gp_sim_task *task; /* owned; as long as `attr` */
 	struct gp_task_attr *attr;
+	uint64_t **list; /* owned: arrivals that tasks refer to */
+	uint32_t nlists;
 
 	/* What each task gets done with the device to itself; gp_scenario_run keeps it here.
 	 * Whoever changes device, duration or tasks after a run frees it and sets it to NULL. */
@@ -29,6 +31,9 @@ void gp_scenario_free(struct gp_scenario *s);
 /* Appends a copy. 0 or -ENOMEM. */
 int gp_scenario_add(struct gp_scenario *s, const struct gp_sim_task *task,
                     const struct gp_task_attr *attr);
+
+/* Frees the list of arrivals together with the scenario. 0, or -ENOMEM, and it is freed now. */
+int gp_scenario_keep(struct gp_scenario *s, uint64_t *list);
 
 /*
  * Reads a YAML file (man gpreempt-scenario(5)). Whatever is wrong with it is one sentence with

@@ -25,18 +25,38 @@ struct gp_yaml {
 
 /* ---- sentences ----------------------------------------------------------------------- */
 
-int gp_yaml_fail(const struct gp_yaml *y, unsigned line, const char *format, ...)
+static int fail_at(struct gp_error *err, const char *path, unsigned line, const char *format,
+                   va_list args)
 {
-	size_t length = strlen(y->path);
+	size_t length = strlen(path);
 	bool cut = length > PATH_SHOWN;
-	char text[sizeof y->err->text];
+	char text[sizeof err->text];
+
+	vsnprintf(text, sizeof text, format, args);
+	return gp_fail(err, -EINVAL, "%s%s:%u: %s", cut ? "..." : "",
+	               path + (cut ? length - PATH_SHOWN : 0), line, text);
+}
+
+int gp_yaml_fail_at(struct gp_error *err, const char *path, unsigned line, const char *format, ...)
+{
 	va_list args;
+	int r;
 
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	r = fail_at(err, path, line, format, args);
 	va_end(args);
-	return gp_fail(y->err, -EINVAL, "%s%s:%u: %s", cut ? "..." : "",
-	               y->path + (cut ? length - PATH_SHOWN : 0), line, text);
+	return r;
+}
+
+int gp_yaml_fail(const struct gp_yaml *y, unsigned line, const char *format, ...)
+{
+	va_list args;
+	int r;
+
+	va_start(args, format);
+	r = fail_at(y->err, y->path, line, format, args);
+	va_end(args);
+	return r;
 }
 
 unsigned gp_yaml_line(const struct gp_yaml *y)
@@ -289,7 +309,7 @@ static int read_word(const struct gp_yaml *y, const struct gp_yaml_key *k, const
 	return wrong_value(y, k);
 }
 
-static int read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
 {
 	static const char *const bools[] = {"false", "true", NULL};
 	int r = 0;
@@ -311,7 +331,8 @@ static int read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *targ
 
 /* ---- keys ---------------------------------------------------------------------------- */
 
-#define WORD_MAX 32 /* longer than any key: what is longer resembles none */
+#define KEYS_LISTED 10 /* more would not fit into a sentence */
+#define WORD_MAX    32 /* longer than any key: what is longer resembles none */
 
 static unsigned least(unsigned a, unsigned b)
 {
@@ -361,6 +382,11 @@ static int unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 		                    "unknown key %s in %s; perhaps '%s' is meant",
 		                    show_text(scalar(y)).text, map->what, nearest);
+	if (map->nkeys > KEYS_LISTED)
+		return gp_yaml_fail(
+			y, gp_yaml_line(y),
+			"unknown key %s in %s; gpreempt-scenario(5) lists what it takes",
+			show_text(scalar(y)).text, map->what);
 	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
 	                    show_text(scalar(y)).text, map->what, all);
 }
@@ -384,7 +410,7 @@ static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 		                    map->key[i].name, line[i]);
 	line[i] = gp_yaml_line(y);
 	r = next_event(y);
-	return r ? r : read_value(y, &map->key[i], target);
+	return r ? r : gp_yaml_read_value(y, &map->key[i], target);
 }
 
 int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,

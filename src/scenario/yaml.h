@@ -40,7 +40,7 @@ struct gp_yaml_key {
 	gp_yaml_read *read;
 };
 
-#define GP_YAML_KEYS_MAX 24
+#define GP_YAML_KEYS_MAX 32
 
 struct gp_yaml_map {
 	const char *what; /* "a task" */
@@ -56,6 +56,9 @@ int gp_yaml_parse(const char *path, const char *text, size_t length, gp_yaml_rea
 int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
                      unsigned line[GP_YAML_KEYS_MAX]);
 
+/* The value of one key, or an item of a list that is written like one. */
+int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *key, void *target);
+
 /* Calls `read` for each item of the list that `key` names. */
 int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, void *target);
 
@@ -63,6 +66,8 @@ int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, vo
 unsigned gp_yaml_line(const struct gp_yaml *y);
 
 /* "FILE:LINE: sentence". Returns -EINVAL. */
+int gp_yaml_fail_at(struct gp_error *err, const char *path, unsigned line, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 int gp_yaml_fail(const struct gp_yaml *y, unsigned line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -136,8 +136,24 @@ static void every_key_of_a_task_has_its_place(void **state)
 	                              "    start: 1s\n"
 	                              "    stop: 5s\n"
 	                              "    slice: 1ms\n"
-	                              "  - {class: be, load: closed, kernel: 13.6ms, gap: 1us}\n");
-	assert_int_equal(s.ntasks, 2);
+	                              "  - {class: be, load: closed, kernel: 13.6ms, gap: 1us}\n"
+	                              "  - load: trace\n"
+	                              "    arrivals: [0s, 1ms, 1ms, 24h]\n"
+	                              "    kernel: 7us\n"
+	                              "    kernels: 40\n"
+	                              "    kernel_gap: 30us\n"
+	                              "    prepare: 200us\n"
+	                              "    bracket: true\n");
+	assert_int_equal(s.ntasks, 3);
+	assert_int_equal(s.task[2].load, GP_LOAD_TRACE);
+	assert_int_equal(s.task[2].arrivals, 4);
+	assert_int_equal(s.task[2].arrival_ns[0], 0);
+	assert_int_equal(s.task[2].arrival_ns[2], GP_NS_PER_MS);
+	assert_int_equal(s.task[2].arrival_ns[3], 24 * 3600 * GP_NS_PER_S);
+	assert_int_equal(s.task[2].kernels, 40);
+	assert_int_equal(s.task[2].kernel_gap_ns, 30000);
+	assert_int_equal(s.task[2].prepare_ns, 200000);
+	assert_true(s.task[2].bracket);
 	assert_string_equal(s.task[0].name, "inference");
 	assert_int_equal(s.task[0].load, GP_LOAD_PERIODIC);
 	assert_int_equal(s.task[0].every_ns, 3 * GP_NS_PER_MS);
@@ -287,7 +303,7 @@ static void an_unknown_key_like_no_other_is_told_with_all_of_them(void **state)
 	(void)state;
 	refuse("gpu: h200\n" TASK, 1, "unknown key 'gpu'",
 	       "name, about, duration, seed, device, tasks");
-	refuse(TASK "  zz: 1\n", 3, "'zz'", "stop, slice, count");
+	refuse(TASK "  zz: 1\n", 3, "'zz'", "gpreempt-scenario(5)");
 	refuse("'': 1\n" TASK, 1, "unknown key ''", "tasks");
 }
 
@@ -408,7 +424,7 @@ static void a_missing_key_is_told_with_the_line_of_the_task(void **state)
 {
 	(void)state;
 	refuse("tasks:\n- load: idle\n- name: a\n  weight: 1\n", 3, "needs 'load'",
-	       "periodic, poisson, closed, idle");
+	       "periodic, poisson, closed, idle, trace");
 	refuse("tasks:\n- name: a\n  load: closed\n", 2, "needs 'kernel'", "'closed'");
 	refuse("tasks:\n- name: a\n  load: poisson\n  kernel: 1ms\n", 2, "'every' or 'rate'",
 	       "'poisson'");
@@ -431,7 +447,12 @@ static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
 	char text[128];
 
 	snprintf(text, sizeof text, "%s  hint: 1us\n", closed);
-	refuse(text, 4, "'hint' means nothing with load 'closed'", arriving);
+	refuse(text, 4, "'hint' means nothing with load 'closed'", "periodic, poisson and trace");
+	snprintf(text, sizeof text, "%s  prepare: 1us\n", closed);
+	refuse(text, 4, "'prepare' means nothing with load 'closed'", "trace");
+	snprintf(text, sizeof text, "%s  arrivals: [1ms]\n", closed);
+	refuse(text, 4, "'arrivals' means nothing with load 'closed'", "goes with trace");
+	refuse(TASK "  bracket: true\n", 3, "'bracket' means nothing with load 'idle'", "closed");
 	snprintf(text, sizeof text, "%s  every: 1ms\n", closed);
 	refuse(text, 4, "'every' means nothing with load 'closed'", arriving);
 	snprintf(text, sizeof text, "%s  rate: 1\n", closed);
@@ -439,6 +460,27 @@ static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
 	refuse(TASK "  kernel: 1ms\n", 3, "'kernel' means nothing with load 'idle'", "closed");
 	refuse("tasks:\n- load: periodic\n  kernel: 1ms\n  every: 3ms\n  gap: 0us\n", 5,
 	       "'gap' means nothing with load 'periodic'", "goes with closed");
+}
+
+static void what_lies_between_kernels_needs_two_of_them(void **state)
+{
+	(void)state;
+	refuse("tasks:\n- load: closed\n  kernel: 1ms\n  kernel_gap: 1us\n", 4, "'kernel_gap'",
+	       "2 or more");
+}
+
+static void a_trace_needs_its_arrivals_once_and_in_order(void **state)
+{
+	(void)state;
+	refuse("tasks:\n- load: trace\n  kernel: 1ms\n", 2, "'arrivals' or 'trace'", "'trace'");
+	refuse("tasks:\n- load: trace\n  kernel: 1ms\n  arrivals: [1s]\n  trace: x\n", 5,
+	       "'arrivals' and 'trace'", "remove one");
+	refuse("tasks:\n- load: trace\n  kernel: 1ms\n  arrivals:\n  - 2ms\n  - 1ms\n", 6,
+	       "must be in order", "");
+	refuse("tasks:\n- load: trace\n  kernel: 1ms\n  arrivals: [1]\n", 4, "needs a unit", "");
+	refuse("tasks:\n- load: trace\n  kernel: 1ms\n  arrivals: 1ms\n", 4, "must be a list", "");
+	refuse("tasks:\n- load: trace\n  kernel: 1ms\n  trace: ../x\n", 4, "'trace'",
+	       "without a path");
 }
 
 static void a_task_stops_after_it_starts(void **state)
@@ -583,6 +625,75 @@ static void a_file_is_read_as_its_text(void **state)
 	unlink(path);
 }
 
+static void write_file(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+#define TRACED "tasks:\n- load: trace\n  kernel: 1ms\n  trace: times\n  count: 2\n"
+
+static void a_trace_is_read_from_beside_the_scenario(void **state)
+{
+	(void)state;
+	char folder[] = "/tmp/gpreempt-test-XXXXXX", scenario[64], times[64];
+	struct gp_error err = {0};
+	struct gp_scenario s;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(scenario, sizeof scenario, "%s/s.yaml", folder);
+	snprintf(times, sizeof times, "%s/times", folder);
+	write_file(scenario, TRACED);
+	write_file(times, "# a comment\n1ms\n\n  2.5ms # another\r\n2.5ms");
+	assert_int_equal(gp_scenario_load(&s, scenario, &err), 0);
+	assert_int_equal(s.ntasks, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(s.task[i].arrivals, 3);
+		assert_int_equal(s.task[i].arrival_ns[0], GP_NS_PER_MS);
+		assert_int_equal(s.task[i].arrival_ns[2], 2500 * GP_NS_PER_US);
+	}
+	gp_scenario_free(&s);
+	unlink(times);
+	unlink(scenario);
+	rmdir(folder);
+}
+
+/* Each is one sentence that names the trace and the line in it. */
+static void what_is_wrong_in_a_trace_is_told_with_its_line(void **state)
+{
+	(void)state;
+	static const char *const wrong[][2] = {
+		{"1ms\n\n0.5ms\n", "/times:3: the times must be in order"},
+		{"1ms\n7\n", "/times:2: the time needs a unit"},
+		{"1ms\nsoon\n", "/times:2: a line must be a time"},
+		{"25h\n", "/times:1: a line must be a time of at most 24h"},
+		{"# nothing\n", "/times: there is no time"},
+		{NULL, "/times: No such file"},
+	};
+	char folder[] = "/tmp/gpreempt-test-XXXXXX", scenario[64], times[64];
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(scenario, sizeof scenario, "%s/s.yaml", folder);
+	snprintf(times, sizeof times, "%s/times", folder);
+	for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		struct gp_error err = {0};
+		struct gp_scenario s;
+
+		write_file(scenario, TRACED);
+		if (wrong[i][0])
+			write_file(times, wrong[i][0]);
+		assert_true(gp_scenario_load(&s, scenario, &err) < 0);
+		if (!strstr(err.text, wrong[i][1]))
+			fail_msg("%s (wanted: %s)", err.text, wrong[i][1]);
+		unlink(times);
+	}
+	unlink(scenario);
+	rmdir(folder);
+}
+
 static void every_scenario_that_is_shipped_loads(void **state)
 {
 	(void)state;
@@ -633,6 +744,8 @@ int main(void)
 		cmocka_unit_test(a_missing_key_is_told_with_the_line_of_the_task),
 		cmocka_unit_test(every_and_rate_exclude_each_other),
 		cmocka_unit_test(a_key_that_means_nothing_for_the_load_is_refused),
+		cmocka_unit_test(what_lies_between_kernels_needs_two_of_them),
+		cmocka_unit_test(a_trace_needs_its_arrivals_once_and_in_order),
 		cmocka_unit_test(a_task_stops_after_it_starts),
 		cmocka_unit_test(an_empty_file_is_told_to_be_empty),
 		cmocka_unit_test(one_file_is_one_document),
@@ -646,6 +759,8 @@ int main(void)
 		cmocka_unit_test(deep_nesting_ends_at_the_first_level_that_is_too_deep),
 		cmocka_unit_test(a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence),
 		cmocka_unit_test(a_file_is_read_as_its_text),
+		cmocka_unit_test(a_trace_is_read_from_beside_the_scenario),
+		cmocka_unit_test(what_is_wrong_in_a_trace_is_told_with_its_line),
 		cmocka_unit_test(every_scenario_that_is_shipped_loads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

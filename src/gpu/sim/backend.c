@@ -47,7 +47,7 @@ static int sim_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		return -ESRCH;
 	if (t->attached)
 		return -EBUSY;
-	runlist_close_books(s); /* what it ran up to now is not counted */
+	s->model->close_books(s); /* what it ran up to now is not counted */
 	t->attached = true;
 	t->attach_run_ns = t->result.run_ns;
 	*handle = t->index;
@@ -61,22 +61,20 @@ static void sim_detach(struct gp_gpu *gpu, uint32_t handle)
 
 	t->attached = false;
 	t->slice_set_us = 0;
-	runlist_set_slice(s, t, t->config.slice_us ? t->config.slice_us : s->device.slice_us);
+	s->model->set_slice(s, t, t->config.slice_us ? t->config.slice_us : s->device.slice_us);
 	if (t->present)
-		runlist_release(s, t);
+		s->model->release(s, t);
 }
 
 static void observe_exactly(const struct gp_sim *s, const struct sim_task *t,
                             struct gp_observation *o)
 {
-	bool on = s->phase == PHASE_RUN && s->loaded == t;
-
 	o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_RUN | GP_KNOWN_PENDING;
 	o->active = t->has_work;
-	o->running = on;
+	o->running = s->model->runs(s, t);
 	o->pending = t->has_work;
 	o->run_source = GP_RUN_MEASURED;
-	o->run_ns = t->result.run_ns + (on ? s->now_ns - s->phase_ns : 0) - t->attach_run_ns;
+	o->run_ns = s->model->run_ns(s, t) - t->attach_run_ns;
 	o->run_at_ns = s->now_ns;
 	if (t->has_work) {
 		o->known |= GP_KNOWN_ACTIVE_SINCE;
@@ -120,11 +118,6 @@ static int sim_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 	return 0;
 }
 
-static void start_control(struct gp_sim *s)
-{
-	gp_heap_set(&s->heap, &s->control_timer, s->now_ns + s->queue[s->queue_first].cost_ns);
-}
-
 static uint32_t *queued_of(struct gp_sim *s, const struct control *c)
 {
 	struct sim_task *t = &s->task[c->task];
@@ -141,6 +134,29 @@ static bool is_possible(const struct gp_sim *s, const struct control *c)
 	                                             c->slice_us <= s->base.info.slice_max_us));
 }
 
+static void apply(struct gp_sim *s, const struct control *c)
+{
+	struct sim_task *t = &s->task[c->task];
+	uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
+
+	if (!t->attached || !t->present)
+		return; /* gone in the meantime */
+	switch (c->kind) {
+	case CONTROL_HOLD: s->model->hold(s, t); break;
+	case CONTROL_RELEASE: s->model->release(s, t); break;
+	case CONTROL_SLICE:
+		t->slice_set_us = c->slice_us;
+		s->model->set_slice(s, t, c->slice_us ? c->slice_us : own_us);
+		break;
+	}
+}
+
+static void next_step(struct gp_sim *s)
+{
+	gp_heap_set(&s->heap, &s->control_timer,
+	            s->model->call(s, &s->queue[s->queue_first], s->step++));
+}
+
 static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 {
 	if (!is_possible(s, &c)) {
@@ -154,7 +170,7 @@ static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 	s->queue[(s->queue_first + s->queue_count++) % s->queue_capacity] = c;
 	++*queued_of(s, &c);
 	if (s->queue_count == 1)
-		start_control(s);
+		next_step(s);
 	a->status = -EINPROGRESS;
 }
 
@@ -165,10 +181,7 @@ static int sim_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, un
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
-		ask(s,
-		    (struct control){.kind = CONTROL_HOLD,
-		                     .task = a[i].handle,
-		                     .cost_ns = i ? 0 : s->device.hold_ns},
+		ask(s, (struct control){.kind = CONTROL_HOLD, .task = a[i].handle, .joins = i > 0},
 		    &a[i]);
 	return 0;
 }
@@ -180,9 +193,7 @@ static int sim_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a,
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){.kind = CONTROL_RELEASE,
-		                     .task = a[i].handle,
-		                     .cost_ns = i ? 0 : s->device.release_ns},
+		    (struct control){.kind = CONTROL_RELEASE, .task = a[i].handle, .joins = i > 0},
 		    &a[i]);
 	return 0;
 }
@@ -194,37 +205,34 @@ static int sim_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){.kind = CONTROL_SLICE,
-		                     .task = a[i].handle,
-		                     .slice_us = a[i].slice_us,
-		                     .cost_ns = s->device.set_slice_ns},
+		    (struct control){
+			    .kind = CONTROL_SLICE, .task = a[i].handle, .slice_us = a[i].slice_us},
 		    &a[i]);
 	return 0;
 }
 
+/* The call at the front has got one step further. */
 void backend_control_timer(struct gp_sim *s)
 {
 	struct control c = s->queue[s->queue_first];
-	struct sim_task *t = &s->task[c.task];
+	uint64_t next_ns = s->model->call(s, &c, s->step++);
+	bool more;
 
+	if (next_ns != GP_NEVER) {
+		gp_heap_set(&s->heap, &s->control_timer, next_ns);
+		return;
+	}
+	s->step = 0;
 	s->queue_first = (s->queue_first + 1) % s->queue_capacity;
 	s->queue_count--;
+	more = s->queue_count && s->queue[s->queue_first].joins;
 	--*queued_of(s, &c);
 	if (s->queue_count)
-		start_control(s);
+		next_step(s);
 	s->signalled = true;
-	if (!t->attached || !t->present)
-		return; /* gone in the meantime */
-	if (c.kind == CONTROL_HOLD) {
-		runlist_hold(s, t);
-	} else if (c.kind == CONTROL_RELEASE) {
-		runlist_release(s, t);
-	} else {
-		uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
-
-		t->slice_set_us = c.slice_us;
-		runlist_set_slice(s, t, c.slice_us ? c.slice_us : own_us);
-	}
+	apply(s, &c);
+	if (!more && s->model->batch_over)
+		s->model->batch_over(s);
 }
 
 /*
@@ -238,7 +246,7 @@ void backend_window_timer(struct gp_sim *s)
 	unsigned workers = 0;
 	bool had_time;
 
-	runlist_close_books(s);
+	s->model->close_books(s);
 	busy_ns = s->totals.busy_ns + s->totals.switch_ns;
 	had_time = busy_ns - s->window_busy_ns < window_ns - window_ns / 50;
 	s->window_busy_ns = busy_ns;

@@ -12,6 +12,19 @@ static uint64_t draw_interval(struct sim_task *t)
 	                                         : t->config.every_ns;
 }
 
+/* When the next request comes, whether or not the last one is finished. False: none will. */
+static bool next_arrival(struct sim_task *t)
+{
+	if (t->config.load != GP_LOAD_TRACE) {
+		t->arrival_ns += draw_interval(t);
+		return true;
+	}
+	if (t->arrived == t->config.arrivals)
+		return false;
+	t->arrival_ns = t->config.start_ns + t->config.arrival_ns[t->arrived++];
+	return true;
+}
+
 static uint64_t draw_launch(const struct gp_sim *s, struct sim_task *t)
 {
 	return s->device.launch_ns + gp_rng_exponential(&t->rng, s->device.launch_jitter_ns);
@@ -38,20 +51,45 @@ static void wait_for(struct gp_sim *s, struct sim_task *t, enum stage stage, uin
 	gp_heap_set(&s->heap, &t->timer, at_ns);
 }
 
+void load_begin_bracket(struct gp_sim *s, struct sim_task *t)
+{
+	s->signalled = true; /* the program speaks: whoever listens hears it at once */
+	sim_tell(s, GP_SIM_BEGIN, t);
+}
+
+static void end_bracket(struct gp_sim *s, struct sim_task *t)
+{
+	s->signalled = true;
+	sim_tell(s, GP_SIM_END, t);
+}
+
+/* The program turns to the request that came at arrival_ns, or will come. */
+static void take_request(struct gp_sim *s, struct sim_task *t)
+{
+	t->kernels_left = t->config.kernels ? t->config.kernels : 1;
+	if (!t->config.bracket)
+		return;
+	if (t->arrival_ns > s->now_ns)
+		gp_heap_set(&s->heap, &t->bracket_timer, t->arrival_ns);
+	else
+		load_begin_bracket(s, t);
+}
+
 /*
  * The way of the next request to the GPU. With a hint, a kernel that does nothing goes first and
  * takes the GPU; the real one behind it needs only a part of the launch time.
  */
 static void send_request(struct gp_sim *s, struct sim_task *t)
 {
-	uint64_t begin_ns = later(t->arrival_ns, s->now_ns);
+	uint64_t begin_ns = later(t->arrival_ns, s->now_ns) + t->config.prepare_ns;
 	uint64_t hint_ns, lead_ns = t->config.hint_ns;
 
+	take_request(s, t);
 	if (!lead_ns) {
 		wait_for(s, t, STAGE_SUBMIT, begin_ns + draw_launch(s, t));
 		return;
 	}
-	hint_ns = t->arrival_ns > lead_ns ? t->arrival_ns - lead_ns : 0;
+	hint_ns = begin_ns > lead_ns ? begin_ns - lead_ns : 0;
 	hint_ns = later(hint_ns, s->now_ns) + draw_launch(s, t);
 	t->submit_ns = begin_ns + draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
 	if (hint_ns < t->submit_ns)
@@ -84,10 +122,15 @@ static void start(struct gp_sim *s, struct sim_task *t)
 		t->arrival_ns = s->now_ns + draw_interval(t);
 		send_request(s, t);
 		break;
+	case GP_LOAD_TRACE:
+		if (next_arrival(t))
+			send_request(s, t);
+		break;
 	case GP_LOAD_CLOSED:
 		t->arrival_ns = s->now_ns;
+		take_request(s, t);
 		begin_kernel(t);
-		runlist_work_arrives(s, t);
+		s->model->work_arrives(s, t);
 		break;
 	case GP_LOAD_IDLE: break;
 	}
@@ -99,9 +142,9 @@ static void submit(struct gp_sim *s, struct sim_task *t)
 
 	begin_kernel(t);
 	if (behind_hint)
-		runlist_work_changes(s, t);
+		s->model->work_changes(s, t);
 	else
-		runlist_work_arrives(s, t);
+		s->model->work_arrives(s, t);
 }
 
 void load_timer(struct gp_sim *s, struct sim_task *t)
@@ -112,39 +155,67 @@ void load_timer(struct gp_sim *s, struct sim_task *t)
 		t->has_work = true;
 		t->spins = true;
 		wait_for(s, t, STAGE_SUBMIT, t->submit_ns);
-		runlist_work_arrives(s, t);
+		s->model->work_arrives(s, t);
 		break;
 	case STAGE_SUBMIT: submit(s, t); break;
 	}
 }
 
-void load_request_done(struct gp_sim *s, struct sim_task *t)
+static void begin_kernel_after(struct gp_sim *s, struct sim_task *t, uint64_t gap_ns)
+{
+	if (gap_ns)
+		wait_for(s, t, STAGE_SUBMIT, s->now_ns + gap_ns);
+	else
+		begin_kernel(t);
+}
+
+static void finish_request(struct gp_sim *s, struct sim_task *t)
 {
 	gp_hist_add(&t->result.response, s->now_ns - t->arrival_ns);
 	t->result.finished++;
 	sim_tell(s, GP_SIM_REQUEST, t);
+	if (t->config.bracket)
+		end_bracket(s, t);
+}
+
+void load_kernel_done(struct gp_sim *s, struct sim_task *t)
+{
+	if (--t->kernels_left) {
+		begin_kernel_after(s, t, t->config.kernel_gap_ns);
+		return;
+	}
+	finish_request(s, t);
 	if (t->config.load != GP_LOAD_CLOSED) {
-		t->arrival_ns += draw_interval(t);
-		send_request(s, t);
+		if (next_arrival(t))
+			send_request(s, t);
 		return;
 	}
 	/* Kernels of a closed loop are queued ahead: no launch in between, only the gap. */
 	t->arrival_ns = s->now_ns + t->config.gap_ns;
-	if (t->config.gap_ns)
-		wait_for(s, t, STAGE_SUBMIT, t->arrival_ns);
-	else
-		begin_kernel(t);
+	take_request(s, t);
+	begin_kernel_after(s, t, t->config.gap_ns);
 }
 
 void load_stop(struct gp_sim *s, struct sim_task *t)
 {
 	load_count_left(t, s->now_ns);
 	gp_heap_cancel(&s->heap, &t->timer);
-	runlist_task_leaves(s, t);
+	gp_heap_cancel(&s->heap, &t->bracket_timer);
+	s->model->leaves(s, t);
 	t->present = false;
 	s->rescan = true;
 	s->signalled = true; /* an exit is always seen: somebody holds a pidfd */
 	sim_tell(s, GP_SIM_GONE, t);
+}
+
+/* One request is in work at a time, so those that are not finished are the rest of the list. */
+static uint64_t count_trace(const struct sim_task *t, uint64_t end_ns)
+{
+	uint64_t i = t->result.finished;
+
+	while (i < t->config.arrivals && t->config.start_ns + t->config.arrival_ns[i] < end_ns)
+		i++;
+	return i - t->result.finished;
 }
 
 /* Requests that arrived by `end_ns` and were not finished. A closed loop has the one in work. */
@@ -154,6 +225,10 @@ void load_count_left(struct sim_task *t, uint64_t end_ns)
 		return;
 	if (t->config.load == GP_LOAD_CLOSED) {
 		t->result.left = t->arrival_ns < end_ns;
+		return;
+	}
+	if (t->config.load == GP_LOAD_TRACE) {
+		t->result.left = count_trace(t, end_ns);
 		return;
 	}
 	if (t->arrival_ns >= end_ns)

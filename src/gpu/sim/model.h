@@ -21,12 +21,15 @@ struct sim_task {
 	struct gp_timer timer; /* the program's next step ... */
 	enum stage stage;
 	struct gp_timer stop_timer;
+	struct gp_timer bracket_timer;
 	struct gp_rng rng;
 
 	/* The program. */
 	bool present;
 	uint64_t arrival_ns; /* of the request in work, or the next one */
 	uint64_t submit_ns;  /* when its kernel will be on the GPU, behind a hint */
+	uint32_t arrived;    /* trace: how far the list was read */
+	uint32_t kernels_left;
 
 	/* Its context on the GPU. */
 	bool has_work; /* runnable unless held */
@@ -51,14 +54,41 @@ struct sim_task {
 	struct gp_sim_result result;
 };
 
-enum phase { PHASE_IDLE, PHASE_RUN, PHASE_SWITCH };
-
 struct control {
 	enum { CONTROL_HOLD, CONTROL_RELEASE, CONTROL_SLICE } kind;
 	uint32_t task;
 	uint32_t slice_us;
-	uint64_t cost_ns;
+	bool joins; /* is part of the call before it */
 };
+
+/*
+ * How a device shares itself among its tasks. The programs (load.c) say when there is work, the
+ * driver (backend.c) what was asked for; the model says who runs. Only its own file knows its
+ * state.
+ */
+struct sim_model {
+	int (*init)(struct gp_sim *s); /* makes s->state; 0 or -ENOMEM */
+	void (*free)(struct gp_sim *s);
+
+	void (*work_arrives)(struct gp_sim *s, struct sim_task *t); /* has_work was just set */
+	void (*work_changes)(struct gp_sim *s, struct sim_task *t); /* a hint became a kernel */
+	void (*leaves)(struct gp_sim *s, struct sim_task *t);
+
+	/* Step 0, 1, ... of a control call, each at the time that the last one returned. GP_NEVER:
+	 * the call has ended, and its effect follows: */
+	uint64_t (*call)(struct gp_sim *s, const struct control *c, unsigned step);
+	void (*hold)(struct gp_sim *s, struct sim_task *t);
+	void (*release)(struct gp_sim *s, struct sim_task *t);
+	void (*set_slice)(struct gp_sim *s, struct sim_task *t, uint32_t slice_us);
+	void (*batch_over)(struct gp_sim *s); /* ... for the last that joined; may be NULL */
+
+	void (*timer)(struct gp_sim *s);       /* s->timer fired */
+	void (*close_books)(struct gp_sim *s); /* run times and work are true up to now */
+	bool (*runs)(const struct gp_sim *s, const struct sim_task *t);
+	uint64_t (*run_ns)(const struct gp_sim *s, const struct sim_task *t); /* up to now */
+};
+
+extern const struct sim_model sim_runlist;
 
 struct gp_sim {
 	struct gp_gpu base;
@@ -72,21 +102,14 @@ struct gp_sim {
 	void *watch_arg;
 	struct gp_sim_totals totals;
 
-	/* The engine that runs contexts. */
-	enum phase phase;
-	struct sim_task *loaded; /* whose context is on the hardware; stays when it falls idle */
-	struct sim_task nobody;  /* loaded at first: has nothing to do, last in the list */
-	struct sim_task *target; /* of the switch under way */
-	uint64_t *ready;         /* a bit for each task that waits for its turn, in runlist order */
-	uint32_t nready;
+	const struct sim_model *model;
+	void *state; /* the model's own */
 	struct gp_timer timer;
-	uint64_t phase_ns;  /* since when the books are open for this phase */
-	uint64_t turn_ns;   /* since when the loaded context has its slice */
-	uint64_t refill_ns; /* still to go */
 
 	/* The driver's control path: one call at a time. */
 	struct control *queue;
 	uint32_t queue_first, queue_count, queue_capacity;
+	unsigned step; /* of the call at its front */
 	struct gp_timer control_timer;
 
 	struct gp_timer window_timer;
@@ -103,22 +126,13 @@ static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struc
 		                                              .arrival_ns = t->arrival_ns});
 }
 
-/* runlist.c: the compute engine */
-void runlist_work_arrives(struct gp_sim *s, struct sim_task *t); /* has_work was just set */
-void runlist_work_changes(struct gp_sim *s, struct sim_task *t); /* a hint became a kernel */
-void runlist_task_leaves(struct gp_sim *s, struct sim_task *t);
-void runlist_hold(struct gp_sim *s, struct sim_task *t);
-void runlist_release(struct gp_sim *s, struct sim_task *t);
-void runlist_set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us);
-void runlist_timer(struct gp_sim *s);
-void runlist_close_books(struct gp_sim *s);
-
 /* load.c: the programs */
 void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed, uint64_t stream);
 void load_timer(struct gp_sim *s, struct sim_task *t);
 void load_stop(struct gp_sim *s, struct sim_task *t);
+void load_begin_bracket(struct gp_sim *s, struct sim_task *t);
 /* The kernel is finished. Sets t->has_work if the next one is there at once. */
-void load_request_done(struct gp_sim *s, struct sim_task *t);
+void load_kernel_done(struct gp_sim *s, struct sim_task *t);
 void load_count_left(struct sim_task *t, uint64_t end_ns);
 
 /* backend.c: what the driver offers */

@@ -5,40 +5,62 @@
  * nobody came in between. A slice that ends while nobody else is ready begins anew: a newcomer
  * waits for the end of the current one, and with a slice of 1 us not at all.
  */
+#include <stdlib.h>
+
 #include "gpu/sim/model.h"
+
+enum phase { PHASE_IDLE, PHASE_RUN, PHASE_SWITCH };
+
+struct runlist {
+	enum phase phase;
+	struct sim_task *loaded; /* whose context is on the hardware; stays when it falls idle */
+	struct sim_task nobody;  /* loaded at first: has nothing to do, last in the list */
+	struct sim_task *target; /* of the switch under way */
+	uint64_t *ready;         /* a bit for each task that waits for its turn, in runlist order */
+	uint32_t nready;
+	uint64_t phase_ns;  /* since when the books are open for this phase */
+	uint64_t turn_ns;   /* since when the loaded context has its slice */
+	uint64_t refill_ns; /* still to go */
+};
 
 static void line_add(struct gp_sim *s, const struct sim_task *t)
 {
-	s->ready[t->index / 64] |= 1ull << (t->index % 64);
-	s->nready++;
+	struct runlist *r = s->state;
+
+	r->ready[t->index / 64] |= 1ull << (t->index % 64);
+	r->nready++;
 }
 
 static void line_remove(struct gp_sim *s, const struct sim_task *t)
 {
+	struct runlist *r = s->state;
 	uint64_t bit = 1ull << (t->index % 64);
 
-	if (!(s->ready[t->index / 64] & bit))
+	if (!(r->ready[t->index / 64] & bit))
 		return;
-	s->ready[t->index / 64] &= ~bit;
-	s->nready--;
+	r->ready[t->index / 64] &= ~bit;
+	r->nready--;
 }
 
 static bool line_is_empty(const struct gp_sim *s)
 {
-	return !s->nready;
+	const struct runlist *r = s->state;
+
+	return !r->nready;
 }
 
 /* The first that is ready behind the loaded one, round the end of the list. It is not empty. */
 static struct sim_task *line_next(const struct gp_sim *s)
 {
+	const struct runlist *r = s->state;
 	uint32_t words = s->ntasks / 64 + 1;
-	uint32_t after = (s->loaded->index + 1) % s->ntasks;
+	uint32_t after = (r->loaded->index + 1) % s->ntasks;
 	uint32_t w = after / 64;
-	uint64_t bits = s->ready[w] & ~0ull << (after % 64);
+	uint64_t bits = r->ready[w] & ~0ull << (after % 64);
 
 	while (!bits) {
 		w = (w + 1) % words;
-		bits = s->ready[w];
+		bits = r->ready[w];
 	}
 	return &s->task[w * 64 + (uint32_t)__builtin_ctzll(bits)];
 }
@@ -46,51 +68,56 @@ static struct sim_task *line_next(const struct gp_sim *s)
 /* Brings time and progress of the current phase up to now. */
 static void keep_books(struct gp_sim *s)
 {
-	uint64_t took_ns = s->now_ns - s->phase_ns;
-	struct sim_task *t = s->loaded;
+	struct runlist *r = s->state;
+	uint64_t took_ns = s->now_ns - r->phase_ns;
+	struct sim_task *t = r->loaded;
 
-	s->phase_ns = s->now_ns;
-	if (s->phase == PHASE_SWITCH)
+	r->phase_ns = s->now_ns;
+	if (r->phase == PHASE_SWITCH)
 		s->totals.switch_ns += took_ns;
-	if (s->phase != PHASE_RUN)
+	if (r->phase != PHASE_RUN)
 		return;
 	s->totals.busy_ns += took_ns;
 	t->result.run_ns += took_ns;
 	if (t->spins)
 		return;
-	if (took_ns <= s->refill_ns) {
-		s->refill_ns -= took_ns;
+	if (took_ns <= r->refill_ns) {
+		r->refill_ns -= took_ns;
 		return;
 	}
-	took_ns -= s->refill_ns;
-	s->refill_ns = 0;
+	took_ns -= r->refill_ns;
+	r->refill_ns = 0;
 	t->left_ns -= took_ns;
 	t->result.work_ns += took_ns;
 }
 
 static void enter(struct gp_sim *s, enum phase phase)
 {
-	if (s->phase == PHASE_RUN)
-		sim_tell(s, GP_SIM_STOP, s->loaded);
-	s->phase = phase;
+	struct runlist *r = s->state;
+
+	if (r->phase == PHASE_RUN)
+		sim_tell(s, GP_SIM_STOP, r->loaded);
+	r->phase = phase;
 }
 
 /* When the running context must give way to those in line. */
 static uint64_t slice_end(const struct gp_sim *s)
 {
-	uint64_t slice_ns = s->loaded->slice_us * GP_NS_PER_US;
-	uint64_t had_ns = s->now_ns - s->turn_ns;
+	const struct runlist *r = s->state;
+	uint64_t slice_ns = r->loaded->slice_us * GP_NS_PER_US;
+	uint64_t had_ns = s->now_ns - r->turn_ns;
 	uint64_t slices = (had_ns + slice_ns - 1) / slice_ns;
 
-	return s->turn_ns + (slices ? slices : 1) * slice_ns;
+	return r->turn_ns + (slices ? slices : 1) * slice_ns;
 }
 
 static void set_run_timer(struct gp_sim *s)
 {
-	uint64_t refilled_ns = s->now_ns + s->refill_ns, end_ns = GP_NEVER;
+	struct runlist *r = s->state;
+	uint64_t refilled_ns = s->now_ns + r->refill_ns, end_ns = GP_NEVER;
 
-	if (!s->loaded->spins)
-		end_ns = refilled_ns + s->loaded->left_ns;
+	if (!r->loaded->spins)
+		end_ns = refilled_ns + r->loaded->left_ns;
 	if (!line_is_empty(s) && slice_end(s) < end_ns)
 		end_ns = slice_end(s) > refilled_ns ? slice_end(s) : refilled_ns;
 	if (end_ns == GP_NEVER)
@@ -101,11 +128,12 @@ static void set_run_timer(struct gp_sim *s)
 
 static void run_loaded(struct gp_sim *s)
 {
-	struct sim_task *t = s->loaded;
+	struct runlist *r = s->state;
+	struct sim_task *t = r->loaded;
 
 	enter(s, PHASE_RUN);
-	s->turn_ns = s->now_ns;
-	s->refill_ns = t->cut ? s->device.refill_ns : 0;
+	r->turn_ns = s->now_ns;
+	r->refill_ns = t->cut ? s->device.refill_ns : 0;
 	t->cut = false;
 	sim_tell(s, GP_SIM_RUN, t);
 	set_run_timer(s);
@@ -114,7 +142,8 @@ static void run_loaded(struct gp_sim *s)
 /* The next in line, or nobody. */
 static void give_to_next(struct gp_sim *s)
 {
-	bool idle = !s->loaded->has_work;
+	struct runlist *r = s->state;
+	bool idle = !r->loaded->has_work;
 	struct sim_task *t;
 
 	if (line_is_empty(s)) {
@@ -124,12 +153,12 @@ static void give_to_next(struct gp_sim *s)
 	}
 	t = line_next(s);
 	line_remove(s, t);
-	if (t == s->loaded) {
+	if (t == r->loaded) {
 		run_loaded(s);
 		return;
 	}
 	enter(s, PHASE_SWITCH);
-	s->target = t;
+	r->target = t;
 	s->totals.switches++;
 	sim_tell(s, GP_SIM_SWITCH, t);
 	gp_heap_set(&s->heap, &s->timer,
@@ -144,10 +173,11 @@ static void take_off(struct gp_sim *s, struct sim_task *t)
 
 static void finish_switch(struct gp_sim *s)
 {
-	struct sim_task *t = s->target;
+	struct runlist *r = s->state;
+	struct sim_task *t = r->target;
 
-	s->loaded = t;
-	s->target = NULL;
+	r->loaded = t;
+	r->target = NULL;
 	if (t->has_work && !t->held)
 		run_loaded(s);
 	else
@@ -156,10 +186,11 @@ static void finish_switch(struct gp_sim *s)
 
 static void finish_kernel(struct gp_sim *s)
 {
-	struct sim_task *t = s->loaded;
+	struct runlist *r = s->state;
+	struct sim_task *t = r->loaded;
 
 	t->has_work = false;
-	load_request_done(s, t);
+	load_kernel_done(s, t);
 	if (t->has_work) {
 		set_run_timer(s); /* goes on in its slice */
 		return;
@@ -169,12 +200,13 @@ static void finish_kernel(struct gp_sim *s)
 	give_to_next(s);
 }
 
-void runlist_timer(struct gp_sim *s)
+static void timer(struct gp_sim *s)
 {
-	struct sim_task *t = s->loaded;
+	struct runlist *r = s->state;
+	struct sim_task *t = r->loaded;
 
 	keep_books(s);
-	if (s->phase == PHASE_SWITCH) {
+	if (r->phase == PHASE_SWITCH) {
 		finish_switch(s);
 	} else if (!t->spins && !t->left_ns) {
 		finish_kernel(s);
@@ -187,26 +219,32 @@ void runlist_timer(struct gp_sim *s)
 
 static void join_line(struct gp_sim *s, struct sim_task *t)
 {
+	struct runlist *r = s->state;
+
 	keep_books(s);
 	line_add(s, t);
-	if (s->phase == PHASE_IDLE)
+	if (r->phase == PHASE_IDLE)
 		give_to_next(s);
-	else if (s->phase == PHASE_RUN)
+	else if (r->phase == PHASE_RUN)
 		set_run_timer(s);
 }
 
-void runlist_work_arrives(struct gp_sim *s, struct sim_task *t)
+static void work_arrives(struct gp_sim *s, struct sim_task *t)
 {
+	struct runlist *r = s->state;
+
 	t->active_since_ns = s->now_ns;
 	sim_tell(s, GP_SIM_READY, t);
 	backend_activity_changed(s, t);
-	if (!t->held && t != s->target)
+	if (!t->held && t != r->target)
 		join_line(s, t);
 }
 
-void runlist_work_changes(struct gp_sim *s, struct sim_task *t)
+static void work_changes(struct gp_sim *s, struct sim_task *t)
 {
-	if (s->phase == PHASE_RUN && s->loaded == t) {
+	struct runlist *r = s->state;
+
+	if (r->phase == PHASE_RUN && r->loaded == t) {
 		keep_books(s);
 		t->spins = false;
 		set_run_timer(s);
@@ -217,19 +255,21 @@ void runlist_work_changes(struct gp_sim *s, struct sim_task *t)
 /* Off the hardware or out of the line, whichever it is in. */
 static void withdraw(struct gp_sim *s, struct sim_task *t, bool leaves)
 {
+	struct runlist *r = s->state;
+
 	line_remove(s, t);
-	if (s->phase == PHASE_RUN && s->loaded == t) {
+	if (r->phase == PHASE_RUN && r->loaded == t) {
 		keep_books(s);
 		if (!leaves)
 			take_off(s, t);
 		give_to_next(s);
-	} else if (s->phase == PHASE_RUN) {
+	} else if (r->phase == PHASE_RUN) {
 		keep_books(s);
 		set_run_timer(s); /* perhaps nobody waits any more */
 	}
 }
 
-void runlist_task_leaves(struct gp_sim *s, struct sim_task *t)
+static void task_leaves(struct gp_sim *s, struct sim_task *t)
 {
 	bool had_work = t->has_work;
 
@@ -239,7 +279,7 @@ void runlist_task_leaves(struct gp_sim *s, struct sim_task *t)
 		sim_tell(s, GP_SIM_DONE, t);
 }
 
-void runlist_hold(struct gp_sim *s, struct sim_task *t)
+static void hold(struct gp_sim *s, struct sim_task *t)
 {
 	if (t->held)
 		return;
@@ -249,29 +289,94 @@ void runlist_hold(struct gp_sim *s, struct sim_task *t)
 		withdraw(s, t, false);
 }
 
-void runlist_release(struct gp_sim *s, struct sim_task *t)
+static void release(struct gp_sim *s, struct sim_task *t)
 {
+	struct runlist *r = s->state;
+
 	if (!t->held)
 		return;
 	t->held = false;
 	t->loose_since_ns = s->now_ns;
 	sim_tell(s, GP_SIM_RELEASED, t);
-	if (t->has_work && t != s->target)
+	if (t->has_work && t != r->target)
 		join_line(s, t);
 }
 
 /* Takes effect at once: the slice begins anew. */
-void runlist_set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
+static void set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
 {
+	struct runlist *r = s->state;
+
 	t->slice_us = slice_us;
-	if (s->phase != PHASE_RUN || s->loaded != t)
+	if (r->phase != PHASE_RUN || r->loaded != t)
 		return;
 	keep_books(s);
-	s->turn_ns = s->now_ns;
+	r->turn_ns = s->now_ns;
 	set_run_timer(s);
 }
 
-void runlist_close_books(struct gp_sim *s)
+static bool runs(const struct gp_sim *s, const struct sim_task *t)
 {
-	keep_books(s);
+	const struct runlist *r = s->state;
+
+	return r->phase == PHASE_RUN && r->loaded == t;
 }
+
+static uint64_t run_ns(const struct gp_sim *s, const struct sim_task *t)
+{
+	const struct runlist *r = s->state;
+
+	return t->result.run_ns + (runs(s, t) ? s->now_ns - r->phase_ns : 0);
+}
+
+/* The driver's calls take their time and disturb nobody. */
+static uint64_t call(struct gp_sim *s, const struct control *c, unsigned step)
+{
+	const struct gp_sim_device *d = &s->device;
+
+	if (step)
+		return GP_NEVER;
+	switch (c->kind) {
+	case CONTROL_HOLD: return s->now_ns + (c->joins ? 0 : d->hold_ns);
+	case CONTROL_RELEASE: return s->now_ns + (c->joins ? 0 : d->release_ns);
+	default: return s->now_ns + d->set_slice_ns;
+	}
+}
+
+static int init(struct gp_sim *s)
+{
+	struct runlist *r = calloc(1, sizeof *r);
+
+	s->state = r;
+	if (!r)
+		return -ENOMEM;
+	r->ready = calloc(s->ntasks / 64 + 1, sizeof *r->ready);
+	r->loaded = &r->nobody;
+	r->nobody.index = s->ntasks - 1;
+	return r->ready ? 0 : -ENOMEM;
+}
+
+static void free_state(struct gp_sim *s)
+{
+	struct runlist *r = s->state;
+
+	if (r)
+		free(r->ready);
+	free(r);
+}
+
+const struct sim_model sim_runlist = {
+	.init = init,
+	.free = free_state,
+	.work_arrives = work_arrives,
+	.work_changes = work_changes,
+	.leaves = task_leaves,
+	.hold = hold,
+	.release = release,
+	.set_slice = set_slice,
+	.call = call,
+	.timer = timer,
+	.close_books = keep_books,
+	.runs = runs,
+	.run_ns = run_ns,
+};

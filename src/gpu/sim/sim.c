@@ -22,22 +22,36 @@ const struct gp_sim_device gp_sim_h200 = {
 	.activity_window_ns = 167 * GP_NS_PER_MS,
 };
 
+static const struct sim_model *const models[] = {[GP_SIM_RUNLIST] = &sim_runlist};
+
 /* Longer times than this could wrap when they are added up: 146 years. */
 #define TIME_MAX (UINT64_MAX / 4)
 
+static bool trace_is_valid(const struct gp_sim_task *t)
+{
+	for (uint32_t i = 0; i < t->arrivals; i++)
+		if (t->arrival_ns[i] > TIME_MAX || (i && t->arrival_ns[i] < t->arrival_ns[i - 1]))
+			return false;
+	return true;
+}
+
 static bool task_is_valid(const struct gp_sim_task *t)
 {
+	const uint64_t time[] = {t->every_ns, t->kernel_ns,  t->kernel_gap_ns, t->gap_ns,
+	                         t->hint_ns,  t->prepare_ns, t->start_ns};
 	bool arrives = t->load == GP_LOAD_PERIODIC || t->load == GP_LOAD_POISSON;
 
-	if (t->every_ns > TIME_MAX || t->kernel_ns > TIME_MAX || t->gap_ns > TIME_MAX ||
-	    t->hint_ns > TIME_MAX || t->start_ns > TIME_MAX)
+	for (unsigned i = 0; i < sizeof time / sizeof *time; i++)
+		if (time[i] > TIME_MAX)
+			return false;
+	if (t->load == GP_LOAD_TRACE && !trace_is_valid(t))
 		return false;
 	return t->load == GP_LOAD_IDLE || (t->kernel_ns && (!arrives || t->every_ns));
 }
 
 static bool config_is_valid(const struct gp_sim_config *c)
 {
-	if (!c->device.slice_us ||
+	if (c->device.model >= sizeof models / sizeof *models || !c->device.slice_us ||
 	    (c->device.activity == GP_ACTIVITY_SAMPLED && !c->device.activity_window_ns))
 		return false;
 	for (uint32_t i = 0; i < c->ntasks; i++)
@@ -59,18 +73,16 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	s->device = config->device;
 	s->ntasks = config->ntasks;
 	s->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *s->task);
-	s->ready = calloc(s->ntasks / 64 + 1, sizeof *s->ready);
-	r = s->task && s->ready ? 0 : -ENOMEM;
-	if (!r) /* two timers a task, and the device's three */
-		r = gp_heap_init(&s->heap, 2 * (size_t)s->ntasks + 3);
+	s->model = models[s->device.model];
+	r = s->task ? s->model->init(s) : -ENOMEM;
+	if (!r) /* three timers a task, and the device's three */
+		r = gp_heap_init(&s->heap, 3 * (size_t)s->ntasks + 3);
 	if (!r)
 		r = backend_init(s);
 	if (r) {
 		gp_sim_free(s);
 		return r;
 	}
-	s->loaded = &s->nobody;
-	s->nobody.index = s->ntasks - 1;
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		s->task[i].config = config->task[i];
 		s->task[i].index = i;
@@ -84,8 +96,8 @@ void gp_sim_free(struct gp_sim *s)
 {
 	if (!s)
 		return;
+	s->model->free(s);
 	free(s->queue);
-	free(s->ready);
 	gp_heap_free(&s->heap);
 	free(s->task);
 	free(s);
@@ -115,7 +127,7 @@ static void fire(struct gp_sim *s, struct gp_timer *timer)
 	struct sim_task *t;
 
 	if (timer == &s->timer) {
-		runlist_timer(s);
+		s->model->timer(s);
 	} else if (timer == &s->control_timer) {
 		backend_control_timer(s);
 	} else if (timer == &s->window_timer) {
@@ -124,6 +136,8 @@ static void fire(struct gp_sim *s, struct gp_timer *timer)
 		t = &s->task[(size_t)((char *)timer - (char *)s->task) / sizeof *s->task];
 		if (timer == &t->timer)
 			load_timer(s, t);
+		else if (timer == &t->bracket_timer)
+			load_begin_bracket(s, t);
 		else
 			load_stop(s, t);
 	}
@@ -158,7 +172,7 @@ bool gp_sim_take_signal(struct gp_sim *s, bool *rescan)
 
 void gp_sim_finish(struct gp_sim *s, uint64_t end_ns)
 {
-	runlist_close_books(s);
+	s->model->close_books(s);
 	for (uint32_t i = 0; i < s->ntasks; i++)
 		load_count_left(&s->task[i], end_ns);
 }
@@ -175,6 +189,6 @@ const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *s)
 
 size_t gp_sim_bytes_per_task(void)
 {
-	/* The task, its two places in the heap and its four in the control queue. */
-	return sizeof(struct sim_task) + 2 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
+	/* The task, its three places in the heap and its four in the control queue. */
+	return sizeof(struct sim_task) + 3 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
 }

@@ -18,6 +18,12 @@ enum gp_sim_load {
 	GP_LOAD_POISSON,  /* the same on average, at random */
 	GP_LOAD_CLOSED,   /* the next request when the last one is finished */
 	GP_LOAD_IDLE,     /* has queues, does nothing */
+	GP_LOAD_TRACE,    /* requests at the times of a list */
+};
+
+/* How a device shares itself among tasks. */
+enum gp_sim_model {
+	GP_SIM_RUNLIST, /* one at a time, round robin by slice (NVIDIA) */
 };
 
 /* What the device tells of activity. */
@@ -29,6 +35,7 @@ enum gp_sim_activity {
 };
 
 struct gp_sim_device {
+	enum gp_sim_model model;
 	uint64_t switch_ns;      /* from a context with unfinished work to another ... */
 	uint64_t switch_idle_ns; /* ... and from one that has none: nothing to save */
 	uint64_t refill_ns;      /* interrupted work makes no progress for so long after it is back,
@@ -52,10 +59,20 @@ extern const struct gp_sim_device gp_sim_h200;
 struct gp_sim_task {
 	char name[32];
 	enum gp_sim_load load;
-	uint64_t every_ns;  /* periodic, Poisson */
-	uint64_t kernel_ns; /* GPU time of a request */
-	uint64_t gap_ns;    /* closed: host time between requests */
-	uint64_t hint_ns;   /* the hint comes so long before the request; 0 = no hint */
+	uint64_t every_ns; /* periodic, Poisson */
+
+	/* Trace: when requests come, counted from start_ns; never falling. Not copied: it stays
+	 * with the caller and must outlive the simulation. */
+	const uint64_t *arrival_ns;
+	uint32_t arrivals;
+
+	uint32_t kernels;       /* of a request, one after the other; 0 means 1 */
+	uint64_t kernel_ns;     /* GPU time of each */
+	uint64_t kernel_gap_ns; /* host time between two of them: the GPU is free */
+	uint64_t gap_ns;        /* closed: host time between requests */
+	uint64_t prepare_ns;    /* host time between a request's arrival and its launch */
+	uint64_t hint_ns;       /* the hint comes so long before the launch; 0 = no hint */
+	bool bracket;           /* the program says when a request begins and ends */
 	uint64_t start_ns;
 	uint64_t stop_ns;  /* GP_NEVER: stays */
 	uint32_t slice_us; /* what the program set by itself; 0 = the hardware's own */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a scenario file may say (man gpreempt-scenario(5)): shared by the files that read its parts,
+ * and by nobody else.
+ */
+#ifndef GP_SCENARIO_PARSE_H
+#define GP_SCENARIO_PARSE_H
+
+#include "scenario/scenario.h"
+#include "scenario/yaml.h"
+
+#define HOUR (3600 * GP_NS_PER_S)
+#define DAY  (24 * HOUR)
+
+/* Entries of the tables. */
+#define AT(type, member)   .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+#define TEXT               .type = GP_YAML_TEXT
+#define WORD(list)         .type = GP_YAML_WORD, .words = (list)
+#define BOOL               .type = GP_YAML_BOOL
+#define NESTED(call)       .type = GP_YAML_NESTED, .read = (call)
+#define WHOLE(from, to)    .type = GP_YAML_NUMBER, .min = (from), .max = (to), .scale = 1
+#define PERCENT            .type = GP_YAML_NUMBER, .max = 1000, .scale = 10, .unit = "percent"
+#define DURATION(from, to) .type = GP_YAML_DURATION, .min = (from), .max = (to), .scale = 1
+#define MICROSECONDS(from, to) \
+	.type = GP_YAML_DURATION, .min = (from), .max = (to), .scale = GP_NS_PER_US
+
+struct reading {
+	struct gp_scenario scenario;
+	const char *path;
+	struct gp_error *err;
+	uint32_t entries; /* of the list `tasks`: a task with copies is one */
+	void *gangs;      /* a tree of gangs, by name: tsearch(3) */
+	uint64_t ngangs;
+};
+
+/* Each gets a struct reading. */
+gp_yaml_read gp_scenario_read_device, gp_scenario_read_tasks;
+
+/* Times of arrival, as they are read. */
+struct arrivals {
+	uint64_t *at_ns;
+	uint32_t n, room;
+};
+
+#define ARRIVAL_MAX DAY
+
+int gp_arrivals_add(struct arrivals *a, uint64_t at_ns);
+
+/*
+ * Reads the file `name` in the folder of the file `scenario`: a time a line, never falling; empty
+ * lines and what stands behind a # are passed over. 0 or -errno, with a sentence.
+ */
+int gp_arrivals_load(struct arrivals *a, const char *scenario, const char *name,
+                     struct gp_error *err);
+
+/* Up to `size` bytes of a file. Returns how many, or -errno. */
+ssize_t gp_scenario_read_file(const char *path, char *text, size_t size);
+
+#endif
