@@ -107,7 +107,8 @@ struct gpreempt_queue {
 	uint64_t save_address, save_bytes; /* where the state of its waves is saved */
 
 	uint64_t owner, object; /* the driver's names for it (NVIDIA: client and object); 0: none */
-	uint64_t reserved[8];
+	uint64_t serial;        /* another one with the same id has another (AMD); 0: not known */
+	uint64_t reserved[7];
 };
 
 /*
@@ -143,6 +144,35 @@ GPREEMPT_API int gpreempt_suspend_queues(struct gpreempt *g, const struct gpreem
  */
 GPREEMPT_API int gpreempt_resume_queues(struct gpreempt *g, const struct gpreempt_queue *queue,
                                         unsigned n);
+
+/* ---- one's own queues ------------------------------------------------------------------------ */
+
+enum gpreempt_self_flag {
+	/* A queue whose priority cannot be read, which takes root and debugfs, has the one with
+	 * which ROCm makes queues: right for programs that do not change it. */
+	GPREEMPT_NORMAL_PRIORITY = 1 << 0,
+};
+
+/*
+ * Takes all queues of the calling program itself that compute off the hardware, on AMD GPUs, from
+ * inside: nobody has to be permitted to debug it, and nobody is its debugger. The handle is one of
+ * the caller's own process. Their work is off the hardware when it returns, and loses nothing. All
+ * or none. Returns how many are held; those that are held stay so.
+ *
+ * Queues that the program makes later run, until the next call; one that it destroys is gone at
+ * once; one that it updates itself (priority, CU mask) may run. What somebody else suspends stays
+ * suspended, and the other way round. Whoever waits for the GPU's results waits on: do not call it
+ * from a thread that has to. Where the queues are others than the last time, all GPUs of the
+ * program stop for a moment, as when a debugger attaches.
+ *
+ * -ENODEV: it has no queues that compute, -ENODATA: a priority would be lost (see the flag),
+ * -ENOTSUP: not on these GPUs, -EBUSY: another handle has done it, -EINVAL: the handle is of
+ * another process.
+ */
+GPREEMPT_API int gpreempt_hold_self(struct gpreempt *g, unsigned flags);
+
+/* Lets them run again; returns how many: 0, if none were held. gpreempt_close() does it as well. */
+GPREEMPT_API int gpreempt_release_self(struct gpreempt *g);
 
 /* ---- over time ------------------------------------------------------------------------------- */
 

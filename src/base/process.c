@@ -166,38 +166,55 @@ bool gp_have_ptrace(void)
 	return have_capability(CAPABILITY_SYS_PTRACE);
 }
 
-int gp_process_denied(struct gp_error *err, pid_t pid, int code)
+char gp_yama_scope(void)
 {
-	bool ptrace = gp_have_ptrace();
-	uid_t uid = 0;
 	char scope[16] = "";
 
-	if (!gp_process_uid(pid, &uid))
-		return gp_fail(err, -ESRCH, "process %d has ended", pid);
-	if (!ptrace && uid != geteuid())
+	return read_proc("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) > 0 ? scope[0]
+	                                                                                : 0;
+}
+
+/* Who is not root, and may not for that. */
+static int denied_without_rights(struct gp_error *err, pid_t pid, uid_t uid, char scope, int code)
+{
+	if (uid != geteuid())
 		return gp_fail(err, code,
 		               "process %d belongs to user %u; run as root (or with "
 		               "CAP_SYS_PTRACE)",
 		               pid, uid);
-	if (!ptrace && read_proc("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) > 0 &&
-	    scope[0] != '0')
+	if (scope && scope != '0')
 		return gp_fail(err, code,
 		               "Yama (kernel.yama.ptrace_scope = %c) keeps process %d from being "
 		               "attached to; run as root",
-		               scope[0], pid);
-	if (!ptrace)
+		               scope, pid);
+	return gp_fail(err, code,
+	               "process %d is not dumpable or has more privileges; run as root (or with "
+	               "CAP_SYS_PTRACE)",
+	               pid);
+}
+
+int gp_process_denied(struct gp_error *err, pid_t pid, int code)
+{
+	char scope = gp_yama_scope();
+	uid_t uid = 0;
+
+	if (!gp_process_uid(pid, &uid))
+		return gp_fail(err, -ESRCH, "process %d has ended", pid);
+	if (scope == '3') /* also root, and until the next boot */
 		return gp_fail(err, code,
-		               "process %d is not dumpable or has more privileges; run as root "
-		               "(or with CAP_SYS_PTRACE)",
+		               "Yama (kernel.yama.ptrace_scope = 3) lets nobody attach to process "
+		               "%d; boot with a lower one",
 		               pid);
+	if (!gp_have_ptrace())
+		return denied_without_rights(err, pid, uid, scope, code);
 	if (!same_user_namespace(pid))
 		return gp_fail(err, code,
 		               "process %d is outside this container's user namespace; run on the "
 		               "host",
 		               pid);
 	return gp_fail(err, code,
-	               "a security module (SELinux, AppArmor, seccomp or ptrace_scope 3) does not "
-	               "let root attach to process %d; look into the kernel's audit log",
+	               "a security module (SELinux, AppArmor or seccomp) does not let root attach "
+	               "to process %d; look into the kernel's audit log",
 	               pid);
 }
 

@@ -37,6 +37,9 @@ bool gp_pidfd_ended(int pidfd);
 /* Whether this process may look into others (CAP_SYS_PTRACE). */
 bool gp_have_ptrace(void);
 
+/* kernel.yama.ptrace_scope, '0' to '3'; 0: there is no Yama. */
+char gp_yama_scope(void);
+
 /*
  * Why this process may not be looked into (pidfd_getfd or /proc/PID/fd answered `code`): one
  * sentence that names what stands in the way, as far as can be told, and what would help.

@@ -5,10 +5,14 @@
  */
 #include "base/rng.h"
 
-__extension__ typedef unsigned __int128 u128;
+#include "base/rng_log.h"
 
-#define LOG2_BITS 56 /* of the fraction; the whole part, up to 64, fits above them */
-#define LN2_Q64   0xb17217f7d1cf79acull
+__extension__ typedef unsigned __int128 u128;
+__extension__ typedef __int128 i128;
+
+#define LN_BITS 56 /* of the fraction; the whole part, up to 44, fits above them */
+#define ONE     (1ull << 63)
+#define LN2     0x58b90bfbe8e7bcd6ull
 
 /* The finaliser of splitmix64: one to one, and 0 stays 0. */
 static uint64_t mix(uint64_t z)
@@ -63,29 +67,35 @@ uint64_t gp_rng_below(struct gp_rng *rng, uint64_t bound)
 	return (uint64_t)(product >> 64);
 }
 
-/*
- * The fraction of log2(m), where m / 2^63 is in [1, 2). Squaring m doubles its logarithm, so
- * each squaring shifts one more bit of it before the point. The rounding of a squaring weighs
- * half as much as that of the one before: in all they cost less than the last bit.
- */
-static uint64_t log2_fraction(uint64_t m)
+/* Of numbers between -1 and 1, in 1/2^63. */
+static int64_t product(int64_t a, int64_t b)
 {
-	uint64_t fraction = 0;
-	for (int i = 0; i < LOG2_BITS; i++) {
-		u128 square = (u128)m * m;
-		unsigned bit = (unsigned)(square >> 127);
-		m = (uint64_t)(square >> (63 + bit));
-		fraction = fraction << 1 | bit;
-	}
-	return fraction;
+	return (int64_t)(((i128)a * b) >> 63);
 }
 
-/* -ln(u / 2^64) * 2^LOG2_BITS, for u from 1 to 2^64 - 1. */
+/*
+ * ln(m / 2^63) in 1/2^63, where m / 2^63 is in [1, 2). Times the reciprocal of the middle of its
+ * part, m is 1 + z with |z| < 2^-7.9, and ln(1 + z) = z - z^2/2 + z^3/3 - ...; what is left out of
+ * that is less than 2^-58.
+ */
+static int64_t ln(uint64_t m)
+{
+	unsigned part = (unsigned)(m >> 56) & 127;
+	int64_t z = (int64_t)((uint64_t)(((u128)m * rng_log[part].reciprocal) >> 16) - ONE);
+	int64_t sum = 0;
+
+	for (unsigned n = 6; n > 1; n--)
+		sum = product(z, (int64_t)(ONE / n) - sum);
+	return (int64_t)rng_log[part].minus_ln + z - product(z, sum);
+}
+
+/* -ln(u / 2^64) * 2^LN_BITS, for u from 1 to 2^64 - 1. */
 static uint64_t minus_ln(uint64_t u)
 {
 	unsigned zeros = (unsigned)__builtin_clzll(u);
-	uint64_t minus_log2 = ((uint64_t)(zeros + 1) << LOG2_BITS) - log2_fraction(u << zeros);
-	return (uint64_t)(((u128)minus_log2 * LN2_Q64) >> 64);
+	i128 whole = (i128)LN2 * (zeros + 1);
+
+	return (uint64_t)((whole - ln(u << zeros)) >> (63 - LN_BITS));
 }
 
 uint64_t gp_rng_exponential(struct gp_rng *rng, uint64_t mean)
@@ -96,7 +106,7 @@ uint64_t gp_rng_exponential(struct gp_rng *rng, uint64_t mean)
 		return 0;
 
 	/* Rounded, not cut: cutting would lower the mean by half a unit. */
-	u128 half = (u128)1 << (LOG2_BITS - 1);
-	u128 value = ((u128)mean * minus_ln(u) + half) >> LOG2_BITS;
+	u128 half = (u128)1 << (LN_BITS - 1);
+	u128 value = ((u128)mean * minus_ln(u) + half) >> LN_BITS;
 	return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;
 }

@@ -133,12 +133,15 @@ static void note_slice(struct series *s, uint32_t slice_us)
 		s->slice_us[s->nslices++] = slice_us;
 }
 
-/* The hardware's number is used again; the driver's names, or where its ring is, tell the new one
- * from the old. */
+/* The hardware's number is used again; the serial number, or else the driver's names and where its
+ * ring is, tell the new one from the old. */
 static bool is_same(const struct gp_queue *a, const struct gp_queue *b)
 {
-	return a->id == b->id && a->owner == b->owner && a->object == b->object &&
-	       a->ring_address == b->ring_address && !strcmp(a->type, b->type);
+	if (a->id != b->id || strcmp(a->type, b->type) != 0)
+		return false;
+	if (a->serial && b->serial)
+		return a->serial == b->serial;
+	return a->owner == b->owner && a->object == b->object && a->ring_address == b->ring_address;
 }
 
 /* NULL: no memory. */
@@ -425,6 +428,7 @@ static void json_ids(const struct monitor *m)
 		printf("%s{\"device\":%u,\"id\":%u,\"type\":", i ? "," : "", k->device,
 		       k->queue.id);
 		gp_json_string(stdout, k->queue.type);
+		gp_json_number("serial", k->queue.serial, k->queue.serial);
 		printf(",\"seen\":%u}", k->times);
 	}
 }

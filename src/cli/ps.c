@@ -117,10 +117,12 @@ static const char *state_of(const struct row *row)
 {
 	const struct gp_observation *o = &row->share.last;
 	bool active = o->known & GP_KNOWN_ACTIVE && o->active;
+	bool held_known = o->known & (GP_KNOWN_HELD | GP_KNOWN_RUNNING);
 
-	if (row->held || (o->known & GP_KNOWN_HELD && o->held) || (row->holder && !active))
+	if (row->held || (o->known & GP_KNOWN_HELD && o->held))
 		return "held";
-	if (!(o->known & GP_KNOWN_ACTIVE))
+	/* In somebody's hands, and only they know whether it is held: work it has either way. */
+	if (!(o->known & GP_KNOWN_ACTIVE) || (row->holder && !held_known))
 		return NULL;
 	return active ? "running" : "idle";
 }

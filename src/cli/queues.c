@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/grid.h"
 #include "cli/targets.h"
@@ -47,7 +48,8 @@ struct list {
 	struct gp_place place;
 	struct gp_queue *queue;
 	unsigned n;
-	bool from_afar; /* nothing is known that takes attaching to it, not even what is held */
+	int64_t evicted_ms; /* -errno = not known */
+	bool from_afar;     /* nothing is known that takes attaching to it, not even what is held */
 };
 
 /* ---- for people ---------------------------------------------------------------------------------
@@ -110,6 +112,16 @@ static void print_total(const struct list *l)
 		       l->place.gpu->info.name);
 }
 
+static void print_evicted(const struct list *l)
+{
+	char text[32];
+
+	if (l->evicted_ms > 0)
+		printf("evicted for want of memory: %s so far, on device %u\n",
+		       gp_cli_duration(text, sizeof text, (uint64_t)l->evicted_ms * GP_NS_PER_MS),
+		       l->place.device);
+}
+
 static unsigned count(const struct list *list, unsigned n)
 {
 	unsigned all = 0;
@@ -145,6 +157,8 @@ static void print_lists(const struct list *list, unsigned n)
 		print_total(&list[i]);
 	if (n > 1)
 		printf("%u queues in all\n", count(list, n));
+	for (unsigned i = 0; i < n; i++)
+		print_evicted(&list[i]);
 }
 
 /* ---- for programs -------------------------------------------------------------------------------
@@ -187,6 +201,7 @@ static void json_queue(const struct list *l, const struct gp_queue *q)
 	gp_json_number("interleave", q->interleave != UINT32_MAX, q->interleave);
 	gp_json_address("owner", q->owner);
 	gp_json_address("object", q->object);
+	gp_json_number("serial", q->serial, q->serial);
 	putchar('}');
 }
 
@@ -200,6 +215,7 @@ static void json_lists(const struct list *list, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		printf("%s{\"device\":%u,\"name\":", i ? "," : "", list[i].place.device);
 		gp_json_string(stdout, list[i].place.gpu->info.name);
+		gp_json_number("evicted_ms", list[i].evicted_ms >= 0, (uint64_t)list[i].evicted_ms);
 		putchar('}');
 	}
 	fputs("],\"queues\":[", stdout);
@@ -252,6 +268,7 @@ static int read_list(const struct gp_place *place, struct list *list, struct gp_
 	if (n < 0)
 		return gp_fail(err, n, "cannot list the queues of process %d: %s", place->seen.pid,
 		               *why.text ? why.text : gp_error_name(n));
+	list->evicted_ms = gp_gpu_evicted_ms(place->gpu, place->seen.pid);
 	list->place = *place;
 	list->n = (unsigned)n;
 	if (n)

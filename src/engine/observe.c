@@ -204,7 +204,8 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 static void apply_bracket(const struct gp_engine *e, const struct gp_task *t,
                           struct gp_task_view *v)
 {
-	bool seen_now = gp_seen_active(v) && !e->gpu->info.news_every_ns;
+	bool seen_now = gp_seen_active(v) &&
+	                gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
 
 	if (!t->has_brackets)
 		return;

@@ -49,7 +49,8 @@ static int reserve_tasks(struct gp_engine *e, unsigned n)
 static bool attr_is_valid(const struct gp_task_attr *a)
 {
 	return a->class <= GP_LATENCY_CRITICAL && a->priority <= GP_PRIORITY_MAX &&
-	       a->weight >= 1 && a->weight <= 10000 && a->share_permille <= 1000;
+	       a->weight >= 1 && a->weight <= 10000 && a->share_permille <= 1000 &&
+	       a->ceiling_permille <= 1000;
 }
 
 /* What a policy is told of a newcomer: what was said about it; nothing is observed yet. */
@@ -61,6 +62,7 @@ static struct gp_task_view first_view(const struct gp_task *t)
 		.priority = t->attr.priority,
 		.weight = t->attr.weight,
 		.share_permille = t->attr.share_permille,
+		.ceiling_permille = t->attr.ceiling_permille,
 		.deadline_ns = t->attr.deadline_ns,
 		.budget_ns = t->attr.budget_ns,
 	};

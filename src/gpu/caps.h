@@ -46,6 +46,18 @@ enum gp_known {
 	GP_KNOWN_BRACKET = 1u << 8,
 };
 
+/*
+ * Whether activity is known as it is, or nearly, and not as a sample of the past: changes announce
+ * themselves, or an observation is never older than this.
+ */
+#define GP_PROMPT_NS 2000000u
+
+static inline bool gp_tells_in_time(uint32_t caps, uint64_t news_every_ns)
+{
+	return (caps & GP_CAP_ACTIVITY) &&
+	       ((caps & GP_CAP_EVENTS) || news_every_ns <= GP_PROMPT_NS);
+}
+
 /* A slice this short gives the GPU away as soon as anybody else wants it. Two runnable tasks
  * with it starve each other: measured on an H200, neither finishes a kernel. */
 #define GP_TINY_SLICE_US 50u

@@ -3,10 +3,8 @@
 #ifndef GP_GPU_FINDING_H
 #define GP_GPU_FINDING_H
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/process.h"
 #include "gpu/gpu.h"
@@ -31,20 +29,6 @@ __attribute__((format(printf, 5, 6))) static inline void gp_say(const struct gp_
 	to->say(to->arg,
 	        &(struct gp_finding){
 			.level = level, .subject = subject, .text = text, .advice = advice});
-}
-
-/* '0' to '3'; 0: there is no Yama. */
-static inline char gp_yama_scope(void)
-{
-	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-	char scope = 0;
-
-	if (fd < 0)
-		return 0;
-	if (read(fd, &scope, 1) != 1)
-		scope = 0;
-	close(fd);
-	return scope;
 }
 
 /* Whether other processes may be attached to. */

@@ -73,6 +73,12 @@ struct gp_queue {
 	uint64_t save_address, save_bytes; /* where waves are saved to */
 	uint64_t pending;                  /* packets not yet taken; UINT64_MAX = not known */
 	uint32_t priority;                 /* 0 to 15; UINT32_MAX = not known */
+	uint64_t serial; /* another one: another queue, whatever else is the same; 0 = not known */
+};
+
+/* How a program holds its own queues. */
+enum gp_self_flag {
+	GP_SELF_NORMAL_PRIORITY = 1u << 0, /* what cannot be read is as it is made by default */
 };
 
 /* One line of what a machine can do. */
@@ -207,6 +213,16 @@ struct gp_gpu_ops {
 	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
 	              unsigned max, struct gp_error *err);
 
+	/* For how many ms so far the driver itself kept the process off the device, for want of
+	 * memory; -errno: not known. */
+	int64_t (*evicted_ms)(struct gp_gpu *gpu, pid_t pid);
+
+	/* All queues that the calling process has here now and that compute, from inside: off the
+	 * hardware when it returns, and on again. `flags`: GP_SELF_*. How many, or -errno: then
+	 * some may be held, which the caller releases. */
+	int (*hold_self)(struct gp_gpu *gpu, unsigned flags, struct gp_error *err);
+	int (*release_self)(struct gp_gpu *gpu, struct gp_error *err);
+
 	/* What of this machine it can use, what is missing and why. */
 	void (*doctor)(gp_finding_fn *say, void *arg);
 };
@@ -258,6 +274,11 @@ static inline int gp_gpu_set_slice(struct gp_gpu *g, uint64_t now_ns, struct gp_
                                    unsigned n)
 {
 	return g->ops->set_slice ? g->ops->set_slice(g, now_ns, a, n) : -ENOTSUP;
+}
+
+static inline int64_t gp_gpu_evicted_ms(struct gp_gpu *g, pid_t pid)
+{
+	return g->ops->evicted_ms ? g->ops->evicted_ms(g, pid) : -ENOTSUP;
 }
 
 static inline int gp_gpu_undo_record(struct gp_gpu *g, uint32_t handle, struct gp_undo *undo)

@@ -30,12 +30,15 @@ struct analysis {
 /* ---- who is who ---------------------------------------------------------------------------------
  */
 
-/* Ids are used again; the driver's names and the memory tell a new queue from an old one. */
+/* Ids are used again; the serial number, or else the driver's names and the memory tell a new queue
+ * from an old one. */
 static bool is_same(const struct gpreempt_queue *a, const struct gpreempt_queue *b)
 {
-	return a->id == b->id && a->device == b->device && a->owner == b->owner &&
-	       a->object == b->object && a->ring_address == b->ring_address &&
-	       !strcmp(a->type, b->type);
+	if (a->id != b->id || a->device != b->device || strcmp(a->type, b->type) != 0)
+		return false;
+	if (a->serial && b->serial)
+		return a->serial == b->serial;
+	return a->owner == b->owner && a->object == b->object && a->ring_address == b->ring_address;
 }
 
 /* Makes room for one more in two lists that grow together. */

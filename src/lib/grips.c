@@ -180,6 +180,7 @@ void lib_drop_all(struct gpreempt *g)
 {
 	struct selection s;
 
+	lib_release_self(g);
 	if (!gather(g, NULL, 0, &s)) {
 		gp_holds_release(&s.holds, NULL);
 		gp_holds_end(&s.holds); /* and with it the undo file */

@@ -9,6 +9,7 @@
  *   grips.c     what a handle has attached, and switching that
  *   keep.c      a thread that watches over what is held
  *   suspend.c   suspend and resume
+ *   self.c      the caller's own queues, from inside
  *   monitor.c   samples over time    analyse.c   what they come to
  */
 #ifndef GP_LIB_LIB_H
@@ -53,6 +54,7 @@ struct lib_machine {
 	unsigned handles;
 	unsigned nsplits;
 	struct lib_split *split;
+	struct gpreempt *holds_self; /* who has this program's own queues off the hardware */
 	bool keeps, quit;
 	pthread_t keeper;
 };
@@ -134,6 +136,12 @@ int lib_switch(struct gpreempt *g, const struct gp_place *place, unsigned n, boo
 bool lib_drop_gone(struct gpreempt *g);
 /* Releases all and lets go of it. */
 void lib_drop_all(struct gpreempt *g);
+
+/* ---- self.c ------------------------------------------------------------------------------------
+ */
+
+/* Puts the program's own queues back, if this handle took them off. */
+void lib_release_self(struct gpreempt *g);
 
 /* ---- keep.c ------------------------------------------------------------------------------------
  */

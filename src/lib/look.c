@@ -24,6 +24,7 @@ static struct gpreempt_queue translate(unsigned device, const struct gp_queue *q
 		.save_bytes = q->save_bytes,
 		.owner = q->owner,
 		.object = q->object,
+		.serial = q->serial,
 	};
 
 	snprintf(out.type, sizeof out.type, "%s", q->type);

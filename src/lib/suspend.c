@@ -2,6 +2,7 @@
 /* Holding and releasing queues: which tasks are meant, then all or none of them. */
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "hold/records.h"
 #include "lib/lib.h"
@@ -132,7 +133,11 @@ static int choose_all(struct gpreempt *g, const struct lib_queues *queues, struc
 			meant->place[meant->n++] = meant->place[i];
 	if (meant->n)
 		return 0;
-	return gp_fail(&g->err, -ENODEV, "process %d has no queues that compute", g->pid);
+	g->err = (struct gp_error){0};
+	return gp_fail(&g->err, -ENODEV, "process %d has no queues that compute%s", g->pid,
+	               g->pid == getpid() ? " and could be held from outside; for a program's own "
+	                                    "there is gpreempt_hold_self()"
+	                                  : "");
 }
 
 static int choose(struct gpreempt *g, const struct gpreempt_queue *queue, unsigned n,

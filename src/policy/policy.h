@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Views, plans and the table a policy fills in. Freestanding: `priority` and `rr` are compiled
- * into the kernel module from the same files, so this header knows no libc.
+ * Views, plans and the table a policy fills in. Freestanding: `priority`, `rr` and `fair` are
+ * compiled into the kernel module from the same files, so this header knows no libc.
  *
  * The life of a policy:  init -> (task_in | task_out | decide)*
  * There is no exit: the engine owns all memory and drops it.
@@ -103,8 +103,8 @@ struct gp_policy_ops {
 	uint32_t device_state; /* bytes, zeroed by the engine */
 	uint32_t task_state;
 	uint32_t needs;      /* GP_CAP_* without which loading is refused */
-	uint32_t needs_one;  /* ... and of these one is enough. Activity that is known only every
-	                      * now and then (view.news_every_ns) does not count here */
+	uint32_t needs_one;  /* ... and of these one is enough. Activity counts here only where it
+	                      * is told in time (gp_tells_in_time) */
 	uint32_t watch_free; /* ... but not on devices with one of these GP_CAP_* */
 	bool watches;        /* plans depend on activity: on a device without EVENTS the engine
 	                      * looks every few milliseconds, not only at next_ns */

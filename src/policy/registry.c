@@ -5,12 +5,18 @@
 
 #include "policy/registry.h"
 
+/* One a line, so that adding one changes one. */
+/* clang-format off */
 const struct gp_policy_ops *const gp_policies[] = {
 	&gp_policy_none,
 	&gp_policy_priority,
 	&gp_policy_rr,
+	&gp_policy_fair,
+	&gp_policy_share,
+	&gp_policy_mlfq,
 	NULL,
 };
+/* clang-format on */
 
 const struct gp_policy_ops *gp_policy_find(const char *name)
 {

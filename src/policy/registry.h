@@ -11,6 +11,9 @@
 extern const struct gp_policy_ops gp_policy_none;
 extern const struct gp_policy_ops gp_policy_priority;
 extern const struct gp_policy_ops gp_policy_rr;
+extern const struct gp_policy_ops gp_policy_fair;
+extern const struct gp_policy_ops gp_policy_share;
+extern const struct gp_policy_ops gp_policy_mlfq;
 
 /* All policies, the baseline first; ends with NULL. */
 extern const struct gp_policy_ops *const gp_policies[];

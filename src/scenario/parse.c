@@ -16,7 +16,7 @@
 #define FILE_MAX ((size_t)1 << 20)
 
 /* clang-format off */
-enum { KEY_NAME, KEY_ABOUT, KEY_DURATION, KEY_SEED, KEY_DEVICE, KEY_TASKS, SCENARIO_KEYS };
+enum { KEY_NAME, KEY_ABOUT, KEY_DURATION, KEY_SEED, KEY_DEVICES, KEY_DEVICE, KEY_TASKS, SCENARIO_KEYS };
 
 #define IN(member) AT(struct reading, scenario.member)
 static const struct gp_yaml_key scenario_keys[] = {
@@ -24,6 +24,7 @@ static const struct gp_yaml_key scenario_keys[] = {
 	[KEY_ABOUT]    = {"about",    TEXT, IN(about)},
 	[KEY_DURATION] = {"duration", DURATION(GP_NS_PER_MS, DAY), IN(duration_ns)},
 	[KEY_SEED]     = {"seed",     WHOLE(0, UINT64_MAX), IN(seed)},
+	[KEY_DEVICES]  = {"devices",  WHOLE(1, 100000), IN(devices)},
 	[KEY_DEVICE]   = {"device",   NESTED(gp_scenario_read_device)},
 	[KEY_TASKS]    = {"tasks",    NESTED(gp_scenario_read_tasks)},
 };

@@ -48,8 +48,8 @@ static gp_yaml_read read_arrivals;
 enum {
 	KEY_TASK_NAME, KEY_CLASS, KEY_PRIORITY, KEY_WEIGHT, KEY_SHARE, KEY_CEILING, KEY_DEADLINE,
 	KEY_BUDGET, KEY_GANG, KEY_LOAD, KEY_EVERY, KEY_RATE, KEY_ARRIVALS, KEY_TRACE, KEY_KERNEL,
-	KEY_KERNELS, KEY_KERNEL_GAP, KEY_GAP, KEY_PREPARE, KEY_HINT, KEY_BRACKET, KEY_START,
-	KEY_STOP, KEY_SLICE, KEY_COUNT, TASK_KEYS
+	KEY_WIDTH, KEY_WAVE, KEY_KERNELS, KEY_KERNEL_GAP, KEY_GAP, KEY_PREPARE, KEY_HINT,
+	KEY_BRACKET, KEY_START, KEY_STOP, KEY_SLICE, KEY_COUNT, TASK_KEYS
 };
 
 #define IN(member) AT(struct task_entry, member)
@@ -71,6 +71,9 @@ static const struct gp_yaml_key task_keys[] = {
 	[KEY_ARRIVALS]  = {"arrivals", NESTED(read_arrivals)},
 	[KEY_TRACE]     = {"trace",    TEXT, IN(trace)},
 	[KEY_KERNEL]    = {"kernel",   DURATION(GP_NS_PER_US, HOUR), IN(task.kernel_ns)},
+	[KEY_WIDTH]     = {"width",    .type = GP_YAML_NUMBER, .min = 1, .max = 1000, .scale = 10,
+				       .unit = "percent", IN(task.width_permille)},
+	[KEY_WAVE]      = {"wave",     DURATION(GP_NS_PER_US, HOUR), IN(task.wave_ns)},
 	[KEY_KERNELS]   = {"kernels",  WHOLE(1, 100000), IN(task.kernels)},
 	[KEY_KERNEL_GAP] = {"kernel_gap", DURATION(0, HOUR), IN(task.kernel_gap_ns)},
 	[KEY_GAP]       = {"gap",      DURATION(0, HOUR), IN(task.gap_ns)},
@@ -109,6 +112,8 @@ static const struct {
 	{KEY_HINT, OPEN, "periodic, poisson and trace"},
 	{KEY_GAP, LOAD(CLOSED), "closed"},
 	{KEY_KERNEL, WORKS, "periodic, poisson, trace and closed"},
+	{KEY_WIDTH, WORKS, "periodic, poisson, trace and closed"},
+	{KEY_WAVE, WORKS, "periodic, poisson, trace and closed"},
 	{KEY_KERNELS, WORKS, "periodic, poisson, trace and closed"},
 	{KEY_KERNEL_GAP, WORKS, "periodic, poisson, trace and closed"},
 	{KEY_BRACKET, WORKS, "periodic, poisson, trace and closed"},

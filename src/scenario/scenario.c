@@ -9,6 +9,7 @@ void gp_scenario_init(struct gp_scenario *s)
 	*s = (struct gp_scenario){
 		.duration_ns = 10 * GP_NS_PER_S,
 		.seed = 1,
+		.devices = 1,
 		.device = gp_sim_h200,
 	};
 }

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated device with its tasks, and what a policy makes of them. */
+/*
+ * A simulated device with its tasks, and what a policy makes of them. There may be many such
+ * devices: they differ in their random numbers only, know nothing of each other, and run one after
+ * the other, so that memory is that of one.
+ */
 #ifndef GP_SCENARIO_SCENARIO_H
 #define GP_SCENARIO_SCENARIO_H
 
@@ -11,6 +15,7 @@ struct gp_scenario {
 	char about[256];
 	uint64_t duration_ns;
 	uint64_t seed;
+	uint32_t devices; /* how many there are, each with all of these tasks */
 	struct gp_sim_device device;
 	uint32_t ntasks;
 	struct gp_sim_task *task; /* owned; as long as `attr` */
@@ -18,13 +23,14 @@ struct gp_scenario {
 	uint64_t **list; /* owned: arrivals that tasks refer to */
 	uint32_t nlists;
 
-	/* What each task gets done with the device to itself; gp_scenario_run keeps it here.
-	 * Whoever changes device, duration or tasks after a run frees it and sets it to NULL. */
+	/* What each task gets done with the device to itself, on all devices together;
+	 * gp_scenario_run keeps it here. Whoever changes device, duration or tasks after a run
+	 * frees it and sets it to NULL. */
 	uint64_t *alone_ns;
 	uint64_t alone_seed;
 };
 
-/* H200, 10 s, seed 1, no tasks. */
+/* One H200, 10 s, seed 1, no tasks. */
 void gp_scenario_init(struct gp_scenario *s);
 void gp_scenario_free(struct gp_scenario *s);
 
@@ -46,16 +52,18 @@ int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *e
 int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
                       struct gp_error *err);
 
+/* All of it is the sum over the devices. */
 struct gp_run_task {
 	uint64_t finished, left;
 	bool has_response; /* false: nothing was finished, the percentiles mean nothing */
-	uint64_t p50_ns, p99_ns, p999_ns, max_ns;
-	uint64_t work_ns, alone_ns; /* with the device to itself; 0: it had nothing to do */
+	uint64_t mean_ns, p50_ns, p99_ns, p999_ns, max_ns;
+	uint64_t work_ns, alone_ns;     /* with the device to itself; 0: it had nothing to do */
+	const struct gp_hist *response; /* NULL: the task makes no requests */
 };
 
 struct gp_run {
 	const struct gp_policy_ops *policy;
-	uint64_t duration_ns;
+	uint64_t duration_ns; /* of all devices together */
 	struct gp_sim_totals device;
 	uint64_t inversions; /* counted by the simulated device: every one */
 	uint64_t inversion_ns;
@@ -63,10 +71,11 @@ struct gp_run {
 	char ejected[200]; /* the last one's sentence */
 	uint32_t ntasks;
 	struct gp_run_task *task;
+	struct gp_hist *hist; /* behind the tasks' `response` */
 };
 
 struct gp_run_options {
-	/* Sees everything that happens on the device. */
+	/* Sees everything that happens on the devices. */
 	gp_sim_watch *watch;
 	void *watch_arg;
 	/* Called from time to time with how far the run is, 0 to 1000. */

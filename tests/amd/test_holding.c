@@ -4,6 +4,7 @@
  * goes on, and every program ends with the right result. Looked at from outside, in the emulator's
  * state.
  */
+#include "gpu/amd/kfd_abi.h"
 #include "target.h"
 
 static uint64_t process_is(struct amd_world *w, pid_t pid, const char *field)
@@ -716,9 +717,27 @@ static void the_preempt_mode_has_bounds(void **state)
 	for (unsigned mode = 0; mode < 256; mode += 15) {
 		assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, mode), 0);
 		aw_must_hold(w, handle);
+		assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"),
+		                 mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode);
 		aw_must_release(w, handle);
 	}
 	assert_int_equal(kfd_emu_count(&w->emu, "infinite_grace"), 0);
+}
+
+/* The driver hands a grace on to HWS only. */
+static void mes_has_no_choice(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w);
+	uint32_t handle;
+
+	aw_open(w);
+	assert_int_equal(w->gpu->info.caps & (GP_CAP_HOLD | GP_CAP_PREEMPT_MODE), GP_CAP_HOLD);
+	handle = aw_attach(w, load->pid);
+	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 15), -ENOTSUP);
+	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, GP_AMD_SAVE), 0);
+	aw_must_hold(w, handle);
+	assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"), KFD_GRACE_DEFAULT);
 }
 
 static void there_is_a_record_before_the_first_change(void **state)
@@ -845,6 +864,7 @@ int main(int argc, char **argv)
 		AMD_TEST(a_held_process_is_not_taken_apart),
 		AMD_TEST(when_every_queue_is_a_task_the_process_is_none),
 		AMD_TEST(the_preempt_mode_has_bounds),
+		AMD_TEST_ON(mes_has_no_choice, navi31),
 		AMD_TEST(there_is_a_record_before_the_first_change),
 		AMD_TEST(a_task_is_attached_once),
 		AMD_TEST_ON(work_is_seen, mi250),

@@ -46,6 +46,19 @@ static unsigned open_files(pid_t pid)
 	return n;
 }
 
+static void name_open_files(char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (int fd = 3; fd < 256 && used + 80 < size; fd++) {
+		char path[48], name[64] = "";
+
+		snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+		if (readlink(path, name, sizeof name - 1) > 0)
+			used += (size_t)snprintf(text + used, size - used, "%d %s; ", fd, name);
+	}
+}
+
 /* ---- the tool ---------------------------------------------------------------------------------
  */
 
@@ -184,7 +197,14 @@ static int be_tool(int fd, uint64_t seed)
 		usleep(100);
 	}
 	gp_amd_ops.close(t.gpu);
-	return open_files(getpid()) == files ? 0 : 4;
+	/* The reader is on its way out, and malloc opens files of its own when a thread ends. */
+	for (unsigned i = 0; i < 200; i++) {
+		if (open_files(getpid()) == files)
+			return 0;
+		usleep(10000);
+	}
+	name_open_files(t.report->sentence, sizeof t.report->sentence);
+	return 4;
 }
 
 /* ---- the storm --------------------------------------------------------------------------------
@@ -298,8 +318,8 @@ static void live_through_a_tool(struct storm *s)
 	kill(tool, kill_it ? SIGKILL : SIGTERM);
 	AW_WAIT(has_ended(tool));
 	waitpid(tool, &status, 0);
-	if (!kill_it)
-		assert_int_equal(status, 0);
+	if (!kill_it && status)
+		fail_msg("the tool ended with %#x: %s", status, s->report->sentence);
 	*(kill_it ? &s->kills : &s->ends) += 1;
 	if (s->report->unexpected)
 		fail_msg("%d: %s", s->report->unexpected, s->report->sentence);

@@ -50,7 +50,8 @@ exits 0 '' 'queues --json'
 holds '[.queues[].id] == [0,1,2] and all(.queues[]; .type == "aql" and .held == false and
 	.copies == false and .priority == 11 and .ring_bytes > 0 and .save_bytes > 1000000 and
 	(.ring_address | startswith("0x")) and (.save_address | startswith("0x")) and .pending >= 0 and
-	.channels == null and .slice_us == null and .owner == null)' 'what is known of queues'
+	.channels == null and .slice_us == null and .owner == null) and
+	([.queues[].serial] | unique | length == 3)' 'what is known of queues'
 until_true is_let_go "$three" || fail 'queues stays attached'
 makes_progress "$three" || fail 'queues stopped it'
 try "$GPREEMPT" queues "$three"
@@ -109,6 +110,32 @@ exits 2 'gpreempt: cannot write *folder.svg: *' 'a plot that cannot be written'
 try "$GPREEMPT" monitor $$ --for 0s --plot "$work/nothing.svg"
 exits 4 "gpreempt: process $$ had no queues in 1 sample" 'monitor of a process without any'
 [[ ! -e $work/nothing.svg ]] || fail 'an empty plot stays'
+
+# What the driver itself kept off the GPU, once it has let it on again.
+holds_evicted() {
+	try "$GPREEMPT" queues "$three" --json
+	holds ".devices == [.devices[0]] and .devices[0].evicted_ms $1" "evicted_ms $1"
+}
+holds_evicted '== 0'
+try "$GPREEMPT" queues "$three"
+[[ $out != *evicted* ]] || fail "evicted, and was not: $out"
+kfd_emu evict "$three"
+sleep 0.05
+kfd_emu restore "$three"
+holds_evicted '>= 50'
+try "$GPREEMPT" queues "$three"
+[[ $out == *'evicted for want of memory: '*' so far, on device 0' ]] || fail "evicted: $out"
+
+# Queues that are made again have the same ids and, as a rule, the same memory; they are others.
+start_kfd_load --queues 2 --idle --churn 30
+for closely in '' --closely; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" monitor "$LOAD" --for 1s --every 20ms $closely --json
+	exits 0 '' "monitor $closely of queues that are made again"
+	holds '(.stable | not) and (.queues[0] | .came > 0 and .went > 0) and all(.ids[]; .id < 2) and
+		(.ids | length > 2 and (map(.serial) | unique | length) == length)' "made again $closely"
+done
+stop_kfd_load "$LOAD"
 
 # The process ends meanwhile: what was seen is said.
 in_background watched "$GPREEMPT" monitor "$idle" --every 50ms --json

@@ -5,7 +5,7 @@
 set -u
 # shellcheck source=tests/cli/amd.bash
 . "$SRC/tests/cli/amd.bash"
-begin_kfd --gpu mi250
+begin_kfd --gpu mi250 --gpu navi31
 
 start_kfd_load --queues 2 --steps 3
 load=$LOAD
@@ -27,15 +27,30 @@ exits 0 '' 'suspend --for'
 jq -es 'map(.event) == ["held","released"] and .[1].held_us > 190000 and all(.[]; .pid == '"$load"')' \
 	"$work/out" >/dev/null || fail "events: $out"
 
-# How: --type and --grace.
+# How: --type and --grace, and what the driver gets of it: 1,000 clocks, or all ones for its own.
+grace() {
+	state ".processes[] | select(.process == $1) | .grace"
+}
 try "$GPREEMPT" suspend "$load" --type save --for 50ms
 exits 0 '' '--type save'
-for args in '--type drain' '--type drain --grace 1' '--grace 255'; do
+[[ $(grace "$load") == $((0xffffffff)) ]] || fail "--type save: $(grace "$load")"
+while read -r expected args; do
 	# shellcheck disable=SC2086
 	try "$GPREEMPT" suspend "$load" $args --for 50ms
 	exits 0 '' "$args"
 	[[ $out == "held $load "*"released $load "* ]] || fail "$args: $out"
-done
+	[[ $(grace "$load") == "$expected" ]] || fail "$args: the driver got $(grace "$load")"
+done <<-'END'
+	255 --type drain
+	1 --type drain --grace 1
+	254 --grace 254
+END
+start_kfd_load --gpu 1 # whose firmware takes no notice of a grace
+try "$GPREEMPT" suspend "$LOAD" --type drain --for 50ms
+exits 2 'gpreempt: --type drain does not apply to AMD gfx1100 #1: what runs there is saved at once' 'drain on MES'
+try "$GPREEMPT" suspend "$LOAD" --type save --for 50ms
+exits 0 '*saved at once' 'save on MES'
+stop_kfd_load "$LOAD"
 (($(kfd_count infinite_grace) == 0)) || fail 'a grace that never ends'
 try "$GPREEMPT" suspend "$load" --type reset
 exits 2 'gpreempt: a reset is not offered: the program would lose its work*' '--type reset'
@@ -72,7 +87,7 @@ try "$GPREEMPT" queues "$load" --json
 exits 0 "gpreempt: not everything is known: process $load is in the hands of process $first (gpreempt)*" queues
 holds '[.queues[].id] == [0,1] and all(.queues[]; .held == null and .pending == null)' 'queues of a held process'
 try "$GPREEMPT" ps --for 1ms --json
-holds ".[] | select(.pid == $load) | .state == \"held\" and .holder == $first" 'ps says who holds it'
+holds ".[] | select(.pid == $load) | .state == null and .holder == $first" 'ps says who holds it'
 
 # resume takes the record away; the holder lets go and says so.
 try "$GPREEMPT" resume "$load"

@@ -43,6 +43,7 @@ exits 0 '' 'ps'
 # queues: the same numbers, handles and slices as the emulator's.
 try "$GPREEMPT" queues "$idle" --json
 exits 0 '' 'queues --json'
+holds 'all(.devices[]; .evicted_ms == null) and all(.queues[]; .serial == null)' 'what NVIDIA GPUs do not tell'
 jq -c '[.queues[] | [.device, .id, .channels, .slice_us, .held, .owner, .object]] | sort' \
 	"$work/out" >"$work/ours"
 jq -c "[.clients[] | .handle as \$client | .groups[] | select(.pid == $idle) |

@@ -7,7 +7,11 @@ set -u
 
 try "$GPREEMPT" policy --names
 exits 0 '' 'policy --names'
-[[ $out == $'none\npriority\nrr' ]] || fail "policy --names said '$out'"
+[[ $out == none$'\n'* ]] || fail "the baseline is not the first in '$out'"
+for name in priority rr fair share mlfq; do
+	[[ $'\n'$out$'\n' == *$'\n'$name$'\n'* ]] || fail "policy --names lacks $name: '$out'"
+done
+names=$out
 
 try "$GPREEMPT" policy --list
 exits 0 '' 'policy --list'
@@ -20,7 +24,7 @@ try "$GPREEMPT" policy
 
 try "$GPREEMPT" policy --list --json
 exits 0 '' 'policy --json'
-holds 'map(.name) == ["none","priority","rr"]' 'JSON names all policies'
+[[ $(jq -r '.[].name' "$work/out") == "$names" ]] || fail 'JSON names other policies'
 holds 'all(.[].parameters[]; .min <= .default and .default <= .max and (.unit|length) > 0)' \
 	'each parameter has a default in its range and a unit'
 

@@ -70,6 +70,7 @@ expected=$(pkg-config --modversion gpreempt; echo "Operation not permitted"; ech
 # The examples, as their first comment says to compile them, on a machine without a GPU.
 export GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexistent GPREEMPT_KFD_SYSFS=/nonexistent
 for file in "$(dirname "$(installed share/doc/gpreempt/examples/list.c)")"/*.c; do
+	[[ $file != */aside.c ]] || continue # is preloaded
 	# shellcheck disable=SC2046
 	"$CC" -Wall -Wextra -Werror -o "$root/example" "$file" $(pkg-config --cflags --libs gpreempt)
 	arguments=($$)
@@ -79,6 +80,13 @@ for file in "$(dirname "$(installed share/doc/gpreempt/examples/list.c)")"/*.c; 
 	[[ $status == 1 && $output == *'gpreempt doctor'* ]] ||
 		fail "${file##*/} without a GPU: exit $status, $output"
 done
+# shellcheck disable=SC2046
+"$CC" -Wall -Wextra -Werror -shared -fPIC -o "$root/aside.so" \
+	"$(installed share/doc/gpreempt/examples/aside.c)" $(pkg-config --cflags --libs gpreempt)
+# shellcheck disable=SC2016 # for the inner shell
+output=$(LD_LIBRARY_PATH=${library%/*} LD_PRELOAD=$root/aside.so "$BASH" -c 'kill -USR1 $$; read -t 1 -r _' \
+	2>&1 </dev/zero) || true
+[[ $output == *'aside: '*'gpreempt doctor'* ]] || fail "aside.c without a GPU: $output"
 if cxx=$(command -v c++ || command -v clang++); then # the header is for C++, too
 	# shellcheck disable=SC2046
 	echo '#include <gpreempt.h>' | "$cxx" -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror \

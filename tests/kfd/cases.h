@@ -42,7 +42,8 @@ struct kfd_case {
 /* One table for each file; each ends with a case without a name. */
 extern const struct kfd_case dispatch_cases[], ladder_cases[], link_cases[], enable_cases[],
 	runtime_cases[], exception_cases[], suspend_cases[], snapshot_cases[], death_cases[],
-	user_cases[], queue_cases[], preempt_cases[], kfdtest_cases[];
+	user_cases[], queue_cases[], preempt_cases[], kfdtest_cases[], folder_cases[],
+	update_cases[];
 
 extern const char *kfd_device;
 extern const char *kfd_sysfs;

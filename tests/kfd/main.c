@@ -24,7 +24,7 @@
 static const struct kfd_case *const tables[] = {
 	dispatch_cases,  ladder_cases,  link_cases,     enable_cases, runtime_cases,
 	exception_cases, suspend_cases, snapshot_cases, death_cases,  user_cases,
-	queue_cases,     preempt_cases, kfdtest_cases,
+	queue_cases,     preempt_cases, kfdtest_cases,  folder_cases, update_cases,
 };
 #define TABLES (sizeof(tables) / sizeof(tables[0]))
 

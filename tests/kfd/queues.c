@@ -172,18 +172,24 @@ static void types_of_queues(void)
 static void say_strided(pid_t pid, uint32_t stride)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid, .op = KFD_DBG_GET_QUEUE_SNAPSHOT};
-	unsigned char buffer[512];
+	unsigned char buffer[2][512];
 	unsigned written = 0;
 	uint32_t second;
+	long rc = 0;
 
-	memset(buffer, UNTOUCHED, sizeof(buffer));
-	args.queue_snapshot.snapshot_buf_ptr = (uintptr_t)buffer;
-	args.queue_snapshot.num_queues = 2;
-	args.queue_snapshot.entry_size = stride;
-	say("%s", answer(trap(&args)));
+	/* Twice, with other bytes below: an address may have any byte in it. */
+	for (unsigned i = 0; i < 2 && !rc; i++) {
+		memset(buffer[i], i ? ~UNTOUCHED : UNTOUCHED, sizeof buffer[i]);
+		args.queue_snapshot.snapshot_buf_ptr = (uintptr_t)buffer[i];
+		args.queue_snapshot.num_queues = 2;
+		args.queue_snapshot.entry_size = stride;
+		rc = trap(&args);
+	}
+	say("%s", answer(rc));
 	for (unsigned i = 0; i < stride; i++)
-		written += buffer[i] != UNTOUCHED;
-	memcpy(&second, buffer + stride + offsetof(struct kfd_queue_snapshot_entry, queue_id), 4);
+		written += buffer[0][i] == buffer[1][i];
+	memcpy(&second, buffer[0] + stride + offsetof(struct kfd_queue_snapshot_entry, queue_id),
+	       4);
 	say("%u,%u,%u", args.queue_snapshot.entry_size, written, second);
 }
 

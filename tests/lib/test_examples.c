@@ -50,12 +50,58 @@ static void watch_says_how_they_change(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
+/* Into kfd-load, which knows nothing of it. */
+static struct lw_load *load_with_aside(struct lib_world *w, const char *log)
+{
+	int before = dup(STDERR_FILENO),
+	    to = open(log, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	struct lw_load *load;
+
+	setenv("LD_PRELOAD", EXAMPLES "aside.so", 1);
+	dup2(to, STDERR_FILENO);
+	load = lw_load(w, "2");
+	dup2(before, STDERR_FILENO);
+	unsetenv("LD_PRELOAD");
+	close(to);
+	close(before);
+	return load;
+}
+
+static void aside_obeys_signals(void **state)
+{
+	struct lib_world *w = *state;
+	char log[] = "/tmp/lib-aside-XXXXXX";
+	struct lw_load *load, *other = lw_load(w, "1");
+
+	close(mkstemp(log));
+	load = load_with_aside(w, log);
+	lw_must_run(w, load->pid);
+	for (int i = 0; i < 2; i++) {
+		kill(load->pid, SIGUSR1);
+		LW_WAIT(lw_sh("test $(grep -c '2 queues are off' %s) = %d", log, i + 1) == 0);
+		lw_must_stand(w, load->pid, other->pid);
+		kill(load->pid, SIGUSR2);
+		LW_WAIT(lw_sh("test $(grep -c '2 queues are back on' %s) = %d", log, i + 1) == 0);
+		lw_must_run(w, load->pid);
+	}
+	LW_ENDS_RIGHT(w, load);
+	/* Its queues go with it, held or not. */
+	load = load_with_aside(w, log);
+	kill(load->pid, SIGUSR1);
+	LW_WAIT(lw_sh("grep -q '2 queues are off' %s", log) == 0);
+	lw_kill_load(w, load);
+	lw_must_run(w, other->pid);
+	LW_ENDS_RIGHT(w, other);
+	unlink(log);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIB_TEST(list_shows_the_queues),
 		LIB_TEST(hold_holds_while_a_command_runs),
 		LIB_TEST(watch_says_how_they_change),
+		LIB_TEST_ON(aside_obeys_signals, amd),
 	};
 
 	lw_skip_without_fuse();

@@ -237,6 +237,51 @@ static void changing_queues_are_counted(void **state)
 	end_target(&t);
 }
 
+static int make_it_again(void *arg, const struct gpreempt_snapshot *now)
+{
+	struct target *t = arg;
+
+	assert_int_equal(now->n, 2);
+	if (++t->samples == 2) { /* with the same id, and its memory is where it was */
+		tell(t, "destroy 1");
+		tell(t, "queue aql");
+	}
+	return t->samples == 4;
+}
+
+static void check_made_again(struct target *t, unsigned flags)
+{
+	struct gpreempt *g = lw_open_with(t->pid, flags);
+	struct gpreempt_history history;
+	struct gpreempt_statistics *s;
+
+	t->samples = 0;
+	LW_CALL(g, gpreempt_monitor(g, 60000, 1, make_it_again, t, &history), 4);
+	assert_int_equal(gpreempt_analyse(&history, &s), 0);
+	assert_false(s->stable);
+	assert_count(&s->all, 2, 2, 1, 1, 2);
+	assert_int_equal(s->nsightings, 3);
+	for (unsigned i = 0; i < 2; i++) { /* a ring that has moved would tell, too */
+		assert_int_equal(history.snapshot[1].queue[i].ring_address,
+		                 history.snapshot[2].queue[i].ring_address);
+		assert_true(history.snapshot[0].queue[i].serial);
+	}
+	gpreempt_statistics_free(s);
+	gpreempt_history_free(&history);
+	lw_close(g);
+}
+
+static void a_queue_that_was_made_again_is_another(void **state)
+{
+	struct target t = {0};
+
+	(void)state;
+	start_target(&t);
+	check_made_again(&t, 0);
+	check_made_again(&t, GPREEMPT_FROM_AFAR);
+	end_target(&t);
+}
+
 /* Until it has made so many. */
 struct creations {
 	struct lib_world *w;
@@ -387,6 +432,7 @@ int main(void)
 		cmocka_unit_test(no_sample_has_no_statistics),
 		LIB_TEST(a_steady_process_is_stable),
 		LIB_TEST_ON(changing_queues_are_counted, amd),
+		LIB_TEST_ON(a_queue_that_was_made_again_is_another, amd),
 		LIB_TEST_ON(a_monitor_does_not_disturb_changes, amd),
 		LIB_TEST_ON(a_queue_that_came_is_counted, nvidia),
 		LIB_TEST(the_end_of_the_process_ends_it),

@@ -696,4 +696,39 @@ static inline int world_init(struct world *w, const struct gp_policy_choice *cho
 	return gp_engine_set_policy(w->engine, w->model.now_ns, choice, NULL);
 }
 
+/* ---- what the test does to tasks ---- */
+
+/* Users hold no more tasks than the device can: what happens then is another test's subject. */
+static inline bool users_ask_too_much(const struct world *w)
+{
+	return count_user_held(w) > w->model.profile.max_held;
+}
+
+static inline void note_status(struct world *w, uint32_t i)
+{
+	struct subject *s = &w->subject[i];
+
+	s->was_managed |= is_managed(s);
+	s->was_user_held |= s->user_hold;
+	disturb(w);
+}
+
+static inline void change_user_hold(struct world *w, uint32_t i)
+{
+	struct subject *s = &w->subject[i];
+	int r;
+
+	s->user_hold = !s->user_hold;
+	if (s->user_hold && users_ask_too_much(w)) {
+		s->user_hold = false;
+		return;
+	}
+	tell(w, "task %u: user %s", i, s->user_hold ? "holds" : "releases");
+	note_status(w, i);
+	r = s->user_hold ? gp_engine_user_hold(w->engine, s->id)
+	                 : gp_engine_user_release(w->engine, s->id);
+	if (r)
+		breach(w, "(3) a user's wish for task %u failed: %d", i, r);
+}
+
 #endif

@@ -109,4 +109,17 @@ static inline void hash_event(void *arg, const struct gp_sim_event *e)
 		*hash = (*hash ^ word[i]) * 0x100000001b3ull;
 }
 
+/* All that a task got, as bytes to compare. */
+struct outcome {
+	struct gp_sim_result result; /* without the address of its histogram */
+	struct gp_hist response;
+};
+
+static inline void take_outcome(const struct gp_sim *sim, uint32_t task, struct outcome *o)
+{
+	o->result = *gp_sim_result(sim, task);
+	o->response = *o->result.response;
+	o->result.response = NULL;
+}
+
 #endif

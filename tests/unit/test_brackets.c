@@ -86,6 +86,12 @@ static void samples_are_not_enough_for_a_policy_that_must_know_when_a_request_be
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.news_every_ns = 100 * MS;
 	assert_int_equal(load_prompt(r), -ENOTSUP);
+	r->gpu.base.info.caps |= GP_CAP_EVENTS; /* ... but they announce themselves */
+	assert_int_equal(load_prompt(r), 0);
+	r->gpu.base.info.caps = FAKE_CAPS;
+	r->gpu.base.info.news_every_ns = 1 * MS; /* ... or are new enough, as on AMD */
+	assert_int_equal(load_prompt(r), 0);
+	r->gpu.base.info.news_every_ns = 100 * MS;
 	gp_engine_free(r->engine);
 	r->config.brackets = true;
 	rig_start(r, &scripted);

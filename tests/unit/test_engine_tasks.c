@@ -254,6 +254,7 @@ static void attributes_come_from_classify(void **state)
 	                                   .priority = 9,
 	                                   .weight = 1234,
 	                                   .share_permille = 250,
+	                                   .ceiling_permille = 750,
 	                                   .deadline_ns = 5 * MS,
 	                                   .budget_ns = 2 * MS};
 	const struct gp_task_view *v;
@@ -269,6 +270,7 @@ static void attributes_come_from_classify(void **state)
 	assert_int_equal(v->priority, given.priority);
 	assert_int_equal(v->weight, given.weight);
 	assert_int_equal(v->share_permille, given.share_permille);
+	assert_int_equal(v->ceiling_permille, given.ceiling_permille);
 	assert_int_equal(v->deadline_ns, given.deadline_ns);
 	assert_int_equal(v->budget_ns, given.budget_ns);
 	rig_free(r);
@@ -309,6 +311,7 @@ static void attributes_out_of_range_are_refused_and_change_nothing(void **state)
 	REFUSED(weight, 0);
 	REFUSED(weight, 10001);
 	REFUSED(share_permille, 1001);
+	REFUSED(ceiling_permille, 1001);
 #undef REFUSED
 	a = (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
 	                          .priority = GP_PRIORITY_MAX,

@@ -188,6 +188,54 @@ static void exponential_numbers_are_precise_at_the_extremes(void **state)
 	assert_exponential(UINT64_MAX - (1ull << 30), e17, 5820766u);
 }
 
+__extension__ typedef unsigned __int128 u128;
+
+/* -ln(u / 2^64) in 1/2^56 without a table: squaring a number doubles its logarithm, so each
+ * squaring brings one more bit of it before the point. */
+static uint64_t slow_minus_ln(uint64_t u)
+{
+	unsigned zeros = (unsigned)__builtin_clzll(u);
+	uint64_t m = u << zeros, fraction = 0;
+
+	for (int i = 0; i < 56; i++) {
+		u128 square = (u128)m * m;
+		unsigned bit = (unsigned)(square >> 127);
+
+		m = (uint64_t)(square >> (63 + bit));
+		fraction = fraction << 1 | bit;
+	}
+	return (uint64_t)(((u128)(((uint64_t)(zeros + 1) << 56) - fraction) *
+	                   0xb17217f7d1cf79acull) >>
+	                  64);
+}
+
+/* In every part of the table, at its ends and in between, at every power of two. */
+static void exponential_numbers_agree_with_the_slow_way(void **state)
+{
+	(void)state;
+	struct gp_rng rng;
+
+	gp_rng_init(&rng, 9, 0);
+	for (unsigned part = 0; part < 128; part++)
+		for (unsigned i = 0; i < 200; i++) {
+			uint64_t low = i == 0   ? 0
+			               : i == 1 ? (1ull << 56) - 1
+			                        : gp_rng_next(&rng) >> 8;
+			uint64_t u = (1ull << 63 | (uint64_t)part << 56 | low) >> i % 64;
+			struct gp_rng next;
+			uint64_t got, wanted;
+
+			if (!u)
+				continue;
+			next = rng_about_to_say(u - 1);
+			got = gp_rng_exponential(&next, 1ull << 56);
+			wanted = slow_minus_ln(u);
+			if (got > wanted + 2 || wanted > got + 2)
+				fail_msg("%llx: %llu, not %llu", (unsigned long long)u,
+				         (unsigned long long)got, (unsigned long long)wanted);
+		}
+}
+
 static void exponential_numbers_saturate(void **state)
 {
 	(void)state;
@@ -255,6 +303,7 @@ int main(void)
 		cmocka_unit_test(a_bound_near_the_top_is_not_biased),
 		cmocka_unit_test(exponential_numbers_are_minus_ln_u),
 		cmocka_unit_test(exponential_numbers_are_precise_at_the_extremes),
+		cmocka_unit_test(exponential_numbers_agree_with_the_slow_way),
 		cmocka_unit_test(exponential_numbers_saturate),
 		cmocka_unit_test(exponential_numbers_are_rounded_to_the_nearest),
 		cmocka_unit_test(exponential_numbers_have_the_mean_and_the_quantiles),

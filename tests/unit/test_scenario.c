@@ -120,6 +120,47 @@ static void every_key_of_a_scenario_and_its_device_has_its_place(void **state)
 	gp_scenario_free(&s);
 }
 
+static void the_defaults_of_a_device_are_those_of_its_model(void **state)
+{
+	(void)state;
+	struct gp_scenario s = accept("device: {model: cwsr}\n" TASK);
+
+	assert_memory_equal(&s.device, &gp_sim_mi300x, sizeof s.device);
+	gp_scenario_free(&s);
+	s = accept("device:\n"
+	           "  xccs: 4\n" /* the model may stand behind what goes with it */
+	           "  scheduler: mes\n"
+	           "  save_area: 43.9\n"
+	           "  save_bandwidth: 960.5\n"
+	           "  grace: 50us\n"
+	           "  unmap: 1us\n"
+	           "  map: 2us\n"
+	           "  detection: 100us\n"
+	           "  run_time: true\n"
+	           "  model: cwsr\n" TASK);
+	assert_int_equal(s.device.model, GP_SIM_CWSR);
+	assert_int_equal(s.device.xccs, 4);
+	assert_int_equal(s.device.scheduler, GP_SIM_MES);
+	assert_int_equal(s.device.save_area_kb, 43900);
+	assert_int_equal(s.device.save_mb_per_s, 960500);
+	assert_int_equal(s.device.grace_ns, 50000);
+	assert_int_equal(s.device.unmap_ns, 1000);
+	assert_int_equal(s.device.map_ns, 2000);
+	assert_int_equal(s.device.detect_ns, 100000);
+	assert_false(s.device.hides_run);
+	assert_int_equal(s.device.hold_ns, gp_sim_mi300x.hold_ns);
+	gp_scenario_free(&s);
+}
+
+static void a_key_of_the_other_model_is_refused(void **state)
+{
+	(void)state;
+	refuse("device:\n  xccs: 8\n" TASK, 2, "'xccs' means nothing with model 'runlist'", "");
+	refuse("device:\n  slices: true\n  model: cwsr\n" TASK, 2,
+	       "'slices' means nothing with model 'cwsr'", "");
+	refuse("device:\n  model: cwsr\n  map: 1us\n  slice: 1ms\n" TASK, 4, "'slice'", "'cwsr'");
+}
+
 static void every_key_of_a_task_has_its_place(void **state)
 {
 	(void)state;
@@ -140,6 +181,8 @@ static void every_key_of_a_task_has_its_place(void **state)
 	                              "  - load: trace\n"
 	                              "    arrivals: [0s, 1ms, 1ms, 24h]\n"
 	                              "    kernel: 7us\n"
+	                              "    width: 12.5\n"
+	                              "    wave: 3us\n"
 	                              "    kernels: 40\n"
 	                              "    kernel_gap: 30us\n"
 	                              "    prepare: 200us\n"
@@ -150,6 +193,8 @@ static void every_key_of_a_task_has_its_place(void **state)
 	assert_int_equal(s.task[2].arrival_ns[0], 0);
 	assert_int_equal(s.task[2].arrival_ns[2], GP_NS_PER_MS);
 	assert_int_equal(s.task[2].arrival_ns[3], 24 * 3600 * GP_NS_PER_S);
+	assert_int_equal(s.task[2].width_permille, 125);
+	assert_int_equal(s.task[2].wave_ns, 3000);
 	assert_int_equal(s.task[2].kernels, 40);
 	assert_int_equal(s.task[2].kernel_gap_ns, 30000);
 	assert_int_equal(s.task[2].prepare_ns, 200000);
@@ -302,7 +347,7 @@ static void an_unknown_key_like_no_other_is_told_with_all_of_them(void **state)
 {
 	(void)state;
 	refuse("gpu: h200\n" TASK, 1, "unknown key 'gpu'",
-	       "name, about, duration, seed, device, tasks");
+	       "name, about, duration, seed, devices, device, tasks");
 	refuse(TASK "  zz: 1\n", 3, "'zz'", "gpreempt-scenario(5)");
 	refuse("'': 1\n" TASK, 1, "unknown key ''", "tasks");
 }
@@ -390,7 +435,7 @@ static void a_value_out_of_range_is_told_with_the_range(void **state)
 static void an_unknown_word_is_told_with_all_of_them(void **state)
 {
 	(void)state;
-	refuse("device: {model: mps}\n" TASK, 1, "'model' must be runlist", "'mps'");
+	refuse("device: {model: mps}\n" TASK, 1, "'model' must be one of runlist, cwsr", "'mps'");
 	refuse("device: {activity: some}\n" TASK, 1, "none, sampled, exact, events", "'some'");
 	refuse(TASK "  class: LC\n", 3, "one of unmanaged, be, lc", "'LC'");
 	refuse("tasks:\n- load: open\n", 2, "periodic, poisson, closed, idle", "'open'");
@@ -723,6 +768,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name),
 		cmocka_unit_test(every_key_of_a_scenario_and_its_device_has_its_place),
+		cmocka_unit_test(the_defaults_of_a_device_are_those_of_its_model),
+		cmocka_unit_test(a_key_of_the_other_model_is_refused),
 		cmocka_unit_test(every_key_of_a_task_has_its_place),
 		cmocka_unit_test(a_duration_is_exact_in_every_unit),
 		cmocka_unit_test(a_rate_is_a_period_rounded_to_the_next_nanosecond),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scenario under a policy: what programs say in brackets reaches the policy, and only then is a
- * gap between two kernels not the end of a request.
+ * gap between two kernels not the end of a request. Several devices are that many times the one,
+ * each with random numbers of its own, and the results are their sum.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,10 +80,115 @@ static void a_bracket_keeps_the_device_through_the_gaps_of_a_request(void **stat
 	assert_true(without_ns > with_ns + 9 * 100 * US);
 }
 
+static void add_mix(struct gp_scenario *s)
+{
+	struct gp_sim_task service = {.load = GP_LOAD_POISSON,
+	                              .every_ns = 10 * MS,
+	                              .kernel_ns = 1 * MS,
+	                              .stop_ns = GP_NEVER};
+	struct gp_sim_task job = {.load = GP_LOAD_CLOSED, .kernel_ns = 3 * MS, .stop_ns = GP_NEVER};
+	struct gp_sim_task idle = {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER};
+
+	assert_int_equal(gp_scenario_add(s, &service, &lc), 0);
+	assert_int_equal(gp_scenario_add(s, &job, &be), 0);
+	assert_int_equal(gp_scenario_add(s, &idle, &be), 0);
+}
+
+static struct gp_run run_on(uint32_t devices)
+{
+	struct gp_scenario s = new_scenario();
+	struct gp_run r;
+
+	s.devices = devices;
+	add_mix(&s);
+	r = run(&s, &gp_policy_priority);
+	gp_scenario_free(&s);
+	return r;
+}
+
+static void several_devices_are_summed_up(void **state)
+{
+	(void)state;
+	struct gp_run one = run_on(1), two = run_on(2), three = run_on(3);
+	const struct gp_hist *response = three.task[0].response;
+
+	assert_int_equal(one.duration_ns, GP_NS_PER_S);
+	assert_int_equal(three.duration_ns, 3 * GP_NS_PER_S);
+	assert_int_equal(response->count, three.task[0].finished);
+	assert_int_equal(three.task[0].max_ns, response->max);
+	assert_true(response->max >= two.task[0].max_ns &&
+	            two.task[0].max_ns >= one.task[0].max_ns);
+	/* The second and third device add about what the first gave, and not just the same. */
+	assert_in_range(three.task[0].finished, 240, 360);
+	assert_int_not_equal(two.task[0].finished, 2 * one.task[0].finished);
+	assert_int_not_equal(three.task[0].work_ns - two.task[0].work_ns,
+	                     two.task[0].work_ns - one.task[0].work_ns);
+	assert_in_range(three.device.busy_ns, 5 * one.device.busy_ns / 2,
+	                7 * one.device.busy_ns / 2);
+	assert_true(three.inversions > 2 * one.inversions);
+	/* A closed loop by itself is the same everywhere; arrivals are not. */
+	assert_int_equal(three.task[1].alone_ns, 3 * one.task[1].alone_ns);
+	assert_int_not_equal(three.task[0].alone_ns, 3 * one.task[0].alone_ns);
+	assert_in_range(three.task[0].work_ns, three.task[0].alone_ns / 100 * 99,
+	                three.task[0].alone_ns);
+	assert_null(three.task[2].response);
+	assert_false(three.task[2].has_response);
+	gp_run_free(&one);
+	gp_run_free(&two);
+	gp_run_free(&three);
+}
+
+struct numbers {
+	uint64_t events[3];
+	unsigned permille;
+};
+
+static void count_event(void *arg, const struct gp_sim_event *event)
+{
+	struct numbers *n = arg;
+
+	assert_in_range(event->device, 0, 2);
+	n->events[event->device]++;
+}
+
+static void note_progress(void *arg, unsigned permille)
+{
+	struct numbers *n = arg;
+
+	assert_true(permille > n->permille);
+	n->permille = permille;
+}
+
+static void events_say_which_device_and_progress_goes_over_all(void **state)
+{
+	(void)state;
+	struct gp_scenario s = new_scenario();
+	struct numbers n = {0};
+	const struct gp_run_options options = {.watch = count_event,
+	                                       .watch_arg = &n,
+	                                       .progress = note_progress,
+	                                       .progress_arg = &n};
+	struct gp_policy_choice choice;
+	struct gp_error err = {0};
+	struct gp_run r;
+
+	s.devices = 3;
+	add_mix(&s);
+	gp_policy_defaults(&gp_policy_priority, &choice);
+	assert_int_equal(gp_scenario_run(&s, &choice, &options, &r, &err), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(n.events[i] > 100);
+	assert_int_equal(n.permille, 1000);
+	gp_run_free(&r);
+	gp_scenario_free(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_bracket_keeps_the_device_through_the_gaps_of_a_request),
+		cmocka_unit_test(several_devices_are_summed_up),
+		cmocka_unit_test(events_say_which_device_and_progress_goes_over_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,9 @@ static void fill_info(struct amd_gpu *d, unsigned index)
 	         gp_amd_gfx_name(&d->node, gfx, sizeof gfx), index);
 	info->caps = GP_CAP_ACTIVITY | GP_CAP_EVENTS;
 	if (gp_amd_can_suspend(&d->node)) {
-		info->caps |= GP_CAP_HOLD | GP_CAP_PREEMPT_MODE;
+		info->caps |= GP_CAP_HOLD;
+		if (!gp_amd_has_mes(&d->node)) /* which takes no notice of it */
+			info->caps |= GP_CAP_PREEMPT_MODE;
 		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
 	}
 	/* What a hold costs depends on what runs: nothing is known before it is measured. */
@@ -88,6 +90,7 @@ static void amd_close(struct gp_gpu *gpu)
 {
 	struct amd_gpu *d = of(gpu);
 
+	amd_release_self(gpu, NULL);
 	amd_host_leave(d);
 	close(d->news_fd);
 	free(d->task);
@@ -269,6 +272,8 @@ static int amd_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mo
 
 	if (mode > GP_AMD_DRAIN)
 		return -EINVAL;
+	if (mode != GP_AMD_SAVE && !(d->base.info.caps & GP_CAP_PREEMPT_MODE))
+		return -ENOTSUP;
 	pthread_mutex_lock(&d->host->lock);
 	d->task[handle]->grace = mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode;
 	pthread_mutex_unlock(&d->host->lock);
@@ -366,5 +371,8 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.find = amd_find,
 	.split = amd_split,
 	.queues = amd_queues,
+	.evicted_ms = amd_evicted_ms,
+	.hold_self = amd_hold_self,
+	.release_self = amd_release_self,
 	.doctor = amd_doctor,
 };

@@ -7,6 +7,7 @@
  *   host.c      a thread that makes every call to amdkfd, for all devices: a session belongs to a
  *               process with all its GPUs, and the driver to the thread that traces
  *   targets.c   what that thread does with one process
+ *   self.c      this process's own queues, without a session that lasts
  *   watch.c     a thread that looks who is there and who works, without asking the driver
  *   glance.c    one that reads the memory of others for it
  *
@@ -123,6 +124,13 @@ struct amd_split {
 	uint32_t queue;
 };
 
+/* The queues of this process itself, and which of them it has taken off the hardware. */
+struct amd_self {
+	pthread_mutex_t lock; /* of all of it */
+	unsigned n;
+	struct amd_own *own;
+};
+
 struct amd_host {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a call is done, or the first scan */
@@ -136,6 +144,7 @@ struct amd_host {
 	struct amd_split *split; /* only grows: they are few, and made by hand */
 	unsigned nsplits;
 	unsigned leaving; /* tasks that wait for the host to let go of them */
+	struct amd_self self;
 
 	int kfd;
 	int wake_fd;  /* for the host's thread */
@@ -229,6 +238,13 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
               struct gp_error *err);
 int amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue, unsigned max,
                struct gp_error *err);
+int64_t amd_evicted_ms(struct gp_gpu *gpu, pid_t pid);
+
+/* ---- self.c -------------------------------------------------------------------------------------
+ */
+
+int amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err);
+int amd_release_self(struct gp_gpu *gpu, struct gp_error *err);
 
 /* ---- doctor.c -----------------------------------------------------------------------------------
  */

@@ -287,6 +287,8 @@ static void free_host(struct amd_host *h)
 			close(fd[i]);
 	pthread_cond_destroy(&h->changed);
 	pthread_mutex_destroy(&h->lock);
+	pthread_mutex_destroy(&h->self.lock);
+	free(h->self.own);
 	free(h->ring);
 	free(h->split);
 	free(h->target);
@@ -302,6 +304,7 @@ static int make_host(struct amd_host **host, struct gp_error *err)
 		return gp_fail(err, -ENOMEM, "no memory");
 	h->wake_fd = h->watch_fd = h->epoll_fd = -1;
 	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->self.lock, NULL);
 	pthread_cond_init(&h->changed, NULL);
 	h->kfd = gp_kfd_open(err);
 	r = h->kfd < 0 ? h->kfd : amd_make_room(h);

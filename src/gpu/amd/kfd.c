@@ -136,6 +136,16 @@ int gp_kfd_resume(int kfd, pid_t pid, uint32_t *id, uint32_t n)
 	return trap(kfd, &args);
 }
 
+int gp_kfd_update_queue(int kfd, struct kfd_update_queue *args)
+{
+	int r;
+
+	do
+		r = ioctl(kfd, KFD_IOC_UPDATE_QUEUE, args) < 0 ? -errno : 0;
+	while (r == -EINTR);
+	return r;
+}
+
 int gp_kfd_try_suspend(int kfd, pid_t pid)
 {
 	return gp_kfd_suspend(kfd, pid, NULL, 0, KFD_GRACE_DEFAULT);

@@ -38,6 +38,9 @@ int gp_kfd_snapshot(int kfd, pid_t pid, uint64_t clear, struct kfd_queue_snapsho
 int gp_kfd_suspend(int kfd, pid_t pid, uint32_t *id, uint32_t n, uint32_t grace);
 int gp_kfd_resume(int kfd, pid_t pid, uint32_t *id, uint32_t n);
 
+/* Of this process's own; a signal does not end it. */
+int gp_kfd_update_queue(int kfd, struct kfd_update_queue *args);
+
 /* Whether queues could be suspended now: 0, or -EPERM: the runtime is not enabled. */
 int gp_kfd_try_suspend(int kfd, pid_t pid);
 

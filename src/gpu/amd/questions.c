@@ -131,6 +131,11 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
 	         : 0;
 }
 
+int64_t amd_evicted_ms(struct gp_gpu *gpu, pid_t pid)
+{
+	return gp_amd_evicted_ms(pid, of(gpu)->node.gpu_id);
+}
+
 /* ---- its queues ---------------------------------------------------------------------------------
  */
 
@@ -151,7 +156,8 @@ static int look_from_afar(const struct amd_gpu *d, pid_t pid, struct gp_queue *q
 			                             .copies = !computes,
 			                             .ring_bytes = list[i].size,
 			                             .pending = UINT64_MAX,
-			                             .priority = UINT32_MAX};
+			                             .priority = UINT32_MAX,
+			                             .serial = list[i].serial};
 			snprintf(queue[n].type, sizeof queue[n].type, "%s",
 			         computes ? "compute" : "sdma");
 		}

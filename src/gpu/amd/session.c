@@ -313,6 +313,12 @@ int gp_amd_session_check(const struct gp_amd_session *s, struct gp_error *err)
 	}
 }
 
+/* Who debugs itself needs no link, and cannot have one. */
+static int link_to(struct gp_amd_session *s, struct gp_error *err)
+{
+	return s->pid == getpid() || s->link == GP_AMD_LINKED ? 0 : gp_amd_link(s, err);
+}
+
 static int explain_enable(const struct gp_amd_session *s, int code, struct gp_error *err)
 {
 	switch (code) {
@@ -371,7 +377,7 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 	if (s->pidfd < 0 || !s->start_time)
 		r = gp_fail(err, -ESRCH, "there is no process %d", pid);
 	else
-		r = gp_amd_link(s, err);
+		r = link_to(s, err);
 	if (!r)
 		r = enable(s, rule, err);
 	if (!r && *rule == GP_AMD_RULE_DEBUGGER)
@@ -403,7 +409,7 @@ static void end_session(struct gp_amd_session *s)
 
 	gp_amd_session_events(s);
 	disable(s);
-	if (!gp_amd_is_in_handshake(s->pid) || (s->link != GP_AMD_LINKED && gp_amd_link(s, NULL)))
+	if (!gp_amd_is_in_handshake(s->pid) || link_to(s, NULL))
 		return;
 	if (enable_with_pipe(s, &info) < 0)
 		return;

@@ -56,8 +56,10 @@ struct gp_amd_session {
 };
 
 /*
- * Links, enables, takes a first snapshot. `rule` is found out, once, and kept by the caller. 0, or
- * -errno with a sentence: -ESRCH, -EPERM, -EACCES, -EBUSY (traced, or in other hands).
+ * Links, enables, takes a first snapshot. A process can have one with itself, without a link; then
+ * `rule`, which that does not show, is to be known. `rule` is found out, once, and kept by the
+ * caller. 0, or -errno with a sentence: -ESRCH, -EPERM, -EACCES, -EBUSY (traced, or in other
+ * hands).
  */
 int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_amd_rule *rule,
                         struct gp_error *err);

@@ -235,12 +235,22 @@ int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned ma
 
 		if (!is_number(entry->d_name, &id) || read_queue(pid, id, &q))
 			continue; /* destroyed in between */
+		q.serial = entry->d_ino;
 		if (n < max)
 			queue[n] = q;
 		n++;
 	}
 	closedir(dir);
 	return (int)n;
+}
+
+uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	snprintf(path, sizeof path, "%s/proc/%d/queues/%u", gp_amd_sysfs(), pid, id);
+	return stat(path, &st) ? 0 : st.st_ino;
 }
 
 int gp_amd_occupancy(pid_t pid, uint32_t gpu_id)
@@ -250,6 +260,14 @@ int gp_amd_occupancy(pid_t pid, uint32_t gpu_id)
 	snprintf(path, sizeof path, "%s/proc/%d/stats_%u/cu_occupancy", gp_amd_sysfs(), pid,
 	         gpu_id);
 	return (int)read_number(path);
+}
+
+int64_t gp_amd_evicted_ms(pid_t pid, uint32_t gpu_id)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof path, "%s/proc/%d/stats_%u/evicted_ms", gp_amd_sysfs(), pid, gpu_id);
+	return read_number(path);
 }
 
 uint64_t gp_amd_memory(pid_t pid, uint32_t gpu_id)

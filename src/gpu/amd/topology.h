@@ -50,6 +50,9 @@ struct gp_amd_sysfs_queue {
 	uint32_t gpu_id;
 	uint64_t size; /* bytes of the ring */
 	uint32_t type; /* enum kfd_sysfs_queue_type */
+	/* That of its folder, which no other gets before the next boot: one that was destroyed and
+	 * made again, with the same id and the same ring, has another. */
+	uint64_t serial;
 };
 
 /* Calls `each` for every process that uses KFD until it answers other than 0. -errno: no sysfs. */
@@ -58,8 +61,15 @@ int gp_amd_each_process(int (*each)(void *arg, pid_t pid), void *arg);
 /* Fills in up to `max` queues of a process. How many it has; -ESRCH: it does not use KFD. */
 int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned max);
 
+/* The serial number of one of them; 0: there is none with this id. */
+uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id);
+
 /* Compute units that it occupies now; -errno: not known. */
 int gp_amd_occupancy(pid_t pid, uint32_t gpu_id);
+
+/* How long the driver kept its queues off the GPU for want of memory, evictions that have ended;
+ * -errno: not known. */
+int64_t gp_amd_evicted_ms(pid_t pid, uint32_t gpu_id);
 
 /* Bytes of GPU memory; 0: not known. */
 uint64_t gp_amd_memory(pid_t pid, uint32_t gpu_id);

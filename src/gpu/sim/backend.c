@@ -35,6 +35,16 @@ static int sim_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	return (int)n;
 }
 
+/* 0: what the program itself wants. */
+static void set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
+{
+	uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
+
+	t->slice_set_us = slice_us;
+	if (s->model->set_slice)
+		s->model->set_slice(s, t, slice_us ? slice_us : own_us);
+}
+
 static int sim_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct gp_sim *s = of(gpu);
@@ -60,26 +70,34 @@ static void sim_detach(struct gp_gpu *gpu, uint32_t handle)
 	struct sim_task *t = &s->task[handle];
 
 	t->attached = false;
-	t->slice_set_us = 0;
-	s->model->set_slice(s, t, t->config.slice_us ? t->config.slice_us : s->device.slice_us);
+	set_slice(s, t, 0);
 	if (t->present)
 		s->model->release(s, t);
+}
+
+static void observe_run(const struct gp_sim *s, const struct sim_task *t, struct gp_observation *o)
+{
+	o->known |= GP_KNOWN_RUNNING | GP_KNOWN_RUN;
+	o->running = s->model->runs(s, t);
+	o->run_source = GP_RUN_MEASURED;
+	o->run_ns = s->model->run_ns(s, t) - t->attach_run_ns;
+	o->run_at_ns = s->now_ns;
 }
 
 static void observe_exactly(const struct gp_sim *s, const struct sim_task *t,
                             struct gp_observation *o)
 {
-	o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_RUN | GP_KNOWN_PENDING;
-	o->active = t->has_work;
-	o->running = s->model->runs(s, t);
-	o->pending = t->has_work;
-	o->run_source = GP_RUN_MEASURED;
-	o->run_ns = s->model->run_ns(s, t) - t->attach_run_ns;
-	o->run_at_ns = s->now_ns;
-	if (t->has_work) {
+	bool looks = s->device.detect_ns; /* else it is known all the time */
+
+	o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;
+	o->active = looks ? t->found_active : t->has_work;
+	o->pending = o->active;
+	if (o->active) {
 		o->known |= GP_KNOWN_ACTIVE_SINCE;
-		o->active_since_ns = t->active_since_ns;
+		o->active_since_ns = looks ? t->found_since_ns : t->active_since_ns;
 	}
+	if (!s->device.hides_run)
+		observe_run(s, t, o);
 }
 
 /* A held task does nothing, whether it wants to or not: its activity is not known. */
@@ -137,17 +155,13 @@ static bool is_possible(const struct gp_sim *s, const struct control *c)
 static void apply(struct gp_sim *s, const struct control *c)
 {
 	struct sim_task *t = &s->task[c->task];
-	uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
 
 	if (!t->attached || !t->present)
 		return; /* gone in the meantime */
 	switch (c->kind) {
 	case CONTROL_HOLD: s->model->hold(s, t); break;
 	case CONTROL_RELEASE: s->model->release(s, t); break;
-	case CONTROL_SLICE:
-		t->slice_set_us = c->slice_us;
-		s->model->set_slice(s, t, c->slice_us ? c->slice_us : own_us);
-		break;
+	case CONTROL_SLICE: set_slice(s, t, c->slice_us); break;
 	}
 }
 
@@ -231,8 +245,8 @@ void backend_control_timer(struct gp_sim *s)
 		next_step(s);
 	s->signalled = true;
 	apply(s, &c);
-	if (!more && s->model->batch_over)
-		s->model->batch_over(s);
+	if (s->model->call_over)
+		s->model->call_over(s, &s->task[c.task], !more);
 }
 
 /*
@@ -266,11 +280,32 @@ void backend_window_timer(struct gp_sim *s)
 	gp_heap_set(&s->heap, &s->window_timer, s->now_ns + window_ns);
 }
 
+/* Somebody looks at the queues. What came and went since the last look is not seen. */
+void backend_detect_timer(struct gp_sim *s)
+{
+	for (uint32_t i = 0; i < s->ntasks; i++) {
+		struct sim_task *t = &s->task[i];
+
+		if (t->found_active == t->has_work)
+			continue;
+		t->found_active = t->has_work;
+		t->found_since_ns = s->now_ns;
+		s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
+	}
+}
+
 void backend_activity_changed(struct gp_sim *s, struct sim_task *t)
 {
+	uint64_t every_ns = s->device.detect_ns;
+
 	(void)t;
-	if (s->device.activity == GP_ACTIVITY_EVENTS)
-		s->signalled = true;
+	if (s->device.activity != GP_ACTIVITY_EVENTS && s->device.activity != GP_ACTIVITY_EXACT)
+		return;
+	if (!every_ns)
+		s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
+	else if (!gp_timer_is_set(&s->detect_timer))
+		gp_heap_set(&s->heap, &s->detect_timer,
+		            s->now_ns - s->now_ns % every_ns + every_ns);
 }
 
 static const struct gp_gpu_ops sim_ops = {
@@ -301,13 +336,10 @@ int backend_init(struct gp_sim *s)
 	             (d->activity != GP_ACTIVITY_NONE ? GP_CAP_ACTIVITY : 0) |
 	             (d->activity == GP_ACTIVITY_EVENTS ? GP_CAP_EVENTS : 0);
 	info->max_held = d->max_held;
-	info->slice_default_us = d->slice_us;
-	info->slice_min_us = d->slices ? 1 : 0;
-	info->slice_max_us = d->slices ? 10000000 : 0;
-	info->hold_cost_ns = d->hold_ns;
-	info->release_cost_ns = d->release_ns;
-	info->slice_cost_ns = d->set_slice_ns;
-	info->switch_cost_ns = d->switch_ns;
+	s->model->describe(s, info);
+	/* Found as soon as the engine would find it by itself, it counts as known at once. */
+	if (d->detect_ns > GP_NS_PER_MS)
+		info->news_every_ns = d->detect_ns;
 	if (d->activity == GP_ACTIVITY_SAMPLED) {
 		info->news_every_ns = d->activity_window_ns;
 		gp_heap_set(&s->heap, &s->window_timer, d->activity_window_ns);

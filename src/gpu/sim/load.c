@@ -33,7 +33,6 @@ static uint64_t draw_launch(const struct gp_sim *s, struct sim_task *t)
 void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed, uint64_t stream)
 {
 	gp_rng_init(&t->rng, seed, stream);
-	gp_hist_init(&t->result.response);
 	t->slice_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
 	t->stage = STAGE_START;
 	if (t->config.start_ns < t->config.stop_ns)
@@ -171,7 +170,8 @@ static void begin_kernel_after(struct gp_sim *s, struct sim_task *t, uint64_t ga
 
 static void finish_request(struct gp_sim *s, struct sim_task *t)
 {
-	gp_hist_add(&t->result.response, s->now_ns - t->arrival_ns);
+	if (t->result.response)
+		gp_hist_add(t->result.response, s->now_ns - t->arrival_ns);
 	t->result.finished++;
 	sim_tell(s, GP_SIM_REQUEST, t);
 	if (t->config.bracket)

@@ -45,6 +45,8 @@ struct sim_task {
 	uint32_t holds_queued, slices_queued; /* control calls that have not ended */
 	uint64_t attach_run_ns;
 	uint64_t active_since_ns;
+	bool found_active; /* at the last look at its queues, where activity is found by looking */
+	uint64_t found_since_ns;
 	uint64_t window_run_ns;  /* run_ns at the start of the window */
 	uint64_t loose_since_ns; /* not held since */
 	uint64_t sample_ns;      /* when the sample was taken; 0 = none yet */
@@ -69,6 +71,7 @@ struct control {
 struct sim_model {
 	int (*init)(struct gp_sim *s); /* makes s->state; 0 or -ENOMEM */
 	void (*free)(struct gp_sim *s);
+	void (*describe)(const struct gp_sim *s, struct gp_gpu_info *info); /* slices and costs */
 
 	void (*work_arrives)(struct gp_sim *s, struct sim_task *t); /* has_work was just set */
 	void (*work_changes)(struct gp_sim *s, struct sim_task *t); /* a hint became a kernel */
@@ -79,8 +82,11 @@ struct sim_model {
 	uint64_t (*call)(struct gp_sim *s, const struct control *c, unsigned step);
 	void (*hold)(struct gp_sim *s, struct sim_task *t);
 	void (*release)(struct gp_sim *s, struct sim_task *t);
-	void (*set_slice)(struct gp_sim *s, struct sim_task *t, uint32_t slice_us);
-	void (*batch_over)(struct gp_sim *s); /* ... for the last that joined; may be NULL */
+	void (*set_slice)(struct gp_sim *s, struct sim_task *t,
+	                  uint32_t slice_us); /* may be NULL */
+	/* ... and then this, also for a task that is gone by now. `last`: nobody else joined the
+	 * call. May be NULL. */
+	void (*call_over)(struct gp_sim *s, struct sim_task *t, bool last);
 
 	void (*timer)(struct gp_sim *s);       /* s->timer fired */
 	void (*close_books)(struct gp_sim *s); /* run times and work are true up to now */
@@ -88,13 +94,15 @@ struct sim_model {
 	uint64_t (*run_ns)(const struct gp_sim *s, const struct sim_task *t); /* up to now */
 };
 
-extern const struct sim_model sim_runlist;
+extern const struct sim_model sim_runlist, sim_cwsr;
 
 struct gp_sim {
 	struct gp_gpu base;
 	struct gp_sim_device device;
+	uint32_t number; /* of the device */
 	uint32_t ntasks;
 	struct sim_task *task;
+	struct gp_hist *own_response; /* where the caller has no histograms */
 	struct gp_heap heap;
 	uint64_t now_ns;
 	bool signalled, rescan;
@@ -112,6 +120,7 @@ struct gp_sim {
 	unsigned step; /* of the call at its front */
 	struct gp_timer control_timer;
 
+	struct gp_timer detect_timer;
 	struct gp_timer window_timer;
 	uint64_t window_busy_ns; /* busy + switching at the start of the window */
 	uint64_t window_ns;
@@ -122,6 +131,7 @@ static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struc
 	if (s->watch)
 		s->watch(s->watch_arg, &(struct gp_sim_event){.what = what,
 		                                              .now_ns = s->now_ns,
+		                                              .device = s->number,
 		                                              .task = t->index,
 		                                              .arrival_ns = t->arrival_ns});
 }
@@ -139,6 +149,7 @@ void load_count_left(struct sim_task *t, uint64_t end_ns);
 int backend_init(struct gp_sim *s);
 void backend_control_timer(struct gp_sim *s);
 void backend_window_timer(struct gp_sim *s);
+void backend_detect_timer(struct gp_sim *s);
 void backend_activity_changed(struct gp_sim *s, struct sim_task *t);
 
 #endif

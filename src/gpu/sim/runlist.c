@@ -365,9 +365,23 @@ static void free_state(struct gp_sim *s)
 	free(r);
 }
 
+static void describe(const struct gp_sim *s, struct gp_gpu_info *info)
+{
+	const struct gp_sim_device *d = &s->device;
+
+	info->slice_default_us = d->slice_us;
+	info->slice_min_us = d->slices ? 1 : 0;
+	info->slice_max_us = d->slices ? 10000000 : 0;
+	info->hold_cost_ns = d->hold_ns;
+	info->release_cost_ns = d->release_ns;
+	info->slice_cost_ns = d->set_slice_ns;
+	info->switch_cost_ns = d->switch_ns;
+}
+
 const struct sim_model sim_runlist = {
 	.init = init,
 	.free = free_state,
+	.describe = describe,
 	.work_arrives = work_arrives,
 	.work_changes = work_changes,
 	.leaves = task_leaves,

@@ -4,8 +4,10 @@
  * configuration and seed give the same result, bit for bit. Nothing is allocated after gp_sim_new.
  *
  * Model `runlist` (NVIDIA): one context at a time on the compute engine, round robin by slice, a
- * fixed cost for each switch, and an idle context yields at once. docs/simulator.md says where each
- * number comes from and what the model leaves out.
+ * fixed cost for each switch, and an idle context yields at once. Model `cwsr` (AMD): the queues of
+ * all tasks at once on the compute units; to hold or release one, waves are saved and restored, on
+ * most devices those of everybody. docs/simulator.md says where each number comes from and what the
+ * models leave out.
  */
 #ifndef GP_GPU_SIM_SIM_H
 #define GP_GPU_SIM_SIM_H
@@ -24,6 +26,13 @@ enum gp_sim_load {
 /* How a device shares itself among tasks. */
 enum gp_sim_model {
 	GP_SIM_RUNLIST, /* one at a time, round robin by slice (NVIDIA) */
+	GP_SIM_CWSR,    /* all at once on the compute units; waves are saved and restored (AMD) */
+};
+
+/* Who takes queues off an AMD device. */
+enum gp_sim_scheduler {
+	GP_SIM_HWS, /* every change stops all queues of the device (Instinct) */
+	GP_SIM_MES, /* single queues are removed and added (Radeon from gfx11 on) */
 };
 
 /* What the device tells of activity. */
@@ -36,25 +45,43 @@ enum gp_sim_activity {
 
 struct gp_sim_device {
 	enum gp_sim_model model;
+
+	/* runlist */
 	uint64_t switch_ns;      /* from a context with unfinished work to another ... */
 	uint64_t switch_idle_ns; /* ... and from one that has none: nothing to save */
 	uint64_t refill_ns;      /* interrupted work makes no progress for so long after it is back,
 	                          * and cannot be interrupted again */
-	uint64_t launch_ns;      /* from a request's arrival until its kernel is on the GPU ... */
-	uint64_t launch_jitter_ns;       /* ... plus an exponential with this mean */
-	uint32_t launch_hinted_permille; /* the part of it that is left behind a hint */
-	uint64_t hold_ns; /* cost of a control call: effect at its end, one at a time */
-	uint64_t release_ns;
+	uint32_t slice_us;       /* the hardware's own */
+	bool slices;             /* slices can be set */
 	uint64_t set_slice_ns;
-	uint32_t slice_us; /* the hardware's own */
-	bool slices;       /* slices can be set */
+
+	/* cwsr */
+	enum gp_sim_scheduler scheduler;
+	uint32_t xccs;          /* dies with compute units: each saves its own waves */
+	uint32_t save_area_kb;  /* what the waves of a full one fill */
+	uint32_t save_mb_per_s; /* how fast they are saved or restored, all XCCs together */
+	uint64_t grace_ns;      /* short waves may end before the rest is saved; HWS only */
+	uint64_t unmap_ns;      /* taking queues off, without the saving ... */
+	uint64_t map_ns;        /* ... and putting them on, without the restoring */
+
+	uint64_t launch_ns;        /* from a request's arrival until its kernel is on the GPU ... */
+	uint64_t launch_jitter_ns; /* ... plus an exponential with this mean */
+	uint32_t launch_hinted_permille; /* the part of it that is left behind a hint */
+	uint64_t hold_ns; /* cost of a control call: effect at its end, one at a time; with cwsr
+	                   * only what comes before the queues are taken off */
+	uint64_t release_ns;
 	uint32_t max_held; /* 0: tasks cannot be held */
 	enum gp_sim_activity activity;
 	uint64_t activity_window_ns;
+	uint64_t detect_ns; /* exact, events: queues are looked at so often; 0 = all the time */
+	bool hides_run;     /* exact, events: not who runs, nor for how long it did */
 };
 
 /* As measured on an H200 with driver 580: docs/simulator.md. */
 extern const struct gp_sim_device gp_sim_h200;
+
+/* An MI300X in one partition. Partly assumed, nothing measured: docs/simulator.md. */
+extern const struct gp_sim_device gp_sim_mi300x;
 
 struct gp_sim_task {
 	char name[32];
@@ -66,13 +93,15 @@ struct gp_sim_task {
 	const uint64_t *arrival_ns;
 	uint32_t arrivals;
 
-	uint32_t kernels;       /* of a request, one after the other; 0 means 1 */
-	uint64_t kernel_ns;     /* GPU time of each */
-	uint64_t kernel_gap_ns; /* host time between two of them: the GPU is free */
-	uint64_t gap_ns;        /* closed: host time between requests */
-	uint64_t prepare_ns;    /* host time between a request's arrival and its launch */
-	uint64_t hint_ns;       /* the hint comes so long before the launch; 0 = no hint */
-	bool bracket;           /* the program says when a request begins and ends */
+	uint32_t kernels;        /* of a request, one after the other; 0 means 1 */
+	uint64_t kernel_ns;      /* GPU time of each */
+	uint32_t width_permille; /* cwsr: part of the device that a kernel can fill; 0 = all */
+	uint64_t wave_ns;        /* cwsr: how long a wave lasts; 0 = as long as its kernel */
+	uint64_t kernel_gap_ns;  /* host time between two of them: the GPU is free */
+	uint64_t gap_ns;         /* closed: host time between requests */
+	uint64_t prepare_ns;     /* host time between a request's arrival and its launch */
+	uint64_t hint_ns;        /* the hint comes so long before the launch; 0 = no hint */
+	bool bracket;            /* the program says when a request begins and ends */
 	uint64_t start_ns;
 	uint64_t stop_ns;  /* GP_NEVER: stays */
 	uint32_t slice_us; /* what the program set by itself; 0 = the hardware's own */
@@ -83,8 +112,13 @@ struct gp_sim_config {
 	const struct gp_sim_task *task; /* copied */
 	uint32_t ntasks;
 	uint64_t seed;
-	uint32_t
-		first_stream; /* random numbers of task i are stream first_stream + i of the seed */
+	uint64_t first_stream; /* random numbers of task i are stream first_stream + i of the seed
+	                        */
+	uint32_t number;       /* of the device, for its events */
+
+	/* Where the response times of each task are added up: `ntasks` histograms of the caller's,
+	 * NULL for those that nobody wants to know. NULL: the simulation has its own. */
+	struct gp_hist *const *response;
 };
 
 /* What happens on the device, for pictures, traces and counts. */
@@ -113,11 +147,11 @@ struct gp_sim_event {
 typedef void gp_sim_watch(void *arg, const struct gp_sim_event *event);
 
 struct gp_sim_result {
-	uint64_t finished;       /* requests */
-	uint64_t left;           /* arrived and not finished */
-	uint64_t work_ns;        /* GPU time that brought a request forward */
-	uint64_t run_ns;         /* time on the hardware: also refill and waiting behind a hint */
-	struct gp_hist response; /* from scheduled arrival, in ns */
+	uint64_t finished;        /* requests */
+	uint64_t left;            /* arrived and not finished */
+	uint64_t work_ns;         /* GPU time that brought a request forward */
+	uint64_t run_ns;          /* time on the hardware: also refill and waiting behind a hint */
+	struct gp_hist *response; /* from scheduled arrival, in ns; NULL: none are kept */
 };
 
 struct gp_sim_totals {
@@ -157,7 +191,7 @@ void gp_sim_finish(struct gp_sim *sim, uint64_t end_ns);
 const struct gp_sim_result *gp_sim_result(const struct gp_sim *sim, uint32_t task);
 const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *sim);
 
-/* What one more task costs, in bytes. */
+/* What one more task costs, in bytes, with a histogram. */
 size_t gp_sim_bytes_per_task(void);
 
 #endif

@@ -69,6 +69,7 @@ struct queue {
 	struct process *process;
 	struct device *device;
 	uint32_t id, type; /* enum kfd_queue_type */
+	uint32_t serial;   /* of its folder in sysfs: not used again soon */
 	uint64_t ring, rptr, wptr, cwsr, eop;
 	uint32_t ring_size, cwsr_size, control_stack, percent, priority;
 	uint64_t doorbell;
@@ -139,7 +140,7 @@ struct kfd {
 	struct device device[MAX_DEVICES];
 	uint32_t ndevices;
 	struct process *processes; /* newest first */
-	uint32_t next_pasid;
+	uint32_t next_pasid, next_serial;
 	enum rule rule;
 	uint32_t major, minor;
 	uint32_t sched_policy;
@@ -342,6 +343,7 @@ struct node {
 
 fuse_ino_t node_ino(struct node node);
 struct node node_of(fuse_ino_t ino);
+const struct queue *node_queue(const struct process *p, uint32_t index); /* NULL: it is gone */
 mode_t node_mode(struct node node);
 bool node_is_folder(struct node node);
 /* The place-th child of a folder; false: no more. With the lock held. */

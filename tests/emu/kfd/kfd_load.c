@@ -128,12 +128,16 @@ static bool is_over(const struct load_queue *q, uint64_t start_ns)
 	return true;
 }
 
+/* At most so many in one go: where a doorbell takes longer than a packet (on a machine that is
+ * slow, under a sanitizer), the first queue would have room for ever, and SIGTERM nobody to see it.
+ */
 static void fill_queues(int fd, struct load_queue *q)
 {
 	for (uint32_t i = 0; i < env.queues; i++)
-		while (queue_room(&q[i]) && q[i].submitted < q[i].results->completed + DEPTH &&
-		       (!env.packets || q[i].submitted < env.packets))
-			queue_submit(fd, &q[i], env.steps);
+		for (unsigned k = 0; k < DEPTH; k++)
+			if (queue_room(&q[i]) && q[i].submitted < q[i].results->completed + DEPTH &&
+			    (!env.packets || q[i].submitted < env.packets))
+				queue_submit(fd, &q[i], env.steps);
 	pause_us(200);
 }
 

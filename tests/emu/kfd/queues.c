@@ -101,6 +101,7 @@ static struct queue *make_queue(struct process *p, struct device *d, uint32_t id
 		.process = p,
 		.device = d,
 		.id = id,
+		.serial = kfd.next_serial++,
 		.type = args->queue_type == KFD_QUEUE_SDMA_BY_ENG_ID ? KFD_QUEUE_SDMA
 	                                                             : args->queue_type,
 		.ring = args->ring_base_address,
@@ -281,6 +282,7 @@ int queue_update(struct call *call, void *data)
 {
 	const struct kfd_update_queue *args = data;
 	struct process *p = call->process;
+	uint32_t ring_size;
 	struct queue *q;
 	int result;
 
@@ -297,10 +299,15 @@ int queue_update(struct call *call, void *data)
 		process_unlock(p);
 		return -EFAULT;
 	}
+	ring_size = args->ring_size < MIN_RING_SIZE ? MIN_RING_SIZE : args->ring_size;
+	if (args->ring_base_address && !is_mapped(p, args->ring_base_address, ring_size)) {
+		process_unlock(p);
+		return -EFAULT; /* and the queue is as it was */
+	}
 	device_lock(q->device);
 	cp_settle(q->device);
 	q->ring = args->ring_base_address;
-	q->ring_size = args->ring_size < MIN_RING_SIZE ? MIN_RING_SIZE : args->ring_size;
+	q->ring_size = ring_size;
 	q->percent = args->queue_percentage & 0xff;
 	q->priority = args->queue_priority;
 	result = device_refresh(q->device, q);

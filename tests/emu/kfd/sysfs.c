@@ -62,7 +62,7 @@ static uint32_t sysfs_type(uint32_t type)
 
 static bool print_queue_file(const struct process *p, struct node n, FILE *out)
 {
-	const struct queue *q = process_queue(p, n.index);
+	const struct queue *q = node_queue(p, n.index);
 
 	if (!q)
 		return false;

@@ -5,6 +5,22 @@
 #include "kfd.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
+/* As in sysfs, what is made again under an old name gets a new number: a process by its PASID, a
+ * queue by what is left of 24 bits beside its id. */
+#define SERIALS ((1u << 24) / MAX_QUEUES)
+
+static uint32_t queue_index(const struct queue *q)
+{
+	return q->id + q->serial % SERIALS * MAX_QUEUES;
+}
+
+const struct queue *node_queue(const struct process *p, uint32_t index)
+{
+	const struct queue *q = process_queue(p, index % MAX_QUEUES);
+
+	return q && queue_index(q) == index ? q : NULL;
+}
+
 fuse_ino_t node_ino(struct node n)
 {
 	return (fuse_ino_t)n.kind | (fuse_ino_t)n.index << 8 | (fuse_ino_t)n.pid << 32;
@@ -99,7 +115,7 @@ static bool nth_process(uint32_t place, struct node *child, char name[64])
 	for (const struct process *p = kfd.processes; p; p = p->next) {
 		if (place--)
 			continue;
-		*child = (struct node){NODE_PID, p->pid, 0};
+		*child = (struct node){NODE_PID, p->pid, p->pasid};
 		snprintf(name, 64, "%d", p->pid);
 		return true;
 	}
@@ -115,7 +131,7 @@ static bool nth_queue(pid_t pid, uint32_t place, struct node *child, char name[6
 	for (const struct queue *q = p ? p->queues : NULL; q; q = q->next) {
 		if (place--)
 			continue;
-		*child = (struct node){NODE_QUEUE, pid, q->id};
+		*child = (struct node){NODE_QUEUE, pid, queue_index(q)};
 		snprintf(name, 64, "%u", q->id);
 		return true;
 	}

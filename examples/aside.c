@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Teaches any ROCm program to step aside: SIGUSR1 takes its own queues off the GPU, SIGUSR2 puts
+ * them back. Compile with:  cc -shared -fPIC aside.c -o aside.so $(pkg-config --cflags --libs
+ * gpreempt) and run:  LD_PRELOAD=./aside.so PROGRAM... */
+#include <gpreempt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static sigset_t signals;
+
+static void *obey(void *arg)
+{
+	struct gpreempt *g = NULL;
+	char why[256];
+	int signal, n;
+
+	while (!sigwait(&signals, &signal)) {
+		if (!g && gpreempt_open(getpid(), 0, &g, why, sizeof why)) {
+			fprintf(stderr, "aside: %s\n", why);
+			continue;
+		}
+		n = signal == SIGUSR1 ? gpreempt_hold_self(g, GPREEMPT_NORMAL_PRIORITY)
+		                      : gpreempt_release_self(g);
+		if (n < 0)
+			fprintf(stderr, "aside: %s\n", gpreempt_why(g));
+		else
+			fprintf(stderr, "aside: %d queues are %s the GPU\n", n,
+			        signal == SIGUSR1 ? "off" : "back on");
+	}
+	return arg;
+}
+
+/* Before main(), so that every thread of the program leaves these signals to ours. */
+__attribute__((constructor)) static void begin(void)
+{
+	pthread_t thread;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	if (!pthread_create(&thread, NULL, obey, NULL))
+		pthread_detach(thread);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `fair` promises, on simulated devices of each kind: tasks that want the device have it in
+ * proportion to their weights, within 2 points over 10 seconds; one that wants less gets what it
+ * wants; and nobody saves up time.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sharing.h"
+
+static void equal_weights_get_equal_parts_whatever_the_kernels(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		add(busy(200 * US), be_attr(100));
+		add(busy(13600 * US), be_attr(100));
+		add(busy(70 * MS), be_attr(100));
+		run = finish("fair");
+		for (uint32_t i = 0; i < 3; i++)
+			assert_part(kind, &run, i, 100.0 / 3, 2);
+		gp_run_free(&run);
+	}
+}
+
+static void unequal_weights_get_their_parts(void **state)
+{
+	static const uint32_t weight[] = {100, 300, 1000, 50, 550};
+
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		for (uint32_t i = 0; i < 5; i++)
+			add(busy((1 + 3 * i) * MS), be_attr(weight[i]));
+		run = finish("fair");
+		for (uint32_t i = 0; i < 5; i++)
+			assert_part(kind, &run, i, weight[i] / 20.0, 2);
+		gp_run_free(&run);
+	}
+}
+
+static void the_lightest_of_all_weights_is_not_forgotten(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 30 * S);
+		add(busy(1 * MS), be_attr(10000));
+		add(busy(1 * MS), be_attr(1));
+		run = finish("fair");
+		assert_part(kind, &run, 0, 100, 2);
+		assert_true(run.task[1].finished > 10);
+		gp_run_free(&run);
+	}
+}
+
+static void one_that_comes_and_goes_has_its_part_while_it_is_there(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_sim_task guest = busy(5 * MS);
+		struct gp_run run;
+
+		guest.start_ns = 3 * S;
+		guest.stop_ns = 8 * S;
+		begin(kind, 10 * S);
+		add(busy(5 * MS), be_attr(100));
+		add(busy(5 * MS), be_attr(100));
+		add(guest, be_attr(200));
+		run = finish("fair");
+		assert_part(kind, &run, 0, 50 * 0.5 + 25 * 0.5, 2);
+		assert_part(kind, &run, 1, 50 * 0.5 + 25 * 0.5, 2);
+		assert_part(kind, &run, 2, 50 * 0.5, 2);
+		gp_run_free(&run);
+	}
+}
+
+/* 30 ms of work every 100 ms are less than its half: it gets all of them, the other the rest. */
+static void one_that_wants_less_than_its_part_gets_what_it_wants(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
+		                         .every_ns = 100 * MS,
+		                         .kernel_ns = 30 * MS},
+		    be_attr(100));
+		add(busy(5 * MS), be_attr(100));
+		run = finish("fair");
+		assert_part(kind, &run, 0, 30, 2);
+		/* Each request costs two switches, and where its end does not announce itself it is
+		 * found out at the next look, after up to 5 ms. */
+		assert_part(kind, &run, 1, kind->activity == GP_ACTIVITY_EXACT ? 65 : 68, 2);
+		gp_run_free(&run);
+	}
+}
+
+/* Half a second of work, half a second of pause: its part is a half while it works, so that takes a
+ * second, and a third over all. Had it a claim to what it missed, it would get more. */
+static void one_that_is_idle_half_of_the_time_has_no_claim_for_it(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_sim_task lazy = busy(500 * MS);
+		struct gp_run run;
+
+		lazy.gap_ns = 500 * MS;
+		begin(kind, 15 * S);
+		add(busy(5 * MS), be_attr(100));
+		add(lazy, be_attr(100));
+		run = finish("fair");
+		assert_part(kind, &run, 0, 200.0 / 3, 2);
+		assert_part(kind, &run, 1, 100.0 / 3, 2);
+		gp_run_free(&run);
+	}
+}
+
+static void a_task_that_slept_for_long_does_not_shut_the_others_out(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_sim_task sleeper = busy(5 * MS);
+		struct gp_run run;
+
+		/* It works and sleeps for seconds, and is there in the last ones. */
+		sleeper.load = GP_LOAD_PERIODIC;
+		sleeper.every_ns = 10 * S;
+		sleeper.kernel_ns = 6 * S;
+		begin(kind, 20 * S);
+		add(busy(5 * MS), be_attr(100));
+		add(sleeper, be_attr(100));
+		run = finish("fair");
+		assert_true(part(&run, 0) > 48);
+		gp_run_free(&run);
+	}
+}
+
+static void a_gang_is_one_in_the_line(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_task_attr gang = be_attr(100);
+		struct gp_run run;
+
+		gang.gang = 7;
+		begin(kind, 10 * S);
+		add(busy(5 * MS), gang);
+		add(busy(5 * MS), be_attr(100));
+		add(busy(5 * MS), gang);
+		run = finish("fair");
+		assert_part(kind, &run, 1, 50, 2);
+		/* In its turn it switches between its members as the hardware does. */
+		assert_part(kind, &run, 0, 25, kind->slices ? 2 : 4);
+		assert_part(kind, &run, 2, 25, kind->slices ? 2 : 4);
+		gp_run_free(&run);
+	}
+}
+
+/* Where it is seen at once that it only pauses, it keeps its turn; with slices it gives it away,
+ * and gets some of that back where run times are measured. */
+static void a_pause_of_a_moment_costs_no_turn_where_it_is_seen(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_sim_task eager = busy(2 * MS);
+		struct gp_run run;
+
+		eager.gap_ns = 100 * US;
+		begin(kind, 20 * S);
+		add(busy(5 * MS), be_attr(100));
+		add(eager, be_attr(100));
+		run = finish("fair");
+		if (knows_at_once(kind))
+			assert_part(kind, &run, 1, 47, 2);
+		else if (kind->activity == GP_ACTIVITY_SAMPLED)
+			assert_true(part(&run, 1) > 28);
+		else
+			assert_part(kind, &run, 1, 16, 2); /* 2 ms in 12 */
+		gp_run_free(&run);
+	}
+}
+
+static void one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
+		                         .every_ns = 100 * MS,
+		                         .kernel_ns = 5 * MS},
+		    be_attr(100));
+		add(busy(5 * MS), be_attr(100));
+		add(busy(5 * MS), be_attr(100));
+		run = finish("fair:turn=500:round=2000");
+		if (knows_at_once(kind))
+			assert_in_range(run.task[0].p50_ns, 5 * MS, 25 * MS);
+		gp_run_free(&run);
+	}
+}
+
+static void little_is_lost_to_switching(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+		double sum = 0;
+
+		begin(kind, 10 * S);
+		for (uint32_t i = 0; i < 8; i++)
+			add(busy(13600 * US), be_attr(50 + 100 * (i % 2)));
+		run = finish("fair");
+		for (uint32_t i = 0; i < 8; i++)
+			sum += part(&run, i);
+		if (sum < 97)
+			fail_msg("%s: %.1f %% are left of the device", kind->name, sum);
+		gp_run_free(&run);
+	}
+}
+
+static void where_not_all_can_be_held_all_run(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(&device_kinds[DEVICE_KINDS - 1], 10 * S);
+	scenario.device.max_held = 1;
+	for (uint32_t i = 0; i < 3; i++)
+		add(busy(5 * MS), be_attr(100));
+	run = finish("fair");
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(part(&run, i) > 28);
+	gp_run_free(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_weights_get_equal_parts_whatever_the_kernels),
+		cmocka_unit_test(unequal_weights_get_their_parts),
+		cmocka_unit_test(the_lightest_of_all_weights_is_not_forgotten),
+		cmocka_unit_test(one_that_comes_and_goes_has_its_part_while_it_is_there),
+		cmocka_unit_test(one_that_wants_less_than_its_part_gets_what_it_wants),
+		cmocka_unit_test(one_that_is_idle_half_of_the_time_has_no_claim_for_it),
+		cmocka_unit_test(a_task_that_slept_for_long_does_not_shut_the_others_out),
+		cmocka_unit_test(a_gang_is_one_in_the_line),
+		cmocka_unit_test(a_pause_of_a_moment_costs_no_turn_where_it_is_seen),
+		cmocka_unit_test(one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn),
+		cmocka_unit_test(little_is_lost_to_switching),
+		cmocka_unit_test(where_not_all_can_be_held_all_run),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

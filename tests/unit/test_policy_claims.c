@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `priority`, `rr` and `none` promise, one claim a test. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "property_stage.h"
+
+static void one_lc_task_gets_a_second_and_several_get_two_ms_each(void **state)
+{
+	uint32_t a, b;
+
+	(void)state;
+	open_stage("priority", &best_device);
+	a = cast(GP_LATENCY_CRITICAL, true);
+	play(10);
+	assert_int_equal(slice_of(a), 1000000);
+	b = cast(GP_LATENCY_CRITICAL, false);
+	play(10);
+	assert_int_equal(slice_of(a), 2000);
+	assert_int_equal(slice_of(b), 2000);
+	model_leave(&stage.model, b);
+	play(110);
+	assert_int_equal(slice_of(a), 1000000);
+	close_stage();
+}
+
+static void the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task(void **state)
+{
+	uint32_t lc, be;
+
+	(void)state;
+	open_stage("priority", &best_device);
+	be = cast(GP_BEST_EFFORT, true);
+	play(10);
+	assert_int_equal(slice_of(be), 0);
+	lc = cast(GP_LATENCY_CRITICAL, false);
+	play(10);
+	assert_int_equal(slice_of(be), 1);
+	assert_in_range(permille_of_the_next(be, 100), 1000, 1000); /* it costs it nothing */
+	set_busy(lc, true);
+	assert_in_range(permille_of_the_next(lc, 90), 1000, 1000);
+	assert_false(held(be));
+	model_leave(&stage.model, lc);
+	play(110);
+	assert_int_equal(slice_of(be), 0);
+	close_stage();
+}
+
+static void an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up(void **state)
+{
+	uint32_t lc, be;
+
+	(void)state;
+	open_stage("priority", &best_device);
+	lc = cast(GP_LATENCY_CRITICAL, true);
+	be = cast(GP_BEST_EFFORT, false);
+	play(10);
+	assert_int_equal(slice_of(be), 1);
+	set_busy(be, true);
+	assert_in_range(permille_of_the_next(lc, 50), 1000, 1000);
+	close_stage();
+}
+
+static void two_busy_be_tasks_take_turns_of_a_quantum(void **state)
+{
+	uint32_t a, b, first, second;
+
+	(void)state;
+	open_stage("priority:quantum=100", &best_device);
+	cast(GP_LATENCY_CRITICAL, false);
+	a = cast(GP_BEST_EFFORT, true);
+	b = cast(GP_BEST_EFFORT, true);
+	play_us(1);
+	first = held(a) ? b : a;
+	second = held(a) ? a : b;
+	for (int turn = 0; turn < 6; turn++) {
+		uint32_t other = first;
+
+		play_us(turn ? 1000 : 999);
+		assert_false(held(first));
+		assert_true(held(second));
+		assert_int_equal(slice_of(first), 1);
+		play(98);
+		assert_false(held(first));
+		play(1);
+		assert_true(held(first));
+		assert_false(held(second));
+		first = second;
+		second = other;
+	}
+	assert_in_range(permille_of_the_next(a, 1000), 480, 520);
+	close_stage();
+}
+
+static void the_higher_of_two_be_priorities_has_the_device_but_for_aging(void **state)
+{
+	uint32_t low;
+
+	(void)state;
+	open_stage("priority:quantum=100", &best_device);
+	low = cast_gang(GP_BEST_EFFORT, 3, true, 0);
+	cast_gang(GP_BEST_EFFORT, 4, true, 0);
+	play(10);
+	assert_true(held(low));
+	assert_in_range(permille_of_the_next(low, 2200), 60, 120); /* 10 ms of 110 */
+	close_stage();
+}
+
+static void an_idle_be_task_stays_released_and_joins_when_seen_active(void **state)
+{
+	uint32_t busy, idle;
+
+	(void)state;
+	open_stage("priority:quantum=100", &best_device);
+	cast(GP_LATENCY_CRITICAL, false);
+	busy = cast(GP_BEST_EFFORT, true);
+	idle = cast(GP_BEST_EFFORT, false);
+	play(500);
+	assert_false(held(busy));
+	assert_int_equal(slice_of(busy), 1);
+	assert_false(held(idle));
+	assert_int_equal(slice_of(idle), 0);
+	set_busy(idle, true);
+	play(2);
+	assert_int_equal(held(busy) + held(idle), 1);
+	assert_in_range(permille_of_the_next(idle, 1000), 450, 550);
+	set_busy(idle, false);
+	play(2);
+	assert_false(held(idle));
+	assert_false(held(busy));
+	assert_in_range(permille_of_the_next(busy, 300), 1000, 1000);
+	close_stage();
+}
+
+static void a_busy_unmanaged_task_keeps_the_tiny_slice_away(void **state)
+{
+	uint32_t be, unmanaged;
+
+	(void)state;
+	open_stage("priority", &best_device);
+	cast(GP_LATENCY_CRITICAL, true);
+	be = cast(GP_BEST_EFFORT, true);
+	unmanaged = cast(GP_UNMANAGED, true);
+	play(10);
+	assert_int_equal(slice_of(be), 0);
+	set_busy(unmanaged, false);
+	play(2);
+	assert_int_equal(slice_of(be), 1);
+	assert_false(held(unmanaged));
+	assert_int_equal(slice_of(unmanaged), 0);
+	close_stage();
+}
+
+static void aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110(void **state)
+{
+	uint32_t lc, be;
+
+	(void)state;
+	open_stage("priority", &best_device);
+	lc = cast(GP_LATENCY_CRITICAL, true);
+	be = cast(GP_BEST_EFFORT, true);
+	play(99);
+	assert_int_equal(stage.model.task[be].run_ns, 0);
+	play(4);
+	assert_int_equal(slice_of(be), 2000);
+	assert_int_equal(slice_of(lc), 2000);
+	play(10);
+	assert_int_equal(slice_of(be), 1);
+	assert_int_equal(slice_of(lc), 1000000);
+	assert_in_range(permille_of_the_next(be, 3000), 30, 60); /* half of 10 ms in 110 */
+	close_stage();
+}
+
+static void aging_reaches_every_be_task_although_they_take_turns(void **state)
+{
+	uint32_t be[4];
+
+	(void)state;
+	open_stage("priority", &best_device);
+	cast(GP_LATENCY_CRITICAL, true);
+	for (uint8_t i = 0; i < 4; i++)
+		be[i] = cast_gang(GP_BEST_EFFORT, i / 2, true, 0);
+	play(3000);
+	for (unsigned i = 0; i < 4; i++)
+		assert_in_range(stage.model.task[be[i]].run_ns, 2 * MS, 200 * MS);
+	close_stage();
+}
+
+static void aging_reaches_a_be_task_that_nobody_sees_run(void **state)
+{
+	struct model_profile device = best_device;
+	uint32_t a, b;
+
+	(void)state;
+	device.run = UNSEEN;
+	device.running_seen = false;
+	open_stage("priority", &device);
+	cast(GP_LATENCY_CRITICAL, true);
+	a = cast(GP_BEST_EFFORT, true);
+	b = cast(GP_BEST_EFFORT, true);
+	play(300); /* while a task is held, its wait is known */
+	model_leave(&stage.model, b);
+	play(100);
+	assert_in_range(permille_of_the_next(a, 5000), 3, 100);
+	close_stage();
+}
+
+static void without_slices_be_is_held_while_lc_is_seen_active(void **state)
+{
+	struct model_profile device = device_without_slices();
+	uint32_t lc, be;
+
+	(void)state;
+	open_stage("priority", &device);
+	lc = cast(GP_LATENCY_CRITICAL, false);
+	be = cast(GP_BEST_EFFORT, true);
+	for (int burst = 0; burst < 5; burst++) {
+		play(20);
+		assert_false(held(be));
+		set_busy(lc, true);
+		play(1);
+		assert_true(held(be));
+		play(20);
+		assert_true(held(be));
+		set_busy(lc, false);
+		play(1);
+		assert_false(held(be));
+	}
+	close_stage();
+}
+
+static unsigned ms_until(uint32_t i, bool is_held)
+{
+	unsigned ms = 0;
+
+	for (; held(i) != is_held && ms < 1000; ms++)
+		play(1);
+	return ms;
+}
+
+static void without_slices_aging_lets_be_in_after_100_ms_for_10(void **state)
+{
+	struct model_profile device = device_without_slices();
+	uint32_t be;
+
+	(void)state;
+	open_stage("priority", &device);
+	cast(GP_LATENCY_CRITICAL, true);
+	be = cast(GP_BEST_EFFORT, true);
+	play(1);
+	for (int round = 0; round < 5; round++) {
+		assert_in_range(ms_until(be, false), 97, 102);
+		assert_in_range(ms_until(be, true), 9, 12);
+	}
+	close_stage();
+}
+
+static void a_task_keeps_its_place_when_one_that_came_before_it_leaves(void **state)
+{
+	struct model_profile device = device_without_slices();
+	uint32_t idle, be;
+
+	(void)state;
+	open_stage("priority", &device);
+	idle = cast(GP_BEST_EFFORT, false);
+	cast(GP_LATENCY_CRITICAL, true);
+	be = cast(GP_BEST_EFFORT, true);
+	play(50);
+	model_leave(&stage.model, idle);
+	gp_engine_trigger(stage.engine, true);
+	assert_in_range(ms_until(be, false), 47, 52);
+	close_stage();
+}
+
+/* Where changes announce themselves, looks are far apart: it ran up to now, not up to the last. */
+static void a_be_task_that_has_just_run_is_not_let_in_for_having_waited(void **state)
+{
+	struct model_profile device = device_without_slices();
+	uint32_t lc, be;
+
+	(void)state;
+	device.events = true;
+	open_stage("priority", &device);
+	lc = cast(GP_LATENCY_CRITICAL, false);
+	be = cast(GP_BEST_EFFORT, true);
+	play(101); /* the next look is due in 99 ms */
+	pass_time(&stage, stage.model.now_ns + 95 * MS);
+	set_busy(lc, true);
+	look(&stage);
+	for (int ms = 0; ms < 90; ms++) {
+		assert_true(held(be));
+		play(1);
+	}
+	close_stage();
+}
+
+static void a_device_that_holds_few_holds_the_lowest(void **state)
+{
+	struct model_profile device = device_without_slices();
+	uint32_t low_lc, be;
+
+	(void)state;
+	device.max_held = 1;
+	open_stage("priority", &device);
+	cast_gang(GP_LATENCY_CRITICAL, 9, true, 0);
+	low_lc = cast_gang(GP_LATENCY_CRITICAL, 0, true, 0);
+	be = cast(GP_BEST_EFFORT, true);
+	play(20);
+	assert_true(held(be));
+	assert_false(held(low_lc));
+	close_stage();
+}
+
+static void no_more_turns_are_taken_than_the_device_can_hold(void **state)
+{
+	struct model_profile device = best_device;
+	uint32_t be[3];
+
+	(void)state;
+	device.max_held = 1;
+	open_stage("priority", &device);
+	cast(GP_LATENCY_CRITICAL, false);
+	be[0] = cast(GP_BEST_EFFORT, true);
+	be[1] = cast(GP_BEST_EFFORT, true);
+	play(250);
+	assert_int_equal(held(be[0]) + held(be[1]), 1);
+	be[2] = cast(GP_BEST_EFFORT, true);
+	play(250);
+	for (int i = 0; i < 3; i++) { /* two would have to be held: the hardware shares */
+		assert_false(held(be[i]));
+		assert_int_equal(slice_of(be[i]), 0);
+	}
+	close_stage();
+}
+
+static void a_gang_takes_its_turn_together(void **state)
+{
+	uint32_t a, b, other;
+
+	(void)state;
+	open_stage("priority", &best_device);
+	a = cast_gang(GP_BEST_EFFORT, 0, true, 7);
+	other = cast(GP_BEST_EFFORT, true);
+	b = cast_gang(GP_BEST_EFFORT, 0, true, 7);
+	for (int i = 0; i < 50; i++) {
+		play(13);
+		assert_int_equal(held(a), held(b));
+		assert_int_not_equal(held(a), held(other));
+	}
+	close_stage();
+}
+
+static void a_be_task_in_a_gang_with_an_lc_task_is_not_held(void **state)
+{
+	struct model_profile device = device_without_slices();
+	uint32_t mate, be;
+
+	(void)state;
+	open_stage("priority", &device);
+	cast_gang(GP_LATENCY_CRITICAL, 0, true, 7);
+	mate = cast_gang(GP_BEST_EFFORT, 0, true, 7);
+	be = cast(GP_BEST_EFFORT, true);
+	play(50);
+	assert_false(held(mate));
+	assert_true(held(be));
+	close_stage();
+}
+
+static void what_a_user_holds_stays_held_and_takes_no_turn(void **state)
+{
+	uint32_t a, b;
+
+	(void)state;
+	open_stage("priority:quantum=100", &best_device);
+	cast(GP_LATENCY_CRITICAL, false);
+	a = cast(GP_BEST_EFFORT, true);
+	b = cast(GP_BEST_EFFORT, true);
+	play(10);
+	change_user_hold(&stage, a);
+	play(2);
+	assert_true(held(a));
+	assert_in_range(permille_of_the_next(b, 1000), 1000, 1000);
+	assert_true(held(a));
+	change_user_hold(&stage, a);
+	assert_in_range(permille_of_the_next(a, 1000), 450, 550);
+	close_stage();
+}
+
+static void rr_gives_everybody_the_same_slice(void **state)
+{
+	uint32_t a, b, c, unmanaged;
+
+	(void)state;
+	open_stage("rr:quantum=5000", &best_device);
+	a = cast(GP_LATENCY_CRITICAL, true);
+	b = cast(GP_BEST_EFFORT, true);
+	c = cast(GP_BEST_EFFORT, false);
+	unmanaged = cast(GP_UNMANAGED, false);
+	play(10);
+	assert_int_equal(slice_of(a), 5000);
+	assert_int_equal(slice_of(b), 5000);
+	assert_int_equal(slice_of(c), 5000);
+	assert_int_equal(slice_of(unmanaged), 0);
+	assert_in_range(permille_of_the_next(a, 1000), 490, 510);
+	close_stage();
+}
+
+static void rr_rotates_where_there_are_no_slices(void **state)
+{
+	struct model_profile device = device_without_slices();
+	uint32_t a, b, c;
+	int held_at_once = 0;
+
+	(void)state;
+	open_stage("rr", &device);
+	a = cast(GP_LATENCY_CRITICAL, true);
+	b = cast(GP_BEST_EFFORT, true);
+	c = cast(GP_BEST_EFFORT, true);
+	cast(GP_BEST_EFFORT, false);
+	play(5);
+	for (int i = 0; i < 30; i++) {
+		play(10);
+		held_at_once += held(a) + held(b) + held(c);
+	}
+	assert_int_equal(held_at_once, 60);
+	assert_in_range(permille_of_the_next(a, 3000), 320, 347);
+	assert_in_range(permille_of_the_next(b, 3000), 320, 347);
+	close_stage();
+}
+
+static void none_puts_everything_back(void **state)
+{
+	struct gp_policy_choice none;
+	uint32_t task[4];
+
+	(void)state;
+	open_stage("priority", &best_device);
+	task[0] = cast(GP_LATENCY_CRITICAL, true);
+	for (int i = 1; i < 4; i++)
+		task[i] = cast(GP_BEST_EFFORT, true);
+	play(150);
+	assert_int_equal(held(task[1]) + held(task[2]) + held(task[3]), 2);
+	gp_policy_defaults(&gp_policy_none, &none);
+	stage.policy = &gp_policy_none;
+	assert_int_equal(gp_engine_set_policy(stage.engine, stage.model.now_ns, &none, NULL), 0);
+	play(2);
+	for (int i = 0; i < 4; i++) {
+		assert_false(held(task[i]));
+		assert_int_equal(slice_of(task[i]), 0);
+	}
+	assert_in_range(permille_of_the_next(task[3], 1000), 245, 255);
+	close_stage();
+}
+
+/* Looks every 100 ms at slices of 10 ms see the same one of two or five tasks every time. */
+static void a_task_that_never_runs_at_a_look_is_not_starved_for_it(void **state)
+{
+	struct model_profile device = best_device;
+
+	(void)state;
+	device.events = true;
+	device.run = UNSEEN;
+	open_stage("rr", &device);
+	for (int i = 0; i < 5; i++)
+		cast(GP_BEST_EFFORT, true);
+	play(15000);
+	assert_int_equal(gp_engine_stats(stage.engine)->ejections, 0);
+	close_stage();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_lc_task_gets_a_second_and_several_get_two_ms_each),
+		cmocka_unit_test(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task),
+		cmocka_unit_test(an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up),
+		cmocka_unit_test(two_busy_be_tasks_take_turns_of_a_quantum),
+		cmocka_unit_test(the_higher_of_two_be_priorities_has_the_device_but_for_aging),
+		cmocka_unit_test(an_idle_be_task_stays_released_and_joins_when_seen_active),
+		cmocka_unit_test(a_busy_unmanaged_task_keeps_the_tiny_slice_away),
+		cmocka_unit_test(aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110),
+		cmocka_unit_test(aging_reaches_every_be_task_although_they_take_turns),
+		cmocka_unit_test(aging_reaches_a_be_task_that_nobody_sees_run),
+		cmocka_unit_test(without_slices_be_is_held_while_lc_is_seen_active),
+		cmocka_unit_test(without_slices_aging_lets_be_in_after_100_ms_for_10),
+		cmocka_unit_test(a_task_keeps_its_place_when_one_that_came_before_it_leaves),
+		cmocka_unit_test(a_be_task_that_has_just_run_is_not_let_in_for_having_waited),
+		cmocka_unit_test(a_device_that_holds_few_holds_the_lowest),
+		cmocka_unit_test(no_more_turns_are_taken_than_the_device_can_hold),
+		cmocka_unit_test(a_gang_takes_its_turn_together),
+		cmocka_unit_test(a_be_task_in_a_gang_with_an_lc_task_is_not_held),
+		cmocka_unit_test(what_a_user_holds_stays_held_and_takes_no_turn),
+		cmocka_unit_test(rr_gives_everybody_the_same_slice),
+		cmocka_unit_test(rr_rotates_where_there_are_no_slices),
+		cmocka_unit_test(none_puts_everything_back),
+		cmocka_unit_test(a_task_that_never_runs_at_a_look_is_not_starved_for_it),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `share` promises, on simulated devices of each kind: a task has the part it was guaranteed
+ * whenever it wants it, within 2 points over 10 seconds; what is over goes by weight; and a ceiling
+ * is a ceiling. Whose guarantee is refused: test_share_refusals.c.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sharing.h"
+
+static struct gp_task_attr share_attr(uint32_t share_permille, uint32_t ceiling_permille,
+                                      uint32_t weight)
+{
+	struct gp_task_attr attr = be_attr(weight);
+
+	attr.share_permille = share_permille;
+	attr.ceiling_permille = ceiling_permille;
+	return attr;
+}
+
+static void guarantees_are_kept_and_the_rest_goes_by_weight(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		add(busy(13600 * US), share_attr(500, 0, 100)); /* 50 + 30/6 */
+		add(busy(1 * MS), share_attr(200, 0, 200));     /* 20 + 30/3 */
+		add(busy(70 * MS), share_attr(0, 0, 300));      /* 30/2 */
+		run = finish("share");
+		assert_part(kind, &run, 0, 55, 2);
+		assert_part(kind, &run, 1, 30, 2);
+		assert_part(kind, &run, 2, 15, 2);
+		gp_run_free(&run);
+	}
+}
+
+static void what_its_owner_does_not_want_goes_to_the_others(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_sim_task guest = busy(5 * MS);
+		struct gp_run run;
+
+		guest.start_ns = 2 * S;
+		guest.stop_ns = 7 * S;
+		begin(kind, 10 * S);
+		add(busy(5 * MS), share_attr(100, 0, 100));
+		add(busy(5 * MS), share_attr(300, 0, 100));
+		add(guest, share_attr(600, 0, 100));
+		run = finish("share");
+		assert_part(kind, &run, 0, 10 * 0.5 + 40 * 0.5, 2);
+		assert_part(kind, &run, 1, 30 * 0.5 + 60 * 0.5, 2);
+		assert_part(kind, &run, 2, 60 * 0.5, 2);
+		gp_run_free(&run);
+	}
+}
+
+/* 400 ms of work every second are less than its half: it gets all of them. */
+static void one_that_is_idle_half_of_the_time_has_its_part_when_it_works(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
+		                         .every_ns = 1 * S,
+		                         .kernel_ns = 400 * MS},
+		    share_attr(500, 0, 100));
+		add(busy(5 * MS), share_attr(0, 0, 100));
+		add(busy(1 * MS), share_attr(0, 0, 300));
+		run = finish("share");
+		/* As much of it as had arrived early enough, whatever the phase. */
+		if (run.task[0].left > 1 || part(&run, 0) < 36)
+			fail_msg("%s: %.1f %% and %llu left over", kind->name, part(&run, 0),
+			         (unsigned long long)run.task[0].left);
+		assert_true(part(&run, 2) > 2.5 * part(&run, 1));
+		assert_true(part(&run, 0) + part(&run, 1) + part(&run, 2) > 96);
+		gp_run_free(&run);
+	}
+}
+
+static void four_with_guarantees_of_all_there_is_leave_little_to_a_fifth(void **state)
+{
+	static const uint32_t share[] = {400, 300, 200, 100, 0};
+
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		for (uint32_t i = 0; i < 5; i++)
+			add(busy((1 + 5 * i) * MS), share_attr(share[i], 0, 100));
+		run = finish("share");
+		for (uint32_t i = 0; i < 5; i++)
+			assert_part(kind, &run, i, share[i] / 10.0, 2);
+		assert_true(run.task[4].work_ns > 0);
+		gp_run_free(&run);
+	}
+}
+
+static void a_ceiling_leaves_more_to_the_others(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		add(busy(5 * MS), share_attr(0, 200, 1000));
+		add(busy(5 * MS), share_attr(300, 350, 100));
+		add(busy(5 * MS), share_attr(0, 0, 100));
+		run = finish("share");
+		assert_part(kind, &run, 0, 20, 2);
+		assert_part(kind, &run, 1, 35, 2);
+		assert_part(kind, &run, 2, 45, 2);
+		gp_run_free(&run);
+	}
+}
+
+static void a_ceiling_is_kept_also_when_nobody_else_wants_the_device(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_run run;
+
+		begin(kind, 10 * S);
+		add(busy(5 * MS), share_attr(0, 300, 100));
+		add(busy(200 * US), share_attr(100, 200, 100));
+		run = finish("share");
+		assert_part(kind, &run, 0, 30, 2);
+		assert_part(kind, &run, 1, 20, 2);
+		gp_run_free(&run);
+	}
+}
+
+static void where_nothing_can_be_held_a_ceiling_costs_nobody_anything(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(&device_kinds[0], 10 * S);
+	scenario.device.max_held = 0;
+	add(busy(5 * MS), share_attr(0, 300, 100));
+	run = finish("share");
+	assert_part(&device_kinds[0], &run, 0, 100, 1);
+	gp_run_free(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guarantees_are_kept_and_the_rest_goes_by_weight),
+		cmocka_unit_test(what_its_owner_does_not_want_goes_to_the_others),
+		cmocka_unit_test(one_that_is_idle_half_of_the_time_has_its_part_when_it_works),
+		cmocka_unit_test(four_with_guarantees_of_all_there_is_leave_little_to_a_fifth),
+		cmocka_unit_test(a_ceiling_leaves_more_to_the_others),
+		cmocka_unit_test(a_ceiling_is_kept_also_when_nobody_else_wants_the_device),
+		cmocka_unit_test(where_nothing_can_be_held_a_ceiling_costs_nobody_anything),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

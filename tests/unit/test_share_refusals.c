@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose guarantee `share` refuses when they are more than the whole, and when that ends. */
+#include "fake_gpu.h"
+
+static uint32_t add_share(struct rig *r, uint32_t permille)
+{
+	uint32_t handle = rig_add(r, GP_BEST_EFFORT);
+
+	r->attr[handle + 1].share_permille = permille;
+	return handle;
+}
+
+static bool refused(const struct rig *r, unsigned index)
+{
+	return rig_task(r, index).refused;
+}
+
+static void look_again(struct rig *r)
+{
+	r->now_ns += 200 * MS; /* the engine has scanned for who came and went */
+	rig_step(r);
+}
+
+static void guarantees_of_the_whole_are_all_given(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	add_share(r, 500);
+	add_share(r, 300);
+	add_share(r, 200);
+	add_share(r, 0);
+	rig_start(r, &gp_policy_share);
+	assert_int_equal(r->events[GP_EVENT_REFUSED], 0);
+	rig_free(r);
+}
+
+static void the_later_ones_are_refused_and_told_so(void **state)
+{
+	struct rig *r = rig_new(3);
+
+	(void)state;
+	add_share(r, 600);
+	add_share(r, 401);
+	add_share(r, 400);
+	rig_start(r, &gp_policy_share);
+	assert_false(refused(r, 0));
+	assert_true(refused(r, 1));
+	assert_false(refused(r, 2)); /* what is left is enough for it */
+	assert_int_equal(r->events[GP_EVENT_REFUSED], 1);
+	assert_int_equal(r->last[GP_EVENT_REFUSED].task, 2);
+	rig_free(r);
+}
+
+static void one_that_was_refused_runs_by_its_weight(void **state)
+{
+	struct rig *r = rig_new(2);
+
+	(void)state;
+	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* so that slices show it */
+	add_share(r, 800);
+	add_share(r, 900);
+	rig_start(r, &gp_policy_share);
+	assert_int_equal(gp_engine_plan(r->engine)->task[0].slice_us, 90000); /* 80 + 20/2 */
+	assert_int_equal(gp_engine_plan(r->engine)->task[1].slice_us, 10000);
+	rig_free(r);
+}
+
+static void room_that_becomes_free_is_given_to_the_one_that_was_refused(void **state)
+{
+	struct rig *r = rig_new(2);
+
+	(void)state;
+	add_share(r, 600);
+	add_share(r, 600);
+	rig_start(r, &gp_policy_share);
+	assert_true(refused(r, 1));
+	r->gpu.task[0].present = false;
+	look_again(r);
+	assert_int_equal(r->events[GP_EVENT_ADMITTED], 1);
+	assert_false(refused(r, 0)); /* it is the first now */
+	rig_free(r);
+}
+
+static void a_promise_is_not_taken_back_for_one_that_was_refused_before(void **state)
+{
+	struct rig *r = rig_new(3);
+
+	(void)state;
+	add_share(r, 500);
+	add_share(r, 600);
+	add_share(r, 500);
+	rig_start(r, &gp_policy_share);
+	assert_true(refused(r, 1));
+	assert_false(refused(r, 2));
+	r->gpu.task[0].present = false;
+	look_again(r);
+	assert_true(refused(r, 0)); /* the 600 do not fit beside the 500 that were promised */
+	assert_false(refused(r, 1));
+	rig_free(r);
+}
+
+static void one_that_asks_for_less_is_admitted(void **state)
+{
+	struct rig *r = rig_new(2);
+	struct gp_task_attr attr;
+
+	(void)state;
+	add_share(r, 700);
+	add_share(r, 700);
+	rig_start(r, &gp_policy_share);
+	attr = rig_task(r, 1).attr;
+	attr.share_permille = 300;
+	assert_int_equal(gp_engine_set_attr(r->engine, 2, &attr), 0);
+	rig_step(r);
+	assert_false(refused(r, 1));
+	rig_free(r);
+}
+
+static void a_gang_asks_once(void **state)
+{
+	struct rig *r = rig_new(3);
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		r->attr[add_share(r, 600) + 1].gang = 7;
+	add_share(r, 500);
+	rig_start(r, &gp_policy_share);
+	assert_false(refused(r, 0));
+	assert_false(refused(r, 1));
+	assert_true(refused(r, 2));
+	rig_free(r);
+}
+
+static void one_that_is_unmanaged_asks_for_nothing(void **state)
+{
+	struct rig *r = rig_new(2);
+
+	(void)state;
+	r->attr[rig_add(r, GP_UNMANAGED) + 1].share_permille = 900;
+	add_share(r, 900);
+	rig_start(r, &gp_policy_share);
+	assert_int_equal(r->events[GP_EVENT_REFUSED], 0);
+	rig_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guarantees_of_the_whole_are_all_given),
+		cmocka_unit_test(the_later_ones_are_refused_and_told_so),
+		cmocka_unit_test(one_that_was_refused_runs_by_its_weight),
+		cmocka_unit_test(room_that_becomes_free_is_given_to_the_one_that_was_refused),
+		cmocka_unit_test(a_promise_is_not_taken_back_for_one_that_was_refused_before),
+		cmocka_unit_test(one_that_asks_for_less_is_admitted),
+		cmocka_unit_test(a_gang_asks_once),
+		cmocka_unit_test(one_that_is_unmanaged_asks_for_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The AMD model: narrow tasks run side by side, what does not fit shares in proportion and nobody
+ * gets more than there is, a held task stands still and goes on where it was, saving takes as long
+ * as there is to save, HWS stops bystanders and MES does not, short waves end in the grace period,
+ * and activity is found by looking.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/rng.h"
+#include "sim_world.h"
+
+/* Free of charge but for what a test puts in. */
+static const struct gp_sim_device free_of_charge = {
+	.model = GP_SIM_CWSR,
+	.scheduler = GP_SIM_HWS,
+	.xccs = 1,
+	.save_mb_per_s = 1000000,
+	.launch_hinted_permille = 1000,
+	.max_held = 16,
+	.activity = GP_ACTIVITY_EXACT,
+};
+
+/* A full device is saved in 1 ms. */
+static struct gp_sim_device slow_to_save(enum gp_sim_scheduler scheduler)
+{
+	struct gp_sim_device d = free_of_charge;
+
+	d.scheduler = scheduler;
+	d.save_area_kb = 10000;
+	d.save_mb_per_s = 10000;
+	return d;
+}
+
+static struct gp_sim_task wide(uint32_t width_permille, uint64_t kernel_ns)
+{
+	struct gp_sim_task t = closed_loop(kernel_ns);
+
+	t.width_permille = width_permille;
+	return t;
+}
+
+static uint64_t work(struct gp_sim *sim, uint32_t task)
+{
+	return gp_sim_result(sim, task)->work_ns;
+}
+
+/* ---- sharing ---- */
+
+static void narrow_tasks_run_side_by_side_at_full_speed(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task[] = {wide(300, 3 * MS), wide(700, 7 * MS)};
+	struct gp_sim *sim = new_sim(&free_of_charge, task, 2, 1);
+
+	run_to(sim, 210 * MS);
+	assert_int_equal(finished(sim, 0), 70);
+	assert_int_equal(finished(sim, 1), 30);
+	assert_int_equal(gp_sim_totals(sim)->busy_ns, 210 * MS);
+	gp_sim_free(sim);
+}
+
+static void what_does_not_fit_slows_all_down_alike(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task[] = {wide(1000, 1 * MS), wide(500, 1 * MS)};
+	struct gp_sim *sim = new_sim(&free_of_charge, task, 2, 1);
+
+	run_to(sim, 150 * MS);
+	assert_int_equal(finished(sim, 0), 100);
+	assert_int_equal(finished(sim, 1), 100);
+	gp_sim_free(sim);
+}
+
+static void a_newcomer_shares_from_its_arrival_to_its_end(void **state)
+{
+	(void)state;
+	const uint64_t at[] = {4 * MS};
+	struct gp_sim_task task[] = {closed_loop(100 * MS), closed_loop(3 * MS)};
+	struct gp_sim *sim;
+
+	task[1].load = GP_LOAD_TRACE;
+	task[1].arrival_ns = at;
+	task[1].arrivals = 1;
+	sim = new_sim(&free_of_charge, task, 2, 1);
+	run_to(sim, 10 * MS - 1);
+	assert_int_equal(finished(sim, 1), 0);
+	run_to(sim, 10 * MS);
+	assert_int_equal(finished(sim, 1), 1); /* 3 ms at half speed */
+	run_to(sim, 103 * MS - 1);
+	assert_int_equal(finished(sim, 0), 0);
+	run_to(sim, 103 * MS);
+	assert_int_equal(finished(sim, 0), 1);
+	gp_sim_free(sim);
+}
+
+/* Widths that divide nothing: what is handed out is what there is, less the roundings. */
+static void work_is_neither_lost_nor_made(void **state)
+{
+	(void)state;
+	const uint32_t width[] = {333, 77, 1000, 611, 13};
+	struct gp_sim_task task[5];
+	uint64_t sum = 0, widths = 0;
+	struct gp_sim *sim;
+
+	for (unsigned i = 0; i < 5; i++) {
+		task[i] = wide(width[i], (100 + 7 * i) * S); /* none of them ends */
+		widths += width[i];
+	}
+	sim = new_sim(&free_of_charge, task, 5, 1);
+	for (uint64_t at_ns = 0; at_ns <= 10 * S; at_ns += 777 * US + 13) {
+		run_to(sim, at_ns);
+		attach(sim, 0); /* closes the books: somebody looks all the time */
+		gp_gpu_detach(gp_sim_gpu(sim), 0);
+	}
+	run_to(sim, 10 * S);
+	gp_sim_finish(sim, 10 * S);
+	for (unsigned i = 0; i < 5; i++)
+		sum += width[i] * work(sim, i);
+	assert_true(sum <= 1000 * 10 * S);
+	assert_true(1000 * 10 * S - sum < widths);
+	gp_sim_free(sim);
+}
+
+/* ---- holding ---- */
+
+static void a_held_task_stands_still_and_goes_on_with_the_rest(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task = closed_loop(10 * MS);
+	struct gp_sim *sim = new_sim(&free_of_charge, &task, 1, 1);
+
+	run_to(sim, 4 * MS);
+	attach(sim, 0);
+	hold(sim, 0, 4 * MS);
+	run_to(sim, 24 * MS);
+	gp_gpu_detach(gp_sim_gpu(sim), 0); /* closes the books as well */
+	attach(sim, 0);
+	assert_int_equal(work(sim, 0), 4 * MS);
+	run_to(sim, 30 * MS - 1);
+	assert_int_equal(finished(sim, 0), 0);
+	run_to(sim, 30 * MS);
+	assert_int_equal(finished(sim, 0), 1);
+	gp_sim_free(sim);
+}
+
+static void saving_takes_as_long_as_there_is_to_save(void **state)
+{
+	(void)state;
+	const uint32_t width[] = {1000, 250, 1};
+	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
+
+	device.hold_ns = 100 * US;
+	device.unmap_ns = 30 * US;
+	device.map_ns = 20 * US;
+	for (unsigned i = 0; i < 3; i++) {
+		const struct gp_sim_task task = wide(width[i], 1 * S);
+		struct gp_sim *sim = new_sim(&device, &task, 1, 1);
+		uint64_t held_ns = 10 * MS + 150 * US + width[i] * US;
+
+		run_to(sim, 10 * MS);
+		attach(sim, 0);
+		hold(sim, 0, 10 * MS);
+		run_to(sim, held_ns - 1);
+		assert_false(look(sim, 0, held_ns - 1).held);
+		assert_int_equal(look(sim, 0, held_ns - 1).under_way, GP_UNDER_WAY_HOLD);
+		run_to(sim, held_ns);
+		assert_true(look(sim, 0, held_ns).held);
+		/* It ran while the driver was at work, and not while it was saved. */
+		assert_int_equal(look(sim, 0, held_ns).run_ns, 100 * US);
+		gp_sim_free(sim);
+	}
+}
+
+static uint64_t time_to_save(uint32_t xccs, uint32_t mb_per_s)
+{
+	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
+	const struct gp_sim_task task = closed_loop(1 * S);
+	struct gp_sim *sim;
+	uint64_t at_ns = 0;
+
+	device.xccs = xccs;
+	device.save_mb_per_s = mb_per_s;
+	sim = new_sim(&device, &task, 1, 1);
+	run_to(sim, 0);
+	attach(sim, 0);
+	hold(sim, 0, 0);
+	while (!look(sim, 0, at_ns).held)
+		run_to(sim, at_ns += 10 * US);
+	gp_sim_free(sim);
+	return at_ns;
+}
+
+static void xccs_save_at_the_same_time_and_share_the_memory(void **state)
+{
+	(void)state;
+	assert_int_equal(time_to_save(1, 10000), 1 * MS);
+	assert_int_equal(time_to_save(8, 80000), 1 * MS);
+	assert_int_equal(time_to_save(8, 10000), 8 * MS);
+}
+
+/* Two that fit side by side; one is held at 10 ms and released at 20. Returns how late the 100th
+ * kernel of the other is. */
+static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
+{
+	const struct gp_sim_task task[] = {wide(500, 1 * MS), wide(500, 1 * S)};
+	struct gp_sim_device device = slow_to_save(scheduler);
+	uint64_t at_ns = 100 * MS;
+	struct gp_sim *sim;
+
+	device.unmap_ns = 30 * US;
+	device.map_ns = 20 * US;
+	device.hold_ns = 500; /* in the middle of a kernel */
+	sim = new_sim(&device, task, 2, 1);
+	run_to(sim, 10 * MS);
+	attach(sim, 1);
+	hold(sim, 1, 10 * MS);
+	run_to(sim, 20 * MS);
+	assert_true(look(sim, 1, 20 * MS).held);
+	release(sim, 1, 20 * MS);
+	run_to(sim, at_ns);
+	while (finished(sim, 0) < 100)
+		run_to(sim, at_ns += 10 * US);
+	gp_sim_free(sim);
+	return at_ns - 100 * MS;
+}
+
+static void hws_stops_bystanders_and_mes_does_not(void **state)
+{
+	(void)state;
+	/* The hold saves both (1 ms) and restores one (0.5), the release saves one and restores
+	 * both; 50 us of lists each time. */
+	assert_in_range(delay_of_the_other(GP_SIM_HWS), 3090 * US, 3110 * US);
+	assert_int_equal(delay_of_the_other(GP_SIM_MES), 0);
+}
+
+static void with_mes_a_released_task_waits_for_its_own_waves(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task = closed_loop(10 * MS);
+	struct gp_sim_device device = slow_to_save(GP_SIM_MES);
+	struct gp_sim *sim;
+
+	device.map_ns = 20 * US;
+	sim = new_sim(&device, &task, 1, 1);
+	run_to(sim, 4 * MS);
+	attach(sim, 0);
+	hold(sim, 0, 4 * MS);
+	run_to(sim, 20 * MS);
+	release(sim, 0, 20 * MS);
+	run_to(sim, 27 * MS + 20 * US - 1); /* 6 ms were left, 1 is for its waves */
+	assert_int_equal(finished(sim, 0), 0);
+	run_to(sim, 27 * MS + 20 * US);
+	assert_int_equal(finished(sim, 0), 1);
+	gp_sim_free(sim);
+}
+
+static void one_call_for_many_stops_the_device_once(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task[] = {wide(200, 1 * S), wide(200, 1 * S), wide(200, 1 * S)};
+	struct gp_action a[] = {{.handle = 0}, {.handle = 2}};
+	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
+	struct gp_sim *sim = new_sim(&device, task, 3, 1);
+
+	run_to(sim, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		attach(sim, i);
+	assert_int_equal(gp_gpu_hold(gp_sim_gpu(sim), 0, a, 2), 0);
+	run_to(sim, 600 * US);
+	assert_true(look(sim, 0, 600 * US).held);
+	assert_true(look(sim, 2, 600 * US).held);
+	assert_false(look(sim, 0, 600 * US).running);
+	assert_true(look(sim, 1, 600 * US).running);
+	assert_int_equal(gp_sim_totals(sim)->switches, 1);
+	assert_int_equal(gp_sim_totals(sim)->switch_ns, 600 * US);
+	gp_sim_free(sim);
+}
+
+/* ---- the grace period ---- */
+
+static uint64_t held_after(uint64_t kernel_ns, uint64_t wave_ns, enum gp_sim_scheduler scheduler)
+{
+	struct gp_sim_device device = slow_to_save(scheduler);
+	struct gp_sim_task task = closed_loop(kernel_ns);
+	uint64_t at_ns = 10 * MS;
+	struct gp_sim *sim;
+
+	device.grace_ns = 100 * US;
+	task.wave_ns = wave_ns;
+	sim = new_sim(&device, &task, 1, 1);
+	run_to(sim, at_ns);
+	attach(sim, 0);
+	hold(sim, 0, at_ns);
+	while (!look(sim, 0, at_ns).held)
+		run_to(sim, at_ns += 10 * US);
+	gp_sim_free(sim);
+	return at_ns - 10 * MS;
+}
+
+static void waves_that_end_in_the_grace_period_are_not_saved(void **state)
+{
+	(void)state;
+	assert_int_equal(held_after(1 * S, 1 * S, GP_SIM_HWS), 1100 * US);
+	assert_int_equal(held_after(1 * S, 200 * US, GP_SIM_HWS), 600 * US); /* half of them */
+	assert_int_equal(held_after(1 * S, 100 * US, GP_SIM_HWS), 100 * US);
+	assert_int_equal(held_after(1 * S, 50 * US, GP_SIM_HWS), 100 * US);
+	assert_int_equal(held_after(1 * S, 100 * US, GP_SIM_MES), 1000 * US); /* has none */
+}
+
+static void no_kernel_begins_in_the_grace_period(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task = closed_loop(80 * US);
+	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
+	struct gp_sim *sim;
+
+	device.grace_ns = 500 * US;
+	sim = new_sim(&device, &task, 1, 1);
+	run_to(sim, 10 * US);
+	attach(sim, 0);
+	hold(sim, 0, 10 * US);
+	run_to(sim, 10 * MS);
+	assert_int_equal(finished(sim, 0), 1);
+	assert_int_equal(work(sim, 0), 80 * US);
+	assert_int_equal(gp_sim_totals(sim)->preemptions, 0);
+	gp_sim_free(sim);
+}
+
+/* ---- coming and going ---- */
+
+static void a_task_can_exit_in_every_state(void **state)
+{
+	(void)state;
+	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
+
+	device.grace_ns = 200 * US;
+	device.hold_ns = 100 * US;
+	/* The driver works, the device drains, is stopped, runs without it. */
+	for (uint64_t stop_ns = 10 * MS; stop_ns < 13 * MS; stop_ns += 50 * US) {
+		struct gp_sim_task task[] = {wide(500, 7 * MS), wide(500, 7 * MS)};
+		struct gp_sim *sim;
+
+		task[0].stop_ns = stop_ns;
+		sim = new_sim(&device, task, 2, 1);
+		run_to(sim, 10 * MS - 1);
+		attach(sim, 0);
+		attach(sim, 1);
+		hold(sim, 0, 10 * MS - 1);
+		run_to(sim, 1 * S);
+		gp_sim_finish(sim, 1 * S);
+		assert_in_range(finished(sim, 1), 141, 142);
+		assert_in_range(work(sim, 0), 10 * MS - 1, 10 * MS + 300 * US);
+		gp_sim_free(sim);
+	}
+}
+
+static void one_that_is_let_go_while_it_is_taken_off_runs_again(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task = closed_loop(10 * MS);
+
+	for (int scheduler = GP_SIM_HWS; scheduler <= GP_SIM_MES; scheduler++) {
+		struct gp_sim_device device = slow_to_save((enum gp_sim_scheduler)scheduler);
+		struct gp_sim *sim = new_sim(&device, &task, 1, 1);
+
+		run_to(sim, 4 * MS);
+		attach(sim, 0);
+		hold(sim, 0, 4 * MS);
+		run_to(sim, 4 * MS + 500 * US);
+		gp_gpu_detach(gp_sim_gpu(sim), 0);
+		run_to(sim, 12 * MS); /* 10 of work, 1 to save, 1 to restore */
+		assert_int_equal(finished(sim, 0), 1);
+		gp_sim_free(sim);
+	}
+}
+
+static void a_hint_takes_no_room_until_its_kernel_comes(void **state)
+{
+	(void)state;
+	const uint64_t at[] = {10 * MS};
+	struct gp_sim_task task[] = {closed_loop(100 * MS), closed_loop(2 * MS)};
+	struct gp_sim *sim;
+
+	task[1].load = GP_LOAD_TRACE;
+	task[1].arrival_ns = at;
+	task[1].arrivals = 1;
+	task[1].hint_ns = 5 * MS;
+	sim = new_sim(&free_of_charge, task, 2, 1);
+	run_to(sim, 10 * MS - 1);
+	attach(sim, 0); /* closes the books */
+	attach(sim, 1);
+	assert_true(look(sim, 1, 10 * MS - 1).active);
+	assert_int_equal(work(sim, 0), 10 * MS - 1);
+	run_to(sim, 14 * MS);
+	assert_int_equal(finished(sim, 1), 1);
+	gp_sim_free(sim);
+}
+
+/* ---- what is seen ---- */
+
+static void activity_is_found_by_looking(void **state)
+{
+	(void)state;
+	const uint64_t at[] = {200 * US, 2500 * US};
+	struct gp_sim_task task = closed_loop(100 * US);
+	struct gp_sim_device device = free_of_charge;
+	bool rescan;
+	struct gp_sim *sim;
+
+	task.load = GP_LOAD_TRACE;
+	task.arrival_ns = at;
+	task.arrivals = 2;
+	task.kernel_ns = 1 * MS;
+	device.activity = GP_ACTIVITY_EVENTS;
+	device.detect_ns = 1 * MS;
+	sim = new_sim(&device, &task, 1, 1);
+	run_to(sim, 0);
+	attach(sim, 0);
+	run_to(sim, 900 * US);
+	assert_false(look(sim, 0, 900 * US).active);
+	assert_int_equal(gp_sim_advance(sim, 10 * MS), 1 * MS);
+	assert_true(gp_sim_take_signal(sim, &rescan));
+	assert_true(look(sim, 0, 1 * MS).active);
+	assert_int_equal(look(sim, 0, 1 * MS).active_since_ns, 1 * MS);
+	run_to(sim, 1900 * US);
+	assert_true(look(sim, 0, 1900 * US).active); /* is over since 1.2 ms */
+	run_to(sim, 2 * MS);
+	assert_false(look(sim, 0, 2 * MS).active);
+	gp_sim_free(sim);
+}
+
+static void what_came_and_went_between_two_looks_was_not_seen(void **state)
+{
+	(void)state;
+	const uint64_t at[] = {200 * US};
+	struct gp_sim_task task = closed_loop(100 * US);
+	struct gp_sim_device device = free_of_charge;
+	bool rescan;
+	struct gp_sim *sim;
+
+	task.load = GP_LOAD_TRACE;
+	task.arrival_ns = at;
+	task.arrivals = 1;
+	device.activity = GP_ACTIVITY_EVENTS;
+	device.detect_ns = 1 * MS;
+	sim = new_sim(&device, &task, 1, 1);
+	run_to(sim, 0);
+	attach(sim, 0);
+	assert_int_equal(gp_sim_advance(sim, 10 * MS), 10 * MS);
+	assert_false(gp_sim_take_signal(sim, &rescan));
+	assert_int_equal(finished(sim, 0), 1);
+	gp_sim_free(sim);
+}
+
+static void an_mi300x_tells_no_run_times(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task = closed_loop(10 * MS);
+	struct gp_sim *sim = new_sim(&gp_sim_mi300x, &task, 1, 1);
+	const struct gp_gpu_info *info = &gp_sim_gpu(sim)->info;
+
+	run_to(sim, 5 * MS);
+	attach(sim, 0);
+	assert_int_equal(look(sim, 0, 5 * MS).known, GP_KNOWN_HELD | GP_KNOWN_ACTIVE |
+	                                                     GP_KNOWN_PENDING |
+	                                                     GP_KNOWN_ACTIVE_SINCE);
+	assert_int_equal(info->caps, GP_CAP_HOLD | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
+	assert_int_equal(info->slice_default_us, 0);
+	assert_int_equal(info->news_every_ns, 0);
+	/* 8 x 23.2 MB at 3.7 TB/s is 50 us; 20, 60 and 60 are the calls. */
+	assert_in_range(info->hold_cost_ns, 190 * US, 191 * US);
+	gp_sim_free(sim);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task = closed_loop(1 * MS);
+	struct gp_sim_config config = {.device = free_of_charge, .task = &task, .ntasks = 1};
+	struct gp_sim *sim;
+
+	config.device.slices = true;
+	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
+	config.device = free_of_charge;
+	config.device.xccs = 0;
+	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
+	config.device = free_of_charge;
+	config.device.save_mb_per_s = 0;
+	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
+	config.device = free_of_charge;
+	config.device.model = (enum gp_sim_model)2;
+	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
+}
+
+/* ---- whatever happens ---- */
+
+#define TASKS 6u
+
+struct witness {
+	bool held[TASKS], running[TASKS], ready[TASKS];
+	uint64_t hash;
+};
+
+static void check_event(void *arg, const struct gp_sim_event *e)
+{
+	struct witness *w = arg;
+
+	hash_event(&w->hash, e);
+	switch (e->what) {
+	case GP_SIM_RUN:
+		assert_false(w->held[e->task] || w->running[e->task]);
+		assert_true(w->ready[e->task]);
+		w->running[e->task] = true;
+		break;
+	case GP_SIM_STOP:
+		assert_true(w->running[e->task]);
+		w->running[e->task] = false;
+		break;
+	case GP_SIM_HELD:
+		assert_false(w->held[e->task] || w->running[e->task]);
+		w->held[e->task] = true;
+		break;
+	case GP_SIM_RELEASED: w->held[e->task] = false; break;
+	case GP_SIM_READY: w->ready[e->task] = true; break;
+	case GP_SIM_DONE: w->ready[e->task] = false; break;
+	default: break;
+	}
+}
+
+static void fill(struct gp_sim_task task[TASKS])
+{
+	const uint64_t kernel_ns[TASKS] = {3 * MS, 700 * US, 20 * MS, 1 * MS, 5 * MS, 100 * US};
+	const uint32_t width[TASKS] = {1000, 130, 777, 0, 50, 300};
+
+	for (unsigned i = 0; i < TASKS; i++) {
+		task[i] = i % 2 ? periodic((5 + i) * MS, kernel_ns[i]) : closed_loop(kernel_ns[i]);
+		task[i].width_permille = width[i];
+	}
+	task[1].hint_ns = 1 * MS;
+	task[3].wave_ns = 30 * US;
+	task[4].kernels = 3;
+	task[4].kernel_gap_ns = 200 * US;
+}
+
+/* Holds and releases at random. Nobody runs while held, and what was done is what was finished. */
+static uint64_t run_at_random(uint64_t seed, enum gp_sim_scheduler scheduler)
+{
+	struct gp_sim_device device = gp_sim_mi300x;
+	struct gp_sim_task task[TASKS];
+	struct witness w = {.hash = seed};
+	struct gp_rng rng;
+	struct gp_sim *sim;
+
+	device.scheduler = scheduler;
+	device.grace_ns = 20 * US;
+	fill(task);
+	gp_rng_init(&rng, seed, 99);
+	sim = new_sim(&device, task, TASKS, seed);
+	gp_sim_set_watch(sim, check_event, &w);
+	run_to(sim, 0);
+	for (uint32_t i = 0; i < TASKS; i++)
+		attach(sim, i);
+	for (uint64_t at_ns = 0; at_ns < 500 * MS; at_ns += gp_rng_below(&rng, 2 * MS)) {
+		struct gp_action a = {.handle = (uint32_t)gp_rng_below(&rng, TASKS)};
+
+		run_to(sim, at_ns);
+		if (gp_rng_below(&rng, 2))
+			gp_gpu_hold(gp_sim_gpu(sim), at_ns, &a, 1);
+		else
+			gp_gpu_release(gp_sim_gpu(sim), at_ns, &a, 1);
+	}
+	run_to(sim, 1 * S);
+	gp_sim_finish(sim, 1 * S);
+	for (uint32_t i = 0; i < TASKS; i++) {
+		uint64_t request_ns = task[i].kernel_ns * (task[i].kernels ? task[i].kernels : 1);
+
+		assert_true(work(sim, i) >= finished(sim, i) * request_ns);
+		assert_true(work(sim, i) <= (finished(sim, i) + 1) * request_ns);
+		assert_true(gp_sim_result(sim, i)->run_ns >= work(sim, i));
+		w.hash = (w.hash ^ work(sim, i)) * 0x100000001b3ull;
+	}
+	assert_true(gp_sim_totals(sim)->busy_ns + gp_sim_totals(sim)->switch_ns <= 1 * S);
+	gp_sim_free(sim);
+	return w.hash;
+}
+
+static void nobody_runs_while_held_and_the_same_seed_gives_the_same_bytes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 40; seed++)
+		for (int scheduler = GP_SIM_HWS; scheduler <= GP_SIM_MES; scheduler++) {
+			uint64_t hash = run_at_random(seed, (enum gp_sim_scheduler)scheduler);
+
+			assert_true(hash == run_at_random(seed, (enum gp_sim_scheduler)scheduler));
+			assert_true(hash !=
+			            run_at_random(seed + 1, (enum gp_sim_scheduler)scheduler));
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(narrow_tasks_run_side_by_side_at_full_speed),
+		cmocka_unit_test(what_does_not_fit_slows_all_down_alike),
+		cmocka_unit_test(a_newcomer_shares_from_its_arrival_to_its_end),
+		cmocka_unit_test(work_is_neither_lost_nor_made),
+		cmocka_unit_test(a_held_task_stands_still_and_goes_on_with_the_rest),
+		cmocka_unit_test(saving_takes_as_long_as_there_is_to_save),
+		cmocka_unit_test(xccs_save_at_the_same_time_and_share_the_memory),
+		cmocka_unit_test(hws_stops_bystanders_and_mes_does_not),
+		cmocka_unit_test(with_mes_a_released_task_waits_for_its_own_waves),
+		cmocka_unit_test(one_call_for_many_stops_the_device_once),
+		cmocka_unit_test(waves_that_end_in_the_grace_period_are_not_saved),
+		cmocka_unit_test(no_kernel_begins_in_the_grace_period),
+		cmocka_unit_test(a_task_can_exit_in_every_state),
+		cmocka_unit_test(one_that_is_let_go_while_it_is_taken_off_runs_again),
+		cmocka_unit_test(a_hint_takes_no_room_until_its_kernel_comes),
+		cmocka_unit_test(activity_is_found_by_looking),
+		cmocka_unit_test(what_came_and_went_between_two_looks_was_not_seen),
+		cmocka_unit_test(an_mi300x_tells_no_run_times),
+		cmocka_unit_test(what_makes_no_sense_is_refused),
+		cmocka_unit_test(nobody_runs_while_held_and_the_same_seed_gives_the_same_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
