@@ -77,6 +77,22 @@ static void draw_rhythm(struct world *w, uint32_t i)
 		model_set_rhythm(&w->model, i, 0, GP_NEVER);
 }
 
+/* What tasks ask for beside class and priority. Drawn from a copy: for policies that do not know
+ * them, the sequences are the same with and without. */
+static void draw_promises(const struct world *w, struct gp_task_attr *a)
+{
+	struct gp_rng rng = w->rng;
+
+	if (gp_rng_below(&rng, 2))
+		a->deadline_ns = MS / 4 + gp_rng_below(&rng, 20 * MS);
+	if (gp_rng_below(&rng, 2))
+		a->budget_ns = MS / 20 + gp_rng_below(&rng, 2 * MS);
+	if (!gp_rng_below(&rng, 3))
+		a->share_permille = (uint32_t)gp_rng_below(&rng, 500);
+	if (!gp_rng_below(&rng, 3))
+		a->ceiling_permille = 1 + (uint32_t)gp_rng_below(&rng, 999);
+}
+
 static struct gp_task_attr draw_attr(struct world *w)
 {
 	struct gp_task_attr a = GP_TASK_ATTR_DEFAULT;
@@ -87,6 +103,7 @@ static struct gp_task_attr draw_attr(struct world *w)
 	a.class = class[below(w, 7)];
 	a.priority = chance(w, 600) ? 0 : (uint8_t)below(w, GP_PRIORITY_MAX + 1);
 	a.gang = chance(w, 300) ? 1 + below(w, 3) : 0;
+	draw_promises(w, &a);
 	if (w->policy->needs_one && chance(w, 500)) { /* it goes by deadlines */
 		a.deadline_ns = MS + below(w, 200 * MS);
 		a.budget_ns = chance(w, 800) ? below(w, a.deadline_ns) : 0;
@@ -138,8 +155,11 @@ static void change_attr(struct world *w, uint32_t i)
 
 	if (chance(w, 500))
 		s->attr.class = drawn.class;
-	if (chance(w, 300))
+	if (chance(w, 300)) {
 		s->attr.priority = drawn.priority;
+		s->attr.deadline_ns = drawn.deadline_ns;
+		s->attr.ceiling_permille = drawn.ceiling_permille;
+	}
 	if (w->policy->needs_one && chance(w, 300)) {
 		s->attr.deadline_ns = drawn.deadline_ns;
 		s->attr.budget_ns = drawn.budget_ns;
