@@ -335,29 +335,35 @@ static void no_kernel_begins_in_the_grace_period(void **state)
 
 /* ---- coming and going ---- */
 
-static void a_task_can_exit_in_every_state(void **state)
+/* It is held at 10 ms and exits at `stop_ns`; the other goes on. */
+static void exit_at(enum gp_sim_scheduler scheduler, uint64_t stop_ns)
 {
-	(void)state;
-	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
+	struct gp_sim_task task[] = {wide(500, 7 * MS), wide(500, 7 * MS)};
+	struct gp_sim_device device = slow_to_save(scheduler);
+	struct gp_sim *sim;
 
 	device.grace_ns = 200 * US;
 	device.hold_ns = 100 * US;
-	/* The driver works, the device drains, is stopped, runs without it. */
-	for (uint64_t stop_ns = 10 * MS; stop_ns < 13 * MS; stop_ns += 50 * US) {
-		struct gp_sim_task task[] = {wide(500, 7 * MS), wide(500, 7 * MS)};
-		struct gp_sim *sim;
+	task[0].stop_ns = stop_ns;
+	sim = new_sim(&device, task, 2, 1);
+	run_to(sim, 10 * MS - 1);
+	attach(sim, 0);
+	attach(sim, 1);
+	hold(sim, 0, 10 * MS - 1);
+	run_to(sim, 1 * S);
+	gp_sim_finish(sim, 1 * S);
+	assert_in_range(finished(sim, 1), 141, 142);
+	assert_in_range(work(sim, 0), 10 * MS - 1, 10 * MS + 300 * US);
+	gp_sim_free(sim);
+}
 
-		task[0].stop_ns = stop_ns;
-		sim = new_sim(&device, task, 2, 1);
-		run_to(sim, 10 * MS - 1);
-		attach(sim, 0);
-		attach(sim, 1);
-		hold(sim, 0, 10 * MS - 1);
-		run_to(sim, 1 * S);
-		gp_sim_finish(sim, 1 * S);
-		assert_in_range(finished(sim, 1), 141, 142);
-		assert_in_range(work(sim, 0), 10 * MS - 1, 10 * MS + 300 * US);
-		gp_sim_free(sim);
+/* While the driver works, the device drains, is stopped, its waves are saved, it is off. */
+static void a_task_can_exit_in_every_state(void **state)
+{
+	(void)state;
+	for (uint64_t stop_ns = 10 * MS; stop_ns < 13 * MS; stop_ns += 50 * US) {
+		exit_at(GP_SIM_HWS, stop_ns);
+		exit_at(GP_SIM_MES, stop_ns);
 	}
 }
 
