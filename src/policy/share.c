@@ -148,7 +148,7 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
 	return more;
 }
 
-/* Returns what is left although everybody has all that its ceiling allows. */
+/* Returns what is left although everybody, if there is anybody, has all that its ceiling allows. */
 static uint32_t work_out(const struct gp_view *view, const struct gp_policy_state *state, bool all)
 {
 	struct pool p;
@@ -158,7 +158,7 @@ static uint32_t work_out(const struct gp_view *view, const struct gp_policy_stat
 	do
 		p = pool_of(view, state, all);
 	while (spread(view, state, all, &p));
-	return p.weight ? 0 : p.over;
+	return p.weight || p.over == GP_TURN_WEIGHT_MAX ? 0 : p.over;
 }
 
 static int share_decide(const struct gp_view *view, const struct gp_policy_state *state,
