@@ -116,7 +116,7 @@ static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *op
 		return gp_fail(err, -ENOTSUP,
 		               "policy %s needs %s, which %s cannot give; try priority or rr",
 		               ops->name, first_missing(missing), e->gpu->info.name);
-	if (e->gpu->info.news_every_ns)
+	if (e->gpu->info.news_every_ns && !(caps & GP_CAP_EVENTS))
 		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* too late to act on */
 	if (ops->needs_one && !(ops->needs_one & caps))
 		return gp_fail(err, -ENOTSUP,

@@ -55,6 +55,7 @@ struct gp_view {
 	uint64_t release_cost_ns;
 	uint64_t switch_cost_ns;
 	uint64_t news_every_ns;   /* an observation brings nothing new more often; 0 = any time */
+	uint64_t notice_ns;       /* a change of activity is noticed so late at most */
 	uint64_t starve_limit_ns; /* a runnable task that gets nothing for so long: ejection */
 	uint32_t n;
 	const struct gp_task_view *task;
@@ -104,7 +105,8 @@ struct gp_policy_ops {
 	uint32_t task_state;
 	uint32_t needs;      /* GP_CAP_* without which loading is refused */
 	uint32_t needs_one;  /* ... and of these one is enough. Activity that is known only every
-	                      * now and then (view.news_every_ns) does not count here */
+	                      * now and then (view.news_every_ns) and does not announce itself does
+	                      * not count here */
 	uint32_t watch_free; /* ... but not on devices with one of these GP_CAP_* */
 	bool watches;        /* plans depend on activity: on a device without EVENTS the engine
 	                      * looks every few milliseconds, not only at next_ns */

@@ -86,6 +86,9 @@ static void samples_are_not_enough_for_a_policy_that_must_know_when_a_request_be
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.news_every_ns = 100 * MS;
 	assert_int_equal(load_prompt(r), -ENOTSUP);
+	r->gpu.base.info.caps |= GP_CAP_EVENTS; /* but changes that announce themselves are */
+	assert_int_equal(load_prompt(r), 0);
+	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_EVENTS;
 	gp_engine_free(r->engine);
 	r->config.brackets = true;
 	rig_start(r, &scripted);
@@ -118,7 +121,7 @@ static void a_refusal_is_told_once_and_stands_in_the_statistics(void **state)
 	rig_free(r);
 }
 
-static void what_an_action_costs_stands_in_the_view(void **state)
+static void what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view(void **state)
 {
 	struct rig *r = rig_new(1);
 
@@ -126,10 +129,12 @@ static void what_an_action_costs_stands_in_the_view(void **state)
 	r->gpu.base.info.hold_cost_ns = 3;
 	r->gpu.base.info.release_cost_ns = 5;
 	r->gpu.base.info.switch_cost_ns = 7;
+	r->gpu.base.info.notice_ns = 9;
 	rig_start(r, &scripted);
 	assert_int_equal(gp_engine_view(r->engine)->hold_cost_ns, 3);
 	assert_int_equal(gp_engine_view(r->engine)->release_cost_ns, 5);
 	assert_int_equal(gp_engine_view(r->engine)->switch_cost_ns, 7);
+	assert_int_equal(gp_engine_view(r->engine)->notice_ns, 9);
 	rig_free(r);
 }
 
@@ -162,7 +167,8 @@ int main(void)
 		cmocka_unit_test(
 			samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins),
 		cmocka_unit_test(a_refusal_is_told_once_and_stands_in_the_statistics),
-		cmocka_unit_test(what_an_action_costs_stands_in_the_view),
+		cmocka_unit_test(
+			what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view),
 		cmocka_unit_test(a_request_that_overran_is_counted_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
