@@ -110,6 +110,27 @@ static void gangs_are_done_in_time_as_a_whole(void **state)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
+/* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
+static void the_same_holds_on_an_amd_gpu(void **state)
+{
+	const struct draw fits = {.sets = 100,
+	                          .most = 7,
+	                          .low = 100,
+	                          .high = 799,
+	                          .change_permille = 10,
+	                          .cwsr = true};
+	struct draw any = fits;
+
+	(void)state;
+	assert_int_equal(run_sets("edf", &fits), 0);
+	any.sporadic = true;
+	any.change_permille = 50;
+	any.high = 1500;
+	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
+	any.gangs = true;
+	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
+}
+
 /* ---- how far the promise goes ---- */
 
 /* The number that admission.c and the man page give. Deadlines of 6.4 ms: jitter at its most. */
@@ -286,6 +307,7 @@ int main(void)
 		cmocka_unit_test(brackets_are_enough_on_a_device_that_shows_nothing),
 		cmocka_unit_test(a_device_that_must_be_asked_is_asked_often_enough),
 		cmocka_unit_test(gangs_are_done_in_time_as_a_whole),
+		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
 		cmocka_unit_test(seven_tasks_fit_at_one_percent_a_change_and_an_eighth_does_not),
 		cmocka_unit_test(
 			who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room),
