@@ -81,7 +81,7 @@ static bool is_starving(const struct gp_view *view, const struct gp_rotation *ro
 
 	if (long_ns < view->starve_limit_ns / 4)
 		long_ns = view->starve_limit_ns / 4;
-	return p->unit.members && !p->unit.idle && !p->unit.user_held &&
+	return p->unit.members && !p->unit.idle && !p->unit.user_held && !p->unit.barred &&
 	       p->unit.class == GP_BEST_EFFORT && view->now_ns - p->meal_ns >= long_ns;
 }
 
@@ -247,8 +247,10 @@ static void plan_turns(const struct gp_view *view, const struct gp_policy_state 
 		const struct gp_unit *u = gp_unit_of(view, state, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
+		bool waits = rotates && u->rotating && !current;
+
 		if (view->task[i].class != GP_UNMANAGED)
-			plan->task[i].want = rotates && u->rotating && !current ? GP_HOLD : GP_RUN;
+			plan->task[i].want = u->barred || waits ? GP_HOLD : GP_RUN;
 	}
 }
 

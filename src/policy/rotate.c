@@ -12,6 +12,7 @@ static void reset_unit(struct gp_unit *u)
 	u->idle = true;
 	u->user_held = false;
 	u->policy_held = false;
+	u->barred = false;
 	u->waited_known = true;
 	u->waited_ns = 0;
 }
@@ -60,7 +61,7 @@ static void join_or_leave(const struct gp_view *view, const struct gp_rotation_r
 {
 	bool was = u->rotating;
 
-	if (!u->members || u->user_held || u->idle ||
+	if (!u->members || u->user_held || u->barred || u->idle ||
 	    (rules->classes_apply && u->class != GP_BEST_EFFORT))
 		u->rotating = false;
 	else if (u->active || rules->unknown_joins || !(view->caps & GP_CAP_ACTIVITY))

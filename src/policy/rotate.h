@@ -22,6 +22,7 @@ struct gp_unit {
 	bool idle;   /* all are seen idle. Neither: not known */
 	bool user_held;
 	bool policy_held;
+	bool barred;        /* must not run now, says the policy itself, behind gp_units_gather */
 	bool waited_known;  /* of all members that are not idle */
 	uint64_t waited_ns; /* the longest */
 

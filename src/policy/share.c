@@ -14,6 +14,7 @@
 #include "policy/turns.h"
 
 #define WHOLE_PERMILLE 1000u
+#define ROUNDS         16
 #define PER_PERMILLE   (GP_TURN_WEIGHT_MAX / WHOLE_PERMILLE) /* weights are finer than shares */
 
 static const struct gp_param share_params[] = {GP_TURN_PARAMS};
@@ -148,17 +149,23 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
 	return more;
 }
 
-/* Returns what is left although everybody has all that its ceiling allows. */
+/*
+ * Returns what is left although everybody, if there is anybody, has all that its ceiling allows. A
+ * few rounds settle it but for odd cases, which then lack some of their part: this is done at each
+ * look, and must stay linear.
+ */
 static uint32_t work_out(const struct gp_view *view, const struct gp_policy_state *state, bool all)
 {
-	struct pool p;
+	struct pool p = {0};
+	bool more = true;
 
 	for (uint32_t i = 0; i < view->n; i++)
 		((struct share_task *)gp_policy_task(state, i))->capped = false;
-	do
+	for (int round = 0; more && round < ROUNDS; round++) {
 		p = pool_of(view, state, all);
-	while (spread(view, state, all, &p));
-	return p.weight ? 0 : p.over;
+		more = spread(view, state, all, &p);
+	}
+	return p.weight || p.over == GP_TURN_WEIGHT_MAX ? 0 : p.over;
 }
 
 static int share_decide(const struct gp_view *view, const struct gp_policy_state *state,

@@ -10,11 +10,14 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/rng.h"
 #include "scenario/scenario.h"
 
-#define US GP_NS_PER_US
-#define MS GP_NS_PER_MS
-#define S  GP_NS_PER_S
+#define US   GP_NS_PER_US
+#define MS   GP_NS_PER_MS
+#define S    GP_NS_PER_S
+
+#define SETS 25u /* random sets of tasks that are tried on each device */
 
 struct device_kind {
 	const char *name;
@@ -80,6 +83,11 @@ static inline void add(struct gp_sim_task task, struct gp_task_attr attr)
 static inline struct gp_sim_task busy(uint64_t kernel_ns)
 {
 	return (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = kernel_ns};
+}
+
+static inline uint64_t between(struct gp_rng *rng, uint64_t low, uint64_t high)
+{
+	return low + gp_rng_below(rng, high - low + 1);
 }
 
 /* The caller frees the run; the scenario is gone. */

@@ -49,6 +49,32 @@ static void unequal_weights_get_their_parts(void **state)
 	}
 }
 
+static void random_sets_of_tasks_get_their_parts(void **state)
+{
+	(void)state;
+	FOR_EACH_DEVICE(kind)
+	{
+		struct gp_rng rng;
+
+		gp_rng_init(&rng, 5, 0);
+		for (unsigned set = 0; set < SETS; set++) {
+			uint32_t n = (uint32_t)between(&rng, 2, 7), weight[7], sum = 0;
+			struct gp_run run;
+
+			begin(kind, 10 * S);
+			for (uint32_t i = 0; i < n; i++) {
+				weight[i] = (uint32_t)between(&rng, 30, 1000);
+				sum += weight[i];
+				add(busy(between(&rng, 50 * US, 50 * MS)), be_attr(weight[i]));
+			}
+			run = finish("fair");
+			for (uint32_t i = 0; i < n; i++)
+				assert_part(kind, &run, i, 100.0 * weight[i] / sum, 2);
+			gp_run_free(&run);
+		}
+	}
+}
+
 static void the_lightest_of_all_weights_is_not_forgotten(void **state)
 {
 	(void)state;
@@ -261,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_weights_get_equal_parts_whatever_the_kernels),
 		cmocka_unit_test(unequal_weights_get_their_parts),
+		cmocka_unit_test(random_sets_of_tasks_get_their_parts),
 		cmocka_unit_test(the_lightest_of_all_weights_is_not_forgotten),
 		cmocka_unit_test(one_that_comes_and_goes_has_its_part_while_it_is_there),
 		cmocka_unit_test(one_that_wants_less_than_its_part_gets_what_it_wants),
