@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/rng.h"
@@ -35,21 +36,24 @@ static const struct device_kind device_kinds[] = {
 	{.name = "no slices, exact activity", .activity = GP_ACTIVITY_EXACT},
 	{.name = "no slices, events", .activity = GP_ACTIVITY_EVENTS},
 	{.name = "cwsr, HWS", .activity = GP_ACTIVITY_EVENTS, .model = GP_SIM_CWSR},
-	{.name = "cwsr, MES",
-         .activity = GP_ACTIVITY_EVENTS,
-         .model = GP_SIM_CWSR,
-         .scheduler = GP_SIM_MES},
+	{"cwsr, MES", false, GP_ACTIVITY_EVENTS, GP_SIM_CWSR, GP_SIM_MES},
+	{.name = NULL},
 };
-#define DEVICE_KINDS (sizeof device_kinds / sizeof *device_kinds)
-#define FOR_EACH_DEVICE(kind)                                                                   \
-	for (const struct device_kind *kind = device_kinds; kind < device_kinds + DEVICE_KINDS; \
-	     kind++)
 
 static struct gp_scenario scenario;
 
 static inline bool knows_at_once(const struct device_kind *kind)
 {
 	return kind->activity == GP_ACTIVITY_EXACT || kind->activity == GP_ACTIVITY_EVENTS;
+}
+
+static inline const struct device_kind *device_named(const char *name)
+{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++)
+		if (!strcmp(kind->name, name))
+			return kind;
+	fail_msg("there is no device '%s'", name);
+	return NULL;
 }
 
 static inline void begin(const struct device_kind *kind, uint64_t duration_ns)

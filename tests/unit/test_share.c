@@ -25,8 +25,7 @@ static struct gp_task_attr share_attr(uint32_t share_permille, uint32_t ceiling_
 static void guarantees_are_kept_and_the_rest_goes_by_weight(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -44,8 +43,7 @@ static void guarantees_are_kept_and_the_rest_goes_by_weight(void **state)
 static void what_its_owner_does_not_want_goes_to_the_others(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task guest = busy(5 * MS);
 		struct gp_run run;
 
@@ -67,8 +65,7 @@ static void what_its_owner_does_not_want_goes_to_the_others(void **state)
 static void one_that_is_idle_half_of_the_time_has_its_part_when_it_works(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -94,8 +91,7 @@ static void four_with_guarantees_of_all_there_is_leave_little_to_a_fifth(void **
 	static const uint32_t share[] = {400, 300, 200, 100, 0};
 
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -135,8 +131,7 @@ static void work_out(struct claim *c, uint32_t n)
 static void random_sets_of_claims_are_kept(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_rng rng;
 
 		gp_rng_init(&rng, 6, 0);
@@ -167,8 +162,7 @@ static void random_sets_of_claims_are_kept(void **state)
 static void a_ceiling_leaves_more_to_the_others(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -186,8 +180,7 @@ static void a_ceiling_leaves_more_to_the_others(void **state)
 static void a_ceiling_is_kept_also_when_nobody_else_wants_the_device(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
