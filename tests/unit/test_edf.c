@@ -113,6 +113,23 @@ static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
+/* The engine itself would look every 5 ms, and with 3 ms of work that is too late. */
+static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state)
+{
+	uint32_t service;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	w.device.activity = GP_ACTIVITY_EXACT;
+	service = world_add_service(&w, 8 * MS, 101300 * US, 3 * MS);
+	w.attr[service].class = GP_BEST_EFFORT;
+	world_add_job(&w);
+	world_run(&w, "edf");
+	world_check(&w, "edf");
+	assert_int_equal(world_refused(&w), 0);
+}
+
 static void gangs_are_done_in_time_as_a_whole(void **state)
 {
 	const struct draw draw = {.sets = 200,
@@ -366,6 +383,7 @@ int main(void)
 		cmocka_unit_test(what_is_accepted_is_not_late_when_all_come_at_once),
 		cmocka_unit_test(brackets_are_enough_on_a_device_that_shows_nothing),
 		cmocka_unit_test(a_device_that_must_be_asked_is_asked_often_enough),
+		cmocka_unit_test(a_short_deadline_is_kept_on_a_device_that_must_be_asked),
 		cmocka_unit_test(gangs_are_done_in_time_as_a_whole),
 		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
 		cmocka_unit_test(seven_tasks_fit_at_one_percent_a_change_and_an_eighth_does_not),
