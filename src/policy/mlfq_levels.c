@@ -39,8 +39,9 @@ static void gather(const struct gp_view *view, const struct gp_policy_state *sta
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct mlfq_task *u = gp_policy_task(state, i);
 
+		/* One that was idle at the last look has only just come. */
 		if (!u->told)
-			u->got_ns = u->loose && !u->unit.idle ? passed_ns : 0;
+			u->got_ns = u->loose && u->works && !u->idle_since_ns ? passed_ns : 0;
 	}
 }
 

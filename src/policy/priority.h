@@ -38,11 +38,12 @@ enum {
 
 struct priority_device {
 	struct gp_rotation rotation;
-	uint64_t got_ns;       /* when best-effort work last had the device, or wanted nothing */
-	uint64_t age_ns;       /* how long somebody is let in */
-	uint64_t age_from_ns;  /* somebody is let in ... */
-	uint64_t age_until_ns; /* ... until then; 0 = nobody */
-	uint64_t aged_ns;      /* when that last ended */
+	uint64_t got_ns;         /* when best-effort work last had the device, or wanted nothing */
+	uint64_t age_ns;         /* how long somebody is let in */
+	uint64_t age_from_ns;    /* somebody is let in ... */
+	uint64_t age_until_ns;   /* ... until then; 0 = nobody */
+	uint64_t aged_ns;        /* when that last ended */
+	uint64_t share_until_ns; /* nobody takes turns until then: it did not feed them */
 };
 
 struct priority_task {

@@ -105,8 +105,7 @@ static inline uint64_t gp_turn_normal(uint64_t ns, uint32_t weight)
 /* Activity is known as it is, or nearly, not as a sample of the past. */
 static inline bool gp_is_prompt(const struct gp_view *view)
 {
-	return (view->caps & GP_CAP_ACTIVITY) &&
-	       ((view->caps & GP_CAP_EVENTS) || view->news_every_ns <= 2 * GP_MS);
+	return gp_tells_in_time(view->caps, view->news_every_ns);
 }
 
 static inline struct gp_turn_unit *gp_turn_unit_of(const struct gp_view *view,

@@ -20,15 +20,22 @@ struct device_kind {
 	const char *name;
 	bool slices;
 	enum gp_sim_activity activity;
+	enum gp_sim_model model;
+	enum gp_sim_scheduler scheduler;
 };
 
 static const struct device_kind device_kinds[] = {
-	{"slices, sampled activity", true, GP_ACTIVITY_SAMPLED},
-	{"slices, no activity", true, GP_ACTIVITY_NONE},
-	{"slices, exact activity", true, GP_ACTIVITY_EXACT},
-	{"slices, events", true, GP_ACTIVITY_EVENTS},
-	{"no slices, exact activity", false, GP_ACTIVITY_EXACT},
-	{"no slices, events", false, GP_ACTIVITY_EVENTS},
+	{.name = "slices, sampled activity", .slices = true, .activity = GP_ACTIVITY_SAMPLED},
+	{.name = "slices, no activity", .slices = true, .activity = GP_ACTIVITY_NONE},
+	{.name = "slices, exact activity", .slices = true, .activity = GP_ACTIVITY_EXACT},
+	{.name = "slices, events", .slices = true, .activity = GP_ACTIVITY_EVENTS},
+	{.name = "no slices, exact activity", .activity = GP_ACTIVITY_EXACT},
+	{.name = "no slices, events", .activity = GP_ACTIVITY_EVENTS},
+	{.name = "cwsr, HWS", .activity = GP_ACTIVITY_EVENTS, .model = GP_SIM_CWSR},
+	{.name = "cwsr, MES",
+         .activity = GP_ACTIVITY_EVENTS,
+         .model = GP_SIM_CWSR,
+         .scheduler = GP_SIM_MES},
 };
 #define DEVICE_KINDS (sizeof device_kinds / sizeof *device_kinds)
 #define FOR_EACH_DEVICE(kind)                                                                   \
@@ -46,6 +53,9 @@ static inline void begin(const struct device_kind *kind, uint64_t duration_ns)
 {
 	gp_scenario_init(&scenario);
 	scenario.duration_ns = duration_ns;
+	if (kind->model == GP_SIM_CWSR)
+		scenario.device = gp_sim_mi300x;
+	scenario.device.scheduler = kind->scheduler;
 	scenario.device.slices = kind->slices;
 	scenario.device.activity = kind->activity;
 }

@@ -70,7 +70,7 @@ static void short_tasks_are_answered_sooner_without_being_told(void **state)
 				assert_int_equal(mlfq.p50_ns, none.p50_ns);
 				continue;
 			}
-			if (mlfq.p50_ns >= none.p50_ns || mlfq.p50_ns >= rr.p50_ns ||
+			if (mlfq.p50_ns >= none.p50_ns || mlfq.p50_ns > rr.p50_ns ||
 			    mlfq.p99_ns > none.p99_ns || mlfq.p99_ns > rr.p99_ns)
 				fail_msg("%s, load %zu: p50 %.2f and p99 %.2f ms", kind->name, i,
 				         (double)mlfq.p50_ns / 1e6, (double)mlfq.p99_ns / 1e6);

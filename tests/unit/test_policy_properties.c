@@ -54,6 +54,15 @@ static struct model_profile draw_profile(struct world *w)
 	return p;
 }
 
+/* What a policy needs, it has: otherwise it would not have been loaded. */
+static void fit_profile(const struct gp_policy_ops *policy, struct model_profile *p)
+{
+	if (policy->needs & GP_CAP_HOLD && !p->max_held)
+		p->max_held = ALL;
+	if (policy->needs_one & GP_CAP_ACTIVITY)
+		p->activity = EXACT;
+}
+
 static void draw_rhythm(struct world *w, uint32_t i)
 {
 	unsigned kind = (unsigned)below(w, w->steady ? 6 : 10);
@@ -95,6 +104,10 @@ static struct gp_task_attr draw_attr(struct world *w)
 	a.priority = chance(w, 600) ? 0 : (uint8_t)below(w, GP_PRIORITY_MAX + 1);
 	a.gang = chance(w, 300) ? 1 + below(w, 3) : 0;
 	draw_promises(w, &a);
+	if (w->policy->needs_one && chance(w, 500)) { /* it goes by deadlines */
+		a.deadline_ns = MS + below(w, 200 * MS);
+		a.budget_ns = chance(w, 800) ? below(w, a.deadline_ns) : 0;
+	}
 	return a;
 }
 
@@ -146,6 +159,10 @@ static void change_attr(struct world *w, uint32_t i)
 		s->attr.priority = drawn.priority;
 		s->attr.deadline_ns = drawn.deadline_ns;
 		s->attr.ceiling_permille = drawn.ceiling_permille;
+	}
+	if (w->policy->needs_one && chance(w, 300)) {
+		s->attr.deadline_ns = drawn.deadline_ns;
+		s->attr.budget_ns = drawn.budget_ns;
 	}
 	if (chance(w, 300) && gang_has_room(w, drawn.gang))
 		s->attr.gang = drawn.gang;
@@ -224,6 +241,7 @@ static void run_sequence(struct world *w, const struct gp_policy_ops *policy, ui
 	*w = (struct world){.seed = seed};
 	gp_rng_init(&w->rng, seed, 2);
 	profile = draw_profile(w);
+	fit_profile(policy, &profile);
 	if (world_init(w, &choice, &profile, seed)) {
 		breach(w, "no engine");
 		return;
