@@ -25,6 +25,7 @@
 #define FAILS        2      /* one period may be noise */
 #define BACKOFF_NS   (10000 * GP_MS)
 #define BACKOFF_MOST (8 * BACKOFF_NS)
+#define LONGEST_NS   (1000 * GP_MS) /* of a request: longer ones are not worth the arithmetic */
 #define PROBE_KEEPS  4 /* run times that hold idle time: slices, and a new measurement, so often */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -174,7 +175,7 @@ static void measure_request(const struct gp_view *view, struct qos_device *d,
 	uint64_t ran_ppm = d->lc_ppm + d->be_ppm, request_ns;
 
 	if (crew->budget_ns) {
-		d->request_ns = crew->budget_ns;
+		d->request_ns = least(crew->budget_ns, LONGEST_NS);
 		return;
 	}
 	if (d->windows || !d->lc_ppm || ran_ppm >= GP_PPM)

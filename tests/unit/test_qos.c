@@ -279,9 +279,11 @@ static void beside_an_unmanaged_task_nobody_is_held_for_windows(void **state)
 	(void)state;
 	begin(10 * S);
 	add_service(1500, true, 3 * MS, 100 * US);
-	add((struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS},
+	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
+	                         .every_ns = 20 * MS,
+	                         .kernel_ns = 1 * MS},
 	    (struct gp_task_attr){.class = GP_UNMANAGED});
-	add_training(0, 0);
+	add_training(950, 0); /* which windows would give it */
 	run = run_under("qos", &watched);
 	assert_int_equal(watched.holds, 0);
 	gp_run_free(&run);
@@ -371,6 +373,25 @@ static void a_guaranteed_share_is_kept_beside_other_best_effort_tasks(void **sta
 	gp_scenario_free(&scenario);
 }
 
+/* The first is always behind, the second before the third by priority. */
+static void a_share_out_of_reach_starves_nobody(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(20 * S);
+	add_training(850, 0);
+	add((struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS},
+	    (struct gp_task_attr){.class = GP_BEST_EFFORT, .priority = 5});
+	add((struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS},
+	    (struct gp_task_attr){.class = GP_BEST_EFFORT});
+	run = run_under("qos", NULL);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(run.task[i].finished > 0);
+	gp_run_free(&run);
+	gp_scenario_free(&scenario);
+}
+
 static void a_ceiling_is_not_passed_and_nearly_reached(void **state)
 {
 	(void)state;
@@ -409,6 +430,7 @@ int main(void)
 		cmocka_unit_test(without_slices_a_preemption_waits_as_long_as_the_target_allows),
 		cmocka_unit_test(a_guaranteed_share_is_kept_beside_a_service_that_never_pauses),
 		cmocka_unit_test(a_guaranteed_share_is_kept_beside_other_best_effort_tasks),
+		cmocka_unit_test(a_share_out_of_reach_starves_nobody),
 		cmocka_unit_test(a_ceiling_is_not_passed_and_nearly_reached),
 	};
 

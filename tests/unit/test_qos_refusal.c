@@ -147,12 +147,28 @@ static void run_times_that_hold_idle_time_do_not_starve_best_effort_work(void **
 	assert_true(d.seen[1].run_ns - before_ns > 14 * S);
 }
 
+static void a_task_that_was_far_over_its_ceiling_is_back_before_it_starves(void **state)
+{
+	struct desk d;
+
+	(void)state;
+	desk_init(&d, 0);
+	d.seen[1].ceiling_permille = 10;
+	desk_run(&d, 100 * MS, 0, 0, 0);
+	d.seen[1].run_ns += 5 * S; /* nobody had told */
+	desk_run(&d, 100 * MS, 0, 0, 0);
+	assert_int_equal(d.plan_task[1].want, GP_HOLD);
+	desk_run(&d, 2 * S, 0, 0, 0);
+	assert_int_equal(d.plan_task[1].want, GP_RUN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_target_shorter_than_request_and_switch_is_refused_at_once),
 		cmocka_unit_test(a_target_that_the_load_forbids_is_refused_and_later_admitted),
 		cmocka_unit_test(run_times_that_hold_idle_time_do_not_starve_best_effort_work),
+		cmocka_unit_test(a_task_that_was_far_over_its_ceiling_is_back_before_it_starves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
