@@ -552,7 +552,8 @@ static bool can_be_quiet(void)
 
 	for (unsigned i = 0; i < env.nnamed; i++)
 		lc += env.named[i].attr.class == GP_LATENCY_CRITICAL;
-	return lc && env.nnamed - lc <= 1;
+	/* Other policies go by run times. */
+	return env.policy.ops == &gp_policy_priority && lc && env.nnamed - lc <= 1;
 }
 
 static int schedule(struct scheduled *list, struct gp_error *err)
