@@ -51,11 +51,11 @@ static void drive(struct gp_sim *sim, struct gp_engine *e, uint64_t from_ns, uin
 	}
 }
 
-static bool measure(unsigned ntasks)
+static bool measure(const char *model, const struct gp_sim_device *device, unsigned ntasks)
 {
 	struct gp_sim_task *task = make_tasks(ntasks);
 	struct gp_sim_config config = {
-		.device = gp_sim_h200, .task = task, .ntasks = ntasks, .seed = 1};
+		.device = *device, .task = task, .ntasks = ntasks, .seed = 1};
 	uint64_t bytes = bench_allocated_bytes(), allocations, events, begin_ns;
 	struct gp_policy_choice priority;
 	struct gp_engine *e;
@@ -79,9 +79,9 @@ static bool measure(unsigned ntasks)
 	seconds = (double)(gp_now_ns(&gp_clock_monotonic) - begin_ns) / 1e9;
 	allocations = bench_allocations() - allocations;
 	events = gp_sim_totals(sim)->events - events;
-	printf("%6u tasks  %10.0f events/s  %8.0f x real time  %6.0f bytes/task (%zu in the "
+	printf("%s %6u tasks  %10.0f events/s  %8.0f x real time  %6.0f bytes/task (%zu in the "
 	       "model)  %llu allocations\n",
-	       ntasks, (double)events / seconds, 20 / seconds, (double)bytes / ntasks,
+	       model, ntasks, (double)events / seconds, 20 / seconds, (double)bytes / ntasks,
 	       gp_sim_bytes_per_task(), (unsigned long long)allocations);
 	gp_engine_free(e);
 	gp_sim_free(sim);
@@ -94,9 +94,10 @@ int main(void)
 	bool good = true;
 
 	printf("simulator: 20 simulated seconds under priority\n");
-	good &= measure(4);
-	good &= measure(64);
-	good &= measure(1024);
+	for (unsigned n = 4; n <= 1024; n *= 16)
+		good &= measure("runlist", &gp_sim_h200, n);
+	for (unsigned n = 4; n <= 1024; n *= 16)
+		good &= measure("cwsr   ", &gp_sim_mi300x, n);
 	printf("%s: nothing is allocated per event\n", good ? "holds" : "DOES NOT HOLD");
 	return !good;
 }

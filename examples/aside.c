@@ -17,14 +17,13 @@ static void *obey(void *arg)
 	int signal, n;
 
 	while (!sigwait(&signals, &signal)) {
-		if (!g && gpreempt_open(getpid(), 0, &g, why, sizeof why)) {
-			fprintf(stderr, "aside: %s\n", why);
-			continue;
-		}
-		n = signal == SIGUSR1 ? gpreempt_hold_self(g, GPREEMPT_NORMAL_PRIORITY)
-		                      : gpreempt_release_self(g);
+		n = g ? 0 : gpreempt_open(getpid(), 0, &g, why, sizeof why);
+		if (!n && signal == SIGUSR1)
+			n = gpreempt_hold_self(g, GPREEMPT_NORMAL_PRIORITY);
+		else if (!n)
+			n = gpreempt_release_self(g);
 		if (n < 0)
-			fprintf(stderr, "aside: %s\n", gpreempt_why(g));
+			fprintf(stderr, "aside: %s\n", g ? gpreempt_why(g) : why);
 		else
 			fprintf(stderr, "aside: %d queues are %s the GPU\n", n,
 			        signal == SIGUSR1 ? "off" : "back on");

@@ -170,8 +170,8 @@ char gp_yama_scope(void)
 {
 	char scope[16] = "";
 
-	return read_proc("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope) > 0 ? scope[0]
-	                                                                                : 0;
+	read_proc("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
+	return scope[0];
 }
 
 /* Who is not root, and may not for that. */

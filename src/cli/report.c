@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/compare.h"
 #include "cli/report.h"
 
 #define TASKS_SHOWN 16 /* more make no table: JSON has them all */
@@ -18,12 +19,12 @@ static double percent(uint64_t part, uint64_t whole)
 
 /* ---- table ---- */
 
-enum row { P50, P99, P999, MAX, FINISHED, LEFT, WORK, TASK_ROWS };
+enum row { P50, P99, P999, MAX, FINISHED, LEFT, MISSED, WORK, TASK_ROWS };
 
 static const char *const task_row_name[TASK_ROWS] = {
-	[P50] = "response p50",      [P99] = "response p99",       [P999] = "response p99.9",
-	[MAX] = "response max",      [FINISHED] = "requests done", [LEFT] = "requests left over",
-	[WORK] = "work, % of alone",
+	[P50] = "response p50",        [P99] = "response p99",       [P999] = "response p99.9",
+	[MAX] = "response max",        [FINISHED] = "requests done", [LEFT] = "requests left over",
+	[MISSED] = "deadlines missed", [WORK] = "work, % of alone",
 };
 
 static void task_cell(char *out, size_t size, const struct gp_run_task *t, enum row row)
@@ -42,6 +43,10 @@ static void task_cell(char *out, size_t size, const struct gp_run_task *t, enum 
 		break;
 	case FINISHED: snprintf(out, size, "%llu", (unsigned long long)t->finished); break;
 	case LEFT: snprintf(out, size, "%llu", (unsigned long long)t->left); break;
+	case MISSED:
+		snprintf(out, size, "%llu%s", (unsigned long long)t->missed,
+		         t->refused ? " (refused)" : "");
+		break;
 	default:
 		if (t->alone_ns)
 			snprintf(out, size, "%.1f", percent(t->work_ns, t->alone_ns));
@@ -93,8 +98,12 @@ static void print_task(FILE *out, const struct gp_report *r, uint32_t task)
 		return;
 	}
 	for (unsigned row = 0; row < TASK_ROWS; row++) {
+		if (row == MISSED && !r->scenario->attr[task].deadline_ns)
+			continue;
 		fprintf(out, "  %-22s", task_row_name[row]);
 		for (unsigned i = 0; i < r->nruns; i++) {
+			if (gp_report_cannot(r, i))
+				continue;
 			task_cell(cell, sizeof cell, &r->run[i].task[task], row);
 			fprintf(out, "  %*s", column_width(r, i), cell);
 		}
@@ -114,7 +123,8 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 		fprintf(out, "%s\n", r->scenario->about);
 	fprintf(out, "\n%-24s", "");
 	for (unsigned i = 0; i < r->nruns; i++)
-		fprintf(out, "  %*s", column_width(r, i), r->label[i]);
+		if (!gp_report_cannot(r, i))
+			fprintf(out, "  %*s", column_width(r, i), r->label[i]);
 	fputc('\n', out);
 	for (uint32_t t = 0; t < shown; t++)
 		print_task(out, r, t);
@@ -125,6 +135,8 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 	for (unsigned row = 0; row < DEVICE_ROWS; row++) {
 		fprintf(out, "  %-22s", device_row_name[row]);
 		for (unsigned i = 0; i < r->nruns; i++) {
+			if (gp_report_cannot(r, i))
+				continue;
 			device_cell(text, sizeof text, &r->run[i], row);
 			fprintf(out, "  %*s", column_width(r, i), text);
 		}
@@ -133,6 +145,10 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 	for (unsigned i = 0; i < r->nruns; i++)
 		if (r->run[i].ejections)
 			fprintf(out, "\nejected: %s\n", r->run[i].ejected);
+	if (r->nruns > 1) {
+		fputc('\n', out);
+		gp_compare_print(out, r);
+	}
 }
 
 /* ---- JSON ---- */
@@ -154,6 +170,8 @@ static void json_task(FILE *out, const struct gp_report *r, const struct gp_run_
 	fprintf(out, ",\"class\":\"%s\",\"requests\":%llu,\"left\":%llu",
 	        gp_class_name(r->scenario->attr[task].class), (unsigned long long)t->finished,
 	        (unsigned long long)t->left);
+	json_number(out, "missed", r->scenario->attr[task].deadline_ns, (double)t->missed, 0);
+	fprintf(out, ",\"refused\":%s", t->refused ? "true" : "false");
 	json_number(out, "p50_us", t->has_response, (double)t->p50_ns / 1e3, 3);
 	json_number(out, "p99_us", t->has_response, (double)t->p99_ns / 1e3, 3);
 	json_number(out, "p999_us", t->has_response, (double)t->p999_ns / 1e3, 3);
@@ -162,12 +180,18 @@ static void json_task(FILE *out, const struct gp_report *r, const struct gp_run_
 	fputc('}', out);
 }
 
-static void json_run(FILE *out, const struct gp_report *r, unsigned i)
+void gp_report_json_run(FILE *out, const struct gp_report *r, unsigned i)
 {
 	const struct gp_run *run = &r->run[i];
 
 	fputs("{\"policy\":", out);
 	gp_json_string(out, r->label[i]);
+	if (gp_report_cannot(r, i)) {
+		fputs(",\"cannot_run\":", out);
+		gp_json_string(out, gp_report_cannot(r, i));
+		fputc('}', out);
+		return;
+	}
 	fprintf(out,
 	        ",\"device\":{\"busy_pct\":%.3f,\"switch_pct\":%.3f,\"switches\":%llu,"
 	        "\"preemptions\":%llu,\"inversions\":%llu}",
@@ -179,6 +203,7 @@ static void json_run(FILE *out, const struct gp_report *r, unsigned i)
 		fputs(",\"ejected\":", out);
 		gp_json_string(out, run->ejected);
 	}
+	gp_compare_json(out, r, i);
 	fputs(",\"tasks\":[", out);
 	for (uint32_t t = 0; t < run->ntasks; t++) {
 		if (t)
@@ -196,7 +221,7 @@ void gp_report_json(FILE *out, const struct gp_report *r)
 	for (unsigned i = 0; i < r->nruns; i++) {
 		if (i)
 			fputc(',', out);
-		json_run(out, r, i);
+		gp_report_json_run(out, r, i);
 	}
 	fputs("]}\n", out);
 }

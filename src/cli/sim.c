@@ -2,25 +2,29 @@
 /* gpreempt sim: policies side by side on a scenario, in virtual time. */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/report.h"
+#include "cli/picture.h"
+#include "cli/runs.h"
+#include "cli/sweep.h"
 #include "config.h"
-
-#define RUNS_MAX 32
 
 static struct {
 	const char *path;
+	const char *trace, *plot;
+	bool sweeps;
+	struct gp_sweep sweep;
+	enum gp_draw_format format; /* of the plot */
 	bool json;
 	bool has_seed;
 	uint64_t seed;
-	unsigned nruns;
-	char *label[RUNS_MAX];
-	struct gp_policy_choice policy[RUNS_MAX];
+	struct gp_picture_window window; /* of pictures and traces */
+	struct gp_runs runs;
 } env;
 
 static const struct argp_option options[] = {
@@ -29,6 +33,21 @@ static const struct argp_option options[] = {
 	{"all", 'a', NULL, 0, "All policies", 0},
 	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{"plot", 'P', "FILE.svg|.png", 0,
+         "Draw who had the GPU when, and how long requests took; with --sweep, best-effort work "
+         "against response times",
+         0},
+	{"sweep", 'w', "NAME=A:B:N", 0,
+         "N values from A to B of a policy's parameter, as priority.quantum, or of the scenario, "
+         "as "
+         "inference.rate or device.switch",
+         0},
+	{"trace", 't', "FILE.json", 0, "Write a trace that Perfetto and Chrome show", 0},
+	{"from", 'F', "TIME", 0,
+         "Where picture and trace begin, as 1.5s (default: the picture shows the slowest request, "
+         "the trace everything)",
+         0},
+	{"for", 'f', "TIME", 0, "How much of it, as 20ms", 0},
 	{0},
 };
 
@@ -36,13 +55,8 @@ static void add_policy(struct argp_state *state, const char *text)
 {
 	struct gp_error err = {0};
 
-	if (env.nruns == RUNS_MAX)
-		argp_error(state, "at most %d policies at a time", RUNS_MAX);
-	if (gp_policy_parse(text, &env.policy[env.nruns], &err))
+	if (gp_runs_add(&env.runs, text, &err))
 		argp_error(state, "%s", err.text);
-	env.label[env.nruns] = strdup(text);
-	if (!env.label[env.nruns++])
-		argp_failure(state, GP_EXIT_FAILED, ENOMEM, "policy");
 }
 
 static void add_policies(struct argp_state *state, const char *list)
@@ -56,8 +70,41 @@ static void add_policies(struct argp_state *state, const char *list)
 	free(copy);
 }
 
+static void parse_time(struct argp_state *state, const char *option, const char *arg, bool *has,
+                       uint64_t *ns)
+{
+	*has = gp_cli_duration_parse(arg, ns);
+	if (!*has)
+		argp_error(state, "%s takes a time as 20ms or 1.5s, not '%s'", option, arg);
+}
+
+static void parse_sweep(struct argp_state *state, const char *arg)
+{
+	struct gp_error err = {0};
+
+	if (env.sweeps)
+		argp_error(state, "one --sweep at a time");
+	env.sweeps = true;
+	if (gp_sweep_parse(&env.sweep, arg, &err))
+		argp_error(state, "%s", err.text);
+}
+
+static void finish_options(struct argp_state *state)
+{
+	if (!env.path)
+		argp_error(state, "which scenario? A file, or a name such as h200-corun");
+	if ((env.window.has_from || env.window.has_for) && !env.trace && !env.plot)
+		argp_error(state, "--from and --for go with --plot or --trace");
+	if (env.sweeps && (env.trace || env.window.has_from || env.window.has_for))
+		argp_error(state, "--sweep does not go with --trace, --from and --for");
+	if (!env.runs.n)
+		add_policies(state, "none,priority");
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	struct gp_picture_window *w = &env.window;
+
 	switch (key) {
 	case 'p': add_policies(state, arg); break;
 	case 'a':
@@ -70,71 +117,160 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--seed takes a whole number, not '%s'", arg);
 		break;
 	case 'j': env.json = true; break;
+	case 'P': env.plot = arg; break;
+	case 't': env.trace = arg; break;
+	case 'w': parse_sweep(state, arg); break;
+	case 'F': parse_time(state, "--from", arg, &w->has_from, &w->from_ns); break;
+	case 'f': parse_time(state, "--for", arg, &w->has_for, &w->for_ns); break;
 	case ARGP_KEY_ARG:
 		if (env.path)
 			argp_error(state, "one scenario at a time; '%s' is one too many", arg);
 		env.path = arg;
 		break;
-	case ARGP_KEY_END:
-		if (!env.path)
-			argp_error(state, "which scenario? A file, or a name such as h200-corun");
-		if (!env.nruns)
-			add_policies(state, "none,priority");
-		break;
+	case ARGP_KEY_END: finish_options(state); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
 
 /* A plain name may also be one of the scenarios that came with the program. */
-static int load(struct gp_scenario *scenario, struct gp_error *err)
+static int find_scenario(char *path, size_t size, struct gp_error *err)
 {
 	static const char *const folders[] = {"scenarios", GP_SCENARIO_DIR};
 	bool plain = !strchr(env.path, '/') && access(env.path, F_OK);
-	char path[512];
 
 	for (size_t i = 0; plain && i < sizeof folders / sizeof *folders; i++) {
-		snprintf(path, sizeof path, "%s/%s%s", folders[i], env.path,
+		snprintf(path, size, "%s/%s%s", folders[i], env.path,
 		         strstr(env.path, ".yaml") ? "" : ".yaml");
 		if (!access(path, F_OK))
-			return gp_scenario_load(scenario, path, err);
+			return 0;
 	}
 	if (plain)
 		return gp_fail(err, -ENOENT, "there is no scenario %s here, in %s or in %s",
 		               env.path, folders[0], folders[1]);
-	return gp_scenario_load(scenario, env.path, err);
+	snprintf(path, size, "%s", env.path);
+	return 0;
 }
 
-/* A line on the terminal for those who wait longer than a second. */
-struct progress {
-	const char *label;
-	uint64_t begin_ns;
-	bool shown;
-};
-
-static void show_progress(void *arg, unsigned permille)
+/* -EINVAL with a sentence for a window that is not there. */
+static int check_window(const struct gp_scenario *s, struct gp_error *err)
 {
-	struct progress *p = arg;
+	char from[32], end[32];
 
-	if (gp_now_ns(&gp_clock_monotonic) - p->begin_ns < GP_NS_PER_S)
-		return;
-	fprintf(stderr, "\r%s: %u %%  ", p->label, permille / 10);
-	p->shown = true;
+	if (env.window.from_ns >= s->duration_ns)
+		return gp_fail(err, -EINVAL, "--from %s is behind the end of the scenario, %s",
+		               gp_cli_duration(from, sizeof from, env.window.from_ns),
+		               gp_cli_duration(end, sizeof end, s->duration_ns));
+	if (env.window.has_for && !env.window.for_ns)
+		return gp_fail(err, -EINVAL, "--for takes a time longer than nothing");
+	return 0;
 }
 
-static int run_all(struct gp_scenario *scenario, struct gp_run *runs, struct gp_error *err)
+/*
+ * Before the simulation, which can take a while: what cannot be written is said at once. A picture
+ * that is there stays as it is until there is another one.
+ */
+static int open_plot(FILE **out, struct gp_error *err)
 {
-	struct progress progress = {.begin_ns = gp_now_ns(&gp_clock_monotonic)};
-	struct gp_run_options run_options = {.progress = isatty(2) ? show_progress : NULL,
-	                                     .progress_arg = &progress};
-	int r = 0;
+	int r = gp_draw_format_of(env.plot, &env.format, err);
+	int fd;
 
-	for (unsigned i = 0; i < env.nruns && !r; i++) {
-		progress.label = env.label[i];
-		r = gp_scenario_run(scenario, &env.policy[i], &run_options, &runs[i], err);
+	if (r)
+		return r;
+	fd = open(env.plot, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		*out = fdopen(fd, "w");
+	if (*out)
+		return 0;
+	r = -errno;
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+/* From here on it is overwritten. */
+static int begin_plot(FILE *out)
+{
+	return ftruncate(fileno(out), 0) && errno != EINVAL ? -errno : 0; /* EINVAL: no file */
+}
+
+/* Whatever went wrong before, or with the file itself. */
+static int close_plot(FILE *out, int r, struct gp_error *err)
+{
+	if (out && fclose(out) && !r)
+		r = -errno;
+	if (r && env.plot)
+		gp_fail(err, r, "cannot write the picture to %s: %s", env.plot, gp_error_name(r));
+	return r;
+}
+
+static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
+{
+	struct gp_report report = gp_runs_report(&env.runs, scenario);
+	int r = begin_plot(out);
+
+	return r ? r
+	         : gp_picture_runs(out, env.format, &report, scenario, env.runs.policy,
+	                           env.runs.tails, &env.window, err);
+}
+
+static int simulate(struct gp_scenario *scenario, struct gp_error *err)
+{
+	const struct gp_picture_window *w = &env.window;
+	struct gp_trace trace = {0};
+	FILE *plot = NULL;
+	int r = check_window(scenario, err);
+
+	if (!r && env.plot)
+		r = open_plot(&plot, err);
+	if (!r && env.trace)
+		r = gp_trace_open(&trace, env.trace, w->from_ns,
+		                  w->has_for ? w->from_ns + w->for_ns : GP_NEVER, err);
+	if (!r)
+		r = gp_runs_simulate(&env.runs, scenario, env.trace ? &trace : NULL, env.plot, err);
+	if (gp_trace_close(&trace, err) && !r)
+		r = err->code;
+	if (!r && plot)
+		r = draw(plot, scenario, err);
+	return close_plot(plot, r, err);
+}
+
+static int compare(const char *path, struct gp_error *err)
+{
+	struct gp_scenario scenario;
+	int r = gp_scenario_load(&scenario, path, err);
+
+	if (r)
+		return r;
+	if (env.has_seed)
+		scenario.seed = env.seed;
+	r = simulate(&scenario, err);
+	if (!r) {
+		struct gp_report report = gp_runs_report(&env.runs, &scenario);
+
+		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
 	}
-	if (progress.shown)
-		fputs("\r\033[K", stderr);
+	gp_scenario_free(&scenario);
+	return r;
+}
+
+static int sweep(const char *path, struct gp_error *err)
+{
+	struct gp_sweep_result result = {0};
+	FILE *plot = NULL;
+	int r = env.plot ? open_plot(&plot, err) : 0;
+
+	if (!r)
+		r = gp_sweep_run(&env.sweep, path, env.has_seed ? &env.seed : NULL, &env.runs,
+		                 &result, err);
+	if (!r && plot)
+		r = begin_plot(plot);
+	if (!r && plot)
+		r = gp_sweep_picture(plot, env.format, &result, err);
+	r = close_plot(plot, r, err);
+	if (!r)
+		(env.json ? gp_sweep_json : gp_sweep_table)(stdout, &result);
+	gp_sweep_free(&result);
 	return r;
 }
 
@@ -148,36 +284,22 @@ static int run(int argc, char **argv)
 		       "Examples:\n"
 		       "  gpreempt sim scenarios/h200-corun.yaml\n"
 		       "  gpreempt sim h200-two-be --all --json\n"
-		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n",
+		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n"
+		       "  gpreempt sim h200-two-be-lc --plot two.svg\n"
+		       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n"
+		       "  gpreempt sim h200-corun --sweep inference.rate=100:1000:10 --plot "
+		       "s.svg\n",
 	};
-	struct gp_run runs[RUNS_MAX] = {0};
 	struct gp_error err = {0};
-	struct gp_scenario scenario;
+	char path[512];
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	r = load(&scenario, &err);
-	if (r)
-		return gp_cli_fail(&err);
-	if (env.has_seed)
-		scenario.seed = env.seed;
-	r = run_all(&scenario, runs, &err);
-	if (r) {
-		r = gp_cli_fail(&err);
-	} else {
-		struct gp_report report = {.scenario = &scenario,
-		                           .run = runs,
-		                           .label = (const char *const *)env.label,
-		                           .nruns = env.nruns};
-
-		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
-	}
-	for (unsigned i = 0; i < env.nruns; i++) {
-		gp_run_free(&runs[i]);
-		free(env.label[i]);
-	}
-	gp_scenario_free(&scenario);
-	return r;
+	r = find_scenario(path, sizeof path, &err);
+	if (!r)
+		r = (env.sweeps ? sweep : compare)(path, &err);
+	gp_runs_free(&env.runs);
+	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
 }
 
 const struct gp_verb gp_verb_sim = {

@@ -60,12 +60,14 @@ static void ask_and_watch(struct gp_engine *e, uint64_t now_ns)
 }
 
 /* A promise that was given or taken back is news, whoever asked for it. */
-static void note_refusals(struct gp_engine *e, uint64_t now_ns)
+static void note_promises(struct gp_engine *e, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 		bool refused = e->plan_task[i].refused;
 
+		t->overruns += e->plan_task[i].overran && !t->overran;
+		t->overran = e->plan_task[i].overran;
 		if (refused == t->refused)
 			continue;
 		t->refused = refused;
@@ -82,5 +84,5 @@ void gp_engine_decide(struct gp_engine *e, uint64_t now_ns)
 		ask_and_watch(e, now_ns);
 	if (e->policy.ops == &gp_policy_none)
 		ask(e, &took_ns);
-	note_refusals(e, now_ns);
+	note_promises(e, now_ns);
 }

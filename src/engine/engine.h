@@ -140,9 +140,10 @@ struct gp_task_stats {
 	pid_t pid;
 	char name[32];
 	struct gp_task_attr attr;
-	uint8_t held_by; /* GP_HELD_BY_* */
-	bool held;       /* as believed: observed where that is possible */
-	bool refused;    /* the policy cannot promise what it asks for */
+	uint8_t held_by;   /* GP_HELD_BY_* */
+	bool held;         /* as believed: observed where that is possible */
+	bool refused;      /* the policy cannot promise what it asks for */
+	uint64_t overruns; /* requests that used more than the task said, as the policy saw it */
 	uint32_t slice_us;
 	uint64_t held_ns; /* by the policy */
 	uint64_t preemptions;

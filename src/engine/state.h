@@ -31,6 +31,7 @@ struct gp_task {
 	bool touched;        /* something of it was changed by us */
 	bool undo_kept;      /* before_change has its record */
 	bool refused;        /* as the last plan says */
+	bool overran;        /* the same */
 
 	bool has_brackets;
 	bool in_bracket;
@@ -46,7 +47,7 @@ struct gp_task {
 	uint64_t last_waited_ns;
 	uint64_t starved_ns; /* how long it has got nothing in a row, by the policy's doing */
 
-	uint64_t held_ns, preemptions, failures, undone, waited_max_ns;
+	uint64_t held_ns, preemptions, failures, undone, overruns, waited_max_ns;
 	bool waited_known;
 };
 

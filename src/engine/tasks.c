@@ -308,6 +308,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
 		.held = t->held,
 		.refused = t->refused,
+		.overruns = t->overruns,
 		.slice_us = t->slice_us,
 		.held_ns = t->held_ns,
 		.preemptions = t->preemptions,

@@ -51,8 +51,11 @@ struct gp_view {
 	uint32_t slice_default_us; /* 0 = not known */
 	uint32_t slice_min_us;
 	uint32_t slice_max_us;
+	uint64_t hold_cost_ns; /* typical time from asking to effect; 0 = not known */
+	uint64_t release_cost_ns;
 	uint64_t switch_cost_ns;
 	uint64_t news_every_ns;   /* an observation brings nothing new more often; 0 = any time */
+	uint64_t notice_ns;       /* a change of activity is noticed so late at most */
 	uint64_t starve_limit_ns; /* a runnable task that gets nothing for so long: ejection */
 	uint32_t n;
 	const struct gp_task_view *task;
@@ -63,6 +66,7 @@ enum gp_want { GP_LEAVE, GP_RUN, GP_HOLD };
 struct gp_task_plan {
 	uint8_t want;      /* enum gp_want; unmanaged: GP_LEAVE only */
 	bool refused;      /* what the task asks for (deadline, share) cannot be promised */
+	bool overran;      /* its request has used more than it said, and lost its rank */
 	uint32_t slice_us; /* 0 = the hardware's own */
 };
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* What the two halves of `priority` share: with slices, and without. Freestanding. */
+/*
+ * What the two halves of `priority` share: with slices, and without. Freestanding.
+ *
+ * A policy that builds on it (`qos`) begins its parameters with PRIORITY_PARAMS, its blobs with
+ * these structs, and may change a plan that these functions made.
+ */
 #ifndef GP_POLICY_PRIORITY_H
 #define GP_POLICY_PRIORITY_H
 
@@ -15,15 +20,30 @@ enum {
 	TINY_SLICE,
 	LC_SLICE,
 	LC_SHARED_SLICE,
+	PRIORITY_PARAMS, /* how many */
 };
+
+/* clang-format off */
+#define PRIORITY_PARAM_TABLE \
+	/*                     name, unit, meaning, default, least, most */ \
+	[QUANTUM]         = {"quantum", "ms", "turn among busy best-effort tasks", 200, 10, 10000}, \
+	[AGE_AFTER]       = {"age_after", "ms", "got nothing for so long: let in", 100, 10, 10000}, \
+	[AGE_RUN]         = {"age_run", "ms", "... for so long", 10, 1, 1000}, \
+	[AGE_BLIND]       = {"age_blind", "ms", "... so often where none can tell", 1000, 100, 10000}, \
+	[AGE_SLICE]       = {"age_slice", "us", "slice of all while one is let in", 2000, 1000, 100000}, \
+	[TINY_SLICE]      = {"tiny_slice", "us", "slice of the one running be task", 1, 1, GP_TINY_SLICE_US}, \
+	[LC_SLICE]        = {"lc_slice", "us", "slice of a single lc task", 1000000, 1000, 10000000}, \
+	[LC_SHARED_SLICE] = {"lc_shared_slice", "us", "slice of each of several", 2000, 1000, 1000000}
+/* clang-format on */
 
 struct priority_device {
 	struct gp_rotation rotation;
-	uint64_t got_ns;       /* when best-effort work last had the device, or wanted nothing */
-	uint64_t age_ns;       /* how long somebody is let in */
-	uint64_t age_from_ns;  /* somebody is let in ... */
-	uint64_t age_until_ns; /* ... until then; 0 = nobody */
-	uint64_t aged_ns;      /* when that last ended */
+	uint64_t got_ns;         /* when best-effort work last had the device, or wanted nothing */
+	uint64_t age_ns;         /* how long somebody is let in */
+	uint64_t age_from_ns;    /* somebody is let in ... */
+	uint64_t age_until_ns;   /* ... until then; 0 = nobody */
+	uint64_t aged_ns;        /* when that last ended */
+	uint64_t share_until_ns; /* nobody takes turns until then: it did not feed them */
 };
 
 struct priority_task {
@@ -69,7 +89,18 @@ static inline uint32_t room_for_holds(const struct gp_view *view, uint32_t user_
 	return user_held < view->max_held ? view->max_held - user_held : 0;
 }
 
-/* Both fill in the plan. `lc`: how many latency-critical tasks there are that no user holds. */
+/* How many latency-critical tasks there are that no user holds. */
+static inline uint32_t count_lc(const struct gp_view *view)
+{
+	uint32_t lc = 0;
+
+	for (uint32_t i = 0; i < view->n; i++)
+		lc += view->task[i].class == GP_LATENCY_CRITICAL &&
+		      !(view->task[i].held_by & GP_HELD_BY_USER);
+	return lc;
+}
+
+/* Both fill in the plan, after gp_units_gather. `lc` is what count_lc says. */
 void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
                            uint32_t user_held, uint32_t lc, struct gp_plan *plan);
 void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_state *state,

@@ -46,7 +46,7 @@ static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *
 
 static bool must_wait(const struct gp_unit *u, uint32_t top)
 {
-	return u->members && !u->user_held && !u->idle && rank(u) < top;
+	return u->members && !u->user_held && !u->barred && !u->idle && rank(u) < top;
 }
 
 /* Holds the units of a rank as far as there is room. Those held already come first, so that a
@@ -134,9 +134,11 @@ void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_unit *u = gp_policy_task(state, i);
 
-		if (u->members && u->active && !u->user_held && rank(u) > top)
+		if (u->members && u->active && !u->user_held && !u->barred && rank(u) > top)
 			top = rank(u);
-		plan->task[i].want = view->task[i].class == GP_UNMANAGED ? GP_LEAVE : GP_RUN;
+		plan->task[i].want = view->task[i].class == GP_UNMANAGED ? GP_LEAVE
+		                     : u->barred                         ? GP_HOLD
+		                                                         : GP_RUN;
 	}
 	if (!(view->caps & GP_CAP_HOLD))
 		return;

@@ -72,12 +72,17 @@ static void note_run(const struct gp_view *view, const struct gp_policy_state *s
 		first->meal_ns = view->now_ns;
 }
 
-/* A unit that has not had a meal for long, although others may have. */
-static bool is_starving(const struct gp_view *view, const struct priority_task *p)
+/* A unit that has not had a meal for long, although others may have: longer than it waits for its
+ * turn anyway. */
+static bool is_starving(const struct gp_view *view, const struct gp_rotation *rotation,
+                        const struct priority_task *p)
 {
-	return p->unit.members && !p->unit.idle && !p->unit.user_held &&
-	       p->unit.class == GP_BEST_EFFORT &&
-	       view->now_ns - p->meal_ns >= view->starve_limit_ns / 4;
+	uint64_t long_ns = rotation->round_ns + view->starve_limit_ns / 8;
+
+	if (long_ns < view->starve_limit_ns / 4)
+		long_ns = view->starve_limit_ns / 4;
+	return p->unit.members && !p->unit.idle && !p->unit.user_held && !p->unit.barred &&
+	       p->unit.class == GP_BEST_EFFORT && view->now_ns - p->meal_ns >= long_ns;
 }
 
 /* Released long enough for a sample to show it, and nothing to be seen. */
@@ -106,7 +111,7 @@ static struct loose find_loose(const struct gp_view *view, const struct gp_polic
 
 		if (t->class == GP_BEST_EFFORT) {
 			note_run(view, state, i);
-			l.starving |= is_starving(view, p);
+			l.starving |= is_starving(view, &d->rotation, p);
 		}
 		if (t->class == GP_LATENCY_CRITICAL || plan->task[i].want == GP_HOLD ||
 		    (t->held_by & GP_HELD_BY_USER)) {
@@ -154,6 +159,18 @@ static bool is_due(const struct gp_view *view, const struct gp_policy_state *sta
 		return true;
 	look_again(plan, due_ns);
 	return false;
+}
+
+/*
+ * Turns do not feed those that take them, because services never pause, and there are too many of
+ * both to let them in one after the other before the first of them starves: for a while the
+ * hardware shares among all.
+ */
+static void give_up_turns(const struct gp_view *view, struct priority_device *d,
+                          const struct loose *l)
+{
+	if (l->starving && d->rotation.units * d->age_ns > view->starve_limit_ns)
+		d->share_until_ns = view->now_ns + view->starve_limit_ns;
 }
 
 /* Opens and closes the time in which the hardware shares as if there were no classes. */
@@ -211,6 +228,10 @@ static bool rotate_best_effort(const struct gp_view *view, const struct gp_polic
 		.age_run_ns = param_ns(state, AGE_RUN),
 	};
 
+	if (view->now_ns < d->share_until_ns) {
+		d->rotation.current = 0;
+		return false;
+	}
 	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules))
 		return false;
 	look_again(plan, d->rotation.ends_ns);
@@ -226,8 +247,10 @@ static void plan_turns(const struct gp_view *view, const struct gp_policy_state 
 		const struct gp_unit *u = gp_unit_of(view, state, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
+		bool waits = rotates && u->rotating && !current;
+
 		if (view->task[i].class != GP_UNMANAGED)
-			plan->task[i].want = rotates && u->rotating && !current ? GP_HOLD : GP_RUN;
+			plan->task[i].want = u->barred || waits ? GP_HOLD : GP_RUN;
 	}
 }
 
@@ -257,7 +280,7 @@ static void feed_hungriest(const struct gp_view *view, const struct gp_policy_st
 		return;
 	hungriest->fed_ns = view->now_ns;
 	if (view->task[index].id != d->rotation.current)
-		gp_rotation_give(view, &d->rotation, index, d->age_ns, true);
+		gp_rotation_take(view, state, &d->rotation, index, d->age_ns);
 	else if (d->rotation.ends_ns < view->now_ns + d->age_ns)
 		d->rotation.ends_ns = view->now_ns + d->age_ns; /* its turn was about to end */
 	plan_turns(view, state, true, plan);
@@ -308,6 +331,7 @@ void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_st
 		return; /* nobody to make way for: hardware slices */
 	}
 	d->age_ns = let_in_ns(view, state, lc + l.all, slice_param(view, state, AGE_SLICE));
+	give_up_turns(view, d, &l);
 	aging = is_aging(view, state, &l, plan, &opens);
 	if (opens && rotates) {
 		feed_hungriest(view, state, plan);

@@ -14,6 +14,9 @@ const struct gp_policy_ops *const gp_policies[] = {
 	&gp_policy_fair,
 	&gp_policy_share,
 	&gp_policy_mlfq,
+	&gp_policy_edf,
+	&gp_policy_lax,
+	&gp_policy_qos,
 	NULL,
 };
 /* clang-format on */

@@ -14,6 +14,9 @@ extern const struct gp_policy_ops gp_policy_rr;
 extern const struct gp_policy_ops gp_policy_fair;
 extern const struct gp_policy_ops gp_policy_share;
 extern const struct gp_policy_ops gp_policy_mlfq;
+extern const struct gp_policy_ops gp_policy_edf;
+extern const struct gp_policy_ops gp_policy_lax;
+extern const struct gp_policy_ops gp_policy_qos;
 
 /* All policies, the baseline first; ends with NULL. */
 extern const struct gp_policy_ops *const gp_policies[];

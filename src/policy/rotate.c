@@ -12,6 +12,7 @@ static void reset_unit(struct gp_unit *u)
 	u->idle = true;
 	u->user_held = false;
 	u->policy_held = false;
+	u->barred = false;
 	u->waited_known = true;
 	u->waited_ns = 0;
 }
@@ -60,7 +61,7 @@ static void join_or_leave(const struct gp_view *view, const struct gp_rotation_r
 {
 	bool was = u->rotating;
 
-	if (!u->members || u->user_held || u->idle ||
+	if (!u->members || u->user_held || u->barred || u->idle ||
 	    (rules->classes_apply && u->class != GP_BEST_EFFORT))
 		u->rotating = false;
 	else if (u->active || rules->unknown_joins || !(view->caps & GP_CAP_ACTIVITY))
@@ -134,6 +135,15 @@ void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, 
 	rotation->aged = aged;
 }
 
+void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *state,
+                      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns)
+{
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].id == rotation->current)
+			((struct gp_unit *)gp_policy_task(state, i))->queued_ns = view->now_ns;
+	gp_rotation_give(view, rotation, to, length_ns, true);
+}
+
 /* Whose turn is next. The one that had it goes to the end of its line, or goes on when it is
  * still ahead of all others by priority. */
 static void next_turn(const struct gp_view *view, const struct gp_policy_state *state,
@@ -193,6 +203,7 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 
 	rotation->units = s.units;
 	rotation->tasks = s.tasks;
+	rotation->round_ns = 0;
 	if (s.units < 2 || s.tasks - 1 > rules->room) {
 		rotation->current = 0;
 		return false;
@@ -204,6 +215,7 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 		rotation->current = 0;
 		return false;
 	}
+	rotation->round_ns = s.units * quantum_ns;
 	/* A turn ends early when its unit left, or when one of higher priority came. */
 	if (!s.current || turn_is_over(view, rotation, &s) ||
 	    (rules->classes_apply && !rotation->aged &&

@@ -22,6 +22,7 @@ struct gp_unit {
 	bool idle;   /* all are seen idle. Neither: not known */
 	bool user_held;
 	bool policy_held;
+	bool barred;        /* must not run now, says the policy itself, behind gp_units_gather */
 	bool waited_known;  /* of all members that are not idle */
 	uint64_t waited_ns; /* the longest */
 
@@ -43,9 +44,10 @@ struct gp_rotation {
 	uint64_t current; /* id of the unit's first task whose turn it is; 0 = nobody's */
 	uint64_t began_ns;
 	uint64_t ends_ns;
-	bool aged;      /* that turn was given for having waited, not for priority */
-	uint32_t units; /* how many take part */
-	uint32_t tasks; /* ... with how many tasks */
+	bool aged;         /* that turn was given for having waited, not for priority */
+	uint32_t units;    /* how many take part */
+	uint32_t tasks;    /* ... with how many tasks */
+	uint64_t round_ns; /* how long it takes until all have had their turn */
 };
 
 struct gp_rotation_rules {
@@ -69,5 +71,10 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 /* Gives the turn to the unit whose first task is `to`, whoever has it now. */
 void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,
                       uint64_t length_ns, bool aged);
+
+/* Gives the turn, for having waited, to the unit whose first task is `to`. Whoever has it now goes
+ * to the end of the line: else it would be the first in it, and have every turn in between. */
+void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *state,
+                      struct gp_rotation *rotation, uint32_t to, uint64_t length_ns);
 
 #endif

@@ -38,6 +38,10 @@ static int read_scenario(struct gp_yaml *y, void *target)
 	unsigned line[GP_YAML_KEYS_MAX], at = gp_yaml_line(y);
 	int failed = gp_yaml_read_map(y, &scenario_map, target, line);
 
+	if (!failed && !line[KEY_DEVICE])
+		failed = gp_scenario_no_device(y, target);
+	if (!failed)
+		failed = gp_scenario_change(target, y, "", &scenario_map, target, line);
 	if (!failed && !line[KEY_TASKS])
 		return gp_yaml_fail(y, at, "a scenario needs 'tasks', a list of at least one task");
 	return failed;
@@ -54,22 +58,30 @@ static void name_after_file(struct gp_scenario *s, const char *path)
 	snprintf(s->name, sizeof s->name, "%.*s", (int)length, base);
 }
 
-int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
-                      struct gp_error *err)
+static int parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
+                 const struct gp_scenario_change *change, struct gp_error *err)
 {
-	struct reading r = {.path = path, .err = err};
+	struct reading r = {.path = path, .err = err, .change = change};
 	int failed;
 
 	gp_scenario_init(&r.scenario);
 	name_after_file(&r.scenario, path);
 	failed = gp_yaml_parse(path, text, length, read_scenario, &r, err);
 	tdestroy(r.gangs, free);
+	if (!failed)
+		failed = gp_scenario_check_change(&r, err);
 	if (failed) {
 		gp_scenario_free(&r.scenario);
 		return gp_fail(err, failed, "%s: %s", path, gp_error_name(failed));
 	}
 	*s = r.scenario;
 	return 0;
+}
+
+int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
+                      struct gp_error *err)
+{
+	return parse(s, path, text, length, NULL, err);
 }
 
 ssize_t gp_scenario_read_file(const char *path, char *text, size_t size)
@@ -93,6 +105,12 @@ ssize_t gp_scenario_read_file(const char *path, char *text, size_t size)
 
 int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *err)
 {
+	return gp_scenario_load_changed(s, path, NULL, err);
+}
+
+int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
+                             const struct gp_scenario_change *change, struct gp_error *err)
+{
 	size_t size = FILE_MAX + 1; /* one more than is allowed: then it is too large */
 	char *text = malloc(size);
 	ssize_t n;
@@ -104,7 +122,7 @@ int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *e
 	if (n < 0)
 		r = gp_fail(err, (int)n, "cannot read %s: %s", path, gp_error_name((int)n));
 	else
-		r = gp_scenario_parse(s, path, text, (size_t)n, err);
+		r = parse(s, path, text, (size_t)n, change, err);
 	free(text);
 	return r;
 }
@@ -113,6 +131,13 @@ int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *e
 
 int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *err)
 {
+	return gp_scenario_parse(s, path, NULL, 0, err);
+}
+
+int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
+                             const struct gp_scenario_change *change, struct gp_error *err)
+{
+	(void)change;
 	return gp_scenario_parse(s, path, NULL, 0, err);
 }
 

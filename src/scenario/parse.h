@@ -31,10 +31,24 @@ struct reading {
 	uint32_t entries; /* of the list `tasks`: a task with copies is one */
 	void *gangs;      /* a tree of gangs, by name: tsearch(3) */
 	uint64_t ngangs;
+	const struct gp_scenario_change *change; /* NULL: none */
+	bool changed;                            /* what it is about was found */
+	char names[128];                         /* of the tasks so far, for a sentence */
 };
+
+/* `of` was read into `target` and `line`: if the change is about it, it is made now. */
+int gp_scenario_change(struct reading *r, struct gp_yaml *y, const char *of,
+                       const struct gp_yaml_map *map, void *target,
+                       unsigned line[GP_YAML_KEYS_MAX]);
+
+/* -EINVAL with a sentence for a change that was not about anything. */
+int gp_scenario_check_change(const struct reading *r, struct gp_error *err);
 
 /* Each gets a struct reading. */
 gp_yaml_read gp_scenario_read_device, gp_scenario_read_tasks;
+
+/* A file that says nothing about the device. */
+gp_yaml_read gp_scenario_no_device;
 
 /* Times of arrival, as they are read. */
 struct arrivals {

@@ -93,25 +93,42 @@ static bool fits(unsigned key, enum gp_sim_model model)
 }
 
 /* The order of the keys must not matter, so the defaults are put in at the end. */
-int gp_scenario_read_device(struct gp_yaml *y, void *target)
+static int settle(struct gp_yaml *y, struct reading *reading, struct gp_sim_device *given,
+                  unsigned line[GP_YAML_KEYS_MAX])
 {
-	struct gp_sim_device given = {0}, *device = &((struct reading *)target)->scenario.device;
-	unsigned line[GP_YAML_KEYS_MAX];
-	int r = gp_yaml_read_map(y, &device_map, &given, line);
+	struct gp_sim_device *device = &reading->scenario.device;
+	int r = gp_scenario_change(reading, y, "device", &device_map, given, line);
 
 	if (r)
 		return r;
-	*device = *defaults[given.model];
+	*device = *defaults[given->model];
 	for (unsigned i = 0; i < DEVICE_KEYS; i++) {
 		const struct gp_yaml_key *k = &device_keys[i];
 
 		if (!line[i])
 			continue;
-		if (!fits(i, given.model))
+		if (!fits(i, given->model))
 			return gp_yaml_fail(y, line[i], "'%s' means nothing with model '%s'",
-			                    k->name, model_words[given.model]);
-		memcpy((char *)device + k->offset, (const char *)&given + k->offset, k->size);
+			                    k->name, model_words[given->model]);
+		memcpy((char *)device + k->offset, (const char *)given + k->offset, k->size);
 	}
 	return 0;
+}
+
+int gp_scenario_read_device(struct gp_yaml *y, void *target)
+{
+	struct gp_sim_device given = {0};
+	unsigned line[GP_YAML_KEYS_MAX];
+	int r = gp_yaml_read_map(y, &device_map, &given, line);
+
+	return r ? r : settle(y, target, &given, line);
+}
+
+int gp_scenario_no_device(struct gp_yaml *y, void *target)
+{
+	struct gp_sim_device given = {0};
+	unsigned line[GP_YAML_KEYS_MAX] = {0};
+
+	return settle(y, target, &given, line);
 }
 #endif

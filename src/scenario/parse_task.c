@@ -285,11 +285,31 @@ static int add_entry(const struct gp_yaml *y, struct reading *r, struct task_ent
 	return failed ? failed : add_copies(&r->scenario, e);
 }
 
+/* A change of `rate` takes the place of `every` too, and the other way round. */
+static int change_entry(struct gp_yaml *y, struct reading *r, struct task_entry *e,
+                        unsigned line[GP_YAML_KEYS_MAX])
+{
+	unsigned every = line[KEY_EVERY], rate = line[KEY_RATE];
+	char name[sizeof e->task.name];
+	int failed;
+
+	memcpy(name, e->task.name, sizeof name);
+	line[KEY_EVERY] = line[KEY_RATE] = 0;
+	failed = gp_scenario_change(r, y, name, &task_map, e, line);
+	if (!line[KEY_EVERY] && !line[KEY_RATE]) {
+		line[KEY_EVERY] = every;
+		line[KEY_RATE] = rate;
+	}
+	return failed;
+}
+
 static int read_entry(struct gp_yaml *y, struct reading *r, struct task_entry *e)
 {
 	unsigned line[GP_YAML_KEYS_MAX], at = gp_yaml_line(y);
 	int failed = gp_yaml_read_map(y, &task_map, e, line);
 
+	if (!failed)
+		failed = change_entry(y, r, e, line);
 	if (!failed)
 		failed = check_task(y, e, line, at);
 	if (!failed)

@@ -52,6 +52,14 @@ static void note_inversion(struct observer *o, uint64_t now_ns)
 		count_inversion(o, now_ns);
 }
 
+static void count_missed(struct observer *o, const struct gp_sim_event *event)
+{
+	uint64_t deadline_ns = o->scenario->attr[event->task].deadline_ns;
+
+	if (deadline_ns && event->now_ns - event->arrival_ns > deadline_ns)
+		o->run->task[event->task].missed++;
+}
+
 static void observe(void *arg, const struct gp_sim_event *event)
 {
 	struct observer *o = arg;
@@ -67,6 +75,7 @@ static void observe(void *arg, const struct gp_sim_event *event)
 	case GP_SIM_END: /* of a task that was not found yet it is lost, as in real life */
 		gp_engine_bracket(o->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
 		break;
+	case GP_SIM_REQUEST: count_missed(o, event); break;
 	default: break;
 	}
 	count(o, t, 1);
@@ -122,6 +131,17 @@ static void drive(struct gp_sim *sim, struct gp_engine *engine, uint64_t end_ns,
 	}
 }
 
+/* A task that was refused on one of the devices was refused. */
+static void collect_refused(const struct gp_engine *engine, struct gp_run *run)
+{
+	struct gp_task_stats stats;
+
+	for (unsigned i = 0; i < gp_engine_tasks(engine); i++) {
+		gp_engine_task_stats(engine, i, &stats);
+		run->task[stats.key - 1].refused |= stats.refused;
+	}
+}
+
 /* Adds what happened on one device to what happened on those before it. */
 static void collect(struct gp_run *run, const struct gp_sim *sim, const struct gp_engine *engine)
 {
@@ -143,6 +163,7 @@ static void collect(struct gp_run *run, const struct gp_sim *sim, const struct g
 		run->task[i].left += result->left;
 		run->task[i].work_ns += result->work_ns;
 	}
+	collect_refused(engine, run);
 }
 
 static void summarise(const struct gp_scenario *s, struct gp_run *run)
@@ -167,10 +188,13 @@ static int prepare(const struct gp_scenario *s, struct gp_run *run, struct gp_hi
 {
 	uint32_t n = 0;
 
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		n += s->task[i].load != GP_LOAD_IDLE;
 	run->task = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->task);
-	run->hist = calloc(s->ntasks ? s->ntasks : 1, sizeof *run->hist);
+	run->hist = calloc(n ? n : 1, sizeof *run->hist);
 	if (!run->task || !run->hist)
 		return -ENOMEM;
+	n = 0;
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		if (s->task[i].load == GP_LOAD_IDLE)
 			continue;
@@ -244,7 +268,7 @@ int gp_scenario_run(struct gp_scenario *s, const struct gp_policy_choice *policy
 {
 	struct observer o = {.scenario = s, .options = options, .run = run};
 	uint32_t n = s->ntasks ? s->ntasks : 1;
-	struct gp_hist **response = calloc(n, sizeof *response);
+	struct gp_hist **response = calloc(n, sizeof(struct gp_hist *));
 	int r = -ENOMEM;
 
 	*run = (struct gp_run){.policy = policy->ops,

@@ -48,6 +48,16 @@ int gp_scenario_keep(struct gp_scenario *s, uint64_t *list);
  */
 int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *err);
 
+/* One value in place of what the file says, as it would stand there. */
+struct gp_scenario_change {
+	const char *of; /* a task's name in the file, "device", or "" for the scenario itself */
+	const char *key, *value;
+};
+
+/* The same with a change, for sweeps. A change of what is not there: a sentence and -EINVAL. */
+int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
+                             const struct gp_scenario_change *change, struct gp_error *err);
+
 /* The same from memory; `path` stands in the sentences. */
 int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
                       struct gp_error *err);
@@ -55,6 +65,8 @@ int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text,
 /* All of it is the sum over the devices. */
 struct gp_run_task {
 	uint64_t finished, left;
+	uint64_t missed;   /* finished later than the task's deadline; 0 without one */
+	bool refused;      /* the policy could not promise what the task asks for, at the end */
 	bool has_response; /* false: nothing was finished, the percentiles mean nothing */
 	uint64_t mean_ns, p50_ns, p99_ns, p999_ns, max_ns;
 	uint64_t work_ns, alone_ns;     /* with the device to itself; 0: it had nothing to do */

@@ -309,23 +309,30 @@ static int read_word(const struct gp_yaml *y, const struct gp_yaml_key *k, const
 	return wrong_value(y, k);
 }
 
-int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+static int read_scalar(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
 {
 	static const char *const bools[] = {"false", "true", NULL};
-	int r = 0;
+
+	switch (k->type) {
+	case GP_YAML_TEXT: return read_text(y, k, target);
+	case GP_YAML_NUMBER: return read_number(y, k, target);
+	case GP_YAML_DURATION: return read_duration(y, k, target);
+	case GP_YAML_BOOL: return read_word(y, k, bools, target);
+	case GP_YAML_WORD: return read_word(y, k, k->words, target);
+	case GP_YAML_NESTED: break;
+	}
+	return 0;
+}
+
+int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+{
+	int r;
 
 	if (k->type == GP_YAML_NESTED)
 		return k->read(y, target);
 	if (y->event.type != YAML_SCALAR_EVENT)
 		return wrong_value(y, k);
-	switch (k->type) {
-	case GP_YAML_TEXT: r = read_text(y, k, target); break;
-	case GP_YAML_NUMBER: r = read_number(y, k, target); break;
-	case GP_YAML_DURATION: r = read_duration(y, k, target); break;
-	case GP_YAML_BOOL: r = read_word(y, k, bools, target); break;
-	case GP_YAML_WORD: r = read_word(y, k, k->words, target); break;
-	case GP_YAML_NESTED: break;
-	}
+	r = read_scalar(y, k, target);
 	return r ? r : next_event(y);
 }
 
@@ -427,6 +434,43 @@ int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 	while (!r && y->event.type != YAML_MAPPING_END_EVENT)
 		r = read_pair(y, map, target, line);
 	return r ? r : next_event(y);
+}
+
+/* The reader now stands before this word, on the line on which it stood. */
+static int stand_before(struct gp_yaml *y, const char *word, yaml_mark_t mark)
+{
+	yaml_event_delete(&y->event);
+	if (!yaml_scalar_event_initialize(&y->event, NULL, NULL, (const yaml_char_t *)word,
+	                                  (int)strlen(word), 1, 1, YAML_PLAIN_SCALAR_STYLE))
+		return -ENOMEM;
+	y->event.start_mark = mark;
+	return 0;
+}
+
+int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
+                unsigned line[GP_YAML_KEYS_MAX], const char *key, const char *value)
+{
+	yaml_event_t before = y->event;
+	unsigned i = 0;
+	int r;
+
+	memset(&y->event, 0, sizeof y->event);
+	r = stand_before(y, key, before.start_mark);
+	while (!r && i < map->nkeys && strcmp(key, map->key[i].name) != 0)
+		i++;
+	if (!r && i == map->nkeys)
+		r = unknown_key(y, map);
+	else if (!r && map->key[i].type == GP_YAML_NESTED)
+		r = gp_yaml_fail(y, gp_yaml_line(y), "'%s' is not a single value", key);
+	if (!r)
+		r = stand_before(y, value, before.start_mark);
+	if (!r)
+		r = read_scalar(y, &map->key[i], target);
+	if (!r)
+		line[i] = gp_yaml_line(y);
+	yaml_event_delete(&y->event);
+	y->event = before;
+	return r;
 }
 
 int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, void *target)

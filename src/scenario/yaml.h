@@ -59,6 +59,13 @@ int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 /* The value of one key, or an item of a list that is written like one. */
 int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *key, void *target);
 
+/*
+ * As if `key: value` stood in the map that was just read, in place of what stands there. `key` must
+ * be one of the map's, and not a nested one.
+ */
+int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
+                unsigned line[GP_YAML_KEYS_MAX], const char *key, const char *value);
+
 /* Calls `read` for each item of the list that `key` names. */
 int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, void *target);
 

@@ -8,7 +8,7 @@ set -u
 try "$GPREEMPT" policy --names
 exits 0 '' 'policy --names'
 [[ $out == none$'\n'* ]] || fail "the baseline is not the first in '$out'"
-for name in priority rr fair share mlfq; do
+for name in priority rr fair share mlfq edf lax; do
 	[[ $'\n'$out$'\n' == *$'\n'$name$'\n'* ]] || fail "policy --names lacks $name: '$out'"
 done
 names=$out

@@ -22,7 +22,7 @@ static bool is_quick(const struct gp_scenario *s)
 		    (t->gap_ns && t->gap_ns < STEP_MIN_NS))
 			return false;
 	}
-	return s->ntasks <= 8;
+	return s->ntasks <= 8 && s->devices <= 2;
 }
 
 static void run(struct gp_scenario *s)

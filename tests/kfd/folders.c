@@ -57,7 +57,7 @@ static pid_t fork_as(pid_t pid)
 static pid_t start_as(pid_t pid)
 {
 	int fd[2];
-	char opened;
+	bool opened;
 
 	if (pipe(fd))
 		broken("pipe", -errno);

@@ -267,6 +267,8 @@ static void the_view_carries_the_devices_properties(void **state)
 	                                        .slice_min_us = 12,
 	                                        .slice_max_us = 13,
 	                                        .switch_cost_ns = 14,
+	                                        .hold_cost_ns = 17,
+	                                        .release_cost_ns = 18,
 	                                        .news_every_ns = 15};
 	r->config.starve_limit_ns = 16;
 	rig_start(r, &scripted);
@@ -278,6 +280,8 @@ static void the_view_carries_the_devices_properties(void **state)
 	assert_int_equal(v->slice_min_us, 12);
 	assert_int_equal(v->slice_max_us, 13);
 	assert_int_equal(v->switch_cost_ns, 14);
+	assert_int_equal(v->hold_cost_ns, 17);
+	assert_int_equal(v->release_cost_ns, 18);
 	assert_int_equal(v->news_every_ns, 15);
 	assert_int_equal(v->starve_limit_ns, 16);
 	assert_int_equal(v->n, 0);

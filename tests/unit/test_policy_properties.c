@@ -113,6 +113,10 @@ static struct gp_task_attr draw_attr(struct world *w)
 	a.priority = chance(w, 600) ? 0 : (uint8_t)below(w, GP_PRIORITY_MAX + 1);
 	a.gang = chance(w, 300) ? 1 + below(w, 3) : 0;
 	draw_promises(w, &a);
+	if (w->policy->needs_one && chance(w, 500)) { /* it goes by deadlines */
+		a.deadline_ns = MS + below(w, 200 * MS);
+		a.budget_ns = chance(w, 800) ? below(w, a.deadline_ns) : 0;
+	}
 	return a;
 }
 
@@ -166,6 +170,10 @@ static void change_attr(struct world *w, uint32_t i)
 		s->attr.deadline_ns = drawn.deadline_ns;
 		s->attr.share_permille = drawn.share_permille;
 		s->attr.ceiling_permille = drawn.ceiling_permille;
+	}
+	if (w->policy->needs_one && chance(w, 300)) {
+		s->attr.deadline_ns = drawn.deadline_ns;
+		s->attr.budget_ns = drawn.budget_ns;
 	}
 	if (chance(w, 300) && gang_has_room(w, drawn.gang))
 		s->attr.gang = drawn.gang;

@@ -175,6 +175,58 @@ static void nobody_starves_beside_many_of_them(void **state)
 	}
 }
 
+static void add_light_services(unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		add("service", GP_LATENCY_CRITICAL,
+		    (struct gp_sim_task){.load = GP_LOAD_POISSON,
+		                         .every_ns = count * (10 * MS),
+		                         .kernel_ns = 300 * US});
+}
+
+/* One whose turn is taken away for a hungry one must not be the next again. */
+static void many_that_take_turns_get_the_same(void **state)
+{
+	uint64_t least_ns = UINT64_MAX, most_ns = 0;
+	struct gp_run run;
+
+	(void)state;
+	begin(40 * S);
+	add_light_services(16);
+	add_training(16, 0, 0);
+	run = finish("priority");
+	for (unsigned i = 16; i < 32; i++) {
+		least_ns = run.task[i].work_ns < least_ns ? run.task[i].work_ns : least_ns;
+		most_ns = run.task[i].work_ns > most_ns ? run.task[i].work_ns : most_ns;
+	}
+	assert_true(most_ns < least_ns + least_ns / 4);
+	assert_true(run.task[0].p99_ns < 2 * MS);
+	gp_run_free(&run);
+}
+
+/* Their turns and windows cannot all come before somebody starves; finish() sees an ejection. */
+static void too_many_to_take_turns_share(void **state)
+{
+	(void)state;
+	for (unsigned n = 64; n <= 256; n *= 2) {
+		struct gp_run run;
+
+		begin(25 * S);
+		add_busy_services(n);
+		add_training(n, 0, 0);
+		run = finish("priority");
+		for (unsigned i = n; i < 2 * n; i++)
+			assert_true(run.task[i].work_ns > 0);
+		gp_run_free(&run);
+
+		begin(25 * S);
+		add_light_services(n);
+		add_training(n, 0, 0);
+		run = finish("priority");
+		gp_run_free(&run);
+	}
+}
+
 static void nobody_starves_beside_many_of_them_without_slices(void **state)
 {
 	struct gp_run run;
@@ -268,6 +320,8 @@ int main(void)
 		cmocka_unit_test(tasks_may_come_and_go),
 		cmocka_unit_test(nobody_starves_beside_a_service_that_never_pauses),
 		cmocka_unit_test(nobody_starves_beside_many_of_them),
+		cmocka_unit_test(many_that_take_turns_get_the_same),
+		cmocka_unit_test(too_many_to_take_turns_share),
 		cmocka_unit_test(nobody_starves_beside_many_of_them_without_slices),
 		cmocka_unit_test(a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out),
 		cmocka_unit_test(a_task_that_has_the_device_to_itself_does_all_its_work),

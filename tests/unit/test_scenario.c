@@ -192,7 +192,7 @@ static void every_key_of_a_task_has_its_place(void **state)
 	assert_int_equal(s.task[2].arrivals, 4);
 	assert_int_equal(s.task[2].arrival_ns[0], 0);
 	assert_int_equal(s.task[2].arrival_ns[2], GP_NS_PER_MS);
-	assert_int_equal(s.task[2].arrival_ns[3], 24 * 3600 * GP_NS_PER_S);
+	assert_int_equal(s.task[2].arrival_ns[3], 86400 * GP_NS_PER_S);
 	assert_int_equal(s.task[2].width_permille, 125);
 	assert_int_equal(s.task[2].wave_ns, 3000);
 	assert_int_equal(s.task[2].kernels, 40);

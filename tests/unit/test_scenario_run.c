@@ -77,7 +77,7 @@ static void a_bracket_keeps_the_device_through_the_gaps_of_a_request(void **stat
 
 	/* By itself a request takes 2.8 ms. */
 	assert_in_range(with_ns, 2800 * US, 3500 * US);
-	assert_true(without_ns > with_ns + 9 * 100 * US);
+	assert_true(without_ns > with_ns + 900 * US);
 }
 
 static void add_mix(struct gp_scenario *s)

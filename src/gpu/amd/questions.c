@@ -178,9 +178,23 @@ static void read_pending(const struct amd_call *call, int n)
 		close(fd);
 }
 
+/* After the session was asked: a queue that was made again in between is seen as what it is now,
+ * and that only one sample too early. */
+static void read_serials(const struct amd_call *call, int n)
+{
+	struct gp_amd_sysfs_queue list[QUEUES_MAX];
+	int all = gp_amd_sysfs_queues(call->pid, list, QUEUES_MAX);
+
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < all && k < QUEUES_MAX; k++)
+			if (list[k].id == call->queue[i].id)
+				call->queue[i].serial = list[k].serial;
+}
+
 static int look_closely(struct amd_gpu *d, struct amd_call *call)
 {
 	struct amd_host *h = d->host;
+	int n;
 
 	pthread_mutex_lock(&h->lock);
 	while (h->call)
@@ -190,8 +204,11 @@ static int look_closely(struct amd_gpu *d, struct amd_call *call)
 	while (!call->done)
 		pthread_cond_wait(&h->changed, &h->lock);
 	pthread_mutex_unlock(&h->lock);
-	if (call->result > 0)
-		read_pending(call, call->result < (int)call->max ? call->result : (int)call->max);
+	n = call->result < (int)call->max ? call->result : (int)call->max;
+	if (n > 0) {
+		read_pending(call, n);
+		read_serials(call, n);
+	}
 	return call->result;
 }
 

@@ -442,19 +442,6 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 	return out;
 }
 
-/* After the session was asked: a queue that was made again in between is seen as what it is now,
- * and that only one sample too early. */
-static void add_serials(const struct amd_call *call, int n)
-{
-	struct gp_amd_sysfs_queue list[KFD_DBG_QUEUES_MAX];
-	int all = gp_amd_sysfs_queues(call->pid, list, KFD_DBG_QUEUES_MAX);
-
-	for (int i = 0; i < n && i < (int)call->max; i++)
-		for (int k = 0; k < all && k < (int)KFD_DBG_QUEUES_MAX; k++)
-			if (list[k].id == call->queue[i].id)
-				call->queue[i].serial = list[k].serial;
-}
-
 /* A session that is made for it stays: who looks once looks again. */
 void amd_list_queues(struct amd_host *h, struct amd_call *call)
 {
@@ -486,7 +473,6 @@ void amd_list_queues(struct amd_host *h, struct amd_call *call)
 		}
 		n++;
 	}
-	add_serials(call, n);
 	if (target->session.changed)
 		amd_settle(h, target);
 	call->result = n;

@@ -203,7 +203,7 @@ static int init(struct gp_sim *s)
 	/* Each XCC saves its own waves, all at the same time, each with its part of the memory. */
 	c->full_ns = (uint64_t)d->save_area_kb * 1000000 / (d->save_mb_per_s / d->xccs);
 	c->context = calloc(n, sizeof *c->context);
-	c->on = calloc(n, sizeof *c->on);
+	c->on = calloc(n, sizeof(struct sim_task *));
 	return c->context && c->on ? 0 : -ENOMEM;
 }
 

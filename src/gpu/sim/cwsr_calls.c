@@ -20,9 +20,10 @@ static uint64_t save(struct gp_sim *s, const struct sim_task *t)
 	uint64_t wave_ns = t->config.wave_ns ? t->config.wave_ns : t->config.kernel_ns;
 	uint64_t grace_ns = s->device.scheduler == GP_SIM_HWS ? s->device.grace_ns : 0;
 	uint64_t part = width_of(t) * (uint64_t)WHOLE / slowness(c);
-	uint64_t left_ns = wave_ns > grace_ns ? wave_ns - grace_ns : 0;
-	unsigned __int128 saved_ns = (unsigned __int128)c->full_ns * part * left_ns / wave_ns;
+	unsigned __int128 saved_ns = 0;
 
+	if (wave_ns > grace_ns)
+		saved_ns = (unsigned __int128)c->full_ns * part * (wave_ns - grace_ns) / wave_ns;
 	s->totals.preemptions += !t->spins;
 	return context_of(s, t)->saved_ns = (uint64_t)(saved_ns / WHOLE);
 }

@@ -70,7 +70,7 @@ static bool task_is_valid(const struct gp_sim_task *t)
 	for (unsigned i = 0; i < sizeof time / sizeof *time; i++)
 		if (time[i] > TIME_MAX)
 			return false;
-	if (t->load == GP_LOAD_TRACE && !trace_is_valid(t))
+	if (t->width_permille > 1000 || (t->load == GP_LOAD_TRACE && !trace_is_valid(t)))
 		return false;
 	return t->load == GP_LOAD_IDLE || (t->kernel_ns && (!arrives || t->every_ns));
 }

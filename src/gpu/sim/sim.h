@@ -121,11 +121,13 @@ struct gp_sim_config {
 	struct gp_hist *const *response;
 };
 
-/* What happens on the device, for pictures, traces and counts. */
+/* What happens on the device, for pictures, traces and counts. With runlist one task at a time is
+ * between RUN and STOP, with cwsr many can be. */
 enum gp_sim_what {
 	GP_SIM_RUN,     /* the task begins to run */
 	GP_SIM_STOP,    /* ... stops running, for whatever reason */
-	GP_SIM_SWITCH,  /* the device begins to switch to the task */
+	GP_SIM_SWITCH,  /* the device begins to switch to the task; with cwsr and HWS, it stands
+	                 * still  to hold or release it, until the next RUN, HELD or RELEASED */
 	GP_SIM_READY,   /* the task has work for the GPU, and had none */
 	GP_SIM_DONE,    /* ... has none any more */
 	GP_SIM_REQUEST, /* a request was finished */

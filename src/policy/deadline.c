@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs, the background and the plan of `edf` and `lax`: see deadline.h. */
+#include "policy/deadline.h"
+
+#define RHYTHM_JOBS 16 /* so many show how often a unit's requests come */
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* ---- jobs ---- */
+
+/*
+ * Requests may come closer together than a deadline. The average of some of them is taken, because
+ * one that was late makes the distance to the next one short; half of what jitter does to it is
+ * off.
+ */
+static void note_rhythm(const struct gp_policy_state *state, struct deadline_unit *u,
+                        uint64_t begin_ns)
+{
+	struct deadline_device *d = state->device;
+	uint64_t blur_ns = u->asked.jitter_ns / (RHYTHM_JOBS / 2);
+	uint64_t mean_ns;
+
+	if (u->jobs++ % RHYTHM_JOBS)
+		return;
+	mean_ns = (begin_ns - u->jobs_from_ns) / RHYTHM_JOBS;
+	u->jobs_from_ns = begin_ns;
+	if (u->jobs == 1 || mean_ns + blur_ns >= u->period_ns || mean_ns <= blur_ns)
+		return;
+	u->period_ns = mean_ns - blur_ns;
+	u->nominal_ns = 0;
+	u->had_promise |= u->promised; /* it is asked anew, with what it really needs */
+	u->promised = false;
+	d->ask_again = true;
+}
+
+static void begin_job(const struct gp_view *view, const struct gp_policy_state *state,
+                      struct deadline_unit *u)
+{
+	struct deadline_device *d = state->device;
+	uint64_t jitter_ns = u->asked.jitter_ns, begin_ns = view->now_ns;
+
+	/* What was there before the first look, or was lost from sight, begins now. */
+	if (u->since_ns < begin_ns && d->last_ns)
+		begin_ns = later(u->since_ns, d->last_ns);
+	note_rhythm(state, u, begin_ns);
+	u->nominal_ns = u->nominal_ns
+	                        ? later(less(begin_ns, jitter_ns), u->nominal_ns + u->period_ns)
+	                        : less(begin_ns, jitter_ns);
+	u->job = (struct gp_job){
+		.waits = true,
+		.due_ns = later(u->nominal_ns, begin_ns) + u->asked.deadline_ns - jitter_ns,
+		.within_ns = u->asked.deadline_ns,
+	};
+	u->overran = false;
+	u->run_from_ns = u->run_ns;
+	u->used_ns = 0;
+	u->cuts_before = d->cuts++; /* it may get on the device before it is held */
+}
+
+/* A job that was cut short gets its budget all the same: each time costs it a moment to be back. */
+static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_state *state,
+                           const struct deadline_unit *u)
+{
+	const struct deadline_device *d = state->device;
+	uint64_t each_ns = u->run_known ? gp_full_switch_ns(view) : u->asked.change_ns;
+
+	return u->asked.need_ns + (d->cuts - u->cuts_before) * each_ns;
+}
+
+/* Where nobody measures run time, having been chosen counts as running. */
+static void note_use(const struct gp_view *view, const struct gp_policy_state *state,
+                     struct deadline_unit *u, bool chosen)
+{
+	const struct deadline_device *d = state->device;
+
+	if (u->run_known)
+		u->used_ns = less(u->run_ns, u->run_from_ns);
+	else if (chosen)
+		u->used_ns += view->now_ns - d->last_ns;
+	u->job.left_ns = less(u->asked.need_ns, u->used_ns);
+	if (u->used_ns > allowed_ns(view, state, u))
+		u->overran = true;
+}
+
+/* Neither seen active nor idle: nobody knows, and what was stays. */
+static void note_job(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+{
+	const struct deadline_device *d = state->device;
+	struct deadline_unit *u = deadline_unit(state, i);
+	bool chosen = u->job.waits && d->chosen == view->task[i].id;
+
+	if (!u->asked.deadline_ns || !u->busy) {
+		u->job.waits = false;
+		u->overran = false;
+		return;
+	}
+	if (u->unit.active &&
+	    (!u->job.waits || (u->since_ns != UINT64_MAX && u->since_ns > u->seen_ns)))
+		begin_job(view, state, u);
+	else if (u->job.waits)
+		note_use(view, state, u, chosen);
+	if (u->job.waits)
+		u->job.left_ns = less(u->asked.need_ns, u->used_ns);
+	if (u->unit.active)
+		u->seen_ns = view->now_ns;
+}
+
+static bool is_background(const struct gp_view *view, const struct gp_policy_state *state,
+                          uint32_t i)
+{
+	return deadline_unit(state, i)->busy && !gp_job_of(view, state, i);
+}
+
+/* ---- the background ---- */
+
+struct reserve {
+	uint64_t every_ns; /* within this time ... */
+	uint64_t run_ns;   /* ... the background has the device so long */
+};
+
+/*
+ * Each unit of the background must be reached well within the starvation limit, one at a time; and
+ * at least half of the reserve is to be run time, not changes of hands.
+ */
+static struct reserve size_reserve(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	const struct deadline_device *d = state->device;
+	uint64_t permille = (uint64_t)state->param[RESERVE], change_ns = gp_change_cost_ns(view);
+	uint64_t every_ns = (uint64_t)state->param[RESERVE_EVERY] * GP_MS;
+
+	if (d->background && every_ns > view->starve_limit_ns / 2 / d->background)
+		every_ns = view->starve_limit_ns / 2 / d->background;
+	every_ns = later(every_ns, 4 * change_ns * 1000 / permille + 1);
+	return (struct reserve){every_ns, every_ns * permille / 1000 - 2 * change_ns};
+}
+
+/*
+ * The reserve is one job in each period. What the background gets while nobody else wants the
+ * device counts: had it enough, its next job begins a period from now.
+ */
+static void note_background(const struct gp_view *view, const struct gp_policy_state *state,
+                            bool jobs, struct reserve *r)
+{
+	struct deadline_device *d = state->device;
+	uint64_t had_ns = d->background_chosen ? view->now_ns - d->last_ns : 0;
+	uint64_t on_way_ns = had_ns < d->on_way_ns ? had_ns : d->on_way_ns;
+
+	d->on_way_ns -= on_way_ns;
+	d->got_ns += had_ns - on_way_ns;
+	d->turn_got_ns += had_ns - on_way_ns;
+	d->background = 0;
+	for (uint32_t i = 0; i < view->n; i++)
+		d->background += is_background(view, state, i);
+	*r = size_reserve(view, state);
+	if (!d->background) {
+		d->from_ns = view->now_ns;
+		d->got_ns = 0;
+	} else if (d->got_ns >= r->run_ns) {
+		d->from_ns = view->now_ns < d->from_ns
+		                     ? view->now_ns + r->every_ns
+		                     : later(d->from_ns + r->every_ns, view->now_ns);
+		d->got_ns = 0;
+	}
+	d->reserve = (struct gp_job){.waits = jobs && d->background && view->now_ns >= d->from_ns,
+	                             .due_ns = d->from_ns + r->every_ns,
+	                             .left_ns = r->run_ns - d->got_ns,
+	                             .within_ns = r->every_ns};
+}
+
+/* A turn lasts until its unit had something of it. Returns whether they take turns. */
+static bool rotate_background(const struct gp_view *view, const struct gp_policy_state *state,
+                              uint32_t user_held, const struct reserve *r)
+{
+	struct deadline_device *d = state->device;
+	struct gp_rotation_rules rules = {
+		.unknown_joins = true,
+		.room = user_held < view->max_held ? view->max_held - user_held : 0,
+		.quantum_ns = (uint64_t)state->param[QUANTUM] * GP_MS,
+	};
+	uint64_t had_turn = d->rotation.current;
+	bool rotates;
+
+	for (uint32_t i = 0; i < view->n; i++)
+		deadline_unit(state, i)->unit.idle |= !is_background(view, state, i);
+	if (d->turn_got_ns < r->run_ns && d->rotation.ends_ns <= view->now_ns)
+		d->rotation.ends_ns = view->now_ns + 1;
+	rotates = gp_rotate(view, state, &d->rotation, &rules);
+	if (d->rotation.current != had_turn)
+		d->turn_got_ns = 0;
+	return rotates;
+}
+
+/* ---- the plan ---- */
+
+uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
+                         uint32_t current)
+{
+	uint32_t best = current;
+
+	for (uint32_t i = 0; i <= view->n; i++) {
+		const struct gp_job *job = gp_job_of(view, state, i);
+
+		if (job &&
+		    (best == UINT32_MAX || job->due_ns < gp_job_of(view, state, best)->due_ns))
+			best = i;
+	}
+	return best;
+}
+
+static uint32_t find_current(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	const struct deadline_device *d = state->device;
+
+	if (d->background_chosen)
+		return gp_job_of(view, state, view->n) ? view->n : UINT32_MAX;
+	for (uint32_t i = 0; i < view->n && d->chosen; i++)
+		if (view->task[i].id == d->chosen)
+			return gp_job_of(view, state, i) ? i : UINT32_MAX;
+	return UINT32_MAX;
+}
+
+static void choose(const struct gp_view *view, const struct gp_policy_state *state,
+                   const struct gp_deadline_rules *rules, bool jobs, struct gp_plan *plan)
+{
+	struct deadline_device *d = state->device;
+	uint32_t chosen =
+		jobs ? rules->pick(view, state, find_current(view, state), plan) : view->n;
+	bool background = chosen == view->n && d->background;
+	uint64_t id = chosen < view->n ? view->task[chosen].id : 0;
+
+	if (background && !d->background_chosen)
+		d->on_way_ns = gp_change_cost_ns(view);
+	d->cuts += id != d->chosen || background != d->background_chosen;
+	d->background_chosen = background;
+	d->chosen = id;
+	if (chosen < view->n) {
+		const struct deadline_unit *u = deadline_unit(state, chosen);
+
+		look_in(view, plan, less(allowed_ns(view, state, u), u->used_ns) + 1);
+	} else if (background && jobs) {
+		look_in(view, plan, d->on_way_ns + d->reserve.left_ns);
+	}
+	if (jobs && d->background && d->from_ns > view->now_ns)
+		look_in(view, plan, d->from_ns - view->now_ns);
+}
+
+static bool must_wait(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
+                      bool rotates)
+{
+	const struct deadline_device *d = state->device;
+	const struct deadline_unit *u = deadline_unit(state, i);
+
+	if (!u->busy || view->task[i].id == d->chosen)
+		return false;
+	if (d->background_chosen && is_background(view, state, i))
+		return rotates && view->task[i].id != d->rotation.current;
+	return d->chosen || d->background_chosen;
+}
+
+/* Who is held already comes first where there is not room for all, and the background before jobs:
+ * then a look changes nothing without need. */
+static void hold_those(const struct gp_view *view, const struct gp_policy_state *state,
+                       bool rotates, unsigned round, uint32_t *room, struct gp_plan *plan)
+{
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct deadline_unit *u = deadline_unit(state, i);
+		unsigned its_round =
+			(u->unit.policy_held ? 0u : 2u) + (is_background(view, state, i) ? 0u : 1u);
+
+		if (its_round != round || !must_wait(view, state, i, rotates) ||
+		    u->unit.members > *room)
+			continue;
+		*room -= u->unit.members;
+		plan->task[i].want = GP_HOLD;
+	}
+}
+
+static void fill_plan(const struct gp_view *view, const struct gp_policy_state *state,
+                      uint32_t user_held, bool rotates, struct gp_plan *plan)
+{
+	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
+
+	for (uint32_t i = 0; i < view->n; i++)
+		plan->task[i].want = view->task[i].class == GP_UNMANAGED ? GP_LEAVE : GP_RUN;
+	for (unsigned round = 0; round < 4; round++)
+		hold_those(view, state, rotates, round, &room, plan);
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		const struct deadline_unit *u = deadline_unit(state, t->gang);
+
+		if (t->class == GP_UNMANAGED)
+			continue;
+		plan->task[i].want = plan->task[t->gang].want;
+		plan->task[i].refused = t->deadline_ns && !u->promised;
+		plan->task[i].overran = t->deadline_ns && u->promised && u->overran;
+	}
+}
+
+/* Where jobs begin and end unannounced, somebody must look. */
+static void watch_for_jobs(const struct gp_view *view, const struct gp_policy_state *state,
+                           struct gp_plan *plan)
+{
+	for (uint32_t i = 0; i < view->n && !(view->caps & GP_CAP_EVENTS); i++)
+		if (deadline_unit(state, i)->promised && !deadline_unit(state, i)->told)
+			look_in(view, plan, gp_late_ns(view, state));
+}
+
+int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
+                       const struct gp_deadline_rules *rules, struct gp_plan *plan)
+{
+	struct deadline_device *d = state->device;
+	uint32_t user_held = gp_units_gather(view, state);
+	bool jobs = false, rotates;
+	struct reserve reserve;
+
+	gp_admission_gather(view, state);
+	for (uint32_t i = 0; i < view->n; i++)
+		note_job(view, state, i);
+	gp_admission_decide(view, state, rules);
+	for (uint32_t i = 0; i < view->n; i++)
+		jobs |= gp_job_of(view, state, i) != NULL;
+	note_background(view, state, jobs, &reserve);
+	rotates = rotate_background(view, state, user_held, &reserve);
+	choose(view, state, rules, jobs, plan);
+	fill_plan(view, state, user_held, rotates, plan);
+	watch_for_jobs(view, state, plan);
+	if (rotates && d->background_chosen)
+		look_again(plan, later(d->rotation.ends_ns,
+		                       view->now_ns + d->on_way_ns +
+		                               less(reserve.run_ns, d->turn_got_ns)));
+	d->last_ns = view->now_ns;
+	return 0;
+}
+
+void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
+                          void *task_state)
+{
+	struct deadline_device *d = state->device;
+
+	(void)task;
+	(void)task_state;
+	d->ask_again = true;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `edf` and `lax` share: jobs, the promise (admission.c), what is left for tasks without one,
+ * and the plan. They differ only in which job goes first.
+ *
+ * A unit (a gang, or a task without one) that has a deadline and a budget asks for a promise. Its
+ * job begins when it is seen active, or says so with a bracket, and ends when it is idle; it is due
+ * one deadline later. One unit at a time has the device, the others are held. Units without a
+ * promise (background) have the device when no job is there, in turns, and a small reserve when
+ * jobs leave nothing.
+ *
+ * A unit's jobs count as at least one period apart, whenever they begin: one that comes earlier is
+ * due as if it had come in time. So nobody gets more of the device by asking more often, and the
+ * others' promises hold.
+ */
+#ifndef GP_POLICY_DEADLINE_H
+#define GP_POLICY_DEADLINE_H
+
+#include "policy/rotate.h"
+
+/* The parameters that both have; their own come behind. */
+enum { RESERVE, RESERVE_EVERY, QUANTUM, JITTER, POLL, SHARED_PARAMS };
+
+/* clang-format off */
+#define GP_DEADLINE_PARAMS \
+	[RESERVE]       = {"reserve", "permille", "kept for tasks without promise", 20, 5, 500}, \
+	[RESERVE_EVERY] = {"reserve_every", "ms", "... at least once in this time", 1000, 10, 5000}, \
+	[QUANTUM]       = {"quantum", "ms", "their turns when no job is there", 100, 10, 10000}, \
+	[JITTER]        = {"jitter", "us", "so late is a request seen at most", 100, 0, 100000}, \
+	[POLL]          = {"poll", "us", "looks where nobody tells of jobs", 1000, 100, 100000}
+/* clang-format on */
+
+/* Something that wants the device by a certain time. */
+struct gp_job {
+	bool waits;         /* false: there is none */
+	uint64_t due_ns;    /* absolute */
+	uint64_t left_ns;   /* of its budget */
+	uint64_t within_ns; /* the deadline that was asked for */
+};
+
+/* What a unit asks for, and what it would cost. A change of any of it is a new question. */
+struct gp_asked {
+	uint64_t deadline_ns; /* the shortest of its members; 0 = it asks for nothing */
+	uint64_t budget_ns;   /* of all members together; 0 = not said */
+	uint64_t jitter_ns;   /* its requests may be seen so much late, and so are due earlier */
+	uint64_t change_ns;   /* what one change of hands costs; see gp_change_cost_ns */
+	uint64_t need_ns;     /* the budget, and switches among its own members */
+};
+
+/* The task blob; in use at the first task of a unit. */
+struct deadline_unit {
+	struct gp_unit unit; /* first; as gp_rotate sees it: with a promise it is idle */
+
+	/* Gathered anew at each decision. */
+	bool busy;         /* not seen idle, and no user holds it */
+	bool told;         /* all members say where their requests begin and end */
+	bool run_known;    /* measured, and up to date */
+	uint64_t run_ns;   /* of all members */
+	uint64_t since_ns; /* since when one is active; UINT64_MAX = not known */
+	struct gp_asked asks;
+
+	/* The promise. */
+	struct gp_asked asked;
+	uint64_t period_ns; /* its jobs count as this far apart at least */
+	bool promised;
+	bool had_promise; /* until it asked for something else: it comes before those without */
+
+	/* The job; also kept without a promise. */
+	struct gp_job job;
+	bool overran;         /* has used more than it asked for: waits behind all promises */
+	uint64_t seen_ns;     /* last seen active */
+	uint64_t nominal_ns;  /* when it counts as begun */
+	uint64_t run_from_ns; /* run_ns at its begin */
+	uint64_t used_ns;
+	uint64_t cuts_before; /* what device->cuts was */
+
+	/* Its rhythm. */
+	uint32_t jobs;
+	uint64_t jobs_from_ns; /* when the first of them began */
+};
+
+struct deadline_device {
+	struct gp_rotation rotation; /* of the background */
+	uint64_t last_ns;            /* the last decision; 0 = none yet */
+	uint64_t chosen;             /* id of the first task of who has the device ... */
+	bool background_chosen;      /* ... or all that have no promise */
+	uint64_t cuts;               /* how often somebody may have been cut short */
+	bool ask_again;              /* somebody asks for something else, or left */
+
+	/* The reserve: the background as a job of its own. */
+	uint32_t background; /* units */
+	struct gp_job reserve;
+	uint64_t from_ns;     /* when its job begins, or began */
+	uint64_t got_ns;      /* what the background got of it */
+	uint64_t turn_got_ns; /* what the unit whose turn it is got */
+	uint64_t on_way_ns;   /* until it really has the device */
+};
+
+struct gp_deadline_rules {
+	/*
+	 * Which job goes first: an index in the view, or view->n for the reserve. `current` is the
+	 * one that has the device and waits for the rest of it, or UINT32_MAX. Sets plan->next_ns
+	 * when the answer changes with time alone.
+	 */
+	uint32_t (*pick)(const struct gp_view *view, const struct gp_policy_state *state,
+	                 uint32_t current, struct gp_plan *plan);
+
+	/* How many changes of hands a job causes beyond the two of its begin and end. NULL: none */
+	uint64_t (*more_changes)(const struct gp_policy_state *state, const struct gp_asked *asked);
+};
+
+static inline struct deadline_unit *deadline_unit(const struct gp_policy_state *state, uint32_t i)
+{
+	return gp_policy_task(state, i);
+}
+
+/* The job of a unit, or of the reserve (i == view->n). NULL: it has none that competes. */
+static inline const struct gp_job *gp_job_of(const struct gp_view *view,
+                                             const struct gp_policy_state *state, uint32_t i)
+{
+	const struct deadline_device *d = state->device;
+	const struct deadline_unit *u;
+
+	if (i == view->n)
+		return d->reserve.waits ? &d->reserve : NULL;
+	u = deadline_unit(state, i);
+	return u->job.waits && u->promised && !u->overran ? &u->job : NULL;
+}
+
+static inline void look_again(struct gp_plan *plan, uint64_t at_ns)
+{
+	if (at_ns < plan->next_ns)
+		plan->next_ns = at_ns;
+}
+
+/* ... but not at once: what the look waits for may itself wait, for a release that is under way. */
+static inline void look_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
+{
+	const uint64_t soon_ns = GP_MS / 100;
+
+	look_again(plan, view->now_ns + (in_ns > soon_ns ? in_ns : soon_ns));
+}
+
+/* The one that is due first; `current` among equals, or else the oldest. UINT32_MAX: nobody. */
+uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
+                         uint32_t current);
+
+int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
+                       const struct gp_deadline_rules *rules, struct gp_plan *plan);
+
+/* A task left: what it had may do for somebody else. */
+void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
+                          void *task_state);
+
+/* ---- admission.c ---- */
+
+/* Fills in what each unit asks for, and forgets promises to those that ask for something else. */
+void gp_admission_gather(const struct gp_view *view, const struct gp_policy_state *state);
+
+/* Gives promises as far as they can be kept, the oldest task first; takes none back. */
+void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
+                         const struct gp_deadline_rules *rules);
+
+uint64_t gp_change_cost_ns(const struct gp_view *view);
+
+/* How late the begin or end of a job is seen at worst. */
+static inline uint64_t gp_late_ns(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	uint64_t poll_ns = (uint64_t)state->param[POLL] * 1000;
+
+	if (view->caps & GP_CAP_EVENTS)
+		return view->notice_ns;
+	return view->notice_ns + (poll_ns > view->news_every_ns ? poll_ns : view->news_every_ns);
+}
+
+/* What a switch costs, with what refilling the device costs interrupted work. */
+static inline uint64_t gp_full_switch_ns(const struct gp_view *view)
+{
+	return view->switch_cost_ns + view->switch_cost_ns / 4;
+}
+
+#endif

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt sim with several policies ends with what each kept and what it broke.
+set -u
+# shellcheck source=tests/cli/check.bash
+. "$SRC/tests/cli/check.bash"
+
+try "$GPREEMPT" sim "$SRC/scenarios/h200-alone.yaml"
+[[ $err != *'reads no YAML'* ]] || exit 77
+
+# scenario DEVICE: an impatient service beside two jobs, one with a share, one with a ceiling.
+scenario() {
+	cat >"$work/scenario.yaml" <<-END
+		duration: 2s
+		device: {$1}
+		tasks:
+		  - {name: inference, class: lc, load: periodic, every: 3ms, kernel: 100us, deadline: 1ms}
+		  - {name: training, class: be, load: closed, kernel: 13.6ms, share: 30}
+		  - {name: other, class: be, load: closed, kernel: 13.6ms, ceiling: 20}
+	END
+}
+
+scenario 'slice: 2048us'
+try "$GPREEMPT" sim "$work/scenario.yaml" --policy none,priority
+exits 0 '' 'compare'
+verdict=$(sed -n '/^compared/,$p' "$work/out")
+[[ $(wc -l <<<"$verdict") == 3 ]] || fail "not a line per policy: $verdict"
+[[ $verdict == *none*'inference: deadline 1.00 ms missed by '*priority*'inference: deadline; training: share'*'other: ceiling'* ]] ||
+	fail "compared: $verdict"
+
+try "$GPREEMPT" sim "$work/scenario.yaml" --policy none,priority --json
+holds '.runs[0].tasks[0] | .missed > 0.9 * .requests' 'nearly all miss a deadline of 1 ms under none'
+holds '.runs[1].tasks[0].missed == 0' 'none of them does under priority'
+holds '.runs[0].tasks[1].missed == null and .runs[0].tasks[1].refused == false' 'no deadline, nothing missed'
+holds '[.runs[].broke | any(startswith("inference: deadline"))] == [true, false]' 'broken deadlines'
+holds '[.runs[].kept | any(. == "inference: deadline")] == [false, true]' 'kept deadlines'
+holds 'all(.runs[]; (.kept | any(startswith("training: share"))) and (.broke | any(startswith("other: ceiling"))))' \
+	'shares and ceilings'
+holds '.runs[0].broke | any(test("inference: [0-9]+ of 666 requests left over"))' 'overload is named'
+
+# A task that wants less than its share is not wronged.
+sed -i 's/share: 30/share: 30, gap: 1s/' "$work/scenario.yaml"
+try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority --json
+holds '.runs[0].kept | any(startswith("training: share"))' 'a share is kept where it is not wanted'
+
+try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority
+[[ $out != *compared* ]] || fail 'one policy is compared with nothing'
+
+# Where tasks run at the same time, best-effort work is counted in time of the whole device.
+cat >"$work/narrow.yaml" <<-'END'
+	duration: 1s
+	device: {model: cwsr}
+	tasks:
+	  - {name: inference, class: lc, load: periodic, every: 10ms, kernel: 1ms}
+	  - {name: narrow, class: be, load: closed, kernel: 2ms, width: 40, share: 38, count: 2}
+END
+try "$GPREEMPT" sim "$work/narrow.yaml" --policy none,priority
+verdict=$(grep '^none  ' "$work/out")
+[[ $verdict =~ \ (9[0-9]\.[0-9])\ .*narrow-2:\ share\ 36 ]] || fail "two narrow tasks: $verdict"
+
+# A policy that this device cannot run is named with the reason, and the others go on. edf needs to
+# hold tasks.
+scenario 'slices: false, max_held: 0, activity: none'
+needy=edf
+if grep -qx "$needy" <("$GPREEMPT" policy --names | tr ' ' '\n'); then
+	try "$GPREEMPT" sim "$work/scenario.yaml" --policy "none,$needy"
+	exits 0 '' 'a policy that cannot run'
+	[[ $out == *$'\n'"$needy  "*"cannot run: policy $needy "* ]] || fail "why it cannot run: $out"
+	[[ $out == *$'\nnone  '* ]] || fail 'none did not go on'
+	try "$GPREEMPT" sim "$work/scenario.yaml" --policy "$needy,none" --json
+	holds '(.runs[0].cannot_run | startswith("policy ")) and (.runs[0] | has("tasks") | not)' 'JSON says why'
+	holds '.runs[1].tasks | length == 3' 'JSON has the others'
+	try "$GPREEMPT" sim "$work/scenario.yaml" --policy "$needy"
+	exits 1 "gpreempt: policy $needy *" 'nothing can run'
+fi
+finish

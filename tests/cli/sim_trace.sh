@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt sim --trace: keeps the rules of the format, and says the same as the table.
+set -u
+# shellcheck source=tests/cli/check.bash
+. "$SRC/tests/cli/check.bash"
+
+try "$GPREEMPT" sim "$SRC/scenarios/h200-alone.yaml"
+[[ $err != *'reads no YAML'* ]] || exit 77
+cd "$SRC" || exit 1
+
+# traced ARGUMENT...: runs it with --trace, checks the trace and leaves its summary as the output.
+traced() {
+	try "$GPREEMPT" sim --json --trace "$work/trace.json" "$@"
+	exits 0 '' "sim $*"
+	cp "$work/out" "$work/report"
+	try python3 "$SRC/tests/cli/check_trace.py" "$work/trace.json"
+	exits 0 '' "trace of $*"
+}
+
+# report EXPRESSION: of the JSON that went with the trace.
+report() {
+	jq -r "$1" "$work/report"
+}
+
+cat >"$work/names.yaml" <<-'END'
+	duration: 700ms
+	tasks:
+	  - {name: 'a "quoted" <name> & \ more', class: lc, load: poisson, rate: 200, kernel: 300us}
+	  - {name: größer, class: be, load: closed, kernel: 5ms, count: 3}
+	  - {name: comes and goes, class: be, load: closed, kernel: 2ms, start: 300ms, stop: 600ms}
+	  - {name: idle, load: idle}
+END
+
+cat >"$work/cwsr.yaml" <<-'END'
+	duration: 500ms
+	device: {model: cwsr}
+	tasks:
+	  - {name: inference, class: lc, load: periodic, every: 10ms, kernel: 1ms, width: 60}
+	  - {name: training, class: be, load: closed, kernel: 13.6ms}
+	  - {name: narrow, class: be, load: closed, kernel: 2ms, gap: 1ms, width: 30}
+END
+
+# Half a second says as much as thirty.
+for name in h200-corun h200-corun-hint h200-two-be-lc h200-three-be h200-gaps-100us; do
+	sed 's/^duration:.*/duration: 500ms/' "scenarios/$name.yaml" >"$work/$name.yaml"
+done
+for scenario in "$work"/*.yaml; do
+	traced "$scenario" --policy none,priority,rr
+	holds ".count.switching == $(report '[.runs[].device.switches] | add')" "$scenario: switches"
+	holds ".async.request == $(report '[.runs[].tasks[].requests] | add')" "$scenario: requests"
+	holds '.processes | length == 3' "$scenario: a process for each policy"
+done
+traced "$work/names.yaml" --policy none,priority,rr
+holds '[.threads[] | select(. == "größer-2 (be)")] | length == 3' 'a thread for each task'
+holds '[.threads[] | select(startswith("idle"))] == []' 'none for a task that never did anything'
+
+# Times add up to what the table says of the device, to the microsecond.
+traced "$work/h200-two-be-lc.yaml" --policy priority
+holds "(.us.running / 5000 - $(report '.runs[0].device.busy_pct') | fabs) < 0.001" 'busy'
+holds "(.us.switching / 5000 - $(report '.runs[0].device.switch_pct') | fabs) < 0.001" 'switching'
+holds '.async.hold > 1' 'holds'
+traced "$work/cwsr.yaml" --policy rr
+holds "(.us.switching / 5000 - $(report '.runs[0].device.switch_pct') | fabs) < 0.001" 'switching of all tasks at once'
+holds "(.us.running / 5000 > $(report '.runs[0].device.busy_pct'))" 'tasks run at the same time'
+
+sed -i 's/^duration:.*/devices: 3\nduration: 300ms/' "$work/cwsr.yaml"
+traced "$work/cwsr.yaml" --policy none,rr
+holds '.processes == ["none, device 0","none, device 1","none, device 2","rr, device 0","rr, device 1","rr, device 2"]' 'devices'
+holds ".count.switching == $(report '[.runs[].device.switches] | add') and .async.request == $(report '[.runs[].tasks[].requests] | add')" \
+	'of all devices'
+
+# A window: nothing of it is outside, and requests that reach into it are whole.
+traced "$work/h200-two-be-lc.yaml" --policy none --from 0.4s --for 20ms
+holds '.from_us == 400000 and .to_us == 420000' 'the window is filled and not left'
+holds '(.us.running + .us.switching - 20000 | fabs) < 0.001' 'all of it'
+holds '.async.request >= 4' 'its requests'
+traced "$work/h200-corun.yaml" --policy none --from 0.49s
+holds '.from_us == 490000 and .to_us == 500000' 'up to the end'
+
+cp "$work/trace.json" "$work/before.json"
+traced "$work/h200-corun.yaml" --policy none --from 0.49s
+cmp -s "$work/trace.json" "$work/before.json" || fail 'same seed, another trace'
+
+# The checker itself sees what is wrong.
+for wrong in 's/"dur":[0-9.]*/"dur":-1/' 's/"ph":"e"/"ph":"b"/' 's/"dur":[0-9.]*/"dur":900/' \
+	's/"name":"thread_name"/"name":"other"/' 's/^]}/]/'; do
+	sed "$wrong" "$work/before.json" >"$work/wrong.json"
+	! python3 "$SRC/tests/cli/check_trace.py" "$work/wrong.json" >/dev/null 2>&1 || fail "passes: $wrong"
+done
+
+try "$GPREEMPT" sim h200-corun --trace "$work/missing/trace.json"
+exits 2 "gpreempt: cannot write the trace to $work/missing/trace.json: No such file or directory" 'no folder'
+if [[ -e /dev/full ]]; then
+	try "$GPREEMPT" sim h200-corun --trace /dev/full
+	exits 1 'gpreempt: cannot write the trace to /dev/full: No space left on device' 'full disk'
+fi
+try "$GPREEMPT" sim h200-corun --from 1s
+exits 2 '*--from and --for go with *' 'a window of nothing'
+try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --from 30s
+exits 2 'gpreempt: --from 30.0 s is behind the end of the scenario, 30.0 s' 'behind the end'
+try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for 0s
+exits 2 'gpreempt: --for takes a time longer than nothing' 'empty window'
+try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
+exits 2 "*--for takes a time as 20ms or 1.5s, not 'long'*" 'no time'
+finish

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * edf: what it accepts is never late, what it must accept it accepts, and what cannot be promised
+ * is refused; on simulated devices without slices, over random sets of tasks. Then single claims.
+ */
+#include "deadline_world.h"
+
+/* ---- random sets ---- */
+
+static void four_fifths_of_the_device_are_always_accepted(void **state)
+{
+	const struct draw any = {.sets = 300,
+	                         .most = 7,
+	                         .low = 100,
+	                         .high = 799,
+	                         .change_permille = 10,
+	                         .cost_permille = 1000};
+	struct draw short_ones = any, equal = any;
+
+	(void)state;
+	assert_int_equal(run_sets("edf", &any), 0);
+	short_ones.cost_permille = 10; /* deadlines from 1.4 ms */
+	short_ones.sets = 20;
+	assert_int_equal(run_sets("edf", &short_ones), 0);
+	equal.equal = true;
+	equal.low = equal.high;
+	assert_int_equal(run_sets("edf", &equal), 0);
+}
+
+static void more_than_the_device_is_never_promised(void **state)
+{
+	const struct draw draw = {.sets = 300,
+	                          .most = 10,
+	                          .low = 1003,
+	                          .high = 1500,
+	                          .change_permille = 10,
+	                          .cost_permille = 1000};
+
+	(void)state;
+	assert_int_equal(run_sets("edf", &draw), draw.sets);
+}
+
+/* Changes of hands are a tenth of the shortest deadline: most of the load is switching. */
+static void what_is_accepted_is_not_late_where_switching_is_dear(void **state)
+{
+	const struct draw draw = {.sets = 300,
+	                          .most = 10,
+	                          .low = 100,
+	                          .high = 1500,
+	                          .change_permille = 100,
+	                          .cost_permille = 1000};
+
+	(void)state;
+	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **state)
+{
+	const struct draw draw = {.sets = 300,
+	                          .most = 10,
+	                          .low = 100,
+	                          .high = 1500,
+	                          .change_permille = 30,
+	                          .cost_permille = 1000,
+	                          .sporadic = true};
+
+	(void)state;
+	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+/* The worst there is: deadlines are equal, and whatever a task could not be promised for what
+ * switching costs would be late. */
+static void what_is_accepted_is_not_late_when_all_come_at_once(void **state)
+{
+	struct draw draw = {.sets = 100,
+	                    .low = 300,
+	                    .high = 1000,
+	                    .change_permille = 40,
+	                    .cost_permille = 1000,
+	                    .equal = true,
+	                    .sporadic = true};
+
+	(void)state;
+	for (draw.most = 2; draw.most <= 6; draw.most++)
+		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+static void brackets_are_enough_on_a_device_that_shows_nothing(void **state)
+{
+	const struct draw draw = {.sets = 200,
+	                          .most = 7,
+	                          .low = 100,
+	                          .high = 1100,
+	                          .change_permille = 10,
+	                          .cost_permille = 1000,
+	                          .brackets = true};
+
+	(void)state;
+	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
+{
+	const struct draw draw = {.sets = 100,
+	                          .most = 7,
+	                          .low = 100,
+	                          .high = 1100,
+	                          .change_permille = 4, /* deadlines from 33 ms */
+	                          .cost_permille = 100,
+	                          .unannounced = true};
+
+	(void)state;
+	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+/* The engine itself would look every 5 ms, and with 3 ms of work that is too late. */
+static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state)
+{
+	uint32_t service;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	w.device.activity = GP_ACTIVITY_EXACT;
+	service = world_add_service(&w, 8 * MS, 101300 * US, 3 * MS);
+	w.attr[service].class = GP_BEST_EFFORT;
+	world_add_job(&w);
+	world_run(&w, "edf");
+	world_check(&w, "edf");
+	assert_int_equal(world_refused(&w), 0);
+}
+
+static void gangs_are_done_in_time_as_a_whole(void **state)
+{
+	const struct draw draw = {.sets = 200,
+	                          .most = 6,
+	                          .low = 100,
+	                          .high = 1200,
+	                          .change_permille = 30,
+	                          .cost_permille = 1000,
+	                          .gangs = true};
+
+	(void)state;
+	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+/* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
+static void the_same_holds_on_an_amd_gpu(void **state)
+{
+	const struct draw fits = {.sets = 100,
+	                          .most = 7,
+	                          .low = 100,
+	                          .high = 799,
+	                          .change_permille = 10,
+	                          .cwsr = true};
+	struct draw any = fits;
+
+	(void)state;
+	assert_int_equal(run_sets("edf", &fits), 0);
+	any.sporadic = true;
+	any.change_permille = 50;
+	any.high = 1500;
+	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
+	any.gangs = true;
+	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
+}
+
+/* ---- how far the promise goes ---- */
+
+/* The number that admission.c and the man page give. Deadlines of 6.4 ms: jitter at its most. */
+static void seven_tasks_fit_at_one_percent_a_change_and_an_eighth_does_not(void **state)
+{
+	(void)state;
+	for (unsigned count = 7; count <= 8; count++) {
+		struct world w;
+		uint64_t deadline_ns;
+
+		world_init(&w, 47);
+		deadline_ns = world_change_ns(&w) * 100;
+		assert_in_range(deadline_ns, 6 * MS, 6400 * US);
+		for (unsigned i = 0; i < count; i++)
+			world_add_service(&w, deadline_ns, deadline_ns,
+			                  deadline_ns * 8 / 10 / count);
+		world_run(&w, "edf");
+		world_check(&w, "edf");
+		assert_int_equal(world_refused(&w), count == 7 ? 0 : 1);
+	}
+}
+
+static void who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room(void **state)
+{
+	uint32_t first, second, third;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	first = world_add_service(&w, 100 * MS, 100 * MS, 50 * MS);
+	second = world_add_service(&w, 50 * MS, 50 * MS, 20 * MS);
+	third = world_add_service(&w, 200 * MS, 200 * MS, 60 * MS);
+	w.task[second].start_ns = 1 * S;
+	w.task[third].start_ns = 2 * S;
+	world_run(&w, "edf");
+	assert_false(w.stats[first].refused);
+	assert_false(w.stats[second].refused);
+	assert_true(w.stats[third].refused);
+	assert_int_equal(w.missed[first] + w.missed[second], 0);
+	assert_true(w.work_ns[third] > 0);
+
+	w.task[first].stop_ns = 3 * S;
+	world_run(&w, "edf");
+	assert_false(w.stats[third].refused);
+}
+
+static void who_says_no_budget_is_refused_and_runs_with_the_others(void **state)
+{
+	uint32_t service, silent;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	service = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
+	silent = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
+	w.attr[silent].budget_ns = 0;
+	world_run(&w, "edf");
+	assert_false(w.stats[service].refused);
+	assert_true(w.stats[silent].refused);
+	assert_true(w.finished[silent] >= 99);
+}
+
+/* 0.3 of the device at one request a deadline; it sends two. */
+static void who_sends_requests_more_often_than_its_deadline_needs_room_for_them(void **state)
+{
+	uint32_t hasty, steady;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	hasty = world_add_service(&w, 100 * MS, 50 * MS, 30 * MS);
+	world_run(&w, "edf");
+	assert_false(w.stats[hasty].refused);
+	assert_int_equal(w.missed[hasty], 0);
+
+	world_init(&w, 100);
+	hasty = world_add_service(&w, 100 * MS, 50 * MS, 30 * MS);
+	steady = world_add_service(&w, 100 * MS, 100 * MS, 45 * MS);
+	world_run(&w, "edf");
+	assert_true(w.stats[hasty].refused);
+	assert_false(w.stats[steady].refused);
+	assert_int_equal(w.missed[steady], 0);
+}
+
+/* Fifteen at once: too few to be found out. The others would be late if each were due in its time.
+ */
+static void a_burst_of_requests_harms_nobody_else(void **state)
+{
+	static const uint64_t at_once[15] = {0};
+	uint32_t hasty, steady;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	steady = world_add_service(&w, 200 * MS, 200 * MS, 90 * MS);
+	hasty = world_add_service(&w, 100 * MS, 100 * MS, 40 * MS);
+	w.task[hasty].load = GP_LOAD_TRACE;
+	w.task[hasty].arrival_ns = at_once;
+	w.task[hasty].arrivals = 15;
+	world_run(&w, "edf");
+	assert_int_equal(world_refused(&w), 0);
+	assert_int_equal(w.finished[hasty], 15);
+	assert_int_equal(w.missed[steady], 0);
+}
+
+/* ---- requests that take longer than they said ---- */
+
+static void an_overrun_harms_nobody_else_and_is_counted(void **state)
+{
+	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
+		uint32_t liar;
+		struct world w;
+
+		(void)state;
+		world_init(&w, 100);
+		liar = world_add_service(&w, 100 * MS, 100 * MS, 20 * MS);
+		world_add_service(&w, 90 * MS, 90 * MS, 30 * MS);
+		world_add_service(&w, 250 * MS, 250 * MS, 60 * MS);
+		w.task[liar].kernel_ns = 20 * MS * permille / 1000;
+		world_run(&w, "edf");
+		assert_int_equal(world_refused(&w), 0);
+		assert_int_equal(w.missed[1] + w.missed[2], 0);
+		assert_true(w.finished[liar] > 0);
+		assert_in_range(w.stats[liar].overruns, w.finished[liar], w.finished[liar] + 1);
+		assert_int_equal(w.stats[1].overruns + w.stats[2].overruns, 0);
+	}
+}
+
+/* ---- who has no promise ---- */
+
+static void nobody_starves_behind_promises_that_fill_the_device(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	w.duration_ns = 40 * S;
+	world_add_service(&w, 100 * MS, 100 * MS, 97 * MS);
+	for (int i = 0; i < 12; i++)
+		world_add_job(&w);
+	world_run(&w, "edf");
+	world_check(&w, "edf"); /* none was ejected, and each got something */
+	assert_int_equal(world_refused(&w), 0);
+	for (uint32_t i = 1; i < w.n; i++) /* 40 s * 2 % / 12 are 67 ms, and half is enough */
+		assert_true(w.work_ns[i] > 33 * MS);
+}
+
+/* Its next request comes when the last is done: it is found out after 16 of them, 16 s. */
+static void nobody_starves_behind_requests_that_never_pause(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	w.duration_ns = 15 * S;
+	world_add(
+		&w,
+		(struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 1 * S, .gap_ns = 1 * US},
+		2 * S, 1 * S);
+	for (int i = 0; i < 3; i++)
+		world_add_job(&w);
+	world_run(&w, "edf");
+	assert_string_equal(w.ejected, "");
+	assert_int_equal(world_refused(&w), 0);
+	for (uint32_t i = 1; i < w.n; i++) /* 15 s * 2 % / 3 are 100 ms */
+		assert_in_range(w.work_ns[i], 70 * MS, 130 * MS);
+}
+
+static void what_no_request_needs_is_shared_equally(void **state)
+{
+	uint64_t all_ns = 0;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	world_add_service(&w, 100 * MS, 100 * MS, 30 * MS);
+	for (int i = 0; i < 3; i++)
+		world_add_job(&w);
+	world_run(&w, "edf");
+	for (uint32_t i = 1; i < w.n; i++)
+		all_ns += w.work_ns[i];
+	assert_true(all_ns > 10 * S * 65 / 100);
+	for (uint32_t i = 1; i < w.n; i++)
+		assert_in_range(w.work_ns[i] * 100 / all_ns, 31, 36);
+	assert_int_equal(w.missed[0], 0);
+}
+
+static void samples_of_activity_come_too_late_for_a_promise(void **state)
+{
+	struct gp_sim_task idle = {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER};
+	struct gp_sim_config config = {.device = gp_sim_h200, .task = &idle, .ntasks = 1};
+	struct gp_engine_config engine_config = {0};
+	struct gp_policy_choice choice;
+	struct gp_engine *engine;
+	struct gp_error err = {0};
+	struct gp_sim *sim;
+
+	(void)state;
+	assert_int_equal(gp_sim_new(&config, &sim), 0);
+	engine_config.gpu = gp_sim_gpu(sim);
+	assert_int_equal(gp_engine_new(&engine_config, &engine), 0);
+	gp_policy_defaults(&gp_policy_edf, &choice);
+	assert_int_equal(gp_engine_set_policy(engine, 0, &choice, &err), -ENOTSUP);
+	assert_non_null(strstr(err.text, "brackets"));
+	gp_engine_free(engine);
+	gp_sim_free(sim);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(four_fifths_of_the_device_are_always_accepted),
+		cmocka_unit_test(more_than_the_device_is_never_promised),
+		cmocka_unit_test(what_is_accepted_is_not_late_where_switching_is_dear),
+		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
+		cmocka_unit_test(what_is_accepted_is_not_late_when_all_come_at_once),
+		cmocka_unit_test(brackets_are_enough_on_a_device_that_shows_nothing),
+		cmocka_unit_test(a_device_that_must_be_asked_is_asked_often_enough),
+		cmocka_unit_test(a_short_deadline_is_kept_on_a_device_that_must_be_asked),
+		cmocka_unit_test(gangs_are_done_in_time_as_a_whole),
+		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
+		cmocka_unit_test(seven_tasks_fit_at_one_percent_a_change_and_an_eighth_does_not),
+		cmocka_unit_test(
+			who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room),
+		cmocka_unit_test(who_says_no_budget_is_refused_and_runs_with_the_others),
+		cmocka_unit_test(
+			who_sends_requests_more_often_than_its_deadline_needs_room_for_them),
+		cmocka_unit_test(a_burst_of_requests_harms_nobody_else),
+		cmocka_unit_test(an_overrun_harms_nobody_else_and_is_counted),
+		cmocka_unit_test(nobody_starves_behind_promises_that_fill_the_device),
+		cmocka_unit_test(nobody_starves_behind_requests_that_never_pause),
+		cmocka_unit_test(what_no_request_needs_is_shared_equally),
+		cmocka_unit_test(samples_of_activity_come_too_late_for_a_promise),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
