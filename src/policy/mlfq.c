@@ -58,7 +58,8 @@ static uint64_t boost_ns(const struct gp_view *view, const struct gp_policy_stat
 
 struct census {
 	uint32_t top;        /* units at the top ... */
-	uint32_t below;      /* ... and below that are not idle */
+	uint32_t sunk;       /* ... and below ... */
+	uint32_t below;      /* ... that are not idle */
 	uint32_t tasks;      /* of those */
 	bool top_works;      /* one at the top does, or has just paused */
 	uint32_t below_only; /* index of the only unit below */
@@ -77,7 +78,10 @@ static struct census take_census(const struct gp_view *view, const struct gp_pol
 		if (t->level == TOP) {
 			c.top++;
 			c.top_works |= t->works;
-		} else if (!t->unit.idle) {
+			continue;
+		}
+		c.sunk++;
+		if (!t->unit.idle) {
 			c.below++;
 			c.tasks += t->unit.members;
 			c.below_only = i;
@@ -122,8 +126,11 @@ static void plan_holds(const struct gp_view *view, const struct gp_policy_state 
 	}
 }
 
-/* With slices the hardware arbitrates. Where several below cannot be held, they keep their own: two
- * short ones would only waste the GPU on switching. */
+/*
+ * With slices the hardware arbitrates. They do not change with each pause: setting one is a call to
+ * the driver. Where several below cannot be held, they keep their own: two short ones would only
+ * waste the GPU on switching.
+ */
 static void plan_slices(const struct gp_view *view, const struct gp_policy_state *state,
                         const struct census *c, bool rotates, struct gp_plan *plan)
 {
@@ -132,11 +139,11 @@ static void plan_slices(const struct gp_view *view, const struct gp_policy_state
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct mlfq_task *t = gp_policy_task(state, view->task[i].gang);
 
-		if (view->task[i].class == GP_UNMANAGED || !c->top || !c->below)
+		if (view->task[i].class == GP_UNMANAGED || !c->top || !c->sunk)
 			continue;
 		if (t->level == TOP)
 			plan->task[i].slice_us = slice_param(view, state, SLICE);
-		else if (one_runs && t->unit.members == 1 && !t->unit.idle)
+		else if (one_runs && t->unit.members == 1)
 			plan->task[i].slice_us = slice_param(view, state, YIELD);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * What `priority` and `rr` have in common: gangs taken as one unit, and a rotation in which one
+ * What several policies have in common: gangs taken as one unit, and a rotation in which one
  * unit at a time has the device while the others are held. Freestanding.
  */
 #ifndef GP_POLICY_ROTATE_H

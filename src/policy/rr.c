@@ -11,6 +11,8 @@
  */
 #include "policy/rotate.h"
 
+#define SLICE_MIN_US 1000u /* under that, switching eats the GPU */
+
 enum { QUANTUM };
 
 static const struct gp_param rr_params[] = {
@@ -24,6 +26,16 @@ struct rr_device {
 static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
 {
 	return value < low ? low : value > high ? high : (uint32_t)value;
+}
+
+/* A round must end well inside the starvation limit; with turns gp_rotate sees to it. */
+static uint32_t slice_for(const struct gp_view *view, uint64_t quantum_us)
+{
+	uint64_t longest_us = view->starve_limit_ns / 1000 / 2 / (view->n + 1);
+
+	if (quantum_us > longest_us)
+		quantum_us = longest_us > SLICE_MIN_US ? longest_us : SLICE_MIN_US;
+	return clamp(quantum_us, view->slice_min_us, view->slice_max_us);
 }
 
 static void share_by_slices(const struct gp_view *view, uint32_t slice_us, struct gp_plan *plan)
@@ -65,8 +77,7 @@ static int rr_decide(const struct gp_view *view, const struct gp_policy_state *s
 	uint64_t quantum_us = (uint64_t)state->param[QUANTUM];
 
 	if (view->caps & GP_CAP_SLICE)
-		share_by_slices(view, clamp(quantum_us, view->slice_min_us, view->slice_max_us),
-		                plan);
+		share_by_slices(view, slice_for(view, quantum_us), plan);
 	else
 		share_by_turns(view, state, quantum_us * 1000, plan);
 	return 0;

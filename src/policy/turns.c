@@ -235,8 +235,7 @@ static void find_guest(const struct gp_view *view, const struct gp_policy_state 
 static uint64_t turn_length(const struct gp_view *view, const struct line *l,
                             const struct gp_turn_rules *rules, uint32_t weight)
 {
-	uint64_t round_ns = rules->round_ns < view->starve_limit_ns / 4 ? rules->round_ns
-	                                                                : view->starve_limit_ns / 4;
+	uint64_t round_ns = gp_turn_round(view, rules);
 	uint64_t length_ns = rules->turn_ns * weight / l->lightest;
 
 	if (length_ns > round_ns * weight / l->weight)

@@ -96,6 +96,17 @@ void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state
                         struct gp_turns *turns, const struct gp_turn_rules *rules,
                         struct gp_plan *plan);
 
+/*
+ * The longest round. One that has waited for half the starvation limit is next, after the turn that
+ * is under way and a short one of each that has waited longer: that must end well inside the limit.
+ */
+static inline uint64_t gp_turn_round(const struct gp_view *view, const struct gp_turn_rules *rules)
+{
+	uint64_t longest_ns = view->starve_limit_ns / 8;
+
+	return rules->round_ns < longest_ns ? rules->round_ns : longest_ns;
+}
+
 /* Device time as if the weight were GP_TURN_WEIGHT_MAX, so that it can be compared. */
 static inline uint64_t gp_turn_normal(uint64_t ns, uint32_t weight)
 {

@@ -34,10 +34,8 @@ static struct sum add_up(const struct gp_view *view, const struct gp_policy_stat
 			s.lightest = u->weight;
 	}
 	s.round_ns = rules->slice_ns * s.weight / s.lightest;
-	if (s.round_ns > rules->round_ns)
-		s.round_ns = rules->round_ns;
-	if (s.round_ns > view->starve_limit_ns / 4)
-		s.round_ns = view->starve_limit_ns / 4;
+	if (s.round_ns > gp_turn_round(view, rules))
+		s.round_ns = gp_turn_round(view, rules);
 	return s;
 }
 

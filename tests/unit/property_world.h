@@ -8,7 +8,8 @@
  *   (3) what a user holds is not released, and ends held
  *   (4) gangs are planned and end as one; everything ends as planned
  *   (5) nobody who wants the device goes without any for longer than the limit
- *   (6) with `priority`, where everything can be seen: no inversion outlasts a look and an action
+ *   (6) with `priority` as it comes, where everything can be seen: no inversion outlasts a look
+ *       and an action
  *   (7) never two released best-effort tasks with a tiny slice, at any instant
  *   (8) with `priority`: the tiny slice only where nobody else but lc tasks may be running
  *   (9) the same seed, the same plans and actions
@@ -61,6 +62,7 @@ struct world {
 	unsigned step;
 	struct subject subject[MODEL_TASKS];
 
+	bool tuned;             /* the policy has other parameters than its defaults */
 	bool punctual;          /* steps come when asked for, and at events */
 	bool steady;            /* few things change */
 	uint64_t calm_since_ns; /* nobody came, went, or was told anything */
@@ -453,7 +455,7 @@ static inline void account_piece(void *arg, uint64_t length_ns)
 
 	for (unsigned i = 0; i < MODEL_TASKS; i++)
 		watch_starvation(w, i, length_ns);
-	if (w->policy == &gp_policy_priority && is_clear(w))
+	if (w->policy == &gp_policy_priority && is_clear(w) && !w->tuned)
 		watch_inversions(w, length_ns);
 }
 

@@ -88,6 +88,24 @@ static void the_lightest_of_all_weights_is_not_forgotten(void **state)
 	}
 }
 
+/* The limit is 10 s, and finish() fails if the policy was ejected. */
+static void the_longest_turns_that_can_be_asked_for_starve_nobody(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		struct gp_run run;
+
+		begin(kind, 60 * S);
+		add(busy(1 * MS), be_attr(10000));
+		for (int i = 0; i < 60; i++)
+			add(busy(1 * MS), be_attr(1));
+		run = finish("fair:turn=10000:round=10000:slice=1000000");
+		for (uint32_t i = 0; i <= 60; i++)
+			assert_true(run.task[i].finished > 0);
+		gp_run_free(&run);
+	}
+}
+
 static void one_that_comes_and_goes_has_its_part_while_it_is_there(void **state)
 {
 	(void)state;
@@ -277,6 +295,7 @@ int main(void)
 		cmocka_unit_test(unequal_weights_get_their_parts),
 		cmocka_unit_test(random_sets_of_tasks_get_their_parts),
 		cmocka_unit_test(the_lightest_of_all_weights_is_not_forgotten),
+		cmocka_unit_test(the_longest_turns_that_can_be_asked_for_starve_nobody),
 		cmocka_unit_test(one_that_comes_and_goes_has_its_part_while_it_is_there),
 		cmocka_unit_test(one_that_wants_less_than_its_part_gets_what_it_wants),
 		cmocka_unit_test(one_that_is_idle_half_of_the_time_has_no_claim_for_it),
