@@ -110,7 +110,6 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 {
 	struct deadline_device *d = state->device;
 
-	u->busy = u->unit.members && !u->unit.idle && !u->unit.user_held;
 	if (u->asks.budget_ns == UINT64_MAX)
 		u->asks.budget_ns = 0;
 	if (u->asks.deadline_ns) {
@@ -123,31 +122,49 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 	if (u->asks.deadline_ns != u->asked.deadline_ns)
 		u->period_ns = u->asks.deadline_ns;
 	u->asked = u->asks;
+	u->has_asked = u->asks.deadline_ns;
+	u->job.waits &= u->has_asked;
 	u->had_promise |= u->promised;
 	u->promised = false;
 	d->ask_again = true;
 }
 
-void gp_admission_gather(const struct gp_view *view, const struct gp_policy_state *state)
+/* Marks the units of which more must be known. */
+static void find_askers(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct deadline_unit *u = deadline_unit(state, i);
+		const struct gp_task_view *t = &view->task[i];
 
-		if (!u->unit.members) {
+		if (!u->unit.members && (u->has_asked || u->promised))
 			*u = (struct deadline_unit){0}; /* nothing of what it was before */
+		u->busy = u->unit.members && !u->unit.idle && !u->unit.user_held;
+		if (t->deadline_ns && t->class != GP_UNMANAGED)
+			deadline_unit(state, t->gang)->has_asked = true;
+	}
+}
+
+void gp_admission_gather(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	bool fresh = view->news_every_ns <= (uint64_t)state->param[POLL] * 1000;
+
+	find_askers(view, state);
+	for (uint32_t i = 0; i < view->n; i++) {
+		uint32_t first = view->task[i].gang;
+		struct deadline_unit *u = deadline_unit(state, first);
+
+		if (view->task[i].class == GP_UNMANAGED || !u->has_asked)
 			continue;
+		if (i == first) { /* it comes before the others */
+			u->told = u->run_known = true;
+			u->run_ns = 0;
+			u->since_ns = UINT64_MAX;
+			u->asks = (struct gp_asked){0};
 		}
-		u->told = u->run_known = true;
-		u->run_ns = 0;
-		u->since_ns = UINT64_MAX;
-		u->asks = (struct gp_asked){0};
+		add_member(u, &view->task[i], fresh);
 	}
 	for (uint32_t i = 0; i < view->n; i++)
-		if (view->task[i].class != GP_UNMANAGED)
-			add_member(deadline_unit(state, view->task[i].gang), &view->task[i],
-			           view->news_every_ns <= (uint64_t)state->param[POLL] * 1000);
-	for (uint32_t i = 0; i < view->n; i++)
-		if (deadline_unit(state, i)->unit.members)
+		if (deadline_unit(state, i)->has_asked)
 			complete(view, state, deadline_unit(state, i));
 }
 
@@ -219,7 +236,7 @@ static void ask_round(const struct gp_view *view, const struct gp_policy_state *
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct deadline_unit *u = deadline_unit(state, i);
 
-		if (u->promised || u->had_promise != had_promise || !u->asked.deadline_ns ||
+		if (!u->has_asked || u->promised || u->had_promise != had_promise ||
 		    !u->asked.budget_ns || !time_of(u))
 			continue;
 		u->promised = fits(view, state, rules, u);

@@ -95,9 +95,11 @@ static void note_job(const struct gp_view *view, const struct gp_policy_state *s
 {
 	const struct deadline_device *d = state->device;
 	struct deadline_unit *u = deadline_unit(state, i);
-	bool chosen = u->job.waits && d->chosen == view->task[i].id;
+	bool chosen = d->chosen == view->task[i].id;
 
-	if (!u->asked.deadline_ns || !u->busy) {
+	if (!u->has_asked)
+		return;
+	if (!u->busy) {
 		u->job.waits = false;
 		u->overran = false;
 		return;
@@ -117,6 +119,24 @@ static bool is_background(const struct gp_view *view, const struct gp_policy_sta
                           uint32_t i)
 {
 	return deadline_unit(state, i)->busy && !gp_job_of(view, state, i);
+}
+
+/* Who wants the device: jobs, and how many without. To the rotation, all but those are idle. */
+static void survey(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	struct deadline_device *d = state->device;
+
+	d->jobs = d->unannounced = false;
+	d->background = 0;
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct deadline_unit *u = deadline_unit(state, i);
+		bool background = is_background(view, state, i);
+
+		d->jobs |= u->busy && !background;
+		d->unannounced |= u->promised && !u->told && !(view->caps & GP_CAP_EVENTS);
+		d->background += background;
+		u->unit.idle |= !background;
+	}
 }
 
 /* ---- the background ---- */
@@ -147,7 +167,7 @@ static struct reserve size_reserve(const struct gp_view *view, const struct gp_p
  * device counts: had it enough, its next job begins a period from now.
  */
 static void note_background(const struct gp_view *view, const struct gp_policy_state *state,
-                            bool jobs, struct reserve *r)
+                            struct reserve *r)
 {
 	struct deadline_device *d = state->device;
 	uint64_t had_ns = d->background_chosen ? view->now_ns - d->last_ns : 0;
@@ -156,9 +176,6 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 	d->on_way_ns -= on_way_ns;
 	d->got_ns += had_ns - on_way_ns;
 	d->turn_got_ns += had_ns - on_way_ns;
-	d->background = 0;
-	for (uint32_t i = 0; i < view->n; i++)
-		d->background += is_background(view, state, i);
 	*r = size_reserve(view, state);
 	if (!d->background) {
 		d->from_ns = view->now_ns;
@@ -169,10 +186,11 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 		                     : later(d->from_ns + r->every_ns, view->now_ns);
 		d->got_ns = 0;
 	}
-	d->reserve = (struct gp_job){.waits = jobs && d->background && view->now_ns >= d->from_ns,
-	                             .due_ns = d->from_ns + r->every_ns,
-	                             .left_ns = r->run_ns - d->got_ns,
-	                             .within_ns = r->every_ns};
+	d->reserve =
+		(struct gp_job){.waits = d->jobs && d->background && view->now_ns >= d->from_ns,
+	                        .due_ns = d->from_ns + r->every_ns,
+	                        .left_ns = r->run_ns - d->got_ns,
+	                        .within_ns = r->every_ns};
 }
 
 /* A turn lasts until its unit had something of it. Returns whether they take turns. */
@@ -188,8 +206,6 @@ static bool rotate_background(const struct gp_view *view, const struct gp_policy
 	uint64_t had_turn = d->rotation.current;
 	bool rotates;
 
-	for (uint32_t i = 0; i < view->n; i++)
-		deadline_unit(state, i)->unit.idle |= !is_background(view, state, i);
 	if (d->turn_got_ns < r->run_ns && d->rotation.ends_ns <= view->now_ns)
 		d->rotation.ends_ns = view->now_ns + 1;
 	rotates = gp_rotate(view, state, &d->rotation, &rules);
@@ -228,11 +244,11 @@ static uint32_t find_current(const struct gp_view *view, const struct gp_policy_
 }
 
 static void choose(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct gp_deadline_rules *rules, bool jobs, struct gp_plan *plan)
+                   const struct gp_deadline_rules *rules, struct gp_plan *plan)
 {
 	struct deadline_device *d = state->device;
 	uint32_t chosen =
-		jobs ? rules->pick(view, state, find_current(view, state), plan) : view->n;
+		d->jobs ? rules->pick(view, state, find_current(view, state), plan) : view->n;
 	bool background = chosen == view->n && d->background;
 	uint64_t id = chosen < view->n ? view->task[chosen].id : 0;
 
@@ -245,10 +261,10 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 		const struct deadline_unit *u = deadline_unit(state, chosen);
 
 		look_in(view, plan, less(allowed_ns(view, state, u), u->used_ns) + 1);
-	} else if (background && jobs) {
+	} else if (background && d->jobs) {
 		look_in(view, plan, d->on_way_ns + d->reserve.left_ns);
 	}
-	if (jobs && d->background && d->from_ns > view->now_ns)
+	if (d->jobs && d->background && d->from_ns > view->now_ns)
 		look_in(view, plan, d->from_ns - view->now_ns);
 }
 
@@ -267,50 +283,46 @@ static bool must_wait(const struct gp_view *view, const struct gp_policy_state *
 
 /* Who is held already comes first where there is not room for all, and the background before jobs:
  * then a look changes nothing without need. */
-static void hold_those(const struct gp_view *view, const struct gp_policy_state *state,
-                       bool rotates, unsigned round, uint32_t *room, struct gp_plan *plan)
+static void hold_in_rounds(const struct gp_view *view, const struct gp_policy_state *state,
+                           bool rotates, uint32_t room, struct gp_plan *plan)
 {
-	for (uint32_t i = 0; i < view->n; i++) {
+	for (unsigned k = 0; k < 4 * view->n; k++) {
+		uint32_t i = k % view->n;
 		const struct deadline_unit *u = deadline_unit(state, i);
-		unsigned its_round =
+		unsigned round =
 			(u->unit.policy_held ? 0u : 2u) + (is_background(view, state, i) ? 0u : 1u);
 
-		if (its_round != round || !must_wait(view, state, i, rotates) ||
-		    u->unit.members > *room)
+		if (k / view->n != round || !must_wait(view, state, i, rotates))
 			continue;
-		*room -= u->unit.members;
-		plan->task[i].want = GP_HOLD;
+		plan->task[i].want = u->unit.members > room ? GP_RUN : GP_HOLD;
+		if (plan->task[i].want == GP_HOLD)
+			room -= u->unit.members;
 	}
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].class != GP_UNMANAGED)
+			plan->task[i].want = plan->task[view->task[i].gang].want;
 }
 
 static void fill_plan(const struct gp_view *view, const struct gp_policy_state *state,
                       uint32_t user_held, bool rotates, struct gp_plan *plan)
 {
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
+	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0, held = 0;
 
-	for (uint32_t i = 0; i < view->n; i++)
-		plan->task[i].want = view->task[i].class == GP_UNMANAGED ? GP_LEAVE : GP_RUN;
-	for (unsigned round = 0; round < 4; round++)
-		hold_those(view, state, rotates, round, &room, plan);
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
 		const struct deadline_unit *u = deadline_unit(state, t->gang);
+		bool waits;
 
 		if (t->class == GP_UNMANAGED)
 			continue;
-		plan->task[i].want = plan->task[t->gang].want;
+		waits = must_wait(view, state, t->gang, rotates);
+		held += waits;
+		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
 		plan->task[i].refused = t->deadline_ns && !u->promised;
 		plan->task[i].overran = t->deadline_ns && u->promised && u->overran;
 	}
-}
-
-/* Where jobs begin and end unannounced, somebody must look. */
-static void watch_for_jobs(const struct gp_view *view, const struct gp_policy_state *state,
-                           struct gp_plan *plan)
-{
-	for (uint32_t i = 0; i < view->n && !(view->caps & GP_CAP_EVENTS); i++)
-		if (deadline_unit(state, i)->promised && !deadline_unit(state, i)->told)
-			look_in(view, plan, gp_late_ns(view, state));
+	if (held > room)
+		hold_in_rounds(view, state, rotates, room, plan);
 }
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
@@ -318,20 +330,20 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 {
 	struct deadline_device *d = state->device;
 	uint32_t user_held = gp_units_gather(view, state);
-	bool jobs = false, rotates;
 	struct reserve reserve;
+	bool rotates;
 
 	gp_admission_gather(view, state);
 	for (uint32_t i = 0; i < view->n; i++)
 		note_job(view, state, i);
 	gp_admission_decide(view, state, rules);
-	for (uint32_t i = 0; i < view->n; i++)
-		jobs |= gp_job_of(view, state, i) != NULL;
-	note_background(view, state, jobs, &reserve);
+	survey(view, state);
+	note_background(view, state, &reserve);
 	rotates = rotate_background(view, state, user_held, &reserve);
-	choose(view, state, rules, jobs, plan);
+	choose(view, state, rules, plan);
 	fill_plan(view, state, user_held, rotates, plan);
-	watch_for_jobs(view, state, plan);
+	if (d->unannounced)
+		look_in(view, plan, gp_late_ns(view, state));
 	if (rotates && d->background_chosen)
 		look_again(plan, later(d->rotation.ends_ns,
 		                       view->now_ns + d->on_way_ns +

@@ -47,27 +47,28 @@ struct gp_asked {
 	uint64_t need_ns;     /* the budget, and switches among its own members */
 };
 
-/* The task blob; in use at the first task of a unit. */
+/* The task blob; in use at the first task of a unit. What is needed of units that ask for nothing
+ * stands together: with many tasks, memory is what costs. */
 struct deadline_unit {
-	struct gp_unit unit; /* first; as gp_rotate sees it: with a promise it is idle */
+	struct gp_unit unit; /* first; as gp_rotate sees it: with a job that competes it is idle */
 
 	/* Gathered anew at each decision. */
-	bool busy;         /* not seen idle, and no user holds it */
-	bool told;         /* all members say where their requests begin and end */
-	bool run_known;    /* measured, and up to date */
-	uint64_t run_ns;   /* of all members */
-	uint64_t since_ns; /* since when one is active; UINT64_MAX = not known */
-	struct gp_asked asks;
+	bool busy;      /* not seen idle, and no user holds it */
+	bool has_asked; /* for a deadline, now or at the last decision; else the rest is not kept */
+	bool told;      /* all members say where their requests begin and end */
+	bool run_known; /* measured, and up to date */
 
 	/* The promise. */
-	struct gp_asked asked;
-	uint64_t period_ns; /* its jobs count as this far apart at least */
 	bool promised;
 	bool had_promise; /* until it asked for something else: it comes before those without */
+	bool overran;     /* its job used more than it asked for: waits behind all promises */
+	struct gp_asked asks, asked; /* now, and when it was last decided about */
+	uint64_t period_ns;          /* its jobs count as this far apart at least */
 
 	/* The job; also kept without a promise. */
 	struct gp_job job;
-	bool overran;         /* has used more than it asked for: waits behind all promises */
+	uint64_t run_ns;      /* of all members, now */
+	uint64_t since_ns;    /* since when one is active; UINT64_MAX = not known */
 	uint64_t seen_ns;     /* last seen active */
 	uint64_t nominal_ns;  /* when it counts as begun */
 	uint64_t run_from_ns; /* run_ns at its begin */
@@ -85,6 +86,8 @@ struct deadline_device {
 	uint64_t chosen;             /* id of the first task of who has the device ... */
 	bool background_chosen;      /* ... or all that have no promise */
 	uint64_t cuts;               /* how often somebody may have been cut short */
+	bool jobs;                   /* somebody has one that competes */
+	bool unannounced;            /* somebody's jobs are seen only by looking */
 	bool ask_again;              /* somebody asks for something else, or left */
 
 	/* The reserve: the background as a job of its own. */
@@ -124,7 +127,7 @@ static inline const struct gp_job *gp_job_of(const struct gp_view *view,
 	if (i == view->n)
 		return d->reserve.waits ? &d->reserve : NULL;
 	u = deadline_unit(state, i);
-	return u->job.waits && u->promised && !u->overran ? &u->job : NULL;
+	return u->promised && !u->overran && u->job.waits ? &u->job : NULL;
 }
 
 static inline void look_again(struct gp_plan *plan, uint64_t at_ns)

@@ -113,7 +113,7 @@ static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* The engine itself would look every 5 ms, and with 3 ms of work that is too late. */
+/* The engine itself would look every 5 ms, and with 4 ms of work that is too late. */
 static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state)
 {
 	uint32_t service;
@@ -122,10 +122,10 @@ static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state
 	(void)state;
 	world_init(&w, 100);
 	w.device.activity = GP_ACTIVITY_EXACT;
-	service = world_add_service(&w, 8 * MS, 101300 * US, 3 * MS);
+	service = world_add_service(&w, 6 * MS, 101300 * US, 4 * MS);
 	w.attr[service].class = GP_BEST_EFFORT;
 	world_add_job(&w);
-	world_run(&w, "edf");
+	world_run(&w, "edf:poll=200");
 	world_check(&w, "edf");
 	assert_int_equal(world_refused(&w), 0);
 }

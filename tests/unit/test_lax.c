@@ -160,7 +160,7 @@ static void requests_of_the_same_laxity_do_not_alternate_at_every_look(void **st
 
 	(void)state;
 	for (size_t i = 0; i < sizeof hysteresis / sizeof *hysteresis; i++) {
-		uint64_t pairs = 10, turns = 2 * (400 / hysteresis[i] + 1);
+		uint64_t pairs = 10, turns = 2ull * (400 / hysteresis[i] + 1);
 		uint64_t arrival_ns[10];
 		char policy[40];
 		struct world w;
