@@ -5,17 +5,19 @@
  *
  *     load be long|short|low|memory|idle --out FILE [--lock FILE]
  *     load lc --kernel-us N --period-us N --count N [--warmup N] [--seed N] [--iterations N]
- *             --out FILE [--lock FILE]
+ *             [--arrivals even|poisson] --out FILE [--lock FILE]
  *
  * Prints "ready" when it has a context and a reference result (made under an exclusive flock on
  * the lock file, so that nobody of the benchmark disturbs it), starts at a line on stdin, ends on
  * SIGTERM or, lc, after COUNT requests, and then writes FILE: lines of "name value", "l NS" for a
- * latency, "d NS" for the CLOCK_MONOTONIC time of a finished kernel, "end". Exit status: 0, 1
+ * latency, "d NS" for the CLOCK_MONOTONIC time of a finished kernel, "end". With poisson arrivals a
+ * latency counts from when the request was due, so that a line of requests shows. Exit status: 0, 1
  * after a CUDA error, 2 usage, 3 when a result was wrong, 77 without a GPU.
  */
 #include <algorithm>
 #include <cerrno>
 #include <cinttypes>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -301,7 +303,7 @@ static unsigned turns_for(load *l, double want_us)
 /* ---- talking to the runner ---- */
 
 struct options {
-	const char *role, *kind, *out, *lock;
+	const char *role, *kind, *out, *lock, *arrivals;
 	uint64_t kernel_us, period_us, count, warmup, seed, iterations;
 };
 
@@ -428,16 +430,29 @@ struct requests {
 	uint64_t latency_ns[SAMPLES_MAX];
 };
 
-/* Open loop: request i is due at start + i periods + jitter, however long the others took. */
+/* Of an exponential with this mean. */
+static uint64_t interval_ns(uint64_t *seed, uint64_t mean_ns)
+{
+	double u = (double)(jitter_ns(seed, 1ull << 53) + 1) / (double)(1ull << 53);
+
+	return (uint64_t)(-std::log(u) * (double)mean_ns);
+}
+
+/* Open loop: request i is due at start + i periods + jitter, or at random with that mean, however
+ * long the others took. */
 static void serve(load *l, const options *o, requests *r)
 {
 	uint64_t period_ns = o->period_us * 1000, start_ns = now_ns() + 1000000, done_ns = start_ns;
 	uint64_t seed = o->seed * 2 + 1, total = o->warmup + o->count, i;
+	bool random = o->arrivals && !strcmp(o->arrivals, "poisson");
+	uint64_t next_ns = start_ns;
 
 	for (i = 0; i < total && !told_to_end; i++) {
 		uint64_t due_ns = start_ns + i * period_ns + jitter_ns(&seed, period_ns / 10);
 		uint64_t launch_ns;
 
+		if (random)
+			due_ns = next_ns += interval_ns(&seed, period_ns);
 		wait_until(due_ns);
 		launch_ns = now_ns();
 		launch(l);
@@ -445,7 +460,7 @@ static void serve(load *l, const options *o, requests *r)
 		done_ns = now_ns();
 		if (i < o->warmup)
 			continue;
-		r->latency_ns[r->count++] = done_ns - launch_ns;
+		r->latency_ns[r->count++] = done_ns - (random ? due_ns : launch_ns);
 		r->late += launch_ns - due_ns > 100000;
 	}
 	/* Whole periods, so that window / requests is the period. */
@@ -485,7 +500,7 @@ static int usage()
 {
 	fputs("usage: load be long|short|low|memory|idle --out FILE [--lock FILE]\n"
 	      "       load lc --kernel-us N --period-us N --count N [--warmup N] [--seed N]\n"
-	      "               [--iterations N] --out FILE [--lock FILE]\n",
+	      "               [--iterations N] [--arrivals even|poisson] --out FILE [--lock FILE]\n",
 	      stderr);
 	return 2;
 }
@@ -498,6 +513,7 @@ static bool set_option(options *o, const char *name, const char *value)
 		const char **text;
 	} known[] = {
 		{"--out", NULL, &o->out},
+		{"--arrivals", NULL, &o->arrivals},
 		{"--lock", NULL, &o->lock},
 		{"--kernel-us", &o->kernel_us, NULL},
 		{"--period-us", &o->period_us, NULL},

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/cli.h"
+
 const struct gp_font gp_font_title = {.size = 17, .colour = GP_INK, .bold = true};
 const struct gp_font gp_font_head = {.size = 13, .colour = GP_INK, .bold = true};
 const struct gp_font gp_font_plain = {.size = 12, .colour = GP_INK};
@@ -138,6 +140,35 @@ double gp_chart_log_above(double value)
 	double below = gp_chart_log_below(value);
 
 	return below < value * (1 - 1e-9) ? gp_chart_log_next(below) : below;
+}
+
+double gp_time_x(const struct gp_time_area *a, double us)
+{
+	return a->left + (a->right - a->left) * log(us / a->low_us) / log(a->high_us / a->low_us);
+}
+
+enum { TIME_WIDTH = 62 }; /* what a time on the axis needs */
+
+void gp_time_axis(struct gp_draw *d, const struct gp_time_area *a, const char *words)
+{
+	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_MIDDLE);
+	double free_x = 0, us = a->low_us;
+	char text[32];
+
+	while (us <= a->high_us * 1.001) {
+		double x = gp_time_x(a, us);
+
+		gp_draw_line(d, x, a->top, x, a->bottom, &gp_stroke_grid);
+		if (x >= free_x) {
+			gp_cli_duration(text, sizeof text, (uint64_t)(us * 1e3 + 0.5));
+			gp_draw_text(d, x, a->bottom + 16, text, &font);
+			free_x = x + TIME_WIDTH;
+		}
+		us = gp_chart_log_next(us);
+	}
+	gp_draw_line(d, a->left, a->bottom, a->right, a->bottom, &gp_stroke_axis);
+	gp_draw_line(d, a->left, a->top, a->left, a->bottom, &gp_stroke_axis);
+	gp_draw_text(d, (a->left + a->right) / 2, a->bottom + 36, words, &font);
 }
 
 const char *gp_chart_fit(char *out, size_t size, const char *text, double width, double font_size)

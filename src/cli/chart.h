@@ -46,6 +46,18 @@ double gp_chart_log_below(double value);
 double gp_chart_log_above(double value);
 double gp_chart_log_next(double value);
 
+/* An area with a logarithmic axis of times below it. */
+struct gp_time_area {
+	double left, right, top, bottom;
+	double low_us, high_us; /* 1, 2 or 5 times a power of ten */
+};
+
+/* Where on it a time lies. */
+double gp_time_x(const struct gp_time_area *area, double us);
+
+/* Lines and times, as many as there is room for, and the words below them. */
+void gp_time_axis(struct gp_draw *d, const struct gp_time_area *area, const char *words);
+
 /* As much of the text as fits into `width`, with "..." where it is cut. Returns `out`. */
 const char *gp_chart_fit(char *out, size_t size, const char *text, double width, double font_size);
 

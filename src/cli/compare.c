@@ -117,6 +117,7 @@ static struct claim ceiling_claim(const struct gp_report *r, unsigned run, uint3
 static struct claim answer_claim(const struct gp_report *r, unsigned run, uint32_t task)
 {
 	const struct gp_run_task *t = &r->run[run].task[task];
+	unsigned long long all = t->finished + t->left;
 	struct claim c = {BROKEN, ""};
 
 	if (r->scenario->task[task].load == GP_LOAD_CLOSED ||
@@ -124,7 +125,7 @@ static struct claim answer_claim(const struct gp_report *r, unsigned run, uint32
 	    t->left <= t->finished / LEFT_SHARE)
 		return (struct claim){NOT_ASKED, ""};
 	snprintf(c.text, sizeof c.text, "%llu of %llu requests left over",
-	         (unsigned long long)t->left, (unsigned long long)(t->finished + t->left));
+	         (unsigned long long)t->left, all);
 	return c;
 }
 

@@ -26,7 +26,7 @@
 /* clang-format on */
 
 static struct {
-#define CALL(name) __typeof__(cairo_##name) *name;
+#define CALL(name) __typeof__(cairo_##name) *(name);
 	CALLS
 #undef CALL
 } cairo;

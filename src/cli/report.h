@@ -27,7 +27,7 @@ void gp_report_table(FILE *out, const struct gp_report *report);
 void gp_report_json(FILE *out, const struct gp_report *report);
 
 /* One run, as it stands in the JSON. */
-void gp_report_json_run(FILE *out, const struct gp_report *report, unsigned run);
+void gp_report_json_run(FILE *out, const struct gp_report *report, unsigned i);
 
 const char *gp_class_name(unsigned class);
 

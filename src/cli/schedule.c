@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "cli/attrs.h"
 #include "cli/cli.h"
 #include "cli/grid.h"
 #include "cli/stop.h"
@@ -28,8 +29,7 @@
 struct named {
 	pid_t pid;
 	uint32_t queue; /* or GP_QUEUE_ALL */
-	uint8_t class;
-	uint8_t priority;
+	struct gp_task_attr attr;
 	bool found;
 	uint64_t key; /* of its task: the pid may become another's */
 	uint64_t start_time;
@@ -64,7 +64,6 @@ struct scheduled {
 static const struct argp_option options[] = {
 	{"lc", 'l', "PID[:QUEUE]", 0, "A latency-critical process, or one queue of it", 0},
 	{"be", 'b', "PID[:QUEUE]", 0, "A best-effort process, or one queue of it", 0},
-	{"priority", 'P', "N", 0, "Priority, 0 to 15, of the process named before it", 0},
 	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "Policy (default: priority)", 0},
 	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s or 5m (default: Ctrl-C)", 0},
 	{"force", 'F', NULL, 0, "Also servers whose queues run the work of many programs", 0},
@@ -92,19 +91,10 @@ static void add_named(struct argp_state *state, const char *text, uint8_t class)
 	for (unsigned i = 0; i < env.nnamed; i++)
 		if (env.named[i].pid == (pid_t)number && env.named[i].queue == queue)
 			argp_error(state, "%s is named twice", text);
-	*n = (struct named){.pid = (pid_t)number, .queue = (uint32_t)queue, .class = class};
+	*n = (struct named){
+		.pid = (pid_t)number, .queue = (uint32_t)queue, .attr = GP_TASK_ATTR_DEFAULT};
+	n->attr.class = class;
 	env.nnamed++;
-}
-
-static void set_priority(struct argp_state *state, const char *text)
-{
-	uint64_t priority;
-
-	if (!env.nnamed)
-		argp_error(state, "--priority comes after the process it is for");
-	if (!gp_cli_number(text, GP_PRIORITY_MAX, &priority))
-		argp_error(state, "--priority takes a number from 0 to 15, not '%s'", text);
-	env.named[env.nnamed - 1].priority = (uint8_t)priority;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -114,7 +104,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'l': add_named(state, arg, GP_LATENCY_CRITICAL); break;
 	case 'b': add_named(state, arg, GP_BEST_EFFORT); break;
-	case 'P': set_priority(state, arg); break;
 	case 'p':
 		if (gp_policy_parse(arg, &env.policy, &err))
 			argp_error(state, "%s", err.text);
@@ -136,6 +125,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static error_t parse_attr(int key, char *arg, struct argp_state *state)
+{
+	return gp_attr_parse(key, arg, state, env.nnamed ? &env.named[env.nnamed - 1].attr : NULL);
+}
+
 /* ---- one device --------------------------------------------------------------------------------
  */
 
@@ -152,10 +146,8 @@ static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr 
 	const struct named *n = find_named(seen);
 
 	(void)arg;
-	if (!n)
-		return;
-	attr->class = n->class;
-	attr->priority = n->priority;
+	if (n)
+		*attr = n->attr;
 }
 
 static int before_change(void *arg, const struct gp_undo *undo)
@@ -359,6 +351,7 @@ static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
 	gp_grid_text(grid, gp_cli_duration(text, sizeof text, t->held_ns));
 	gp_grid_cell(grid, "%llu", (unsigned long long)t->preemptions);
 	gp_grid_cell(grid, "%llu", (unsigned long long)t->undone);
+	gp_grid_text(grid, t->refused ? "refused" : NULL);
 	gp_grid_text(grid, t->name);
 }
 
@@ -373,18 +366,24 @@ static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
 		fprintf(out, ",\"scheduled\":%llu", (unsigned long long)t->scheduled);
 	fprintf(out,
 	        ",\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
-	        "\"undone\":%llu}",
+	        "\"undone\":%llu,\"refused\":%s}",
 	        (unsigned long long)t->held_ns, (unsigned long long)t->preemptions,
-	        (unsigned long long)t->failures, (unsigned long long)t->undone);
+	        (unsigned long long)t->failures, (unsigned long long)t->undone,
+	        t->refused ? "true" : "false");
 }
 
 static void print_stats(FILE *out, struct scheduled *s, bool first)
 {
 	static const struct gp_column columns[] = {
-		{"PID", 0},          {"CLASS", GP_COLUMN_LEFT},
-		{"RUN TIME", 0},     {"SCHEDULED", 0},
-		{"HELD", 0},         {"PREEMPTED", 0},
-		{"CHANGED BACK", 0}, {"NAME", GP_COLUMN_LEFT},
+		{"PID", 0},
+		{"CLASS", GP_COLUMN_LEFT},
+		{"RUN TIME", 0},
+		{"SCHEDULED", 0},
+		{"HELD", 0},
+		{"PREEMPTED", 0},
+		{"CHANGED BACK", 0},
+		{"PROMISE", GP_COLUMN_LEFT},
+		{"NAME", GP_COLUMN_LEFT},
 	};
 	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
 	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
@@ -552,7 +551,7 @@ static bool can_be_quiet(void)
 	unsigned lc = 0;
 
 	for (unsigned i = 0; i < env.nnamed; i++)
-		lc += env.named[i].class == GP_LATENCY_CRITICAL;
+		lc += env.named[i].attr.class == GP_LATENCY_CRITICAL;
 	return lc && env.nnamed - lc <= 1;
 }
 
@@ -595,14 +594,21 @@ static int schedule(struct scheduled *list, struct gp_error *err)
 
 static int run(int argc, char **argv)
 {
+	static const struct argp attrs = {.options = gp_attr_options, .parser = parse_attr};
+	static const struct argp_child children[] = {{.argp = &attrs}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
+		.children = children,
 		.doc = "Take over the scheduling of running GPU processes, until Ctrl-C; then all "
 		       "is as "
 		       "it was.\v"
 		       "A service beside two training jobs, none of them prepared for it:\n"
-		       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n\n"
+		       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n"
+		       "A busy one whose requests are to be answered within 3 ms:\n"
+		       "  gpreempt schedule --policy qos --lc 4711 --deadline 3ms --budget 200us "
+		       "--be "
+		       "4712\n\n"
 		       "Prints `ready` when the first plan is in force, and statistics at the end. "
 		       "If it is killed, gpreempt resume --all puts everything back.\n",
 	};

@@ -2,6 +2,7 @@
 /* gpreempt sim: policies side by side on a scenario, in virtual time. */
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,17 +166,32 @@ static int check_window(const struct gp_scenario *s, struct gp_error *err)
 	return 0;
 }
 
-/* Before the simulation, which can take a while: what cannot be written is said at once. */
+/*
+ * Before the simulation, which can take a while: what cannot be written is said at once. A picture
+ * that is there stays as it is until there is another one.
+ */
 static int open_plot(FILE **out, struct gp_error *err)
 {
 	int r = gp_draw_format_of(env.plot, &env.format, err);
+	int fd;
 
 	if (r)
 		return r;
-	*out = fopen(env.plot, "we");
-	return *out ? 0
-	            : gp_fail(err, -errno, "cannot write the picture to %s: %s", env.plot,
-	                      gp_error_name(-errno));
+	fd = open(env.plot, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	if (fd >= 0)
+		*out = fdopen(fd, "w");
+	if (*out)
+		return 0;
+	r = -errno;
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+/* From here on it is overwritten. */
+static int begin_plot(FILE *out)
+{
+	return ftruncate(fileno(out), 0) && errno != EINVAL ? -errno : 0; /* EINVAL: no file */
 }
 
 /* Whatever went wrong before, or with the file itself. */
@@ -183,7 +199,7 @@ static int close_plot(FILE *out, int r, struct gp_error *err)
 {
 	if (out && fclose(out) && !r)
 		r = -errno;
-	if (r)
+	if (r && env.plot)
 		gp_fail(err, r, "cannot write the picture to %s: %s", env.plot, gp_error_name(r));
 	return r;
 }
@@ -191,9 +207,11 @@ static int close_plot(FILE *out, int r, struct gp_error *err)
 static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
 {
 	struct gp_report report = gp_runs_report(&env.runs, scenario);
+	int r = begin_plot(out);
 
-	return gp_picture_runs(out, env.format, &report, scenario, env.runs.policy, env.runs.tails,
-	                       &env.window, err);
+	return r ? r
+	         : gp_picture_runs(out, env.format, &report, scenario, env.runs.policy,
+	                           env.runs.tails, &env.window, err);
 }
 
 static int simulate(struct gp_scenario *scenario, struct gp_error *err)
@@ -245,6 +263,8 @@ static int sweep(const char *path, struct gp_error *err)
 	if (!r)
 		r = gp_sweep_run(&env.sweep, path, env.has_seed ? &env.seed : NULL, &env.runs,
 		                 &result, err);
+	if (!r && plot)
+		r = begin_plot(plot);
 	if (!r && plot)
 		r = gp_sweep_picture(plot, env.format, &result, err);
 	r = close_plot(plot, r, err);

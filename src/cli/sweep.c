@@ -130,7 +130,7 @@ static int keep(const struct sweeping *s, unsigned step, const struct gp_report 
 static int run_step(const struct sweeping *s, unsigned step, struct gp_error *err)
 {
 	struct gp_runs *runs = calloc(1, sizeof *runs);
-	unsigned series[GP_RUNS_MAX];
+	unsigned series[GP_RUNS_MAX] = {0};
 	struct gp_scenario scenario;
 	struct gp_report report;
 	int r;

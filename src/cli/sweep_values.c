@@ -32,7 +32,8 @@ static uint64_t unit_of(const char *unit)
 
 static int parse_end(const char *text, struct end *end)
 {
-	const char *unit = text + strspn(text, "0123456789."), *point = strchr(text, '.'), *rest;
+	const char *unit = text + strspn(text, "0123456789."), *point = strchr(text, '.');
+	const char *rest = "";
 	int r;
 
 	end->is_time = *unit != '\0';

@@ -16,7 +16,6 @@ enum {
 	LEFT = 92,   /* the percentiles' names */
 	RIGHT = 18,
 	BOTTOM = 44,
-	FIGURE = 62, /* width that a time on the axis needs */
 };
 
 /* The lines that percentiles lie on; the lowest is the end of the axis. */
@@ -38,9 +37,8 @@ static const struct level {
 struct frame {
 	const struct gp_picture *p;
 	uint32_t index; /* which of the tails */
-	double left, right, top, bottom;
-	double low, high; /* of the time axis, in us */
-	double least;     /* of the other one */
+	struct gp_time_area area;
+	double least; /* of the other axis */
 };
 
 static const struct gp_hist *hist_of(const struct frame *f, unsigned run)
@@ -55,13 +53,13 @@ static const struct gp_hist *hist_of(const struct frame *f, unsigned run)
 
 static double x_of(const struct frame *f, double us)
 {
-	return f->left + (f->right - f->left) * log(us / f->low) / log(f->high / f->low);
+	return gp_time_x(&f->area, us);
 }
 
 static double y_of(const struct frame *f, double longer)
 {
 	longer = longer > f->least ? longer : f->least;
-	return f->top + (f->bottom - f->top) * log(longer) / log(f->least);
+	return f->area.top + (f->area.bottom - f->area.top) * log(longer) / log(f->least);
 }
 
 static double us_of(uint64_t ns)
@@ -86,8 +84,8 @@ static bool find_range(struct frame *f)
 	}
 	if (!most)
 		return false;
-	f->low = gp_chart_log_below(low * 0.98);
-	f->high = gp_chart_log_above(high * 1.02);
+	f->area.low_us = gp_chart_log_below(low * 0.98);
+	f->area.high_us = gp_chart_log_above(high * 1.02);
 	f->least = most >= 5000 ? 0.0001 : 0.001;
 	return true;
 }
@@ -102,30 +100,9 @@ static void draw_levels(struct gp_draw *d, const struct frame *f)
 	for (size_t i = 0; i < LEVELS && levels[i].longer >= f->least * 0.99; i++) {
 		double y = y_of(f, levels[i].longer);
 
-		gp_draw_line(d, f->left, y, f->right, y, &gp_stroke_grid);
-		gp_draw_text(d, f->left - 8, y + 4, levels[i].name, &font);
+		gp_draw_line(d, f->area.left, y, f->area.right, y, &gp_stroke_grid);
+		gp_draw_text(d, f->area.left - 8, y + 4, levels[i].name, &font);
 	}
-}
-
-static void draw_times(struct gp_draw *d, const struct frame *f)
-{
-	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_MIDDLE);
-	double free_x = 0;
-	char text[32];
-
-	for (double us = f->low; us <= f->high * 1.001; us = gp_chart_log_next(us)) {
-		double x = x_of(f, us);
-
-		gp_draw_line(d, x, f->top, x, f->bottom, &gp_stroke_grid);
-		if (x < free_x)
-			continue;
-		gp_cli_duration(text, sizeof text, (uint64_t)(us * 1e3 + 0.5));
-		gp_draw_text(d, x, f->bottom + 16, text, &font);
-		free_x = x + FIGURE;
-	}
-	gp_draw_text(d, (f->left + f->right) / 2, f->bottom + 34, "response time", &font);
-	gp_draw_line(d, f->left, f->bottom, f->right, f->bottom, &gp_stroke_axis);
-	gp_draw_line(d, f->left, f->top, f->left, f->bottom, &gp_stroke_axis);
 }
 
 /* ---- lines ------------------------------------------------------------------------------------
@@ -182,19 +159,20 @@ static void draw_panel(struct gp_draw *d, double x, double y, double width,
 {
 	struct frame f = {.p = p,
 	                  .index = index,
-	                  .left = x + LEFT,
-	                  .right = x + width - RIGHT,
-	                  .top = y + HEAD,
-	                  .bottom = y + HEAD + PANEL};
+	                  .area = {.left = x + LEFT,
+	                           .right = x + width - RIGHT,
+	                           .top = y + HEAD,
+	                           .bottom = y + HEAD + PANEL}};
 	const struct gp_tails *t = &p->tails[0];
 
 	gp_draw_text(d, x, y + 18, p->report->scenario->task[t->task[index]].name, &gp_font_head);
 	if (!find_range(&f)) {
-		gp_draw_text(d, f.left, f.top + 20, "no request was finished", &gp_font_plain);
+		gp_draw_text(d, f.area.left, f.area.top + 20, "no request was finished",
+		             &gp_font_plain);
 		return;
 	}
 	draw_levels(d, &f);
-	draw_times(d, &f);
+	gp_time_axis(d, &f.area, "response time");
 	for (unsigned i = 0; i < p->report->nruns; i++)
 		draw_run(d, &f, i);
 }

@@ -20,15 +20,13 @@ enum {
 	PLOT = 460,
 	BOTTOM = 62,
 	LABEL = 11, /* size of a point's figure */
-	FIGURE = 62,
 	TICKS = 8,
 };
 
 struct frame {
 	const struct gp_sweep_result *r;
-	double left, right, top, bottom;
-	double low_us, high_us; /* of the response times */
-	double low, high, step; /* of the work */
+	struct gp_time_area area; /* of the response times */
+	double low, high, step;   /* of the work */
 };
 
 static bool is_drawn(const struct gp_sweep_point *p)
@@ -41,12 +39,15 @@ static double us_of(const struct gp_sweep_point *p)
 	return p->lc_p99_ns ? (double)p->lc_p99_ns / 1e3 : 1e-3;
 }
 
+static double y_of(const struct frame *f, double work)
+{
+	return f->area.bottom -
+	       (f->area.bottom - f->area.top) * (work - f->low) / (f->high - f->low);
+}
+
 static struct gp_point place(const struct frame *f, const struct gp_sweep_point *p)
 {
-	return (struct gp_point){f->left + (f->right - f->left) * log(us_of(p) / f->low_us) /
-	                                           log(f->high_us / f->low_us),
-	                         f->bottom - (f->bottom - f->top) * (p->be_work - f->low) /
-	                                             (f->high - f->low)};
+	return (struct gp_point){gp_time_x(&f->area, us_of(p)), y_of(f, p->be_work)};
 }
 
 /* False: no point has both. */
@@ -66,8 +67,8 @@ static bool find_range(struct frame *f)
 	}
 	if (!(high_us > 0))
 		return false;
-	f->low_us = gp_chart_log_below(low_us * 0.95);
-	f->high_us = gp_chart_log_above(high_us * 1.05);
+	f->area.low_us = gp_chart_log_below(low_us * 0.95);
+	f->area.high_us = gp_chart_log_above(high_us * 1.05);
 	f->step = gp_chart_step(fmax(high - low, 1), TICKS);
 	f->low = fmax(0, floor(low / f->step - 0.25) * f->step);
 	f->high = ceil(high / f->step + 0.25) * f->step;
@@ -87,8 +88,8 @@ struct boxes {
 
 static bool is_free(const struct boxes *b, const struct box *want, const struct frame *f)
 {
-	if (want->left < f->left || want->right > f->right + RIGHT - 4 || want->top < f->top ||
-	    want->bottom > f->bottom)
+	if (want->left < f->area.left || want->right > f->area.right + RIGHT - 4 ||
+	    want->top < f->area.top || want->bottom > f->area.bottom)
 		return false;
 	for (unsigned i = 0; i < b->n; i++)
 		if (want->left < b->box[i].right && b->box[i].left < want->right &&
@@ -210,34 +211,18 @@ static void put_labels(struct gp_draw *d, const struct frame *f)
 
 static void draw_axes(struct gp_draw *d, const struct frame *f)
 {
-	struct gp_font middle = gp_font_at(gp_font_small, GP_ANCHOR_MIDDLE);
-	struct gp_font end = gp_font_at(gp_font_small, GP_ANCHOR_END);
-	double step = f->step, free_x = 0;
+	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_END);
 	char text[32];
 
-	for (double us = f->low_us; us <= f->high_us * 1.001; us = gp_chart_log_next(us)) {
-		double x = f->left +
-		           (f->right - f->left) * log(us / f->low_us) / log(f->high_us / f->low_us);
+	for (unsigned i = 0; f->low + i * f->step <= f->high * (1 + 1e-9); i++) {
+		double y = y_of(f, f->low + i * f->step);
 
-		gp_draw_line(d, x, f->top, x, f->bottom, &gp_stroke_grid);
-		if (x < free_x)
-			continue;
-		gp_cli_duration(text, sizeof text, (uint64_t)(us * 1e3 + 0.5));
-		gp_draw_text(d, x, f->bottom + 16, text, &middle);
-		free_x = x + FIGURE;
+		gp_draw_line(d, f->area.left, y, f->area.right, y, &gp_stroke_grid);
+		snprintf(text, sizeof text, "%g %%", f->low + i * f->step);
+		gp_draw_text(d, f->area.left - 8, y + 4, text, &font);
 	}
-	for (unsigned i = 0; f->low + i * step <= f->high * (1 + 1e-9); i++) {
-		double y = f->bottom - (f->bottom - f->top) * i * step / (f->high - f->low);
-
-		gp_draw_line(d, f->left, y, f->right, y, &gp_stroke_grid);
-		snprintf(text, sizeof text, "%g %%", f->low + i * step);
-		gp_draw_text(d, f->left - 8, y + 4, text, &end);
-	}
-	gp_draw_line(d, f->left, f->bottom, f->right, f->bottom, &gp_stroke_axis);
-	gp_draw_line(d, f->left, f->top, f->left, f->bottom, &gp_stroke_axis);
-	gp_draw_text(d, (f->left + f->right) / 2, f->bottom + 36,
-	             "99th percentile of latency-critical response times (further left is better)",
-	             &middle);
+	gp_time_axis(d, &f->area,
+	             "99th percentile of latency-critical response times (further left is better)");
 }
 
 static void draw_series(struct gp_draw *d, const struct frame *f, unsigned series)
@@ -274,19 +259,19 @@ static double draw(struct gp_draw *d, struct frame f)
 	}
 	gp_draw_text(d, MARGIN, l.y + 30,
 	             "best-effort work, % of what is possible (higher is better)", &gp_font_small);
-	f.top = l.y + 44;
-	f.bottom = f.top + PLOT;
+	f.area.top = l.y + 44;
+	f.area.bottom = f.area.top + PLOT;
 	draw_axes(d, &f);
 	for (unsigned i = 0; i < f.r->nseries; i++)
 		draw_series(d, &f, i);
 	put_labels(d, &f);
-	return f.bottom + BOTTOM;
+	return f.area.bottom + BOTTOM;
 }
 
 int gp_sweep_picture(FILE *out, enum gp_draw_format format, const struct gp_sweep_result *r,
                      struct gp_error *err)
 {
-	struct frame f = {.r = r, .left = LEFT, .right = WIDTH - RIGHT};
+	struct frame f = {.r = r, .area = {.left = LEFT, .right = WIDTH - RIGHT}};
 	struct gp_draw *d;
 
 	if (!find_range(&f))

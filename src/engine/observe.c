@@ -257,6 +257,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		.release_cost_ns = info->release_cost_ns,
 		.switch_cost_ns = info->switch_cost_ns,
 		.news_every_ns = info->news_every_ns,
+		.notice_ns = info->notice_ns,
 		.starve_limit_ns = e->config.starve_limit_ns,
 		.n = e->n,
 		.task = e->view_task,

@@ -34,6 +34,7 @@ struct gp_gpu_info {
 	uint64_t slice_cost_ns;
 	uint64_t switch_cost_ns;
 	uint64_t news_every_ns; /* an observation brings nothing new more often; 0 = any time */
+	uint64_t notice_ns;     /* a change of activity is noticed so late at most; 0 = at once */
 };
 
 /* What is special about a task. */

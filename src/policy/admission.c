@@ -29,8 +29,7 @@
 #include "policy/deadline.h"
 
 #define LOAD_ONE (1ull << 20) /* the whole device */
-#define TIME_CAP \
-	(1ull << 42) /* longer times count as this, 73 minutes: keeps LOAD_ONE * ns in range */
+#define TIME_CAP (1ull << 42) /* ns, 73 minutes: longer times count as this; the product fits */
 
 uint64_t gp_change_cost_ns(const struct gp_view *view)
 {
@@ -55,6 +54,15 @@ static uint64_t change_of(const struct gp_view *view, const struct gp_policy_sta
 	bool late = !u->told && view->caps & GP_CAP_ACTIVITY;
 
 	return gp_change_cost_ns(view) + (late ? gp_late_ns(view, state) : 0);
+}
+
+static uint64_t jitter_of(const struct gp_view *view, const struct gp_policy_state *state,
+                          const struct deadline_unit *u)
+{
+	uint64_t jitter_ns = (uint64_t)state->param[JITTER] * 1000;
+
+	jitter_ns = smaller(jitter_ns, u->asks.deadline_ns / 64) + (u->told ? 0 : view->notice_ns);
+	return smaller(jitter_ns, u->asks.deadline_ns / 2);
 }
 
 /* The members of a gang run together: where the hardware takes turns, they take them too. */
@@ -93,7 +101,8 @@ static void add_member(struct deadline_unit *u, const struct gp_task_view *t, bo
 static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
 {
 	return a->deadline_ns == b->deadline_ns && a->budget_ns == b->budget_ns &&
-	       a->change_ns == b->change_ns && a->need_ns == b->need_ns;
+	       a->jitter_ns == b->jitter_ns && a->change_ns == b->change_ns &&
+	       a->need_ns == b->need_ns;
 }
 
 static void complete(const struct gp_view *view, const struct gp_policy_state *state,
@@ -105,6 +114,7 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 	if (u->asks.budget_ns == UINT64_MAX)
 		u->asks.budget_ns = 0;
 	if (u->asks.deadline_ns) {
+		u->asks.jitter_ns = jitter_of(view, state, u);
 		u->asks.change_ns = change_of(view, state, u);
 		u->asks.need_ns = need_of(view, u);
 	}
@@ -142,10 +152,10 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 }
 
 /* The time in which a job must be done, as the test sees it. */
-static uint64_t time_of(const struct gp_policy_state *state, const struct deadline_unit *u)
+static uint64_t time_of(const struct deadline_unit *u)
 {
 	return smaller(u->asked.deadline_ns, u->period_ns) -
-	       smaller(gp_jitter_ns(state, u->asked.deadline_ns), u->period_ns / 2);
+	       smaller(u->asked.jitter_ns, u->period_ns / 2);
 }
 
 static uint64_t part(uint64_t of_ns, uint64_t in_ns)
@@ -160,10 +170,9 @@ struct total {
 };
 
 /* Adds one unit to what decides about the others: the first of two passes. */
-static void include(const struct gp_policy_state *state, const struct deadline_unit *u,
-                    struct total *t)
+static void include(const struct deadline_unit *u, struct total *t)
 {
-	t->shortest_ns = smaller(t->shortest_ns, time_of(state, u));
+	t->shortest_ns = smaller(t->shortest_ns, time_of(u));
 	t->change_ns = larger(t->change_ns, u->asked.change_ns);
 }
 
@@ -173,8 +182,7 @@ static void add_load(const struct gp_policy_state *state, const struct gp_deadli
 	uint64_t changes = 2 + (rules->more_changes ? rules->more_changes(state, &u->asked) : 0);
 	uint64_t use_ns = u->asked.need_ns + changes * u->asked.change_ns;
 
-	t->load +=
-		larger(part(use_ns, time_of(state, u)), part(u->asked.change_ns, t->shortest_ns));
+	t->load += larger(part(use_ns, time_of(u)), part(u->asked.change_ns, t->shortest_ns));
 }
 
 static bool fits(const struct gp_view *view, const struct gp_policy_state *state,
@@ -182,10 +190,10 @@ static bool fits(const struct gp_view *view, const struct gp_policy_state *state
 {
 	struct total t = {.shortest_ns = UINT64_MAX};
 
-	include(state, newcomer, &t);
+	include(newcomer, &t);
 	for (uint32_t i = 0; i < view->n; i++)
 		if (deadline_unit(state, i)->promised)
-			include(state, deadline_unit(state, i), &t);
+			include(deadline_unit(state, i), &t);
 	t.load = part(t.change_ns, t.shortest_ns);
 	add_load(state, rules, newcomer, &t);
 	for (uint32_t i = 0; i < view->n; i++)
@@ -212,7 +220,7 @@ static void ask_round(const struct gp_view *view, const struct gp_policy_state *
 		struct deadline_unit *u = deadline_unit(state, i);
 
 		if (u->promised || u->had_promise != had_promise || !u->asked.deadline_ns ||
-		    !u->asked.budget_ns || !time_of(state, u))
+		    !u->asked.budget_ns || !time_of(u))
 			continue;
 		u->promised = fits(view, state, rules, u);
 		u->had_promise = false;

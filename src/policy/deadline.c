@@ -25,7 +25,7 @@ static void note_rhythm(const struct gp_policy_state *state, struct deadline_uni
                         uint64_t begin_ns)
 {
 	struct deadline_device *d = state->device;
-	uint64_t blur_ns = gp_jitter_ns(state, u->asked.deadline_ns) / (RHYTHM_JOBS / 2);
+	uint64_t blur_ns = u->asked.jitter_ns / (RHYTHM_JOBS / 2);
 	uint64_t mean_ns;
 
 	if (u->jobs++ % RHYTHM_JOBS)
@@ -45,7 +45,7 @@ static void begin_job(const struct gp_view *view, const struct gp_policy_state *
                       struct deadline_unit *u)
 {
 	struct deadline_device *d = state->device;
-	uint64_t jitter_ns = gp_jitter_ns(state, u->asked.deadline_ns), begin_ns = view->now_ns;
+	uint64_t jitter_ns = u->asked.jitter_ns, begin_ns = view->now_ns;
 
 	/* What was there before the first look, or was lost from sight, begins now. */
 	if (u->since_ns < begin_ns && d->last_ns)
@@ -244,12 +244,12 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 	if (chosen < view->n) {
 		const struct deadline_unit *u = deadline_unit(state, chosen);
 
-		look_again(plan, view->now_ns + less(allowed_ns(view, state, u), u->used_ns) + 1);
+		look_in(view, plan, less(allowed_ns(view, state, u), u->used_ns) + 1);
 	} else if (background && jobs) {
-		look_again(plan, view->now_ns + d->on_way_ns + d->reserve.left_ns);
+		look_in(view, plan, d->on_way_ns + d->reserve.left_ns);
 	}
 	if (jobs && d->background && d->from_ns > view->now_ns)
-		look_again(plan, d->from_ns);
+		look_in(view, plan, d->from_ns - view->now_ns);
 }
 
 static bool must_wait(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
@@ -310,7 +310,7 @@ static void watch_for_jobs(const struct gp_view *view, const struct gp_policy_st
 {
 	for (uint32_t i = 0; i < view->n && !(view->caps & GP_CAP_EVENTS); i++)
 		if (deadline_unit(state, i)->promised && !deadline_unit(state, i)->told)
-			look_again(plan, view->now_ns + gp_late_ns(view, state));
+			look_in(view, plan, gp_late_ns(view, state));
 }
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,

@@ -42,6 +42,7 @@ struct gp_job {
 struct gp_asked {
 	uint64_t deadline_ns; /* the shortest of its members; 0 = it asks for nothing */
 	uint64_t budget_ns;   /* of all members together; 0 = not said */
+	uint64_t jitter_ns;   /* its requests may be seen so much late, and so are due earlier */
 	uint64_t change_ns;   /* what one change of hands costs; see gp_change_cost_ns */
 	uint64_t need_ns;     /* the budget, and switches among its own members */
 };
@@ -132,6 +133,14 @@ static inline void look_again(struct gp_plan *plan, uint64_t at_ns)
 		plan->next_ns = at_ns;
 }
 
+/* ... but not at once: what the look waits for may itself wait, for a release that is under way. */
+static inline void look_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
+{
+	const uint64_t soon_ns = GP_MS / 100;
+
+	look_again(plan, view->now_ns + (in_ns > soon_ns ? in_ns : soon_ns));
+}
+
 /* The one that is due first; `current` among equals, or else the oldest. UINT32_MAX: nobody. */
 uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
                          uint32_t current);
@@ -154,28 +163,20 @@ void gp_admission_decide(const struct gp_view *view, const struct gp_policy_stat
 
 uint64_t gp_change_cost_ns(const struct gp_view *view);
 
-/* How late a change of activity is seen at worst. */
+/* How late the begin or end of a job is seen at worst. */
 static inline uint64_t gp_late_ns(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint64_t poll_ns = (uint64_t)state->param[POLL] * 1000;
 
-	if (view->caps & GP_CAP_EVENTS || poll_ns < view->news_every_ns)
-		return view->news_every_ns;
-	return poll_ns;
+	if (view->caps & GP_CAP_EVENTS)
+		return view->notice_ns;
+	return view->notice_ns + (poll_ns > view->news_every_ns ? poll_ns : view->news_every_ns);
 }
 
 /* What a switch costs, with what refilling the device costs interrupted work. */
 static inline uint64_t gp_full_switch_ns(const struct gp_view *view)
 {
 	return view->switch_cost_ns + view->switch_cost_ns / 4;
-}
-
-/* By how much a unit's requests may be seen late, and so are due earlier. */
-static inline uint64_t gp_jitter_ns(const struct gp_policy_state *state, uint64_t deadline_ns)
-{
-	uint64_t jitter_ns = (uint64_t)state->param[JITTER] * 1000;
-
-	return jitter_ns < deadline_ns / 64 ? jitter_ns : deadline_ns / 64;
 }
 
 #endif

@@ -91,10 +91,9 @@ static uint32_t lax_pick(const struct gp_view *view, const struct gp_policy_stat
 		const struct gp_job *job = gp_job_of(view, state, i);
 
 		if (job && i != runs)
-			look_again(plan,
-			           view->now_ns + 1 +
-			                   (uint64_t)until_it_overtakes_ns(
-						   view, state, job, gp_job_of(view, state, runs)));
+			look_in(view, plan,
+			        (uint64_t)until_it_overtakes_ns(view, state, job,
+			                                        gp_job_of(view, state, runs)));
 	}
 	return runs;
 }

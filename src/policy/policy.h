@@ -55,6 +55,7 @@ struct gp_view {
 	uint64_t release_cost_ns;
 	uint64_t switch_cost_ns;
 	uint64_t news_every_ns;   /* an observation brings nothing new more often; 0 = any time */
+	uint64_t notice_ns;       /* a change of activity is noticed so late at most */
 	uint64_t starve_limit_ns; /* a runnable task that gets nothing for so long: ejection */
 	uint32_t n;
 	const struct gp_task_view *task;

@@ -14,7 +14,8 @@
 #include "policy/turns.h"
 
 #define WHOLE_PERMILLE 1000u
-#define PER_PERMILLE   (GP_TURN_WEIGHT_MAX / WHOLE_PERMILLE) /* weights are finer than shares */
+#define ROUNDS         16
+#define PER_PERMILLE   ((uint64_t)GP_TURN_WEIGHT_MAX / WHOLE_PERMILLE) /* weights are finer */
 
 static const struct gp_param share_params[] = {GP_TURN_PARAMS};
 
@@ -105,7 +106,7 @@ static bool counts(const struct share_task *s, bool all)
 
 struct pool {
 	uint64_t weight; /* of those who share what is over */
-	uint32_t over;   /* in units of a turn's weight */
+	uint64_t over;   /* in units of a turn's weight */
 };
 
 static struct pool pool_of(const struct gp_view *view, const struct gp_policy_state *state,
@@ -115,11 +116,12 @@ static struct pool pool_of(const struct gp_view *view, const struct gp_policy_st
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct share_task *s = gp_policy_task(state, i);
-		uint32_t own = s->capped ? s->ceiling_permille : s->guarantee_permille;
+		uint64_t own =
+			PER_PERMILLE * (s->capped ? s->ceiling_permille : s->guarantee_permille);
 
 		if (!counts(s, all))
 			continue;
-		p.over -= own * PER_PERMILLE < p.over ? own * PER_PERMILLE : p.over;
+		p.over -= own < p.over ? own : p.over;
 		p.weight += s->capped ? 0 : s->weight;
 	}
 	return p;
@@ -138,7 +140,7 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
 		if (!counts(s, all))
 			continue;
 		if (!s->capped)
-			part += p->over * (uint64_t)s->weight / p->weight;
+			part += p->over * s->weight / p->weight;
 		if (!s->capped && part > s->ceiling_permille * PER_PERMILLE)
 			more = s->capped = true;
 		if (s->capped)
@@ -148,17 +150,23 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
 	return more;
 }
 
-/* Returns what is left although everybody has all that its ceiling allows. */
+/*
+ * Returns what is left although everybody, if there is anybody, has all that its ceiling allows. A
+ * few rounds settle it but for odd cases, which then lack some of their part: this is done at each
+ * look, and must stay linear.
+ */
 static uint32_t work_out(const struct gp_view *view, const struct gp_policy_state *state, bool all)
 {
-	struct pool p;
+	struct pool p = {0};
+	bool more = true;
 
 	for (uint32_t i = 0; i < view->n; i++)
 		((struct share_task *)gp_policy_task(state, i))->capped = false;
-	do
+	for (int round = 0; more && round < ROUNDS; round++) {
 		p = pool_of(view, state, all);
-	while (spread(view, state, all, &p));
-	return p.weight ? 0 : p.over;
+		more = spread(view, state, all, &p);
+	}
+	return p.weight || p.over == GP_TURN_WEIGHT_MAX ? 0 : (uint32_t)p.over;
 }
 
 static int share_decide(const struct gp_view *view, const struct gp_policy_state *state,

@@ -4,6 +4,10 @@
 # Looks at pictures. After check.bash, which makes $work.
 # shellcheck disable=SC2154
 
+# fontconfig, behind cairo, never frees what it knows of fonts.
+echo leak:libfontconfig >"$work/lsan"
+export LSAN_OPTIONS=suppressions=$work/lsan:print_suppressions=0
+
 # look_at_png FILE WIDTH CLAIM: it has that width, and something is drawn on it in several colours.
 look_at_png() {
 	try "$PNG_LOOK" "$1"

@@ -107,7 +107,25 @@ kill -INT "$JOB"
 wait "$JOB" || fail "one queue: exit $?"
 slices_are '[2048,2048]' || fail "one of two queues is not as it was: $slices"
 
+# What is said about each process reaches the policy: weights become slices, and 60 + 60 % cannot be
+# promised.
+schedule_in_background --policy fair --be "$train" --weight 300 --be "$other" --weight 100
+ratio_is_3() {
+	[[ $(($(slice_of "$train") / $(slice_of "$other"))) == 3 ]]
+}
+until_true ratio_is_3 || fail "weights: $(slice_of "$train") and $(slice_of "$other")"
+kill -INT "$JOB"
+wait "$JOB" || fail "weights: exit $?"
+try "$GPREEMPT" schedule --policy share --be "$train" --share 60 --be "$other" --share 60 --for 1s --json
+exits 0 '' shares
+holds '[.[].tasks[].refused] == [false,true]' 'the second share is refused'
+is_back "$train" "$other" || fail 'not as it was after shares'
+
 # Wrong arguments.
+try "$GPREEMPT" schedule --share 60
+exits 2 '*--share comes after the process it is for*' 'a share of nobody'
+try "$GPREEMPT" schedule --lc "$train" --deadline soon
+exits 2 "*--deadline takes a time such as 500us, 2ms or 1s, not 'soon'*" 'no time'
 try "$GPREEMPT" schedule
 exits 2 '*which processes*' 'no process'
 try "$GPREEMPT" schedule --lc 0

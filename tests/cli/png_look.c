@@ -16,6 +16,7 @@ int main(int argc, char **argv)
 
 	if (cairo_surface_status(s) || !seen) {
 		fprintf(stderr, "%s\n", cairo_status_to_string(cairo_surface_status(s)));
+		free(seen);
 		return 1;
 	}
 	for (int y = 0; y < cairo_image_surface_get_height(s); y++) {

@@ -105,6 +105,9 @@ wrong rr.quantum=1000:2000:3 'gpreempt: policy rr is not among those that run; a
 wrong inference.rate=1:5:3 '*--sweep does not go with --trace*' --trace "$work/t.json"
 wrong inference.rate=1:5:3 '*one --sweep at a time*' --sweep seed=1:2:2
 wrong training.gap=1ms:5ms:3 '*cannot write the picture to*' --plot "$work/missing/plot.svg"
+cp "$work/plot.svg" "$work/before.svg"
+wrong nobody.rate=1:5:3 '*there is no task*' --plot "$work/plot.svg"
+cmp -s "$work/plot.svg" "$work/before.svg" || fail 'a mistake takes the last picture away'
 sed -i '/name: inference/d' "$scenario"
 wrong training.gap=1ms:5ms:3 'gpreempt: the picture of a sweep needs a latency-critical task *' --plot "$work/plot.svg"
 finish

@@ -69,8 +69,16 @@ static inline void world_init(struct world *w, uint64_t permille)
 /* What a policy takes a change of hands to cost on this device: admission.c. */
 static inline uint64_t world_change_ns(const struct world *w)
 {
-	return w->device.hold_ns + w->device.release_ns +
-	       2 * (w->device.switch_ns + w->device.switch_ns / 4);
+	struct gp_sim_task idle = {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER};
+	struct gp_sim_config config = {.device = w->device, .task = &idle, .ntasks = 1};
+	struct gp_gpu_info info;
+	struct gp_sim *sim;
+
+	assert_int_equal(gp_sim_new(&config, &sim), 0);
+	info = gp_sim_gpu(sim)->info;
+	gp_sim_free(sim);
+	return info.hold_cost_ns + info.release_cost_ns + info.notice_ns +
+	       2 * (info.switch_cost_ns + info.switch_cost_ns / 4);
 }
 
 static inline uint32_t world_add(struct world *w, struct gp_sim_task task, uint64_t deadline_ns,
@@ -230,6 +238,7 @@ struct draw {
 	bool sporadic;    /* at random times, a deadline apart at least; the first all at once */
 	bool brackets;    /* requests of several kernels with gaps, on a blind device */
 	bool unannounced; /* the device tells only who asks */
+	bool cwsr;        /* AMD's way: an MI300X at its full costs */
 	bool gangs;       /* two tasks each, which work at the same time */
 };
 
@@ -370,6 +379,8 @@ static inline unsigned run_sets(const char *policy, const struct draw *draw)
 			w.device.activity = GP_ACTIVITY_NONE;
 		if (draw->unannounced)
 			w.device.activity = GP_ACTIVITY_EXACT;
+		if (draw->cwsr)
+			w.device = gp_sim_mi300x;
 		asked = world_draw(&w, &rng, draw);
 		world_run(&w, policy);
 		world_check(&w, policy);

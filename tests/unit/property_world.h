@@ -12,6 +12,7 @@
  *   (7) never two released best-effort tasks with a tiny slice, at any instant
  *   (8) with `priority`: the tiny slice only where nobody else but lc tasks may be running
  *   (9) the same seed, the same plans and actions
+ *  (10) refused is only who asks for a promise
  */
 #ifndef GP_TESTS_PROPERTY_WORLD_H
 #define GP_TESTS_PROPERTY_WORLD_H
@@ -470,6 +471,8 @@ static inline void check_task_plan(struct world *w, uint32_t i)
 		       view->task[s->index].class, s->attr.class);
 	if (!is_managed(s) && (p->want != GP_LEAVE || p->slice_us))
 		breach(w, "(1) the plan touches task %u, which is unmanaged", i);
+	if (p->refused && (!is_managed(s) || !(s->attr.share_permille || s->attr.deadline_ns)))
+		breach(w, "(10) task %u is refused, and asks for nothing", i);
 	if (p->want > GP_HOLD)
 		breach(w, "(1) the plan wants %u of task %u", p->want, i);
 	if (p->slice_us &&

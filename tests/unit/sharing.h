@@ -8,13 +8,17 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
+#include "base/rng.h"
 #include "scenario/scenario.h"
 
-#define US GP_NS_PER_US
-#define MS GP_NS_PER_MS
-#define S  GP_NS_PER_S
+#define US   GP_NS_PER_US
+#define MS   GP_NS_PER_MS
+#define S    GP_NS_PER_S
+
+#define SETS 25u /* random sets of tasks that are tried on each device */
 
 struct device_kind {
 	const char *name;
@@ -32,21 +36,24 @@ static const struct device_kind device_kinds[] = {
 	{.name = "no slices, exact activity", .activity = GP_ACTIVITY_EXACT},
 	{.name = "no slices, events", .activity = GP_ACTIVITY_EVENTS},
 	{.name = "cwsr, HWS", .activity = GP_ACTIVITY_EVENTS, .model = GP_SIM_CWSR},
-	{.name = "cwsr, MES",
-         .activity = GP_ACTIVITY_EVENTS,
-         .model = GP_SIM_CWSR,
-         .scheduler = GP_SIM_MES},
+	{"cwsr, MES", false, GP_ACTIVITY_EVENTS, GP_SIM_CWSR, GP_SIM_MES},
+	{.name = NULL},
 };
-#define DEVICE_KINDS (sizeof device_kinds / sizeof *device_kinds)
-#define FOR_EACH_DEVICE(kind)                                                                   \
-	for (const struct device_kind *kind = device_kinds; kind < device_kinds + DEVICE_KINDS; \
-	     kind++)
 
 static struct gp_scenario scenario;
 
 static inline bool knows_at_once(const struct device_kind *kind)
 {
 	return kind->activity == GP_ACTIVITY_EXACT || kind->activity == GP_ACTIVITY_EVENTS;
+}
+
+static inline const struct device_kind *device_named(const char *name)
+{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++)
+		if (!strcmp(kind->name, name))
+			return kind;
+	fail_msg("there is no device '%s'", name);
+	return NULL;
 }
 
 static inline void begin(const struct device_kind *kind, uint64_t duration_ns)
@@ -80,6 +87,11 @@ static inline void add(struct gp_sim_task task, struct gp_task_attr attr)
 static inline struct gp_sim_task busy(uint64_t kernel_ns)
 {
 	return (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = kernel_ns};
+}
+
+static inline uint64_t between(struct gp_rng *rng, uint64_t low, uint64_t high)
+{
+	return low + gp_rng_below(rng, high - low + 1);
 }
 
 /* The caller frees the run; the scenario is gone. */

@@ -124,7 +124,7 @@ static void a_refusal_is_told_once_and_stands_in_the_statistics(void **state)
 	rig_free(r);
 }
 
-static void what_an_action_costs_stands_in_the_view(void **state)
+static void what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view(void **state)
 {
 	struct rig *r = rig_new(1);
 
@@ -132,10 +132,12 @@ static void what_an_action_costs_stands_in_the_view(void **state)
 	r->gpu.base.info.hold_cost_ns = 3;
 	r->gpu.base.info.release_cost_ns = 5;
 	r->gpu.base.info.switch_cost_ns = 7;
+	r->gpu.base.info.notice_ns = 9;
 	rig_start(r, &scripted);
 	assert_int_equal(gp_engine_view(r->engine)->hold_cost_ns, 3);
 	assert_int_equal(gp_engine_view(r->engine)->release_cost_ns, 5);
 	assert_int_equal(gp_engine_view(r->engine)->switch_cost_ns, 7);
+	assert_int_equal(gp_engine_view(r->engine)->notice_ns, 9);
 	rig_free(r);
 }
 
@@ -168,7 +170,8 @@ int main(void)
 		cmocka_unit_test(
 			samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins),
 		cmocka_unit_test(a_refusal_is_told_once_and_stands_in_the_statistics),
-		cmocka_unit_test(what_an_action_costs_stands_in_the_view),
+		cmocka_unit_test(
+			what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view),
 		cmocka_unit_test(a_request_that_overran_is_counted_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,6 +68,23 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
+/* The worst there is: deadlines are equal, and whatever a task could not be promised for what
+ * switching costs would be late. */
+static void what_is_accepted_is_not_late_when_all_come_at_once(void **state)
+{
+	struct draw draw = {.sets = 100,
+	                    .low = 300,
+	                    .high = 1000,
+	                    .change_permille = 40,
+	                    .cost_permille = 1000,
+	                    .equal = true,
+	                    .sporadic = true};
+
+	(void)state;
+	for (draw.most = 2; draw.most <= 6; draw.most++)
+		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
 static void brackets_are_enough_on_a_device_that_shows_nothing(void **state)
 {
 	const struct draw draw = {.sets = 200,
@@ -88,12 +105,29 @@ static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
 	                          .most = 7,
 	                          .low = 100,
 	                          .high = 1100,
-	                          .change_permille = 5,
-	                          .cost_permille = 1000,
+	                          .change_permille = 4, /* deadlines from 33 ms */
+	                          .cost_permille = 100,
 	                          .unannounced = true};
 
 	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+/* The engine itself would look every 5 ms, and with 3 ms of work that is too late. */
+static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state)
+{
+	uint32_t service;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	w.device.activity = GP_ACTIVITY_EXACT;
+	service = world_add_service(&w, 8 * MS, 101300 * US, 3 * MS);
+	w.attr[service].class = GP_BEST_EFFORT;
+	world_add_job(&w);
+	world_run(&w, "edf");
+	world_check(&w, "edf");
+	assert_int_equal(world_refused(&w), 0);
 }
 
 static void gangs_are_done_in_time_as_a_whole(void **state)
@@ -108,6 +142,27 @@ static void gangs_are_done_in_time_as_a_whole(void **state)
 
 	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
+}
+
+/* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
+static void the_same_holds_on_an_amd_gpu(void **state)
+{
+	const struct draw fits = {.sets = 100,
+	                          .most = 7,
+	                          .low = 100,
+	                          .high = 799,
+	                          .change_permille = 10,
+	                          .cwsr = true};
+	struct draw any = fits;
+
+	(void)state;
+	assert_int_equal(run_sets("edf", &fits), 0);
+	any.sporadic = true;
+	any.change_permille = 50;
+	any.high = 1500;
+	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
+	any.gangs = true;
+	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
 }
 
 /* ---- how far the promise goes ---- */
@@ -194,6 +249,27 @@ static void who_sends_requests_more_often_than_its_deadline_needs_room_for_them(
 	assert_int_equal(w.missed[steady], 0);
 }
 
+/* Fifteen at once: too few to be found out. The others would be late if each were due in its time.
+ */
+static void a_burst_of_requests_harms_nobody_else(void **state)
+{
+	static const uint64_t at_once[15] = {0};
+	uint32_t hasty, steady;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	steady = world_add_service(&w, 200 * MS, 200 * MS, 90 * MS);
+	hasty = world_add_service(&w, 100 * MS, 100 * MS, 40 * MS);
+	w.task[hasty].load = GP_LOAD_TRACE;
+	w.task[hasty].arrival_ns = at_once;
+	w.task[hasty].arrivals = 15;
+	world_run(&w, "edf");
+	assert_int_equal(world_refused(&w), 0);
+	assert_int_equal(w.finished[hasty], 15);
+	assert_int_equal(w.missed[steady], 0);
+}
+
 /* ---- requests that take longer than they said ---- */
 
 static void an_overrun_harms_nobody_else_and_is_counted(void **state)
@@ -234,6 +310,27 @@ static void nobody_starves_behind_promises_that_fill_the_device(void **state)
 	assert_int_equal(world_refused(&w), 0);
 	for (uint32_t i = 1; i < w.n; i++) /* 40 s * 2 % / 12 are 67 ms, and half is enough */
 		assert_true(w.work_ns[i] > 33 * MS);
+}
+
+/* Its next request comes when the last is done: it is found out after 16 of them, 16 s. */
+static void nobody_starves_behind_requests_that_never_pause(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	w.duration_ns = 15 * S;
+	world_add(
+		&w,
+		(struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 1 * S, .gap_ns = 1 * US},
+		2 * S, 1 * S);
+	for (int i = 0; i < 3; i++)
+		world_add_job(&w);
+	world_run(&w, "edf");
+	assert_string_equal(w.ejected, "");
+	assert_int_equal(world_refused(&w), 0);
+	for (uint32_t i = 1; i < w.n; i++) /* 15 s * 2 % / 3 are 100 ms */
+		assert_in_range(w.work_ns[i], 70 * MS, 130 * MS);
 }
 
 static void what_no_request_needs_is_shared_equally(void **state)
@@ -283,17 +380,22 @@ int main(void)
 		cmocka_unit_test(more_than_the_device_is_never_promised),
 		cmocka_unit_test(what_is_accepted_is_not_late_where_switching_is_dear),
 		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
+		cmocka_unit_test(what_is_accepted_is_not_late_when_all_come_at_once),
 		cmocka_unit_test(brackets_are_enough_on_a_device_that_shows_nothing),
 		cmocka_unit_test(a_device_that_must_be_asked_is_asked_often_enough),
+		cmocka_unit_test(a_short_deadline_is_kept_on_a_device_that_must_be_asked),
 		cmocka_unit_test(gangs_are_done_in_time_as_a_whole),
+		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
 		cmocka_unit_test(seven_tasks_fit_at_one_percent_a_change_and_an_eighth_does_not),
 		cmocka_unit_test(
 			who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room),
 		cmocka_unit_test(who_says_no_budget_is_refused_and_runs_with_the_others),
 		cmocka_unit_test(
 			who_sends_requests_more_often_than_its_deadline_needs_room_for_them),
+		cmocka_unit_test(a_burst_of_requests_harms_nobody_else),
 		cmocka_unit_test(an_overrun_harms_nobody_else_and_is_counted),
 		cmocka_unit_test(nobody_starves_behind_promises_that_fill_the_device),
+		cmocka_unit_test(nobody_starves_behind_requests_that_never_pause),
 		cmocka_unit_test(what_no_request_needs_is_shared_equally),
 		cmocka_unit_test(samples_of_activity_come_too_late_for_a_promise),
 	};

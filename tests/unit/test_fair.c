@@ -15,8 +15,7 @@
 static void equal_weights_get_equal_parts_whatever_the_kernels(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -35,8 +34,7 @@ static void unequal_weights_get_their_parts(void **state)
 	static const uint32_t weight[] = {100, 300, 1000, 50, 550};
 
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -49,11 +47,35 @@ static void unequal_weights_get_their_parts(void **state)
 	}
 }
 
+static void random_sets_of_tasks_get_their_parts(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		struct gp_rng rng;
+
+		gp_rng_init(&rng, 5, 0);
+		for (unsigned set = 0; set < SETS; set++) {
+			uint32_t n = (uint32_t)between(&rng, 2, 7), weight[7], sum = 0;
+			struct gp_run run;
+
+			begin(kind, 10 * S);
+			for (uint32_t i = 0; i < n; i++) {
+				weight[i] = (uint32_t)between(&rng, 30, 1000);
+				sum += weight[i];
+				add(busy(between(&rng, 50 * US, 50 * MS)), be_attr(weight[i]));
+			}
+			run = finish("fair");
+			for (uint32_t i = 0; i < n; i++)
+				assert_part(kind, &run, i, 100.0 * weight[i] / sum, 2);
+			gp_run_free(&run);
+		}
+	}
+}
+
 static void the_lightest_of_all_weights_is_not_forgotten(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 30 * S);
@@ -69,8 +91,7 @@ static void the_lightest_of_all_weights_is_not_forgotten(void **state)
 static void one_that_comes_and_goes_has_its_part_while_it_is_there(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task guest = busy(5 * MS);
 		struct gp_run run;
 
@@ -92,8 +113,7 @@ static void one_that_comes_and_goes_has_its_part_while_it_is_there(void **state)
 static void one_that_wants_less_than_its_part_gets_what_it_wants(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -116,8 +136,7 @@ static void one_that_wants_less_than_its_part_gets_what_it_wants(void **state)
 static void one_that_is_idle_half_of_the_time_has_no_claim_for_it(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task lazy = busy(500 * MS);
 		struct gp_run run;
 
@@ -135,8 +154,7 @@ static void one_that_is_idle_half_of_the_time_has_no_claim_for_it(void **state)
 static void a_task_that_slept_for_long_does_not_shut_the_others_out(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task sleeper = busy(5 * MS);
 		struct gp_run run;
 
@@ -156,8 +174,7 @@ static void a_task_that_slept_for_long_does_not_shut_the_others_out(void **state
 static void a_gang_is_one_in_the_line(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_task_attr gang = be_attr(100);
 		struct gp_run run;
 
@@ -180,8 +197,7 @@ static void a_gang_is_one_in_the_line(void **state)
 static void a_pause_of_a_moment_costs_no_turn_where_it_is_seen(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task eager = busy(2 * MS);
 		struct gp_run run;
 
@@ -203,8 +219,7 @@ static void a_pause_of_a_moment_costs_no_turn_where_it_is_seen(void **state)
 static void one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -224,8 +239,7 @@ static void one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn(void **
 static void little_is_lost_to_switching(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 		double sum = 0;
 
@@ -246,7 +260,7 @@ static void where_not_all_can_be_held_all_run(void **state)
 	struct gp_run run;
 
 	(void)state;
-	begin(&device_kinds[DEVICE_KINDS - 1], 10 * S);
+	begin(device_named("no slices, events"), 10 * S);
 	scenario.device.max_held = 1;
 	for (uint32_t i = 0; i < 3; i++)
 		add(busy(5 * MS), be_attr(100));
@@ -261,6 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_weights_get_equal_parts_whatever_the_kernels),
 		cmocka_unit_test(unequal_weights_get_their_parts),
+		cmocka_unit_test(random_sets_of_tasks_get_their_parts),
 		cmocka_unit_test(the_lightest_of_all_weights_is_not_forgotten),
 		cmocka_unit_test(one_that_comes_and_goes_has_its_part_while_it_is_there),
 		cmocka_unit_test(one_that_wants_less_than_its_part_gets_what_it_wants),

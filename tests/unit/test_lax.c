@@ -74,6 +74,27 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	assert_in_range(run_sets("lax", &gangs), 1, draw.sets - 1);
 }
 
+/* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
+static void the_same_holds_on_an_amd_gpu(void **state)
+{
+	const struct draw fits = {.sets = 100,
+	                          .most = 5,
+	                          .low = 100,
+	                          .high = 799,
+	                          .change_permille = 10,
+	                          .cwsr = true};
+	struct draw any = fits;
+
+	(void)state;
+	assert_int_equal(run_sets("lax", &fits), 0);
+	any.sporadic = true;
+	any.change_permille = 50;
+	any.high = 1500;
+	assert_in_range(run_sets("lax", &any), 1, any.sets - 1);
+	any.gangs = true;
+	assert_in_range(run_sets("lax", &any), 1, any.sets - 1);
+}
+
 /* The number that the man page gives, at its worst: three have more than the hysteresis to do, and
  * deadlines of 6.4 ms have the most jitter. */
 static void four_tasks_fit_at_one_percent_a_change_and_a_fifth_does_not(void **state)
@@ -212,6 +233,7 @@ int main(void)
 		cmocka_unit_test(more_than_the_device_is_never_promised),
 		cmocka_unit_test(what_is_accepted_is_not_late_whatever_the_hysteresis),
 		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
+		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
 		cmocka_unit_test(four_tasks_fit_at_one_percent_a_change_and_a_fifth_does_not),
 		cmocka_unit_test(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier),
 		cmocka_unit_test(requests_of_the_same_laxity_do_not_alternate_at_every_look),

@@ -59,8 +59,7 @@ static struct outcome play(const struct device_kind *kind, const struct load *lo
 static void short_tasks_are_answered_sooner_without_being_told(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
 			struct outcome none = play(kind, &loads[i], "none");
 			struct outcome rr = play(kind, &loads[i], "rr");
@@ -85,8 +84,7 @@ static void short_tasks_are_answered_sooner_without_being_told(void **state)
 static void jobs_of_equal_length_share(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -103,8 +101,7 @@ static void jobs_of_equal_length_share(void **state)
 static void a_long_job_goes_on_beside_short_ones_that_never_all_pause(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 20 * S);
@@ -124,8 +121,7 @@ static void a_long_job_goes_on_beside_short_ones_that_never_all_pause(void **sta
 static void a_task_that_works_now_and_then_gets_more_done_than_with_equal_turns(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		double got[2];
 
 		for (int mlfq = 0; mlfq < 2; mlfq++) {

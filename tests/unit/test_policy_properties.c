@@ -5,8 +5,8 @@
  * and shows more or less, tasks that come and go, change class and gang, work and pause, are held
  * by their users. Single claims, one a test, stand in test_policy_claims.c.
  *
- * A failure names policy, seed and step. GPREEMPT_SEED=N runs that sequence alone and tells what
- * happens in it; GPREEMPT_SOAK=N runs N times as many.
+ * A failure names policy, seed and step. GPREEMPT_POLICY=NAME GPREEMPT_SEED=N runs that sequence
+ * alone and tells what happens in it; GPREEMPT_SOAK=N runs N times as many.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,12 +54,19 @@ static struct model_profile draw_profile(struct world *w)
 	return p;
 }
 
-/* What a policy needs, it has: otherwise it would not have been loaded. */
-static void fit_profile(const struct gp_policy_ops *policy, struct model_profile *p)
+/* A policy is tried only where it can be loaded: what it needs, the device has. */
+static void fit_profile(struct model_profile *p, const struct gp_policy_ops *policy)
 {
-	if (policy->needs & GP_CAP_HOLD && !p->max_held)
+	uint32_t needs = policy->needs;
+
+	if ((needs & GP_CAP_HOLD) && !p->max_held)
 		p->max_held = ALL;
-	if (policy->needs_one & GP_CAP_ACTIVITY)
+	p->slices |= (needs & GP_CAP_SLICE) != 0;
+	p->slice_seen |= (needs & GP_CAP_SLICE) != 0;
+	p->events |= (needs & GP_CAP_EVENTS) != 0;
+	if ((needs & GP_CAP_ACTIVITY) && p->activity == UNSEEN)
+		p->activity = SAMPLED;
+	if (p->events || (policy->needs_one & GP_CAP_ACTIVITY))
 		p->activity = EXACT;
 }
 
@@ -91,6 +98,8 @@ static void draw_promises(const struct world *w, struct gp_task_attr *a)
 		a->share_permille = (uint32_t)gp_rng_below(&rng, 500);
 	if (!gp_rng_below(&rng, 3))
 		a->ceiling_permille = 1 + (uint32_t)gp_rng_below(&rng, 999);
+	if (gp_rng_below(&rng, 2))
+		a->weight = 1 + (uint32_t)gp_rng_below(&rng, gp_rng_below(&rng, 2) ? 10000 : 200);
 }
 
 static struct gp_task_attr draw_attr(struct world *w)
@@ -157,7 +166,9 @@ static void change_attr(struct world *w, uint32_t i)
 		s->attr.class = drawn.class;
 	if (chance(w, 300)) {
 		s->attr.priority = drawn.priority;
+		s->attr.weight = drawn.weight;
 		s->attr.deadline_ns = drawn.deadline_ns;
+		s->attr.share_permille = drawn.share_permille;
 		s->attr.ceiling_permille = drawn.ceiling_permille;
 	}
 	if (w->policy->needs_one && chance(w, 300)) {
@@ -241,7 +252,7 @@ static void run_sequence(struct world *w, const struct gp_policy_ops *policy, ui
 	*w = (struct world){.seed = seed};
 	gp_rng_init(&w->rng, seed, 2);
 	profile = draw_profile(w);
-	fit_profile(policy, &profile);
+	fit_profile(&profile, policy);
 	if (world_init(w, &choice, &profile, seed)) {
 		breach(w, "no engine");
 		return;
@@ -290,30 +301,48 @@ static void run_sequences(const struct gp_policy_ops *policy)
 	              (unsigned long long)(longest_ns / MS));
 }
 
-static void none_keeps_its_promises_in_random_sequences(void **state)
+static void every_policy_keeps_its_promises_in_random_sequences(void **state)
 {
-	(void)state;
-	run_sequences(&gp_policy_none);
-}
+	const char *one = getenv("GPREEMPT_POLICY");
 
-static void priority_keeps_its_promises_in_random_sequences(void **state)
-{
-	(void)state;
-	run_sequences(&gp_policy_priority);
-}
-
-static void rr_keeps_its_promises_in_random_sequences(void **state)
-{
-	(void)state;
-	run_sequences(&gp_policy_rr);
-}
-
-static void every_other_policy_keeps_the_promises_of_all(void **state)
-{
 	(void)state;
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
-		if (*p != &gp_policy_none && *p != &gp_policy_priority && *p != &gp_policy_rr)
+		if (!one || !strcmp((*p)->name, one))
 			run_sequences(*p);
+}
+
+/* Each of the four capabilities that a device may lack, in all combinations. */
+static void a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_elsewhere(
+	void **state)
+{
+	static struct world w;
+
+	(void)state;
+	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
+		for (unsigned has = 0; has < 24; has++) {
+			struct model_profile profile = {.slices = has & 1,
+			                                .slice_min_us = 1,
+			                                .slice_max_us = 10000000,
+			                                .slice_us = 2000,
+			                                .max_held = has & 2 ? ALL : 0,
+			                                .activity = (enum model_sight)(has / 8),
+			                                .events = has >= 16 && (has & 4)};
+			uint32_t caps = (has & 1 ? GP_CAP_SLICE : 0) | (has & 2 ? GP_CAP_HOLD : 0) |
+			                (profile.events ? GP_CAP_EVENTS : 0) |
+			                (has >= 8 ? GP_CAP_ACTIVITY : 0);
+			uint32_t prompt = profile.activity == EXACT
+			                          ? caps
+			                          : caps & ~(uint32_t)GP_CAP_ACTIVITY;
+			bool suits = !((*p)->needs & ~caps) &&
+			             (!(*p)->needs_one || ((*p)->needs_one & prompt));
+			struct gp_policy_choice choice;
+
+			gp_policy_defaults(*p, &choice);
+			if ((world_init(&w, &choice, &profile, 1) == 0) != suits)
+				fail_msg("%s on a device with %x: %s", (*p)->name, caps,
+				         suits ? "refused" : "loaded");
+			gp_engine_free(w.engine);
+		}
 }
 
 static void the_same_seed_gives_the_same_plans_and_actions(void **state)
@@ -337,10 +366,9 @@ static void the_same_seed_gives_the_same_plans_and_actions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(none_keeps_its_promises_in_random_sequences),
-		cmocka_unit_test(priority_keeps_its_promises_in_random_sequences),
-		cmocka_unit_test(rr_keeps_its_promises_in_random_sequences),
-		cmocka_unit_test(every_other_policy_keeps_the_promises_of_all),
+		cmocka_unit_test(every_policy_keeps_its_promises_in_random_sequences),
+		cmocka_unit_test(
+			a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_elsewhere),
 		cmocka_unit_test(the_same_seed_gives_the_same_plans_and_actions),
 	};
 

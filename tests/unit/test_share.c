@@ -25,8 +25,7 @@ static struct gp_task_attr share_attr(uint32_t share_permille, uint32_t ceiling_
 static void guarantees_are_kept_and_the_rest_goes_by_weight(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -44,8 +43,7 @@ static void guarantees_are_kept_and_the_rest_goes_by_weight(void **state)
 static void what_its_owner_does_not_want_goes_to_the_others(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task guest = busy(5 * MS);
 		struct gp_run run;
 
@@ -67,8 +65,7 @@ static void what_its_owner_does_not_want_goes_to_the_others(void **state)
 static void one_that_is_idle_half_of_the_time_has_its_part_when_it_works(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -94,8 +91,7 @@ static void four_with_guarantees_of_all_there_is_leave_little_to_a_fifth(void **
 	static const uint32_t share[] = {400, 300, 200, 100, 0};
 
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -109,11 +105,64 @@ static void four_with_guarantees_of_all_there_is_leave_little_to_a_fifth(void **
 	}
 }
 
+struct claim {
+	double guarantee, ceiling, weight, part; /* in percent */
+};
+
+/* Raises a level of spare time per weight until all is given out or everybody is at its ceiling:
+ * another way than the policy's. */
+static void work_out(struct claim *c, uint32_t n)
+{
+	double low = 0, high = 100;
+
+	for (int step = 0; step < 60; step++) {
+		double level = (low + high) / 2, sum = 0;
+
+		for (uint32_t i = 0; i < n; i++) {
+			c[i].part = c[i].guarantee + level * c[i].weight;
+			if (c[i].part > c[i].ceiling)
+				c[i].part = c[i].ceiling;
+			sum += c[i].part;
+		}
+		*(sum < 100 ? &low : &high) = level;
+	}
+}
+
+static void random_sets_of_claims_are_kept(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		struct gp_rng rng;
+
+		gp_rng_init(&rng, 6, 0);
+		for (unsigned set = 0; set < SETS; set++) {
+			uint32_t n = (uint32_t)between(&rng, 2, 6);
+			struct claim c[6];
+			struct gp_run run;
+
+			begin(kind, 10 * S);
+			for (uint32_t i = 0; i < n; i++) {
+				uint32_t share = (uint32_t)between(&rng, 0, 990 / n);
+				uint32_t ceiling = (uint32_t)between(&rng, share + 10, 1000);
+				uint32_t weight = (uint32_t)between(&rng, 50, 500);
+
+				c[i] = (struct claim){share / 10.0, ceiling / 10.0, weight, 0};
+				add(busy(between(&rng, 50 * US, 50 * MS)),
+				    share_attr(share, ceiling, weight));
+			}
+			work_out(c, n);
+			run = finish("share");
+			for (uint32_t i = 0; i < n; i++)
+				assert_part(kind, &run, i, c[i].part, 2);
+			gp_run_free(&run);
+		}
+	}
+}
+
 static void a_ceiling_leaves_more_to_the_others(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -131,8 +180,7 @@ static void a_ceiling_leaves_more_to_the_others(void **state)
 static void a_ceiling_is_kept_also_when_nobody_else_wants_the_device(void **state)
 {
 	(void)state;
-	FOR_EACH_DEVICE(kind)
-	{
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
 		begin(kind, 10 * S);
@@ -165,6 +213,7 @@ int main(void)
 		cmocka_unit_test(what_its_owner_does_not_want_goes_to_the_others),
 		cmocka_unit_test(one_that_is_idle_half_of_the_time_has_its_part_when_it_works),
 		cmocka_unit_test(four_with_guarantees_of_all_there_is_leave_little_to_a_fifth),
+		cmocka_unit_test(random_sets_of_claims_are_kept),
 		cmocka_unit_test(a_ceiling_leaves_more_to_the_others),
 		cmocka_unit_test(a_ceiling_is_kept_also_when_nobody_else_wants_the_device),
 		cmocka_unit_test(where_nothing_can_be_held_a_ceiling_costs_nobody_anything),

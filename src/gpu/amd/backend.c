@@ -55,6 +55,7 @@ static void fill_info(struct amd_gpu *d, unsigned index)
 	}
 	/* What a hold costs depends on what runs: nothing is known before it is measured. */
 	info->news_every_ns = AMD_DETECT_NS;
+	info->notice_ns = AMD_DETECT_NS;
 }
 
 static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)

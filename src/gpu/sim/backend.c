@@ -338,6 +338,7 @@ int backend_init(struct gp_sim *s)
 	info->max_held = d->max_held;
 	s->model->describe(s, info);
 	/* Found as soon as the engine would find it by itself, it counts as known at once. */
+	info->notice_ns = d->detect_ns;
 	if (d->detect_ns > GP_NS_PER_MS)
 		info->news_every_ns = d->detect_ns;
 	if (d->activity == GP_ACTIVITY_SAMPLED) {
