@@ -77,22 +77,32 @@ static bool can_have_windows(const struct gp_view *view, const struct qos_crew *
 	       crew->held + crew->be <= view->max_held;
 }
 
+/* All shares together, or none: who came first is nobody's merit. */
+static bool refuses_shares(const struct gp_view *view, const struct qos_crew *crew)
+{
+	uint64_t sum_permille = 0;
+
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].class == GP_BEST_EFFORT)
+			sum_permille += view->task[i].share_permille;
+	return sum_permille > 900 || crew->strangers || !(view->caps & GP_CAP_HOLD);
+}
+
 static void refuse(const struct gp_view *view, const struct gp_policy_state *state,
                    const struct qos_crew *crew, struct gp_plan *plan)
 {
 	const struct qos_device *d = state->device;
+	bool shares = refuses_shares(view, crew);
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		bool lc = t->class == GP_LATENCY_CRITICAL, be = t->class == GP_BEST_EFFORT;
-		uint64_t answer_ns = t->budget_ns + view->switch_cost_ns;
+		bool late = t->deadline_ns < t->budget_ns + view->switch_cost_ns ||
+		            (d->refuses && t->deadline_ns == crew->target_ns);
 
-		plan->task[i].refused =
-			(lc && t->deadline_ns &&
-		         (t->deadline_ns < answer_ns ||
-		          (d->refuses && t->deadline_ns == crew->target_ns))) ||
-			(be && t->share_permille &&
-		         (crew->share_ppm > GP_PPM * 9 / 10 || (d->refuses && !d->windows)));
+		if (t->class == GP_LATENCY_CRITICAL)
+			plan->task[i].refused = t->deadline_ns && late;
+		else if (t->class == GP_BEST_EFFORT)
+			plan->task[i].refused = t->share_permille && shares;
 	}
 }
 
@@ -109,6 +119,7 @@ static void decide_with_slices(const struct gp_view *view, const struct gp_polic
 	d->seen_at_once = crew.seen_at_once;
 	if (!can_have_windows(view, &crew)) {
 		d->windows = false;
+		d->refuses = false;
 		d->book.from_ns = 0;
 	} else {
 		if (over) {

@@ -91,14 +91,17 @@ struct qos_device {
 
 struct qos_task {
 	struct priority_task priority;
-	bool windowed;       /* one of crew.be */
-	bool over;           /* it had what its ceiling allows */
-	uint64_t run_ns;     /* its run time as last known ... */
-	uint64_t ran_ns;     /* ... and by how much it has grown since the last look */
-	uint64_t unseen_ns;  /* it could run for so long since there was news of that */
-	uint64_t counted_ns; /* the accounts below are up to then; 0 = not opened */
-	int64_t room_ns;     /* what its ceiling allows it yet */
-	int64_t behind_ns;   /* what it lacks of its guaranteed share */
+	bool windowed;         /* one of crew.be */
+	bool over;             /* it had what its ceiling allows */
+	uint64_t run_ns;       /* its run time as last known ... */
+	uint64_t ran_ns;       /* ... and by how much it has grown since the last look */
+	uint64_t unseen_ns;    /* it could run for so long since there was news of that */
+	uint64_t counted_ns;   /* the accounts below are up to then; 0 = not opened */
+	int64_t room_ns;       /* what its ceiling allows it yet */
+	int64_t behind_ns;     /* what it lacks of its guaranteed share */
+	bool spurns;           /* it did not use the turn that it was given for that */
+	uint64_t given_ns;     /* when it was given one, until it is known; 0 = it is */
+	uint64_t given_run_ns; /* ... and its run time then */
 };
 
 static inline uint64_t gap_ns(const struct gp_policy_state *state)

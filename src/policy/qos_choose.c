@@ -21,8 +21,8 @@
 
 #define GAIN_PPM     60000  /* windows are worth later answers from this on ... */
 #define LOSS_PPM     20000  /* ... and not worth it any more from this on */
-#define DROWNING_PPM 150000 /* that is what best-effort work loses itself in the service's gaps */
-#define FAILS        2      /* one period may be noise */
+#define DROWNING_PPM 150000 /* with less, it runs only in gaps that bring nobody forward */
+#define FAILS        2      /* periods in a row: one may be noise */
 #define BACKOFF_NS   (10000 * GP_MS)
 #define BACKOFF_MOST (8 * BACKOFF_NS)
 #define LONGEST_NS   (1000 * GP_MS) /* of a request: longer ones are not worth the arithmetic */

@@ -6,9 +6,10 @@
  */
 #include "policy/qos.h"
 
-#define BURST_NS (200 * (int64_t)GP_MS) /* of what a ceiling or share allows in so long */
-#define TURN_NS  (50 * GP_MS)           /* the least of a turn, before one for a share ... */
-#define OWED_NS  (20 * (int64_t)GP_MS)  /* ... of which so much is owed */
+#define BURST_NS   (200 * (int64_t)GP_MS) /* of what a ceiling or share allows in so long */
+#define TURN_NS    (50 * GP_MS)           /* the least of a turn, before one for a share ... */
+#define SPURNED_NS (1000 * (int64_t)GP_MS)
+#define OWED_NS    (20 * (int64_t)GP_MS) /* ... of which so much is owed */
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -18,6 +19,21 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 static int64_t part_of(uint64_t ns, uint32_t permille)
 {
 	return (int64_t)(ns * permille / 1000);
+}
+
+/* Whether a task used the turn that it was given for its share. One that did not wants less than
+ * was promised: it is not given another soon. */
+static void judge_turn(const struct gp_view *view, const struct gp_policy_state *state,
+                       struct qos_task *q)
+{
+	uint64_t turn_ns = param_ns(state, QUANTUM);
+
+	if (!q->given_ns || view->now_ns < q->given_ns + turn_ns + 2 * view->news_every_ns)
+		return;
+	q->given_ns = 0;
+	q->spurns = q->run_ns - q->given_run_ns < turn_ns / 4;
+	if (q->spurns)
+		q->behind_ns = -SPURNED_NS;
 }
 
 static void keep_account(const struct gp_view *view, const struct gp_task_view *t,
@@ -42,7 +58,7 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 	q->room_ns = clamp(q->room_ns + part_of(passed_ns, t->ceiling_permille) - ran_ns,
 	                   -part_of(view->starve_limit_ns / 8, t->ceiling_permille), burst_ns);
 	q->behind_ns = clamp(q->behind_ns + part_of(passed_ns, t->share_permille) - ran_ns,
-	                     -BURST_NS, BURST_NS);
+	                     q->spurns ? -SPURNED_NS : -BURST_NS, BURST_NS);
 	if (!t->share_permille || gp_seen_idle(t) || (t->held_by & GP_HELD_BY_USER))
 		q->behind_ns = 0; /* it wants nothing */
 }
@@ -74,6 +90,7 @@ uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *st
 		struct qos_task *q = gp_policy_task(state, i);
 
 		keep_account(view, t, q);
+		judge_turn(view, state, q);
 		if (t->class == GP_UNMANAGED || !is_over(view, t, q, plan) || u->barred ||
 		    u->user_held || !(view->caps & GP_CAP_HOLD) ||
 		    u->members > room_for_holds(view, user_held + barred))
@@ -89,7 +106,8 @@ void gp_qos_favour(const struct gp_view *view, const struct gp_policy_state *sta
 	struct qos_device *d = state->device;
 	struct gp_rotation *r = &d->priority.rotation;
 	struct gp_unit *current = NULL;
-	uint32_t neediest = UINT32_MAX;
+	struct qos_task *neediest = NULL;
+	uint32_t index = 0;
 	int64_t owed_ns = OWED_NS;
 
 	if (!r->current || view->now_ns < r->began_ns + TURN_NS)
@@ -103,16 +121,20 @@ void gp_qos_favour(const struct gp_view *view, const struct gp_policy_state *sta
 		if (view->task[i].id == r->current)
 			current = u;
 		else if (view->now_ns - u->queued_ns >= view->starve_limit_ns / 8)
-			return; /* it has no share, and waits too long: the rotation must come round
-			         */
-		if (q->behind_ns <= owed_ns)
+			return; /* it waits too long: the rotation must come round */
+		if (q->behind_ns <= owed_ns || (q->spurns && q->given_ns))
 			continue;
 		owed_ns = q->behind_ns;
-		neediest = i;
+		neediest = q;
+		index = i;
 	}
-	if (neediest == UINT32_MAX)
+	if (!neediest)
 		return;
+	if (!neediest->given_ns) {
+		neediest->given_ns = view->now_ns;
+		neediest->given_run_ns = neediest->run_ns;
+	}
 	if (current)
 		current->queued_ns = view->now_ns; /* it had a turn, if a short one */
-	gp_rotation_give(view, r, neediest, param_ns(state, QUANTUM), true);
+	gp_rotation_give(view, r, index, param_ns(state, QUANTUM), true);
 }

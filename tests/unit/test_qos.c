@@ -373,6 +373,25 @@ static void a_guaranteed_share_is_kept_beside_other_best_effort_tasks(void **sta
 	gp_scenario_free(&scenario);
 }
 
+/* Samples do not tell that it is idle for most of the time; how it uses its turns does. */
+static void a_share_that_is_not_used_costs_the_others_little(void **state)
+{
+	struct gp_run priority, qos;
+	struct watched watched;
+
+	(void)state;
+	begin(20 * S);
+	add_service(100, false, 0, 0);
+	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
+	                         .every_ns = 100 * MS,
+	                         .kernel_ns = 5 * MS},
+	    (struct gp_task_attr){.class = GP_BEST_EFFORT, .share_permille = 300});
+	add_training(0, 0);
+	compare(&priority, &qos, &watched);
+	assert_true(kept(&qos, 2) > kept(&priority, 2) - 6);
+	finish(&priority, &qos);
+}
+
 /* The first is always behind, the second before the third by priority. */
 static void a_share_out_of_reach_starves_nobody(void **state)
 {
@@ -430,6 +449,7 @@ int main(void)
 		cmocka_unit_test(without_slices_a_preemption_waits_as_long_as_the_target_allows),
 		cmocka_unit_test(a_guaranteed_share_is_kept_beside_a_service_that_never_pauses),
 		cmocka_unit_test(a_guaranteed_share_is_kept_beside_other_best_effort_tasks),
+		cmocka_unit_test(a_share_that_is_not_used_costs_the_others_little),
 		cmocka_unit_test(a_share_out_of_reach_starves_nobody),
 		cmocka_unit_test(a_ceiling_is_not_passed_and_nearly_reached),
 	};

@@ -117,6 +117,24 @@ static void a_target_shorter_than_request_and_switch_is_refused_at_once(void **s
 	assert_false(d.plan_task[0].refused);
 }
 
+static void shares_of_more_than_the_device_are_refused(void **state)
+{
+	struct desk d;
+
+	(void)state;
+	desk_init(&d, 0);
+	d.seen[1].share_permille = 900;
+	desk_decide(&d);
+	assert_false(d.plan_task[1].refused);
+	d.seen[1].share_permille = 950;
+	desk_decide(&d);
+	assert_true(d.plan_task[1].refused);
+	d.seen[1].share_permille = 300;
+	d.view.caps = GP_CAP_SLICE;
+	desk_decide(&d);
+	assert_true(d.plan_task[1].refused);
+}
+
 static void a_target_that_the_load_forbids_is_refused_and_later_admitted(void **state)
 {
 	struct desk d;
@@ -166,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_target_shorter_than_request_and_switch_is_refused_at_once),
+		cmocka_unit_test(shares_of_more_than_the_device_are_refused),
 		cmocka_unit_test(a_target_that_the_load_forbids_is_refused_and_later_admitted),
 		cmocka_unit_test(run_times_that_hold_idle_time_do_not_starve_best_effort_work),
 		cmocka_unit_test(a_task_that_was_far_over_its_ceiling_is_back_before_it_starves),
