@@ -67,6 +67,7 @@ struct qos_device {
 	uint64_t request_ns; /* GPU time of a request; 0 = not known */
 	uint64_t between_ns; /* from a request of one service to one of another; 0 = there is one */
 	bool counts_idle;    /* run times of a task that is alone hold its idle time */
+	bool probed;         /* that was looked into */
 
 	/* The choice. */
 	bool windows;        /* or slices as `priority` has them */

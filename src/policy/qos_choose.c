@@ -206,17 +206,20 @@ static void measure_lc(const struct gp_view *view, const struct gp_policy_state 
 	}
 }
 
-/* The service ran in the very gaps between its requests: see measure_lc. */
+/*
+ * The service ran in the very gaps between its requests: see measure_lc. The first time that is
+ * looked into at once, or a service that has time to spare is given more and more of it.
+ */
 static bool wants_probe(const struct gp_view *view, const struct gp_policy_state *state,
                         const struct qos_crew *crew)
 {
 	const struct qos_device *d = state->device;
 	uint64_t time_ns =
 		d->book.shut_ns - least(d->book.shut_ns, d->book.shuts * view->switch_cost_ns);
+	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(state, KEEP) : 0;
 
 	return !crew->seen_at_once && gap_ns(state) && time_ns &&
-	       d->book.lc_ns >= time_ns - time_ns / 32 &&
-	       view->now_ns >= d->chosen_ns + PROBE_KEEPS * param_ns(state, KEEP);
+	       d->book.lc_ns >= time_ns - time_ns / 32 && view->now_ns >= d->chosen_ns + wait_ns;
 }
 
 /*
@@ -306,6 +309,7 @@ void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *sta
 	windows = !failed && prefers_windows(view, state, crew, &w, keeps);
 	judge(view, state, !keeps && !w.keeps);
 	if (d->windows && wants_probe(view, state, crew)) {
+		d->probed = true;
 		d->windows = false;
 		d->chosen_ns = 0;
 		return;
