@@ -27,9 +27,9 @@ enum {
 #define PRIORITY_PARAM_TABLE \
 	/*                     name, unit, meaning, default, least, most */ \
 	[QUANTUM]         = {"quantum", "ms", "turn among busy best-effort tasks", 200, 10, 10000}, \
-	[AGE_AFTER]       = {"age_after", "ms", "got nothing for so long: let in", 100, 10, 10000}, \
+	[AGE_AFTER]       = {"age_after", "ms", "got nothing for so long: let in", 100, 10, 2000},  \
 	[AGE_RUN]         = {"age_run", "ms", "... for so long", 10, 1, 1000}, \
-	[AGE_BLIND]       = {"age_blind", "ms", "... so often where none can tell", 1000, 100, 10000}, \
+	[AGE_BLIND]       = {"age_blind", "ms", "... so often where none can tell", 1000, 100, 2000},  \
 	[AGE_SLICE]       = {"age_slice", "us", "slice of all while one is let in", 2000, 1000, 100000}, \
 	[TINY_SLICE]      = {"tiny_slice", "us", "slice of the one running be task", 1, 1, GP_TINY_SLICE_US}, \
 	[LC_SLICE]        = {"lc_slice", "us", "slice of a single lc task", 1000000, 1000, 10000000}, \

@@ -333,12 +333,11 @@ static void every_policy_keeps_its_promises_in_random_sequences(void **state)
 			run_sequences(*p, false);
 }
 
-/* But for `priority`, whose aging can be asked for so late that it is starvation. */
 static void no_parameters_that_can_be_asked_for_make_a_policy_break_the_rules(void **state)
 {
 	(void)state;
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
-		if (is_tried(*p) && *p != &gp_policy_priority)
+		if (is_tried(*p))
 			run_sequences(*p, true);
 }
 
