@@ -21,12 +21,20 @@ static int64_t part_of(uint64_t ns, uint32_t permille)
 	return (int64_t)(ns * permille / 1000);
 }
 
+/* Others wait meanwhile, and their own turns are to come. */
+static uint64_t turn_for_share(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	uint64_t turn_ns = param_ns(state, QUANTUM), most_ns = view->starve_limit_ns / 8;
+
+	return turn_ns < most_ns ? turn_ns : most_ns;
+}
+
 /* Whether a task used the turn that it was given for its share. One that did not wants less than
  * was promised: it is not given another soon. */
 static void judge_turn(const struct gp_view *view, const struct gp_policy_state *state,
                        struct qos_task *q)
 {
-	uint64_t turn_ns = param_ns(state, QUANTUM);
+	uint64_t turn_ns = turn_for_share(view, state);
 
 	if (!q->given_ns || view->now_ns < q->given_ns + turn_ns + 2 * view->news_every_ns)
 		return;
@@ -136,5 +144,5 @@ void gp_qos_favour(const struct gp_view *view, const struct gp_policy_state *sta
 	}
 	if (current)
 		current->queued_ns = view->now_ns; /* it had a turn, if a short one */
-	gp_rotation_give(view, r, index, param_ns(state, QUANTUM), true);
+	gp_rotation_give(view, r, index, turn_for_share(view, state), true);
 }
