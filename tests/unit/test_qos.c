@@ -222,10 +222,11 @@ static void where_nothing_is_asked_for_it_is_priority(void **state)
 
 	(void)state;
 	for (int slices = 0; slices < 2; slices++)
-		for (int activity = GP_ACTIVITY_NONE; activity <= GP_ACTIVITY_EVENTS; activity++) {
+		for (unsigned activity = GP_ACTIVITY_NONE; activity <= GP_ACTIVITY_EVENTS;
+		     activity++) {
 			begin(10 * S);
 			scenario.device.slices = slices;
-			scenario.device.activity = activity;
+			scenario.device.activity = (enum gp_sim_activity)activity;
 			add_service(1500, false, 0, 0);
 			add_training(0, 0);
 			add_training(0, 0);
