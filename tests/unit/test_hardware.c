@@ -4,19 +4,10 @@
  * with one set of model parameters. The measured figures come from an H200 with driver 580.159.04;
  * "sets" marks those the parameters were taken from, "predicted" all others.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
-#include "scenario/scenario.h"
+#include "shipped.h"
 
 enum metric { P50, P99, BE_SUM };
 
@@ -216,32 +207,6 @@ static const struct hardware_case cases[] = {
          {{P50, 1571, KNOWN_TO_DISAGREE, false}, {BE_SUM, 13.2, SHARE_POINTS, false}}},
 };
 
-static void load(const char *name, struct gp_scenario *s)
-{
-	const char *source = getenv("SRC");
-	struct gp_error err = {0};
-	char path[512];
-
-	if (!GP_HAVE_YAML || !source)
-		skip();
-	snprintf(path, sizeof path, "%s/scenarios/%s.yaml", source, name);
-	if (gp_scenario_load(s, path, &err))
-		fail_msg("%s", err.text);
-}
-
-static void simulate(struct gp_scenario *s, const char *policy, struct gp_run *run)
-{
-	struct gp_policy_choice choice;
-	struct gp_error err = {0};
-
-	if (gp_policy_parse(policy, &choice, &err) ||
-	    gp_scenario_run(s, &choice, NULL, run, &err)) {
-		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
-	}
-	assert_int_equal(run->ejections, 0);
-}
-
 /* Of all best-effort tasks together, in percent of one alone. */
 static double best_effort_sum(const struct gp_scenario *s, const struct gp_run *run)
 {
@@ -287,12 +252,12 @@ static void the_simulator_agrees_with_the_h200(void **state)
 		struct gp_scenario s;
 		struct gp_run run;
 
-		load(c->scenario, &s);
+		shipped_load(c->scenario, &s);
 		if (c->kernel_us) {
 			s.task[0].kernel_ns = c->kernel_us * GP_NS_PER_US;
 			s.task[0].every_ns = c->every_us * GP_NS_PER_US;
 		}
-		simulate(&s, c->policy, &run);
+		shipped_run(&s, c->policy, &run);
 		for (size_t k = 0; k < 3 && c->claim[k].within > 0; k++)
 			wrong += !check(c->name, &c->claim[k],
 			                simulated(&s, &run, c->claim[k].metric));
@@ -309,7 +274,7 @@ static void every_case_uses_the_same_model_parameters(void **state)
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct gp_scenario s;
 
-		load(cases[i].scenario, &s);
+		shipped_load(cases[i].scenario, &s);
 		assert_memory_equal(&s.device, &gp_sim_h200, sizeof s.device);
 		gp_scenario_free(&s);
 	}
@@ -321,8 +286,8 @@ static double two_be_sum(const char *scenario)
 	struct gp_run run;
 	double sum;
 
-	load(scenario, &s);
-	simulate(&s, "priority", &run);
+	shipped_load(scenario, &s);
+	shipped_run(&s, "priority", &run);
 	sum = best_effort_sum(&s, &run);
 	printf("%s under priority: best-effort sum %.1f %%\n", scenario, sum);
 	gp_run_free(&run);

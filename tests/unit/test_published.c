@@ -5,19 +5,11 @@
  * latency is what a request takes longer than with nobody else on the GPU. docs/simulator.md says
  * where the model's parameters come from and why what disagrees does.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "config.h"
-#include "scenario/scenario.h"
+#include "shipped.h"
 
+/* Services that meet are not interrupted by best-effort work between two turns of 2 ms. */
 #define OURS     "priority:lc_shared_slice=20000"
 #define SEEDS    20 /* periodic tasks meet in another way with each */
 #define DURATION (20 * GP_NS_PER_S)
@@ -57,15 +49,7 @@ static const struct published workloads[] = {
 
 static void load(const char *name, struct gp_scenario *s)
 {
-	const char *source = getenv("SRC");
-	struct gp_error err = {0};
-	char path[512];
-
-	if (!GP_HAVE_YAML || !source)
-		skip();
-	snprintf(path, sizeof path, "%s/scenarios/%s.yaml", source, name);
-	if (gp_scenario_load(s, path, &err))
-		fail_msg("%s", err.text);
+	shipped_load(name, s);
 	s->duration_ns = DURATION;
 }
 
@@ -81,17 +65,10 @@ struct sums {
 static void add_run(const struct gp_scenario *s, const char *policy, struct sums *sums)
 {
 	struct gp_scenario copy = *s; /* what is kept of a run alone stays with the copy */
-	struct gp_policy_choice choice;
-	struct gp_error err = {0};
 	struct gp_run run;
 
 	copy.alone_ns = NULL;
-	if (gp_policy_parse(policy, &choice, &err) ||
-	    gp_scenario_run(&copy, &choice, NULL, &run, &err)) {
-		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
-	}
-	assert_int_equal(run.ejections, 0);
+	shipped_run(&copy, policy, &run);
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		const struct gp_run_task *t = &run.task[i];
 
