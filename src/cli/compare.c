@@ -252,7 +252,7 @@ static void add_run(struct gp_grid *grid, const struct gp_report *r, unsigned ru
 	char *kept = claims_text(r, run, KEPT), *broke = claims_text(r, run, BROKEN);
 	struct gp_compare_lc lc = gp_compare_lc(r, run);
 	bool has_be, has_none;
-	double work, none = 0;
+	double work, more, none = 0;
 	char p99[32];
 
 	has_be = gp_compare_be_work(r, run, &work);
@@ -260,7 +260,10 @@ static void add_run(struct gp_grid *grid, const struct gp_report *r, unsigned ru
 	gp_grid_text(grid, r->label[run]);
 	gp_grid_cell_if(grid, lc.has_response, "%s", gp_cli_duration(p99, sizeof p99, lc.p99_ns));
 	gp_grid_cell_if(grid, has_be, "%.1f", work);
-	gp_grid_cell_if(grid, has_none, "%+.1f", work - none);
+	more = work - none;
+	if (more < 0 && more > -0.05)
+		more = 0; /* not -0.0 */
+	gp_grid_cell_if(grid, has_none, "%+.1f", more);
 	gp_grid_text(grid, kept);
 	gp_grid_text(grid, broke);
 	free(kept);
