@@ -252,7 +252,7 @@ static void add_run(struct gp_grid *grid, const struct gp_report *r, unsigned ru
 	char *kept = claims_text(r, run, KEPT), *broke = claims_text(r, run, BROKEN);
 	struct gp_compare_lc lc = gp_compare_lc(r, run);
 	bool has_be, has_none;
-	double work, more, none = 0;
+	double work = 0, more, none = 0;
 	char p99[32];
 
 	has_be = gp_compare_be_work(r, run, &work);
