@@ -6,6 +6,8 @@
 
 static void watch_for_starvation(struct gp_engine *e, uint64_t now_ns)
 {
+	if (e->starved_ns <= e->config.starve_limit_ns)
+		return;
 	for (unsigned i = 0; i < e->n; i++) {
 		const struct gp_task *t = &e->task[i];
 
@@ -59,10 +61,23 @@ static void ask_and_watch(struct gp_engine *e, uint64_t now_ns)
 		gp_engine_eject(e, now_ns, GP_EJECT_BOUND, task, "%s", why);
 }
 
+/* Whether the plan says anything of promises. Most never do, and the tasks need not be touched. */
+static bool speaks_of_promises(const struct gp_engine *e)
+{
+	bool speaks = false;
+
+	for (unsigned i = 0; i < e->n; i++)
+		speaks |= e->plan_task[i].refused | e->plan_task[i].overran;
+	return speaks;
+}
+
 /* A promise that was given or taken back is news, whoever asked for it. */
 static void note_promises(struct gp_engine *e, uint64_t now_ns)
 {
-	for (unsigned i = 0; i < e->n; i++) {
+	bool speaks = speaks_of_promises(e), spoke = e->promises;
+
+	e->promises = speaks;
+	for (unsigned i = 0; (speaks || spoke) && i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 		bool refused = e->plan_task[i].refused;
 

@@ -232,6 +232,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		memset(e->seen, 0, e->n * sizeof *e->seen); /* half an answer is none */
 		e->stats.blind++;
 	}
+	e->starved_ns = 0;
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
@@ -243,6 +244,8 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		apply_bracket(e, t, &e->view_task[i]);
 		measure_wait(e, t, &e->view_task[i], &e->seen[i], now_ns);
 		measure_starvation(t, &e->view_task[i]);
+		if (t->starved_ns > e->starved_ns)
+			e->starved_ns = t->starved_ns;
 		if (t->held && t->policy_hold)
 			t->held_ns += now_ns - e->last_look_ns;
 	}

@@ -85,7 +85,9 @@ struct gp_engine {
 	uint64_t next_attempt_ns; /* the earliest retry or confirmation that is due */
 	uint64_t scan_at_ns;
 	uint64_t last_look_ns;
-	bool inverted; /* at the last look */
+	uint64_t starved_ns; /* the longest of all tasks */
+	bool promises;       /* the last plan refused something, or saw an overrun */
+	bool inverted;       /* at the last look */
 	unsigned lc_tasks;
 	unsigned managed;
 	unsigned held;       /* tasks that are held, or will be by what is on its way */
