@@ -65,24 +65,6 @@ static double share_of(const struct gp_report *r, unsigned run, uint32_t task)
 	return whole > 0 ? 100 * work / whole : 0;
 }
 
-static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint32_t task)
-{
-	const struct gp_run_task *t = &r->run[run].task[task];
-	uint64_t deadline_ns = r->scenario->attr[task].deadline_ns;
-	struct claim c = {KEPT, "deadline"};
-	char after[32];
-
-	if (!deadline_ns || !(t->finished || t->left))
-		return (struct claim){NOT_ASKED, ""};
-	if (!t->missed)
-		return c;
-	c.verdict = BROKEN;
-	snprintf(c.text, sizeof c.text, "deadline %s missed by %llu of %llu",
-	         gp_cli_duration(after, sizeof after, deadline_ns), (unsigned long long)t->missed,
-	         (unsigned long long)t->finished);
-	return c;
-}
-
 static struct claim share_claim(const struct gp_report *r, unsigned run, uint32_t task)
 {
 	const struct gp_run_task *t = &r->run[run].task[task];
@@ -126,6 +108,26 @@ static struct claim answer_claim(const struct gp_report *r, unsigned run, uint32
 		return (struct claim){NOT_ASKED, ""};
 	snprintf(c.text, sizeof c.text, "%llu of %llu requests left over",
 	         (unsigned long long)t->left, all);
+	return c;
+}
+
+static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint32_t task)
+{
+	const struct gp_run_task *t = &r->run[run].task[task];
+	uint64_t deadline_ns = r->scenario->attr[task].deadline_ns;
+	struct claim c = {KEPT, "deadline"};
+	char after[32];
+
+	if (!deadline_ns || !(t->finished || t->left))
+		return (struct claim){NOT_ASKED, ""};
+	if (!t->missed && (!t->finished || answer_claim(r, run, task).verdict == BROKEN))
+		return (struct claim){NOT_ASKED, ""}; /* no answer is not one in time */
+	if (!t->missed)
+		return c;
+	c.verdict = BROKEN;
+	snprintf(c.text, sizeof c.text, "deadline %s missed by %llu of %llu",
+	         gp_cli_duration(after, sizeof after, deadline_ns), (unsigned long long)t->missed,
+	         (unsigned long long)t->finished);
 	return c;
 }
 

@@ -124,7 +124,7 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 	u->asked = u->asks;
 	u->has_asked = u->asks.deadline_ns;
 	u->job.waits &= u->has_asked;
-	u->had_promise |= u->promised;
+	u->had_promise |= u->promised || u->in_promise;
 	u->promised = false;
 	d->ask_again = true;
 }
@@ -256,4 +256,8 @@ void gp_admission_decide(const struct gp_view *view, const struct gp_policy_stat
 		return;
 	ask_round(view, state, rules, true);
 	ask_round(view, state, rules, false);
+	for (uint32_t i = 0; i < view->n; i++)
+		deadline_unit(state, i)->in_promise =
+			view->task[i].class != GP_UNMANAGED &&
+			deadline_unit(state, view->task[i].gang)->promised;
 }

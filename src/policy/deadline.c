@@ -19,7 +19,8 @@ static uint64_t less(uint64_t a, uint64_t b)
 /*
  * Requests may come closer together than a deadline. The average of some of them is taken, because
  * one that was late makes the distance to the next one short; half of what jitter does to it is
- * off.
+ * off. When they come as far apart as the deadline again, that is the period again: one burst is
+ * no reason to be refused for ever.
  */
 static void note_rhythm(const struct gp_policy_state *state, struct deadline_unit *u,
                         uint64_t begin_ns)
@@ -32,7 +33,13 @@ static void note_rhythm(const struct gp_policy_state *state, struct deadline_uni
 		return;
 	mean_ns = (begin_ns - u->jobs_from_ns) / RHYTHM_JOBS;
 	u->jobs_from_ns = begin_ns;
-	if (u->jobs == 1 || mean_ns + blur_ns >= u->period_ns || mean_ns <= blur_ns)
+	if (u->jobs == 1)
+		return;
+	if (mean_ns >= u->asked.deadline_ns && u->period_ns < u->asked.deadline_ns) {
+		u->period_ns = u->asked.deadline_ns;
+		d->ask_again = true;
+	}
+	if (mean_ns + blur_ns >= u->period_ns || mean_ns <= blur_ns)
 		return;
 	u->period_ns = mean_ns - blur_ns;
 	u->nominal_ns = 0;

@@ -58,6 +58,10 @@ struct deadline_unit {
 	bool told;      /* all members say where their requests begin and end */
 	bool run_known; /* measured, and up to date */
 
+	/* Kept by each member: its unit has a promise. The first of a gang may leave, and what is
+	 * left of it is not to stand behind those that were refused. */
+	bool in_promise;
+
 	/* The promise. */
 	bool promised;
 	bool had_promise; /* until it asked for something else: it comes before those without */

@@ -148,6 +148,22 @@ static void plan_slices(const struct gp_view *view, const struct gp_policy_state
 	}
 }
 
+/*
+ * The others run beside the one that is let in: so long that the hardware comes round to it, but
+ * not so long that others below would starve.
+ */
+static uint64_t let_in_length(const struct gp_view *view, const struct census *c)
+{
+	uint64_t each_ns = view->slice_default_us * 1000ull + view->switch_cost_ns, round_ns = 0;
+	uint64_t most_ns = view->starve_limit_ns / 4 / (c->below + 1);
+
+	for (uint32_t i = 0; i < view->n; i++)
+		round_ns += gp_seen_idle(&view->task[i]) ? 0 : each_ns;
+	if (round_ns > most_ns)
+		round_ns = most_ns;
+	return round_ns > LET_IN_NS ? round_ns : LET_IN_NS;
+}
+
 /* The one below that had nothing for longest is let in although the top works. */
 static void let_in(const struct gp_view *view, const struct gp_policy_state *state,
                    const struct census *c)
@@ -162,8 +178,8 @@ static void let_in(const struct gp_view *view, const struct gp_policy_state *sta
 		if (t->unit.members && t->unit.rotating && t->ran_ns < h->ran_ns)
 			hungriest = i;
 	}
-	d->let_in_until_ns = view->now_ns + LET_IN_NS;
-	gp_rotation_give(view, &d->rotation, hungriest, LET_IN_NS, true);
+	d->let_in_until_ns = view->now_ns + let_in_length(view, c);
+	gp_rotation_give(view, &d->rotation, hungriest, d->let_in_until_ns - view->now_ns, true);
 }
 
 /* Whether those below must wait for the top; lets one in when they have waited for long. */

@@ -26,7 +26,10 @@ static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *
 {
 	uint64_t due_ns;
 
-	if (!p->unit.policy_held)
+	/* To be released for a gap that others fill is not to run. */
+	if (p->unit.waited_known && p->unit.waited_ns <= view->now_ns)
+		p->ran_ns = view->now_ns - p->unit.waited_ns;
+	else if (!p->unit.policy_held)
 		p->ran_ns = view->now_ns; /* until now */
 	due_ns = p->ran_ns + param_ns(state, AGE_AFTER);
 	if (view->now_ns >= p->run_until_ns && view->now_ns >= due_ns) {

@@ -26,6 +26,7 @@
 #define BACKOFF_NS   (10000 * GP_MS)
 #define BACKOFF_MOST (8 * BACKOFF_NS)
 #define LONGEST_NS   (1000 * GP_MS) /* of a request: longer ones are not worth the arithmetic */
+#define OPEN_LEAST   (GP_MS / 100)  /* of a window, also where switching costs nothing */
 #define PROBE_KEEPS  4 /* run times that hold idle time: slices, and a new measurement, so often */
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -75,7 +76,7 @@ static uint64_t work_behind(const struct gp_policy_state *state, uint64_t open_n
 static uint64_t longest_window(const struct gp_view *view, const struct gp_policy_state *state,
                                const struct qos_crew *crew, bool *keeps)
 {
-	uint64_t shortest_ns = most(view->hold_cost_ns, 2 * view->switch_cost_ns);
+	uint64_t shortest_ns = most(most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
 	uint64_t answer_ns = view->switch_cost_ns + 2 * each_request(state);
 	uint64_t open_ns = param_ns(state, WINDOW);
 

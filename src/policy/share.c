@@ -28,7 +28,9 @@ struct share_task {
 	uint32_t ceiling_permille;   /* the largest; WHOLE_PERMILLE = none */
 	bool capped;                 /* gets its ceiling */
 
-	bool admitted; /* kept: what was promised is not taken back for a newcomer's sake */
+	/* Kept, by each member: what was promised is not taken back for a newcomer's sake, nor when
+	 * the first of a gang leaves. */
+	bool admitted;
 };
 
 static struct share_task *unit_of(const struct gp_view *view, const struct gp_policy_state *state,
@@ -59,9 +61,14 @@ static void gather_claims(const struct gp_view *view, const struct gp_policy_sta
 		s->weight = 1;
 		s->guarantee_permille = s->ceiling_permille = 0;
 	}
-	for (uint32_t i = 0; i < view->n; i++)
-		if (view->task[i].class != GP_UNMANAGED)
-			add_member(unit_of(view, state, i), &view->task[i]);
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct share_task *own = gp_policy_task(state, i);
+
+		if (view->task[i].class == GP_UNMANAGED)
+			continue;
+		unit_of(view, state, i)->admitted |= own->admitted;
+		add_member(unit_of(view, state, i), &view->task[i]);
+	}
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct share_task *s = gp_policy_task(state, i);
 
@@ -92,10 +99,14 @@ static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *
 static void say_who_is_refused(const struct gp_view *view, const struct gp_policy_state *state,
                                struct gp_plan *plan)
 {
-	for (uint32_t i = 0; i < view->n; i++)
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct share_task *own = gp_policy_task(state, i);
+
+		own->admitted =
+			view->task[i].class != GP_UNMANAGED && unit_of(view, state, i)->admitted;
 		plan->task[i].refused = view->task[i].class != GP_UNMANAGED &&
-		                        view->task[i].share_permille &&
-		                        !unit_of(view, state, i)->admitted;
+		                        view->task[i].share_permille && !own->admitted;
+	}
 }
 
 /* Whether a unit has a part in this: those that want the device, or all there are. */

@@ -38,6 +38,11 @@ holds 'all(.runs[]; (.kept | any(startswith("training: share"))) and (.broke | a
 	'shares and ceilings'
 holds '.runs[0].broke | any(test("inference: [0-9]+ of 666 requests left over"))' 'overload is named'
 
+# Who answers nobody is not late, but keeps nothing either.
+sed 's/kernel: 100us/kernel: 10s/' "$work/scenario.yaml" >"$work/silent.yaml"
+try "$GPREEMPT" sim "$work/silent.yaml" --policy none,priority --json
+holds 'all(.runs[]; .kept | any(startswith("inference:")) | not)' 'no answer keeps no deadline'
+
 # A task that wants less than its share is not wronged.
 sed -i 's/share: 30/share: 30, gap: 1s/' "$work/scenario.yaml"
 try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority --json

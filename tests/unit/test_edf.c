@@ -270,6 +270,43 @@ static void a_burst_of_requests_harms_nobody_else(void **state)
 	assert_int_equal(w.missed[steady], 0);
 }
 
+static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
+{
+	uint32_t first, other, last;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 100);
+	first = world_add_service(&w, 100 * MS, 100 * MS, 5 * MS);
+	other = world_add_service(&w, 100 * MS, 100 * MS, 55 * MS);
+	last = world_add_service(&w, 100 * MS, 100 * MS, 50 * MS);
+	w.attr[first].gang = w.attr[last].gang = 7;
+	w.task[first].stop_ns = 3 * S;
+	world_run(&w, "edf");
+	assert_true(w.stats[other].refused);
+	assert_false(w.stats[last].refused);
+	assert_int_equal(w.missed[last], 0);
+}
+
+static void who_came_too_often_once_is_promised_something_again(void **state)
+{
+	uint64_t at[140];
+	struct world w;
+
+	(void)state;
+	for (unsigned i = 0; i < 140; i++)
+		at[i] = i < 40 ? i * 6 * MS : 1 * S + (i - 40) * 60 * MS;
+	world_init(&w, 100);
+	world_add_service(&w, 50 * MS, 50 * MS, 6 * MS);
+	world_add_job(&w);
+	w.task[0].load = GP_LOAD_TRACE;
+	w.task[0].arrival_ns = at;
+	w.task[0].arrivals = 140;
+	world_run(&w, "edf");
+	assert_int_equal(world_refused(&w), 0);
+	assert_int_equal(w.finished[0], 140);
+}
+
 /* ---- requests that take longer than they said ---- */
 
 static void an_overrun_harms_nobody_else_and_is_counted(void **state)
@@ -393,6 +430,8 @@ int main(void)
 		cmocka_unit_test(
 			who_sends_requests_more_often_than_its_deadline_needs_room_for_them),
 		cmocka_unit_test(a_burst_of_requests_harms_nobody_else),
+		cmocka_unit_test(a_gang_whose_first_task_leaves_keeps_its_promise),
+		cmocka_unit_test(who_came_too_often_once_is_promised_something_again),
 		cmocka_unit_test(an_overrun_harms_nobody_else_and_is_counted),
 		cmocka_unit_test(nobody_starves_behind_promises_that_fill_the_device),
 		cmocka_unit_test(nobody_starves_behind_requests_that_never_pause),

@@ -242,6 +242,26 @@ static void nobody_starves_beside_many_of_them_without_slices(void **state)
 	gp_run_free(&run);
 }
 
+/* Each gap is filled by the first of them: the second is released for it and gets nothing. */
+static void nobody_starves_in_gaps_that_others_fill(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(15 * S);
+	scenario.device.slices = false;
+	scenario.device.activity = GP_ACTIVITY_EVENTS;
+	scenario.device.hold_ns = 500 * US;
+	scenario.device.release_ns = 400 * US;
+	add("service", GP_LATENCY_CRITICAL,
+	    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 9 * MS, .gap_ns = 1200 * US});
+	add_training(2, 0, 0);
+	run = finish("priority");
+	for (unsigned i = 1; i <= 2; i++)
+		assert_true(run.task[i].work_ns > 100 * MS);
+	gp_run_free(&run);
+}
+
 static void a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out(void **state)
 {
 	struct gp_run run;
@@ -323,6 +343,7 @@ int main(void)
 		cmocka_unit_test(many_that_take_turns_get_the_same),
 		cmocka_unit_test(too_many_to_take_turns_share),
 		cmocka_unit_test(nobody_starves_beside_many_of_them_without_slices),
+		cmocka_unit_test(nobody_starves_in_gaps_that_others_fill),
 		cmocka_unit_test(a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out),
 		cmocka_unit_test(a_task_that_has_the_device_to_itself_does_all_its_work),
 		cmocka_unit_test(an_unmanaged_neighbour_keeps_what_the_driver_gave_it),

@@ -180,6 +180,22 @@ static void a_task_that_was_far_over_its_ceiling_is_back_before_it_starves(void 
 	assert_int_equal(d.plan_task[1].want, GP_RUN);
 }
 
+/* Neither windows nor what they cost have a length then: nothing is divided by that. */
+static void a_short_target_on_a_device_that_costs_nothing_is_decided_about(void **state)
+{
+	struct desk d;
+
+	(void)state;
+	for (unsigned seen_at_once = 0; seen_at_once < 2; seen_at_once++) {
+		desk_init(&d, 10 * US);
+		d.seen[0].budget_ns = 0;
+		d.seen[0].known |= seen_at_once ? GP_KNOWN_BRACKET : 0;
+		d.view.hold_cost_ns = d.view.release_cost_ns = d.view.switch_cost_ns = 0;
+		desk_run(&d, 3 * S, 300000, 600000, 0);
+		assert_int_not_equal(d.plan_task[0].want, GP_HOLD);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +204,7 @@ int main(void)
 		cmocka_unit_test(a_target_that_the_load_forbids_is_refused_and_later_admitted),
 		cmocka_unit_test(run_times_that_hold_idle_time_do_not_starve_best_effort_work),
 		cmocka_unit_test(a_task_that_was_far_over_its_ceiling_is_back_before_it_starves),
+		cmocka_unit_test(a_short_target_on_a_device_that_costs_nothing_is_decided_about),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,23 @@ static void a_gang_asks_once(void **state)
 	rig_free(r);
 }
 
+static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
+{
+	struct rig *r = rig_new(3);
+
+	(void)state;
+	r->attr[add_share(r, 600) + 1].gang = 7;
+	add_share(r, 600);
+	r->attr[add_share(r, 600) + 1].gang = 7;
+	rig_start(r, &gp_policy_share);
+	assert_true(refused(r, 1));
+	r->gpu.task[0].present = false;
+	look_again(r);
+	assert_true(refused(r, 0)); /* although it came before what is left of the gang */
+	assert_false(refused(r, 1));
+	rig_free(r);
+}
+
 static void one_that_is_unmanaged_asks_for_nothing(void **state)
 {
 	struct rig *r = rig_new(2);
@@ -154,6 +171,7 @@ int main(void)
 		cmocka_unit_test(a_promise_is_not_taken_back_for_one_that_was_refused_before),
 		cmocka_unit_test(one_that_asks_for_less_is_admitted),
 		cmocka_unit_test(a_gang_asks_once),
+		cmocka_unit_test(a_gang_whose_first_task_leaves_keeps_its_promise),
 		cmocka_unit_test(one_that_is_unmanaged_asks_for_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
