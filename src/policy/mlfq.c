@@ -105,6 +105,47 @@ static bool rotate(const struct gp_view *view, const struct gp_policy_state *sta
 	return (view->caps & GP_CAP_HOLD) && gp_rotate(view, state, &d->rotation, &rules);
 }
 
+static bool knows_wait(const struct gp_view *view, const struct gp_unit *u)
+{
+	return u->waited_known && u->waited_ns <= view->now_ns;
+}
+
+/* To be released for a gap that others fill is not to run. */
+static void note_ran(const struct gp_view *view, struct mlfq_task *t, bool waits)
+{
+	if (knows_wait(view, &t->unit))
+		t->ran_ns = view->now_ns - t->unit.waited_ns;
+	else if (!waits)
+		t->ran_ns = view->now_ns;
+}
+
+/*
+ * When one of those below is to be let in: when the top has worked for a while, or when one of them
+ * has waited for longer than turns explain. The gaps of the top may be too short for it, and others
+ * may fill them.
+ */
+static uint64_t let_in_at(const struct gp_view *view, const struct gp_policy_state *state,
+                          uint32_t below)
+{
+	const struct mlfq_device *d = state->device;
+	uint64_t boost = boost_ns(view, state, below);
+	uint64_t due_ns = d->barred_ns + boost;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct mlfq_task *t = gp_policy_task(state, i);
+		const struct gp_unit *u = &t->unit;
+		uint64_t at_ns;
+
+		if (!u->members || t->level == TOP || u->idle || u->user_held ||
+		    !knows_wait(view, u))
+			continue;
+		at_ns = view->now_ns - u->waited_ns + view->starve_limit_ns / 4;
+		if (at_ns < due_ns)
+			due_ns = at_ns;
+	}
+	return due_ns > d->let_in_until_ns + boost ? due_ns : d->let_in_until_ns + boost;
+}
+
 /* Those below that do not have the turn are held; `barred`: so is the one that has it. */
 static void plan_holds(const struct gp_view *view, const struct gp_policy_state *state,
                        bool rotates, bool barred, struct gp_plan *plan)
@@ -121,8 +162,8 @@ static void plan_holds(const struct gp_view *view, const struct gp_policy_state 
 			continue;
 		waits |= barred && t->level != TOP && !t->unit.idle && !t->unit.user_held;
 		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
-		if (!waits && first == i)
-			t->ran_ns = view->now_ns;
+		if (first == i)
+			note_ran(view, t, waits);
 	}
 }
 
@@ -195,7 +236,7 @@ static bool is_barred(const struct gp_view *view, const struct gp_policy_state *
 	}
 	if (!d->barred_ns)
 		d->barred_ns = view->now_ns;
-	due_ns = d->barred_ns + boost_ns(view, state, c->below);
+	due_ns = let_in_at(view, state, c->below);
 	if (view->now_ns >= due_ns && view->now_ns >= d->let_in_until_ns) {
 		let_in(view, state, c);
 		d->barred_ns = d->let_in_until_ns;

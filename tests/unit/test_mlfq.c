@@ -142,10 +142,39 @@ static void a_task_that_works_now_and_then_gets_more_done_than_with_equal_turns(
 	}
 }
 
+/* Each gap is filled by the first of them: the second is released for it and gets nothing. */
+static void nobody_starves_in_gaps_that_others_fill(void **state)
+{
+	static const struct {
+		uint64_t release_us, gap_us;
+	} pair[] = {{400, 1200}, {1000, 1500}, {1000, 2000}, {3000, 1200}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+		const struct device_kind holds = {.activity = GP_ACTIVITY_EVENTS};
+		struct gp_run run;
+
+		begin(&holds, 15 * S);
+		scenario.device.slices = false;
+		scenario.device.hold_ns = 500 * US;
+		scenario.device.release_ns = pair[i].release_us * US;
+		add((struct gp_sim_task){.load = GP_LOAD_CLOSED,
+		                         .kernel_ns = 9 * MS,
+		                         .gap_ns = pair[i].gap_us * US},
+		    be_attr(100));
+		add(busy(13600 * US), be_attr(100));
+		add(busy(13600 * US), be_attr(100));
+		run = finish("mlfq"); /* which fails when it is ejected */
+		assert_true(run.task[1].work_ns && run.task[2].work_ns);
+		gp_run_free(&run);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_tasks_are_answered_sooner_without_being_told),
+		cmocka_unit_test(nobody_starves_in_gaps_that_others_fill),
 		cmocka_unit_test(jobs_of_equal_length_share),
 		cmocka_unit_test(a_long_job_goes_on_beside_short_ones_that_never_all_pause),
 		cmocka_unit_test(
