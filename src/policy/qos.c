@@ -65,6 +65,8 @@ static struct qos_crew gather_crew(const struct gp_view *view, const struct gp_p
 		c.be += q->windowed;
 		c.share_ppm += q->windowed ? (uint64_t)t->share_permille * 1000 : 0;
 	}
+	if (asks_too_much(view))
+		c.share_ppm = 0;
 	return c;
 }
 
@@ -77,15 +79,9 @@ static bool can_have_windows(const struct gp_view *view, const struct qos_crew *
 	       crew->held + crew->be <= view->max_held;
 }
 
-/* All shares together, or none: who came first is nobody's merit. */
 static bool refuses_shares(const struct gp_view *view, const struct qos_crew *crew)
 {
-	uint64_t sum_permille = 0;
-
-	for (uint32_t i = 0; i < view->n; i++)
-		if (view->task[i].class == GP_BEST_EFFORT)
-			sum_permille += view->task[i].share_permille;
-	return sum_permille > 900 || crew->strangers || !(view->caps & GP_CAP_HOLD);
+	return asks_too_much(view) || crew->strangers || !(view->caps & GP_CAP_HOLD);
 }
 
 static void refuse(const struct gp_view *view, const struct gp_policy_state *state,

@@ -118,6 +118,18 @@ static inline uint64_t each_request(const struct gp_policy_state *state)
 	return d->request_ns + gap_ns(state) + d->between_ns;
 }
 
+/* All shares together, or none: who came first is nobody's merit. What is refused is nobody's
+ * claim: targets would be missed for it. */
+static inline bool asks_too_much(const struct gp_view *view)
+{
+	uint64_t sum_permille = 0;
+
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].class == GP_BEST_EFFORT)
+			sum_permille += view->task[i].share_permille;
+	return sum_permille > 900;
+}
+
 /* Whether it is known at every moment if the task has work. */
 static inline bool is_seen_at_once(const struct gp_view *view, const struct gp_task_view *t)
 {

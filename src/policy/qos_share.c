@@ -90,6 +90,7 @@ static bool is_over(const struct gp_view *view, const struct gp_task_view *t, st
 uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *state,
                     uint32_t user_held, struct gp_plan *plan)
 {
+	bool refused = asks_too_much(view);
 	uint32_t barred = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -98,6 +99,8 @@ uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *st
 		struct qos_task *q = gp_policy_task(state, i);
 
 		keep_account(view, t, q);
+		if (refused)
+			q->behind_ns = 0;
 		judge_turn(view, state, q);
 		if (t->class == GP_UNMANAGED || !is_over(view, t, q, plan) || u->barred ||
 		    u->user_held || !(view->caps & GP_CAP_HOLD) ||

@@ -393,6 +393,28 @@ static void a_share_that_is_not_used_costs_the_others_little(void **state)
 	finish(&priority, &qos);
 }
 
+/* 60 and 60 %: both are told so, and the service is answered in time all the same. */
+static void shares_that_are_refused_cost_no_target(void **state)
+{
+	(void)state;
+	for (int slices = 0; slices < 2; slices++) {
+		struct gp_run run;
+
+		begin(10 * S);
+		scenario.device.slices = slices;
+		scenario.device.activity = GP_ACTIVITY_EVENTS;
+		add_service(250, false, 20 * MS, 2 * MS);
+		scenario.task[0].kernel_ns = 2 * MS;
+		add_training(600, 0);
+		add_training(600, 0);
+		run = run_under("qos", NULL);
+		assert_true(run.task[1].refused && run.task[2].refused);
+		assert_in_range(run.task[0].p99_ns, 1 * MS, 21 * MS);
+		gp_run_free(&run);
+		gp_scenario_free(&scenario);
+	}
+}
+
 /* The first is always behind, the second before the third by priority. */
 static void a_share_out_of_reach_starves_nobody(void **state)
 {
@@ -452,6 +474,7 @@ int main(void)
 		cmocka_unit_test(a_guaranteed_share_is_kept_beside_other_best_effort_tasks),
 		cmocka_unit_test(a_share_that_is_not_used_costs_the_others_little),
 		cmocka_unit_test(a_share_out_of_reach_starves_nobody),
+		cmocka_unit_test(shares_that_are_refused_cost_no_target),
 		cmocka_unit_test(a_ceiling_is_not_passed_and_nearly_reached),
 	};
 
