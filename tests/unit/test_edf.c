@@ -294,7 +294,7 @@ static void who_came_too_often_once_is_promised_something_again(void **state)
 	struct world w;
 
 	(void)state;
-	for (unsigned i = 0; i < 140; i++)
+	for (uint64_t i = 0; i < 140; i++)
 		at[i] = i < 40 ? i * 6 * MS : 1 * S + (i - 40) * 60 * MS;
 	world_init(&w, 100);
 	world_add_service(&w, 50 * MS, 50 * MS, 6 * MS);
