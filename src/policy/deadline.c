@@ -352,9 +352,9 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 	if (d->unannounced)
 		look_in(view, plan, gp_late_ns(view, state));
 	if (rotates && d->background_chosen)
-		look_again(plan, later(d->rotation.ends_ns,
-		                       view->now_ns + d->on_way_ns +
-		                               less(reserve.run_ns, d->turn_got_ns)));
+		gp_look_again(plan, later(d->rotation.ends_ns,
+		                          view->now_ns + d->on_way_ns +
+		                                  less(reserve.run_ns, d->turn_got_ns)));
 	d->last_ns = view->now_ns;
 	return 0;
 }

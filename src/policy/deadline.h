@@ -134,18 +134,12 @@ static inline const struct gp_job *gp_job_of(const struct gp_view *view,
 	return u->promised && !u->overran && u->job.waits ? &u->job : NULL;
 }
 
-static inline void look_again(struct gp_plan *plan, uint64_t at_ns)
-{
-	if (at_ns < plan->next_ns)
-		plan->next_ns = at_ns;
-}
-
-/* ... but not at once: what the look waits for may itself wait, for a release that is under way. */
+/* Not at once: what the look waits for may itself wait, for a release that is under way. */
 static inline void look_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
 {
 	const uint64_t soon_ns = GP_MS / 100;
 
-	look_again(plan, view->now_ns + (in_ns > soon_ns ? in_ns : soon_ns));
+	gp_look_again(plan, view->now_ns + (in_ns > soon_ns ? in_ns : soon_ns));
 }
 
 /* The one that is due first; `current` among equals, or else the oldest. UINT32_MAX: nobody. */

@@ -243,8 +243,7 @@ static bool is_barred(const struct gp_view *view, const struct gp_policy_state *
 	}
 	if (view->now_ns < d->let_in_until_ns)
 		due_ns = d->let_in_until_ns;
-	if (due_ns < plan->next_ns)
-		plan->next_ns = due_ns;
+	gp_look_again(plan, due_ns);
 	return view->now_ns >= d->let_in_until_ns;
 }
 
@@ -265,8 +264,8 @@ static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state 
 	plan_holds(view, state, rotates, barred, plan);
 	if (slices)
 		plan_slices(view, state, &c, rotates, plan);
-	if (rotates && d->rotation.ends_ns < plan->next_ns)
-		plan->next_ns = d->rotation.ends_ns;
+	if (rotates)
+		gp_look_again(plan, d->rotation.ends_ns);
 	return 0;
 }
 

@@ -77,8 +77,8 @@ static void follow_stretch(const struct gp_view *view, struct mlfq_task *u, uint
 		return;
 	if (view->now_ns >= u->idle_since_ns + PAUSE_NS)
 		end_stretch(u, short_ns);
-	else if (u->idle_since_ns + PAUSE_NS < plan->next_ns)
-		plan->next_ns = u->idle_since_ns + PAUSE_NS;
+	else
+		gp_look_again(plan, u->idle_since_ns + PAUSE_NS);
 }
 
 /* ---- elsewhere: by what each has run of the time in which it could ---- */

@@ -76,6 +76,12 @@ struct gp_plan {
 	struct gp_task_plan *task; /* one per task of the view, in its order */
 };
 
+static inline void gp_look_again(struct gp_plan *plan, uint64_t at_ns)
+{
+	if (at_ns < plan->next_ns)
+		plan->next_ns = at_ns;
+}
+
 struct gp_param {
 	const char *name;
 	const char *unit;

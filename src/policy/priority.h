@@ -65,12 +65,6 @@ static inline uint64_t param_ns(const struct gp_policy_state *state, unsigned pa
 	return (uint64_t)state->param[param] * GP_MS;
 }
 
-static inline void look_again(struct gp_plan *plan, uint64_t at_ns)
-{
-	if (at_ns < plan->next_ns)
-		plan->next_ns = at_ns;
-}
-
 /* How long somebody is let in among `sharers`: at least once round, each with its slice. */
 static inline uint64_t let_in_ns(const struct gp_view *view, const struct gp_policy_state *state,
                                  uint32_t sharers, uint32_t slice_us)

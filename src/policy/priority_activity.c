@@ -39,11 +39,11 @@ static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *
 		p->run_until_ns = view->now_ns + GP_MS;
 	}
 	if (view->now_ns < p->run_until_ns) {
-		look_again(plan, p->run_until_ns);
+		gp_look_again(plan, p->run_until_ns);
 		return true;
 	}
 	p->let_in_ns = 0;
-	look_again(plan, due_ns);
+	gp_look_again(plan, due_ns);
 	return false;
 }
 

@@ -157,7 +157,7 @@ static bool is_due(const struct gp_view *view, const struct gp_policy_state *sta
 		due_ns = d->aged_ns + blind_ns;
 	if (view->now_ns >= due_ns)
 		return true;
-	look_again(plan, due_ns);
+	gp_look_again(plan, due_ns);
 	return false;
 }
 
@@ -192,7 +192,7 @@ static bool is_aging(const struct gp_view *view, const struct gp_policy_state *s
 	}
 	if (!d->age_until_ns)
 		return false;
-	look_again(plan, d->age_until_ns);
+	gp_look_again(plan, d->age_until_ns);
 	return true;
 }
 
@@ -234,7 +234,7 @@ static bool rotate_best_effort(const struct gp_view *view, const struct gp_polic
 	}
 	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules))
 		return false;
-	look_again(plan, d->rotation.ends_ns);
+	gp_look_again(plan, d->rotation.ends_ns);
 	return true;
 }
 
@@ -336,7 +336,7 @@ void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_st
 	if (opens && rotates) {
 		feed_hungriest(view, state, plan);
 		l = find_loose(view, state, plan);
-		look_again(plan, d->rotation.ends_ns);
+		gp_look_again(plan, d->rotation.ends_ns);
 	}
 	if (aging)
 		set_aging_slices(view, state, plan);

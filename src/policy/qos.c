@@ -125,7 +125,7 @@ static void decide_with_slices(const struct gp_view *view, const struct gp_polic
 		if (d->windows && !d->priority.age_until_ns)
 			gp_qos_apply_windows(view, state, &crew, plan);
 		/* A sample is to be seen soon after it was taken: it ends the period. */
-		look_again(plan, view->now_ns + (often_ns > GP_MS ? often_ns : GP_MS));
+		gp_look_again(plan, view->now_ns + (often_ns > GP_MS ? often_ns : GP_MS));
 	}
 	refuse(view, state, &crew, plan);
 }

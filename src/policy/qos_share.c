@@ -83,7 +83,7 @@ static bool is_over(const struct gp_view *view, const struct gp_task_view *t, st
 		return false;
 	q->over = q->over ? left_ns < enough_ns : left_ns <= 0;
 	next_ns = q->over ? (enough_ns - left_ns) * 1000 / t->ceiling_permille : left_ns;
-	look_again(plan, view->now_ns + (uint64_t)clamp(next_ns, (int64_t)GP_MS, BURST_NS));
+	gp_look_again(plan, view->now_ns + (uint64_t)clamp(next_ns, (int64_t)GP_MS, BURST_NS));
 	return q->over;
 }
 

@@ -73,12 +73,12 @@ static void open_or_shut(const struct gp_view *view, const struct gp_policy_stat
 	if (m.wants && !d->shut) {
 		d->shut = view->now_ns >= d->waiting_ns + m.slack_ns;
 		if (!d->shut)
-			look_again(plan, d->waiting_ns + m.slack_ns);
+			gp_look_again(plan, d->waiting_ns + m.slack_ns);
 	} else if (!d->waiting_ns) {
 		d->shut = false;
 	}
 	if (d->waiting_ns && !m.wants)
-		look_again(plan, d->idle_ns + m.linger_ns);
+		gp_look_again(plan, d->idle_ns + m.linger_ns);
 }
 
 void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,

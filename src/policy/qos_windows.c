@@ -73,7 +73,7 @@ static void move_on(const struct gp_view *view, const struct gp_policy_state *st
 	}
 	end_ns = end_of_phase(view, state, crew);
 	if (view->now_ns < end_ns) {
-		look_again(plan, end_ns);
+		gp_look_again(plan, end_ns);
 		return;
 	}
 	d->shut = !d->shut;

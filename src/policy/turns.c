@@ -110,8 +110,7 @@ static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
 		return view->now_ns < u->idle_since_ns + turns->round_ns + view->news_every_ns;
 	if (!current || !gp_is_prompt(view) || view->now_ns >= until_ns)
 		return false;
-	if (until_ns < plan->next_ns)
-		plan->next_ns = until_ns;
+	gp_look_again(plan, until_ns);
 	return true;
 }
 
@@ -335,7 +334,7 @@ bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state 
 		next_turn(view, turns, &l, rules);
 	plan_turn(view, state, turns->current, rules, plan);
 	/* Alone, its turn has no end. */
-	if (l.units > 1 && turns->ends_ns < plan->next_ns)
-		plan->next_ns = turns->ends_ns;
+	if (l.units > 1)
+		gp_look_again(plan, turns->ends_ns);
 	return true;
 }
