@@ -496,24 +496,25 @@ static void a_task_may_leave_while_its_hold_is_under_way(void **state)
 /* ---- a leader that cannot be reached ----------------------------------------------------------
  */
 
-/* It sleeps in the driver, where it can be neither stopped nor let go of. */
-static void send_to_sleep(struct amd_world *w, struct target *t, unsigned ms)
+/* It sleeps in the driver, where it can be neither stopped nor let go of, until it is woken. */
+static void send_to_sleep(struct amd_world *w, struct target *t)
 {
 	uint64_t before = kfd_emu_count(&w->emu, "create_queue");
 
-	disturb(w, "delay create_queue %ums", ms);
+	disturb(w, "delay create_queue 60s");
 	target_tell(t, "queue aql");
 	AW_WAIT(kfd_emu_count(&w->emu, "create_queue") > before);
 }
 
 static void wakes_up_and_goes_on(struct amd_world *w, struct target *t, long queue)
 {
+	assert_false(target_has_answered(t)); /* it still sleeps */
+	disturb(w, "wake");
 	assert_int_equal(target_answer(t), queue);
 	AW_WAIT(!aw_tracer(t->pid));
 	assert_int_equal(target_ask(t, "signals"), 0); /* not stopped */
 	target_do(t, "submit %ld 5 1", queue);
 	AW_WAIT(target_ask(t, "done %ld", queue) == 1);
-	(void)w;
 }
 
 static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
@@ -525,12 +526,11 @@ static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
 	target_start_with(&t, 1);
 	aw_open(w);
 	handle = aw_attach(w, t.pid);
-	send_to_sleep(w, &t, 500);
+	send_to_sleep(w, &t);
 	aw_must_hold(w, handle);
 	assert_true(is_debugged(w, t.pid));
 	gp_gpu_detach(w->gpu, handle);
 	AW_WAIT(!is_debugged(w, t.pid));
-	assert_false(target_has_answered(&t)); /* it still sleeps */
 	wakes_up_and_goes_on(w, &t, 1);
 	target_kill(&t);
 }
@@ -543,14 +543,13 @@ static void one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once(void 
 
 	target_start_with(&t, 1);
 	aw_open(w);
-	send_to_sleep(w, &t, 1000);
+	send_to_sleep(w, &t);
 	for (int i = 0; i < 5; i++) {
 		handle = aw_attach(w, t.pid);
 		aw_must_hold(w, handle);
 		gp_gpu_detach(w->gpu, handle);
 		AW_WAIT(!is_debugged(w, t.pid));
 	}
-	assert_false(target_has_answered(&t));
 	wakes_up_and_goes_on(w, &t, 1);
 	target_kill(&t);
 }
@@ -562,10 +561,9 @@ static void one_that_sleeps_in_the_driver_does_not_keep_us_from_ending(void **st
 
 	target_start_with(&t, 1);
 	aw_open(w);
-	send_to_sleep(w, &t, 500);
+	send_to_sleep(w, &t);
 	aw_must_hold(w, aw_attach(w, t.pid));
 	aw_close(w);
-	assert_false(target_has_answered(&t));
 	wakes_up_and_goes_on(w, &t, 1);
 	target_kill(&t);
 }

@@ -288,6 +288,8 @@ static int obey(char **word)
 		return evict(word, true);
 	if (!strcmp(word[0], "hold_mutex"))
 		return hold_mutex(word);
+	if (!strcmp(word[0], "wake"))
+		return kfd.wakes++, 0;
 	if (!strcmp(word[0], "clear_faults"))
 		return clear_faults();
 	if (!strcmp(word[0], "reset_counts"))

@@ -136,7 +136,7 @@ static int run_faulty(struct call *call, unsigned int nr, void *data)
 	count_add(name, 1);
 	if (fault.kill)
 		kill(fault.kill, SIGKILL);
-	kfd_sleep_ns(fault.delay_ns);
+	kfd_delay_ns(fault.delay_ns);
 	return fault.error ? -fault.error : table[nr].run(call, data);
 }
 

@@ -147,6 +147,7 @@ struct kfd {
 	bool debug_firmware;
 	uint64_t suspend_ns, resume_ns, step_ns;
 	uint32_t slots;
+	uint64_t wakes; /* how often sleepers were woken */
 };
 extern struct kfd kfd;
 
@@ -154,6 +155,7 @@ void kfd_lock(void);
 void kfd_unlock(void);
 uint64_t kfd_now_ns(void);
 void kfd_sleep_ns(uint64_t ns); /* gives the lock away for so long */
+void kfd_delay_ns(uint64_t ns); /* the same, or until `wake` */
 void kfd_changed(void);         /* wakes whoever waits for something below */
 
 /* An open file, and a call through it. */

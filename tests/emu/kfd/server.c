@@ -67,6 +67,15 @@ void kfd_sleep_ns(uint64_t ns)
 	kfd_lock();
 }
 
+/* In small steps, so that whoever sleeps can be woken. */
+void kfd_delay_ns(uint64_t ns)
+{
+	uint64_t end_ns = kfd_now_ns() + ns, wakes = kfd.wakes;
+
+	while (kfd.wakes == wakes && kfd_now_ns() < end_ns)
+		kfd_sleep_ns(ns < GP_NS_PER_MS ? ns : GP_NS_PER_MS);
+}
+
 static void on_interrupt(fuse_req_t req, void *data)
 {
 	struct call *call = data;
@@ -528,6 +537,7 @@ static const struct argp argp = {
 	       "  hold_mutex PID TIME                somebody has the process's lock\n"
 	       "  runtime_state PID 0..3             gws PID on|off     vram PID BYTES\n"
 	       "  rule old|new   version A.B   sched_policy N   suspend_us TIME   resume_us TIME\n"
+	       "  wake                               all that are delayed go on at once\n"
 	       "  reset_counts, clear_faults",
 };
 
