@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/sweep.h"
-#include "scenario/value.h"
+#include "yaml/value.h"
 
 #define SCALE 1000000000ull /* of numbers without a unit */
 

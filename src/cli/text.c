@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "scenario/value.h"
+#include "yaml/value.h"
 
 #define YEAR_NS (GP_NS_PER_S * 3600 * 24 * 365)
 

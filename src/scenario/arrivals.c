@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "scenario/parse.h"
-#include "scenario/value.h"
+#include "yaml/value.h"
 
 #define FILE_MAX ((size_t)16 << 20)
 

@@ -7,7 +7,7 @@
 #define GP_SCENARIO_PARSE_H
 
 #include "scenario/scenario.h"
-#include "scenario/yaml.h"
+#include "yaml/yaml.h"
 
 #define HOUR (3600 * GP_NS_PER_S)
 #define DAY  (24 * HOUR)

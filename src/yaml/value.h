@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers and durations as people write them, in integers: "6.3us" is 6300 ns and nothing near it.
  */
-#ifndef GP_SCENARIO_VALUE_H
-#define GP_SCENARIO_VALUE_H
+#ifndef GP_YAML_VALUE_H
+#define GP_YAML_VALUE_H
 
 #include <stdint.h>
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "scenario/value.h"
-#include "scenario/yaml.h"
+#include "yaml/value.h"
+#include "yaml/yaml.h"
 
 #define TEXT_MAX   ((size_t)1 << 20)
 #define PATH_SHOWN 80 /* of a longer one the end is shown, or the sentence would not fit */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "scenario/value.h"
+#include "yaml/value.h"
 
 #define DIGITS "0123456789"
 

@@ -6,8 +6,8 @@
  * A small part of YAML is enough: keys, lists and words in one document. Anchors, aliases, tags
  * and directives are refused. Whatever is wrong is one sentence, "FILE:LINE: ...", and -EINVAL.
  */
-#ifndef GP_SCENARIO_YAML_H
-#define GP_SCENARIO_YAML_H
+#ifndef GP_YAML_YAML_H
+#define GP_YAML_YAML_H
 
 #include <stddef.h>
 #include <stdint.h>
