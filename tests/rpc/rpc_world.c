@@ -315,6 +315,60 @@ void world_stop(struct world *w)
 	rmdir(w->folder);
 }
 
+int world_setup(void **state)
+{
+	struct world *w = calloc(1, sizeof *w);
+
+	world_start(w);
+	*state = w;
+	return 0;
+}
+
+int world_teardown(void **state)
+{
+	world_stop(*state);
+	free(*state);
+	return 0;
+}
+
+/* ---- a bystander ------------------------------------------------------------------------------
+ */
+
+static void *go_on(void *arg)
+{
+	struct bystander *b = arg;
+	struct gp_error err = {0};
+
+	while (!b->stop && !gp_client_call(b->client, "echo", NULL, NULL, 0, NULL, &err))
+		b->answered++;
+	return NULL;
+}
+
+void bystander_start(struct bystander *b, const struct world *w)
+{
+	*b = (struct bystander){.client = client_of(w)};
+	assert_int_equal(pthread_create(&b->thread, NULL, go_on, b), 0);
+}
+
+void bystander_stop(struct bystander *b)
+{
+	b->stop = true;
+	pthread_join(b->thread, NULL);
+	gp_client_close(b->client);
+}
+
+void bystander_goes_on(struct bystander *b, unsigned n)
+{
+	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
+	unsigned from = b->answered;
+
+	while (b->answered - from < n) {
+		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
+			fail_msg("the client beside is no longer answered");
+		usleep(1000);
+	}
+}
+
 /* ---- clients ----------------------------------------------------------------------------------
  */
 
@@ -341,6 +395,22 @@ void raw_say(int fd, const char *text)
 
 	assert_in_range(n, 1, sizeof line - 1);
 	raw_send(fd, line, (size_t)n);
+}
+
+void raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds)
+{
+	size_t space = CMSG_SPACE(nfds * sizeof(int));
+	struct cmsghdr *control = calloc(1, space);
+	struct iovec part = {(char *)(uintptr_t)bytes, strlen(bytes)};
+	struct msghdr head = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = space};
+
+	control->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+	control->cmsg_level = SOL_SOCKET;
+	control->cmsg_type = SCM_RIGHTS;
+	memcpy(CMSG_DATA(control), fds, nfds * sizeof(int));
+	assert_int_equal(sendmsg(fd, &head, MSG_NOSIGNAL), strlen(bytes));
+	free(control);
 }
 
 static ssize_t hear_byte(int fd, char *byte)
@@ -380,6 +450,16 @@ void raw_hear_end(int fd)
 
 	assert_int_equal(hear_byte(fd, &byte), 0);
 	close(fd);
+}
+
+void raw_hear_result(int fd, uint64_t id)
+{
+	struct json_object *json = raw_hear(fd);
+
+	assert_non_null(json);
+	assert_true(json_object_object_get_ex(json, "result", NULL));
+	assert_int_equal(number(json, "id"), id);
+	json_object_put(json);
 }
 
 struct json_object *raw_hear_error(int fd, int code)
