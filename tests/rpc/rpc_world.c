@@ -413,32 +413,42 @@ void raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds)
 	free(control);
 }
 
-static ssize_t hear_byte(int fd, char *byte)
+/* As recv(2), but waits; a reset is an end too. */
+static size_t hear(int fd, char *bytes, size_t size, int flags)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	ssize_t n;
 
 	if (poll(&p, 1, WAIT_MS) != 1)
 		fail_msg("nothing comes");
-	n = recv(fd, byte, 1, 0);
-	return n < 0 && errno == ECONNRESET ? 0 : n;
+	n = recv(fd, bytes, size, flags);
+	if (n < 0)
+		assert_int_equal(errno, ECONNRESET);
+	return n < 0 ? 0 : (size_t)n;
 }
 
 struct json_object *raw_hear(int fd)
 {
-	size_t n = 0, size = 4096;
-	char *line = malloc(size);
-	struct json_object *json;
+	struct json_object *json = NULL;
+	size_t length = 0, size = 0, n;
+	char *line = NULL;
+	bool whole = false;
 
-	while (hear_byte(fd, line + n) == 1 && line[n] != '\n')
-		if (++n == size)
-			line = realloc(line, size *= 2);
-	if (n) {
-		line[n] = 0;
+	do {
+		char *newline;
+
+		line = realloc(line, size = length + 65536);
+		n = hear(fd, line + length, size - length, MSG_PEEK);
+		newline = memchr(line + length, '\n', n);
+		whole = newline != NULL;
+		if (whole)
+			n = (size_t)(newline - line) + 1 - length;
+		length += hear(fd, line + length, n, 0);
+	} while (n && !whole);
+	if (whole) {
+		line[length - 1] = 0;
 		json = json_tokener_parse(line);
 		assert_non_null(json);
-	} else {
-		json = NULL;
 	}
 	free(line);
 	return json;
@@ -448,7 +458,7 @@ void raw_hear_end(int fd)
 {
 	char byte;
 
-	assert_int_equal(hear_byte(fd, &byte), 0);
+	assert_int_equal(hear(fd, &byte, 1, 0), 0);
 	close(fd);
 }
 
