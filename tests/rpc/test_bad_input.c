@@ -102,6 +102,8 @@ static void a_bad_line_gets_an_error_and_the_next_one_an_answer(void **state)
 	}
 	raw_send(fd, "{\"a\":\0}\n", 8);
 	assert_error(fd, GP_RPC_PARSE_ERROR);
+	raw_send(fd, HEAD "}\0\n", sizeof HEAD + 2); /* a request, and then a zero byte */
+	assert_error(fd, GP_RPC_PARSE_ERROR);
 	raw_send(fd, "\n \r\n\t\n", 6); /* nothing at all: no answer */
 	raw_send(fd, request, strlen(request));
 	raw_hear_result(fd, 7);
@@ -132,7 +134,7 @@ static void nesting_is_refused_at_its_limit(void **state)
 	int fd = raw_connect(w->path);
 	char *deep = malloc(20001);
 
-	for (unsigned n = GP_RPC_DEPTH - 4; n <= 10000; n = n < 40 ? n + 1 : n * 5) {
+	for (size_t n = GP_RPC_DEPTH - 4; n <= 10000; n = n < 40 ? n + 1 : n * 250) {
 		memset(deep, '[', n);
 		memset(deep + n, ']', n);
 		deep[2 * n] = '\n';
@@ -164,9 +166,11 @@ static void any_bytes_are_survived(void **state)
 		int fd = raw_connect(w->path);
 		char bytes[512];
 
-		for (unsigned i = 0; i < sizeof bytes; i++)
-			bytes[i] = gp_rng_below(&rng, 4) ? spice[gp_rng_below(&rng, sizeof spice)]
-			                                 : (char)gp_rng_next(&rng);
+		for (unsigned i = 0; i < sizeof bytes; i++) {
+			bytes[i] = (char)gp_rng_next(&rng);
+			if (gp_rng_below(&rng, 4))
+				bytes[i] = spice[gp_rng_below(&rng, sizeof spice)];
+		}
 		raw_send(fd, bytes, sizeof bytes);
 		close(fd);
 		json_object_put(ask(beside, "echo", NULL));
@@ -243,8 +247,8 @@ static void a_line_is_taken_up_to_its_limit(void **state)
 	size_t n = strlen(HEAD "}");
 	char *line = malloc(GP_RPC_LINE_MAX + 2);
 
-	memset(line, ' ', GP_RPC_LINE_MAX);
-	memcpy(line, HEAD "}", n);
+	snprintf(line, GP_RPC_LINE_MAX, HEAD "}");
+	memset(line + n, ' ', GP_RPC_LINE_MAX - n);
 	line[GP_RPC_LINE_MAX] = '\n';
 	raw_send(fd, line, GP_RPC_LINE_MAX + 1);
 	raw_hear_result(fd, 1);

@@ -117,6 +117,7 @@ static void a_pidfd_is_its_process(void **state)
 	while (!gp_pidfd_ended(fd))
 		usleep(1000);
 	assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH, "has ended"); /* a zombie */
+	assert_refused(client, by_pid(pid, 0), NULL, -ESRCH, "has ended");
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH, "has ended");
 	close(fd);
