@@ -8,6 +8,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "base/suggest.h"
 #include "yaml/value.h"
 #include "yaml/yaml.h"
 
@@ -339,56 +340,21 @@ int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *tar
 /* ---- keys ---------------------------------------------------------------------------- */
 
 #define KEYS_LISTED 10 /* more would not fit into a sentence */
-#define WORD_MAX    32 /* longer than any key: what is longer resembles none */
-
-static unsigned least(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-/* Letters to insert, remove or replace to make one of the other (Levenshtein). */
-static unsigned distance(const char *a, const char *b)
-{
-	unsigned row[WORD_MAX + 1];
-	unsigned n = (unsigned)strnlen(b, WORD_MAX);
-
-	if (strnlen(a, WORD_MAX) == WORD_MAX)
-		return WORD_MAX;
-	for (unsigned j = 0; j <= n; j++)
-		row[j] = j;
-	for (unsigned i = 0; a[i]; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = i + 1;
-		for (unsigned j = 0; j < n; j++) {
-			unsigned replaced = diagonal + (a[i] != b[j]);
-
-			diagonal = row[j + 1];
-			row[j + 1] = least(replaced, least(row[j], row[j + 1]) + 1);
-		}
-	}
-	return row[n];
-}
 
 static int unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 {
-	unsigned best = least(3, (unsigned)strnlen(scalar(y), WORD_MAX));
-	const char *nearest = NULL;
+	struct gp_suggest suggest;
 	char all[160] = "";
 
+	gp_suggest_begin(&suggest, scalar(y));
 	for (unsigned i = 0; i < map->nkeys; i++) {
-		unsigned d = distance(scalar(y), map->key[i].name);
-
 		list_words(all, sizeof all, map->key[i].name, !i);
-		if (d < best) {
-			best = d;
-			nearest = map->key[i].name;
-		}
+		gp_suggest_offer(&suggest, map->key[i].name);
 	}
-	if (nearest)
+	if (suggest.nearest)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 		                    "unknown key %s in %s; perhaps '%s' is meant",
-		                    show_text(scalar(y)).text, map->what, nearest);
+		                    show_text(scalar(y)).text, map->what, suggest.nearest);
 	if (map->nkeys > KEYS_LISTED)
 		return gp_yaml_fail(
 			y, gp_yaml_line(y),

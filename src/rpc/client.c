@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rpc/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/run_dir.h"
+
+#define LINE_MAX_BYTES (64u << 20) /* the daemon is trusted, but not with all memory */
+
+struct gp_client {
+	int fd;
+	int timeout_ms;
+	int64_t next_id;
+	struct gp_lines lines;
+	struct json_tokener *tokener;
+	struct json_object *events; /* an array of those that came while an answer was waited for */
+	size_t events_taken;
+	char server_name[64];
+};
+
+/* ---- bytes ------------------------------------------------------------------------------------
+ */
+
+static uint64_t deadline(int timeout_ms)
+{
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+
+	return timeout_ms < 0 ? GP_NEVER
+	                      : gp_time_add(now_ns, (uint64_t)(unsigned)timeout_ms * GP_NS_PER_MS);
+}
+
+/* 0, or -ETIMEDOUT. A signal does not end the wait: the caller's handler has run. */
+static int wait_for(const struct gp_client *client, short events, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = client->fd, .events = events};
+	int n;
+
+	do {
+		uint64_t now = gp_now_ns(&gp_clock_monotonic);
+		struct timespec left = gp_timespec(until_ns > now ? until_ns - now : 0);
+
+		n = ppoll(&p, 1, until_ns == GP_NEVER ? NULL : &left, NULL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
+}
+
+static int has_gone(struct gp_error *err)
+{
+	return gp_fail(err, -ECONNRESET, "the daemon has closed the connection");
+}
+
+static int say_late(int code, struct gp_error *err)
+{
+	return gp_fail(err, code, "the daemon does not answer; gpreempt doctor says how it is");
+}
+
+/* Files go with the first byte. */
+static ssize_t send_part(const struct gp_client *client, const char *bytes, size_t length,
+                         const int *fds, unsigned nfds)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(GP_RPC_FDS_MAX * sizeof(int))];
+	} control = {0};
+	struct iovec part = {(char *)(uintptr_t)bytes, length};
+	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (nfds) {
+		head.msg_control = control.bytes;
+		head.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(nfds * sizeof(int)),
+		                                 .cmsg_level = SOL_SOCKET,
+		                                 .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
+	}
+	n = sendmsg(client->fd, &head, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+static int send_line(struct gp_client *client, const char *bytes, size_t length, const int *fds,
+                     unsigned nfds, struct gp_error *err)
+{
+	uint64_t until_ns = deadline(client->timeout_ms);
+
+	while (length) {
+		ssize_t n = send_part(client, bytes, length, fds, nfds);
+
+		if (n >= 0) {
+			bytes += n;
+			length -= (size_t)n;
+			nfds = 0;
+		} else if (n == -EAGAIN) {
+			int r = wait_for(client, POLLOUT, until_ns);
+
+			if (r)
+				return say_late(r, err);
+		} else if (n == -EPIPE || n == -ECONNRESET) {
+			return 0; /* why, it may have said: the answer that is read next */
+		} else if (n != -EINTR) {
+			return gp_fail(err, (int)n, "cannot write to the daemon: %s",
+			               gp_error_name((int)n));
+		}
+	}
+	return 0;
+}
+
+/* The next object; -EAGAIN: none before `until_ns` (no sentence). */
+static int receive(struct gp_client *client, uint64_t until_ns, struct json_object **json,
+                   struct gp_error *err)
+{
+	size_t length, size;
+	char *line, *room;
+	ssize_t n;
+	int r;
+
+	while (!(line = gp_lines_next(&client->lines, &length))) {
+		r = wait_for(client, POLLIN, until_ns);
+		if (r)
+			return r == -ETIMEDOUT ? -EAGAIN
+			                       : gp_fail(err, r, "cannot wait for the daemon");
+		r = gp_lines_room(&client->lines, LINE_MAX_BYTES, &room, &size);
+		if (r)
+			return gp_fail(err, r, "the daemon's answer is too long");
+		n = recv(client->fd, room, size, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		if (n > 0)
+			gp_lines_added(&client->lines, (size_t)n);
+		else if (!n || (errno != EAGAIN && errno != EINTR))
+			return has_gone(err);
+	}
+	r = gp_json_read(client->tokener, line, length, json, err);
+	if (!r && !json_object_is_type(*json, json_type_object)) {
+		json_object_put(*json);
+		r = -EBADMSG;
+	}
+	return r ? gp_fail(err, -EPROTO, "what answers is not gpreemptd") : 0;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------
+ */
+
+static int send_request(struct gp_client *client, const char *method, struct json_object *params,
+                        int64_t id, const int *fds, unsigned nfds, struct gp_error *err)
+{
+	struct json_object *json = json_object_new_object();
+	size_t length;
+	char *line;
+	int r;
+
+	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
+	if (id)
+		json_object_object_add(json, "id", json_object_new_int64(id));
+	json_object_object_add(json, "method", json_object_new_string(method));
+	if (params)
+		json_object_object_add(json, "params", params);
+	if (nfds > GP_RPC_FDS_MAX) {
+		json_object_put(json);
+		return gp_fail(err, -EINVAL, "at most %d files may go with a request",
+		               GP_RPC_FDS_MAX);
+	}
+	gp_json_text(json, &length);
+	line = malloc(length + 1);
+	if (line) {
+		memcpy(line, gp_json_text(json, NULL), length);
+		line[length] = '\n';
+	}
+	r = line ? send_line(client, line, length + 1, fds, nfds, err)
+	         : gp_fail(err, -ENOMEM, "no memory");
+	free(line);
+	json_object_put(json);
+	return r;
+}
+
+/* The daemon's error as ours. */
+static int adopt_error(struct json_object *error, struct gp_error *err)
+{
+	struct json_object *data = json_object_object_get(error, "data");
+	struct json_object *name = json_object_object_get(data, "errno");
+	struct json_object *sentence = json_object_object_get(error, "message");
+	int code = -EIO;
+
+	if (json_object_is_type(name, json_type_string))
+		code = gp_rpc_errno_parse(json_object_get_string(name));
+	return gp_fail(err, code, "%s",
+	               json_object_is_type(sentence, json_type_string)
+	                       ? json_object_get_string(sentence)
+	                       : gp_error_name(code));
+}
+
+/* Takes `json`. 1: it is not the answer to `id`. */
+static int take_answer(struct gp_client *client, struct json_object *json, int64_t id,
+                       struct json_object **result, struct gp_error *err)
+{
+	struct json_object *its_id = json_object_object_get(json, "id"), *error;
+	bool has_error = json_object_object_get_ex(json, "error", &error);
+	int r = 1;
+
+	if (has_error && (!its_id || json_object_get_int64(its_id) == id)) {
+		r = adopt_error(error, err);
+	} else if (its_id && json_object_get_int64(its_id) == id) {
+		if (result)
+			*result = json_object_get(json_object_object_get(json, "result"));
+		r = 0;
+	} else if (!its_id && json_object_object_get_ex(json, "method", NULL)) {
+		if (json_object_array_length(client->events) >= GP_CLIENT_EVENTS_MAX)
+			r = gp_fail(err, -ENOBUFS,
+			            "the daemon sends events faster than they are read");
+		else
+			json_object_array_add(client->events, json_object_get(json));
+	}
+	json_object_put(json);
+	return r;
+}
+
+int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
+                   const int *fds, unsigned nfds, struct json_object **result, struct gp_error *err)
+{
+	uint64_t until_ns = deadline(client->timeout_ms);
+	int64_t id = ++client->next_id;
+	int r;
+
+	if (result)
+		*result = NULL;
+	r = send_request(client, method, params, id, fds, nfds, err);
+	if (r)
+		return r;
+	do {
+		struct json_object *json;
+
+		r = receive(client, until_ns, &json, err);
+		if (r == -EAGAIN)
+			return say_late(-ETIMEDOUT, err);
+		if (!r)
+			r = take_answer(client, json, id, result, err);
+	} while (r == 1);
+	return r;
+}
+
+int gp_client_notify(struct gp_client *client, const char *method, struct json_object *params,
+                     const int *fds, unsigned nfds, struct gp_error *err)
+{
+	return send_request(client, method, params, 0, fds, nfds, err);
+}
+
+/* ---- events -----------------------------------------------------------------------------------
+ */
+
+/* One that came earlier, or NULL. */
+static struct json_object *queued_event(struct gp_client *client)
+{
+	struct json_object *event = json_object_array_get_idx(client->events, client->events_taken);
+
+	if (!event)
+		return NULL;
+	json_object_get(event);
+	if (++client->events_taken == json_object_array_length(client->events)) {
+		json_object_array_del_idx(client->events, 0, client->events_taken);
+		client->events_taken = 0;
+	}
+	return event;
+}
+
+int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
+                   struct gp_error *err)
+{
+	uint64_t until_ns = deadline(timeout_ms);
+	int r = 0;
+
+	*event = queued_event(client);
+	while (!r && !*event) {
+		r = receive(client, until_ns, event, err);
+		if (!r && !json_object_object_get_ex(*event, "method", NULL)) {
+			json_object_put(*event); /* an answer that came too late */
+			*event = NULL;
+		}
+	}
+	return r;
+}
+
+int gp_client_fd(const struct gp_client *client)
+{
+	return client->fd;
+}
+
+/* ---- connections -------------------------------------------------------------------------------
+ */
+
+const char *gp_client_path(char *out, size_t size)
+{
+	const char *path = secure_getenv("GPREEMPT_SOCKET");
+	char folder[GP_RUN_DIR_SIZE];
+
+	if (path && *path)
+		snprintf(out, size, "%s", path);
+	else
+		snprintf(out, size, "%s/gpreemptd.sock", gp_run_dir(folder, sizeof folder));
+	return out;
+}
+
+static int say_hello(struct gp_client *client, struct gp_error *err)
+{
+	struct json_object *params = json_object_new_object(), *result = NULL, *name;
+	int r;
+
+	json_object_object_add(params, "version", json_object_new_int(GP_RPC_VERSION));
+	r = gp_client_call(client, "hello", params, NULL, 0, &result, err);
+	name = json_object_object_get(result, "server");
+	if (json_object_is_type(name, json_type_string))
+		snprintf(client->server_name, sizeof client->server_name, "%s",
+		         json_object_get_string(name));
+	json_object_put(result);
+	return r;
+}
+
+int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
+{
+	struct gp_client *c = calloc(1, sizeof *c);
+	int r;
+
+	*client = NULL;
+	if (!c) {
+		close(fd);
+		return gp_fail(err, -ENOMEM, "no memory");
+	}
+	c->fd = fd;
+	c->timeout_ms = GP_CLIENT_TIMEOUT_MS;
+	c->tokener = gp_json_tokener();
+	c->events = json_object_new_array();
+	r = c->tokener && c->events ? say_hello(c, err) : gp_fail(err, -ENOMEM, "no memory");
+	if (r)
+		gp_client_close(c);
+	else
+		*client = c;
+	return r;
+}
+
+static int no_daemon(int code, const char *path, struct gp_error *err)
+{
+	switch (code) {
+	case -ENOENT:
+	case -ECONNREFUSED:
+		return gp_fail(
+			err, -ECONNREFUSED,
+			"no daemon answers at %s; start it with systemctl start gpreemptd, or "
+			"try it without a GPU: gpreemptd --gpu sim",
+			path);
+	case -EACCES: return gp_fail(err, code, "you may not connect to the daemon at %s", path);
+	default: return gp_fail(err, code, "%s: %s", path, gp_error_name(code));
+	}
+}
+
+int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char usual[sizeof address.sun_path + 1];
+	int fd, r;
+
+	*client = NULL;
+	if (!path)
+		path = gp_client_path(usual, sizeof usual);
+	if (strlen(path) >= sizeof address.sun_path)
+		return no_daemon(-ENAMETOOLONG, path, err);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return no_daemon(-errno, path, err);
+	if (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
+		r = -errno;
+		close(fd);
+		return no_daemon(r, path, err);
+	}
+	return gp_client_adopt(fd, client, err);
+}
+
+void gp_client_close(struct gp_client *client)
+{
+	if (!client)
+		return;
+	close(client->fd);
+	gp_lines_free(&client->lines);
+	json_object_put(client->events);
+	if (client->tokener)
+		json_tokener_free(client->tokener);
+	free(client);
+}
+
+void gp_client_set_timeout(struct gp_client *client, int timeout_ms)
+{
+	client->timeout_ms = timeout_ms;
+}
+
+const char *gp_client_server_name(const struct gp_client *client)
+{
+	return client->server_name;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client of gpreemptd that waits for its answers: for the command line. One thread at a time. */
+#ifndef GP_RPC_CLIENT_H
+#define GP_RPC_CLIENT_H
+
+#include <stdint.h>
+
+#include "rpc/wire.h"
+
+struct gp_client;
+
+#define GP_CLIENT_TIMEOUT_MS 10000 /* of a call, unless told */
+#define GP_CLIENT_EVENTS_MAX 65536 /* that came while an answer was waited for */
+
+/* GPREEMPT_SOCKET (not in setuid programs), else gpreemptd.sock in the run-time folder. */
+const char *gp_client_path(char *out, size_t size);
+
+/*
+ * Connects and says hello. `path` NULL: gp_client_path. -ECONNREFUSED: no daemon answers; the
+ * sentence says how to start one.
+ */
+int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err);
+
+/* Takes a connection made elsewhere; says hello. `fd` is closed also when it fails. */
+int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err);
+
+/* NULL is fine. */
+void gp_client_close(struct gp_client *client);
+
+/* Of each call from now on. */
+void gp_client_set_timeout(struct gp_client *client, int timeout_ms);
+
+/*
+ * Sends the request and waits for its answer. Takes `params` (NULL = none); the files stay the
+ * caller's. `*result` is the caller's, and NULL where the answer is null; `result` may be NULL.
+ * The daemon's errors come back as -errno with the daemon's sentence. -ETIMEDOUT: no answer;
+ * -ECONNRESET: the daemon has gone. After these two and -EPROTO, nothing but closing is of use.
+ */
+int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
+                   const int *fds, unsigned nfds, struct json_object **result,
+                   struct gp_error *err);
+
+/* Sends it without waiting: for methods that may come without an id. */
+int gp_client_notify(struct gp_client *client, const char *method, struct json_object *params,
+                     const int *fds, unsigned nfds, struct gp_error *err);
+
+/*
+ * The next notification, an object with `method` and `params`: the caller's. Waits up to
+ * `timeout_ms` (-1 = for ever). -EAGAIN: none came (no sentence).
+ */
+int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
+                   struct gp_error *err);
+
+/* Readable when something has come; call gp_client_next(client, 0, ...) until -EAGAIN then. */
+int gp_client_fd(const struct gp_client *client);
+
+/* What hello said of the daemon: name and version. "" when it said nothing. */
+const char *gp_client_server_name(const struct gp_client *client);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request, from the line until it is answered. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rpc/server/internal.h"
+
+struct gp_rpc_call *call_new(struct conn *c, struct json_object *request, struct json_object *id,
+                             const int *fds, unsigned nfds)
+{
+	struct gp_rpc_call *call = calloc(1, sizeof *call);
+
+	if (!call)
+		return NULL;
+	call->conn = c;
+	call->request = json_object_get(request);
+	call->id = id;
+	call->nfds = call->nfds_all = nfds;
+	memcpy(call->fd, fds, nfds * sizeof *fds);
+	call->next = c->calls;
+	if (call->next)
+		call->next->prev = call;
+	c->calls = call;
+	c->in_flight++;
+	c->refs++;
+	return call;
+}
+
+static void call_free(struct gp_rpc_call *call)
+{
+	struct conn *c = call->conn;
+
+	for (unsigned i = 0; i < call->nfds_all; i++)
+		if (call->fd[i] >= 0)
+			close(call->fd[i]);
+	*(call->prev ? &call->prev->next : &c->calls) = call->next;
+	if (call->next)
+		call->next->prev = call->prev;
+	c->in_flight--;
+	json_object_put(call->request);
+	free(call);
+	if (c->server)
+		conn_wake(c);
+	conn_unref(c);
+}
+
+/* ---- answers ----------------------------------------------------------------------------------
+ */
+
+/* {"jsonrpc":"2.0","id":ID,KEY:VALUE}; NULL: no memory. */
+static struct json_object *envelope(struct json_object *id, const char *key,
+                                    struct json_object *value)
+{
+	struct json_object *json = json_object_new_object();
+
+	if (!json) {
+		json_object_put(value);
+		return NULL;
+	}
+	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
+	json_object_object_add(json, "id", json_object_get(id));
+	json_object_object_add(json, key, value);
+	return json;
+}
+
+struct json_object *error_object(int code, int error, struct json_object *data,
+                                 const char *sentence)
+{
+	struct json_object *json = json_object_new_object();
+
+	json_object_object_add(json, "code",
+	                       json_object_new_int(code ? code : (int)gp_rpc_code_of(error)));
+	json_object_object_add(json, "message",
+	                       gp_json_from_bytes(*sentence ? sentence : gp_error_name(error)));
+	if (error && !data)
+		data = json_object_new_object();
+	if (error)
+		json_object_object_add(data, "errno",
+		                       json_object_new_string(gp_rpc_errno_name(error)));
+	if (data)
+		json_object_object_add(json, "data", data);
+	return json;
+}
+
+static void send_error(struct gp_rpc_call *call, struct json_object *error)
+{
+	struct conn *c = call->conn;
+
+	if (c->server)
+		c->server->counters.errors++;
+	if (call->id && !call->answered)
+		output_reply(c, envelope(call->id, "error", error));
+	else
+		json_object_put(error);
+}
+
+int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result)
+{
+	if (call->id && !call->answered)
+		output_reply(call->conn, envelope(call->id, "result", result));
+	else
+		json_object_put(result);
+	call_free(call);
+	return 0;
+}
+
+int gp_rpc_fail_data(struct gp_rpc_call *call, int code, int error, struct json_object *data,
+                     const char *sentence)
+{
+	send_error(call, error_object(code, error, data, sentence));
+	call_free(call);
+	return 0;
+}
+
+int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *format, ...)
+{
+	char sentence[sizeof call->err.text];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(sentence, sizeof sentence, format, args);
+	va_end(args);
+	return gp_rpc_fail_data(call, code, error, NULL, sentence);
+}
+
+void calls_end(struct conn *c)
+{
+	for (struct gp_rpc_call *call = c->calls; call; call = call->next) {
+		send_error(call, error_object(0, -ECANCELED, NULL,
+		                              "the daemon is ending; ask again when it is back"));
+		call->answered = true;
+	}
+}
+
+void request_refused(struct conn *c, int code, int error, const char *sentence)
+{
+	c->server->counters.errors++;
+	output_reply(c, envelope(NULL, "error", error_object(code, error, NULL, sentence)));
+}
+
+/* ---- what a method may ask ---------------------------------------------------------------------
+ */
+
+const struct gp_rpc_peer *gp_rpc_peer(const struct gp_rpc_call *call)
+{
+	return &call->conn->peer;
+}
+
+bool gp_rpc_peer_in_group(const struct gp_rpc_peer *peer, gid_t gid)
+{
+	bool in = peer->gid == gid;
+
+	for (unsigned i = 0; !in && i < peer->ngroups; i++)
+		in = peer->groups[i] == gid;
+	return in;
+}
+
+uint64_t gp_rpc_client_id(const struct gp_rpc_call *call)
+{
+	return call->conn->id;
+}
+
+unsigned gp_rpc_socket_index(const struct gp_rpc_call *call)
+{
+	return call->conn->socket_index;
+}
+
+bool gp_rpc_is_notification(const struct gp_rpc_call *call)
+{
+	return !call->id;
+}
+
+bool gp_rpc_client_is_there(const struct gp_rpc_call *call)
+{
+	return call->conn->server && !call->conn->hung && !call->conn->doomed;
+}
+
+struct gp_error *gp_rpc_error(struct gp_rpc_call *call)
+{
+	return &call->err;
+}
+
+int gp_rpc_fd(const struct gp_rpc_call *call, unsigned index)
+{
+	return index < call->nfds ? call->fd[index] : -1;
+}
+
+int gp_rpc_fd_take(struct gp_rpc_call *call, unsigned index)
+{
+	int fd = gp_rpc_fd(call, index);
+
+	if (fd >= 0)
+		call->fd[index] = -1;
+	return fd;
+}
+
+int gp_rpc_fd_give(struct gp_rpc_call *call, int fd)
+{
+	if (call->nfds_all == GP_RPC_CALL_FDS) {
+		close(fd);
+		return -EMFILE;
+	}
+	call->fd[call->nfds_all++] = fd;
+	return 0;
+}
+
+void gp_rpc_subscribe(struct gp_rpc_call *call, uint64_t bits)
+{
+	call->conn->subscription = bits;
+}
+
+uint64_t gp_rpc_subscription(const struct gp_rpc_call *call)
+{
+	return call->conn->subscription;
+}

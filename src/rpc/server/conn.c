@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection. Each time the loop comes to it (something to read, room to write, a timer, or an
+ * answer that was queued) it sends what is queued, reads once, takes a few lines, and then settles
+ * what it waits for next. A client that asks too fast, has too many open calls or does not read its
+ * answers is not read from for a while: it waits, nobody else does.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "rpc/server/internal.h"
+
+#define LINES_A_TURN 8
+#define LINE_UNIT    4096u /* bytes of a line that cost as much as a line */
+#define LINGER_US    (2 * GP_NS_PER_S / GP_NS_PER_US) /* to read the last error */
+#define US_PER_S     (GP_NS_PER_S / GP_NS_PER_US)
+#define TIMER_SLACK  1000 /* us */
+
+static uint64_t now_us(const struct conn *c)
+{
+	uint64_t now = 0;
+
+	sd_event_now(c->server->event, CLOCK_MONOTONIC, &now);
+	return now;
+}
+
+/* ---- rate -------------------------------------------------------------------------------------
+ */
+
+/* When the next line may be taken: `burst` lines ahead of the steady rate. */
+static uint64_t due_us(const struct conn *c)
+{
+	const struct gp_rpc_limits *l = &c->listener->config.limits;
+	uint64_t ahead = (uint64_t)l->burst * US_PER_S / l->rate;
+
+	return c->rate_us > ahead ? c->rate_us - ahead : 0;
+}
+
+static void charge(struct conn *c, size_t length)
+{
+	uint64_t now = now_us(c);
+	uint64_t cost = US_PER_S / c->listener->config.limits.rate;
+
+	if (c->rate_us < now)
+		c->rate_us = now;
+	c->rate_us += (cost ? cost : 1) * (1 + length / LINE_UNIT);
+}
+
+/* ---- closing ----------------------------------------------------------------------------------
+ */
+
+void conn_unref(struct conn *c)
+{
+	if (--c->refs)
+		return;
+	if (c->peer.pidfd >= 0)
+		close(c->peer.pidfd);
+	free(c->groups);
+	free(c);
+}
+
+void conn_close(struct conn *c)
+{
+	struct gp_rpc_server *server = c->server;
+
+	output_drop(c);
+	c->io = sd_event_source_disable_unref(c->io);
+	c->turn = sd_event_source_disable_unref(c->turn);
+	c->timer = sd_event_source_disable_unref(c->timer);
+	for (unsigned i = 0; i < c->npassed; i++)
+		close(c->passed[i].fd);
+	gp_lines_free(&c->lines);
+	close(c->fd);
+	*(c->prev ? &c->prev->next : &server->conns) = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	c->listener->clients--;
+	server->counters.clients--;
+	c->server = NULL;
+	c->listener = NULL;
+	if (server->config.gone)
+		server->config.gone(server->config.arg, c->id);
+	conn_unref(c);
+}
+
+/* An error, and then the end, once the client has read it or has had time to. */
+static void cut_off(struct conn *c, int code, int error, const char *sentence)
+{
+	if (c->linger_us)
+		return;
+	c->server->counters.cut_off++;
+	request_refused(c, code, error, sentence);
+	c->linger_us = now_us(c) + LINGER_US;
+}
+
+/* ---- settling ---------------------------------------------------------------------------------
+ */
+
+void conn_wake(struct conn *c)
+{
+	c->active_us = now_us(c);
+	sd_event_source_set_enabled(c->turn, SD_EVENT_ONESHOT);
+}
+
+/* Waits for its own answers: open calls, or what it has not read. */
+static bool must_wait(const struct conn *c)
+{
+	const struct gp_rpc_limits *l = &c->listener->config.limits;
+
+	return c->linger_us || c->in_flight >= l->in_flight || c->out.bytes > l->output / 2;
+}
+
+static bool is_finished(struct conn *c)
+{
+	if (c->doomed)
+		return true;
+	if (c->linger_us)
+		return !c->out.first || c->hung;
+	if (!c->eof || gp_lines_ready(&c->lines))
+		return false;
+	return c->hung || (!c->in_flight && !c->out.first && !c->subscription);
+}
+
+static uint64_t idle_us(const struct conn *c)
+{
+	uint64_t idle_s = c->listener->config.limits.idle_s;
+
+	return c->in_flight || c->subscription ? UINT64_MAX : c->active_us + idle_s * US_PER_S;
+}
+
+static void set_timer(struct conn *c, uint64_t at_us)
+{
+	if (at_us >= c->timer_us) /* the earlier one will do: it settles again */
+		return;
+	c->timer_us = at_us;
+	sd_event_source_set_time(c->timer, at_us);
+	sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
+}
+
+/* What to wait for; or closes. */
+static void settle(struct conn *c)
+{
+	bool ready = gp_lines_ready(&c->lines), wait = must_wait(c);
+	uint64_t due = due_us(c), idle = idle_us(c);
+	bool fast = due > now_us(c);
+	uint32_t events = 0;
+
+	if (is_finished(c)) {
+		conn_close(c);
+		return;
+	}
+	if (!c->eof && !ready && !wait && !fast)
+		events |= EPOLLIN;
+	if (c->out.first)
+		events |= EPOLLOUT;
+	/* A hang-up would be reported again and again. */
+	sd_event_source_set_enabled(c->io, c->hung && !events ? SD_EVENT_OFF : SD_EVENT_ON);
+	sd_event_source_set_io_events(c->io, events);
+	if (ready && !wait && !fast)
+		conn_wake(c);
+	if (fast && !wait)
+		set_timer(c, due);
+	if (c->linger_us)
+		set_timer(c, c->linger_us);
+	else if (idle != UINT64_MAX)
+		set_timer(c, idle);
+	gp_lines_shrink(&c->lines);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------
+ */
+
+static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
+{
+	for (struct cmsghdr *m = CMSG_FIRSTHDR(head); m; m = CMSG_NXTHDR(head, m)) {
+		size_t n = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		int fd[GP_RPC_FDS_MAX];
+
+		if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS)
+			continue;
+		memcpy(fd, CMSG_DATA(m), n * sizeof *fd);
+		for (size_t i = 0; i < n; i++) {
+			if (c->npassed < 2 * GP_RPC_FDS_MAX) {
+				c->passed[c->npassed++] = (struct passed_fd){fd[i], at};
+				continue;
+			}
+			close(fd[i]);
+			head->msg_flags |= MSG_CTRUNC;
+		}
+	}
+	if (head->msg_flags & MSG_CTRUNC) {
+		c->passed_over = true;
+		c->passed_over_at = at;
+	}
+}
+
+/*
+ * Files come with the last byte that recvmsg returns: the kernel does not go on to bytes that were
+ * sent after them. It closes those for which there is no room here.
+ */
+static void receive(struct conn *c)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(GP_RPC_FDS_MAX * sizeof(int))];
+	} control;
+	struct iovec room = {0};
+	struct msghdr head = {.msg_iov = &room,
+	                      .msg_iovlen = 1,
+	                      .msg_control = control.bytes,
+	                      .msg_controllen = sizeof control.bytes};
+	char *bytes;
+	ssize_t n;
+	int r = gp_lines_room(&c->lines, c->listener->config.limits.line, &bytes, &room.iov_len);
+
+	if (r) {
+		char sentence[80] = "no memory";
+
+		if (r == -EMSGSIZE)
+			snprintf(sentence, sizeof sentence,
+			         "the line is too long: at most %u bytes are taken",
+			         c->listener->config.limits.line);
+		cut_off(c, r == -EMSGSIZE ? GP_RPC_INVALID_REQUEST : GP_RPC_INTERNAL, r, sentence);
+		return;
+	}
+	room.iov_base = bytes;
+	n = recvmsg(c->fd, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return;
+		c->hung = true; /* reset: the client closed without reading everything */
+	}
+	if (n <= 0) {
+		c->eof = true;
+		return;
+	}
+	gp_lines_added(&c->lines, (size_t)n);
+	keep_passed(c, &head, gp_lines_waiting(&c->lines) - 1);
+}
+
+/* The files that belong to the next line of `length` bytes; -1: more than may. */
+static int take_passed(struct conn *c, size_t length, int fd[GP_RPC_FDS_MAX])
+{
+	bool over = c->passed_over && c->passed_over_at <= length;
+	unsigned n = 0, kept = 0;
+
+	for (unsigned i = 0; i < c->npassed; i++) {
+		if (c->passed[i].at > length) {
+			c->passed[kept] = c->passed[i];
+			c->passed[kept++].at -= length + 1;
+		} else if (n < GP_RPC_FDS_MAX) {
+			fd[n++] = c->passed[i].fd;
+		} else {
+			close(c->passed[i].fd);
+			over = true;
+		}
+	}
+	c->npassed = kept;
+	if (c->passed_over && !over)
+		c->passed_over_at -= length + 1;
+	else
+		c->passed_over = false;
+	if (!over)
+		return (int)n;
+	while (n)
+		close(fd[--n]);
+	return -1;
+}
+
+static bool is_blank(const char *line)
+{
+	return !line[strspn(line, " \t\r")];
+}
+
+static void take_line(struct conn *c, const char *line, size_t length)
+{
+	int fd[GP_RPC_FDS_MAX];
+	int n = take_passed(c, length, fd);
+
+	charge(c, length);
+	if (n < 0)
+		request_refused(c, GP_RPC_INVALID_REQUEST, -EMFILE,
+		                "at most 4 files may come with a line");
+	else if (length == strlen(line) && is_blank(line))
+		while (n > 0)
+			close(fd[--n]);
+	else
+		request_line(c, line, length, fd, (unsigned)n);
+}
+
+static void take_lines(struct conn *c)
+{
+	size_t length;
+
+	for (unsigned i = 0; i < LINES_A_TURN && !c->doomed; i++) {
+		char *line;
+
+		if (must_wait(c))
+			return;
+		if (due_us(c) > now_us(c)) {
+			c->server->counters.paused += gp_lines_ready(&c->lines);
+			return;
+		}
+		line = gp_lines_next(&c->lines, &length);
+		if (!line)
+			break;
+		take_line(c, line, length);
+	}
+	if (c->eof && !gp_lines_ready(&c->lines) && gp_lines_waiting(&c->lines) && !c->linger_us)
+		cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG, "the last line has no newline");
+}
+
+/* ---- the loop comes to it ---------------------------------------------------------------------
+ */
+
+static int on_turn(sd_event_source *source, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)source;
+	take_lines(c);
+	output_flush(c);
+	settle(c);
+	return 0;
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	struct conn *c = arg;
+
+	(void)source;
+	(void)fd;
+	if (events & (EPOLLHUP | EPOLLERR)) {
+		c->hung = true;
+		output_drop(c);
+	}
+	if ((events & EPOLLIN) && !c->eof && !gp_lines_ready(&c->lines) && !must_wait(c))
+		receive(c);
+	return on_turn(NULL, c);
+}
+
+static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
+{
+	struct conn *c = arg;
+	uint64_t now = now_us(c);
+
+	(void)source;
+	(void)at_us;
+	c->timer_us = UINT64_MAX;
+	if (c->linger_us && c->linger_us <= now)
+		c->doomed = true;
+	if (!c->linger_us && idle_us(c) <= now) {
+		c->server->counters.idle++;
+		c->doomed = true;
+	}
+	return on_turn(NULL, c);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static int watch(struct conn *c)
+{
+	sd_event *event = c->server->event;
+	int r = sd_event_add_io(event, &c->io, c->fd, EPOLLIN, on_io, c);
+
+	if (r >= 0)
+		r = sd_event_add_defer(event, &c->turn, on_turn, c);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(c->turn, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time(event, &c->timer, CLOCK_MONOTONIC, UINT64_MAX, TIMER_SLACK,
+		                      on_timer, c);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(c->timer, SD_EVENT_OFF);
+	return r < 0 ? r : 0;
+}
+
+int conn_new(struct listener *l, int fd)
+{
+	struct gp_rpc_server *server = l->server;
+	struct conn *c = calloc(1, sizeof *c);
+	int r;
+
+	if (!c) {
+		close(fd);
+		return -ENOMEM;
+	}
+	*c = (struct conn){.refs = 1,
+	                   .next = server->conns,
+	                   .server = server,
+	                   .listener = l,
+	                   .socket_index = l->index,
+	                   .id = ++server->next_id,
+	                   .fd = fd,
+	                   .peer = {.pidfd = -1},
+	                   .same_pid_namespace = -1,
+	                   .timer_us = UINT64_MAX};
+	if (c->next)
+		c->next->prev = c;
+	server->conns = c;
+	l->clients++;
+	server->counters.clients++;
+	c->active_us = now_us(c);
+	r = peer_read(c);
+	if (!r)
+		r = watch(c);
+	if (r)
+		conn_close(c);
+	else
+		settle(c);
+	return r;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the server. Answers and notifications only queue: what they change for a connection
+ * (sending, reading on, closing) happens when the loop comes to it, in conn.c. So nothing that a
+ * method calls can take a connection away under it.
+ */
+#ifndef GP_RPC_SERVER_INTERNAL_H
+#define GP_RPC_SERVER_INTERNAL_H
+
+#include "rpc/server/server.h"
+
+#define GP_RPC_CALL_FDS 8 /* those that came with the line, and those of its targets */
+
+/* One line on its way to one or many clients. */
+struct message {
+	unsigned refs;
+	size_t length;
+	char bytes[];
+};
+
+struct out_link {
+	struct out_link *next;
+	struct message *message;
+};
+
+/* What a client has not read yet. */
+struct output {
+	struct out_link *first, **last;
+	size_t sent;  /* of the first */
+	size_t bytes; /* of all, without those */
+};
+
+/* A file that came with byte `at` of what is in `lines`. */
+struct passed_fd {
+	int fd;
+	size_t at;
+};
+
+struct listener {
+	struct gp_rpc_server *server;
+	struct gp_rpc_socket config; /* with all limits filled in */
+	unsigned index;
+	int fd;
+	bool made_here; /* the file at config.path */
+	sd_event_source *io;
+	sd_event_source *retry; /* while there are no files left to accept with */
+	unsigned clients;
+};
+
+struct conn {
+	unsigned refs; /* one until it is closed, one for each of its calls */
+	struct conn *next, *prev;
+	struct gp_rpc_server *server; /* NULL: closed */
+	struct listener *listener;
+	unsigned socket_index;
+	uint64_t id;
+	int fd;
+	struct gp_rpc_peer peer;
+	gid_t *groups;
+	int same_pid_namespace; /* -1: not looked at */
+
+	sd_event_source *io, *turn, *timer;
+	uint64_t timer_us; /* UINT64_MAX: off */
+	uint64_t active_us;
+	uint64_t rate_us;   /* when the last line would have been due at the allowed rate */
+	uint64_t linger_us; /* when to close what the client does not read; 0: not closing */
+
+	struct gp_lines lines;
+	struct passed_fd passed[2 * GP_RPC_FDS_MAX];
+	unsigned npassed;
+	bool passed_over; /* more came than may, with byte `passed_over_at` */
+	size_t passed_over_at;
+
+	struct output out;
+	uint64_t lost; /* notifications, not told yet */
+	uint64_t subscription;
+	struct gp_rpc_call *calls;
+	unsigned in_flight;
+	bool eof;    /* nothing more comes */
+	bool hung;   /* and nothing more is read */
+	bool doomed; /* to be closed at once */
+};
+
+struct gp_rpc_call {
+	struct gp_rpc_call *next, *prev;
+	struct conn *conn;
+	struct json_object *request; /* holds id and params */
+	struct json_object *id;      /* NULL: a notification */
+	struct gp_error err;
+	int fd[GP_RPC_CALL_FDS]; /* -1: taken */
+	unsigned nfds;           /* that came with the line */
+	unsigned nfds_all;
+	bool answered; /* the server ended before */
+};
+
+struct gp_rpc_server {
+	sd_event *event;
+	struct gp_rpc_config config;
+	struct listener *listener;
+	struct conn *conns;
+	struct json_tokener *tokener;
+	uint64_t next_id;
+	uint64_t output_bytes; /* of all clients */
+	struct gp_rpc_counters counters;
+};
+
+/* listen.c */
+int listener_open(struct listener *l, struct gp_error *err);
+void listener_close(struct listener *l);
+
+/* peer.c: 0 or -errno. */
+int peer_read(struct conn *c);
+bool peer_in_our_pid_namespace(struct conn *c);
+
+/* conn.c */
+int conn_new(struct listener *l, int fd);
+void conn_close(struct conn *c);
+void conn_unref(struct conn *c);
+/* Has the loop come to it soon. */
+void conn_wake(struct conn *c);
+
+/* request.c: one line. The files are taken. */
+void request_line(struct conn *c, const char *line, size_t length, const int *fds, unsigned nfds);
+/* An error that belongs to no request. */
+void request_refused(struct conn *c, int code, int error, const char *sentence);
+
+/* call.c */
+struct gp_rpc_call *call_new(struct conn *c, struct json_object *request, struct json_object *id,
+                             const int *fds, unsigned nfds);
+void calls_end(struct conn *c);
+struct json_object *error_object(int code, int error, struct json_object *data,
+                                 const char *sentence);
+
+/* output.c. They take `json`; NULL stands for one that there was no memory for. */
+struct message *message_new(struct json_object *json);
+void message_unref(struct message *m);
+void output_reply(struct conn *c, struct json_object *json);
+void output_notify(struct conn *c, struct message *m);
+void output_flush(struct conn *c);
+void output_drop(struct conn *c);
+
+#endif

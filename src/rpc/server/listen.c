@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets that clients connect to. */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "rpc/server/internal.h"
+
+#define BACKLOG       128
+#define ACCEPT_A_TURN 4
+#define RETRY_US      (200 * GP_NS_PER_MS / GP_NS_PER_US)
+
+/* ---- making them ------------------------------------------------------------------------------
+ */
+
+static int address_of(const char *path, struct sockaddr_un *address, struct gp_error *err)
+{
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof address->sun_path)
+		return gp_fail(err, -ENAMETOOLONG, "%s is too long for a socket: up to %zu bytes",
+		               path, sizeof address->sun_path - 1);
+	memcpy(address->sun_path, path, strlen(path) + 1);
+	return 0;
+}
+
+/* Removes a socket that is left over; -EADDRINUSE: it is not. */
+static int remove_stale(const struct sockaddr_un *address, struct gp_error *err)
+{
+	const char *path = address->sun_path;
+	struct stat s;
+	int fd, r;
+
+	if (lstat(path, &s))
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(s.st_mode))
+		return gp_fail(err, -EADDRINUSE,
+		               "%s is there and is not a socket: remove it, or choose another path",
+		               path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	r = connect(fd, (const struct sockaddr *)address, sizeof *address) ? -errno : 0;
+	close(fd);
+	if (r != -ECONNREFUSED) /* also when its backlog is full: somebody is there */
+		return gp_fail(err, -EADDRINUSE, "another daemon answers at %s: stop it first",
+		               path);
+	return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
+static int bind_at(const struct listener *l, int fd, struct gp_error *err)
+{
+	const struct gp_rpc_socket *config = &l->config;
+	struct sockaddr_un address;
+	int r = address_of(config->path, &address, err);
+
+	if (!r)
+		r = remove_stale(&address, err);
+	if (!r && bind(fd, (const struct sockaddr *)&address, sizeof address))
+		r = -errno;
+	if (r)
+		return r;
+	/* Nobody can connect before listen(2). */
+	if ((config->gid != (gid_t)-1 && chown(config->path, (uid_t)-1, config->gid)) ||
+	    chmod(config->path, config->mode) || listen(fd, BACKLOG)) {
+		r = -errno;
+		unlink(config->path);
+	}
+	return r;
+}
+
+static int make_socket(struct listener *l, struct gp_error *err)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r = fd < 0 ? -errno : bind_at(l, fd, err);
+
+	if (!r) {
+		l->fd = fd;
+		l->made_here = true;
+		return 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return gp_fail(err, r, "cannot listen at %s: %s", l->config.path, gp_error_name(r));
+}
+
+/* ---- accepting --------------------------------------------------------------------------------
+ */
+
+static bool has_room(const struct listener *l, uid_t uid)
+{
+	const struct gp_rpc_limits *limits = &l->config.limits;
+	bool ours = !uid || uid == geteuid();
+	unsigned same = 0;
+
+	if (l->clients >= limits->clients - (ours ? 0 : limits->reserved))
+		return false;
+	for (const struct conn *c = l->server->conns; uid && c; c = c->next)
+		same += c->listener == l && c->peer.uid == uid;
+	return same < limits->per_user;
+}
+
+static void refuse(struct listener *l, int fd)
+{
+	static const char line[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":"
+		"\"too many clients: close some, or try again\",\"data\":{\"errno\":\"EUSERS\"}}}"
+		"\n";
+
+	l->server->counters.refused++;
+	(void)!send(fd, line, sizeof line - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	close(fd);
+}
+
+static int on_retry(sd_event_source *source, uint64_t at_us, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)source;
+	(void)at_us;
+	sd_event_source_set_enabled(l->io, SD_EVENT_ON);
+	return 0;
+}
+
+/* Most often there are no files left: those who wait would be reported again and again. */
+static void pause_listening(struct listener *l, int code)
+{
+	gp_log(GP_LOG_WARN, "rpc.accept", "error=%s", gp_error_name(code));
+	sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
+	sd_event_source_set_time_relative(l->retry, RETRY_US);
+	sd_event_source_set_enabled(l->retry, SD_EVENT_ONESHOT);
+}
+
+static int on_connect(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	struct listener *l = arg;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	for (unsigned i = 0; i < ACCEPT_A_TURN; i++) {
+		int client = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct ucred cred;
+		socklen_t size = sizeof cred;
+
+		if (client < 0) {
+			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+				pause_listening(l, -errno);
+			break;
+		}
+		l->server->counters.accepted++;
+		if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &cred, &size) ||
+		    !has_room(l, cred.uid))
+			refuse(l, client);
+		else
+			conn_new(l, client);
+	}
+	return 0;
+}
+
+/* ---- opening and closing ----------------------------------------------------------------------
+ */
+
+static int adopt_socket(struct listener *l, struct gp_error *err)
+{
+	int listens = 0;
+	socklen_t size = sizeof listens;
+
+	l->fd = l->config.fd;
+	if (getsockopt(l->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens)
+		return gp_fail(err, -EINVAL, "file %d is not a socket that listens", l->fd);
+	return 0;
+}
+
+int listener_open(struct listener *l, struct gp_error *err)
+{
+	sd_event *event = l->server->event;
+	int r = l->config.path ? make_socket(l, err) : adopt_socket(l, err);
+
+	if (r)
+		return r;
+	r = sd_event_add_io(event, &l->io, l->fd, EPOLLIN, on_connect, l);
+	if (r >= 0)
+		r = sd_event_add_time_relative(event, &l->retry, CLOCK_MONOTONIC, 0, 0, on_retry,
+		                               l);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(l->retry, SD_EVENT_OFF);
+	return r < 0 ? gp_fail(err, r, "cannot watch a socket: %s", gp_error_name(r)) : 0;
+}
+
+void listener_close(struct listener *l)
+{
+	l->io = sd_event_source_disable_unref(l->io);
+	l->retry = sd_event_source_disable_unref(l->retry);
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->made_here)
+		unlink(l->config.path);
+}

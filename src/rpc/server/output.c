@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes to a client: queued here, sent when the loop comes to the connection. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "rpc/server/internal.h"
+
+#define SEND_AT_ONCE 16                      /* messages in one system call */
+#define OUTPUT_ALL   (64ull << 20)           /* bytes that all clients together may leave unread */
+#define LINK_COST    sizeof(struct out_link) /* so that many tiny messages count too */
+
+struct message *message_new(struct json_object *json)
+{
+	struct message *m = NULL;
+	size_t length = 0;
+	const char *text = json ? gp_json_text(json, &length) : NULL;
+
+	if (text)
+		m = malloc(sizeof *m + length + 1);
+	if (m) {
+		m->refs = 1;
+		m->length = length + 1;
+		memcpy(m->bytes, text, length);
+		m->bytes[length] = '\n';
+	}
+	json_object_put(json);
+	return m;
+}
+
+void message_unref(struct message *m)
+{
+	if (m && !--m->refs)
+		free(m);
+}
+
+/* Takes one reference when it returns true. */
+static bool append(struct conn *c, struct message *m, size_t limit)
+{
+	size_t cost = m->length + LINK_COST;
+	struct out_link *link;
+
+	if (c->out.bytes + cost > limit || c->server->output_bytes + cost > OUTPUT_ALL)
+		return false;
+	link = malloc(sizeof *link);
+	if (!link)
+		return false;
+	*link = (struct out_link){.message = m};
+	if (!c->out.first)
+		c->out.last = &c->out.first;
+	*c->out.last = link;
+	c->out.last = &link->next;
+	c->out.bytes += cost;
+	c->server->output_bytes += cost;
+	conn_wake(c);
+	return true;
+}
+
+void output_reply(struct conn *c, struct json_object *json)
+{
+	struct message *m;
+
+	if (!c->server || c->hung) {
+		json_object_put(json);
+		return;
+	}
+	m = message_new(json);
+	if (m && append(c, m, c->listener->config.limits.reply_output))
+		return;
+	message_unref(m);
+	if (!c->doomed)
+		c->server->counters.cut_off++;
+	c->doomed = true;
+	conn_wake(c);
+}
+
+/* The client hears of it before any notification that comes after the gap. */
+static void tell_lost(struct conn *c)
+{
+	struct json_object *json = json_object_new_object(), *params = json_object_new_object();
+	struct message *m;
+
+	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
+	json_object_object_add(json, "method", json_object_new_string("lost"));
+	json_object_object_add(params, "count", json_object_new_uint64(c->lost));
+	json_object_object_add(json, "params", params);
+	m = message_new(json);
+	if (m && append(c, m, c->listener->config.limits.output))
+		c->lost = 0;
+	else
+		message_unref(m);
+}
+
+void output_notify(struct conn *c, struct message *m)
+{
+	if (!c->server || c->hung)
+		return;
+	if (!m || c->lost || !append(c, m, c->listener->config.limits.output)) {
+		c->lost++;
+		c->server->counters.lost++;
+		return;
+	}
+	m->refs++;
+	c->server->counters.sent++;
+}
+
+static void pop(struct conn *c)
+{
+	struct out_link *link = c->out.first;
+	size_t cost = link->message->length + LINK_COST;
+
+	c->out.first = link->next;
+	c->out.sent = 0;
+	c->out.bytes -= cost;
+	c->server->output_bytes -= cost;
+	message_unref(link->message);
+	free(link);
+}
+
+/* 0 or -errno. -EAGAIN: the client does not read. */
+static int send_some(struct conn *c)
+{
+	struct iovec part[SEND_AT_ONCE];
+	struct msghdr head = {.msg_iov = part};
+	ssize_t n;
+
+	for (struct out_link *l = c->out.first; l && head.msg_iovlen < SEND_AT_ONCE; l = l->next)
+		part[head.msg_iovlen++] = (struct iovec){l->message->bytes, l->message->length};
+	part[0].iov_base = (char *)part[0].iov_base + c->out.sent;
+	part[0].iov_len -= c->out.sent;
+	n = sendmsg(c->fd, &head, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	for (size_t left = (size_t)n; left;) {
+		size_t rest = c->out.first->message->length - c->out.sent;
+
+		if (left < rest) {
+			c->out.sent += left;
+			break;
+		}
+		left -= rest;
+		pop(c);
+	}
+	return 0;
+}
+
+void output_flush(struct conn *c)
+{
+	int r = 0;
+
+	while (!r && c->out.first)
+		r = send_some(c);
+	if (r && r != -EAGAIN) { /* it has gone; what it wrote before may still be read */
+		c->hung = true;
+		output_drop(c);
+	}
+	if (c->lost && !c->hung && c->out.bytes <= c->listener->config.limits.output / 2)
+		tell_lost(c);
+}
+
+void output_drop(struct conn *c)
+{
+	while (c->out.first)
+		pop(c);
+}

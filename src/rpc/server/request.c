@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a line to the method that it names. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "rpc/params.h"
+#include "rpc/server/internal.h"
+
+#define ID_MAX 128 /* bytes of an id that is a string: it is sent back */
+
+/* What is wrong with an object that should be a request, or NULL. */
+static const char *flaw(struct json_object *request, struct json_object **id, bool *has_id)
+{
+	struct json_object *version = json_object_object_get(request, "jsonrpc");
+	struct json_object *method = json_object_object_get(request, "method");
+	struct json_object *params;
+
+	*has_id = json_object_object_get_ex(request, "id", id);
+	if (json_object_is_type(*id, json_type_string)
+	            ? json_object_get_string_len(*id) > ID_MAX
+	            : *has_id && !json_object_is_type(*id, json_type_int)) {
+		*id = NULL;
+		return "id must be a whole number or a string of up to 128 bytes";
+	}
+	if (!json_object_is_type(version, json_type_string) ||
+	    strcmp(json_object_get_string(version), "2.0") != 0)
+		return "\"jsonrpc\":\"2.0\" is missing";
+	if (!json_object_is_type(method, json_type_string))
+		return "method must be a string";
+	if (json_object_object_get_ex(request, "params", &params) &&
+	    !json_object_is_type(params, json_type_object))
+		return "params must be an object; they are given by name";
+	json_object_object_foreach(request, key, value)
+	{
+		(void)value;
+		if (strcmp(key, "jsonrpc") != 0 && strcmp(key, "id") != 0 &&
+		    strcmp(key, "method") != 0 && strcmp(key, "params") != 0)
+			return "a request has jsonrpc, id, method and params, and nothing else";
+	}
+	return NULL;
+}
+
+/* ---- methods ----------------------------------------------------------------------------------
+ */
+
+static struct json_object *versions(void)
+{
+	struct json_object *list = json_object_new_array();
+
+	json_object_array_add(list, json_object_new_int(GP_RPC_VERSION));
+	return list;
+}
+
+static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	const struct conn *c = call->conn;
+	struct json_object *result, *names, *data;
+	uint64_t version = 0;
+	int r;
+
+	(void)arg; /* the methods' */
+	r = GP_PARAMS_KNOWN(params, &call->err, "version");
+	if (!r)
+		r = gp_params_u64(params, "version", 0, UINT64_MAX, &version, NULL, &call->err);
+	if (r)
+		return r;
+	if (version != GP_RPC_VERSION) {
+		data = json_object_new_object();
+		json_object_object_add(data, "versions", versions());
+		return gp_rpc_fail_data(call, GP_RPC_VERSION_UNKNOWN, -EPROTONOSUPPORT, data,
+		                        "this daemon speaks version 1 of the protocol; "
+		                        "use a client of the same release");
+	}
+	result = json_object_new_object();
+	names = json_object_new_array();
+	json_object_object_add(result, "version", json_object_new_int(GP_RPC_VERSION));
+	json_object_object_add(result, "server", json_object_new_string(c->server->config.name));
+	for (unsigned i = 0; i < c->listener->config.nmethods; i++)
+		json_object_array_add(names,
+		                      json_object_new_string(c->listener->config.method[i].name));
+	json_object_object_add(result, "methods", names);
+	return gp_rpc_reply(call, result);
+}
+
+static const struct gp_rpc_method method_hello = {"hello", hello, 0};
+
+static const struct gp_rpc_method *find_method(const struct listener *l, const char *name)
+{
+	if (strcmp(name, method_hello.name) == 0)
+		return &method_hello;
+	for (unsigned i = 0; i < l->config.nmethods; i++)
+		if (strcmp(name, l->config.method[i].name) == 0)
+			return &l->config.method[i];
+	return NULL;
+}
+
+static int unknown_method(struct gp_rpc_call *call, const char *name)
+{
+	const struct gp_rpc_socket *s = &call->conn->listener->config;
+	struct gp_suggest suggest;
+
+	gp_suggest_begin(&suggest, name);
+	for (unsigned i = 0; i < s->nmethods; i++)
+		gp_suggest_offer(&suggest, s->method[i].name);
+	gp_suggest_offer(&suggest, method_hello.name);
+	if (suggest.nearest)
+		return gp_rpc_fail(call, GP_RPC_UNKNOWN_METHOD, -ENOSYS,
+		                   "method '%.40s' is not known; perhaps '%s' is meant", name,
+		                   suggest.nearest);
+	return gp_rpc_fail(call, GP_RPC_UNKNOWN_METHOD, -ENOSYS,
+	                   "method '%.40s' is not known; hello lists those that are", name);
+}
+
+/* ---- a line -----------------------------------------------------------------------------------
+ */
+
+static void invoke(struct gp_rpc_call *call)
+{
+	const char *name = json_object_get_string(json_object_object_get(call->request, "method"));
+	const struct gp_rpc_method *m = find_method(call->conn->listener, name);
+	struct json_object *params = json_object_object_get(call->request, "params");
+	int r;
+
+	call->conn->server->counters.requests++;
+	if (!m) {
+		unknown_method(call, name);
+		return;
+	}
+	if (!params) {
+		params = json_object_new_object();
+		json_object_object_add(call->request, "params", params);
+	}
+	r = m->call(call->conn->server->config.arg, call, params);
+	if (r)
+		gp_rpc_fail(call, 0, r, "%s", call->err.text);
+}
+
+/* Only some methods may come without an id: of the others nobody would hear how they went. */
+static bool may_notify(const struct conn *c, struct json_object *request)
+{
+	const struct gp_rpc_method *m = find_method(
+		c->listener, json_object_get_string(json_object_object_get(request, "method")));
+
+	return m && (m->flags & GP_RPC_MAY_NOTIFY);
+}
+
+static void refuse(struct conn *c, struct json_object *id, const char *sentence)
+{
+	int none = -1;
+	struct gp_rpc_call *call = id ? call_new(c, NULL, id, &none, 0) : NULL;
+
+	if (call)
+		gp_rpc_fail(call, GP_RPC_INVALID_REQUEST, -EBADMSG, "%s", sentence);
+	else
+		request_refused(c, GP_RPC_INVALID_REQUEST, -EBADMSG, sentence);
+}
+
+/* Whether the files are taken. */
+static bool request_object(struct conn *c, struct json_object *request, const int *fds,
+                           unsigned nfds)
+{
+	struct gp_rpc_call *call;
+	struct json_object *id = NULL;
+	const char *wrong;
+	bool has_id;
+
+	if (json_object_is_type(request, json_type_array)) {
+		refuse(c, NULL, "batches are not taken: send each request as a line of its own");
+		return false;
+	}
+	if (!json_object_is_type(request, json_type_object)) {
+		refuse(c, NULL, "a request is an object");
+		return false;
+	}
+	wrong = flaw(request, &id, &has_id);
+	if (!wrong && !has_id && !may_notify(c, request))
+		wrong = "id is missing: this method is answered";
+	if (wrong) {
+		refuse(c, id, wrong);
+		return false;
+	}
+	call = call_new(c, request, id, fds, nfds);
+	if (!call) {
+		request_refused(c, GP_RPC_INTERNAL, -ENOMEM, "no memory");
+		return false;
+	}
+	invoke(call);
+	return true;
+}
+
+void request_line(struct conn *c, const char *line, size_t length, const int *fds, unsigned nfds)
+{
+	struct json_object *request = NULL;
+	struct gp_error err = {0};
+	bool taken = false;
+
+	if (gp_json_read(c->server->tokener, line, length, &request, &err))
+		request_refused(c, GP_RPC_PARSE_ERROR, -EBADMSG, err.text);
+	else
+		taken = request_object(c, request, fds, nfds);
+	json_object_put(request);
+	for (unsigned i = 0; !taken && i < nfds; i++)
+		close(fds[i]);
+}

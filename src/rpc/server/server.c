@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rpc/server/server.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rpc/server/internal.h"
+
+static void or_default(unsigned *value, unsigned usual)
+{
+	if (!*value)
+		*value = usual;
+}
+
+/* As server.h says. */
+static void fill_limits(struct gp_rpc_limits *l)
+{
+	or_default(&l->clients, 1024);
+	or_default(&l->per_user, 256);
+	or_default(&l->reserved, 16);
+	or_default(&l->line, GP_RPC_LINE_MAX);
+	or_default(&l->rate, 1000);
+	or_default(&l->burst, 200);
+	or_default(&l->in_flight, 16);
+	or_default(&l->output, 256u << 10);
+	or_default(&l->reply_output, 2u << 20);
+	or_default(&l->idle_s, 300);
+	if (l->reserved >= l->clients)
+		l->reserved = l->clients - 1;
+}
+
+static int open_listeners(struct gp_rpc_server *server, struct gp_error *err)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < server->config.nsockets; i++) {
+		struct listener *l = &server->listener[i];
+
+		*l = (struct listener){
+			.server = server, .config = server->config.socket[i], .index = i, .fd = -1};
+		if (!l->config.path)
+			l->fd = l->config.fd; /* taken, also when nothing comes of it */
+		if (!l->config.mode)
+			l->config.mode = 0600;
+		fill_limits(&l->config.limits);
+	}
+	for (unsigned i = 0; !r && i < server->config.nsockets; i++)
+		r = listener_open(&server->listener[i], err);
+	return r;
+}
+
+int gp_rpc_server_new(sd_event *event, const struct gp_rpc_config *config,
+                      struct gp_rpc_server **server, struct gp_error *err)
+{
+	struct gp_rpc_server *s = calloc(1, sizeof *s);
+	int r;
+
+	*server = NULL;
+	if (!s)
+		return gp_fail(err, -ENOMEM, "no memory");
+	s->event = sd_event_ref(event);
+	s->config = *config;
+	s->tokener = gp_json_tokener();
+	s->listener = calloc(config->nsockets, sizeof *s->listener);
+	if (!s->listener)
+		s->config.nsockets = 0;
+	r = s->tokener && s->listener ? open_listeners(s, err) : gp_fail(err, -ENOMEM, "no memory");
+	if (r) {
+		gp_rpc_server_free(s);
+		return r;
+	}
+	*server = s;
+	return 0;
+}
+
+void gp_rpc_server_free(struct gp_rpc_server *server)
+{
+	if (!server)
+		return;
+	while (server->conns) {
+		struct conn *c = server->conns;
+
+		calls_end(c);
+		output_flush(c);
+		conn_close(c);
+	}
+	for (unsigned i = 0; i < server->config.nsockets; i++)
+		listener_close(&server->listener[i]);
+	free(server->listener);
+	if (server->tokener)
+		json_tokener_free(server->tokener);
+	sd_event_unref(server->event);
+	free(server);
+}
+
+int gp_rpc_server_add(struct gp_rpc_server *server, unsigned index, int fd)
+{
+	server->counters.accepted++;
+	return conn_new(&server->listener[index], fd);
+}
+
+void gp_rpc_server_counters(const struct gp_rpc_server *server, struct gp_rpc_counters *counters)
+{
+	*counters = server->counters;
+	counters->output = server->output_bytes;
+}
+
+uint64_t gp_rpc_wanted(const struct gp_rpc_server *server)
+{
+	uint64_t bits = 0;
+
+	for (const struct conn *c = server->conns; c; c = c->next)
+		bits |= c->subscription;
+	return bits;
+}
+
+void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *method,
+                   struct json_object *params)
+{
+	struct json_object *json;
+	struct message *m;
+
+	if (!(gp_rpc_wanted(server) & bits)) {
+		json_object_put(params);
+		return;
+	}
+	json = json_object_new_object();
+	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
+	json_object_object_add(json, "method", json_object_new_string(method));
+	json_object_object_add(json, "params", params);
+	m = message_new(json);
+	for (struct conn *c = server->conns; c; c = c->next)
+		if (c->subscription & bits)
+			output_notify(c, m);
+	message_unref(m);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rpc_world.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+/* after those it needs */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "rpc/params.h"
+#include "rpc/server/target.h"
+
+struct json_object *object(const char *text)
+{
+	struct json_object *json = json_tokener_parse(text);
+
+	assert_non_null(json);
+	return json;
+}
+
+uint64_t number(struct json_object *json, const char *key)
+{
+	struct json_object *value = json_object_object_get(json, key);
+
+	assert_true(json_object_is_type(value, json_type_int));
+	return json_object_get_uint64(value);
+}
+
+static void put_number(struct json_object *json, const char *key, uint64_t value)
+{
+	json_object_object_add(json, key, json_object_new_uint64(value));
+}
+
+/* ---- methods ----------------------------------------------------------------------------------
+ */
+
+static int echo(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	(void)arg;
+	return gp_rpc_reply(call, json_object_get(params));
+}
+
+static int keep(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+
+	(void)params;
+	if (w->nkept == sizeof w->kept / sizeof *w->kept)
+		return -EBUSY;
+	w->kept[w->nkept++] = call;
+	return 0;
+}
+
+static void let_go_of(struct world *w, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		gp_rpc_reply(w->kept[i], json_object_new_int((int)i));
+	w->nkept -= n;
+	memmove(w->kept, w->kept + n, w->nkept * sizeof *w->kept);
+}
+
+static int let_go(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+	uint64_t n = 0;
+	int r = gp_params_u64(params, "count", 0, w->nkept, &n, NULL, gp_rpc_error(call));
+
+	if (r)
+		return r;
+	let_go_of(w, (unsigned)n);
+	return gp_rpc_reply(call, NULL);
+}
+
+static int counters(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+	struct json_object *result = json_object_new_object();
+	struct gp_rpc_counters c;
+
+	(void)params;
+	gp_rpc_server_counters(w->server, &c);
+	put_number(result, "clients", c.clients);
+	put_number(result, "accepted", c.accepted);
+	put_number(result, "refused", c.refused);
+	put_number(result, "requests", c.requests);
+	put_number(result, "errors", c.errors);
+	put_number(result, "cut_off", c.cut_off);
+	put_number(result, "idle", c.idle);
+	put_number(result, "paused", c.paused);
+	put_number(result, "sent", c.sent);
+	put_number(result, "lost", c.lost);
+	put_number(result, "output", c.output);
+	put_number(result, "kept", w->nkept);
+	put_number(result, "gone", w->gone);
+	put_number(result, "hints", w->hints);
+	return gp_rpc_reply(call, result);
+}
+
+/* The files are told apart by their size. */
+static int files(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct json_object *sizes = json_object_new_array();
+	struct stat s;
+
+	(void)arg;
+	(void)params;
+	for (unsigned i = 0; gp_rpc_fd(call, i) >= 0; i++)
+		json_object_array_add(
+			sizes,
+			json_object_new_int64(fstat(gp_rpc_fd(call, i), &s) ? -1 : s.st_size));
+	return gp_rpc_reply(call, sizes);
+}
+
+static int hint(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+
+	(void)params;
+	w->hints++;
+	return gp_rpc_reply(call, NULL);
+}
+
+static int hints(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+
+	(void)params;
+	return gp_rpc_reply(call, json_object_new_int((int)w->hints));
+}
+
+static int target(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct json_object *result;
+	struct gp_target t;
+	int r = gp_target_param(call, params, &t, gp_rpc_error(call));
+
+	(void)arg;
+	if (r)
+		return r;
+	result = json_object_new_object();
+	put_number(result, "pid", (uint64_t)t.pid);
+	put_number(result, "start_time", t.start_time);
+	put_number(result, "uid", gp_rpc_peer(call)->uid);
+	put_number(result, "groups", gp_rpc_peer(call)->ngroups);
+	return gp_rpc_reply(call, result);
+}
+
+static int subscribe(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	uint64_t bits = 0;
+	int r = gp_params_u64(params, "bits", 0, UINT64_MAX, &bits, NULL, gp_rpc_error(call));
+
+	(void)arg;
+	if (r)
+		return r;
+	gp_rpc_subscribe(call, bits);
+	return gp_rpc_reply(call, NULL);
+}
+
+static struct json_object *filler(uint64_t bytes)
+{
+	char *text = malloc(bytes + 1);
+	struct json_object *json;
+
+	memset(text, 'x', bytes);
+	text[bytes] = 0;
+	json = json_object_new_string(text);
+	free(text);
+	return json;
+}
+
+static int emit(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+	uint64_t bits = 1, count = 1, bytes = 0;
+	struct gp_error *err = gp_rpc_error(call);
+	bool has;
+	int r = gp_params_u64(params, "bits", 0, UINT64_MAX, &bits, &has, err);
+
+	if (!r)
+		r = gp_params_u64(params, "count", 1, 100000, &count, &has, err);
+	if (!r)
+		r = gp_params_u64(params, "bytes", 0, 1 << 20, &bytes, &has, err);
+	if (r)
+		return r;
+	for (uint64_t i = 0; i < count; i++) {
+		struct json_object *event = json_object_new_object();
+
+		put_number(event, "number", i);
+		json_object_object_add(event, "filler", filler(bytes));
+		gp_rpc_notify(w->server, bits, "event", event);
+	}
+	return gp_rpc_reply(call, NULL);
+}
+
+static int blob(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	uint64_t bytes = 0;
+	int r = gp_params_u64(params, "bytes", 0, 64u << 20, &bytes, NULL, gp_rpc_error(call));
+
+	(void)arg;
+	return r ? r : gp_rpc_reply(call, filler(bytes));
+}
+
+static int refuse(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	uint64_t code = 0;
+	int r = gp_params_u64(params, "errno", 1, 133, &code, NULL, gp_rpc_error(call));
+
+	(void)arg;
+	return r ? r : gp_rpc_fail(call, 0, -(int)code, "it failed, as you asked");
+}
+
+static const struct gp_rpc_method control_methods[] = {
+	{"echo", echo, 0},         {"keep", keep, 0},   {"let_go", let_go, 0},
+	{"counters", counters, 0}, {"files", files, 0}, {"hint", hint, GP_RPC_MAY_NOTIFY},
+	{"target", target, 0},     {"emit", emit, 0},   {"subscribe", subscribe, 0},
+	{"fail", refuse, 0},       {"blob", blob, 0},
+};
+static const struct gp_rpc_method hint_methods[] = {
+	{"hint", hint, GP_RPC_MAY_NOTIFY},
+	{"hints", hints, 0},
+};
+
+/* ---- the server's thread -----------------------------------------------------------------------
+ */
+
+static void on_gone(void *arg, uint64_t client_id)
+{
+	struct world *w = arg;
+
+	(void)client_id;
+	w->gone++;
+}
+
+static int on_stop(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	(void)fd;
+	(void)events;
+	(void)arg;
+	return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+static void *serve(void *arg)
+{
+	struct world *w = arg;
+	struct gp_rpc_socket sockets[] = {
+		{.path = w->fd > 0 ? NULL : w->path,
+	         .fd = w->fd,
+	         .mode = 0600,
+	         .gid = (gid_t)-1,
+	         .method = control_methods,
+	         .nmethods = sizeof control_methods / sizeof *control_methods,
+	         .limits = w->limits},
+		{.path = w->hint_path,
+	         .mode = 0666,
+	         .gid = (gid_t)-1,
+	         .method = hint_methods,
+	         .nmethods = sizeof hint_methods / sizeof *hint_methods},
+	};
+	struct gp_rpc_config config = {
+		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w, .gone = on_gone};
+
+	sd_event_new(&w->event);
+	sd_event_add_io(w->event, NULL, w->stop, 1 /* EPOLLIN */, on_stop, w);
+	w->result = gp_rpc_server_new(w->event, &config, &w->server, &w->err);
+	pthread_barrier_wait(&w->ready);
+	if (!w->result)
+		sd_event_loop(w->event);
+	gp_rpc_server_free(w->server);
+	let_go_of(w, w->nkept);
+	sd_event_unref(w->event);
+	return NULL;
+}
+
+int world_try_start(struct world *w)
+{
+	if (!w->folder[0]) {
+		strcpy(w->folder, "/tmp/gp-rpc-XXXXXX");
+		assert_non_null(mkdtemp(w->folder));
+		snprintf(w->path, sizeof w->path, "%s/control.sock", w->folder);
+		snprintf(w->hint_path, sizeof w->hint_path, "%s/hint.sock", w->folder);
+	}
+	w->stop = eventfd(0, EFD_CLOEXEC);
+	pthread_barrier_init(&w->ready, NULL, 2);
+	assert_int_equal(pthread_create(&w->thread, NULL, serve, w), 0);
+	pthread_barrier_wait(&w->ready);
+	return w->result;
+}
+
+void world_start(struct world *w)
+{
+	assert_int_equal(world_try_start(w), 0);
+}
+
+void world_stop(struct world *w)
+{
+	eventfd_write(w->stop, 1);
+	pthread_join(w->thread, NULL);
+	pthread_barrier_destroy(&w->ready);
+	close(w->stop);
+	unlink(w->path);
+	unlink(w->hint_path);
+	rmdir(w->folder);
+}
+
+/* ---- clients ----------------------------------------------------------------------------------
+ */
+
+int raw_connect(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	assert_return_code(fd, errno);
+	assert_return_code(connect(fd, (struct sockaddr *)&address, sizeof address), errno);
+	return fd;
+}
+
+void raw_send(int fd, const void *bytes, size_t length)
+{
+	assert_int_equal(send(fd, bytes, length, MSG_NOSIGNAL), length);
+}
+
+void raw_say(int fd, const char *text)
+{
+	char line[4096];
+	int n = snprintf(line, sizeof line, "%s\n", text);
+
+	assert_in_range(n, 1, sizeof line - 1);
+	raw_send(fd, line, (size_t)n);
+}
+
+static ssize_t hear_byte(int fd, char *byte)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	ssize_t n;
+
+	if (poll(&p, 1, WAIT_MS) != 1)
+		fail_msg("nothing comes");
+	n = recv(fd, byte, 1, 0);
+	return n < 0 && errno == ECONNRESET ? 0 : n;
+}
+
+struct json_object *raw_hear(int fd)
+{
+	size_t n = 0, size = 4096;
+	char *line = malloc(size);
+	struct json_object *json;
+
+	while (hear_byte(fd, line + n) == 1 && line[n] != '\n')
+		if (++n == size)
+			line = realloc(line, size *= 2);
+	if (n) {
+		line[n] = 0;
+		json = json_tokener_parse(line);
+		assert_non_null(json);
+	} else {
+		json = NULL;
+	}
+	free(line);
+	return json;
+}
+
+void raw_hear_end(int fd)
+{
+	char byte;
+
+	assert_int_equal(hear_byte(fd, &byte), 0);
+	close(fd);
+}
+
+struct json_object *raw_hear_error(int fd, int code)
+{
+	struct json_object *json = raw_hear(fd), *error, *message;
+
+	assert_non_null(json);
+	assert_true(json_object_object_get_ex(json, "error", &error));
+	assert_int_equal(json_object_get_int(json_object_object_get(error, "code")), code);
+	assert_true(json_object_object_get_ex(error, "message", &message));
+	assert_true(json_object_get_string_len(message) > 5);
+	return json;
+}
+
+struct gp_client *client_of(const struct world *w)
+{
+	struct gp_client *client;
+	struct gp_error err = {0};
+
+	if (gp_client_connect(w->path, &client, &err))
+		fail_msg("%s", err.text);
+	gp_client_set_timeout(client, WAIT_MS);
+	return client;
+}
+
+struct json_object *ask(struct gp_client *client, const char *method, struct json_object *params)
+{
+	struct json_object *result;
+	struct gp_error err = {0};
+
+	if (gp_client_call(client, method, params, NULL, 0, &result, &err))
+		fail_msg("%s: %s", method, err.text);
+	return result;
+}
+
+uint64_t ask_counter(struct gp_client *client, const char *name)
+{
+	struct json_object *all = ask(client, "counters", NULL);
+	uint64_t value = number(all, name);
+
+	json_object_put(all);
+	return value;
+}
+
+void await_counter(struct gp_client *client, const char *name, uint64_t least)
+{
+	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
+
+	while (ask_counter(client, name) < least) {
+		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
+			fail_msg("%s does not come to %llu", name, (unsigned long long)least);
+		usleep(2000);
+	}
+}

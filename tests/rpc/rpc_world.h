@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A server with two sockets in a thread of its own, and clients that send whatever they like. The
+ * tests see into the server only through its methods:
+ *
+ *     echo      answers its params                        keep      answers when `let_go` says so
+ *     let_go    {"count": N}: the oldest N kept calls     counters  gp_rpc_counters
+ *     files     which files came: sizes                   hint      may come without an id
+ *     target    {"target": ...}: pid and start time       subscribe {"bits": N}
+ *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
+ *     blob      {"bytes": N}: a long answer
+ *
+ * The second socket has `hint` and `hints` (how many came) only.
+ */
+#ifndef GP_TESTS_RPC_WORLD_H
+#define GP_TESTS_RPC_WORLD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rpc/client.h"
+#include "rpc/server/server.h"
+
+#define WAIT_MS                                                                           \
+	60000 /* more than anything takes on a busy machine: not waited for in a good run \
+	       */
+
+struct world {
+	char folder[64];
+	char path[128], hint_path[128];
+	struct gp_rpc_limits limits; /* of the first socket; 0 = the usual */
+	int fd;                      /* > 0: instead of the first path, listens already */
+	pthread_t thread;
+	pthread_barrier_t ready;
+	int stop;            /* eventfd */
+	struct gp_error err; /* why it did not start */
+	int result;          /* of gp_rpc_server_new */
+	sd_event *event;     /* from here on the thread's own */
+	struct gp_rpc_server *server;
+	struct gp_rpc_call *kept[64];
+	unsigned nkept;
+	unsigned hints, gone;
+};
+
+/* The limits must stand in `w` before; it is zeroed otherwise. */
+void world_start(struct world *w);
+int world_try_start(struct world *w);
+
+/* Ends the server, then lets go of what is kept, which must then be harmless. */
+void world_stop(struct world *w);
+
+/* A connection that speaks bytes. */
+int raw_connect(const char *path);
+void raw_send(int fd, const void *bytes, size_t length);
+void raw_say(int fd, const char *text); /* adds the newline */
+
+/* The next line as JSON, NULL when the connection has ended; fails the test when none comes. */
+struct json_object *raw_hear(int fd);
+
+/* The connection ends, and nothing more comes. */
+void raw_hear_end(int fd);
+
+/* An answer with that error code, and a sentence; returns it. */
+struct json_object *raw_hear_error(int fd, int code);
+#define assert_error(fd, code) json_object_put(raw_hear_error(fd, code))
+
+/* A client that says hello; and one call that must succeed. */
+struct gp_client *client_of(const struct world *w);
+struct json_object *ask(struct gp_client *client, const char *method, struct json_object *params);
+uint64_t ask_counter(struct gp_client *client, const char *name);
+
+/* Until the counter is at least that; fails the test when it does not come. */
+void await_counter(struct gp_client *client, const char *name, uint64_t least);
+
+/* {"key": value, ...} in C. */
+struct json_object *object(const char *text);
+uint64_t number(struct json_object *object, const char *key);
+
+#endif
