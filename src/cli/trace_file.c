@@ -95,3 +95,13 @@ void gp_trace_moment(struct gp_trace_file *t, struct gp_track track, const char 
 	fputs(",\"s\":\"t\"", t->out);
 	end_event(t, category, name);
 }
+
+void gp_trace_value(struct gp_trace_file *t, struct gp_track track, const char *name,
+                    uint64_t from_ns, double value)
+{
+	begin_event(t, 'C', track);
+	put_time(t->out, "ts", from_ns);
+	fprintf(t->out, ",\"args\":{\"value\":%.1f},\"name\":", value);
+	gp_json_string(t->out, name);
+	fputc('}', t->out);
+}

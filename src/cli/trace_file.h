@@ -51,4 +51,8 @@ void gp_trace_overlapping(struct gp_trace_file *file, struct gp_track track, con
 void gp_trace_moment(struct gp_trace_file *file, struct gp_track track, const char *category,
                      const char *name, uint64_t at_ns);
 
+/* A curve: the value from then on, until the next. */
+void gp_trace_value(struct gp_trace_file *file, struct gp_track track, const char *name,
+                    uint64_t from_ns, double value);
+
 #endif
