@@ -179,6 +179,14 @@ uint64_t gp_engine_next_ns(const struct gp_engine *e);
 void gp_engine_trigger(struct gp_engine *e, bool rescan);
 
 /*
+ * Somebody undid our work, or may have (the undo file's epoch changed): call it before the next
+ * step. Every task that was changed has its record written again at once, and what it should be is
+ * asked for again at the next step, whatever it seems to be. Where the record cannot be written
+ * the task is put back, and left alone until it can. Wants a look at once.
+ */
+void gp_engine_renew_undo(struct gp_engine *e);
+
+/*
  * A program says that a request begins or ends. From its first bracket on it is believed: it is
  * active between the two, gaps of its work included, and idle outside unless the back end sees work
  * at this moment. `key` is the back end's. -ESRCH: no such task. Wants a look at once.

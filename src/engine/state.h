@@ -30,6 +30,9 @@ struct gp_task {
 	bool our_hold;       /* it is held because we asked for it */
 	bool touched;        /* something of it was changed by us */
 	bool undo_kept;      /* before_change has its record */
+	bool unrecorded;     /* it was changed, and its record is gone: it is put back */
+	bool hold_again;     /* somebody undid it, or may have: ask again, whatever it seems */
+	bool slice_again;    /* the same */
 	bool refused;        /* as the last plan says */
 	bool overran;        /* the same */
 
@@ -41,6 +44,7 @@ struct gp_task {
 	uint32_t slice_us;
 	struct gp_attempt hold;
 	struct gp_attempt slice;
+	struct gp_attempt record; /* to write it again */
 
 	uint64_t last_got_ns; /* when it is last known to have had the device, or not wanted it */
 	uint64_t last_run_ns; /* run_ns then */
@@ -119,6 +123,9 @@ void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason 
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
                        uint64_t now_ns, int code, uint32_t driver_code);
+/* renew.c */
+int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
+void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns);
 /* engine.c */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice);
 
