@@ -23,7 +23,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	if (a->backoff_ns > e->config.backoff_max_ns)
 		a->backoff_ns = e->config.backoff_max_ns;
 	a->not_before_ns = gp_time_add(now_ns, a->backoff_ns);
-	t->failures++;
+	gp_tally_of(e, t)->failures++;
 	e->stats.failures++;
 	if (++e->failures <= FAILURES_LOGGED)
 		gp_log(first ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
@@ -139,7 +139,7 @@ static void take_plan(struct gp_engine *e, unsigned i)
 	            (want == GP_HOLD || (want == GP_LEAVE && t->policy_hold));
 
 	if (hold && !t->policy_hold && !t->gang_user_hold && gp_seen_active(&e->view_task[i])) {
-		t->preemptions++;
+		e->tally[i].preemptions++;
 		e->stats.preemptions++;
 	}
 	t->policy_hold = hold;

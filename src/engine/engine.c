@@ -36,6 +36,10 @@ int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engi
 	gp_hist_init(&e->stats.hold_ns);
 	gp_hist_init(&e->stats.release_ns);
 	gp_hist_init(&e->stats.decide_ns);
+	gp_hist_init(&e->stats.wait_ns);
+	gp_hist_init(&e->stats.detect_ns);
+	for (unsigned i = 0; i <= GP_LATENCY_CRITICAL; i++)
+		gp_coarse_init(&e->stats.class_waits[i]);
 	gp_engine_load_policy(e, &none);
 	*engine = e;
 	return 0;
@@ -57,6 +61,7 @@ void gp_engine_free(struct gp_engine *e)
 	free(e->seen);
 	free(e->plan_task);
 	free(e->view_task);
+	free(e->tally);
 	free(e->who);
 	free(e->task);
 	free(e->state.task);
