@@ -233,6 +233,8 @@ int gp_engine_user_release(struct gp_engine *e, uint64_t task);
 unsigned gp_engine_tasks(const struct gp_engine *e);
 /* Task by its place, 0 to gp_engine_tasks - 1, in the order of arrival. */
 void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_task_stats *out);
+/* The same by its id. -ESRCH: it is not there. */
+int gp_engine_find_task(const struct gp_engine *e, uint64_t task, struct gp_task_stats *out);
 const struct gp_engine_stats *gp_engine_stats(const struct gp_engine *e);
 
 /* The last ejection, or NULL. Valid until the next one. */

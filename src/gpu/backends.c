@@ -12,6 +12,11 @@ const struct gp_gpu_ops *const gp_backends[] = {
 	NULL,
 };
 
+int gp_backends_select(const char *name)
+{
+	return name && !gp_backend_find(name) ? -ENOENT : 0;
+}
+
 const struct gp_gpu_ops *gp_backend_find(const char *name)
 {
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)

@@ -7,6 +7,10 @@
 
 extern const struct gp_gpu_ops *const gp_backends[]; /* ends with NULL */
 
+/* Only devices of this one, until told otherwise; NULL: all. -ENOENT: there is none of that name.
+ */
+int gp_backends_select(const char *name);
+
 /* By its name; NULL: there is none. */
 const struct gp_gpu_ops *gp_backend_find(const char *name);
 
