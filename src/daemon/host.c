@@ -19,7 +19,7 @@
 #define NEWS_MAX         1024
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 #define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
-#define HOLD_LIMIT_NS    (10 * GP_NS_PER_S) /* who waits for a hold gives up then */
+#define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
 
 /* Events that are news whoever is interested. */
 #define NEWS_ALWAYS                                                                 \
@@ -189,9 +189,7 @@ static void obey(struct gp_host *h, uint64_t now_ns, const struct gp_order *o)
 	case GP_ORDER_RELEASE: r = gp_engine_user_release(h->engine, o->task); break;
 	case GP_ORDER_POLICY: r = gp_engine_set_policy(h->engine, now_ns, &o->policy, &err); break;
 	case GP_ORDER_BRACKET: r = gp_engine_bracket(h->engine, now_ns, o->key, o->begins); break;
-	case GP_ORDER_HINT:
-		r = gp_engine_hint(h->engine, now_ns, o->key, HINT_NS);
-		break;
+	case GP_ORDER_HINT: r = gp_engine_hint(h->engine, now_ns, o->key, HINT_NS); break;
 	}
 	h->publish |= o->token != 0;
 	if (r || (o->kind != GP_ORDER_HOLD && o->kind != GP_ORDER_RELEASE))
@@ -248,7 +246,7 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 {
 	if (!h->publish && now_ns - h->published_ns < PUBLISH_EVERY_NS)
 		return;
-	gp_shots_take(&h->shots, h->engine, now_ns, h->since_ns, &h->lag_ns, h->publish);
+	gp_shots_take(&h->shots, h->engine, now_ns, h->since_ns, &h->lag_ns);
 	h->published_ns = now_ns;
 	h->publish = false;
 }

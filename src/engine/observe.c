@@ -205,8 +205,7 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 /* It works at this moment, not only in an old sample. */
 static bool works_now(const struct gp_engine *e, const struct gp_task_view *v)
 {
-	return gp_seen_active(v) &&
-	       gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
+	return gp_seen_active(v) && gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
 }
 
 /* Work that was announced counts until it is there, or has not come in time. */

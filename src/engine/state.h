@@ -39,10 +39,10 @@ struct gp_task {
 	bool has_brackets;
 	bool in_bracket;
 	bool waited_known;
-	bool waits;          /* a wait stands that will be recorded ... */
-	bool waits_held;     /* ... and the task is held */
-	uint64_t bracket_ns; /* when that began */
-	uint64_t hint_ns;    /* when it said that work will follow ... */
+	bool waits;             /* a wait stands that will be recorded ... */
+	bool waits_held;        /* ... and the task is held */
+	uint64_t bracket_ns;    /* when that began */
+	uint64_t hint_ns;       /* when it said that work will follow ... */
 	uint64_t hint_until_ns; /* ... and until when that is believed; 0 = it said nothing */
 
 	bool held; /* as believed: observed where possible, else as accepted */
