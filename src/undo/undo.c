@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "base/run_dir.h"
 
 #define MAGIC   0x6f646e7567707067ull /* "gpppundo" */
 #define VERSION 1
@@ -60,35 +61,52 @@ struct gp_undo_file {
 	struct file *map;
 };
 
-const char *gp_undo_path(char *out, unsigned size)
+/* NULL: not set. */
+static const char *own_path(void)
 {
 	const char *path = secure_getenv("GPREEMPT_UNDO");
-	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
 
-	if (path && *path)
-		snprintf(out, size, "%s", path);
-	else if (geteuid() == 0 || !runtime || !*runtime)
-		snprintf(out, size, "/run/gpreempt/undo");
+	return path && *path ? path : NULL;
+}
+
+const char *gp_undo_path(char *out, unsigned size)
+{
+	char dir[GP_RUN_DIR_SIZE];
+
+	if (own_path())
+		snprintf(out, size, "%s", own_path());
 	else
-		snprintf(out, size, "%s/gpreempt/undo", runtime);
+		snprintf(out, size, "%s/undo", gp_run_dir(dir, sizeof dir));
 	return out;
 }
 
-static int open_file(const char *path, bool create)
+/* A file elsewhere has a folder of its own, which is as good as who named it. */
+static int make_directory(const char *path, struct gp_error *err)
 {
-	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW, fd;
-	char directory[256];
+	char directory[GP_UNDO_PATH_SIZE];
 	char *slash;
 
-	fd = open(path, flags);
-	if (fd >= 0 || errno != ENOENT || !create)
-		return fd < 0 ? -errno : fd;
+	if (!own_path())
+		return gp_run_dir_make(err);
 	snprintf(directory, sizeof directory, "%s", path);
 	slash = strrchr(directory, '/');
 	if (slash && slash != directory) {
 		*slash = 0;
 		mkdir(directory, 0755); /* it may be there */
 	}
+	return 0;
+}
+
+static int open_file(const char *path, bool create, struct gp_error *err)
+{
+	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW, fd, r;
+
+	fd = open(path, flags);
+	if (fd >= 0 || errno != ENOENT || !create)
+		return fd < 0 ? -errno : fd;
+	r = make_directory(path, err);
+	if (r)
+		return r;
 	fd = open(path, flags | O_CREAT, 0600);
 	return fd < 0 ? -errno : fd;
 }
@@ -112,13 +130,13 @@ static int check_head(struct file *f, const char *path, struct gp_error *err)
 
 int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 {
-	char path[256];
+	char path[GP_UNDO_PATH_SIZE];
 	struct stat s;
 	struct file *map;
 	int fd, r;
 
 	*file = NULL;
-	fd = open_file(gp_undo_path(path, sizeof path), create);
+	fd = open_file(gp_undo_path(path, sizeof path), create, err);
 	if (fd < 0)
 		return gp_fail(err, fd, "cannot open %s: %s%s", path, gp_error_name(fd),
 		               fd == -EACCES ? "; run as root" : "");

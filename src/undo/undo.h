@@ -24,8 +24,8 @@ struct gp_undo_entry {
 
 struct gp_undo_file;
 
-/* GPREEMPT_UNDO (not in setuid programs), /run/gpreempt/undo for root, the user's run-time
- * directory for others. */
+/* GPREEMPT_UNDO (not in setuid programs), else `undo` in the run-time folder (base/run_dir.h). */
+#define GP_UNDO_PATH_SIZE 264
 const char *gp_undo_path(char *out, unsigned size);
 
 /* Without `create`, -ENOENT when there is none. */

@@ -39,6 +39,7 @@ static int tear_down(void **state)
 
 	(void)state;
 	snprintf(sub, sizeof sub, "%s/sub", dir);
+	unsetenv("GPREEMPT_RUN");
 	unlink(path);
 	rmdir(sub);
 	return rmdir(dir);
@@ -449,20 +450,34 @@ static void a_directory_that_may_not_be_written_to_is_said_so(void **state)
 /* ---- where it is ------------------------------------------------------------------------------
  */
 
-static void the_path_depends_on_who_asks(void **state)
+static void the_path_is_in_the_run_time_folder_unless_it_is_named(void **state)
 {
 	char text[128];
 
 	(void)state;
 	assert_string_equal(gp_undo_path(text, sizeof text), path);
 	unsetenv("GPREEMPT_UNDO");
-	setenv("XDG_RUNTIME_DIR", "/run/user/4711", 1);
-	assert_string_equal(gp_undo_path(text, sizeof text),
-	                    geteuid() ? "/run/user/4711/gpreempt/undo" : "/run/gpreempt/undo");
+	setenv("GPREEMPT_RUN", "/somewhere", 1);
+	assert_string_equal(gp_undo_path(text, sizeof text), "/somewhere/undo");
 	setenv("GPREEMPT_UNDO", "", 1);
-	unsetenv("XDG_RUNTIME_DIR");
-	assert_string_equal(gp_undo_path(text, sizeof text), "/run/gpreempt/undo");
-	setenv("GPREEMPT_UNDO", path, 1);
+	assert_string_equal(gp_undo_path(text, sizeof text), "/somewhere/undo");
+}
+
+/* What others could replace would decide what root does to processes. */
+static void no_file_is_made_in_a_folder_that_is_not_ours_alone(void **state)
+{
+	char sub[80];
+
+	(void)state;
+	snprintf(sub, sizeof sub, "%s/sub", dir);
+	unsetenv("GPREEMPT_UNDO");
+	setenv("GPREEMPT_RUN", sub, 1);
+	assert_int_equal(mkdir(sub, 0700), 0);
+	assert_int_equal(chmod(sub, 0777), 0);
+	assert_int_equal(gp_undo_open(&(struct gp_undo_file *){0}, true, NULL), -EPERM);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(chmod(sub, 0755), 0);
+	assert_int_equal(try_open(), 0);
 }
 
 #define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -485,7 +500,8 @@ int main(void)
 		FILE_TEST(a_file_of_another_user_is_refused),
 		FILE_TEST(a_file_that_others_may_write_to_is_refused),
 		FILE_TEST(a_directory_that_may_not_be_written_to_is_said_so),
-		FILE_TEST(the_path_depends_on_who_asks),
+		FILE_TEST(the_path_is_in_the_run_time_folder_unless_it_is_named),
+		FILE_TEST(no_file_is_made_in_a_folder_that_is_not_ours_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
