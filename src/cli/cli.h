@@ -35,6 +35,7 @@ extern const struct gp_verb gp_verb_resume;
 extern const struct gp_verb gp_verb_schedule;
 extern const struct gp_verb gp_verb_stats;
 extern const struct gp_verb gp_verb_sim;
+extern const struct gp_verb gp_verb_simload;
 extern const struct gp_verb gp_verb_suspend;
 
 /* "gpreempt: " and the sentence, on standard error. Returns the exit code for it. */
