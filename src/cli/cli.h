@@ -37,6 +37,7 @@ extern const struct gp_verb gp_verb_run;
 extern const struct gp_verb gp_verb_schedule;
 extern const struct gp_verb gp_verb_set;
 extern const struct gp_verb gp_verb_sim;
+extern const struct gp_verb gp_verb_simload;
 extern const struct gp_verb gp_verb_stats;
 extern const struct gp_verb gp_verb_suspend;
 extern const struct gp_verb gp_verb_trace;

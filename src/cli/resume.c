@@ -9,7 +9,6 @@
 #include "cli/cli.h"
 #include "cli/daemon/daemon.h"
 #include "cli/targets.h"
-#include "gpu/amd/backend.h"
 #include "hold/devices.h"
 #include "hold/records.h"
 
@@ -158,24 +157,16 @@ static bool is_stopped(pid_t pid)
 	return state && (state[2] == 'T' || state[2] == 't');
 }
 
-/* On AMD GPUs only who holds a process can release it, and does so when its record is gone. */
-static bool is_stuck(const struct gp_undo_entry *e)
+/* Who holds it lets go by itself when its record is gone; one that is stopped cannot. */
+static struct gp_undo undo_of(const struct gp_undo_entry *e)
 {
-	return gp_backend_find(e->backend) == &gp_amd_ops && gp_undo_holder_lives(e) &&
-	       is_stopped(e->holder);
-}
+	struct gp_undo undo = e->undo;
 
-static void tell_stuck(struct outcome *o, const struct gp_undo_entry *e)
-{
-	struct gp_error err = {0};
-	char name[32];
-
-	gp_fail(&err, -EBUSY,
-	        "process %d is in the hands of process %d (%s), which is stopped: it lets go when "
-	        "it "
-	        "goes on or ends (kill -CONT %d)",
-	        e->undo.pid, e->holder, gp_process_name(e->holder, name, sizeof name), e->holder);
-	tell_failed(o, e->undo.pid, &err);
+	if (gp_undo_holder_lives(e) && is_stopped(e->holder)) {
+		undo.holder = e->holder;
+		undo.holder_start_time = e->holder_start_time;
+	}
+	return undo;
 }
 
 /* ---- through the daemon -------------------------------------------------------------------------
@@ -218,11 +209,12 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
                    struct outcome *o)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(e->backend);
+	struct gp_undo undo = undo_of(e);
 	struct gp_error err = {0};
 	int r;
 
 	/* Also when it has ended: a child may have its queues. */
-	r = ops && ops->undo ? ops->undo(&e->undo, &err) : -ENOTSUP;
+	r = ops && ops->undo ? ops->undo(&undo, &err) : -ENOTSUP;
 	if (!ops && !gp_record_process_lives(e))
 		r = -ESRCH;
 	if (r == -ENOTSUP)
@@ -239,8 +231,6 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	gp_undo_drop_same(file, slot, e);
 	if (r)
 		o->stale++;
-	else if (is_stuck(e))
-		tell_stuck(o, e);
 	else
 		tell_released(o, e->undo.pid, e->holder);
 }

@@ -36,6 +36,18 @@ static unsigned character(const unsigned char *p)
 	return n;
 }
 
+bool gp_utf8_valid(const char *text)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	unsigned n = 1;
+
+	while (*p && n) {
+		n = character(p);
+		p += n;
+	}
+	return !*p;
+}
+
 struct json_object *gp_json_from_bytes(const char *bytes)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
