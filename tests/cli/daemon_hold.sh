@@ -30,6 +30,9 @@ kill -INT "$JOB"
 wait "$JOB" || fail "suspend --for ended by Ctrl-C: $?"
 said suspend "released $one" || fail "Ctrl-C does not release: $(<"$work/suspend")"
 
+try "$GPREEMPT" suspend $one --force
+asked '.method == "hold" and .params.force == true' 'suspend --force'
+
 # If one of several cannot be held, none is.
 answers "{\"hold\": {\"tasks\": 1}, \"hold $two\": {\"error\": [\"EPERM\", \"it is not yours\"]}, \"release\": {\"tasks\": 1}}"
 try "$GPREEMPT" suspend $one $two
@@ -56,14 +59,15 @@ for args in "$one --no-daemon" "$one --queue 1" "$one --device 0" "$one --type s
 done
 
 # resume.
-answers '{"release": {"tasks": 1}}'
+devices='"devices": {"devices": [{"device": 0, "name": "x"}]}'
+mine="\"stats\": {\"daemon\": {\"pid\": $FAKE}}, \"release\": {\"tasks\": 1}"
+answers "{$devices, $mine, \"tasks\": {\"tasks\": [{\"device\": 0, \"task\": 1, \"pid\": $one, \"held_by\": [\"user\"]}]}}"
 try "$GPREEMPT" resume $one
 exits 0 '' 'resume'
-[[ $out == "released $one (sleep), in the hands of "* ]] || fail "resume said '$out'"
+[[ $out == "released $one (sleep), in the hands of $FAKE (python3)" ]] || fail "resume said '$out'"
 answers '{"release": {"error": ["EPERM", "it is held by root"]}}'
 try "$GPREEMPT" resume $one
 exits 3 'gpreempt: it is held by root' 'resume refused'
-devices='"devices": {"devices": [{"device": 0, "name": "x"}]}'
 answers "{$devices, \"tasks\": {\"tasks\": [{\"device\": 0, \"task\": 1, \"pid\": $one, \"held_by\": [\"policy\"]}]}, \"release_all\": {\"tasks\": 0}}"
 try "$GPREEMPT" resume --all --json
 exits 0 '' 'resume --all'
