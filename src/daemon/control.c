@@ -363,14 +363,11 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &l);
 }
 
-static int select_gpus(const struct gp_control *c, struct gp_error *err)
+static void select_gpus(const struct gp_control *c)
 {
 	static const char *const names[] = {NULL, "nvidia", "amd", "sim"};
-	const char *name = c->options.gpu ? c->options.gpu : names[c->config->gpu];
 
-	if (!name || !gp_backends_select(name))
-		return 0;
-	return gp_fail(err, -EINVAL, "there are no GPUs of kind '%s': nvidia, amd or sim", name);
+	gp_backends_select(c->options.gpu ? c->options.gpu : names[c->config->gpu]);
 }
 
 /* What is on disk: whose daemon this is, what the last one left, what people said. */
@@ -452,9 +449,8 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 	if (r)
 		return r;
 	use_config(c);
+	select_gpus(c);
 	r = start_loop(c, err);
-	if (!r)
-		r = select_gpus(c, err);
 	if (!r)
 		r = open_files(c, err);
 	if (!r)

@@ -34,7 +34,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'c': env.options.config = arg; break;
-	case 'g': env.options.gpu = arg; break;
+	case 'g':
+		if (!gp_backend_find(arg))
+			argp_error(state, "there are no GPUs of kind '%s': nvidia, amd or sim",
+			           arg);
+		env.options.gpu = arg;
+		break;
 	case 'p':
 		if (gp_policy_parse(arg, &choice, &err))
 			argp_error(state, "%s", err.text);
