@@ -27,10 +27,9 @@ struct gp_proc {
 	pid_t pid;
 	uint64_t start_time;
 	char name[32];
-	uid_t uid;     /* effective; GP_NOBODY: it was gone before anybody could ask */
-	char user[32]; /* its name, or the number */
-	bool shared;   /* its queues run the work of many programs */
-	int pidfd;     /* -1: it has ended */
+	uid_t uid;   /* effective; GP_NOBODY: it was gone before anybody could ask */
+	bool shared; /* its queues run the work of many programs */
+	int pidfd;   /* -1: it has ended */
 	sd_event_source *watch;
 
 	enum gp_said said;
