@@ -81,7 +81,7 @@ uint64_t gp_process_key(uint64_t start_time, pid_t pid)
 	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6;
 }
 
-static pid_t parent_of(pid_t pid)
+pid_t gp_process_parent(pid_t pid)
 {
 	char text[1024];
 
@@ -93,7 +93,7 @@ bool gp_process_is_our_fork(pid_t pid)
 	struct stat ours, its;
 	char path[64];
 
-	if (parent_of(pid) != getpid())
+	if (gp_process_parent(pid) != getpid())
 		return false;
 	snprintf(path, sizeof path, "/proc/%d/exe", pid);
 	return !stat("/proc/self/exe", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev &&

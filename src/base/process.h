@@ -20,6 +20,9 @@ bool gp_process_lives(pid_t pid, uint64_t start_time);
  * has several of something in a process. */
 uint64_t gp_process_key(uint64_t start_time, pid_t pid);
 
+/* 0: there is no such process, or it is nobody's child. */
+pid_t gp_process_parent(pid_t pid);
+
 /* Whether it is a child of this process that has not run a program of its own yet: it has all our
  * files, also those that we only borrow. */
 bool gp_process_is_our_fork(pid_t pid);

@@ -35,7 +35,7 @@ static int need_admin(const struct gp_peer *peer, const char *what, struct gp_er
 	               what);
 }
 
-static int check_owner(const struct gp_peer *peer, const struct gp_target *t, struct gp_error *err)
+static int check_owner(const struct gp_peer *peer, const struct gp_subject *t, struct gp_error *err)
 {
 	if (peer->other_pidns && !t->same_pidns)
 		return gp_fail(err, -EPERM,
@@ -129,7 +129,7 @@ static int check_height(const struct gp_change *c, struct gp_error *err)
 /* ---- all together -----------------------------------------------------------------------------
  */
 
-static int check_gang(const struct gp_target *t, const char *what, struct gp_error *err)
+static int check_gang(const struct gp_subject *t, const char *what, struct gp_error *err)
 {
 	if (!t->gang_of_others)
 		return 0;
@@ -149,7 +149,7 @@ static int check_attr(const struct gp_change *c, struct gp_error *err)
 	return check_height(c, err);
 }
 
-static int check_release(const struct gp_peer *peer, const struct gp_target *t,
+static int check_release(const struct gp_peer *peer, const struct gp_subject *t,
                          const struct gp_change *c, struct gp_error *err)
 {
 	if (c->hold_by_admin)
@@ -164,7 +164,7 @@ static int check_release(const struct gp_peer *peer, const struct gp_target *t,
 	return check_gang(t, "released", err);
 }
 
-static int check_for_user(const struct gp_peer *peer, const struct gp_target *t,
+static int check_for_user(const struct gp_peer *peer, const struct gp_subject *t,
                           const struct gp_change *c, struct gp_error *err)
 {
 	int r = check_owner(peer, t, err);
@@ -179,7 +179,7 @@ static int check_for_user(const struct gp_peer *peer, const struct gp_target *t,
 	}
 }
 
-static int check_read(const struct gp_peer *peer, const struct gp_target *t, struct gp_error *err)
+static int check_read(const struct gp_peer *peer, const struct gp_subject *t, struct gp_error *err)
 {
 	if (!peer->other_pidns || (t && t->is_self))
 		return 0; /* as /proc shows it to everybody */
@@ -190,7 +190,7 @@ static int check_read(const struct gp_peer *peer, const struct gp_target *t, str
 	return check_owner(peer, t, err);
 }
 
-int gp_rights_check(const struct gp_peer *peer, const struct gp_target *target,
+int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
                     const struct gp_change *change, struct gp_error *err)
 {
 	switch (change->kind) {

@@ -20,7 +20,7 @@ struct gp_peer {
 };
 
 /* Whose process it is about. */
-struct gp_target {
+struct gp_subject {
 	uid_t uid[3];        /* real, effective, saved: all of them count */
 	bool same_pidns;     /* as the peer */
 	bool is_self;        /* it is the peer itself */
@@ -57,7 +57,7 @@ struct gp_change {
 bool gp_peer_is_admin(uid_t uid, const gid_t *gid, uint32_t ngids, bool has_group, gid_t group);
 
 /* 0, or -EPERM with one sentence that says what to do. `target` may be NULL where there is none. */
-int gp_rights_check(const struct gp_peer *peer, const struct gp_target *target,
+int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
                     const struct gp_change *change, struct gp_error *err);
 
 /* be < unmanaged < lc: 0, 1, 2. */

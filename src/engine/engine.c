@@ -30,6 +30,7 @@ int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engi
 	set_defaults(&e->config);
 	e->gpu = config->gpu;
 	e->next_id = 1;
+	e->hint_over_ns = GP_NEVER;
 	e->triggered = true;
 	gp_table_init(&e->by_key);
 	gp_table_init(&e->by_gang);
@@ -148,16 +149,35 @@ int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
 	return 0;
 }
 
-int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins)
+/* NULL: there is none. */
+static struct gp_task *find_by_key(const struct gp_engine *e, uint64_t key)
 {
-	struct gp_task *t;
 	unsigned i = 0;
 
 	while (i < e->n && e->who[i].key != key)
 		i++;
-	if (i == e->n)
+	return i < e->n ? &e->task[i] : NULL;
+}
+
+int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t for_ns)
+{
+	struct gp_task *t = find_by_key(e, key);
+
+	if (!t)
 		return -ESRCH;
-	t = &e->task[i];
+	if (!t->hint_until_ns)
+		t->hint_ns = now_ns;
+	t->hint_until_ns = gp_time_add(now_ns, for_ns);
+	gp_engine_trigger(e, false);
+	return 0;
+}
+
+int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins)
+{
+	struct gp_task *t = find_by_key(e, key);
+
+	if (!t)
+		return -ESRCH;
 	t->has_brackets = true;
 	if (begins && !t->in_bracket)
 		t->bracket_ns = now_ns;
@@ -190,7 +210,7 @@ static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
 		if (wait_ns < info->news_every_ns)
 			wait_ns = info->news_every_ns;
 	}
-	next_ns = earlier(next_ns, gp_time_add(now_ns, wait_ns));
+	next_ns = earlier(earlier(next_ns, e->hint_over_ns), gp_time_add(now_ns, wait_ns));
 	return next_ns > now_ns ? next_ns : now_ns + 1;
 }
 

@@ -224,6 +224,12 @@ void gp_engine_renew_undo(struct gp_engine *e);
  */
 int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins);
 
+/*
+ * A program says that a request has arrived and GPU work follows in a moment: it counts as active
+ * from now on, until work is seen or `for_ns` are over. -ESRCH: no such task. Wants a look at once.
+ */
+int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t for_ns);
+
 /* -ESRCH: no such task; -ENOTSUP, -ENOSPC: the device cannot hold, or not so many. They take effect
  * at the next step, which is wanted at once. A hold holds the whole gang. */
 int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_attr *attr);
@@ -233,6 +239,8 @@ int gp_engine_user_release(struct gp_engine *e, uint64_t task);
 unsigned gp_engine_tasks(const struct gp_engine *e);
 /* Task by its place, 0 to gp_engine_tasks - 1, in the order of arrival. */
 void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_task_stats *out);
+/* The same by its id. -ESRCH: it is not there. */
+int gp_engine_find_task(const struct gp_engine *e, uint64_t task, struct gp_task_stats *out);
 const struct gp_engine_stats *gp_engine_stats(const struct gp_engine *e);
 
 /* The last ejection, or NULL. Valid until the next one. */

@@ -39,9 +39,11 @@ struct gp_task {
 	bool has_brackets;
 	bool in_bracket;
 	bool waited_known;
-	bool waits;          /* a wait stands that will be recorded ... */
-	bool waits_held;     /* ... and the task is held */
-	uint64_t bracket_ns; /* when that began */
+	bool waits;             /* a wait stands that will be recorded ... */
+	bool waits_held;        /* ... and the task is held */
+	uint64_t bracket_ns;    /* when that began */
+	uint64_t hint_ns;       /* when it said that work will follow ... */
+	uint64_t hint_until_ns; /* ... and until when that is believed; 0 = it said nothing */
 
 	bool held; /* as believed: observed where possible, else as accepted */
 	uint32_t slice_us;
@@ -101,6 +103,7 @@ struct gp_engine {
 	uint64_t next_ns;
 	uint64_t next_attempt_ns; /* the earliest retry or confirmation that is due */
 	uint64_t scan_at_ns;
+	uint64_t hint_over_ns; /* the first hint that will have been in vain */
 	uint64_t last_look_ns;
 	uint64_t starved_ns; /* the longest of all tasks */
 	bool promises;       /* the last plan refused something, or saw an overrun */

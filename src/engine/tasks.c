@@ -217,7 +217,7 @@ void gp_engine_update_gangs(struct gp_engine *e)
 		e->task[i].gang_user_hold = e->task[e->task[i].gang].gang_user_hold;
 }
 
-static struct gp_task *find_task(struct gp_engine *e, uint64_t id)
+static struct gp_task *find_task(const struct gp_engine *e, uint64_t id)
 {
 	unsigned low = 0, high = e->n;
 
@@ -342,4 +342,14 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.wait_sum_ns = tally->waits.sum_ns,
 	};
 	memcpy(out->name, e->who[index].name, sizeof out->name);
+}
+
+int gp_engine_find_task(const struct gp_engine *e, uint64_t task, struct gp_task_stats *out)
+{
+	const struct gp_task *t = find_task(e, task);
+
+	if (!t)
+		return -ESRCH;
+	gp_engine_task_stats(e, (unsigned)(t - e->task), out);
+	return 0;
 }

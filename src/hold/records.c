@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hold/records.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -98,4 +99,23 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 	               "process %d is in the hands of process %d (%s) already; end that, or run "
 	               "gpreempt resume %d",
 	               pid, e.holder, gp_process_name(e.holder, name, sizeof name), pid);
+}
+
+int gp_records_settle(struct gp_undo_file *file, struct gp_error *err)
+{
+	struct gp_undo_entry e;
+	int first = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		int r;
+
+		if (!gp_undo_get(file, i, &e) || e.holder != getpid())
+			continue;
+		r = gp_record_undo(&e, err);
+		if (!r)
+			gp_undo_drop_same(file, i, &e);
+		else if (!first)
+			first = r;
+	}
+	return first;
 }

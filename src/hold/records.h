@@ -28,4 +28,8 @@ void gp_records_replay_dead(struct gp_undo_file *file);
  * which is put back. For who runs for long: now and then, in a thread that may block. */
 void gp_records_drop_ended(struct gp_undo_file *file);
 
+/* Puts back, once more, all that this process changed, and drops the records of what is as it was.
+ * 0, or -errno of the first that could not be put back: its record stays. */
+int gp_records_settle(struct gp_undo_file *file, struct gp_error *err);
+
 #endif

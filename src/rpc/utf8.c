@@ -6,6 +6,17 @@
 
 #include "rpc/wire.h"
 
+bool gp_utf8_valid(const char *text)
+{
+	unsigned n = 1;
+
+	while (*text && n) {
+		n = gp_utf8_length(text);
+		text += n;
+	}
+	return !*text;
+}
+
 struct json_object *gp_json_from_bytes(const char *bytes)
 {
 	char *text = malloc(strlen(bytes) * strlen(GP_UTF8_REPLACEMENT) + 1);

@@ -148,10 +148,9 @@ int gp_yaml_unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 		gp_suggest_offer(&suggest, map->key[i].name);
 	}
 	if (suggest.nearest)
-		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "unknown key %s in %s; perhaps '%s' is meant",
-		                    gp_yaml_show_text(gp_yaml_scalar(y)).text, map->what,
-		                    suggest.nearest);
+		return gp_yaml_fail(
+			y, gp_yaml_line(y), "unknown key %s in %s; perhaps '%s' is meant",
+			gp_yaml_show_text(gp_yaml_scalar(y)).text, map->what, suggest.nearest);
 	if (map->nkeys > KEYS_LISTED)
 		return gp_yaml_fail(
 			y, gp_yaml_line(y), "unknown key %s in %s; %s lists what it takes",

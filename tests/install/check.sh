@@ -19,7 +19,7 @@ installed() {
 	find "$root" -path "*/$1" -print -quit | grep .
 }
 
-for file in bin/gpreempt include/gpreempt.h libgpreempt.so libgpreempt.so.0 pkgconfig/gpreempt.pc \
+for file in bin/gpreempt bin/gpreempt-simgpu include/gpreempt.h libgpreempt.so libgpreempt.so.0 pkgconfig/gpreempt.pc \
 	share/bash-completion/completions/gpreempt share/doc/gpreempt/LICENSE \
 	share/doc/gpreempt/LICENSES/Apache-2.0.txt; do
 	installed "$file" >/dev/null || fail "$file is missing"
