@@ -183,8 +183,8 @@ struct gp_task_stats {
 	uint64_t memory;      /* bytes of GPU memory at the last scan; 0 = not known */
 	uint32_t known;       /* GP_KNOWN_ACTIVE, GP_KNOWN_RUNNING: at the last look */
 	bool active, running; /* where that says so */
-	uint64_t waits;       /* that have ended; the next three are theirs, 0 without one */
-	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns;
+	uint64_t waits;       /* that have ended; the next ones are theirs, 0 without one */
+	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns, wait_sum_ns;
 };
 
 struct gp_engine;
