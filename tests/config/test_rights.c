@@ -22,9 +22,9 @@ static struct gp_peer peer_of(enum rights_who who)
 	};
 }
 
-static struct gp_target target_of(const struct gp_peer *peer, enum rights_whose whose)
+static struct gp_subject target_of(const struct gp_peer *peer, enum rights_whose whose)
 {
-	struct gp_target t = {.uid = {peer->uid, peer->uid, peer->uid}, .same_pidns = true};
+	struct gp_subject t = {.uid = {peer->uid, peer->uid, peer->uid}, .same_pidns = true};
 
 	switch (whose) {
 	case WHOSE_SELF: t.is_self = true; break;
@@ -54,7 +54,7 @@ static const struct gp_task_attr be = {.class = GP_BEST_EFFORT, .weight = 100},
 
 /* The change; what it is about in the target is set there. */
 static struct gp_change change_of(enum rights_what what, const struct gp_peer *peer,
-                                  struct gp_target *t)
+                                  struct gp_subject *t)
 {
 	struct gp_change c = {.limit = &limit, .hold_uid = peer->uid};
 
@@ -84,7 +84,7 @@ static struct gp_change change_of(enum rights_what what, const struct gp_peer *p
 }
 
 /* Refused with a sentence that says what to do, or allowed without one. */
-static bool is_allowed(const struct gp_peer *peer, const struct gp_target *t,
+static bool is_allowed(const struct gp_peer *peer, const struct gp_subject *t,
                        const struct gp_change *c)
 {
 	struct gp_error err = {0};
@@ -109,7 +109,7 @@ static void each_cell_of_the_table_is_true(void **state)
 		assert_int_equal(row->who, i / RIGHTS_WHOSE); /* each once */
 		assert_int_equal(row->whose, i % RIGHTS_WHOSE);
 		for (unsigned what = 0; what < RIGHTS_WHAT; what++) {
-			struct gp_target t = target_of(&peer, row->whose);
+			struct gp_subject t = target_of(&peer, row->whose);
 			struct gp_change c = change_of(what, &peer, &t);
 
 			if (is_allowed(&peer, &t, &c) != (row->may[what] == '+'))
@@ -168,7 +168,7 @@ static void root_is_an_administrator_and_so_is_the_group_where_there_is_one(void
 static bool may_change(struct gp_task_attr from, struct gp_task_attr to)
 {
 	struct gp_peer peer = peer_of(WHO_USER);
-	struct gp_target t = target_of(&peer, WHOSE_OWN);
+	struct gp_subject t = target_of(&peer, WHOSE_OWN);
 	struct gp_change c = {.kind = GP_CHANGE_ATTR, .from = &from, .to = &to, .limit = &limit};
 
 	return is_allowed(&peer, &t, &c);
