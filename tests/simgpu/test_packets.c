@@ -140,6 +140,7 @@ static void who_does_not_read_is_thrown_out_and_others_go_on(void **state)
 	struct simgpu_hello hello = {.name = "deaf"};
 	struct gp_gpu *gpu;
 	struct world w;
+	uint32_t handle;
 	int fd, r = 0;
 
 	(void)state;
@@ -151,9 +152,37 @@ static void who_does_not_read_is_thrown_out_and_others_go_on(void **state)
 	assert_int_equal(r, -EIO);
 	gpu = world_open(0);
 	WAIT_FOR(world_count(gpu) == 1);
-	WAIT_FOR(world_gets_on(gpu, world_attach(gpu, w.program[0])));
+	handle = world_attach(gpu, w.program[0]);
+	WAIT_FOR(world_gets_on(gpu, handle));
 	close(fd);
 	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+/* A billion kernels a second are more than can be simulated in one. */
+static void who_asks_for_too_much_slows_its_own_device_only(void **state)
+{
+	struct simgpu_hello hello = {.name = "greedy", .device = 1};
+	struct gp_gpu *gpu, *other;
+	struct world w;
+	uint32_t handle;
+	int fd;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "1ms", "train");
+	fd = gp_simgpu_join(w.path, &hello, NULL);
+	assert_int_equal(gp_simgpu_submit(fd, 1, UINT32_MAX, 1, 0), 0);
+	gpu = world_open(0);
+	other = world_open(1);
+	handle = world_attach(other, getpid());
+	WAIT_FOR(world_gets_on(other, handle));
+	handle = world_attach(gpu, w.program[0]);
+	WAIT_FOR(world_gets_on(gpu, handle));
+	close(fd);
+	WAIT_FOR(world_count(other) == 0);
+	gpu->ops->close(gpu);
+	other->ops->close(other);
 	world_end(&w);
 }
 
@@ -242,6 +271,7 @@ int main(void)
 		cmocka_unit_test(a_second_context_of_a_process_is_refused),
 		cmocka_unit_test(wrong_requests_end_the_program_or_are_refused),
 		cmocka_unit_test(who_does_not_read_is_thrown_out_and_others_go_on),
+		cmocka_unit_test(who_asks_for_too_much_slows_its_own_device_only),
 		cmocka_unit_test(wrong_commands_change_nothing),
 		cmocka_unit_test(silent_strangers_keep_nobody_out),
 	};
