@@ -38,17 +38,41 @@ static ssize_t read_process(pid_t pid, const char *name, char *out, size_t size)
 	return read_proc(path, out, size);
 }
 
+/* What /proc/PID/stat has behind the name, which may hold anything; a pointer into `text`. */
+static const char *read_stat(pid_t pid, char *text, size_t size)
+{
+	const char *p;
+
+	if (read_process(pid, "stat", text, size) < 0)
+		return NULL;
+	p = strrchr(text, ')');
+	return p && strlen(p) > 4 ? p : NULL; /* ") S 4711 ..." */
+}
+
+/* Field 2 is the one that `p` stands at the end of. 0: there is none. */
+static uint64_t stat_number(const char *p, int number)
+{
+	for (int field = 2; p && field < number; field++)
+		p = strchr(p + 1, ' ');
+	return p ? strtoull(p + 1, NULL, 10) : 0;
+}
+
 uint64_t gp_process_start_time(pid_t pid)
 {
 	char text[1024];
-	const char *p;
 
-	if (read_process(pid, "stat", text, sizeof text) < 0)
-		return 0;
-	p = strrchr(text, ')'); /* the name before it may hold anything */
-	for (int field = 2; p && field < 22; field++)
-		p = strchr(p + 1, ' ');
-	return p ? strtoull(p + 1, NULL, 10) : 0;
+	return stat_number(read_stat(pid, text, sizeof text), 22);
+}
+
+bool gp_process_lives(pid_t pid, uint64_t start_time)
+{
+	char text[1024];
+	const char *p = read_stat(pid, text, sizeof text);
+
+	if (!p || stat_number(p, 22) != start_time)
+		return false;
+	/* The leader may have ended before the others. */
+	return (p[2] != 'Z' && p[2] != 'X') || stat_number(p, 20) > 1;
 }
 
 /* 22 bits of pid, 6 for the caller: the start time has room for 20 years. */
@@ -57,15 +81,11 @@ uint64_t gp_process_key(uint64_t start_time, pid_t pid)
 	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6;
 }
 
-static pid_t parent_of(pid_t pid)
+pid_t gp_process_parent(pid_t pid)
 {
 	char text[1024];
-	const char *p;
 
-	if (read_process(pid, "stat", text, sizeof text) < 0)
-		return 0;
-	p = strrchr(text, ')');
-	return p && strlen(p) > 4 ? (pid_t)strtol(p + 4, NULL, 10) : 0; /* ") S 4711" */
+	return (pid_t)stat_number(read_stat(pid, text, sizeof text), 4);
 }
 
 bool gp_process_is_our_fork(pid_t pid)
@@ -73,7 +93,7 @@ bool gp_process_is_our_fork(pid_t pid)
 	struct stat ours, its;
 	char path[64];
 
-	if (parent_of(pid) != getpid())
+	if (gp_process_parent(pid) != getpid())
 		return false;
 	snprintf(path, sizeof path, "/proc/%d/exe", pid);
 	return !stat("/proc/self/exe", &ours) && !stat(path, &its) && ours.st_dev == its.st_dev &&

@@ -13,9 +13,15 @@
 /* In clock ticks since boot: with the pid it names a process for ever. 0: there is none. */
 uint64_t gp_process_start_time(pid_t pid);
 
+/* Whether it has not ended. Who has, and is not waited for by its parent, has. */
+bool gp_process_lives(pid_t pid, uint64_t start_time);
+
 /* A name for a process that is not reused: its start time and pid; the lowest 6 bits are 0, for who
  * has several of something in a process. */
 uint64_t gp_process_key(uint64_t start_time, pid_t pid);
+
+/* 0: there is no such process, or it is nobody's child. */
+pid_t gp_process_parent(pid_t pid);
 
 /* Whether it is a child of this process that has not run a program of its own yet: it has all our
  * files, also those that we only borrow. */

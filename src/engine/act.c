@@ -23,7 +23,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	if (a->backoff_ns > e->config.backoff_max_ns)
 		a->backoff_ns = e->config.backoff_max_ns;
 	a->not_before_ns = gp_time_add(now_ns, a->backoff_ns);
-	t->failures++;
+	gp_tally_of(e, t)->failures++;
 	e->stats.failures++;
 	if (++e->failures <= FAILURES_LOGGED)
 		gp_log(first ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
@@ -47,7 +47,7 @@ static uint32_t heading(const struct gp_attempt *a, uint32_t is)
 /* Held, and nothing on its way that would change that. */
 static bool is_surely_held(const struct gp_task *t)
 {
-	return t->held && heading(&t->hold, t->held);
+	return t->held && !t->hold_again && heading(&t->hold, t->held);
 }
 
 /* Whether the task may be running with a tiny slice, as far as is known for sure. */
@@ -71,12 +71,17 @@ static bool another_is_loose_and_tiny(const struct gp_engine *e, const struct gp
 
 static bool wants_hold(const struct gp_task *t)
 {
-	return t->gang_user_hold || t->policy_hold;
+	return !t->unrecorded && (t->gang_user_hold || t->policy_hold);
 }
 
 static bool is_to_be_held(const struct gp_task *t)
 {
 	return wants_hold(t) && !t->held && !t->hold.in_flight;
+}
+
+static bool is_to_be_held_again(const struct gp_task *t)
+{
+	return wants_hold(t) && t->held && t->hold_again && !t->hold.in_flight;
 }
 
 /* The device cannot hold the task and what is left of its gang: somebody must be released first. */
@@ -94,6 +99,8 @@ static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
 
+	if (t->unrecorded)
+		return 0;
 	if (wants_hold(t))
 		return is_to_be_held(t) && has_no_room(e, t) && is_tiny(t->slice_us) ? 0
 		                                                                     : t->slice_us;
@@ -106,8 +113,9 @@ static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 static bool wants_new_slice(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
+	uint32_t wanted_us = wanted_slice(e, i);
 
-	return !t->slice.in_flight && t->slice_us != wanted_slice(e, i) &&
+	return !t->slice.in_flight && (t->slice_us != wanted_us || (t->slice_again && wanted_us)) &&
 	       (e->gpu->info.caps & GP_CAP_SLICE);
 }
 
@@ -115,9 +123,10 @@ static bool wants_new_slice(const struct gp_engine *e, unsigned i)
 static bool wants_other_hold(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
-	bool left_alone = t->attr.class == GP_UNMANAGED || e->plan_task[i].want == GP_LEAVE;
+	bool left_alone =
+		t->attr.class == GP_UNMANAGED || e->plan_task[i].want == GP_LEAVE || t->unrecorded;
 
-	return !t->hold.in_flight && t->held != wants_hold(t) &&
+	return !t->hold.in_flight && (t->held != wants_hold(t) || is_to_be_held_again(t)) &&
 	       (e->gpu->info.caps & GP_CAP_HOLD) && (wants_hold(t) || t->our_hold || !left_alone);
 }
 
@@ -130,7 +139,7 @@ static void take_plan(struct gp_engine *e, unsigned i)
 	            (want == GP_HOLD || (want == GP_LEAVE && t->policy_hold));
 
 	if (hold && !t->policy_hold && !t->gang_user_hold && gp_seen_active(&e->view_task[i])) {
-		t->preemptions++;
+		e->tally[i].preemptions++;
 		e->stats.preemptions++;
 	}
 	t->policy_hold = hold;
@@ -160,7 +169,6 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 {
 	unsigned todo = 0;
 
-	e->next_attempt_ns = GP_NEVER;
 	e->held = 0;
 	for (unsigned i = 0; i < e->n; i++) {
 		take_plan(e, i);
@@ -181,24 +189,9 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 		if (t->hold.in_flight || t->slice.in_flight)
 			try_again_soon(e, now_ns);
 		else if (t->attr.class == GP_UNMANAGED && !t->our_hold && !t->slice_us)
-			t->touched = false; /* as it was found: it is not ours any more */
+			t->touched = t->unrecorded = false; /* as it was found: not ours */
 	}
 	return todo;
-}
-
-/* The undo record stands before the first change, or there is no change. */
-static int before_change(struct gp_engine *e, struct gp_task *t)
-{
-	struct gp_undo undo;
-	int r;
-
-	if (t->undo_kept || !e->config.before_change)
-		return 0;
-	r = gp_gpu_undo_record(e->gpu, t->handle, &undo);
-	if (!r)
-		r = e->config.before_change(e->config.arg, &undo);
-	t->undo_kept = !r;
-	return r;
 }
 
 enum kind { SET_SLICE, HOLD, RELEASE };
@@ -206,6 +199,15 @@ enum kind { SET_SLICE, HOLD, RELEASE };
 static struct gp_attempt *attempt_of(struct gp_task *t, enum kind kind)
 {
 	return kind == SET_SLICE ? &t->slice : &t->hold;
+}
+
+/* What we changed can always be put back; otherwise the undo record stands before the change, or
+ * there is no change. */
+static int may_change(struct gp_engine *e, struct gp_task *t, enum kind kind, uint32_t slice_us)
+{
+	if (t->unrecorded && (kind == RELEASE || (kind == SET_SLICE && !slice_us)))
+		return 0;
+	return gp_engine_keep_record(e, t);
 }
 
 /* Adds a task to the batch unless its last failure is too fresh. */
@@ -220,7 +222,7 @@ static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum kind kind,
 		try_again_at(e, a->not_before_ns);
 		return n;
 	}
-	r = before_change(e, t);
+	r = may_change(e, t, kind, slice_us);
 	if (r) {
 		gp_attempt_failed(e, t, a, now_ns, r, 0);
 		try_again_at(e, a->not_before_ns);
@@ -269,6 +271,12 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum kind kind, st
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
 	t->our_hold |= kind == HOLD && a->in_flight;
+	if (a->in_flight && kind == HOLD) {
+		t->held &= !t->hold_again; /* that is seen afterwards */
+		t->hold_again = false;
+	} else if (a->in_flight && kind == SET_SLICE) {
+		t->slice_again = false;
+	}
 	if (!a->in_flight) {
 		gp_attempt_failed(e, t, a, now_ns, action->status, action->driver_code);
 		try_again_at(e, a->not_before_ns);
@@ -283,7 +291,8 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum kind kind, uns
 {
 	int r;
 
-	if (!n)
+	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e));
+	if (!n || e->interrupted)
 		return;
 	if (kind == SET_SLICE)
 		r = gp_gpu_set_slice(e->gpu, now_ns, e->action, n);
@@ -337,14 +346,16 @@ static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 		unsigned i = e->todo[k];
 		struct gp_task *t = &e->task[i];
 
-		if (!wants_other_hold(e, i) || !is_to_be_held(t))
+		if (!wants_other_hold(e, i) || !wants_hold(t))
 			continue;
-		if (has_no_room(e, t)) {
+		if (!t->held && has_no_room(e, t)) {
 			defer(e, now_ns);
 			continue;
 		}
 		before = n;
 		n = add_action(e, now_ns, HOLD, n, i, 0);
+		if (t->held)
+			continue; /* it has its place */
 		e->held += n - before;
 		e->gang_todo[t->gang] -= n - before;
 	}
@@ -379,8 +390,12 @@ static void release_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns)
 {
-	unsigned todo = find_differences(e, now_ns);
+	unsigned todo;
 
+	e->interrupted = false;
+	e->next_attempt_ns = GP_NEVER;
+	gp_engine_recover_records(e, now_ns);
+	todo = find_differences(e, now_ns);
 	if (todo) {
 		count_loose_and_tiny(e);
 		set_slices(e, now_ns, todo, false);

@@ -15,6 +15,7 @@
 #define GP_ENGINE_ENGINE_H
 
 #include "base/clock.h"
+#include "base/coarse.h"
 #include "base/error.h"
 #include "base/hist.h"
 #include "gpu/gpu.h"
@@ -65,6 +66,10 @@ struct gp_engine_config {
 	/* Called before the first change to a task with how to put it back. An error postpones the
 	 * change. NULL: nobody keeps records (simulator, tests). */
 	int (*before_change)(void *arg, const struct gp_undo *undo);
+
+	/* Of the undo file: looked at before every step and every call that changes something. A
+	 * new one means gp_engine_renew_undo. NULL: who drives it sees to that. */
+	uint64_t (*epoch)(void *arg);
 
 	/* Must not call back into the engine. NULL: not interested. */
 	void (*on_event)(void *arg, const struct gp_event *event);
@@ -131,6 +136,28 @@ struct gp_engine_stats {
 	struct gp_hist hold_ns; /* from asking to effect, or to acceptance where that is all */
 	struct gp_hist release_ns;
 	struct gp_hist decide_ns; /* empty without decide_clock */
+
+	/* Waits that have ended, of all tasks and by class: from when a task wanted the device (or
+	 * was held, unless it is seen to want nothing) until it had it. Served at once is no wait.
+	 */
+	struct gp_hist wait_ns;
+	struct gp_coarse class_waits[GP_LATENCY_CRITICAL + 1];
+	/* From the start of activity to the look that saw it; empty where no start is told. */
+	struct gp_hist detect_ns;
+
+	uint64_t
+		busy_ns; /* its tasks' run times; more than the clock's where several run at once */
+	bool busy_seen;  /* false: no run time is measured here */
+	uint64_t idle_ns; /* no task had work, as far as looks can tell */
+	bool idle_seen;   /* false: not all tasks show whether they work */
+	/* Nothing measures a switch. Where it is told how often tasks came on the hardware, these
+	 * are that number and what it costs by the device's own figure: at most, because to come
+	 * back to an idle device may cost nothing. */
+	uint64_t switches;
+	uint64_t switch_ns;
+	bool switches_seen;
+
+	uint64_t starved_ns; /* now: the longest that a task gets nothing, by the policy's doing */
 };
 
 struct gp_task_stats {
@@ -153,7 +180,15 @@ struct gp_task_stats {
 	uint8_t run_source;
 	uint64_t scheduled; /* how often it came on the hardware; 0 = not known */
 	bool waited_known;
+	uint64_t waited_ns; /* now, if known: in a row */
 	uint64_t waited_max_ns;
+
+	uint64_t start_time;  /* of the process, in clock ticks since boot; 0 = not known */
+	uint64_t memory;      /* bytes of GPU memory at the last scan; 0 = not known */
+	uint32_t known;       /* GP_KNOWN_ACTIVE, GP_KNOWN_RUNNING: at the last look */
+	bool active, running; /* where that says so */
+	uint64_t waits;       /* that have ended; the next ones are theirs, 0 without one */
+	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns, wait_sum_ns;
 };
 
 struct gp_engine;
@@ -179,11 +214,25 @@ uint64_t gp_engine_next_ns(const struct gp_engine *e);
 void gp_engine_trigger(struct gp_engine *e, bool rescan);
 
 /*
+ * Somebody undid our work, or may have: for who does not hand in `epoch`, to be called before the
+ * next step. Every task that was changed has its record written again at once, and what it should
+ * be is asked for again at the next step, whatever it seems to be. Where the record cannot be
+ * written the task is put back, and left alone until it can. Wants a look at once.
+ */
+void gp_engine_renew_undo(struct gp_engine *e);
+
+/*
  * A program says that a request begins or ends. From its first bracket on it is believed: it is
  * active between the two, gaps of its work included, and idle outside unless the back end sees work
  * at this moment. `key` is the back end's. -ESRCH: no such task. Wants a look at once.
  */
 int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins);
+
+/*
+ * A program says that a request has arrived and GPU work follows in a moment: it counts as active
+ * from now on, until work is seen or `for_ns` are over. -ESRCH: no such task. Wants a look at once.
+ */
+int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t for_ns);
 
 /* -ESRCH: no such task; -ENOTSUP, -ENOSPC: the device cannot hold, or not so many. They take effect
  * at the next step, which is wanted at once. A hold holds the whole gang. */
@@ -194,6 +243,8 @@ int gp_engine_user_release(struct gp_engine *e, uint64_t task);
 unsigned gp_engine_tasks(const struct gp_engine *e);
 /* Task by its place, 0 to gp_engine_tasks - 1, in the order of arrival. */
 void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_task_stats *out);
+/* The same by its id. -ESRCH: it is not there. */
+int gp_engine_find_task(const struct gp_engine *e, uint64_t task, struct gp_task_stats *out);
 const struct gp_engine_stats *gp_engine_stats(const struct gp_engine *e);
 
 /* The last ejection, or NULL. Valid until the next one. */

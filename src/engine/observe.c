@@ -44,7 +44,7 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 
 static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 {
-	t->undone++;
+	gp_tally_of(e, t)->undone++;
 	e->stats.undone++;
 	gp_engine_tell(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
 }
@@ -121,12 +121,13 @@ static bool is_seen_off(const struct gp_engine *e, const struct gp_task_view *v)
 /*
  * How long the task has wanted the device and not had it. There is evidence up to now when it is
  * held or seen off the hardware, up to the last sample when only its run time is known, and none
- * otherwise: then the wait is unknown, and counting starts again.
+ * otherwise: then the wait is unknown, and counting starts again. Returns how long it has run since
+ * the last look, as far as that is told.
  */
-static void measure_wait(const struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
-                         const struct gp_observation *o, uint64_t now_ns)
+static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
+                             const struct gp_observation *o, uint64_t now_ns)
 {
-	uint64_t evidence_ns = 0;
+	uint64_t evidence_ns = 0, ran_ns = t->last_run_ns;
 
 	if (o->known & GP_KNOWN_RUN)
 		note_run(t, o);
@@ -140,12 +141,16 @@ static void measure_wait(const struct gp_engine *e, struct gp_task *t, struct gp
 		t->last_got_ns = now_ns;
 
 	t->waited_known = evidence_ns >= t->last_got_ns && evidence_ns;
-	if (!t->waited_known)
-		return;
-	v->known |= GP_KNOWN_WAITED;
-	v->waited_ns = evidence_ns - t->last_got_ns;
-	if (v->waited_ns > t->waited_max_ns)
-		t->waited_max_ns = v->waited_ns;
+	if (t->waited_known) {
+		v->known |= GP_KNOWN_WAITED;
+		v->waited_ns = evidence_ns - t->last_got_ns;
+		if (v->waited_ns > t->waited_max_ns)
+			t->waited_max_ns = v->waited_ns;
+	}
+	ran_ns = t->last_run_ns - ran_ns;
+	if (t->waits || v->waited_ns)
+		gp_account_wait(e, t, v, o, evidence_ns, ran_ns);
+	return ran_ns;
 }
 
 /*
@@ -197,6 +202,29 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 	};
 }
 
+/* It works at this moment, not only in an old sample. */
+static bool works_now(const struct gp_engine *e, const struct gp_task_view *v)
+{
+	return gp_seen_active(v) && gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
+}
+
+/* Work that was announced counts until it is there, or has not come in time. */
+static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
+                       uint64_t now_ns)
+{
+	if (!t->hint_until_ns)
+		return;
+	if (now_ns >= t->hint_until_ns || works_now(e, v)) {
+		t->hint_until_ns = 0;
+		return;
+	}
+	v->known |= GP_KNOWN_ACTIVE | GP_KNOWN_ACTIVE_SINCE;
+	v->active = true;
+	v->active_since_ns = t->hint_ns;
+	if (t->hint_until_ns < e->hint_over_ns)
+		e->hint_over_ns = t->hint_until_ns;
+}
+
 /*
  * What a program says of its requests comes before what the back end guesses: a gap between two
  * kernels of a request is not its end. Work that is seen at this moment is work, though.
@@ -204,8 +232,7 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 static void apply_bracket(const struct gp_engine *e, const struct gp_task *t,
                           struct gp_task_view *v)
 {
-	bool seen_now = gp_seen_active(v) &&
-	                gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
+	bool seen_now = works_now(e, v);
 
 	if (!t->has_brackets)
 		return;
@@ -218,9 +245,41 @@ static void apply_bracket(const struct gp_engine *e, const struct gp_task *t,
 	v->active_since_ns = t->bracket_ns;
 }
 
+static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool blind,
+                         struct gp_look *look)
+{
+	struct gp_task *t = &e->task[i];
+	struct gp_task_view *v = &e->view_task[i];
+	const struct gp_observation *o = &e->seen[i];
+	uint64_t ran_ns;
+
+	if (!blind) {
+		settle_hold(e, t, o, now_ns);
+		settle_slice(e, t, o, now_ns);
+	}
+	fill_view(t, v, o);
+	apply_bracket(e, t, v);
+	apply_hint(e, t, v, now_ns);
+	ran_ns = measure_wait(e, t, v, o, now_ns);
+	measure_starvation(t, v);
+	if (t->starved_ns > e->starved_ns)
+		e->starved_ns = t->starved_ns;
+	if (t->starved_ns > look->starved_ns && (v->known & GP_KNOWN_WAITED))
+		look->starved_ns = t->starved_ns;
+	if (t->held && t->policy_hold)
+		t->held_ns += now_ns - e->last_look_ns;
+	look->ran_ns += o->run_source == GP_RUN_MEASURED ? ran_ns : 0;
+	look->measured |= o->run_source == GP_RUN_MEASURED;
+	look->active |= v->active;
+	look->known &= v->known;
+	if (gp_has_begun(t, v) || o->scheduled > t->scheduled)
+		gp_account_task(e, i, now_ns);
+}
+
 void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 {
 	const struct gp_gpu_info *info = &e->gpu->info;
+	struct gp_look look = {.known = UINT32_MAX};
 	bool blind;
 
 	if (e->gangs_stale)
@@ -233,22 +292,10 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		e->stats.blind++;
 	}
 	e->starved_ns = 0;
-	for (unsigned i = 0; i < e->n; i++) {
-		struct gp_task *t = &e->task[i];
-
-		if (!blind) {
-			settle_hold(e, t, &e->seen[i], now_ns);
-			settle_slice(e, t, &e->seen[i], now_ns);
-		}
-		fill_view(t, &e->view_task[i], &e->seen[i]);
-		apply_bracket(e, t, &e->view_task[i]);
-		measure_wait(e, t, &e->view_task[i], &e->seen[i], now_ns);
-		measure_starvation(t, &e->view_task[i]);
-		if (t->starved_ns > e->starved_ns)
-			e->starved_ns = t->starved_ns;
-		if (t->held && t->policy_hold)
-			t->held_ns += now_ns - e->last_look_ns;
-	}
+	e->hint_over_ns = GP_NEVER;
+	for (unsigned i = 0; i < e->n; i++)
+		look_at_task(e, i, now_ns, blind, &look);
+	gp_account_look(e, now_ns, &look);
 	e->view = (struct gp_view){
 		.now_ns = now_ns,
 		.caps = gp_engine_caps(e),

@@ -30,25 +30,43 @@ struct gp_task {
 	bool our_hold;       /* it is held because we asked for it */
 	bool touched;        /* something of it was changed by us */
 	bool undo_kept;      /* before_change has its record */
+	bool unrecorded;     /* it was changed, and its record is gone: it is put back */
+	bool hold_again;     /* somebody undid it, or may have: ask again, whatever it seems */
+	bool slice_again;    /* the same */
 	bool refused;        /* as the last plan says */
 	bool overran;        /* the same */
 
 	bool has_brackets;
 	bool in_bracket;
-	uint64_t bracket_ns; /* when that began */
+	bool waited_known;
+	bool waits;             /* a wait stands that will be recorded ... */
+	bool waits_held;        /* ... and the task is held */
+	uint64_t bracket_ns;    /* when that began */
+	uint64_t hint_ns;       /* when it said that work will follow ... */
+	uint64_t hint_until_ns; /* ... and until when that is believed; 0 = it said nothing */
 
 	bool held; /* as believed: observed where possible, else as accepted */
 	uint32_t slice_us;
 	struct gp_attempt hold;
 	struct gp_attempt slice;
+	struct gp_attempt record; /* to write it again */
 
 	uint64_t last_got_ns; /* when it is last known to have had the device, or not wanted it */
 	uint64_t last_run_ns; /* run_ns then */
 	uint64_t last_waited_ns;
 	uint64_t starved_ns; /* how long it has got nothing in a row, by the policy's doing */
 
-	uint64_t held_ns, preemptions, failures, undone, overruns, waited_max_ns;
-	bool waited_known;
+	uint64_t waits_since_ns;
+	uint64_t waited_max_ns;
+	uint64_t noticed_ns; /* activity that began until then was noticed */
+	uint64_t scheduled;  /* as last told */
+	uint64_t held_ns;
+};
+
+/* What is counted of a task, apart from the rest, because most looks do not touch it. */
+struct gp_tally {
+	uint64_t preemptions, failures, undone, overruns;
+	struct gp_coarse waits; /* that have ended */
 };
 
 struct gp_engine {
@@ -62,7 +80,8 @@ struct gp_engine {
 	/* All of the same length and order: arrival. */
 	unsigned n, capacity;
 	struct gp_task *task;
-	struct gp_seen *who; /* apart from the rest: a look does not touch it */
+	struct gp_tally *tally;
+	struct gp_seen *who; /* the same: a look does not touch it */
 	struct gp_task_view *view_task;
 	struct gp_task_plan *plan_task;
 	struct gp_observation *seen;
@@ -84,19 +103,32 @@ struct gp_engine {
 	uint64_t next_ns;
 	uint64_t next_attempt_ns; /* the earliest retry or confirmation that is due */
 	uint64_t scan_at_ns;
+	uint64_t hint_over_ns; /* the first hint that will have been in vain */
 	uint64_t last_look_ns;
 	uint64_t starved_ns; /* the longest of all tasks */
 	bool promises;       /* the last plan refused something, or saw an overrun */
 	bool inverted;       /* at the last look */
+	bool idle;           /* the same: nobody had work */
 	unsigned lc_tasks;
 	unsigned managed;
 	unsigned held;       /* tasks that are held, or will be by what is on its way */
 	unsigned loose_tiny; /* tasks that may be running with a tiny slice */
 	unsigned failures;   /* in this look */
 	bool triggered;
+	uint64_t epoch;   /* as last seen */
+	bool interrupted; /* it changed in this step: the rest of it waits for the next */
 
 	struct gp_engine_stats stats;
 	struct gp_ejection ejection;
+};
+
+/* What one look adds up over all tasks. */
+struct gp_look {
+	uint64_t ran_ns;     /* since the last one, as measured */
+	uint64_t starved_ns; /* the longest of those whose wait is known now */
+	uint32_t known;      /* GP_KNOWN_* of them all */
+	bool measured;       /* a run time was */
+	bool active;         /* somebody is; who knows nothing says nothing */
 };
 
 /* tasks.c */
@@ -104,6 +136,16 @@ void gp_engine_scan(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_update_gangs(struct gp_engine *e);
 /* observe.c */
 void gp_engine_observe(struct gp_engine *e, uint64_t now_ns);
+/* account.c */
+void gp_account_wait(struct gp_engine *e, struct gp_task *t, const struct gp_task_view *v,
+                     const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns);
+void gp_account_task(struct gp_engine *e, unsigned i, uint64_t now_ns);
+void gp_account_look(struct gp_engine *e, uint64_t now_ns, const struct gp_look *look);
+/* Activity that nobody has noticed yet, and that began after the task came. */
+static inline bool gp_has_begun(const struct gp_task *t, const struct gp_task_view *v)
+{
+	return (v->known & GP_KNOWN_ACTIVE_SINCE) && v->active_since_ns > t->noticed_ns;
+}
 /* decide.c */
 void gp_engine_decide(struct gp_engine *e, uint64_t now_ns);
 /* check.c: 0, or a rule is broken and `text` and *task say which. */
@@ -119,12 +161,21 @@ void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason 
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns);
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
                        uint64_t now_ns, int code, uint32_t driver_code);
+/* renew.c */
+int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
+bool gp_engine_epoch_changed(struct gp_engine *e);
+void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns);
 /* engine.c */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice);
 
 static inline uint32_t gp_engine_caps(const struct gp_engine *e)
 {
 	return e->gpu->info.caps | (e->config.brackets ? GP_CAP_BRACKETS : 0);
+}
+
+static inline struct gp_tally *gp_tally_of(const struct gp_engine *e, const struct gp_task *t)
+{
+	return &e->tally[t - e->task];
 }
 
 static inline void gp_engine_tell(struct gp_engine *e, uint64_t now_ns, enum gp_event_kind kind,

@@ -28,6 +28,7 @@ static int reserve_tasks(struct gp_engine *e, unsigned n)
 		capacity *= 2;
 #define GROW(member) (r = r ? r : grow_array((void **)&e->member, sizeof *e->member, capacity))
 	GROW(task);
+	GROW(tally);
 	GROW(who);
 	GROW(view_task);
 	GROW(plan_task);
@@ -83,8 +84,11 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	*t = (struct gp_task){.id = e->next_id++,
 	                      .handle = handle,
 	                      .attr = GP_TASK_ATTR_DEFAULT,
-	                      .last_got_ns = now_ns};
+	                      .last_got_ns = now_ns,
+	                      .noticed_ns = now_ns};
 	e->who[e->n] = *seen;
+	e->tally[e->n] = (struct gp_tally){0};
+	gp_coarse_init(&e->tally[e->n].waits);
 	if (e->config.classify)
 		e->config.classify(e->config.arg, seen, &t->attr);
 	if (!attr_is_valid(&t->attr)) {
@@ -126,6 +130,7 @@ static void move_task(struct gp_engine *e, unsigned to, unsigned from)
 		return;
 	e->task[to] = e->task[from];
 	e->who[to] = e->who[from];
+	e->tally[to] = e->tally[from];
 	e->view_task[to] = e->view_task[from];
 	e->plan_task[to] = e->plan_task[from];
 	if (e->state.task_stride)
@@ -153,6 +158,7 @@ void gp_engine_scan(struct gp_engine *e, uint64_t now_ns)
 {
 	int found = fill_found(e, now_ns);
 	unsigned kept = 0;
+	uint64_t at;
 
 	e->scan_at_ns = gp_time_add(now_ns, e->config.scan_every_ns);
 	if (found < 0 || gp_table_reserve(&e->by_key, (size_t)found))
@@ -162,10 +168,13 @@ void gp_engine_scan(struct gp_engine *e, uint64_t now_ns)
 	for (unsigned i = 0; i < (unsigned)found; i++)
 		gp_table_put(&e->by_key, e->found[i].key, i);
 	for (unsigned i = 0; i < e->n; i++) {
-		if (gp_table_remove(&e->by_key, e->who[i].key))
-			move_task(e, kept++, i);
-		else
+		if (!gp_table_get(&e->by_key, e->who[i].key, &at)) {
 			drop_task(e, now_ns, i);
+			continue;
+		}
+		e->who[i] = e->found[at]; /* its memory, and its name after an exec */
+		gp_table_remove(&e->by_key, e->who[i].key);
+		move_task(e, kept++, i);
 	}
 	e->n = kept;
 	for (unsigned i = 0; i < (unsigned)found && e->by_key.count; i++) {
@@ -208,7 +217,7 @@ void gp_engine_update_gangs(struct gp_engine *e)
 		e->task[i].gang_user_hold = e->task[e->task[i].gang].gang_user_hold;
 }
 
-static struct gp_task *find_task(struct gp_engine *e, uint64_t id)
+static struct gp_task *find_task(const struct gp_engine *e, uint64_t id)
 {
 	unsigned low = 0, high = e->n;
 
@@ -297,6 +306,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 {
 	const struct gp_task *t = &e->task[index];
 	const struct gp_task_view *v = &e->view_task[index];
+	const struct gp_tally *tally = &e->tally[index];
 
 	*out = (struct gp_task_stats){
 		.id = t->id,
@@ -308,17 +318,38 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
 		.held = t->held,
 		.refused = t->refused,
-		.overruns = t->overruns,
+		.overruns = tally->overruns,
 		.slice_us = t->slice_us,
 		.held_ns = t->held_ns,
-		.preemptions = t->preemptions,
-		.failures = t->failures,
-		.undone = t->undone,
+		.preemptions = tally->preemptions,
+		.failures = tally->failures,
+		.undone = tally->undone,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
 		.run_source = v->known & GP_KNOWN_RUN ? v->run_source : GP_RUN_UNKNOWN,
 		.scheduled = e->seen[index].scheduled,
 		.waited_known = t->waited_known,
+		.waited_ns = t->waited_known ? v->waited_ns : 0,
 		.waited_max_ns = t->waited_max_ns,
+		.start_time = e->who[index].start_time,
+		.memory = e->who[index].memory,
+		.known = v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
+		.active = gp_seen_active(v),
+		.running = (v->known & GP_KNOWN_RUNNING) && v->running,
+		.waits = tally->waits.count,
+		.wait_p50_ns = gp_coarse_quantile(&tally->waits, 500000),
+		.wait_p99_ns = gp_coarse_quantile(&tally->waits, 990000),
+		.wait_max_ns = tally->waits.max_ns,
+		.wait_sum_ns = tally->waits.sum_ns,
 	};
 	memcpy(out->name, e->who[index].name, sizeof out->name);
+}
+
+int gp_engine_find_task(const struct gp_engine *e, uint64_t task, struct gp_task_stats *out)
+{
+	const struct gp_task *t = find_task(e, task);
+
+	if (!t)
+		return -ESRCH;
+	gp_engine_task_stats(e, (unsigned)(t - e->task), out);
+	return 0;
 }

@@ -14,7 +14,6 @@
 #include "base/run_dir.h"
 #include "rpc/stream.h"
 
-#define CONNECT_S 2 /* a daemon that lives accepts at once */
 
 struct gp_client {
 	struct gp_stream stream;
@@ -208,7 +207,7 @@ static int say_hello(struct gp_client *client, struct gp_error *err)
 	return r;
 }
 
-int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
+static int adopt(int fd, int timeout_ms, struct gp_client **client, struct gp_error *err)
 {
 	struct gp_client *c = calloc(1, sizeof *c);
 	int r;
@@ -219,7 +218,7 @@ int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
 		return gp_fail(err, -ENOMEM, "no memory");
 	}
 	c->stream.fd = fd;
-	c->timeout_ms = GP_CLIENT_TIMEOUT_MS;
+	c->timeout_ms = timeout_ms;
 	c->stream.tokener = gp_json_tokener();
 	c->events = json_object_new_array();
 	r = c->stream.tokener && c->events ? say_hello(c, err) : gp_fail(err, -ENOMEM, "no memory");
@@ -228,6 +227,11 @@ int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
 	else
 		*client = c;
 	return r;
+}
+
+int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
+{
+	return adopt(fd, GP_CLIENT_TIMEOUT_MS, client, err);
 }
 
 static int no_daemon(int code, const char *path, struct gp_error *err)
@@ -240,7 +244,7 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 			"no daemon answers at %s; start it with systemctl start gpreemptd, or "
 			"try it without a GPU: gpreemptd --gpu sim",
 			path);
-	case -EAGAIN: return gp_stream_late(err);
+	case -EAGAIN: return gp_stream_late(err); /* its queue of clients is full */
 	case -EACCES: return gp_fail(err, code, "you may not connect to the daemon at %s", path);
 	default: return gp_fail(err, code, "%s: %s", path, gp_error_name(code));
 	}
@@ -248,6 +252,13 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err)
 {
+	return gp_client_connect_within(path, GP_CLIENT_TIMEOUT_MS, client, err);
+}
+
+int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
+                             struct gp_error *err)
+{
+	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char usual[sizeof address.sun_path + 1];
 	int fd, r;
@@ -261,15 +272,14 @@ int gp_client_connect(const char *path, struct gp_client **client, struct gp_err
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return no_daemon(-errno, path, err);
-	/* Also how long connect(2) waits while those before us are not accepted. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){.tv_sec = CONNECT_S},
-	                 sizeof(struct timeval));
+	/* connect(2) waits where a stopped daemon has more clients than it can queue. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	if (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
 		r = -errno;
 		close(fd);
 		return no_daemon(r, path, err);
 	}
-	return gp_client_adopt(fd, client, err);
+	return adopt(fd, timeout_ms, client, err);
 }
 
 void gp_client_close(struct gp_client *client)

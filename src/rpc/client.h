@@ -21,6 +21,11 @@ const char *gp_client_path(char *out, size_t size);
  */
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err);
 
+/* The same for who can do without: no longer than this for the connection, and for each call from
+ * then on. -ETIMEDOUT: there is a daemon, and it does not answer. */
+int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
+                             struct gp_error *err);
+
 /* Takes a connection made elsewhere; says hello. `fd` is closed also when it fails. */
 int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err);
 

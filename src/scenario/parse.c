@@ -58,6 +58,8 @@ static void name_after_file(struct gp_scenario *s, const char *path)
 	snprintf(s->name, sizeof s->name, "%.*s", (int)length, base);
 }
 
+static const struct gp_yaml_kind kind = {"scenario", "tasks", "gpreempt-scenario(5)"};
+
 static int parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
                  const struct gp_scenario_change *change, struct gp_error *err)
 {
@@ -66,7 +68,7 @@ static int parse(struct gp_scenario *s, const char *path, const char *text, size
 
 	gp_scenario_init(&r.scenario);
 	name_after_file(&r.scenario, path);
-	failed = gp_yaml_parse(path, text, length, read_scenario, &r, err);
+	failed = gp_yaml_parse(&kind, path, text, length, read_scenario, &r, err);
 	tdestroy(r.gangs, free);
 	if (!failed)
 		failed = gp_scenario_check_change(&r, err);

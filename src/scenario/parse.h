@@ -7,22 +7,7 @@
 #define GP_SCENARIO_PARSE_H
 
 #include "scenario/scenario.h"
-#include "yaml/yaml.h"
-
-#define HOUR (3600 * GP_NS_PER_S)
-#define DAY  (24 * HOUR)
-
-/* Entries of the tables. */
-#define AT(type, member)   .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
-#define TEXT               .type = GP_YAML_TEXT
-#define WORD(list)         .type = GP_YAML_WORD, .words = (list)
-#define BOOL               .type = GP_YAML_BOOL
-#define NESTED(call)       .type = GP_YAML_NESTED, .read = (call)
-#define WHOLE(from, to)    .type = GP_YAML_NUMBER, .min = (from), .max = (to), .scale = 1
-#define PERCENT            .type = GP_YAML_NUMBER, .max = 1000, .scale = 10, .unit = "percent"
-#define DURATION(from, to) .type = GP_YAML_DURATION, .min = (from), .max = (to), .scale = 1
-#define MICROSECONDS(from, to) \
-	.type = GP_YAML_DURATION, .min = (from), .max = (to), .scale = GP_NS_PER_US
+#include "yaml/keys.h"
 
 struct reading {
 	struct gp_scenario scenario;

@@ -11,16 +11,29 @@
 #define DIGITS "0123456789"
 
 /* clang-format off */
-static const struct unit {
+struct unit {
 	const char *name;
-	uint64_t ns;
-} units[] = { /* the largest first: a duration is shown in the first one that fits */
+	uint64_t size;
+};
+
+/* The largest first: a value is shown in the first one that fits. Each list ends with NULL. */
+static const struct unit times[] = {
 	{"h",  3600 * GP_NS_PER_S},
 	{"m",  60 * GP_NS_PER_S},
 	{"s",  GP_NS_PER_S},
 	{"ms", GP_NS_PER_MS},
 	{"us", GP_NS_PER_US},
 	{"ns", 1},
+	{NULL, 0},
+};
+
+static const struct unit sizes[] = {
+	{"TiB", 1ull << 40},
+	{"GiB", 1ull << 30},
+	{"MiB", 1ull << 20},
+	{"KiB", 1ull << 10},
+	{"B",   1},
+	{NULL,  0},
 };
 /* clang-format on */
 
@@ -50,33 +63,53 @@ int gp_value_decimal(const char *text, uint64_t scale, uint64_t *value, const ch
 	return 0;
 }
 
-int gp_value_duration(const char *text, uint64_t *ns)
+static int value_with_unit(const struct unit *units, const char *text, uint64_t *value)
 {
 	const char *unit = text + strspn(text, DIGITS "."), *end = NULL;
-	uint64_t value;
+	uint64_t found;
 	int r = -EINVAL;
 
-	for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-		if (!strcmp(unit, units[i].name))
-			r = gp_value_decimal(text, units[i].ns, &value, &end);
-	if (!*unit && !gp_value_decimal(text, GP_NS_PER_S, &value, &end))
+	for (const struct unit *u = units; u->name; u++)
+		if (!strcmp(unit, u->name))
+			r = gp_value_decimal(text, u->size, &found, &end);
+	if (!*unit && !gp_value_decimal(text, GP_NS_PER_S, &found, &end))
 		return -ENODATA;
 	if (!r && end != unit) /* 1.2.3s */
 		r = -EINVAL;
 	if (!r)
-		*ns = value;
+		*value = found;
 	return r;
+}
+
+int gp_value_duration(const char *text, uint64_t *ns)
+{
+	return value_with_unit(times, text, ns);
+}
+
+int gp_value_size(const char *text, uint64_t *bytes)
+{
+	return value_with_unit(sizes, text, bytes);
+}
+
+/* 0 is shown in the unit `zero`. */
+static struct gp_value_text show_with_unit(const struct unit *u, uint64_t value, uint64_t zero)
+{
+	struct gp_value_text shown;
+
+	while (value ? value % u->size != 0 : u->size != zero)
+		u++;
+	snprintf(shown.text, sizeof shown.text, "%" PRIu64 "%s", value / u->size, u->name);
+	return shown;
 }
 
 struct gp_value_text gp_value_show_duration(uint64_t ns)
 {
-	const struct unit *u = units;
-	struct gp_value_text shown;
+	return show_with_unit(times, ns, GP_NS_PER_S);
+}
 
-	while (ns ? ns % u->ns != 0 : u->ns != GP_NS_PER_S)
-		u++;
-	snprintf(shown.text, sizeof shown.text, "%" PRIu64 "%s", ns / u->ns, u->name);
-	return shown;
+struct gp_value_text gp_value_show_size(uint64_t bytes)
+{
+	return show_with_unit(sizes, bytes, 1);
 }
 
 struct gp_value_text gp_value_show_decimal(uint64_t value, uint64_t scale)

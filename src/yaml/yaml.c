@@ -6,154 +6,15 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <yaml.h>
 
-#include "base/suggest.h"
+#include "yaml/reader.h"
 #include "yaml/value.h"
-#include "yaml/yaml.h"
 
-#define TEXT_MAX   ((size_t)1 << 20)
-#define PATH_SHOWN 80 /* of a longer one the end is shown, or the sentence would not fit */
-
-struct gp_yaml {
-	yaml_parser_t parser;
-	yaml_event_t event; /* what the reader stands before */
-	const char *path;
-	const char *text;
-	size_t length;
-	struct gp_error *err;
-};
-
-/* ---- sentences ----------------------------------------------------------------------- */
-
-static int fail_at(struct gp_error *err, const char *path, unsigned line, const char *format,
-                   va_list args)
-{
-	size_t length = strlen(path);
-	bool cut = length > PATH_SHOWN;
-	char text[sizeof err->text];
-
-	vsnprintf(text, sizeof text, format, args);
-	return gp_fail(err, -EINVAL, "%s%s:%u: %s", cut ? "..." : "",
-	               path + (cut ? length - PATH_SHOWN : 0), line, text);
-}
-
-int gp_yaml_fail_at(struct gp_error *err, const char *path, unsigned line, const char *format, ...)
-{
-	va_list args;
-	int r;
-
-	va_start(args, format);
-	r = fail_at(err, path, line, format, args);
-	va_end(args);
-	return r;
-}
-
-int gp_yaml_fail(const struct gp_yaml *y, unsigned line, const char *format, ...)
-{
-	va_list args;
-	int r;
-
-	va_start(args, format);
-	r = fail_at(y->err, y->path, line, format, args);
-	va_end(args);
-	return r;
-}
+#define TEXT_MAX ((size_t)1 << 20)
 
 unsigned gp_yaml_line(const struct gp_yaml *y)
 {
 	return (unsigned)y->event.start_mark.line + 1;
-}
-
-static bool is_control(const char *c)
-{
-	return (unsigned char)c[0] < 0x20 || c[0] == 0x7f ||
-	       (c[0] == '\xc2' && (unsigned char)c[1] < 0xa0);
-}
-
-struct shown {
-	char text[48];
-};
-
-/* What somebody wrote, fit to stand in a sentence: in quotes, short, one line, whole characters. */
-static struct shown show_text(const char *text)
-{
-	struct shown s = {"'"};
-	size_t at = 1, room = sizeof s.text - sizeof "'...'";
-
-	for (; *text && at < room; text++) {
-		bool control = is_control(text);
-
-		text += control && *text == '\xc2'; /* the first of two bytes */
-		s.text[at] = *text;
-		if (control)
-			s.text[at] = '?';
-		at++;
-	}
-	if (*text) {
-		while ((*text & 0xc0) == 0x80) {
-			text--;
-			at--;
-		}
-		memcpy(s.text + at, "...", 3);
-		at += 3;
-	}
-	memcpy(s.text + at, "'", 2);
-	return s;
-}
-
-static const char *scalar(const struct gp_yaml *y)
-{
-	return (const char *)y->event.data.scalar.value;
-}
-
-static struct shown show_event(const struct gp_yaml *y)
-{
-	switch (y->event.type) {
-	case YAML_SEQUENCE_START_EVENT: return (struct shown){"a list"};
-	case YAML_MAPPING_START_EVENT: return (struct shown){"a set of keys"};
-	default: return *scalar(y) ? show_text(scalar(y)) : (struct shown){"nothing"};
-	}
-}
-
-static void list_words(char *list, size_t size, const char *word, bool first)
-{
-	size_t used = strlen(list);
-
-	snprintf(list + used, size - used, "%s%s", first ? "" : ", ", word);
-}
-
-/* "'priority' must be a whole number from 0 to 15, not '16'" */
-static int wrong_value(const struct gp_yaml *y, const struct gp_yaml_key *k)
-{
-	char right[160] = "";
-
-	switch (k->type) {
-	case GP_YAML_TEXT:
-		snprintf(right, sizeof right, "one line of text of at most %zu bytes", k->size - 1);
-		break;
-	case GP_YAML_NUMBER:
-		snprintf(right, sizeof right, "a %snumber from %s to %s%s%s",
-		         k->scale == 1 ? "whole " : "",
-		         gp_value_show_decimal(k->min, k->scale).text,
-		         gp_value_show_decimal(k->max, k->scale).text, k->unit ? " " : "",
-		         k->unit ? k->unit : "");
-		break;
-	case GP_YAML_DURATION:
-		snprintf(right, sizeof right, "a time from %s to %s (units: %sus, ms, s, m, h)",
-		         gp_value_show_duration(k->min).text, gp_value_show_duration(k->max).text,
-		         k->scale == 1 ? "ns, " : "whole ");
-		break;
-	case GP_YAML_BOOL: snprintf(right, sizeof right, "true or false"); break;
-	case GP_YAML_WORD:
-		snprintf(right, sizeof right, "%s", k->words[1] ? "one of " : "");
-		for (unsigned i = 0; k->words[i]; i++)
-			list_words(right, sizeof right, k->words[i], !i);
-		break;
-	case GP_YAML_NESTED: break;
-	}
-	return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be %s, not %s", k->name, right,
-	                    show_event(y).text);
 }
 
 /* ---- events -------------------------------------------------------------------------- */
@@ -197,7 +58,7 @@ static int not_yaml(struct gp_yaml *y)
 	                    p->context ? p->context : "");
 }
 
-/* The parts of YAML that a scenario does not need. */
+/* The parts of YAML that our files do not need. */
 static int check_event(const struct gp_yaml *y)
 {
 	const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -207,7 +68,7 @@ static int check_event(const struct gp_yaml *y)
 	case YAML_SCALAR_EVENT:
 		anchor = y->event.data.scalar.anchor;
 		tag = y->event.data.scalar.tag;
-		if (strlen(scalar(y)) != y->event.data.scalar.length)
+		if (strlen(gp_yaml_scalar(y)) != y->event.data.scalar.length)
 			return gp_yaml_fail(y, gp_yaml_line(y),
 			                    "there is a NUL character here; remove it");
 		break;
@@ -254,16 +115,16 @@ static void store(const struct gp_yaml_key *k, void *target, uint64_t value)
 
 static int read_text(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
 {
-	const char *text = scalar(y);
+	const char *text = gp_yaml_scalar(y);
 	size_t length = strlen(text);
 
 	while (length && (text[length - 1] == '\n' || text[length - 1] == ' '))
 		length--; /* a folded text ends with a newline */
 	if (!length || length >= k->size)
-		return wrong_value(y, k);
+		return gp_yaml_wrong_value(y, k);
 	for (size_t i = 0; i < length; i++)
-		if (is_control(text + i))
-			return wrong_value(y, k);
+		if (gp_yaml_is_control(text + i))
+			return gp_yaml_wrong_value(y, k);
 	memset((char *)target + k->offset, 0, k->size);
 	memcpy((char *)target + k->offset, text, length);
 	return 0;
@@ -274,9 +135,9 @@ static int read_number(const struct gp_yaml *y, const struct gp_yaml_key *k, voi
 	const char *end;
 	uint64_t value;
 
-	if (gp_value_decimal(scalar(y), k->scale, &value, &end) || *end || value < k->min ||
+	if (gp_value_decimal(gp_yaml_scalar(y), k->scale, &value, &end) || *end || value < k->min ||
 	    value > k->max)
-		return wrong_value(y, k);
+		return gp_yaml_wrong_value(y, k);
 	store(k, target, value);
 	return 0;
 }
@@ -284,7 +145,7 @@ static int read_number(const struct gp_yaml *y, const struct gp_yaml_key *k, voi
 static int read_duration(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
 {
 	uint64_t ns;
-	int r = gp_value_duration(scalar(y), &ns);
+	int r = gp_value_duration(gp_yaml_scalar(y), &ns);
 
 	if (r == -ENODATA)
 		return gp_yaml_fail(y, gp_yaml_line(y),
@@ -292,10 +153,25 @@ static int read_duration(const struct gp_yaml *y, const struct gp_yaml_key *k, v
 		                    k->name);
 	if (r == -EDOM)
 		return gp_yaml_fail(y, gp_yaml_line(y), "'%s' must be in steps of 1ns, not %s",
-		                    k->name, show_text(scalar(y)).text);
+		                    k->name, gp_yaml_show_text(gp_yaml_scalar(y)).text);
 	if (r || ns < k->min || ns > k->max || ns % k->scale)
-		return wrong_value(y, k);
+		return gp_yaml_wrong_value(y, k);
 	store(k, target, ns / k->scale);
+	return 0;
+}
+
+static int read_size(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
+{
+	uint64_t bytes;
+	int r = gp_value_size(gp_yaml_scalar(y), &bytes);
+
+	if (r == -ENODATA)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "'%s' needs a unit, as in 4GiB (B, KiB, MiB, GiB or TiB)",
+		                    k->name);
+	if (r || bytes < k->min || bytes > k->max)
+		return gp_yaml_wrong_value(y, k);
+	store(k, target, bytes);
 	return 0;
 }
 
@@ -303,11 +179,11 @@ static int read_word(const struct gp_yaml *y, const struct gp_yaml_key *k, const
                      void *target)
 {
 	for (unsigned i = 0; words[i]; i++)
-		if (!strcmp(scalar(y), words[i])) {
+		if (!strcmp(gp_yaml_scalar(y), words[i])) {
 			store(k, target, i);
 			return 0;
 		}
-	return wrong_value(y, k);
+	return gp_yaml_wrong_value(y, k);
 }
 
 static int read_scalar(const struct gp_yaml *y, const struct gp_yaml_key *k, void *target)
@@ -318,6 +194,7 @@ static int read_scalar(const struct gp_yaml *y, const struct gp_yaml_key *k, voi
 	case GP_YAML_TEXT: return read_text(y, k, target);
 	case GP_YAML_NUMBER: return read_number(y, k, target);
 	case GP_YAML_DURATION: return read_duration(y, k, target);
+	case GP_YAML_SIZE: return read_size(y, k, target);
 	case GP_YAML_BOOL: return read_word(y, k, bools, target);
 	case GP_YAML_WORD: return read_word(y, k, k->words, target);
 	case GP_YAML_NESTED: break;
@@ -332,37 +209,12 @@ int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *tar
 	if (k->type == GP_YAML_NESTED)
 		return k->read(y, target);
 	if (y->event.type != YAML_SCALAR_EVENT)
-		return wrong_value(y, k);
+		return gp_yaml_wrong_value(y, k);
 	r = read_scalar(y, k, target);
 	return r ? r : next_event(y);
 }
 
 /* ---- keys ---------------------------------------------------------------------------- */
-
-#define KEYS_LISTED 10 /* more would not fit into a sentence */
-
-static int unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
-{
-	struct gp_suggest suggest;
-	char all[160] = "";
-
-	gp_suggest_begin(&suggest, scalar(y));
-	for (unsigned i = 0; i < map->nkeys; i++) {
-		list_words(all, sizeof all, map->key[i].name, !i);
-		gp_suggest_offer(&suggest, map->key[i].name);
-	}
-	if (suggest.nearest)
-		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "unknown key %s in %s; perhaps '%s' is meant",
-		                    show_text(scalar(y)).text, map->what, suggest.nearest);
-	if (map->nkeys > KEYS_LISTED)
-		return gp_yaml_fail(
-			y, gp_yaml_line(y),
-			"unknown key %s in %s; gpreempt-scenario(5) lists what it takes",
-			show_text(scalar(y)).text, map->what);
-	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
-	                    show_text(scalar(y)).text, map->what, all);
-}
 
 static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
                      unsigned line[])
@@ -372,11 +224,11 @@ static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 
 	if (y->event.type != YAML_SCALAR_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y), "a key must be a word, not %s",
-		                    show_event(y).text);
-	while (i < map->nkeys && strcmp(scalar(y), map->key[i].name) != 0)
+		                    gp_yaml_show_event(y).text);
+	while (i < map->nkeys && strcmp(gp_yaml_scalar(y), map->key[i].name) != 0)
 		i++;
 	if (i == map->nkeys)
-		return unknown_key(y, map);
+		return gp_yaml_unknown_key(y, map);
 	if (line[i])
 		return gp_yaml_fail(y, gp_yaml_line(y),
 		                    "'%s' stands here and on line %u; remove one of them",
@@ -395,7 +247,7 @@ int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 	if (y->event.type != YAML_MAPPING_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 		                    "%s must be keys with values, as in '%s: ...', not %s",
-		                    map->what, map->key[0].name, show_event(y).text);
+		                    map->what, map->key[0].name, gp_yaml_show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_MAPPING_END_EVENT)
 		r = read_pair(y, map, target, line);
@@ -425,7 +277,7 @@ int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
 	while (!r && i < map->nkeys && strcmp(key, map->key[i].name) != 0)
 		i++;
 	if (!r && i == map->nkeys)
-		r = unknown_key(y, map);
+		r = gp_yaml_unknown_key(y, map);
 	else if (!r && map->key[i].type == GP_YAML_NESTED)
 		r = gp_yaml_fail(y, gp_yaml_line(y), "'%s' is not a single value", key);
 	if (!r)
@@ -446,10 +298,31 @@ int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, vo
 	if (y->event.type != YAML_SEQUENCE_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 		                    "'%s' must be a list, each with '- ' before it, not %s", key,
-		                    show_event(y).text);
+		                    gp_yaml_show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_SEQUENCE_END_EVENT)
 		r = read(y, target);
+	return r ? r : next_event(y);
+}
+
+int gp_yaml_read_names(struct gp_yaml *y, const char *key, gp_yaml_read_named *read, void *target)
+{
+	int r;
+
+	if (y->event.type != YAML_MAPPING_START_EVENT)
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "'%s' must be names, each with ':' behind it, not %s", key,
+		                    gp_yaml_show_event(y).text);
+	r = next_event(y);
+	while (!r && y->event.type != YAML_MAPPING_END_EVENT) {
+		unsigned line = gp_yaml_line(y);
+		char name[GP_YAML_NAME_MAX + 1];
+		struct gp_yaml_key k = {.name = key, .type = GP_YAML_TEXT, .size = sizeof name};
+
+		r = gp_yaml_read_value(y, &k, name);
+		if (!r)
+			r = read(y, name, line, target);
+	}
 	return r ? r : next_event(y);
 }
 
@@ -469,10 +342,12 @@ static int check_text(const struct gp_yaml *y)
 	const char *nul = memchr(y->text, '\0', y->length);
 
 	if (y->length > TEXT_MAX)
-		return gp_yaml_fail(y, 1, "the file is larger than 1 MiB; a scenario is smaller");
+		return gp_yaml_fail(y, 1, "the file is larger than 1 MiB; a %s is smaller",
+		                    y->kind->what);
 	if (nul)
 		return gp_yaml_fail(y, line_of(y, (size_t)(nul - y->text)),
-		                    "there is a NUL byte here; a scenario is text in UTF-8");
+		                    "there is a NUL byte here; a %s is text in UTF-8",
+		                    y->kind->what);
 	for (size_t i = 0; i < y->length; i++)
 		if (y->text[i] == '%' && begins_line(y->text, i))
 			return gp_yaml_fail(y, line_of(y, i),
@@ -487,7 +362,10 @@ static int read_document(struct gp_yaml *y, gp_yaml_read *read, void *target)
 	if (!r)
 		r = next_event(y);
 	if (!r && y->event.type == YAML_STREAM_END_EVENT)
-		return gp_yaml_fail(y, 1, "the file is empty; a scenario needs at least 'tasks'");
+		return y->kind->needs
+		               ? gp_yaml_fail(y, 1, "the file is empty; a %s needs at least '%s'",
+		                              y->kind->what, y->kind->needs)
+		               : 0;
 	if (!r)
 		r = next_event(y);
 	if (!r)
@@ -496,14 +374,19 @@ static int read_document(struct gp_yaml *y, gp_yaml_read *read, void *target)
 		r = next_event(y); /* the document's end */
 	if (!r && y->event.type != YAML_STREAM_END_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "a second document begins here; one file is one scenario");
+		                    "a second document begins here; one file is one %s",
+		                    y->kind->what);
 	return r;
 }
 
-int gp_yaml_parse(const char *path, const char *text, size_t length, gp_yaml_read *read,
-                  void *target, struct gp_error *err)
+int gp_yaml_parse(const struct gp_yaml_kind *kind, const char *path, const char *text,
+                  size_t length, gp_yaml_read *read, void *target, struct gp_error *err)
 {
-	struct gp_yaml y = {.path = path, .text = length ? text : "", .length = length, .err = err};
+	struct gp_yaml y = {.kind = kind,
+	                    .path = path,
+	                    .text = length ? text : "",
+	                    .length = length,
+	                    .err = err};
 	int r = check_text(&y);
 
 	if (r)

@@ -23,6 +23,7 @@ enum gp_yaml_type {
 	GP_YAML_TEXT,     /* one line; the place is an array of char */
 	GP_YAML_NUMBER,   /* stored `scale` times, so that 10 keeps one decimal */
 	GP_YAML_DURATION, /* stored in multiples of `scale` ns; min and max are in ns */
+	GP_YAML_SIZE,     /* in bytes */
 	GP_YAML_BOOL,
 	GP_YAML_WORD,   /* stored as the place in `words` */
 	GP_YAML_NESTED, /* `read` is called with the target of the map that has the key */
@@ -48,9 +49,16 @@ struct gp_yaml_map {
 	const struct gp_yaml_key *key;
 };
 
-/* Calls `read` with the document of `text`, which is at most 1 MiB. */
-int gp_yaml_parse(const char *path, const char *text, size_t length, gp_yaml_read *read,
-                  void *target, struct gp_error *err);
+/* What kind of file it is, for the sentences. */
+struct gp_yaml_kind {
+	const char *what;  /* "scenario" */
+	const char *needs; /* the key that must be there; NULL: an empty file is one, too */
+	const char *page;  /* of the manual */
+};
+
+/* Calls `read` with the document of `text`, which is at most 1 MiB; not if it is empty. */
+int gp_yaml_parse(const struct gp_yaml_kind *kind, const char *path, const char *text,
+                  size_t length, gp_yaml_read *read, void *target, struct gp_error *err);
 
 /* `line[i]` becomes the line on which key i stands, 0 when it is not there. */
 int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
@@ -69,8 +77,22 @@ int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
 /* Calls `read` for each item of the list that `key` names. */
 int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, void *target);
 
+#define GP_YAML_NAME_MAX 63
+
+/* The reader stands before what belongs to `name`, which stands on `line`. */
+typedef int gp_yaml_read_named(struct gp_yaml *y, const char *name, unsigned line, void *target);
+
+/* Calls `read` for each entry of the map that `key` names, whose keys are people's own. */
+int gp_yaml_read_names(struct gp_yaml *y, const char *key, gp_yaml_read_named *read, void *target);
+
 /* The line the reader stands on. */
 unsigned gp_yaml_line(const struct gp_yaml *y);
+
+/* What somebody wrote, fit to stand in a sentence: in quotes, short, one line, whole characters. */
+struct gp_yaml_shown {
+	char text[48];
+};
+struct gp_yaml_shown gp_yaml_show_text(const char *text);
 
 /* "FILE:LINE: sentence". Returns -EINVAL. */
 int gp_yaml_fail_at(struct gp_error *err, const char *path, unsigned line, const char *format, ...)

@@ -69,6 +69,27 @@ static void a_start_time_stays_and_is_0_for_nobody(void **state)
 }
 
 /* The name stands before the start time in the same line, and it is the process's to choose. */
+static void who_has_ended_does_not_live_though_nobody_waited_for_it(void **state)
+{
+	pid_t pid = fork();
+	uint64_t time;
+	siginfo_t info;
+
+	(void)state;
+	if (!pid)
+		for (;;)
+			pause();
+	time = gp_process_start_time(pid);
+	assert_true(gp_process_lives(pid, time));
+	assert_false(gp_process_lives(pid, time + 1));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(gp_process_start_time(pid), time); /* it is there yet */
+	assert_false(gp_process_lives(pid, time));
+	waitpid(pid, NULL, 0);
+	assert_false(gp_process_lives(pid, time));
+}
+
 static void a_name_with_brackets_and_blanks_does_not_hide_the_start_time(void **state)
 {
 	static const char *const name[] = {") 1 2 3 4", "a) S 1 (b", "((((", "\n) R 9 9"};
@@ -282,6 +303,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_start_time_stays_and_is_0_for_nobody),
+		cmocka_unit_test(who_has_ended_does_not_live_though_nobody_waited_for_it),
 		cmocka_unit_test(a_name_with_brackets_and_blanks_does_not_hide_the_start_time),
 		cmocka_unit_test(a_name_is_cut_to_fit_and_empty_for_nobody),
 		cmocka_unit_test(a_user_is_told),

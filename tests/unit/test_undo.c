@@ -146,15 +146,16 @@ static void slots_are_used_again_and_a_full_file_says_so(void **state)
 		assert_true(gp_undo_put(file, "x", &undo) >= 0);
 	}
 	for (int round = 0; round < 3; round++) {
-		struct gp_undo undo = record(5000), again = record(7);
+		struct gp_undo undo = record(5000), again = record(7), was;
 
 		assert_int_equal(gp_undo_put(file, "x", &undo), -ENOSPC);
 		assert_true(gp_undo_put(file, "x", &again) >= 0); /* it has its place */
+		assert_true(gp_undo_get(file, 300, &e));
+		was = e.undo;
 		gp_undo_drop(file, 300);
 		assert_int_equal(gp_undo_put(file, "x", &undo), 300);
 		gp_undo_drop(file, 300);
-		again = record(300);
-		assert_int_equal(gp_undo_put(file, "x", &again), 300);
+		assert_int_equal(gp_undo_put(file, "x", &was), 300);
 	}
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		assert_true(gp_undo_get(file, i, &e));
@@ -349,9 +350,11 @@ static void a_damaged_head_is_refused(void **state)
 	int fd;
 
 	(void)state;
-	for (off_t at = 0; at < 16; at++) {
+	for (off_t at = 0; at < 24; at++) {
 		uint8_t was;
 
+		if (at >= 8 && at < 12)
+			continue; /* the version, which is another matter */
 		unlink(path);
 		assert_int_equal(try_open(), 0);
 		fd = open(path, O_RDWR);
@@ -480,6 +483,113 @@ static void no_file_is_made_in_a_folder_that_is_not_ours_alone(void **state)
 	assert_int_equal(try_open(), 0);
 }
 
+/* ---- other versions ----------------------------------------------------------------------------
+ */
+
+/* A file as version 1 wrote it, with so many records. */
+static void write_version_1(unsigned records)
+{
+	const uint64_t magic = 0x6f646e7567707067ull;
+	const uint32_t head[] = {1, 1024};
+	int fd;
+
+	assert_int_equal(try_open(), 0);
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(ftruncate(fd, 24 + 1024 * 312), 0);
+	assert_int_equal(pwrite(fd, &magic, sizeof magic, 0), sizeof magic);
+	assert_int_equal(pwrite(fd, head, sizeof head, 8), sizeof head);
+	for (unsigned i = 0; i < records; i++) {
+		const uint64_t ready = 0x102;
+
+		assert_int_equal(pwrite(fd, &ready, sizeof ready, 24 + 312 * (700 + i)),
+		                 sizeof ready);
+	}
+	close(fd);
+}
+
+static void an_empty_file_of_another_version_is_replaced(void **state)
+{
+	struct gp_undo undo = record(5);
+	struct gp_undo_file *file;
+	const uint32_t newer = 77;
+	int fd;
+
+	(void)state;
+	write_version_1(0);
+	assert_int_equal(try_open(), 0);
+	assert_int_equal(try_open(), 0);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pwrite(fd, &newer, sizeof newer, 8), sizeof newer);
+	close(fd);
+	assert_int_equal(try_open(), 0);
+	file = open_it();
+	assert_true(gp_undo_put(file, "x", &undo) >= 0);
+	gp_undo_close(file);
+}
+
+static void records_of_another_version_are_not_thrown_away(void **state)
+{
+	struct gp_undo undo = record(5);
+	struct gp_undo_file *file = NULL;
+	struct gp_error err = {0};
+	const uint32_t newer = 77, this = 2;
+	int fd;
+
+	(void)state;
+	write_version_1(2);
+	assert_int_equal(gp_undo_open(&file, true, &err), -EPROTO);
+	assert_non_null(strstr(err.text, "has 2 records"));
+	assert_non_null(strstr(err.text, "gpreempt resume --all"));
+	assert_int_equal(try_open(), -EPROTO);
+	unlink(path);
+	file = open_it();
+	assert_true(gp_undo_put(file, "x", &undo) >= 0);
+	fd = open(path, O_RDWR);
+	assert_int_equal(pwrite(fd, &newer, sizeof newer, 8), sizeof newer);
+	assert_int_equal(try_open(), -EPROTO);
+	assert_int_equal(pwrite(fd, &this, sizeof this, 8), sizeof this);
+	assert_int_equal(try_open(), 0);
+	close(fd);
+	assert_int_equal(count(file), 1);
+	gp_undo_close(file);
+}
+
+/* Each must end with the same file, and none with one that another took away. */
+static void many_replace_an_old_file_at_once(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 30; round++) {
+		struct gp_undo_file *file;
+		int go[2], status;
+		pid_t pid[8];
+
+		write_version_1(0);
+		assert_int_equal(pipe(go), 0);
+		for (unsigned i = 0; i < 8; i++) {
+			pid[i] = fork();
+			if (!pid[i]) {
+				struct gp_undo undo = record(i);
+				char byte;
+
+				close(go[1]);
+				(void)!read(go[0], &byte, 1);
+				_exit(gp_undo_open(&file, true, NULL) ||
+				      gp_undo_put(file, "x", &undo) < 0);
+			}
+		}
+		close(go[0]);
+		close(go[1]);
+		for (int i = 0; i < 8; i++) {
+			waitpid(pid[i], &status, 0);
+			assert_int_equal(status, 0);
+		}
+		file = open_it();
+		assert_int_equal(count(file), 8);
+		gp_undo_close(file);
+	}
+}
+
 #define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -500,6 +610,9 @@ int main(void)
 		FILE_TEST(a_file_of_another_user_is_refused),
 		FILE_TEST(a_file_that_others_may_write_to_is_refused),
 		FILE_TEST(a_directory_that_may_not_be_written_to_is_said_so),
+		FILE_TEST(an_empty_file_of_another_version_is_replaced),
+		FILE_TEST(records_of_another_version_are_not_thrown_away),
+		FILE_TEST(many_replace_an_old_file_at_once),
 		FILE_TEST(the_path_is_in_the_run_time_folder_unless_it_is_named),
 		FILE_TEST(no_file_is_made_in_a_folder_that_is_not_ours_alone),
 	};

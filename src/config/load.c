@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file of a configuration: where it is, and that nobody else could have written it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+
+#define FILE_MAX ((size_t)1 << 20)
+
+const char *gp_config_path(const char *option, bool *chosen)
+{
+	const char *path = option ? option : secure_getenv("GPREEMPT_CONFIG");
+	bool asked = path && *path;
+
+	if (chosen)
+		*chosen = asked;
+	return asked ? path : GP_CONFIG_PATH;
+}
+
+static int check_file(int fd, const char *path, struct gp_error *err)
+{
+	struct stat s;
+
+	if (fstat(fd, &s))
+		return gp_fail(err, -errno, "cannot read %s: %s", path, gp_error_name(-errno));
+	if (!S_ISREG(s.st_mode))
+		return gp_fail(err, -EINVAL, "%s is not a file", path);
+	if (geteuid())
+		return 0;
+	if (s.st_uid)
+		return gp_fail(err, -EPERM,
+		               "%s belongs to user %u, who could change it; chown root it", path,
+		               s.st_uid);
+	if (s.st_mode & (S_IWGRP | S_IWOTH))
+		return gp_fail(err, -EPERM, "others than root may write %s; chmod go-w it", path);
+	return 0;
+}
+
+static ssize_t read_all(int fd, char *text, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size) {
+		ssize_t n = read(fd, text + length, size - length);
+
+		if (!n)
+			break;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		length += n > 0 ? (size_t)n : 0;
+	}
+	return (ssize_t)length;
+}
+
+static int load(int fd, const char *path, struct gp_config **config, struct gp_error *err)
+{
+	size_t size = FILE_MAX + 1; /* one more than is allowed: then it is too large */
+	char *text = malloc(size);
+	ssize_t n = text ? read_all(fd, text, size) : -ENOMEM;
+	int r;
+
+	if (n < 0)
+		r = gp_fail(err, (int)n, "cannot read %s: %s", path, gp_error_name((int)n));
+	else
+		r = gp_config_parse(path, text, (size_t)n, &gp_config_system_names, config, err);
+	free(text);
+	return r;
+}
+
+int gp_config_load(const char *path, struct gp_config **config, struct gp_error *err)
+{
+	int fd =
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* nor waits for a FIFO */
+	int r;
+
+	*config = NULL;
+	if (fd < 0)
+		return gp_fail(err, -errno, "cannot read %s: %s", path, gp_error_name(-errno));
+	r = check_file(fd, path, err);
+	if (!r)
+		r = load(fd, path, config, err);
+	close(fd);
+	return r;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which rule fits a process. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/glob.h"
+#include "config/rights.h"
+
+/* Comparisons for one process, all rules together: some milliseconds, whatever it calls itself. */
+#define STEPS_MAX (1u << 20)
+
+#define VALUE_MAX 4096u /* a longer value of a variable fits no glob */
+
+enum fit { FITS_NOT, FITS_PERHAPS, FITS };
+
+struct looking {
+	const struct gp_facts *facts;
+	uint32_t steps;
+};
+
+static enum fit fit_text(struct looking *l, const char *pattern, const char *text, size_t length)
+{
+	if (gp_glob(pattern, text, length, &l->steps))
+		return FITS;
+	return l->steps ? FITS_NOT : FITS_PERHAPS;
+}
+
+static enum fit fit_user(const struct gp_facts *f, uid_t uid)
+{
+	/* All three: a set-uid program is neither its owner's nor its caller's. */
+	return f->uid[0] == uid && f->uid[1] == uid && f->uid[2] == uid ? FITS : FITS_NOT;
+}
+
+static enum fit fit_group(const struct gp_facts *f, gid_t gid)
+{
+	if (f->gid == gid)
+		return FITS;
+	for (uint32_t i = 0; i < f->ngroups; i++)
+		if (f->group[i] == gid)
+			return FITS;
+	return FITS_NOT;
+}
+
+static enum fit fit_env(struct looking *l, const struct gp_criteria *m)
+{
+	const char *at = l->facts->environ, *end = at + l->facts->environ_size;
+
+	while (at < end) {
+		size_t length = strnlen(at, (size_t)(end - at));
+		size_t rest = length - m->env_name - 1; /* behind NAME= */
+
+		if (!l->steps)
+			return FITS_PERHAPS;
+		l->steps--;
+		if (length > m->env_name && at[m->env_name] == '=' &&
+		    !memcmp(at, m->env, m->env_name)) {
+			if (!m->env[m->env_name])
+				return FITS;
+			return rest > VALUE_MAX ? FITS_NOT
+			                        : fit_text(l, m->env + m->env_name + 1,
+			                                   at + m->env_name + 1, rest);
+		}
+		at += length + 1;
+	}
+	return FITS_NOT;
+}
+
+static const struct {
+	uint32_t asks, needs;
+} needs[] = {
+	{GP_ASKS_USER, GP_FACT_USER},     {GP_ASKS_GROUP, GP_FACT_USER},
+	{GP_ASKS_CGROUP, GP_FACT_CGROUP}, {GP_ASKS_EXE, GP_FACT_EXE},
+	{GP_ASKS_COMM, GP_FACT_COMM},     {GP_ASKS_CMDLINE, GP_FACT_CMDLINE},
+	{GP_ASKS_ENV, GP_FACT_ENVIRON},
+};
+
+static enum fit fit_criterion(struct looking *l, const struct gp_criteria *m, uint32_t asks)
+{
+	const struct gp_facts *f = l->facts;
+
+	switch (asks) {
+	case GP_ASKS_USER: return fit_user(f, m->user);
+	case GP_ASKS_GROUP: return fit_group(f, m->group);
+	case GP_ASKS_CGROUP: return fit_text(l, m->cgroup, f->cgroup, strlen(f->cgroup));
+	case GP_ASKS_EXE: return fit_text(l, m->exe, f->exe, strlen(f->exe));
+	case GP_ASKS_COMM: return fit_text(l, m->comm, f->comm, strnlen(f->comm, sizeof f->comm));
+	case GP_ASKS_CMDLINE: return fit_text(l, m->cmdline, f->cmdline, strlen(f->cmdline));
+	default: return fit_env(l, m);
+	}
+}
+
+/* The cheap criteria come first in the table, and one that does not fit ends it. */
+static enum fit fit_rule(struct looking *l, const struct gp_criteria *m)
+{
+	enum fit all = FITS;
+
+	for (unsigned i = 0; i < sizeof needs / sizeof *needs; i++) {
+		enum fit one = FITS_PERHAPS;
+
+		if (!(m->asks & needs[i].asks))
+			continue;
+		if (l->facts->known & needs[i].needs)
+			one = fit_criterion(l, m, needs[i].asks);
+		if (one < all)
+			all = one;
+		if (all == FITS_NOT)
+			break;
+	}
+	return all;
+}
+
+/* Nothing that the process's user controls took part. */
+static bool is_trusted(const struct gp_criteria *m, const struct gp_facts *f)
+{
+	if (m->asks & (GP_ASKS_COMM | GP_ASKS_CMDLINE | GP_ASKS_ENV))
+		return false;
+	if (m->asks & GP_ASKS_CGROUP && !f->cgroup_trusted)
+		return false;
+	return !(m->asks & GP_ASKS_EXE) || f->exe_trusted;
+}
+
+/* 0: its name cannot be made from what is known. */
+static uint64_t gang_of(const struct gp_rule *rule, const struct gp_facts *f, bool trusted)
+{
+	switch (rule->gang_kind) {
+	case GP_GANG_PROCESS: return gp_gang_of_process(f->start_time, f->pid);
+	case GP_GANG_NAMED:
+		if (trusted)
+			return gp_gang_of_admin(rule->gang);
+		return f->known & GP_FACT_USER ? gp_gang_of_user(f->uid[0], rule->gang) : 0;
+	case GP_GANG_CGROUP:
+		if (!(f->known & GP_FACT_CGROUP))
+			return 0;
+		if (f->cgroup_trusted)
+			return gp_gang_of_cgroup(f->cgroup);
+		return f->known & GP_FACT_USER ? gp_gang_of_user(f->uid[0], f->cgroup) : 0;
+	default: return 0;
+	}
+}
+
+/* An unmanaged process is never touched. */
+static void spare_unmanaged(struct gp_match *out)
+{
+	if (out->attr.class == GP_UNMANAGED)
+		out->on_memory_limit = GP_MEMORY_EVENT;
+}
+
+static void apply(const struct gp_config *c, const struct gp_rule *rule,
+                  const struct gp_facts *facts, struct gp_match *out)
+{
+	struct gp_limit limit = gp_limit_none;
+
+	out->trusted = is_trusted(&rule->match, facts);
+	out->attr = rule->attr;
+	out->attr.gang = gang_of(rule, facts, out->trusted);
+	if (rule->gang_kind && !out->attr.gang)
+		out->incomplete = true;
+	if (rule->memory_limit) {
+		out->memory_limit = rule->memory_limit;
+		out->on_memory_limit = rule->on_memory_limit;
+	}
+	if (!out->trusted)
+		limit = gp_config_limit_of(c, facts);
+	out->clamped = gp_limit_clamp(&limit, &out->attr);
+	if (limit.memory != UINT64_MAX &&
+	    (!out->memory_limit || out->memory_limit > limit.memory)) {
+		out->memory_limit = limit.memory;
+		out->clamped = true;
+	}
+}
+
+int gp_config_match(const struct gp_config *c, const struct gp_facts *facts, struct gp_match *out)
+{
+	struct looking l = {.facts = facts, .steps = STEPS_MAX};
+
+	*out = (struct gp_match){.rule = -1,
+	                         .trusted = true,
+	                         .attr = GP_TASK_ATTR_DEFAULT,
+	                         .memory_limit = c->memory_limit,
+	                         .on_memory_limit = c->on_memory_limit};
+	for (uint32_t i = 0; i < c->nrules; i++) {
+		enum fit fit = fit_rule(&l, &c->rule[i].match);
+
+		if (fit == FITS_PERHAPS)
+			out->incomplete = true;
+		if (fit != FITS)
+			continue;
+		out->rule = (int)i;
+		apply(c, &c->rule[i], facts, out);
+		break;
+	}
+	spare_unmanaged(out);
+	return out->rule < 0 ? -ENOENT : 0;
+}
+
+uint32_t gp_config_wants(const struct gp_config *c)
+{
+	uint32_t wants = c->nrules ? GP_FACT_USER : 0;
+
+	for (uint32_t i = 0; i < c->nrules; i++) {
+		for (unsigned j = 0; j < sizeof needs / sizeof *needs; j++)
+			if (c->rule[i].match.asks & needs[j].asks)
+				wants |= needs[j].needs;
+		if (c->rule[i].gang_kind == GP_GANG_CGROUP)
+			wants |= GP_FACT_CGROUP;
+	}
+	return wants;
+}
+
+const struct gp_config_policy *gp_config_device(const struct gp_config *c, const char *name,
+                                                bool *ignore)
+{
+	*ignore = false;
+	for (uint32_t i = 0; i < c->ndevices; i++) {
+		const struct gp_config_device *d = &c->device[i];
+		char anywhere[sizeof d->match + 2];
+		uint32_t steps = STEPS_MAX;
+
+		snprintf(anywhere, sizeof anywhere, "*%s*", d->match);
+		if (!gp_glob(anywhere, name, strlen(name), &steps))
+			continue;
+		*ignore = d->ignore;
+		return d->has_policy ? &d->policy : &c->policy;
+	}
+	return &c->policy;
+}

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of the daemon: what it begins with, beats, and the order in which it ends. */
+#include "daemon/control.h"
+
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/run_dir.h"
+#include "daemon/metrics.h"
+#include "hold/records.h"
+#include "undo/undo.h"
+
+#define BEAT_NS       (200 * GP_NS_PER_MS)
+#define BEATS_A_CHECK 5 /* GPU memory is looked at every so many beats */
+
+/* ---- configuration -----------------------------------------------------------------------------
+ */
+
+static int load_config(struct gp_control *c, struct gp_config **config, struct gp_error *err)
+{
+	bool chosen;
+	const char *path = gp_config_path(c->options.config, &chosen);
+
+	*c->config_path = 0;
+	if (!chosen && access(path, F_OK))
+		return gp_config_default(config);
+	snprintf(c->config_path, sizeof c->config_path, "%s", path);
+	return gp_config_load(path, config, err);
+}
+
+/* Which policy a device shall have: somebody's choice at run time, the command line's, the
+ * configuration's. */
+static int choose_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
+                         struct gp_error *err)
+{
+	const char *text =
+		*gp_roster_policy(c->roster) ? gp_roster_policy(c->roster) : c->options.policy;
+	bool ignore;
+
+	if (text)
+		return gp_policy_parse(text, choice, err);
+	*choice = gp_config_device(c->config, device, &ignore)->choice;
+	return 0;
+}
+
+static void use_config(struct gp_control *c)
+{
+	struct group *group = getgrnam("gpreempt");
+
+	c->group = c->config->sockets.has_group ? c->config->sockets.group
+	           : group                      ? group->gr_gid
+	                                        : (gid_t)-1;
+	gp_log_set_level((enum gp_log_level)c->config->log_level);
+}
+
+static void tell_config(struct gp_control *c, const char *text)
+{
+	struct json_object *event = gp_news_new(c, GP_TOPIC_CONFIG);
+
+	if (!event)
+		return;
+	json_object_object_add(event, "text", json_object_new_string(text));
+	gp_news_tell(c, GP_TOPIC_CONFIG, event);
+}
+
+/* What devices there are, sockets and addresses stay as they are until a restart. */
+int gp_control_reload(struct gp_control *c, struct gp_error *err)
+{
+	struct gp_config *config;
+	char path[sizeof c->config_path];
+	int r;
+
+	memcpy(path, c->config_path, sizeof path);
+	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+	           (unsigned long long)(gp_now_ns(&gp_clock_monotonic) / 1000));
+	r = load_config(c, &config, err);
+	sd_notify(0, "READY=1");
+	if (r) {
+		memcpy(c->config_path, path, sizeof path);
+		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", err->text);
+		tell_config(c, err->text);
+		return r;
+	}
+	gp_config_free(c->config);
+	c->config = config;
+	use_config(c);
+	for (unsigned i = 0; i < c->nhosts; i++) {
+		struct gp_order order = {.kind = GP_ORDER_POLICY};
+
+		if (choose_policy(c, gp_host_info(c->host[i])->name, &order.policy, NULL))
+			continue;
+		if (!memcmp(&order.policy, &c->policy[i], sizeof order.policy))
+			continue;
+		c->policy[i] = order.policy;
+		gp_host_order(c->host[i], &order);
+	}
+	gp_newcomers_again(c);
+	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
+	tell_config(c, "loaded");
+	return 0;
+}
+
+/* ---- beats -------------------------------------------------------------------------------------
+ */
+
+/* A thread that does not look any more is as good as dead: who watches us shall know. */
+static bool all_look(struct gp_control *c, uint64_t now_ns)
+{
+	bool stuck = false;
+
+	for (unsigned i = 0; i < c->nhosts; i++) {
+		bool late = gp_host_overdue_ns(c->host[i], now_ns) > GP_STUCK_NS;
+
+		if (late && !c->stuck)
+			gp_log(GP_LOG_ERROR, "device.stuck", "device=%u", i);
+		stuck |= late;
+	}
+	c->stuck = stuck;
+	return !stuck;
+}
+
+static void look_for_keeper(struct gp_control *c, uint64_t now_ns)
+{
+	struct gp_undo_guard keeper;
+	struct json_object *event;
+	bool gone;
+
+	gp_undo_keeper(c->undo, &keeper);
+	gone = !keeper.pid || !keeper.lives || now_ns > keeper.beat_ns + 5 * GP_NS_PER_S;
+	if (gone == c->keeper_gone)
+		return;
+	c->keeper_gone = gone;
+	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.here", "pid=%d",
+	       keeper.pid);
+	event = gp_news_new(c, GP_TOPIC_KEEPER);
+	if (!event)
+		return;
+	json_object_object_add(event, "keeper", json_object_new_string(gone ? "gone" : "back"));
+	gp_news_tell(c, GP_TOPIC_KEEPER, event);
+}
+
+static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct gp_control *c = arg;
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+
+	(void)usec;
+	if (all_look(c, now_ns)) {
+		gp_undo_beat(c->undo, now_ns);
+		sd_notify(0, "WATCHDOG=1");
+	}
+	if (!(c->beats++ % BEATS_A_CHECK)) {
+		gp_news_check_limits(c);
+		look_for_keeper(c, now_ns);
+		gp_news_want(c); /* who was interested may have gone */
+	}
+	sd_event_source_set_time_relative(source, BEAT_NS / 1000);
+	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+/* ---- signals -----------------------------------------------------------------------------------
+ */
+
+static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
+{
+	struct gp_control *c = arg;
+
+	(void)source;
+	gp_log(GP_LOG_INFO, "end", "signal=%u", info->ssi_signo);
+	return sd_event_exit(c->loop, 0);
+}
+
+static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
+{
+	struct gp_error err = {0};
+
+	(void)source;
+	(void)info;
+	gp_control_reload(arg, &err); /* says itself what is wrong */
+	return 0;
+}
+
+static int watch_signals(struct gp_control *c)
+{
+	sigset_t mask;
+	int r;
+
+	/* Before the first thread: all of them inherit it. */
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r = sd_event_add_signal(c->loop, NULL, SIGTERM, on_end_signal, c);
+	if (r >= 0)
+		r = sd_event_add_signal(c->loop, NULL, SIGINT, on_end_signal, c);
+	if (r >= 0)
+		r = sd_event_add_signal(c->loop, NULL, SIGHUP, on_hangup, c);
+	return r < 0 ? r : 0;
+}
+
+/* ---- processes ---------------------------------------------------------------------------------
+ */
+
+static void on_process_end(void *arg, struct gp_proc *proc)
+{
+	struct gp_control *c = arg;
+
+	gp_roster_drop(c->roster, proc->pid, proc->start_time);
+}
+
+/* Those of an earlier daemon: they are watched, to be forgotten when they end. */
+static void know(void *arg, const struct gp_entry *entry)
+{
+	struct gp_control *c = arg;
+	struct gp_proc *proc = gp_procs_get(&c->procs, entry->pid, entry->start_time);
+
+	if (!proc)
+		return;
+	proc->said = entry->said;
+	proc->attr = entry->attr;
+	memcpy(proc->gang, entry->gang, sizeof proc->gang);
+}
+
+/* ---- the beginning -----------------------------------------------------------------------------
+ */
+
+static int start_host(struct gp_control *c, struct gp_gpu *gpu, struct gp_error *err)
+{
+	const struct gp_config_scheduler *s = &c->config->scheduler;
+	struct gp_host_config config = {
+		.gpu = gpu,
+		.number = c->nhosts,
+		.roster = c->roster,
+		.undo = true,
+		.realtime = (int)s->realtime,
+		.cpu = s->core == GP_CONFIG_NO_CORE ? -1 : (int)s->core,
+		.check_ns = s->check_ns,
+		.check_lc_ns = s->check_lc_ns,
+		.scan_every_ns = s->scan_every_ns,
+		.starve_limit_ns = s->starve_limit_ns,
+		.wake_fd = c->wake_fd,
+	};
+	int r = choose_policy(c, gpu->info.name, &config.policy, err);
+
+	if (r) {
+		gpu->ops->close(gpu);
+		return r;
+	}
+	c->policy[c->nhosts] = config.policy;
+	r = gp_host_start(&config, &c->host[c->nhosts], err);
+	if (!r)
+		gp_log(GP_LOG_INFO, "device", "device=%u name=\"%s\" policy=%s", c->nhosts,
+		       gpu->info.name, config.policy.ops->name);
+	c->nhosts += !r;
+	return r;
+}
+
+static int start_hosts(struct gp_control *c, struct gp_error *err)
+{
+	struct gp_devices devices;
+	int r = gp_devices_open(&devices, 0, err);
+
+	for (unsigned i = 0; !r && i < devices.n; i++) {
+		struct gp_gpu *gpu = devices.device[i].gpu;
+		bool ignore = false;
+
+		gp_config_device(c->config, gpu->info.name, &ignore);
+		if (ignore)
+			gpu->ops->close(gpu);
+		else
+			r = start_host(c, gpu, err);
+		if (r)
+			while (++i < devices.n)
+				devices.device[i].gpu->ops->close(devices.device[i].gpu);
+	}
+	if (!r && !c->nhosts)
+		r = gp_fail(err, -ENODEV, "the configuration ignores every GPU there is");
+	return r;
+}
+
+static const char *socket_path(const struct gp_config_socket *s, const char *name, char *out,
+                               size_t size)
+{
+	char folder[GP_RUN_DIR_SIZE];
+
+	if (*s->path)
+		snprintf(out, size, "%s", s->path);
+	else
+		snprintf(out, size, "%s/%s", gp_run_dir(folder, sizeof folder), name);
+	return out;
+}
+
+/* Sockets that the service manager made come in the order of their units' lines, by name. */
+static int given_fd(const char *name)
+{
+	char **names = NULL;
+	int n = sd_listen_fds_with_names(0, &names), fd = -1;
+
+	for (int i = 0; i < n; i++) {
+		if (!strcmp(names[i], name))
+			fd = SD_LISTEN_FDS_START + i;
+		free(names[i]);
+	}
+	free(names);
+	return fd;
+}
+
+static int start_server(struct gp_control *c, struct gp_error *err)
+{
+	const struct gp_config_sockets *s = &c->config->sockets;
+	const struct gp_config_clients *l = &c->config->clients;
+	struct gp_rpc_limits limits = {
+		.clients = l->max,
+		.per_user = l->per_user,
+		.line = (unsigned)l->request_size,
+		.rate = l->rate,
+		.idle_s = (unsigned)(l->idle_ns / GP_NS_PER_S),
+	};
+	char control[GP_RUN_DIR_SIZE + 16], hint[GP_RUN_DIR_SIZE + 16];
+	struct gp_rpc_socket sockets[2] = {
+		{.fd = given_fd("gpreemptd.socket"),
+	         .mode = s->control.mode,
+	         .gid = s->has_group ? s->group : (gid_t)-1,
+	         .method = gp_control_methods,
+	         .nmethods = gp_control_nmethods,
+	         .limits = limits},
+		{.fd = given_fd("gpreemptd-hint.socket"),
+	         .mode = s->hint.mode,
+	         .gid = (gid_t)-1,
+	         .method = gp_hint_methods,
+	         .nmethods = gp_hint_nmethods,
+	         .limits = limits},
+	};
+	struct gp_rpc_config config = {
+		.name = "gpreemptd " GP_VERSION, .socket = sockets, .nsockets = 2, .arg = c};
+
+	if (sockets[0].fd < 0)
+		sockets[0].path =
+			socket_path(&s->control, "gpreemptd.sock", control, sizeof control);
+	if (sockets[1].fd < 0)
+		sockets[1].path = socket_path(&s->hint, "hint.sock", hint, sizeof hint);
+	return gp_rpc_server_new(c->loop, &config, &c->server, err);
+}
+
+/* A pidfd for each process that has tasks. */
+static void raise_file_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l))
+		return;
+	l.rlim_cur = l.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
+static void select_gpus(const struct gp_control *c)
+{
+	static const char *const names[] = {NULL, "nvidia", "amd", "sim"};
+
+	gp_backends_select(c->options.gpu ? c->options.gpu : names[c->config->gpu]);
+}
+
+/* What is on disk: whose daemon this is, what the last one left, what people said. */
+static int open_files(struct gp_control *c, struct gp_error *err)
+{
+	char folder[GP_RUN_DIR_SIZE], path[GP_RUN_DIR_SIZE + 16];
+	int r = gp_run_dir_make(err);
+
+	if (!r)
+		r = gp_undo_open(&c->undo, true, err);
+	if (!r)
+		r = gp_undo_guard_begin(c->undo, err);
+	if (r)
+		return r;
+	gp_undo_beat(c->undo, gp_now_ns(&gp_clock_monotonic));
+	gp_records_replay_dead(c->undo);
+	snprintf(path, sizeof path, "%s/roster", gp_run_dir(folder, sizeof folder));
+	r = gp_roster_open(path, &c->roster, err);
+	if (r)
+		return r;
+	gp_roster_each(c->roster, know, c);
+	return choose_policy(c, "", &c->policy[0], err); /* until there is a device */
+}
+
+static int start_loop(struct gp_control *c, struct gp_error *err)
+{
+	int r = sd_event_default(&c->loop);
+
+	if (r >= 0)
+		r = watch_signals(c);
+	if (r >= 0)
+		r = gp_news_begin(c);
+	if (r >= 0)
+		r = sd_event_add_time_relative(c->loop, NULL, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
+	if (r < 0)
+		return gp_fail(err, r, "cannot begin: %s", gp_error_name(r));
+	gp_procs_init(&c->procs, c->loop, on_process_end, c);
+	return 0;
+}
+
+#define RETRY_US (5 * 1000000u)
+
+/* No GPU yet: a driver may be loaded later. */
+static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct gp_control *c = arg;
+	struct gp_error err = {0};
+
+	(void)usec;
+	if (!start_hosts(c, &err) || c->nhosts) {
+		sd_notifyf(0, "STATUS=Scheduling %u devices", c->nhosts);
+		return 0;
+	}
+	sd_event_source_set_time_relative(source, RETRY_US);
+	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+static int start_or_wait(struct gp_control *c, struct gp_error *err)
+{
+	int r = start_hosts(c, err);
+
+	if (r != -ENODEV || !c->options.wait)
+		return r;
+	gp_log(GP_LOG_WARN, "device.none", "text=\"%s\"", err->text);
+	*err = (struct gp_error){0};
+	r = sd_event_add_time_relative(c->loop, NULL, CLOCK_MONOTONIC, RETRY_US, 0, on_retry, c);
+	return r < 0 ? gp_fail(err, r, "cannot begin: %s", gp_error_name(r)) : 0;
+}
+
+int gp_control_begin(struct gp_control *c, const struct gp_options *options, struct gp_error *err)
+{
+	int r;
+
+	*c = (struct gp_control){.options = *options, .wake_fd = -1, .group = (gid_t)-1};
+	c->started_ns = gp_now_ns(&gp_clock_monotonic);
+	raise_file_limit();
+	r = load_config(c, &c->config, err);
+	if (r)
+		return r;
+	use_config(c);
+	select_gpus(c);
+	r = start_loop(c, err);
+	if (!r)
+		r = open_files(c, err);
+	if (!r)
+		r = gp_newcomers_begin(c, err);
+	if (!r)
+		r = gp_sweeper_begin(c, err);
+	if (!r)
+		r = start_server(c, err);
+	if (!r)
+		r = start_or_wait(c, err);
+	if (!r)
+		r = gp_metrics_begin(c, err);
+	return r;
+}
+
+int gp_control_run(struct gp_control *c, struct gp_error *err)
+{
+	int r;
+
+	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nhosts,
+	           c->nhosts == 1 ? "" : "s");
+	gp_log(GP_LOG_INFO, "ready", "devices=%u", c->nhosts);
+	r = sd_event_loop(c->loop);
+	sd_notify(0, "STOPPING=1");
+	return r < 0 ? gp_fail(err, r, "the event loop failed: %s", gp_error_name(r)) : 0;
+}
+
+/*
+ * Everything is put back first, by the hosts. Then it is done once more by the records, which costs
+ * little and tells whether it is so: what could not be put back keeps its record, for the keeper.
+ */
+void gp_control_end(struct gp_control *c)
+{
+	gp_metrics_end(c);
+	for (unsigned i = 0; i < c->nhosts; i++)
+		gp_host_stop(c->host[i]);
+	c->nhosts = 0;
+	gp_gathers_end(c);
+	gp_rpc_server_free(c->server);
+	c->server = NULL;
+	gp_sweeper_end(c);
+	if (c->undo)
+		gp_records_settle(c->undo, NULL);
+	gp_facts_free(c->facts);
+	if (c->loop)
+		gp_procs_free(&c->procs);
+	gp_roster_close(c->roster);
+	if (c->undo)
+		gp_undo_guard_end(c->undo);
+	gp_undo_close(c->undo);
+	gp_config_free(c->config);
+	if (c->wake_fd >= 0)
+		close(c->wake_fd);
+	sd_event_unref(c->loop);
+}

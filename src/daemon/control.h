@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The control thread: everything that is not a device's. It serves clients, knows the processes,
+ * applies rules to newcomers, and passes on what devices have to tell. It waits in one sd-event
+ * loop and nowhere else.
+ */
+#ifndef GP_DAEMON_CONTROL_H
+#define GP_DAEMON_CONTROL_H
+
+#include <systemd/sd-event.h>
+
+#include "config.h"
+#include "config/config.h"
+#include "daemon/host.h"
+#include "daemon/procs.h"
+#include "facts/facts.h"
+#include "hold/devices.h"
+#include "rpc/server/server.h"
+
+/* What the command line says; the configuration file says the rest. */
+struct gp_options {
+	const char *config; /* NULL: the usual one, if it is there */
+	const char *gpu;    /* a back end's name; NULL: as the configuration says */
+	const char *policy; /* NULL: the same */
+	bool wait;          /* for a GPU, where there is none yet */
+};
+
+/* A device's thread that is so late does not look any more. */
+#define GP_STUCK_NS (3 * GP_NS_PER_S)
+
+/* Everybody's interest in events: a bit each. */
+enum gp_topic {
+	GP_TOPIC_TASK_IN,
+	GP_TOPIC_TASK_OUT,
+	GP_TOPIC_HELD,
+	GP_TOPIC_RELEASED,
+	GP_TOPIC_POLICY,
+	GP_TOPIC_EJECTED,
+	GP_TOPIC_ACTION_FAILED,
+	GP_TOPIC_UNDONE,
+	GP_TOPIC_REFUSED,
+	GP_TOPIC_ADMITTED,
+	GP_TOPIC_LIMIT,
+	GP_TOPIC_ATTR,
+	GP_TOPIC_CONFIG,
+	GP_TOPIC_KEEPER,
+	GP_TOPICS,
+};
+
+extern const char *const gp_topic_names[GP_TOPICS];
+
+struct gp_control {
+	sd_event *loop;
+	struct gp_options options;
+	char config_path[256];
+	struct gp_config *config;
+	struct gp_roster *roster;
+	struct gp_undo_file *undo;
+	struct gp_facts_pool *facts;
+	struct gp_rpc_server *server;
+	struct gp_metrics *metrics;
+	struct gp_sweeper *sweeper;
+
+	unsigned nhosts;
+	struct gp_host *host[GP_DEVICES_MAX];
+	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as asked for */
+	int wake_fd;                                    /* hosts have news */
+
+	struct gp_procs procs;
+	struct gp_gather *gathers;
+	uint32_t wanted; /* events that hosts are to tell */
+
+	uint64_t started_ns;
+	uint64_t beats;
+	bool stuck;             /* a device's thread does not look any more */
+	bool keeper_gone;       /* as last seen */
+	uint64_t limits_passed; /* of GPU memory: how often */
+	gid_t group;            /* members may do what root may; (gid_t)-1: there is none */
+};
+
+/* ---- control.c: life ---------------------------------------------------------------------------
+ */
+
+int gp_control_begin(struct gp_control *c, const struct gp_options *options, struct gp_error *err);
+int gp_control_run(struct gp_control *c, struct gp_error *err);
+void gp_control_end(struct gp_control *c);
+
+/* Reads the configuration again; when it is wrong, the old one stays. */
+int gp_control_reload(struct gp_control *c, struct gp_error *err);
+
+/* ---- sweeper.c: records of processes that have ended -------------------------------------------
+ */
+
+int gp_sweeper_begin(struct gp_control *c, struct gp_error *err);
+void gp_sweeper_end(struct gp_control *c);
+
+/* ---- newcomers.c: what processes are -----------------------------------------------------------
+ */
+
+int gp_newcomers_begin(struct gp_control *c, struct gp_error *err);
+/* It has its first task, and nobody has said anything of it. */
+void gp_newcomer(struct gp_control *c, struct gp_proc *proc);
+/* The rules have changed. */
+void gp_newcomers_again(struct gp_control *c);
+
+/* set.c: proc->attr to all its tasks, and to those who want to know. `g` may be NULL. */
+void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc);
+
+/* ---- gather.c: orders to several devices, and one answer ---------------------------------------
+ */
+
+struct gp_gather {
+	struct gp_control *control;
+	struct gp_rpc_call *call; /* NULL: nobody waits */
+	unsigned left;            /* answers that have not come */
+	unsigned done;            /* that say it is done */
+	int status;               /* the first that failed */
+	char text[256];
+	pid_t pid; /* whom it is about; 0 = nobody */
+	uint64_t start_time;
+	/* All answers are here. Answers the call; the gather is freed afterwards. */
+	void (*finish)(struct gp_gather *g);
+	struct gp_gather *next, *prev;
+};
+
+/* NULL: no memory, the call was failed. */
+struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
+                                void (*finish)(struct gp_gather *g));
+/* Counts one that cannot be sent as failed. */
+void gp_gather_order(struct gp_gather *g, struct gp_host *host, struct gp_order *order);
+/* All orders were given: finishes at once when there are none, or none that wait. */
+void gp_gather_go(struct gp_gather *g);
+void gp_gather_answer(struct gp_control *c, const struct gp_answer *answer);
+/* The daemon ends. */
+void gp_gathers_end(struct gp_control *c);
+
+/* ---- news.c: what devices tell, and what people are told ---------------------------------------
+ */
+
+int gp_news_begin(struct gp_control *c);
+/* Starts an event; NULL: nobody wants it. The caller adds to it and hands it to gp_news_tell. */
+struct json_object *gp_news_new(struct gp_control *c, enum gp_topic topic);
+void gp_news_of_proc(struct json_object *event, const struct gp_proc *proc);
+void gp_news_tell(struct gp_control *c, enum gp_topic topic, struct json_object *event);
+/* Asks the hosts for what somebody subscribed to. */
+void gp_news_want(struct gp_control *c);
+/* Looks at GPU memory against limits. */
+void gp_news_check_limits(struct gp_control *c);
+
+/* ---- render.c: pictures as JSON ----------------------------------------------------------------
+ */
+
+struct json_object *gp_render_device(struct gp_control *c, unsigned device);
+struct json_object *gp_render_task(struct gp_control *c, unsigned device,
+                                   const struct gp_task_stats *task);
+void gp_render_attr(struct json_object *into, const struct gp_task_attr *attr, const char *gang);
+const char *gp_class_name(uint8_t class);
+
+/* ---- methods -----------------------------------------------------------------------------------
+ */
+
+typedef int gp_method_fn(void *arg, struct gp_rpc_call *call, struct json_object *params);
+
+/* show.c: of this process. */
+uint64_t gp_resident_bytes(void);
+uint64_t gp_cpu_ns(void);
+
+gp_method_fn gp_method_devices, gp_method_tasks, gp_method_stats;      /* show.c */
+gp_method_fn gp_method_set;                                            /* set.c */
+gp_method_fn gp_method_hold, gp_method_release, gp_method_release_all; /* steer.c */
+gp_method_fn gp_method_policy, gp_method_reload;                       /* policy.c */
+gp_method_fn gp_method_subscribe;                                      /* subscribe.c */
+gp_method_fn gp_method_hint, gp_method_bracket;                        /* hint.c */
+
+/* methods.c: the tables, and who asks. */
+extern const struct gp_rpc_method gp_control_methods[], gp_hint_methods[];
+extern const unsigned gp_control_nmethods, gp_hint_nmethods;
+
+/* May this caller do everything? */
+bool gp_is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer);
+
+/* may.c: rights. 0, or -EPERM with a sentence. */
+int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
+               const struct gp_task_attr *to, struct gp_error *err);
+int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
+                bool release, struct gp_error *err);
+int gp_may_govern(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err);
+
+/* The target of a call as a process that is known from now on; NULL: answered with why not. */
+struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,
+                                 struct json_object *params);
+
+#endif

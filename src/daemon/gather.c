@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One call, orders to the devices it concerns, and one answer when all of them have answered. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/control.h"
+
+struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
+                                void (*finish)(struct gp_gather *g))
+{
+	struct gp_gather *g = calloc(1, sizeof *g);
+
+	if (!g) {
+		if (call)
+			gp_rpc_fail(call, 0, -ENOMEM, "the daemon has no memory left");
+		return NULL;
+	}
+	g->control = c;
+	g->call = call;
+	g->finish = finish;
+	g->left = 1; /* until gp_gather_go */
+	g->next = c->gathers;
+	if (g->next)
+		g->next->prev = g;
+	c->gathers = g;
+	return g;
+}
+
+static void remove_gather(struct gp_gather *g)
+{
+	if (g->prev)
+		g->prev->next = g->next;
+	else
+		g->control->gathers = g->next;
+	if (g->next)
+		g->next->prev = g->prev;
+	free(g);
+}
+
+static void note_failure(struct gp_gather *g, int status, const char *text)
+{
+	if (g->status)
+		return;
+	g->status = status;
+	snprintf(g->text, sizeof g->text, "%s", text);
+}
+
+void gp_gather_order(struct gp_gather *g, struct gp_host *host, struct gp_order *order)
+{
+	int r;
+
+	order->token = (uintptr_t)g;
+	r = gp_host_order(host, order);
+	if (r)
+		note_failure(g, r, "the device has too much to do; try again");
+	else
+		g->left++;
+}
+
+static void one_less(struct gp_gather *g)
+{
+	if (--g->left)
+		return;
+	g->finish(g);
+	remove_gather(g);
+}
+
+void gp_gather_go(struct gp_gather *g)
+{
+	one_less(g);
+}
+
+void gp_gather_answer(struct gp_control *c, const struct gp_answer *answer)
+{
+	struct gp_gather *g = (struct gp_gather *)(uintptr_t)answer->token;
+
+	(void)c;
+	if (answer->status)
+		note_failure(g, answer->status, answer->text);
+	else
+		g->done++;
+	one_less(g);
+}
+
+void gp_gathers_end(struct gp_control *c)
+{
+	while (c->gathers) {
+		struct gp_gather *g = c->gathers;
+
+		if (g->call)
+			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN, "the daemon is ending");
+		remove_gather(g);
+	}
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/journal.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+struct record {
+	char *text;
+	size_t left;
+	struct iovec *field;
+	unsigned n;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct record *r, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(r->text, r->left, format, args);
+	va_end(args);
+	if (n < 0 || (size_t)n >= r->left || r->n == GP_JOURNAL_FIELDS)
+		return;
+	r->field[r->n++] = (struct iovec){.iov_base = r->text, .iov_len = (size_t)n};
+	r->text += n + 1;
+	r->left -= (size_t)n + 1;
+}
+
+/* The end of a value: at a blank, or behind its closing quote. */
+static const char *end_of_value(const char *p)
+{
+	if (*p != '"')
+		return p + strcspn(p, " ");
+	for (p++; *p && *p != '"'; p++)
+		p += *p == '\\' && p[1];
+	return *p ? p + 1 : p;
+}
+
+static void add_field(struct record *r, const char *name, size_t length, const char *value,
+                      const char *end)
+{
+	char upper[32];
+
+	if (!length || length >= sizeof upper)
+		return;
+	for (size_t i = 0; i < length; i++)
+		upper[i] = (char)(isalnum((unsigned char)name[i]) ? toupper((unsigned char)name[i])
+		                                                  : '_');
+	upper[length] = 0;
+	if (*value == '"' && end - value >= 2) { /* without the quotes */
+		value++;
+		end--;
+	}
+	add(r, "GPREEMPT_%s=%.*s", upper, (int)(end - value), value);
+}
+
+unsigned gp_journal_split(const char *line, int priority, char *text, size_t size,
+                          struct iovec field[GP_JOURNAL_FIELDS])
+{
+	struct record r = {.text = text, .left = size, .field = field};
+	const char *p = strchr(line, ' ');
+	size_t event;
+
+	p = p ? p + 1 : line; /* the level is the priority */
+	add(&r, "MESSAGE=%s", p);
+	add(&r, "PRIORITY=%d", priority);
+	event = strcspn(p, " ");
+	add(&r, "GPREEMPT_EVENT=%.*s", (int)event, p);
+	for (p += event; *p;) {
+		const char *end = p += strspn(p, " ");
+		size_t name = strcspn(p, "= ");
+
+		if (p[name] == '=') {
+			end = end_of_value(p + name + 1);
+			add_field(&r, p, name, p + name + 1, end);
+		} else {
+			end = p + name;
+		}
+		p = end;
+	}
+	return r.n;
+}
+
+static void send(void *arg, enum gp_log_level level, const char *line)
+{
+	static const int priorities[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
+	struct iovec field[GP_JOURNAL_FIELDS];
+	char text[2 * GP_LOG_LINE_MAX + 512];
+
+	(void)arg;
+	sd_journal_sendv(field,
+	                 (int)gp_journal_split(line, priorities[level], text, sizeof text, field));
+}
+
+/* As sd-daemon(3) says: the variable names the file that the service manager gave us as standard
+ * error; if it is still that one, the journal reads it. */
+void gp_journal_begin(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	unsigned long long device, inode;
+	struct stat s;
+
+	if (!stream || sscanf(stream, "%llu:%llu", &device, &inode) != 2 ||
+	    fstat(STDERR_FILENO, &s) || s.st_dev != device || s.st_ino != inode)
+		return;
+	gp_log_set_sink(send, NULL);
+}

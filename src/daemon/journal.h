@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log as records of the journal, where standard error leads there: the event is
+ * GPREEMPT_EVENT, and each field NAME=value is GPREEMPT_NAME.
+ */
+#ifndef GP_DAEMON_JOURNAL_H
+#define GP_DAEMON_JOURNAL_H
+
+#include <sys/uio.h>
+
+void gp_journal_begin(void);
+
+#define GP_JOURNAL_FIELDS 16
+
+/*
+ * A record of the log ("warn hold.failed task=7") as fields of the journal, in `text`, which has
+ * `size` bytes. Returns how many; the rest did not fit.
+ */
+unsigned gp_journal_split(const char *line, int priority, char *text, size_t size,
+                          struct iovec field[GP_JOURNAL_FIELDS]);
+
+#endif

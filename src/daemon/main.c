@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreemptd: takes over the scheduling of this machine's GPUs, until it is told to end. */
+#include <argp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "daemon/journal.h"
+
+const char *argp_program_version = "gpreemptd " GP_VERSION;
+
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_PERMITTED, EXIT_NO_DEVICE };
+
+static struct {
+	struct gp_options options;
+	bool check;
+} env;
+
+static const struct argp_option options[] = {
+	{"config", 'c', "FILE", 0, "Configuration (default: " GP_CONFIG_PATH ", if it is there)",
+         0},
+	{"gpu", 'g', "KIND", 0, "Only GPUs of this kind: nvidia, amd or sim", 0},
+	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "In place of the configuration's", 0},
+	{"wait", 'w', NULL, 0, "Where there is no GPU yet, wait for one", 0},
+	{"check", 'C', NULL, 0, "Check the configuration and end", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct gp_policy_choice choice;
+	struct gp_error err = {0};
+
+	switch (key) {
+	case 'c': env.options.config = arg; break;
+	case 'g':
+		if (!gp_backend_find(arg))
+			argp_error(state, "there are no GPUs of kind '%s': nvidia, amd or sim",
+			           arg);
+		env.options.gpu = arg;
+		break;
+	case 'p':
+		if (gp_policy_parse(arg, &choice, &err))
+			argp_error(state, "%s", err.text);
+		env.options.policy = arg;
+		break;
+	case 'w': env.options.wait = true; break;
+	case 'C': env.check = true; break;
+	case ARGP_KEY_ARG: argp_error(state, "'%s': there are no arguments", arg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static int exit_code(int code)
+{
+	switch (code) {
+	case 0: return EXIT_OK;
+	case -EPERM:
+	case -EACCES: return EXIT_NOT_PERMITTED;
+	case -ENODEV:
+	case -ENXIO: return EXIT_NO_DEVICE;
+	default: return EXIT_FAILED;
+	}
+}
+
+static int check(struct gp_error *err)
+{
+	bool chosen;
+	const char *path = gp_config_path(env.options.config, &chosen);
+	struct gp_config *config;
+	int r = gp_config_load(path, &config, err);
+
+	if (r)
+		return r;
+	printf("%s: good, %u rule%s\n", path, config->nrules, config->nrules == 1 ? "" : "s");
+	gp_config_free(config);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "Schedule the GPUs of this machine: latency-critical programs before "
+		       "best-effort ones.\v"
+		       "Without root and without a GPU, to try it:\n"
+		       "  gpreempt-simgpu &\n"
+		       "  gpreemptd --gpu sim &\n"
+		       "  gpreempt run --class lc -- gpreempt simload --every 10ms\n\n"
+		       "Steered with gpreempt(1); SIGHUP reads the configuration again.\n",
+	};
+	static struct gp_control control;
+	struct gp_error err = {0};
+	int r;
+
+	argp_err_exit_status = EXIT_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (env.check) {
+		r = check(&err);
+	} else {
+		gp_journal_begin();
+		r = gp_control_begin(&control, &env.options, &err);
+		if (!r)
+			r = gp_control_run(&control, &err);
+		gp_control_end(&control);
+	}
+	if (r)
+		fprintf(stderr, "gpreemptd: %s\n", *err.text ? err.text : gp_error_name(r));
+	return exit_code(r);
+}

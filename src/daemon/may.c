@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rights: who asks and whose process it is, put before config/rights.h. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "config/rights.h"
+#include "daemon/control.h"
+
+/* One that cannot be looked at counts as elsewhere. */
+static bool same_pidns(pid_t a, pid_t b)
+{
+	char path[64];
+	struct stat sa, sb;
+
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", a);
+	if (!a || stat(path, &sa))
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", b);
+	return b && !stat(path, &sb) && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
+}
+
+static struct gp_peer describe_peer(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return (struct gp_peer){
+		.uid = peer->uid,
+		.admin = gp_is_admin(c, peer),
+		.other_pidns = !same_pidns(peer->pid, getpid()),
+	};
+}
+
+/* Real, effective and saved user. false: it is gone. */
+static bool read_uids(pid_t pid, uid_t uid[3])
+{
+	char path[64], line[256];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, sizeof line, f))
+		found = sscanf(line, "Uid: %u %u %u", &uid[0], &uid[1], &uid[2]) == 3;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static bool has_foreign_gang(const struct gp_control *c, const struct gp_proc *proc)
+{
+	for (const struct gp_proc *p = c->procs.first; proc->attr.gang && p; p = p->next)
+		if (p->attr.gang == proc->attr.gang && p->uid != proc->uid)
+			return true;
+	return false;
+}
+
+static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer *peer,
+                            const struct gp_proc *proc, struct gp_subject *s, struct gp_error *err)
+{
+	*s = (struct gp_subject){
+		.same_pidns = same_pidns(peer->pid, proc->pid),
+		.is_self = peer->start_time && peer->pid == proc->pid &&
+	                   peer->start_time == proc->start_time,
+		.gang_of_others = has_foreign_gang(c, proc),
+	};
+	/* In this order: what was read is about a process that still has its pid. */
+	if (!read_uids(proc->pid, s->uid) || gp_pidfd_ended(proc->pidfd))
+		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
+	return 0;
+}
+
+static int check(const struct gp_control *c, const struct gp_rpc_call *call,
+                 const struct gp_proc *proc, const struct gp_change *change, struct gp_error *err)
+{
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+	struct gp_peer who = describe_peer(c, peer);
+	struct gp_subject whose;
+	int r = proc ? describe_subject(c, peer, proc, &whose, err) : 0;
+
+	return r ? r : gp_rights_check(&who, proc ? &whose : NULL, change, err);
+}
+
+/* How many processes this user described by himself. */
+static uint32_t count_described(const struct gp_control *c, uid_t uid)
+{
+	uint32_t n = 0;
+
+	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
+		n += p->said == GP_SAID_USER && p->uid == uid;
+	return n;
+}
+
+int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
+               const struct gp_task_attr *to, struct gp_error *err)
+{
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+	struct gp_limit limit = gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
+	struct gp_change change = {
+		.kind = GP_CHANGE_ATTR,
+		.from = &proc->attr,
+		.to = to,
+		.limit = &limit,
+		.tasks = proc->said == GP_SAID_USER ? 0 : count_described(c, peer->uid) + 1,
+	};
+
+	return check(c, call, proc, &change, err);
+}
+
+int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
+                bool release, struct gp_error *err)
+{
+	struct gp_change change = {
+		.kind = release ? GP_CHANGE_RELEASE : GP_CHANGE_HOLD,
+		.hold_uid = proc->held_by,
+		.hold_by_admin = proc->held_by_admin,
+	};
+
+	return check(c, call, proc, &change, err);
+}
+
+int gp_may_govern(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err)
+{
+	return check(c, call, NULL, &(struct gp_change){.kind = GP_CHANGE_POLICY}, err);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What clients may ask for. A method is a function in a file of its own and a line here. */
+#include "base/process.h"
+#include "daemon/control.h"
+#include "rpc/server/target.h"
+
+const struct gp_rpc_method gp_control_methods[] = {
+	{"devices", gp_method_devices, 0},
+	{"tasks", gp_method_tasks, 0},
+	{"stats", gp_method_stats, 0},
+	{"set", gp_method_set, 0},
+	{"hold", gp_method_hold, 0},
+	{"release", gp_method_release, 0},
+	{"release_all", gp_method_release_all, 0},
+	{"policy", gp_method_policy, 0},
+	{"reload", gp_method_reload, 0},
+	{"subscribe", gp_method_subscribe, 0},
+	{"hint", gp_method_hint, GP_RPC_MAY_NOTIFY},
+	{"bracket", gp_method_bracket, GP_RPC_MAY_NOTIFY},
+};
+const unsigned gp_control_nmethods = sizeof gp_control_methods / sizeof gp_control_methods[0];
+
+/* Those that may be mounted into containers: they concern the caller alone. */
+const struct gp_rpc_method gp_hint_methods[] = {
+	{"hint", gp_method_hint, GP_RPC_MAY_NOTIFY},
+	{"bracket", gp_method_bracket, GP_RPC_MAY_NOTIFY},
+};
+const unsigned gp_hint_nmethods = sizeof gp_hint_methods / sizeof gp_hint_methods[0];
+
+/* Who runs the daemon may do everything with it, root always. */
+bool gp_is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return !peer->uid || peer->uid == geteuid() ||
+	       (c->group != (gid_t)-1 && gp_rpc_peer_in_group(peer, c->group));
+}
+
+struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,
+                                 struct json_object *params)
+{
+	struct gp_error *err = gp_rpc_error(call);
+	struct gp_target target;
+	struct gp_proc *proc;
+	int r = gp_target_param(call, params, &target, err);
+
+	if (r) {
+		gp_rpc_fail(call, 0, r, "%s", err->text);
+		return NULL;
+	}
+	proc = gp_procs_get(&c->procs, target.pid, target.start_time);
+	if (!proc)
+		gp_rpc_fail(call, 0, -ENOMEM, "the daemon has no memory left");
+	return proc;
+}

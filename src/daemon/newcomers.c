@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What processes are that nobody has said anything of: rules say it, by facts about them. */
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+
+/* No facts in time, too many questions: it stays as it is, and the next reload asks again. */
+static void ask(struct gp_control *c, struct gp_proc *proc)
+{
+	int r;
+
+	if (proc->asked || proc->pidfd < 0)
+		return;
+	r = gp_facts_ask(c->facts, proc->pid, proc->start_time, gp_config_wants(c->config), 0);
+	proc->asked = !r;
+	if (r)
+		gp_log(GP_LOG_WARN, "facts.ask", "pid=%d errno=%d", proc->pid, -r);
+}
+
+void gp_newcomer(struct gp_control *c, struct gp_proc *proc)
+{
+	proc->memory_limit = c->config->memory_limit;
+	proc->hold_at_limit = c->config->on_memory_limit == GP_MEMORY_HOLD;
+	if (c->config->nrules)
+		ask(c, proc);
+}
+
+static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_match *match)
+{
+	struct gp_entry entry = {.pid = proc->pid,
+	                         .start_time = proc->start_time,
+	                         .said = GP_SAID_RULE,
+	                         .rule = (unsigned)(match->rule + 1),
+	                         .attr = match->attr};
+
+	proc->memory_limit = match->memory_limit;
+	proc->hold_at_limit = match->on_memory_limit == GP_MEMORY_HOLD;
+	if (proc->said == GP_SAID_USER)
+		return; /* somebody was quicker: people come before rules */
+	proc->said = match->rule >= 0 ? GP_SAID_RULE : GP_SAID_DEFAULT;
+	proc->rule = entry.rule;
+	if (match->rule >= 0)
+		gp_roster_put(c->roster, &entry, NULL); /* for its tasks on other devices */
+	if (!memcmp(&proc->attr, &match->attr, sizeof proc->attr))
+		return;
+	proc->attr = match->attr;
+	gp_log(GP_LOG_INFO, "process.rule", "pid=%d rule=%u class=%s%s%s", proc->pid, entry.rule,
+	       gp_class_name(proc->attr.class), match->clamped ? " clamped" : "",
+	       match->incomplete ? " incomplete" : "");
+	gp_apply_attr(c, NULL, proc);
+}
+
+static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	struct gp_control *c = arg;
+	struct gp_facts *facts;
+	uint64_t token;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	while (!gp_facts_take(c->facts, &facts, &token)) {
+		struct gp_proc *proc = gp_procs_find(&c->procs, facts->pid, facts->start_time);
+		struct gp_match match;
+
+		if (proc)
+			proc->asked = false;
+		if (proc && !facts->gone) {
+			gp_config_match(c->config, facts, &match);
+			apply(c, proc, &match);
+		}
+		gp_facts_drop(facts);
+	}
+	return 0;
+}
+
+int gp_newcomers_begin(struct gp_control *c, struct gp_error *err)
+{
+	int fd, r = gp_facts_new(&c->facts, &fd);
+
+	if (!r)
+		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_facts, c);
+	return r < 0 ? gp_fail(err, r, "cannot read about processes: %s", gp_error_name(r)) : 0;
+}
+
+void gp_newcomers_again(struct gp_control *c)
+{
+	gp_roster_drop_rules(c->roster);
+	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
+		if (proc->ntasks)
+			ask(c, proc);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What devices tell, what follows from it, and who is told. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "rpc/wire.h"
+
+/* ---- telling -----------------------------------------------------------------------------------
+ */
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * GP_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+struct json_object *gp_news_new(struct gp_control *c, enum gp_topic topic)
+{
+	struct json_object *event;
+
+	if (!c->server || !(gp_rpc_wanted(c->server) & 1ull << topic))
+		return NULL;
+	event = json_object_new_object();
+	json_object_object_add(event, "event", json_object_new_string(gp_topic_names[topic]));
+	json_object_object_add(event, "at_ns", json_object_new_uint64(realtime_ns()));
+	return event;
+}
+
+void gp_news_of_proc(struct json_object *event, const struct gp_proc *proc)
+{
+	json_object_object_add(event, "pid", json_object_new_int(proc->pid));
+	json_object_object_add(event, "name", json_object_new_string(proc->name));
+}
+
+void gp_news_tell(struct gp_control *c, enum gp_topic topic, struct json_object *event)
+{
+	gp_rpc_notify(c->server, 1ull << topic, "event", event);
+}
+
+/* Topics have the order of the engine's events, as far as these go. */
+_Static_assert((int)GP_TOPIC_TASK_IN == (int)GP_EVENT_TASK_IN &&
+                       (int)GP_TOPIC_UNDONE == (int)GP_EVENT_UNDONE &&
+                       (int)GP_TOPIC_ADMITTED == (int)GP_EVENT_ADMITTED,
+               "topics and events differ");
+
+static void add_details(struct json_object *event, const struct gp_news *news)
+{
+	struct json_object *by;
+
+	switch (news->event.kind) {
+	case GP_EVENT_TASK_IN:
+	case GP_EVENT_REFUSED:
+	case GP_EVENT_ADMITTED:
+		json_object_object_add(event, "class",
+		                       json_object_new_string(gp_class_name(news->attr.class)));
+		break;
+	case GP_EVENT_HELD:
+		by = json_object_new_array();
+		if (news->held_by & GP_HELD_BY_POLICY)
+			json_object_array_add(by, json_object_new_string("policy"));
+		if (news->held_by & GP_HELD_BY_USER)
+			json_object_array_add(by, json_object_new_string("user"));
+		json_object_object_add(event, "by", by);
+		break;
+	case GP_EVENT_POLICY:
+		json_object_object_add(event, "policy", json_object_new_string(news->text));
+		break;
+	case GP_EVENT_EJECTED:
+		json_object_object_add(event, "text", json_object_new_string(news->text));
+		break;
+	case GP_EVENT_ACTION_FAILED:
+		json_object_object_add(event, "errno",
+		                       json_object_new_string(gp_rpc_errno_name(news->event.code)));
+		break;
+	default: break;
+	}
+}
+
+static void pass_on(struct gp_control *c, unsigned device, const struct gp_news *news)
+{
+	enum gp_topic topic = (enum gp_topic)news->event.kind;
+	struct json_object *event = gp_news_new(c, topic);
+	const struct gp_proc *proc;
+
+	if (!event)
+		return;
+	json_object_object_add(event, "mono_ns", json_object_new_uint64(news->event.now_ns));
+	json_object_object_add(event, "device", json_object_new_uint64(device));
+	if (news->event.task)
+		json_object_object_add(event, "task", json_object_new_uint64(news->event.task));
+	proc = gp_procs_of_task(&c->procs, device, news->event.task);
+	if (proc)
+		gp_news_of_proc(event, proc);
+	add_details(event, news);
+	gp_news_tell(c, topic, event);
+}
+
+/* ---- what follows ------------------------------------------------------------------------------
+ */
+
+/* What was said of it, or of whom it descends from, is its own from now on: they may end before. */
+static void look_up(struct gp_control *c, struct gp_proc *proc)
+{
+	struct gp_entry entry;
+
+	if (proc->said != GP_SAID_DEFAULT)
+		return;
+	if (!gp_roster_find(c->roster, proc->pid, proc->start_time, &entry)) {
+		gp_newcomer(c, proc);
+		return;
+	}
+	proc->said = entry.said;
+	proc->rule = entry.rule;
+	proc->attr = entry.attr;
+	memcpy(proc->gang, entry.gang, sizeof proc->gang);
+	if (entry.pid == proc->pid)
+		return;
+	entry.pid = proc->pid;
+	entry.start_time = proc->start_time;
+	gp_roster_put(c->roster, &entry, NULL);
+}
+
+static void task_in(struct gp_control *c, unsigned device, const struct gp_news *news)
+{
+	struct gp_proc *proc;
+	bool first;
+
+	if (gp_procs_of_task(&c->procs, device, news->event.task))
+		return;
+	proc = gp_procs_get(&c->procs, news->pid, news->start_time);
+	if (!proc || gp_procs_task_in(&c->procs, proc, device, news->event.task, news->key)) {
+		gp_log(GP_LOG_ERROR, "task.memory", "pid=%d", news->pid);
+		return;
+	}
+	first = proc->ntasks == 1;
+	memcpy(proc->name, news->name, sizeof proc->name);
+	proc->shared |= news->seen_flags & GP_SEEN_SHARED;
+	if (first)
+		look_up(c, proc);
+	if (proc->said != GP_SAID_DEFAULT && memcmp(&proc->attr, &news->attr, sizeof proc->attr))
+		/* It was said while the device looked. */
+		gp_host_order(c->host[device], &(struct gp_order){.kind = GP_ORDER_ATTR,
+		                                                  .task = news->event.task,
+		                                                  .attr = proc->attr});
+	if (proc->held_by != GP_NOBODY)
+		gp_host_order(c->host[device],
+		              &(struct gp_order){.kind = GP_ORDER_HOLD, .task = news->event.task});
+}
+
+static void follow(struct gp_control *c, unsigned device, const struct gp_news *news)
+{
+	switch (news->event.kind) {
+	case GP_EVENT_TASK_IN:
+		task_in(c, device, news);
+		pass_on(c, device, news);
+		break;
+	case GP_EVENT_TASK_OUT:
+		pass_on(c, device, news);
+		gp_procs_task_out(&c->procs, device, news->event.task);
+		break;
+	case GP_EVENT_EJECTED:
+		gp_log(GP_LOG_ERROR, "policy.ejected", "device=%u text=\"%s\"", device, news->text);
+		pass_on(c, device, news);
+		break;
+	default: pass_on(c, device, news);
+	}
+}
+
+/* Some news did not fit: who is there is read from the device's picture instead. */
+static void catch_up(struct gp_control *c, unsigned device)
+{
+	const struct gp_shot *shot = gp_host_shot(c->host[device]);
+
+	for (unsigned i = 0; i < shot->ntasks; i++) {
+		const struct gp_task_stats *t = &shot->task[i];
+		struct gp_news news = {.event = {.kind = GP_EVENT_TASK_IN, .task = t->id},
+		                       .pid = t->pid,
+		                       .start_time = t->start_time,
+		                       .key = t->key,
+		                       .attr = t->attr};
+
+		memcpy(news.name, t->name, sizeof news.name);
+		task_in(c, device, &news);
+	}
+	/* Those that left: they are in no picture, and their processes end sooner or later. */
+}
+
+static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	struct gp_control *c = arg;
+	struct gp_answer answer;
+	struct gp_news news;
+	eventfd_t ignored;
+
+	(void)source;
+	(void)events;
+	eventfd_read(fd, &ignored);
+	for (unsigned i = 0; i < c->nhosts; i++) {
+		uint64_t lost;
+
+		while (gp_host_next_news(c->host[i], &news))
+			follow(c, i, &news);
+		while (gp_host_next_answer(c->host[i], &answer))
+			gp_gather_answer(c, &answer);
+		lost = gp_host_lost_news(c->host[i]);
+		if (lost) {
+			gp_log(GP_LOG_WARN, "news.lost", "device=%u events=%llu", i,
+			       (unsigned long long)lost);
+			catch_up(c, i);
+		}
+	}
+	return 0;
+}
+
+int gp_news_begin(struct gp_control *c)
+{
+	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->wake_fd < 0)
+		return -errno;
+	return sd_event_add_io(c->loop, NULL, c->wake_fd, EPOLLIN, on_wake, c);
+}
+
+void gp_news_want(struct gp_control *c)
+{
+	uint32_t wanted = (uint32_t)gp_rpc_wanted(c->server);
+
+	if (wanted == c->wanted)
+		return;
+	c->wanted = wanted;
+	for (unsigned i = 0; i < c->nhosts; i++)
+		gp_host_want(c->host[i], wanted);
+}
+
+/* ---- limits of GPU memory ----------------------------------------------------------------------
+ */
+
+static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memory)
+{
+	struct json_object *event = gp_news_new(c, GP_TOPIC_LIMIT);
+
+	gp_log(GP_LOG_WARN, "memory.limit", "pid=%d memory=%llu limit=%llu", proc->pid,
+	       (unsigned long long)memory, (unsigned long long)proc->memory_limit);
+	c->limits_passed++;
+	if (event) {
+		gp_news_of_proc(event, proc);
+		json_object_object_add(event, "memory", json_object_new_uint64(memory));
+		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
+		gp_news_tell(c, GP_TOPIC_LIMIT, event);
+	}
+	if (!proc->hold_at_limit || proc->held_by != GP_NOBODY)
+		return;
+	proc->held_by = 0;
+	proc->held_by_admin = true;
+	for (unsigned i = 0; i < proc->ntasks; i++)
+		gp_host_order(c->host[proc->task[i].device],
+		              &(struct gp_order){.kind = GP_ORDER_HOLD, .task = proc->task[i].id});
+}
+
+/* A limit is for all devices together. It is passed once, until the process is below it again. */
+void gp_news_check_limits(struct gp_control *c)
+{
+	for (struct gp_proc *p = c->procs.first; p; p = p->next)
+		p->memory = 0;
+	for (unsigned i = 0; i < c->nhosts; i++) {
+		const struct gp_shot *shot = gp_host_shot(c->host[i]);
+
+		for (unsigned t = 0; t < shot->ntasks; t++) {
+			struct gp_proc *p = gp_procs_of_task(&c->procs, i, shot->task[t].id);
+
+			if (p)
+				p->memory += shot->task[t].memory;
+		}
+	}
+	for (struct gp_proc *p = c->procs.first; p; p = p->next) {
+		bool passed = p->memory_limit && p->memory > p->memory_limit;
+
+		if (passed && !p->limit_passed)
+			pass_limit(c, p, p->memory);
+		p->limit_passed = passed;
+	}
+}

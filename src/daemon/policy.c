@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The methods `policy` and `reload`. */
+#include <json-c/json.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "rpc/params.h"
+
+static struct json_object *render_policy(struct gp_control *c)
+{
+	const struct gp_policy_choice *choice = &c->policy[0];
+	struct json_object *o = json_object_new_object(), *param = json_object_new_object(),
+			   *devices = json_object_new_array();
+
+	json_object_object_add(o, "policy", json_object_new_string(choice->ops->name));
+	for (uint32_t i = 0; i < choice->ops->nparam; i++)
+		json_object_object_add(param, choice->ops->param[i].name,
+		                       json_object_new_int64(choice->param[i]));
+	json_object_object_add(o, "params", param);
+	for (unsigned i = 0; i < c->nhosts; i++) {
+		const struct gp_shot *shot = gp_host_shot(c->host[i]);
+
+		json_object_array_add(devices, json_object_new_string(
+						       shot->policy ? shot->policy->name : "none"));
+	}
+	json_object_object_add(o, "devices", devices);
+	return o;
+}
+
+static void finish(struct gp_gather *g)
+{
+	if (g->status)
+		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
+	else
+		gp_rpc_reply(g->call, render_policy(g->control));
+}
+
+/* Until another one is chosen; also after a restart, unless it was for one device. */
+static int choose(struct gp_control *c, struct gp_rpc_call *call, const char *text, int device)
+{
+	struct gp_error *err = gp_rpc_error(call);
+	struct gp_order order = {.kind = GP_ORDER_POLICY};
+	struct gp_gather *g;
+	int r = gp_policy_parse(text, &order.policy, err);
+
+	if (!r && device < 0)
+		r = gp_roster_set_policy(c->roster, text, err);
+	if (r)
+		return r;
+	g = gp_gather_new(c, call, finish);
+	if (!g)
+		return 0;
+	gp_log(GP_LOG_INFO, "policy.set", "policy=%s by=%u", order.policy.ops->name,
+	       gp_rpc_peer(call)->uid);
+	if (!c->nhosts)
+		c->policy[0] = order.policy;
+	for (unsigned i = 0; i < c->nhosts; i++)
+		if (device < 0 || (unsigned)device == i) {
+			c->policy[i] = order.policy;
+			gp_gather_order(g, c->host[i], &order);
+		}
+	gp_gather_go(g);
+	return 0;
+}
+
+int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_control *c = arg;
+	struct gp_error *err = gp_rpc_error(call);
+	const char *text = NULL;
+	bool given, one;
+	uint64_t device = 0;
+	int r;
+
+	if (GP_PARAMS_KNOWN(params, err, "policy", "device") ||
+	    gp_params_string(params, "policy", 250, &text, &given, err) ||
+	    gp_params_u64(params, "device", 0, GP_DEVICES_MAX - 1, &device, &one, err))
+		return -EINVAL;
+	if (!given)
+		return gp_rpc_reply(call, render_policy(c));
+	r = gp_may_govern(c, call, err);
+	if (!r && one && device >= c->nhosts)
+		r = gp_fail(err, -ENODEV, "there is no device %u: see devices", (unsigned)device);
+	return r ? r : choose(c, call, text, one ? (int)device : -1);
+}
+
+int gp_method_reload(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_control *c = arg;
+	struct gp_error *err = gp_rpc_error(call);
+	int r;
+
+	if (gp_params_known(params, NULL, 0, err))
+		return -EINVAL;
+	r = gp_may_govern(c, call, err);
+	if (!r)
+		r = gp_control_reload(c, err);
+	return r ? gp_rpc_fail(call, 0, r, "%s", err->text)
+	         : gp_rpc_reply(call, json_object_new_object());
+}

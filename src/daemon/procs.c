@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/procs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/process.h"
+
+#define TASK_KEY(device, task) ((uint64_t)(device) << 56 | (task))
+
+void gp_procs_init(struct gp_procs *procs, sd_event *loop,
+                   void (*on_end)(void *arg, struct gp_proc *proc), void *arg)
+{
+	*procs = (struct gp_procs){.loop = loop, .on_end = on_end, .arg = arg};
+	gp_table_init(&procs->by_key);
+	gp_table_init(&procs->by_task);
+}
+
+static void unwatch(struct gp_proc *p)
+{
+	sd_event_source_disable_unref(p->watch);
+	p->watch = NULL;
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
+}
+
+static void forget(struct gp_procs *procs, struct gp_proc *p)
+{
+	gp_table_remove(&procs->by_key, gp_process_key(p->start_time, p->pid));
+	for (unsigned i = 0; i < p->ntasks; i++)
+		gp_table_remove(&procs->by_task, TASK_KEY(p->task[i].device, p->task[i].id));
+	if (p->prev)
+		p->prev->next = p->next;
+	else
+		procs->first = p->next;
+	if (p->next)
+		p->next->prev = p->prev;
+	procs->n--;
+	unwatch(p);
+	free(p->task);
+	free(p);
+}
+
+void gp_procs_free(struct gp_procs *procs)
+{
+	while (procs->first)
+		forget(procs, procs->first);
+	gp_table_free(&procs->by_key);
+	gp_table_free(&procs->by_task);
+}
+
+static struct gp_proc *get(const struct gp_table *table, uint64_t key)
+{
+	uint64_t value;
+
+	return gp_table_get(table, key, &value) ? (struct gp_proc *)(uintptr_t)value : NULL;
+}
+
+struct gp_proc *gp_procs_find(const struct gp_procs *procs, pid_t pid, uint64_t start_time)
+{
+	return get(&procs->by_key, gp_process_key(start_time, pid));
+}
+
+struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, uint64_t task)
+{
+	return get(&procs->by_task, TASK_KEY(device, task));
+}
+
+static void end(struct gp_proc *p)
+{
+	struct gp_procs *procs = p->procs;
+
+	unwatch(p);
+	procs->on_end(procs->arg, p);
+	if (!p->ntasks)
+		forget(procs, p);
+}
+
+static int on_pidfd(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	(void)source;
+	(void)fd;
+	(void)events;
+	end(arg);
+	return 0;
+}
+
+static int on_gone(sd_event_source *source, void *arg)
+{
+	(void)source;
+	end(arg);
+	return 0;
+}
+
+/* One that is gone already, or whose pid is another's by now, ends at the next round. */
+static int watch(struct gp_proc *p)
+{
+	p->pidfd = gp_pidfd_open(p->pid);
+	if (p->pidfd >= 0 && gp_process_start_time(p->pid) == p->start_time)
+		return sd_event_add_io(p->procs->loop, &p->watch, p->pidfd, EPOLLIN, on_pidfd, p);
+	return sd_event_add_defer(p->procs->loop, &p->watch, on_gone, p);
+}
+
+struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time)
+{
+	struct gp_proc *p = gp_procs_find(procs, pid, start_time);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof *p);
+	if (!p)
+		return NULL;
+	p->procs = procs;
+	p->pid = pid;
+	p->start_time = start_time;
+	p->attr = GP_TASK_ATTR_DEFAULT;
+	p->held_by = GP_NOBODY;
+	if (!gp_process_uid(pid, &p->uid))
+		p->uid = GP_NOBODY;
+	gp_process_name(pid, p->name, sizeof p->name);
+	if (watch(p) < 0 ||
+	    gp_table_put(&procs->by_key, gp_process_key(start_time, pid), (uintptr_t)p)) {
+		unwatch(p);
+		free(p);
+		return NULL;
+	}
+	p->next = procs->first;
+	if (p->next)
+		p->next->prev = p;
+	procs->first = p;
+	procs->n++;
+	return p;
+}
+
+void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *p)
+{
+	if (!p->ntasks && p->said == GP_SAID_DEFAULT)
+		forget(procs, p);
+}
+
+int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *p, unsigned device, uint64_t task,
+                     uint64_t key)
+{
+	if (p->ntasks == p->capacity) {
+		unsigned capacity = p->capacity ? 2 * p->capacity : 2;
+		struct gp_proc_task *more = realloc(p->task, capacity * sizeof *more);
+
+		if (!more)
+			return -ENOMEM;
+		p->task = more;
+		p->capacity = capacity;
+	}
+	if (gp_table_put(&procs->by_task, TASK_KEY(device, task), (uintptr_t)p))
+		return -ENOMEM;
+	p->task[p->ntasks++] = (struct gp_proc_task){.device = device, .id = task, .key = key};
+	return 0;
+}
+
+void gp_procs_task_out(struct gp_procs *procs, unsigned device, uint64_t task)
+{
+	struct gp_proc *p = gp_procs_of_task(procs, device, task);
+
+	if (!p)
+		return;
+	gp_table_remove(&procs->by_task, TASK_KEY(device, task));
+	for (unsigned i = 0; i < p->ntasks; i++)
+		if (p->task[i].device == device && p->task[i].id == task)
+			p->task[i--] = p->task[--p->ntasks];
+	if (!p->ntasks && (p->pidfd < 0 || p->said == GP_SAID_DEFAULT))
+		forget(procs, p);
+}
