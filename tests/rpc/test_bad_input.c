@@ -110,6 +110,15 @@ static void a_bad_line_gets_an_error_and_the_next_one_an_answer(void **state)
 	close(fd);
 }
 
+static void raw_say_id(int fd, int length)
+{
+	char line[256];
+
+	snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":\"%0*d\",\"method\":\"echo\"}",
+	         length, 0);
+	raw_say(fd, line);
+}
+
 static void an_error_says_to_which_request_it_belongs(void **state)
 {
 	struct world *w = *state;
@@ -119,6 +128,14 @@ static void an_error_says_to_which_request_it_belongs(void **state)
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":41,\"method\":\"echo\",\"params\":[]}");
 	json = raw_hear_error(fd, GP_RPC_INVALID_REQUEST);
 	assert_int_equal(number(json, "id"), 41);
+	json_object_put(json);
+	raw_say_id(fd, 128);
+	json = raw_hear(fd);
+	assert_int_equal(json_object_get_string_len(json_object_object_get(json, "id")), 128);
+	json_object_put(json);
+	raw_say_id(fd, 129); /* too long to be sent back */
+	json = raw_hear_error(fd, GP_RPC_INVALID_REQUEST);
+	assert_null(json_object_object_get(json, "id"));
 	json_object_put(json);
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":41");
 	json = raw_hear_error(fd, GP_RPC_PARSE_ERROR);
