@@ -54,9 +54,10 @@ int gp_daemon_set_policy(const char *text, int device, bool json)
 	return refuse(0, NULL);
 }
 
-bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool json, int *exit)
+bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool force, bool json,
+                       int *exit)
 {
-	(void)targets, (void)for_ns, (void)json, (void)exit;
+	(void)targets, (void)for_ns, (void)force, (void)json, (void)exit;
 	return false;
 }
 

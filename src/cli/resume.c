@@ -182,8 +182,9 @@ static void ask_daemon(struct outcome *o)
 	o->daemon = released.daemon;
 	for (unsigned i = 0; i < released.n; i++)
 		tell_released(o, released.pid[i], released.daemon);
+	/* One of which the daemon knows nothing may have a record all the same. */
 	for (unsigned i = 0; released.err && i < env.targets.n; i++)
-		if (released.err[i].code)
+		if (released.err[i].code && released.err[i].code != -ESRCH)
 			tell_failed(o, env.targets.pid[i], &released.err[i]);
 	free(released.pid);
 	free(released.err);

@@ -412,7 +412,8 @@ static int run(int argc, char **argv)
 		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
 	else
 		r = gp_targets_resolve(&env.targets, &err);
-	if (!r && is_for_daemon() && gp_daemon_suspend(&env.targets, env.for_ns, env.json, &r))
+	if (!r && is_for_daemon() &&
+	    gp_daemon_suspend(&env.targets, env.for_ns, env.force, env.json, &r))
 		return r;
 	if (r >= 0)
 		r = gp_devices_open(&devices, 0, &err);

@@ -40,7 +40,6 @@ struct gp_host {
 	struct gp_gpu *gpu;
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
-	uint64_t epoch;
 	uint64_t since_ns;
 	pthread_t thread;
 
@@ -86,6 +85,15 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	int slot = h->undo ? gp_undo_put(h->undo, h->gpu->ops->name, undo) : 0;
 
 	return slot < 0 ? slot : 0;
+}
+
+/* Grows when somebody put back what we had changed: a keeper that took us for dead, or an
+ * administrator. */
+static uint64_t epoch(void *arg)
+{
+	const struct gp_host *h = arg;
+
+	return h->undo ? gp_undo_epoch(h->undo) : 0;
 }
 
 static void describe_task(struct gp_host *h, struct gp_news *news)
@@ -251,29 +259,12 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 	h->publish = false;
 }
 
-/* Somebody put back what we had changed: a keeper that took us for dead, or an administrator. All
- * records are gone, so they are written again before anything else is done. */
-static void notice_undoing(struct gp_host *h)
-{
-	uint64_t epoch;
-
-	if (!h->undo)
-		return;
-	epoch = gp_undo_epoch(h->undo);
-	if (epoch == h->epoch)
-		return;
-	h->epoch = epoch;
-	gp_engine_renew_undo(h->engine);
-}
-
 static void look(struct gp_host *h)
 {
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), next_ns;
 
-	notice_undoing(h);
 	obey_all(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
-	notice_undoing(h); /* it may have happened in the middle of the step */
 	answer_waiting(h, now_ns);
 	publish(h, now_ns);
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
@@ -382,6 +373,7 @@ static int make_engine(struct gp_host *h, struct gp_error *err)
 		.gpu = h->gpu,
 		.classify = classify,
 		.before_change = before_change,
+		.epoch = epoch,
 		.on_event = on_event,
 		.arg = h,
 		.brackets = true,
@@ -411,8 +403,6 @@ static int make_host(struct gp_host *h, struct gp_error *err)
 		r = gp_ring_init(&h->news, sizeof(struct gp_news), NEWS_MAX);
 	if (!r && h->config.undo)
 		r = gp_undo_open(&h->undo, true, err);
-	if (!r && h->undo)
-		h->epoch = gp_undo_epoch(h->undo);
 	return r ? r : make_engine(h, err);
 }
 

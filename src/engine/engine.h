@@ -69,6 +69,10 @@ struct gp_engine_config {
 	 * change. NULL: nobody keeps records (simulator, tests). */
 	int (*before_change)(void *arg, const struct gp_undo *undo);
 
+	/* Of the undo file: looked at before every step and every call that changes something. A
+	 * new one means gp_engine_renew_undo. NULL: who drives it sees to that. */
+	uint64_t (*epoch)(void *arg);
+
 	/* Must not call back into the engine. NULL: not interested. */
 	void (*on_event)(void *arg, const struct gp_event *event);
 	void *arg;
@@ -212,10 +216,10 @@ uint64_t gp_engine_next_ns(const struct gp_engine *e);
 void gp_engine_trigger(struct gp_engine *e, bool rescan);
 
 /*
- * Somebody undid our work, or may have (the undo file's epoch changed): call it before the next
- * step. Every task that was changed has its record written again at once, and what it should be is
- * asked for again at the next step, whatever it seems to be. Where the record cannot be written
- * the task is put back, and left alone until it can. Wants a look at once.
+ * Somebody undid our work, or may have: for who does not hand in `epoch`, to be called before the
+ * next step. Every task that was changed has its record written again at once, and what it should
+ * be is asked for again at the next step, whatever it seems to be. Where the record cannot be
+ * written the task is put back, and left alone until it can. Wants a look at once.
  */
 void gp_engine_renew_undo(struct gp_engine *e);
 

@@ -12,8 +12,10 @@ struct gp_client *gp_ask_if_there(void)
 {
 	struct gp_client *client = NULL;
 	struct gp_error err = {0};
-	int r = gp_client_connect(NULL, &client, &err);
+	int r = gp_client_connect_within(NULL, GP_ASK_SHORT_MS, &client, &err);
 
+	if (!r)
+		gp_client_set_timeout(client, GP_CLIENT_TIMEOUT_MS);
 	if (r && r != -ECONNREFUSED)
 		fprintf(stderr, "gpreempt: %s; going on without the daemon\n", err.text);
 	return r ? NULL : client;

@@ -26,13 +26,14 @@ void gp_daemon_show_policy(void);
 int gp_daemon_set_policy(const char *text, int device, bool json);
 
 /* Holds, and returns (`for_ns` GP_NEVER), or waits and releases. */
-bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool json, int *exit);
+bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool force, bool json,
+                       int *exit);
 
 /* What a daemon released: only what was held by hand. The rest is for its policy to say. */
 struct gp_daemon_released {
 	pid_t daemon; /* in whose hands its tasks are; 0 = not known */
 	unsigned n;
-	pid_t *pid;           /* n of them; the caller frees */
+	pid_t *pid;           /* n of them that were held by hand; the caller frees */
 	struct gp_error *err; /* of each target, .code 0 = none; the caller frees. NULL: all */
 };
 

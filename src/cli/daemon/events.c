@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
@@ -176,11 +177,14 @@ static int follow(struct gp_client *client, struct gp_error *err)
 	while (!r && !ferror(stdout) && !gp_stop_asked() &&
 	       (now_ns = gp_now_ns(&gp_clock_monotonic)) < end_ns) {
 		struct timespec left = gp_timespec(end_ns - now_ns);
-		struct pollfd p[2] = {{.fd = gp_stop_fd(), .events = POLLIN},
-		                      {.fd = gp_client_fd(client), .events = POLLIN}};
+		struct pollfd p[3] = {{.fd = gp_stop_fd(), .events = POLLIN},
+		                      {.fd = gp_client_fd(client), .events = POLLIN},
+		                      {.fd = STDOUT_FILENO}};
 
-		if (ppoll(p, 2, env.for_ns == GP_NEVER ? NULL : &left, NULL) > 0)
+		if (ppoll(p, 3, env.for_ns == GP_NEVER ? NULL : &left, NULL) > 0)
 			r = drain(client, err);
+		if (p[2].revents & POLLERR)
+			break; /* whoever read it has gone */
 	}
 	return r;
 }

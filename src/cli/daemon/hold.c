@@ -38,18 +38,21 @@ static void say(const struct held *h, unsigned i, const char *event, const char 
 	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
 }
 
-static int hold_all(struct gp_client *client, struct held *h, struct gp_error *err)
+static int hold_all(struct gp_client *client, struct held *h, bool force, struct gp_error *err)
 {
 	int r = 0;
 
 	for (; h->n < h->targets->n && !r; h->n += !r) {
 		pid_t pid = h->targets->pid[h->n];
 		uint64_t asked_ns = gp_now_ns(&gp_clock_monotonic);
-		struct json_object *answer = NULL;
+		struct json_object *params = json_object_new_object(), *answer = NULL;
+
+		if (force)
+			json_object_object_add(params, "force", json_object_new_boolean(true));
 
 		gp_process_name(pid, h->name[h->n], sizeof h->name[h->n]);
 		h->start_time[h->n] = gp_process_start_time(pid);
-		r = gp_ask_about(client, "hold", pid, NULL, &answer, err);
+		r = gp_ask_about(client, "hold", pid, params, &answer, err);
 		if (!r && !gp_field_number_or(answer, "tasks", 1))
 			r = gp_fail(err, -ENODEV, "process %d has no queues to hold", pid);
 		if (!r)
@@ -123,7 +126,8 @@ static void wait_for_end(const struct held *h, uint64_t end_ns)
 }
 
 /* If one of several cannot be held, none is. */
-bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool json, int *exit)
+bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool force, bool json,
+                       int *exit)
 {
 	struct gp_client *client = gp_ask_if_there();
 	static struct held h;
@@ -134,7 +138,7 @@ bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool j
 		return false;
 	h = (struct held){
 		.targets = targets, .json = json, .since_ns = gp_now_ns(&gp_clock_monotonic)};
-	r = hold_all(client, &h, &err);
+	r = hold_all(client, &h, force, &err);
 	gp_client_close(client);
 	*exit = r ? gp_cli_fail(&err) : GP_EXIT_DONE;
 	if (!r && for_ns == GP_NEVER) {

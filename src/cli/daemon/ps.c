@@ -39,7 +39,7 @@ static void print_table(struct json_object *tasks)
 		{"USER", GP_COLUMN_LEFT},
 		{"DEVICE", 0},
 		{"CLASS", GP_COLUMN_LEFT},
-		{"PRIORITY", 0},
+		{"PRIO", 0},
 		{"STATE", GP_COLUMN_LEFT},
 		{"HELD BY", GP_COLUMN_LEFT},
 		{"SLICE", 0},

@@ -29,15 +29,14 @@ static bool is_held_by_user(struct json_object *task)
 	return gp_field_words(task, "held_by", words, sizeof words) && strstr(words, "user");
 }
 
-/* Its own pid; 0: it does not say. */
+/* Its own pid, by which its records are known; 0: it does not say. The socket may be another's. */
 static pid_t daemon_pid(struct gp_client *client)
 {
-	struct json_object *params = json_object_new_object(), *answer = NULL;
+	struct json_object *answer = NULL;
 	pid_t pid;
 
-	gp_field_put(params, "version", GP_RPC_VERSION);
-	gp_ask(client, "hello", params, &answer, NULL);
-	pid = (pid_t)gp_field_number_or(answer, "pid", 0);
+	gp_ask(client, "stats", NULL, &answer, NULL);
+	pid = (pid_t)gp_field_number_or(gp_field(answer, "daemon"), "pid", 0);
 	json_object_put(answer);
 	return pid;
 }
@@ -85,23 +84,36 @@ static int release_all(struct gp_client *client, struct gp_daemon_released *out)
 	return r;
 }
 
+/* Who is not held is released as well as others, but that is nothing to speak of. */
+static bool is_held(struct json_object *tasks, pid_t pid)
+{
+	for (size_t i = 0; tasks && i < json_object_array_length(tasks); i++) {
+		struct json_object *t = json_object_array_get_idx(tasks, i);
+
+		if (gp_field_number_or(t, "pid", 0) == (uint64_t)pid && is_held_by_user(t))
+			return true;
+	}
+	return false;
+}
+
 static int release_named(struct gp_client *client, const struct gp_targets *targets,
                          struct gp_daemon_released *out)
 {
+	struct json_object *tasks = ask_tasks(client);
 	int r = 0;
 
 	out->err = calloc(targets->n, sizeof *out->err);
-	for (unsigned i = 0; i < targets->n && out->err; i++) {
-		struct json_object *answer = NULL;
+	for (unsigned i = 0; i < targets->n && out->err && !r; i++) {
+		int code =
+			gp_ask_about(client, "release", targets->pid[i], NULL, NULL, &out->err[i]);
 
-		r = gp_ask_about(client, "release", targets->pid[i], NULL, &answer, &out->err[i]);
-		if (!r && gp_field_number_or(answer, "tasks", 0))
+		if (!code && is_held(tasks, targets->pid[i]))
 			add(out, targets->pid[i]);
-		json_object_put(answer);
-		if (r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO)
-			return r;
+		if (code == -ETIMEDOUT || code == -ECONNRESET || code == -EPROTO)
+			r = code;
 	}
-	return out->err ? 0 : -ENOMEM;
+	json_object_put(tasks);
+	return out->err ? r : -ENOMEM;
 }
 
 bool gp_daemon_resume(const struct gp_targets *targets, bool all, struct gp_daemon_released *out)

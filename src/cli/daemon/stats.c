@@ -52,17 +52,14 @@ static void print_tasks(struct json_object *tasks)
 }
 
 /* "holds 12, releases 12, ...": what is not there is not known, and not said. */
-static void print_counts(struct json_object *stats)
+static void print_counts(struct json_object *stats, const char *const *key)
 {
-	static const char *const keys[] = {"looks",  "decisions",   "holds",      "releases",
-	                                   "slices", "preemptions", "inversions", "failures",
-	                                   "undone", "deferred",    "blind",      "ejections"};
 	bool any = false;
 	uint64_t value;
 
-	for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-		if (gp_field_number(stats, keys[i], &value)) {
-			printf("%s%s %llu", any ? ", " : "  ", keys[i], (unsigned long long)value);
+	for (; *key; key++)
+		if (gp_field_number(stats, *key, &value)) {
+			printf("%s%s %llu", any ? ", " : "  ", *key, (unsigned long long)value);
 			any = true;
 		}
 	if (any)
@@ -91,6 +88,10 @@ static void print_times(struct json_object *times)
 
 static void print_device(struct json_object *device)
 {
+	static const char *const done[] = {"looks",  "decisions",   "holds", "releases",
+	                                   "slices", "preemptions", NULL};
+	static const char *const wrong[] = {"inversions", "failures",  "undone", "deferred",
+	                                    "blind",      "ejections", NULL};
 	struct json_object *stats = gp_field(device, "stats");
 	const char *name = gp_field_text(device, "name"), *policy = gp_field_text(device, "policy");
 	char text[32];
@@ -99,7 +100,8 @@ static void print_device(struct json_object *device)
 	       (unsigned long long)gp_field_number_or(device, "device", 0), name ? name : "?",
 	       policy ? policy : "?",
 	       gp_cli_duration(text, sizeof text, gp_field_number_or(stats, "since_ns", 0)));
-	print_counts(stats);
+	print_counts(stats, done);
+	print_counts(stats, wrong);
 	print_times(gp_field(device, "times"));
 }
 

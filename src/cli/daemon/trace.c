@@ -88,8 +88,9 @@ static void wait_for_news(struct gp_client *client, uint64_t until_ns)
 
 static int record(struct gp_client *client, struct gp_tracks *tracks, struct gp_error *err)
 {
-	uint64_t next_ns = tracks->begin_ns, now_ns;
-	int r = 0;
+	uint64_t next_ns = gp_time_add(tracks->begin_ns, env.every_ns), now_ns;
+	/* Who is there, and who is held, before the first event is about them. */
+	int r = take_sample(client, tracks, err);
 
 	while (!r && (now_ns = gp_now_ns(&gp_clock_monotonic)) < tracks->end_ns &&
 	       !gp_stop_asked()) {
@@ -132,13 +133,14 @@ static void say(const struct gp_tracks *t, uint64_t took_ns)
 }
 
 /* What was seen is written also when the daemon goes away in the middle. */
-static int trace(struct gp_client *client, struct json_object *devices, struct gp_error *err)
+static int trace(struct gp_client *client, struct json_object *devices, uint64_t begin_ns,
+                 struct gp_error *err)
 {
-	struct gp_tracks tracks = {.begin_ns = gp_now_ns(&gp_clock_monotonic)};
+	struct gp_tracks tracks = {.begin_ns = begin_ns,
+	                           .end_ns = gp_time_add(begin_ns, env.for_ns)};
 	uint64_t now_ns;
 	int r, closed;
 
-	tracks.end_ns = gp_time_add(tracks.begin_ns, env.for_ns);
 	r = gp_tracks_open(&tracks, env.path, devices, err);
 	if (!r)
 		r = record(client, &tracks, err);
@@ -147,7 +149,7 @@ static int trace(struct gp_client *client, struct json_object *devices, struct g
 	closed = gp_tracks_close(&tracks, now_ns, err);
 	r = r ? r : closed;
 	if (!r)
-		say(&tracks, now_ns - tracks.begin_ns);
+		say(&tracks, now_ns - begin_ns);
 	return r;
 }
 
@@ -167,17 +169,19 @@ static int run(int argc, char **argv)
 	struct json_object *devices = NULL;
 	struct gp_client *client = NULL;
 	struct gp_error err = {0};
+	uint64_t begin_ns;
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
 	r = gp_client_connect(NULL, &client, &err);
+	begin_ns = gp_now_ns(&gp_clock_monotonic); /* no event of ours is earlier */
 	if (!r)
 		r = gp_ask(client, "subscribe", NULL, NULL, &err);
 	if (!r)
 		r = gp_ask_devices(client, &devices, &err);
 	if (!r)
-		r = trace(client, devices, &err);
+		r = trace(client, devices, begin_ns, &err);
 	json_object_put(devices);
 	gp_client_close(client);
 	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;

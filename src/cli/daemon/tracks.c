@@ -123,30 +123,32 @@ static void begin_hold(struct gp_tracks *t, struct gp_track_task *k, uint64_t no
 /* ---- samples ----------------------------------------------------------------------------------
  */
 
-/* What it ran since the last sample, as a curve. */
-static void sample_run(struct gp_tracks *t, struct gp_track_task *k, struct json_object *task,
-                       uint64_t now_ns)
+/* What it ran since the last sample, as a curve. In percent; 0 also where it is not known. */
+static double sample_run(struct gp_tracks *t, struct gp_track_task *k, struct json_object *task,
+                         uint64_t now_ns)
 {
+	double percent = 0;
 	uint64_t run_ns;
 	char name[80];
 
 	if (!gp_field_number(task, "run_ns", &run_ns))
-		return;
+		return 0;
 	if (k->run_known && now_ns > k->run_at_ns && run_ns >= k->run_ns) {
-		double percent =
-			100.0 * (double)(run_ns - k->run_ns) / (double)(now_ns - k->run_at_ns);
-
+		percent = 100.0 * (double)(run_ns - k->run_ns) / (double)(now_ns - k->run_at_ns);
+		percent = percent < 100 ? percent : 100;
 		snprintf(name, sizeof name, "%s GPU %%", k->label);
-		gp_trace_value(&t->file, k->at, name, since_begin(t, k->run_at_ns),
-		               percent < 100 ? percent : 100);
+		gp_trace_value(&t->file, k->at, name, since_begin(t, k->run_at_ns), percent);
 	}
 	k->run_known = true;
 	k->run_ns = run_ns;
 	k->run_at_ns = now_ns;
+	return percent;
 }
 
+/* The daemon looks when something happens, which is when a task has just been interrupted: one that
+ * ran most of the time since the last sample was running, whatever it did at that moment. */
 static void sample_state(struct gp_tracks *t, struct gp_track_task *k, struct json_object *task,
-                         uint64_t now_ns)
+                         double percent, uint64_t now_ns)
 {
 	static const char *const drawn[] = {"running", "waiting", "active"};
 	const char *state = gp_field_text(task, "state");
@@ -155,6 +157,8 @@ static void sample_state(struct gp_tracks *t, struct gp_track_task *k, struct js
 	/* Events are exact where there are any: a sample may be older than the last one. */
 	if (held && !k->held && !t->samples)
 		begin_hold(t, k, t->begin_ns);
+	if (percent >= 50)
+		state = "running";
 	if (k->held || held || !state || !strcmp(state, k->state))
 		return;
 	end_state(t, k, now_ns);
@@ -171,8 +175,7 @@ void gp_tracks_sample(struct gp_tracks *t, struct json_object *tasks, uint64_t n
 
 		if (!k)
 			continue;
-		sample_state(t, k, task, now_ns);
-		sample_run(t, k, task, now_ns);
+		sample_state(t, k, task, sample_run(t, k, task, now_ns), now_ns);
 	}
 	t->samples++;
 }
