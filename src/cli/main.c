@@ -8,13 +8,18 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "config.h"
+#include "gpu/backends.h"
 
 /* clang-format off */
 static const struct gp_verb *const verbs[] = {
 	&gp_verb_demo,
 	&gp_verb_doctor,
+	&gp_verb_run,
+	&gp_verb_set,
 	&gp_verb_ps,
 	&gp_verb_stats,
+	&gp_verb_events,
+	&gp_verb_trace,
 	&gp_verb_queues,
 	&gp_verb_monitor,
 	&gp_verb_suspend,
@@ -22,6 +27,7 @@ static const struct gp_verb *const verbs[] = {
 	&gp_verb_bench,
 	&gp_verb_schedule,
 	&gp_verb_sim,
+	&gp_verb_simload,
 	&gp_verb_policy,
 	NULL,
 };
@@ -54,12 +60,15 @@ static const struct gp_verb *find_verb(const char *name)
 static int run_verb(int argc, char **argv)
 {
 	const struct gp_verb *verb = find_verb(argv[0]);
+	struct gp_error err = {0};
 	char name[64];
 
 	if (!verb) {
 		fprintf(stderr, "gpreempt: there is no verb '%s'; see gpreempt --help\n", argv[0]);
 		return GP_EXIT_USAGE;
 	}
+	if (gp_backends_select_by_environment(&err))
+		return gp_cli_fail(&err);
 	/* argp says it in usage texts and errors. */
 	snprintf(name, sizeof name, "gpreempt %s", verb->name);
 	argv[0] = name;

@@ -22,6 +22,7 @@ struct gp_options {
 	const char *config; /* NULL: the usual one, if it is there */
 	const char *gpu;    /* a back end's name; NULL: as the configuration says */
 	const char *policy; /* NULL: the same */
+	bool wait;          /* for a GPU, where there is none yet */
 };
 
 /* A device's thread that is so late does not look any more. */

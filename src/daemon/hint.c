@@ -34,7 +34,7 @@ int gp_method_hint(void *arg, struct gp_rpc_call *call, struct json_object *para
 {
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
-	return tell_tasks(arg, call, GP_ORDER_LOOK, false);
+	return tell_tasks(arg, call, GP_ORDER_HINT, false);
 }
 
 int gp_method_bracket(void *arg, struct gp_rpc_call *call, struct json_object *params)

@@ -18,7 +18,8 @@
 
 #define NEWS_MAX         1024
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
-#define HOLD_LIMIT_NS    (10 * GP_NS_PER_S) /* who waits for a hold gives up then */
+#define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
+#define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
 
 /* Events that are news whoever is interested. */
 #define NEWS_ALWAYS                                                                 \
@@ -39,7 +40,6 @@ struct gp_host {
 	struct gp_gpu *gpu;
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
-	uint64_t epoch;
 	uint64_t since_ns;
 	pthread_t thread;
 
@@ -85,6 +85,15 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	int slot = h->undo ? gp_undo_put(h->undo, h->gpu->ops->name, undo) : 0;
 
 	return slot < 0 ? slot : 0;
+}
+
+/* Grows when somebody put back what we had changed: a keeper that took us for dead, or an
+ * administrator. */
+static uint64_t epoch(void *arg)
+{
+	const struct gp_host *h = arg;
+
+	return h->undo ? gp_undo_epoch(h->undo) : 0;
 }
 
 static void describe_task(struct gp_host *h, struct gp_news *news)
@@ -188,7 +197,7 @@ static void obey(struct gp_host *h, uint64_t now_ns, const struct gp_order *o)
 	case GP_ORDER_RELEASE: r = gp_engine_user_release(h->engine, o->task); break;
 	case GP_ORDER_POLICY: r = gp_engine_set_policy(h->engine, now_ns, &o->policy, &err); break;
 	case GP_ORDER_BRACKET: r = gp_engine_bracket(h->engine, now_ns, o->key, o->begins); break;
-	case GP_ORDER_LOOK: gp_engine_trigger(h->engine, false); break;
+	case GP_ORDER_HINT: r = gp_engine_hint(h->engine, now_ns, o->key, HINT_NS); break;
 	}
 	h->publish |= o->token != 0;
 	if (r || (o->kind != GP_ORDER_HOLD && o->kind != GP_ORDER_RELEASE))
@@ -245,34 +254,17 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 {
 	if (!h->publish && now_ns - h->published_ns < PUBLISH_EVERY_NS)
 		return;
-	gp_shots_take(&h->shots, h->engine, now_ns, h->since_ns, &h->lag_ns, h->publish);
+	gp_shots_take(&h->shots, h->engine, now_ns, h->since_ns, &h->lag_ns);
 	h->published_ns = now_ns;
 	h->publish = false;
-}
-
-/* Somebody put back what we had changed: a keeper that took us for dead, or an administrator. All
- * records are gone, so they are written again before anything else is done. */
-static void notice_undoing(struct gp_host *h)
-{
-	uint64_t epoch;
-
-	if (!h->undo)
-		return;
-	epoch = gp_undo_epoch(h->undo);
-	if (epoch == h->epoch)
-		return;
-	h->epoch = epoch;
-	gp_engine_renew_undo(h->engine);
 }
 
 static void look(struct gp_host *h)
 {
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), next_ns;
 
-	notice_undoing(h);
 	obey_all(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
-	notice_undoing(h); /* it may have happened in the middle of the step */
 	answer_waiting(h, now_ns);
 	publish(h, now_ns);
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
@@ -381,6 +373,7 @@ static int make_engine(struct gp_host *h, struct gp_error *err)
 		.gpu = h->gpu,
 		.classify = classify,
 		.before_change = before_change,
+		.epoch = epoch,
 		.on_event = on_event,
 		.arg = h,
 		.brackets = true,
@@ -410,8 +403,6 @@ static int make_host(struct gp_host *h, struct gp_error *err)
 		r = gp_ring_init(&h->news, sizeof(struct gp_news), NEWS_MAX);
 	if (!r && h->config.undo)
 		r = gp_undo_open(&h->undo, true, err);
-	if (!r && h->undo)
-		h->epoch = gp_undo_epoch(h->undo);
 	return r ? r : make_engine(h, err);
 }
 

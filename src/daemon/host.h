@@ -29,7 +29,7 @@ enum gp_order_kind {
 	GP_ORDER_RELEASE, /* task: answered when that is done */
 	GP_ORDER_POLICY,  /* policy */
 	GP_ORDER_BRACKET, /* key, begins */
-	GP_ORDER_LOOK,    /* look at once: a hint */
+	GP_ORDER_HINT,    /* key: its work will follow in a moment */
 };
 
 struct gp_order {

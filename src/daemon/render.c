@@ -3,6 +3,7 @@
 #include <json-c/json.h>
 
 #include "daemon/control.h"
+#include "daemon/usernames.h"
 
 static void add(struct json_object *o, const char *key, uint64_t value)
 {
@@ -177,10 +178,11 @@ static void add_holders(struct json_object *o, uint8_t held_by)
 static void add_owner(struct json_object *o, const struct gp_proc *proc)
 {
 	static const char *const said[] = {"default", "rule", "user"};
+	char name[32];
 
 	if (proc->uid != GP_NOBODY) {
 		add(o, "uid", proc->uid);
-		add_text(o, "user", proc->user);
+		add_text(o, "user", gp_user_name(proc->uid, name, sizeof name));
 	}
 	add_text(o, "by", said[proc->said]);
 	if (proc->said == GP_SAID_RULE)

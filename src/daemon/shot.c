@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATS_EVERY_NS (500 * GP_NS_PER_MS)
-
 void gp_shots_init(struct gp_shots *s)
 {
 	memset(s, 0, sizeof *s);
@@ -14,6 +12,8 @@ void gp_shots_init(struct gp_shots *s)
 		gp_hist_init(&s->shot[i].stats.hold_ns);
 		gp_hist_init(&s->shot[i].stats.release_ns);
 		gp_hist_init(&s->shot[i].stats.decide_ns);
+		gp_hist_init(&s->shot[i].stats.wait_ns);
+		gp_hist_init(&s->shot[i].stats.detect_ns);
 	}
 	s->mine = 0;
 	s->theirs = 1;
@@ -55,7 +55,7 @@ static void copy_ejection(struct gp_ejection_note *note, const struct gp_ejectio
 }
 
 void gp_shots_take(struct gp_shots *s, const struct gp_engine *e, uint64_t now_ns,
-                   uint64_t since_ns, const struct gp_hist *lag_ns, bool whole)
+                   uint64_t since_ns, const struct gp_hist *lag_ns)
 {
 	struct gp_shot *shot = &s->shot[s->mine];
 
@@ -64,11 +64,8 @@ void gp_shots_take(struct gp_shots *s, const struct gp_engine *e, uint64_t now_n
 	shot->policy = gp_engine_policy(e);
 	copy_tasks(shot, e);
 	copy_ejection(&shot->ejection, gp_engine_ejection(e));
-	if (whole || !shot->stats_ns || now_ns - shot->stats_ns >= STATS_EVERY_NS) {
-		shot->stats_ns = now_ns;
-		shot->stats = *gp_engine_stats(e);
-		shot->lag_ns = *lag_ns;
-	}
+	shot->stats = *gp_engine_stats(e);
+	shot->lag_ns = *lag_ns;
 	s->mine = atomic_exchange_explicit(&s->newest, s->mine | GP_SHOT_FRESH,
 	                                   memory_order_acq_rel) &
 	          ~GP_SHOT_FRESH;

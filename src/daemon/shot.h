@@ -25,10 +25,8 @@ struct gp_shot {
 		char text[200];
 	} ejection; /* policy NULL: there was none */
 
-	/* These are large: they may be older than the rest, by half a second. */
-	uint64_t stats_ns;
-	struct gp_engine_stats stats;
-	struct gp_hist lag_ns; /* how late the thread woke up */
+	struct gp_engine_stats stats; /* about 100 KB of histograms */
+	struct gp_hist lag_ns;        /* how late the thread woke up */
 };
 
 struct gp_shots {
@@ -42,10 +40,9 @@ struct gp_shots {
 void gp_shots_init(struct gp_shots *s);
 void gp_shots_free(struct gp_shots *s);
 
-/* The thread of the device. With `whole`, all of it is as new as the rest. What could not be
- * allocated is missing from the picture. */
+/* The thread of the device. What could not be allocated is missing from the picture. */
 void gp_shots_take(struct gp_shots *s, const struct gp_engine *e, uint64_t now_ns,
-                   uint64_t since_ns, const struct gp_hist *lag_ns, bool whole);
+                   uint64_t since_ns, const struct gp_hist *lag_ns);
 
 /* The other one. The newest, never NULL; valid until the next call. */
 const struct gp_shot *gp_shots_look(struct gp_shots *s);

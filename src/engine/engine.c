@@ -30,7 +30,9 @@ int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engi
 	set_defaults(&e->config);
 	e->gpu = config->gpu;
 	e->next_id = 1;
+	e->hint_over_ns = GP_NEVER;
 	e->triggered = true;
+	e->epoch = config->epoch ? config->epoch(config->arg) : 0;
 	gp_table_init(&e->by_key);
 	gp_table_init(&e->by_gang);
 	gp_hist_init(&e->stats.hold_ns);
@@ -148,16 +150,35 @@ int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
 	return 0;
 }
 
-int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins)
+/* NULL: there is none. */
+static struct gp_task *find_by_key(const struct gp_engine *e, uint64_t key)
 {
-	struct gp_task *t;
 	unsigned i = 0;
 
 	while (i < e->n && e->who[i].key != key)
 		i++;
-	if (i == e->n)
+	return i < e->n ? &e->task[i] : NULL;
+}
+
+int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t for_ns)
+{
+	struct gp_task *t = find_by_key(e, key);
+
+	if (!t)
 		return -ESRCH;
-	t = &e->task[i];
+	if (!t->hint_until_ns)
+		t->hint_ns = now_ns;
+	t->hint_until_ns = gp_time_add(now_ns, for_ns);
+	gp_engine_trigger(e, false);
+	return 0;
+}
+
+int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins)
+{
+	struct gp_task *t = find_by_key(e, key);
+
+	if (!t)
+		return -ESRCH;
 	t->has_brackets = true;
 	if (begins && !t->in_bracket)
 		t->bracket_ns = now_ns;
@@ -190,12 +211,13 @@ static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
 		if (wait_ns < info->news_every_ns)
 			wait_ns = info->news_every_ns;
 	}
-	next_ns = earlier(next_ns, gp_time_add(now_ns, wait_ns));
+	next_ns = earlier(earlier(next_ns, e->hint_over_ns), gp_time_add(now_ns, wait_ns));
 	return next_ns > now_ns ? next_ns : now_ns + 1;
 }
 
 uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns)
 {
+	gp_engine_epoch_changed(e);
 	e->triggered = false;
 	if (now_ns >= e->scan_at_ns)
 		gp_engine_scan(e, now_ns);

@@ -67,6 +67,10 @@ struct gp_engine_config {
 	 * change. NULL: nobody keeps records (simulator, tests). */
 	int (*before_change)(void *arg, const struct gp_undo *undo);
 
+	/* Of the undo file: looked at before every step and every call that changes something. A
+	 * new one means gp_engine_renew_undo. NULL: who drives it sees to that. */
+	uint64_t (*epoch)(void *arg);
+
 	/* Must not call back into the engine. NULL: not interested. */
 	void (*on_event)(void *arg, const struct gp_event *event);
 	void *arg;
@@ -183,8 +187,8 @@ struct gp_task_stats {
 	uint64_t memory;      /* bytes of GPU memory at the last scan; 0 = not known */
 	uint32_t known;       /* GP_KNOWN_ACTIVE, GP_KNOWN_RUNNING: at the last look */
 	bool active, running; /* where that says so */
-	uint64_t waits;       /* that have ended; the next three are theirs, 0 without one */
-	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns;
+	uint64_t waits;       /* that have ended; the next ones are theirs, 0 without one */
+	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns, wait_sum_ns;
 };
 
 struct gp_engine;
@@ -210,10 +214,10 @@ uint64_t gp_engine_next_ns(const struct gp_engine *e);
 void gp_engine_trigger(struct gp_engine *e, bool rescan);
 
 /*
- * Somebody undid our work, or may have (the undo file's epoch changed): call it before the next
- * step. Every task that was changed has its record written again at once, and what it should be is
- * asked for again at the next step, whatever it seems to be. Where the record cannot be written
- * the task is put back, and left alone until it can. Wants a look at once.
+ * Somebody undid our work, or may have: for who does not hand in `epoch`, to be called before the
+ * next step. Every task that was changed has its record written again at once, and what it should
+ * be is asked for again at the next step, whatever it seems to be. Where the record cannot be
+ * written the task is put back, and left alone until it can. Wants a look at once.
  */
 void gp_engine_renew_undo(struct gp_engine *e);
 
@@ -223,6 +227,12 @@ void gp_engine_renew_undo(struct gp_engine *e);
  * at this moment. `key` is the back end's. -ESRCH: no such task. Wants a look at once.
  */
 int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins);
+
+/*
+ * A program says that a request has arrived and GPU work follows in a moment: it counts as active
+ * from now on, until work is seen or `for_ns` are over. -ESRCH: no such task. Wants a look at once.
+ */
+int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t for_ns);
 
 /* -ESRCH: no such task; -ENOTSUP, -ENOSPC: the device cannot hold, or not so many. They take effect
  * at the next step, which is wanted at once. A hold holds the whole gang. */

@@ -202,6 +202,29 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 	};
 }
 
+/* It works at this moment, not only in an old sample. */
+static bool works_now(const struct gp_engine *e, const struct gp_task_view *v)
+{
+	return gp_seen_active(v) && gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
+}
+
+/* Work that was announced counts until it is there, or has not come in time. */
+static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
+                       uint64_t now_ns)
+{
+	if (!t->hint_until_ns)
+		return;
+	if (now_ns >= t->hint_until_ns || works_now(e, v)) {
+		t->hint_until_ns = 0;
+		return;
+	}
+	v->known |= GP_KNOWN_ACTIVE | GP_KNOWN_ACTIVE_SINCE;
+	v->active = true;
+	v->active_since_ns = t->hint_ns;
+	if (t->hint_until_ns < e->hint_over_ns)
+		e->hint_over_ns = t->hint_until_ns;
+}
+
 /*
  * What a program says of its requests comes before what the back end guesses: a gap between two
  * kernels of a request is not its end. Work that is seen at this moment is work, though.
@@ -209,8 +232,7 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 static void apply_bracket(const struct gp_engine *e, const struct gp_task *t,
                           struct gp_task_view *v)
 {
-	bool seen_now = gp_seen_active(v) &&
-	                gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
+	bool seen_now = works_now(e, v);
 
 	if (!t->has_brackets)
 		return;
@@ -237,6 +259,7 @@ static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 	}
 	fill_view(t, v, o);
 	apply_bracket(e, t, v);
+	apply_hint(e, t, v, now_ns);
 	ran_ns = measure_wait(e, t, v, o, now_ns);
 	measure_starvation(t, v);
 	if (t->starved_ns > e->starved_ns)
@@ -269,6 +292,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		e->stats.blind++;
 	}
 	e->starved_ns = 0;
+	e->hint_over_ns = GP_NEVER;
 	for (unsigned i = 0; i < e->n; i++)
 		look_at_task(e, i, now_ns, blind, &look);
 	gp_account_look(e, now_ns, &look);

@@ -39,9 +39,11 @@ struct gp_task {
 	bool has_brackets;
 	bool in_bracket;
 	bool waited_known;
-	bool waits;          /* a wait stands that will be recorded ... */
-	bool waits_held;     /* ... and the task is held */
-	uint64_t bracket_ns; /* when that began */
+	bool waits;             /* a wait stands that will be recorded ... */
+	bool waits_held;        /* ... and the task is held */
+	uint64_t bracket_ns;    /* when that began */
+	uint64_t hint_ns;       /* when it said that work will follow ... */
+	uint64_t hint_until_ns; /* ... and until when that is believed; 0 = it said nothing */
 
 	bool held; /* as believed: observed where possible, else as accepted */
 	uint32_t slice_us;
@@ -101,6 +103,7 @@ struct gp_engine {
 	uint64_t next_ns;
 	uint64_t next_attempt_ns; /* the earliest retry or confirmation that is due */
 	uint64_t scan_at_ns;
+	uint64_t hint_over_ns; /* the first hint that will have been in vain */
 	uint64_t last_look_ns;
 	uint64_t starved_ns; /* the longest of all tasks */
 	bool promises;       /* the last plan refused something, or saw an overrun */
@@ -112,6 +115,8 @@ struct gp_engine {
 	unsigned loose_tiny; /* tasks that may be running with a tiny slice */
 	unsigned failures;   /* in this look */
 	bool triggered;
+	uint64_t epoch;   /* as last seen */
+	bool interrupted; /* it changed in this step: the rest of it waits for the next */
 
 	struct gp_engine_stats stats;
 	struct gp_ejection ejection;
@@ -158,6 +163,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
                        uint64_t now_ns, int code, uint32_t driver_code);
 /* renew.c */
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
+bool gp_engine_epoch_changed(struct gp_engine *e);
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns);
 /* engine.c */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice);

@@ -140,6 +140,11 @@ struct gp_undo {
 	uint64_t start_time;
 	uint32_t size; /* bytes used of data */
 	uint8_t data[240];
+
+	/* Whose hands it is taken from: who undoes what a living program did, and does not trust it
+	 * to let go by itself, says so here. 0: it lets go by itself, or is dead. */
+	pid_t holder;
+	uint64_t holder_start_time;
 };
 
 struct gp_gpu;

@@ -43,7 +43,9 @@ static int make_machine(struct gp_error *err)
 	machine_owner = getpid();
 	/* Nobody asks here who uses a GPU how much: without that, looking costs its work nothing.
 	 */
-	r = gp_devices_open(&m->devices, GP_OPEN_QUIET, err);
+	r = gp_backends_select_by_environment(err);
+	if (!r)
+		r = gp_devices_open(&m->devices, GP_OPEN_QUIET, err);
 	if (r) {
 		machine_owner = 0;
 		free(m);

@@ -16,7 +16,7 @@ struct json_tokener *gp_json_tokener(void)
 	struct json_tokener *tokener = json_tokener_new_ex(GP_RPC_DEPTH);
 
 	if (tokener)
-		json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
+		json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
 	return tokener;
 }
 
@@ -140,6 +140,8 @@ int gp_json_read(struct json_tokener *tokener, const char *line, size_t length,
 	*json = NULL;
 	if (strnlen(line, length) != length)
 		return gp_fail(err, -EBADMSG, "this is not JSON: it holds a zero byte");
+	if (!gp_utf8_valid(line))
+		return gp_fail(err, -EBADMSG, "this is not JSON: it is not UTF-8");
 	keys = look_at_text(line, err);
 	if (keys < 0) {
 		gp_error_prefix(err, "this is not JSON");

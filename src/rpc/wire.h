@@ -93,6 +93,9 @@ struct json_tokener *gp_json_tokener(void);
 int gp_json_read(struct json_tokener *tokener, const char *line, size_t length,
                  struct json_object **json, struct gp_error *err);
 
+/* Shortest forms only, no surrogates: as RFC 3629 says, which json-c's own check is looser than. */
+bool gp_utf8_valid(const char *text);
+
 /* A string of bytes that somebody else chose: what is not UTF-8 becomes U+FFFD. NULL: no memory. */
 struct json_object *gp_json_from_bytes(const char *bytes);
 

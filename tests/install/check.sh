@@ -19,11 +19,16 @@ installed() {
 	find "$root" -path "*/$1" -print -quit | grep .
 }
 
-for file in bin/gpreempt include/gpreempt.h libgpreempt.so libgpreempt.so.0 pkgconfig/gpreempt.pc \
+for file in bin/gpreempt bin/gpreempt-simgpu include/gpreempt.h libgpreempt.so libgpreempt.so.0 pkgconfig/gpreempt.pc \
 	share/bash-completion/completions/gpreempt share/doc/gpreempt/LICENSE \
-	share/doc/gpreempt/LICENSES/Apache-2.0.txt; do
+	share/doc/gpreempt/LICENSES/Apache-2.0.txt etc/gpreempt/gpreempt.yaml; do
 	installed "$file" >/dev/null || fail "$file is missing"
 done
+# An administrator's own file stays.
+config=$(installed etc/gpreempt/gpreempt.yaml)
+echo '# mine' >>"$config"
+DESTDIR=$root cmake --install "$BUILD" >"$root/log" || fail "cmake --install: $(<"$root/log")"
+[[ $(tail -n 1 "$config") == '# mine' ]] || fail "the configuration was overwritten"
 for file in "$SRC"/scenarios/*.yaml; do
 	[[ ! -e $file ]] || installed "share/gpreempt/scenarios/${file##*/}" >/dev/null ||
 		fail "${file##*/} is missing"

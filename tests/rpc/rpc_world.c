@@ -315,6 +315,60 @@ void world_stop(struct world *w)
 	rmdir(w->folder);
 }
 
+int world_setup(void **state)
+{
+	struct world *w = calloc(1, sizeof *w);
+
+	world_start(w);
+	*state = w;
+	return 0;
+}
+
+int world_teardown(void **state)
+{
+	world_stop(*state);
+	free(*state);
+	return 0;
+}
+
+/* ---- a bystander ------------------------------------------------------------------------------
+ */
+
+static void *go_on(void *arg)
+{
+	struct bystander *b = arg;
+	struct gp_error err = {0};
+
+	while (!b->stop && !gp_client_call(b->client, "echo", NULL, NULL, 0, NULL, &err))
+		b->answered++;
+	return NULL;
+}
+
+void bystander_start(struct bystander *b, const struct world *w)
+{
+	*b = (struct bystander){.client = client_of(w)};
+	assert_int_equal(pthread_create(&b->thread, NULL, go_on, b), 0);
+}
+
+void bystander_stop(struct bystander *b)
+{
+	b->stop = true;
+	pthread_join(b->thread, NULL);
+	gp_client_close(b->client);
+}
+
+void bystander_goes_on(struct bystander *b, unsigned n)
+{
+	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
+	unsigned from = b->answered;
+
+	while (b->answered - from < n) {
+		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
+			fail_msg("the client beside is no longer answered");
+		usleep(1000);
+	}
+}
+
 /* ---- clients ----------------------------------------------------------------------------------
  */
 
@@ -343,32 +397,58 @@ void raw_say(int fd, const char *text)
 	raw_send(fd, line, (size_t)n);
 }
 
-static ssize_t hear_byte(int fd, char *byte)
+void raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds)
+{
+	size_t space = CMSG_SPACE(nfds * sizeof(int));
+	struct cmsghdr *control = calloc(1, space);
+	struct iovec part = {(char *)(uintptr_t)bytes, strlen(bytes)};
+	struct msghdr head = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = space};
+
+	control->cmsg_len = CMSG_LEN(nfds * sizeof(int));
+	control->cmsg_level = SOL_SOCKET;
+	control->cmsg_type = SCM_RIGHTS;
+	memcpy(CMSG_DATA(control), fds, nfds * sizeof(int));
+	assert_int_equal(sendmsg(fd, &head, MSG_NOSIGNAL), strlen(bytes));
+	free(control);
+}
+
+/* As recv(2), but waits; a reset is an end too. */
+static size_t hear(int fd, char *bytes, size_t size, int flags)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	ssize_t n;
 
 	if (poll(&p, 1, WAIT_MS) != 1)
 		fail_msg("nothing comes");
-	n = recv(fd, byte, 1, 0);
-	return n < 0 && errno == ECONNRESET ? 0 : n;
+	n = recv(fd, bytes, size, flags);
+	if (n < 0)
+		assert_int_equal(errno, ECONNRESET);
+	return n < 0 ? 0 : (size_t)n;
 }
 
 struct json_object *raw_hear(int fd)
 {
-	size_t n = 0, size = 4096;
-	char *line = malloc(size);
-	struct json_object *json;
+	struct json_object *json = NULL;
+	size_t length = 0, size = 0, n;
+	char *line = NULL;
+	bool whole = false;
 
-	while (hear_byte(fd, line + n) == 1 && line[n] != '\n')
-		if (++n == size)
-			line = realloc(line, size *= 2);
-	if (n) {
-		line[n] = 0;
+	do {
+		char *newline;
+
+		line = realloc(line, size = length + 65536);
+		n = hear(fd, line + length, size - length, MSG_PEEK);
+		newline = memchr(line + length, '\n', n);
+		whole = newline != NULL;
+		if (whole)
+			n = (size_t)(newline - line) + 1 - length;
+		length += hear(fd, line + length, n, 0);
+	} while (n && !whole);
+	if (whole) {
+		line[length - 1] = 0;
 		json = json_tokener_parse(line);
 		assert_non_null(json);
-	} else {
-		json = NULL;
 	}
 	free(line);
 	return json;
@@ -378,8 +458,18 @@ void raw_hear_end(int fd)
 {
 	char byte;
 
-	assert_int_equal(hear_byte(fd, &byte), 0);
+	assert_int_equal(hear(fd, &byte, 1, 0), 0);
 	close(fd);
+}
+
+void raw_hear_result(int fd, uint64_t id)
+{
+	struct json_object *json = raw_hear(fd);
+
+	assert_non_null(json);
+	assert_true(json_object_object_get_ex(json, "result", NULL));
+	assert_int_equal(number(json, "id"), id);
+	json_object_put(json);
 }
 
 struct json_object *raw_hear_error(int fd, int code)

@@ -16,6 +16,7 @@
 #define GP_TESTS_RPC_WORLD_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,16 +51,38 @@ int world_try_start(struct world *w);
 /* Ends the server, then lets go of what is kept, which must then be harmless. */
 void world_stop(struct world *w);
 
+/* For cmocka: a world with the usual limits for each test. */
+int world_setup(void **state);
+int world_teardown(void **state);
+#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+/* A client beside, in a thread: it asks, waits for the answer, and asks again. */
+struct bystander {
+	pthread_t thread;
+	struct gp_client *client;
+	atomic_uint answered;
+	atomic_bool stop;
+};
+void bystander_start(struct bystander *b, const struct world *w);
+void bystander_stop(struct bystander *b);
+
+/* Returns when it got `n` answers from now on; fails the test when it does not. */
+void bystander_goes_on(struct bystander *b, unsigned n);
+
 /* A connection that speaks bytes. */
 int raw_connect(const char *path);
 void raw_send(int fd, const void *bytes, size_t length);
 void raw_say(int fd, const char *text); /* adds the newline */
+void raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds);
 
 /* The next line as JSON, NULL when the connection has ended; fails the test when none comes. */
 struct json_object *raw_hear(int fd);
 
 /* The connection ends, and nothing more comes. */
 void raw_hear_end(int fd);
+
+/* An answer with that id. */
+void raw_hear_result(int fd, uint64_t id);
 
 /* An answer with that error code, and a sentence; returns it. */
 struct json_object *raw_hear_error(int fd, int code);

@@ -4,8 +4,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 /* after those it needs */
 #include <cmocka.h>
@@ -14,13 +17,22 @@
 
 static void a_call_is_answered(void **state)
 {
-	struct world *w = *state;
-	struct gp_client *client = client_of(w);
+	struct gp_client *client = client_of(*state);
 	struct json_object *result =
 		ask(client, "echo", object("{\"a\":[1,2,{\"b\":\"\\u00e9\"}]}"));
 
 	assert_string_equal(gp_json_text(result, NULL), "{\"a\":[1,2,{\"b\":\"\xc3\xa9\"}]}");
 	assert_string_equal(gp_client_server_name(client), "world 1.0");
+	json_object_put(result);
+	gp_client_close(client);
+}
+
+static void an_answer_of_a_megabyte_arrives(void **state)
+{
+	struct gp_client *client = client_of(*state);
+	struct json_object *result = ask(client, "blob", object("{\"bytes\":1048576}"));
+
+	assert_int_equal(json_object_get_string_len(result), 1 << 20);
 	json_object_put(result);
 	gp_client_close(client);
 }
@@ -40,35 +52,209 @@ static void answers_may_come_later_and_in_any_order(void **state)
 	json_object_put(json);
 	await_counter(other, "kept", 1);
 	json_object_put(ask(other, "let_go", object("{\"count\":1}")));
-	json = raw_hear(fd);
-	assert_int_equal(number(json, "id"), 1);
-	json_object_put(json);
+	raw_hear_result(fd, 1);
 	close(fd);
 	gp_client_close(other);
 }
 
-static int start(void **state)
+static void errors_come_back_with_their_name_and_sentence(void **state)
 {
-	static struct world w;
+	static const struct {
+		int error, code;
+	} table[] = {
+		{EPERM, GP_RPC_NOT_PERMITTED}, {ESRCH, GP_RPC_NO_PROCESS},
+		{ENODEV, GP_RPC_NO_DEVICE},    {EINVAL, GP_RPC_INVALID_PARAMS},
+		{EBUSY, GP_RPC_BUSY},          {ENOTSUP, GP_RPC_NOT_SUPPORTED},
+		{EIO, GP_RPC_FAILED},
+	};
+	struct world *w = *state;
+	struct gp_client *client = client_of(w);
+	int fd = raw_connect(w->path);
 
-	w = (struct world){0};
-	world_start(&w);
-	*state = &w;
-	return 0;
+	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
+		struct gp_error err = {0};
+		struct json_object *params = json_object_new_object();
+		char line[128];
+
+		json_object_object_add(params, "errno", json_object_new_int(table[i].error));
+		assert_int_equal(gp_client_call(client, "fail", params, NULL, 0, NULL, &err),
+		                 -table[i].error);
+		assert_string_equal(err.text, "it failed, as you asked");
+		snprintf(line, sizeof line,
+		         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"fail\",\"params\":"
+		         "{\"errno\":%d}}",
+		         table[i].error);
+		raw_say(fd, line);
+		assert_error(fd, table[i].code);
+	}
+	close(fd);
+	gp_client_close(client);
 }
 
-static int stop(void **state)
+static void a_wrong_name_gets_a_suggestion(void **state)
 {
-	world_stop(*state);
-	return 0;
+	struct gp_client *client = client_of(*state);
+	struct gp_error err = {0};
+
+	assert_int_equal(gp_client_call(client, "ecko", NULL, NULL, 0, NULL, &err), -ENOSYS);
+	assert_string_equal(err.text, "method 'ecko' is not known; perhaps 'echo' is meant");
+	err = (struct gp_error){0};
+	assert_int_equal(gp_client_call(client, "reboot", NULL, NULL, 0, NULL, &err), -ENOSYS);
+	assert_string_equal(err.text, "method 'reboot' is not known; hello lists those that are");
+	gp_client_close(client);
+}
+
+static void other_versions_are_refused_with_those_there_are(void **state)
+{
+	struct world *w = *state;
+	int fd = raw_connect(w->path);
+	struct json_object *json, *data;
+
+	raw_say(fd,
+	        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":2}}");
+	json = raw_hear_error(fd, GP_RPC_VERSION_UNKNOWN);
+	data = json_object_object_get(json_object_object_get(json, "error"), "data");
+	assert_string_equal(gp_json_text(data, NULL),
+	                    "{\"versions\":[1],\"errno\":\"EPROTONOSUPPORT\"}");
+	json_object_put(json);
+	raw_say(fd,
+	        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hello\",\"params\":{\"version\":1}}");
+	raw_hear_result(fd, 2);
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"hello\"}");
+	assert_error(fd, GP_RPC_INVALID_PARAMS);
+	close(fd);
+}
+
+static void only_hints_may_come_without_an_id(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *client = client_of(w);
+	struct gp_error err = {0};
+	int fd = raw_connect(w->path);
+
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"method\":\"hint\"}");
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"method\":\"echo\"}");
+	assert_error(fd, GP_RPC_INVALID_REQUEST); /* the first one got no answer */
+	assert_int_equal(gp_client_notify(client, "hint", NULL, NULL, 0, &err), 0);
+	await_counter(client, "hints", 2);
+	close(fd);
+	gp_client_close(client);
+}
+
+static void hints_that_were_sent_before_leaving_count(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *client = client_of(w);
+	int fd = raw_connect(w->path);
+
+	for (unsigned i = 0; i < 100; i++) /* more than are taken in one turn */
+		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"method\":\"hint\"}");
+	close(fd);
+	await_counter(client, "hints", 100);
+	await_counter(client, "gone", 1);
+	gp_client_close(client);
+}
+
+static void the_hint_socket_takes_hints_only(void **state)
+{
+	struct world *w = *state;
+	int fd = raw_connect(w->hint_path);
+
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}");
+	assert_error(fd, GP_RPC_UNKNOWN_METHOD);
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"hint\"}");
+	raw_hear_result(fd, 2);
+	close(fd);
+}
+
+static void half_a_connection_is_still_answered(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *other = client_of(w);
+	int fd = raw_connect(w->path);
+
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"keep\"}");
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"echo\"}");
+	shutdown(fd, SHUT_WR);
+	raw_hear_result(fd, 2);
+	await_counter(other, "kept", 1);
+	json_object_put(ask(other, "let_go", object("{\"count\":1}")));
+	raw_hear_result(fd, 1);
+	raw_hear_end(fd);
+	gp_client_close(other);
+}
+
+static void events_go_to_those_who_want_them(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *wants = client_of(w), *other = client_of(w);
+	struct json_object *event;
+	struct gp_error err = {0};
+
+	json_object_put(ask(wants, "subscribe", object("{\"bits\":6}")));
+	json_object_put(ask(other, "subscribe", object("{\"bits\":8}")));
+	json_object_put(ask(other, "emit", object("{\"bits\":2}")));
+	json_object_put(ask(other, "emit", object("{\"bits\":1}")));
+	json_object_put(ask(other, "emit", object("{\"bits\":4,\"count\":2}")));
+	json_object_put(ask(wants, "echo", NULL)); /* events that come before the answer wait */
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(gp_client_next(wants, WAIT_MS, &event, &err), 0);
+		assert_string_equal(json_object_get_string(json_object_object_get(event, "method")),
+		                    "event");
+		assert_int_equal(number(json_object_object_get(event, "params"), "number"), i == 2);
+		json_object_put(event);
+	}
+	assert_int_equal(gp_client_next(wants, 0, &event, &err), -EAGAIN);
+	assert_int_equal(gp_client_next(other, 0, &event, &err), -EAGAIN);
+	gp_client_close(wants);
+	gp_client_close(other);
+}
+
+static void a_call_that_takes_too_long_ends(void **state)
+{
+	struct gp_client *client = client_of(*state);
+	struct gp_error err = {0};
+
+	gp_client_set_timeout(client, 50);
+	assert_int_equal(gp_client_call(client, "keep", NULL, NULL, 0, NULL, &err), -ETIMEDOUT);
+	assert_non_null(strstr(err.text, "does not answer"));
+	gp_client_close(client);
+}
+
+static void without_a_daemon_it_says_how_to_start_one(void **state)
+{
+	struct gp_client *client;
+	struct gp_error err = {0};
+	char path[128];
+
+	(void)state;
+	setenv("GPREEMPT_SOCKET", "/nowhere/at.all", 1);
+	assert_string_equal(gp_client_path(path, sizeof path), "/nowhere/at.all");
+	assert_int_equal(gp_client_connect(NULL, &client, &err), -ECONNREFUSED);
+	assert_non_null(strstr(err.text, "systemctl start gpreemptd"));
+	assert_null(client);
+	unsetenv("GPREEMPT_SOCKET");
+	setenv("GPREEMPT_RUN", "/some/run", 1);
+	assert_string_equal(gp_client_path(path, sizeof path), "/some/run/gpreemptd.sock");
+	unsetenv("GPREEMPT_RUN");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_call_is_answered, start, stop),
-		cmocka_unit_test_setup_teardown(answers_may_come_later_and_in_any_order, start,
-	                                        stop),
+		WORLD_TEST(a_call_is_answered),
+		WORLD_TEST(an_answer_of_a_megabyte_arrives),
+		WORLD_TEST(answers_may_come_later_and_in_any_order),
+		WORLD_TEST(errors_come_back_with_their_name_and_sentence),
+		WORLD_TEST(a_wrong_name_gets_a_suggestion),
+		WORLD_TEST(other_versions_are_refused_with_those_there_are),
+		WORLD_TEST(only_hints_may_come_without_an_id),
+		WORLD_TEST(hints_that_were_sent_before_leaving_count),
+		WORLD_TEST(the_hint_socket_takes_hints_only),
+		WORLD_TEST(half_a_connection_is_still_answered),
+		WORLD_TEST(events_go_to_those_who_want_them),
+		WORLD_TEST(a_call_that_takes_too_long_ends),
+		cmocka_unit_test(without_a_daemon_it_says_how_to_start_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,51 @@ static void work_that_is_seen_now_is_work_but_an_old_sample_is_not(void **state)
 	rig_free(r);
 }
 
+static void announced_work_counts_until_it_is_there(void **state)
+{
+	struct rig *r = rig_new(1);
+	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
+	uint64_t hinted_ns;
+
+	(void)state;
+	rig_start(r, &scripted);
+	r->gpu.task[lc].is.active = false;
+	rig_step(r);
+	assert_true(gp_seen_idle(view_of(r, lc)));
+	hinted_ns = r->now_ns;
+	assert_int_equal(gp_engine_hint(r->engine, r->now_ns, lc + 1u, 10 * MS), 0);
+	assert_int_equal(gp_engine_next_ns(r->engine), 0);
+	r->now_ns += 1 * MS;
+	rig_step(r);
+	assert_true(gp_seen_active(view_of(r, lc)));
+	assert_int_equal(view_of(r, lc)->active_since_ns, hinted_ns);
+	r->gpu.task[lc].is.active = true; /* there it is */
+	rig_step(r);
+	r->gpu.task[lc].is.active = false; /* ... and done: the hint is used up */
+	rig_step(r);
+	assert_true(gp_seen_idle(view_of(r, lc)));
+	rig_free(r);
+}
+
+static void announced_work_that_does_not_come_is_forgotten_in_time(void **state)
+{
+	struct rig *r = rig_new(1);
+	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
+
+	(void)state;
+	rig_start(r, &scripted);
+	r->gpu.task[lc].is.active = false;
+	rig_step(r);
+	assert_int_equal(gp_engine_hint(r->engine, r->now_ns, lc + 1u, 3 * MS), 0);
+	rig_step(r);
+	assert_true(gp_engine_next_ns(r->engine) <= r->now_ns + 3 * MS);
+	r->now_ns += 3 * MS;
+	rig_step(r);
+	assert_true(gp_seen_idle(view_of(r, lc)));
+	assert_int_equal(gp_engine_hint(r->engine, r->now_ns, 77, 3 * MS), -ESRCH);
+	rig_free(r);
+}
+
 static void a_bracket_of_nobody_is_refused(void **state)
 {
 	struct rig *r = rig_new(1);
@@ -166,6 +211,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gap_inside_a_request_is_not_its_end),
 		cmocka_unit_test(work_that_is_seen_now_is_work_but_an_old_sample_is_not),
+		cmocka_unit_test(announced_work_counts_until_it_is_there),
+		cmocka_unit_test(announced_work_that_does_not_come_is_forgotten_in_time),
 		cmocka_unit_test(a_bracket_of_nobody_is_refused),
 		cmocka_unit_test(
 			samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins),

@@ -324,12 +324,6 @@ static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *
 	return r;
 }
 
-static int amd_undo(const struct gp_undo *undo, struct gp_error *err)
-{
-	(void)err;
-	return gp_process_start_time(undo->pid) == undo->start_time ? 0 : -ESRCH;
-}
-
 /* ---- questions ----------------------------------------------------------------------------------
  */
 

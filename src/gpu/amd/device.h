@@ -240,6 +240,11 @@ int amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *
                struct gp_error *err);
 int64_t amd_evicted_ms(struct gp_gpu *gpu, pid_t pid);
 
+/* ---- undo.c -------------------------------------------------------------------------------------
+ */
+
+int amd_undo(const struct gp_undo *undo, struct gp_error *err);
+
 /* ---- self.c -------------------------------------------------------------------------------------
  */
 

@@ -34,9 +34,14 @@ static pid_t status_of(pid_t pid, const char *key)
 	return value;
 }
 
+pid_t gp_amd_tracer_of(pid_t pid)
+{
+	return status_of(pid, "TracerPid:");
+}
+
 static int explain(const struct gp_amd_session *s, int code, struct gp_error *err)
 {
-	pid_t tracer = status_of(s->pid, "TracerPid:");
+	pid_t tracer = gp_amd_tracer_of(s->pid);
 	char name[32];
 
 	if (code == -ESRCH || gp_pidfd_ended(s->pidfd)) /* a zombie may not be traced */
@@ -55,7 +60,7 @@ int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
 	int r = ptrace(PTRACE_SEIZE, s->pid, NULL, NULL) ? -errno : 0;
 
 	/* A link that was to end and has not yet is as good: its interrupt is waved through. */
-	if (r && status_of(s->pid, "TracerPid:") != gettid())
+	if (r && gp_amd_tracer_of(s->pid) != gettid())
 		return explain(s, r, err);
 	s->link = GP_AMD_LINKED;
 	s->is_child = status_of(s->pid, "PPid:") == getpid();

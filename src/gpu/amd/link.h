@@ -15,6 +15,9 @@ void gp_amd_unlink(struct gp_amd_session *s);
  * go by gp_amd_session_tick(), or by the end of this thread. */
 void gp_amd_unlink_now(struct gp_amd_session *s);
 
+/* The thread that traces it; 0: none. */
+pid_t gp_amd_tracer_of(pid_t pid);
+
 /* Who may use an enabled session: asks the driver from a thread that is not the tracer. */
 enum gp_amd_rule gp_amd_find_rule(int kfd, pid_t pid);
 

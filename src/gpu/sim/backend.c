@@ -21,7 +21,7 @@ static int sim_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	unsigned n = 0;
 
 	(void)now_ns;
-	for (uint32_t i = 0; i < s->ntasks; i++) {
+	for (uint32_t i = 0; i < s->top; i++) {
 		const struct sim_task *t = &s->task[i];
 
 		if (!t->present)
@@ -92,6 +92,8 @@ static void observe_exactly(const struct gp_sim *s, const struct sim_task *t,
 	o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;
 	o->active = looks ? t->found_active : t->has_work;
 	o->pending = o->active;
+	if (o->active && t->external)
+		o->pending = t->external->count;
 	if (o->active) {
 		o->known |= GP_KNOWN_ACTIVE_SINCE;
 		o->active_since_ns = looks ? t->found_since_ns : t->active_since_ns;
@@ -183,6 +185,7 @@ static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 	}
 	s->queue[(s->queue_first + s->queue_count++) % s->queue_capacity] = c;
 	++*queued_of(s, &c);
+	sim_changed(s, &s->task[c.task]);
 	if (s->queue_count == 1)
 		next_step(s);
 	a->status = -EINPROGRESS;
@@ -244,6 +247,7 @@ void backend_control_timer(struct gp_sim *s)
 	if (s->queue_count)
 		next_step(s);
 	s->signalled = true;
+	sim_changed(s, &s->task[c.task]);
 	apply(s, &c);
 	if (s->model->call_over)
 		s->model->call_over(s, &s->task[c.task], !more);
@@ -264,9 +268,9 @@ void backend_window_timer(struct gp_sim *s)
 	busy_ns = s->totals.busy_ns + s->totals.switch_ns;
 	had_time = busy_ns - s->window_busy_ns < window_ns - window_ns / 50;
 	s->window_busy_ns = busy_ns;
-	for (uint32_t i = 0; i < s->ntasks; i++)
+	for (uint32_t i = 0; i < s->top; i++)
 		workers += s->task[i].result.run_ns != s->task[i].window_run_ns;
-	for (uint32_t i = 0; i < s->ntasks; i++) {
+	for (uint32_t i = 0; i < s->top; i++) {
 		struct sim_task *t = &s->task[i];
 		bool worked = t->result.run_ns != t->window_run_ns;
 		bool was_free = !t->held && s->now_ns - t->loose_since_ns >= window_ns / 4;
@@ -276,6 +280,7 @@ void backend_window_timer(struct gp_sim *s)
 		t->sample_ns = t->present ? s->now_ns : 0;
 		t->sample_active = worked;
 		t->sample_known = worked || (was_free && (had_time || workers >= 2));
+		sim_changed(s, t);
 	}
 	gp_heap_set(&s->heap, &s->window_timer, s->now_ns + window_ns);
 }
@@ -283,13 +288,14 @@ void backend_window_timer(struct gp_sim *s)
 /* Somebody looks at the queues. What came and went since the last look is not seen. */
 void backend_detect_timer(struct gp_sim *s)
 {
-	for (uint32_t i = 0; i < s->ntasks; i++) {
+	for (uint32_t i = 0; i < s->top; i++) {
 		struct sim_task *t = &s->task[i];
 
 		if (t->found_active == t->has_work)
 			continue;
 		t->found_active = t->has_work;
 		t->found_since_ns = s->now_ns;
+		sim_changed(s, t);
 		s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
 	}
 }

@@ -147,6 +147,11 @@ static void leaves(struct gp_sim *s, struct sim_task *t)
 		sim_tell(s, GP_SIM_DONE, t);
 }
 
+static void joins(struct gp_sim *s, struct sim_task *t)
+{
+	*context_of(s, t) = (struct context){0}; /* what the last one had in memory is gone */
+}
+
 /* Its kernel is finished. Whether it stays on, because the next one is there. */
 static bool stays_on(struct gp_sim *s, struct sim_task *t)
 {
@@ -225,6 +230,7 @@ const struct sim_model sim_cwsr = {
 	.work_arrives = work_arrives,
 	.work_changes = work_changes,
 	.leaves = leaves,
+	.joins = joins,
 	.call = cwsr_call,
 	.hold = cwsr_hold,
 	.release = cwsr_release,

@@ -55,10 +55,10 @@ static void start_all(struct gp_sim *s)
 
 	cwsr_keep_books(s);
 	c->stand = RUNNING;
-	for (uint32_t i = 0; i < s->ntasks; i++)
+	for (uint32_t i = 0; i < s->top; i++)
 		if (may_run(s, &s->task[i]))
 			restore_ns += c->context[i].saved_ns;
-	for (uint32_t i = 0; i < s->ntasks; i++)
+	for (uint32_t i = 0; i < s->top; i++)
 		if (may_run(s, &s->task[i]))
 			cwsr_come_on(s, &s->task[i], restore_ns);
 	cwsr_set_timer(s);

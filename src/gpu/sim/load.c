@@ -25,7 +25,7 @@ static bool next_arrival(struct sim_task *t)
 	return true;
 }
 
-static uint64_t draw_launch(const struct gp_sim *s, struct sim_task *t)
+uint64_t load_draw_launch(const struct gp_sim *s, struct sim_task *t)
 {
 	return s->device.launch_ns + gp_rng_exponential(&t->rng, s->device.launch_jitter_ns);
 }
@@ -34,6 +34,8 @@ void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed, uint64_t str
 {
 	gp_rng_init(&t->rng, seed, stream);
 	t->slice_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
+	if (t->config.load == GP_LOAD_EXTERNAL)
+		return;
 	t->stage = STAGE_START;
 	if (t->config.start_ns < t->config.stop_ns)
 		gp_heap_set(&s->heap, &t->timer, t->config.start_ns);
@@ -85,20 +87,27 @@ static void send_request(struct gp_sim *s, struct sim_task *t)
 
 	take_request(s, t);
 	if (!lead_ns) {
-		wait_for(s, t, STAGE_SUBMIT, begin_ns + draw_launch(s, t));
+		wait_for(s, t, STAGE_SUBMIT, begin_ns + load_draw_launch(s, t));
 		return;
 	}
 	hint_ns = begin_ns > lead_ns ? begin_ns - lead_ns : 0;
-	hint_ns = later(hint_ns, s->now_ns) + draw_launch(s, t);
-	t->submit_ns = begin_ns + draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
+	hint_ns = later(hint_ns, s->now_ns) + load_draw_launch(s, t);
+	t->submit_ns = begin_ns + load_draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
 	if (hint_ns < t->submit_ns)
 		wait_for(s, t, STAGE_HINT, hint_ns);
 	else
 		wait_for(s, t, STAGE_SUBMIT, t->submit_ns);
 }
 
-static void begin_kernel(struct sim_task *t)
+void load_wait_for_launch(struct gp_sim *s, struct sim_task *t, uint64_t at_ns)
 {
+	wait_for(s, t, STAGE_SUBMIT, at_ns);
+}
+
+void load_begin_kernel(struct sim_task *t)
+{
+	if (t->external)
+		t->external->work_done_ns = t->result.work_ns;
 	t->left_ns = t->config.kernel_ns;
 	t->cut = false;
 	t->has_work = true;
@@ -128,10 +137,11 @@ static void start(struct gp_sim *s, struct sim_task *t)
 	case GP_LOAD_CLOSED:
 		t->arrival_ns = s->now_ns;
 		take_request(s, t);
-		begin_kernel(t);
+		load_begin_kernel(t);
 		s->model->work_arrives(s, t);
 		break;
-	case GP_LOAD_IDLE: break;
+	case GP_LOAD_IDLE:
+	case GP_LOAD_EXTERNAL: break;
 	}
 }
 
@@ -139,7 +149,7 @@ static void submit(struct gp_sim *s, struct sim_task *t)
 {
 	bool behind_hint = t->has_work;
 
-	begin_kernel(t);
+	load_begin_kernel(t);
 	if (behind_hint)
 		s->model->work_changes(s, t);
 	else
@@ -165,7 +175,7 @@ static void begin_kernel_after(struct gp_sim *s, struct sim_task *t, uint64_t ga
 	if (gap_ns)
 		wait_for(s, t, STAGE_SUBMIT, s->now_ns + gap_ns);
 	else
-		begin_kernel(t);
+		load_begin_kernel(t);
 }
 
 static void finish_request(struct gp_sim *s, struct sim_task *t)
@@ -173,6 +183,8 @@ static void finish_request(struct gp_sim *s, struct sim_task *t)
 	if (t->result.response)
 		gp_hist_add(t->result.response, s->now_ns - t->arrival_ns);
 	t->result.finished++;
+	if (t->external)
+		external_request_done(s, t);
 	sim_tell(s, GP_SIM_REQUEST, t);
 	if (t->config.bracket)
 		end_bracket(s, t);
@@ -180,11 +192,17 @@ static void finish_request(struct gp_sim *s, struct sim_task *t)
 
 void load_kernel_done(struct gp_sim *s, struct sim_task *t)
 {
+	if (t->external)
+		external_kernel_done(t);
 	if (--t->kernels_left) {
 		begin_kernel_after(s, t, t->config.kernel_gap_ns);
 		return;
 	}
 	finish_request(s, t);
+	if (t->external) {
+		external_next(s, t);
+		return;
+	}
 	if (t->config.load != GP_LOAD_CLOSED) {
 		if (next_arrival(t))
 			send_request(s, t);
@@ -223,6 +241,10 @@ void load_count_left(struct sim_task *t, uint64_t end_ns)
 {
 	if (!t->present || t->config.load == GP_LOAD_IDLE)
 		return;
+	if (t->external) {
+		t->result.left = t->external->count;
+		return;
+	}
 	if (t->config.load == GP_LOAD_CLOSED) {
 		t->result.left = t->arrival_ns < end_ns;
 		return;

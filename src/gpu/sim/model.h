@@ -15,6 +15,19 @@ enum stage {
 	STAGE_SUBMIT, /* its request's kernel does */
 };
 
+/* The requests of a program from outside; the first is in work. */
+struct sim_external {
+	struct {
+		struct gp_sim_request request;
+		uint64_t submitted_ns;
+		uint64_t ready_ns; /* launched by then */
+	} queue[GP_SIM_REQUESTS];
+	uint32_t first, count;
+	uint64_t value;        /* of the request in work, so far */
+	uint64_t work_done_ns; /* by the program when its kernel began */
+	struct gp_sim_done done;
+};
+
 struct sim_task {
 	struct gp_sim_task config;
 	uint32_t index;
@@ -54,6 +67,7 @@ struct sim_task {
 	bool sample_known, sample_active;
 
 	struct gp_sim_result result;
+	struct sim_external *external; /* NULL: its load is built in */
 };
 
 struct control {
@@ -76,6 +90,7 @@ struct sim_model {
 	void (*work_arrives)(struct gp_sim *s, struct sim_task *t); /* has_work was just set */
 	void (*work_changes)(struct gp_sim *s, struct sim_task *t); /* a hint became a kernel */
 	void (*leaves)(struct gp_sim *s, struct sim_task *t);
+	void (*joins)(struct gp_sim *s, struct sim_task *t); /* in a place that another has left */
 
 	/* Step 0, 1, ... of a control call, each at the time that the last one returned. GP_NEVER:
 	 * the call has ended, and its effect follows: */
@@ -101,7 +116,10 @@ struct gp_sim {
 	struct gp_sim_device device;
 	uint32_t number; /* of the device */
 	uint32_t ntasks;
+	uint32_t top; /* behind it no task was ever present */
 	struct sim_task *task;
+	struct sim_external *external;
+	uint64_t *changed;            /* a bit for each task; NULL: nobody asks */
 	struct gp_hist *own_response; /* where the caller has no histograms */
 	struct gp_heap heap;
 	uint64_t now_ns;
@@ -126,8 +144,15 @@ struct gp_sim {
 	uint64_t window_ns;
 };
 
+static inline void sim_changed(struct gp_sim *s, const struct sim_task *t)
+{
+	if (s->changed)
+		s->changed[t->index / 64] |= 1ull << (t->index % 64);
+}
+
 static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struct sim_task *t)
 {
+	sim_changed(s, t);
 	if (s->watch)
 		s->watch(s->watch_arg, &(struct gp_sim_event){.what = what,
 		                                              .now_ns = s->now_ns,
@@ -144,6 +169,15 @@ void load_begin_bracket(struct gp_sim *s, struct sim_task *t);
 /* The kernel is finished. Sets t->has_work if the next one is there at once. */
 void load_kernel_done(struct gp_sim *s, struct sim_task *t);
 void load_count_left(struct sim_task *t, uint64_t end_ns);
+void load_begin_kernel(struct sim_task *t);
+void load_wait_for_launch(struct gp_sim *s, struct sim_task *t, uint64_t at_ns);
+uint64_t load_draw_launch(const struct gp_sim *s, struct sim_task *t);
+
+/* external.c: programs from outside */
+int external_init(struct gp_sim *s);
+void external_kernel_done(struct sim_task *t);
+void external_request_done(struct gp_sim *s, struct sim_task *t); /* before it is told ... */
+void external_next(struct gp_sim *s, struct sim_task *t);         /* ... and then */
 
 /* backend.c: what the driver offers */
 int backend_init(struct gp_sim *s);

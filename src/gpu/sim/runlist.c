@@ -279,6 +279,15 @@ static void task_leaves(struct gp_sim *s, struct sim_task *t)
 		sim_tell(s, GP_SIM_DONE, t);
 }
 
+/* That the last one in this place is still loaded does not help a newcomer. */
+static void task_joins(struct gp_sim *s, struct sim_task *t)
+{
+	struct runlist *r = s->state;
+
+	if (r->loaded == t)
+		r->loaded = &r->nobody;
+}
+
 static void hold(struct gp_sim *s, struct sim_task *t)
 {
 	if (t->held)
@@ -385,6 +394,7 @@ const struct sim_model sim_runlist = {
 	.work_arrives = work_arrives,
 	.work_changes = work_changes,
 	.leaves = task_leaves,
+	.joins = task_joins,
 	.hold = hold,
 	.release = release,
 	.set_slice = set_slice,

@@ -72,7 +72,8 @@ static bool task_is_valid(const struct gp_sim_task *t)
 			return false;
 	if (t->width_permille > 1000 || (t->load == GP_LOAD_TRACE && !trace_is_valid(t)))
 		return false;
-	return t->load == GP_LOAD_IDLE || (t->kernel_ns && (!arrives || t->every_ns));
+	return t->load == GP_LOAD_IDLE || t->load == GP_LOAD_EXTERNAL ||
+	       (t->kernel_ns && (!arrives || t->every_ns));
 }
 
 static bool device_is_valid(const struct gp_sim_device *d)
@@ -96,13 +97,18 @@ static bool config_is_valid(const struct gp_sim_config *c)
 	return true;
 }
 
-/* Histograms are large: only tasks that make requests have one. */
+static bool has_histogram(const struct gp_sim_task *t)
+{
+	return t->load != GP_LOAD_IDLE && t->load != GP_LOAD_EXTERNAL;
+}
+
+/* Histograms are large: only tasks that make requests have one, and no place for programs. */
 static int give_histograms(struct gp_sim *s, const struct gp_sim_config *config)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < s->ntasks; i++)
-		n += config->task[i].load != GP_LOAD_IDLE;
+		n += has_histogram(&config->task[i]);
 	if (!config->response && n) {
 		s->own_response = calloc(n, sizeof *s->own_response);
 		if (!s->own_response)
@@ -114,7 +120,7 @@ static int give_histograms(struct gp_sim *s, const struct gp_sim_config *config)
 
 		if (config->response) {
 			*response = config->response[i];
-		} else if (config->task[i].load != GP_LOAD_IDLE) {
+		} else if (has_histogram(&config->task[i])) {
 			*response = &s->own_response[n++];
 			gp_hist_init(*response);
 		}
@@ -153,6 +159,11 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 		s->task[i].index = i;
 		load_init(s, &s->task[i], config->seed, config->first_stream + i);
 	}
+	r = external_init(s);
+	if (r) {
+		gp_sim_free(s);
+		return r;
+	}
 	*sim = s;
 	return 0;
 }
@@ -164,6 +175,8 @@ void gp_sim_free(struct gp_sim *s)
 	s->model->free(s);
 	free(s->queue);
 	free(s->own_response);
+	free(s->external);
+	free(s->changed);
 	gp_heap_free(&s->heap);
 	free(s->task);
 	free(s);

@@ -21,6 +21,7 @@ enum gp_sim_load {
 	GP_LOAD_CLOSED,   /* the next request when the last one is finished */
 	GP_LOAD_IDLE,     /* has queues, does nothing */
 	GP_LOAD_TRACE,    /* requests at the times of a list */
+	GP_LOAD_EXTERNAL, /* a place for a program that comes and goes: gp_sim_join */
 };
 
 /* How a device shares itself among tasks. */
@@ -174,6 +175,52 @@ void gp_sim_free(struct gp_sim *sim);
 struct gp_gpu *gp_sim_gpu(struct gp_sim *sim);
 
 void gp_sim_set_watch(struct gp_sim *sim, gp_sim_watch *watch, void *arg);
+
+/*
+ * Loads from outside. Each task of the configuration whose load is GP_LOAD_EXTERNAL is a place that
+ * is empty until a program takes it, and again after that one has left. In the configuration only
+ * its load counts. All of it happens at the time that the last gp_sim_advance reached.
+ */
+#define GP_SIM_REQUESTS 16 /* that a program can have queued */
+
+struct gp_sim_program {
+	char name[32];
+	uint32_t slice_us;       /* what it set by itself; 0 = the hardware's own */
+	uint32_t width_permille; /* as in struct gp_sim_task */
+	uint64_t wave_ns;
+};
+
+struct gp_sim_request {
+	uint64_t tag;     /* the program's own */
+	uint32_t kernels; /* not 0 */
+	uint64_t kernel_ns;
+	uint64_t gap_ns; /* host time between two of them */
+};
+
+/* A request that is finished. Its value depends on how much of each kernel was executed. */
+struct gp_sim_done {
+	uint64_t tag;
+	uint64_t value;
+	uint64_t submitted_ns;
+	uint64_t done_ns;
+};
+
+/* What a request of `kernels` comes to if each is executed once, and completely. */
+uint64_t gp_sim_right_value(uint32_t kernels, uint64_t kernel_ns);
+
+/* The program is attached for the back end of gp_sim_gpu, where `task` is its handle. -ENOSPC: no
+ * place is free; -EINVAL. */
+int gp_sim_join(struct gp_sim *sim, const struct gp_sim_program *program, uint32_t *task);
+/* With all its work. */
+void gp_sim_leave(struct gp_sim *sim, uint32_t task);
+/* -EAGAIN: GP_SIM_REQUESTS are queued; -EINVAL. */
+int gp_sim_submit(struct gp_sim *sim, uint32_t task, const struct gp_sim_request *request);
+/* The last one that was finished: for who watches, at GP_SIM_REQUEST. */
+const struct gp_sim_done *gp_sim_done(const struct gp_sim *sim, uint32_t task);
+
+/* A task of which the back end would now say something else; false: there is none. Only where there
+ * are places for programs. Reading clears it. */
+bool gp_sim_take_changed(struct gp_sim *sim, uint32_t *task);
 
 /* When the next thing happens; GP_NEVER: nothing will. */
 uint64_t gp_sim_next_ns(const struct gp_sim *sim);

@@ -6,11 +6,8 @@
  * answers is not read from for a while: it waits, nobody else does.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -42,7 +39,7 @@ static uint64_t due_us(const struct conn *c)
 	return c->rate_us > ahead ? c->rate_us - ahead : 0;
 }
 
-static void charge(struct conn *c, size_t length)
+void conn_charge(struct conn *c, size_t length)
 {
 	uint64_t now = now_us(c);
 	uint64_t cost = US_PER_S / c->listener->config.limits.rate;
@@ -89,8 +86,7 @@ void conn_close(struct conn *c)
 	conn_unref(c);
 }
 
-/* An error, and then the end, once the client has read it or has had time to. */
-static void cut_off(struct conn *c, int code, int error, const char *sentence)
+void conn_cut_off(struct conn *c, int code, int error, const char *sentence)
 {
 	if (c->linger_us)
 		return;
@@ -173,126 +169,8 @@ static void settle(struct conn *c)
 	gp_lines_shrink(&c->lines);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------
+/* ---- the loop comes to it -----------------------------------------------------------------------
  */
-
-static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
-{
-	for (struct cmsghdr *m = CMSG_FIRSTHDR(head); m; m = CMSG_NXTHDR(head, m)) {
-		size_t n = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		int fd[GP_RPC_FDS_MAX];
-
-		if (m->cmsg_level != SOL_SOCKET || m->cmsg_type != SCM_RIGHTS)
-			continue;
-		memcpy(fd, CMSG_DATA(m), n * sizeof *fd);
-		for (size_t i = 0; i < n; i++) {
-			if (c->npassed < 2 * GP_RPC_FDS_MAX) {
-				c->passed[c->npassed++] = (struct passed_fd){fd[i], at};
-				continue;
-			}
-			close(fd[i]);
-			head->msg_flags |= MSG_CTRUNC;
-		}
-	}
-	if (head->msg_flags & MSG_CTRUNC) {
-		c->passed_over = true;
-		c->passed_over_at = at;
-	}
-}
-
-/*
- * Files come with the last byte that recvmsg returns: the kernel does not go on to bytes that were
- * sent after them. It closes those for which there is no room here.
- */
-static void receive(struct conn *c)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(GP_RPC_FDS_MAX * sizeof(int))];
-	} control;
-	struct iovec room = {0};
-	struct msghdr head = {.msg_iov = &room,
-	                      .msg_iovlen = 1,
-	                      .msg_control = control.bytes,
-	                      .msg_controllen = sizeof control.bytes};
-	char *bytes;
-	ssize_t n;
-	int r = gp_lines_room(&c->lines, c->listener->config.limits.line, &bytes, &room.iov_len);
-
-	if (r) {
-		char sentence[80] = "no memory";
-
-		if (r == -EMSGSIZE)
-			snprintf(sentence, sizeof sentence,
-			         "the line is too long: at most %u bytes are taken",
-			         c->listener->config.limits.line);
-		cut_off(c, r == -EMSGSIZE ? GP_RPC_INVALID_REQUEST : GP_RPC_INTERNAL, r, sentence);
-		return;
-	}
-	room.iov_base = bytes;
-	n = recvmsg(c->fd, &head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (n < 0) {
-		if (errno == EAGAIN || errno == EINTR)
-			return;
-		c->hung = true; /* reset: the client closed without reading everything */
-	}
-	if (n <= 0) {
-		c->eof = true;
-		return;
-	}
-	gp_lines_added(&c->lines, (size_t)n);
-	keep_passed(c, &head, gp_lines_waiting(&c->lines) - 1);
-}
-
-/* The files that belong to the next line of `length` bytes; -1: more than may. */
-static int take_passed(struct conn *c, size_t length, int fd[GP_RPC_FDS_MAX])
-{
-	bool over = c->passed_over && c->passed_over_at <= length;
-	unsigned n = 0, kept = 0;
-
-	for (unsigned i = 0; i < c->npassed; i++) {
-		if (c->passed[i].at > length) {
-			c->passed[kept] = c->passed[i];
-			c->passed[kept++].at -= length + 1;
-		} else if (n < GP_RPC_FDS_MAX) {
-			fd[n++] = c->passed[i].fd;
-		} else {
-			close(c->passed[i].fd);
-			over = true;
-		}
-	}
-	c->npassed = kept;
-	if (c->passed_over && !over)
-		c->passed_over_at -= length + 1;
-	else
-		c->passed_over = false;
-	if (!over)
-		return (int)n;
-	while (n)
-		close(fd[--n]);
-	return -1;
-}
-
-static bool is_blank(const char *line)
-{
-	return !line[strspn(line, " \t\r")];
-}
-
-static void take_line(struct conn *c, const char *line, size_t length)
-{
-	int fd[GP_RPC_FDS_MAX];
-	int n = take_passed(c, length, fd);
-
-	charge(c, length);
-	if (n < 0)
-		request_refused(c, GP_RPC_INVALID_REQUEST, -EMFILE,
-		                "at most 4 files may come with a line");
-	else if (length == strlen(line) && is_blank(line))
-		while (n > 0)
-			close(fd[--n]);
-	else
-		request_line(c, line, length, fd, (unsigned)n);
-}
 
 static void take_lines(struct conn *c)
 {
@@ -310,14 +188,11 @@ static void take_lines(struct conn *c)
 		line = gp_lines_next(&c->lines, &length);
 		if (!line)
 			break;
-		take_line(c, line, length);
+		input_line(c, line, length);
 	}
 	if (c->eof && !gp_lines_ready(&c->lines) && gp_lines_waiting(&c->lines) && !c->linger_us)
-		cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG, "the last line has no newline");
+		conn_cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG, "the last line has no newline");
 }
-
-/* ---- the loop comes to it ---------------------------------------------------------------------
- */
 
 static int on_turn(sd_event_source *source, void *arg)
 {
@@ -341,7 +216,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 		output_drop(c);
 	}
 	if ((events & EPOLLIN) && !c->eof && !gp_lines_ready(&c->lines) && !must_wait(c))
-		receive(c);
+		input_receive(c);
 	return on_turn(NULL, c);
 }
 

@@ -116,8 +116,16 @@ bool peer_in_our_pid_namespace(struct conn *c);
 int conn_new(struct listener *l, int fd);
 void conn_close(struct conn *c);
 void conn_unref(struct conn *c);
-/* Has the loop come to it soon. */
+/* Has the loop come to it soon: it is in use. */
 void conn_wake(struct conn *c);
+/* A line of that length has been taken. */
+void conn_charge(struct conn *c, size_t length);
+/* An error, and then the end, once the client has read it or has had time to. */
+void conn_cut_off(struct conn *c, int code, int error, const char *sentence);
+
+/* input.c: reads once; one line of what was read. */
+void input_receive(struct conn *c);
+void input_line(struct conn *c, const char *line, size_t length);
 
 /* request.c: one line. The files are taken. */
 void request_line(struct conn *c, const char *line, size_t length, const int *fds, unsigned nfds);

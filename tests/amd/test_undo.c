@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A process is taken from a holder that lives and does not let go; and only from that one. */
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+
+#include "amd_world.h"
+#include "base/process.h"
+
+/* A process that holds a load, and says when it does, and when it no longer does. */
+struct holder {
+	pid_t pid;
+	int from;
+	struct gp_undo undo;
+};
+
+static void tell(int out, const void *what, size_t size)
+{
+	if (write(out, what, size) != (ssize_t)size)
+		_exit(1);
+}
+
+static void hold_until_taken(pid_t pid, int out)
+{
+	struct gp_observation o = {0};
+	struct gp_action a = {0};
+	struct gp_undo undo;
+	struct gp_seen seen;
+	struct gp_gpu *gpu;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (gp_amd_ops.open(0, 0, &gpu) || gpu->ops->find(gpu, pid, &seen, NULL) ||
+	    gp_gpu_attach(gpu, seen.key, &a.handle))
+		_exit(1);
+	while (gp_gpu_undo_record(gpu, a.handle, &undo))
+		usleep(1000);
+	gp_gpu_hold(gpu, aw_now(), &a, 1);
+	o.handle = a.handle;
+	do
+		gp_gpu_observe(gpu, aw_now(), &o, 1);
+	while (!o.held);
+	tell(out, &undo, sizeof undo);
+	do {
+		usleep(1000);
+		gp_gpu_observe(gpu, aw_now(), &o, 1);
+	} while (o.held);
+	tell(out, "", 1);
+	gp_gpu_hold(gpu, aw_now(), &a, 1); /* it may, again */
+	do
+		gp_gpu_observe(gpu, aw_now(), &o, 1);
+	while (!o.held);
+	tell(out, "", 1);
+	for (;;)
+		pause();
+}
+
+static void start_holder(struct holder *h, pid_t target)
+{
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	h->pid = fork();
+	if (!h->pid)
+		hold_until_taken(target, ends[1]);
+	close(ends[1]);
+	h->from = ends[0];
+	assert_int_equal(read(h->from, &h->undo, sizeof h->undo), sizeof h->undo);
+}
+
+static void end_holder(struct holder *h)
+{
+	kill(h->pid, SIGKILL);
+	waitpid(h->pid, NULL, 0);
+	close(h->from);
+}
+
+static struct gp_undo taken_from(const struct gp_undo *undo, pid_t holder)
+{
+	struct gp_undo u = *undo;
+
+	u.holder = holder;
+	u.holder_start_time = gp_process_start_time(holder);
+	return u;
+}
+
+/* The undo, in a process that ends afterwards, as the keeper does it; its result. */
+static int undo_in_child(const struct gp_undo *undo)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(-gp_amd_ops.undo(undo, NULL));
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : INT32_MIN;
+}
+
+static void a_process_is_taken_from_a_holder_that_is_stopped(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w);
+	struct holder h;
+	struct gp_undo undo;
+	char byte;
+
+	start_holder(&h, load->pid);
+	assert_true(aw_suspended(w, load->pid) > 0);
+	kill(h.pid, SIGSTOP);
+	AW_WAIT(aw_state_of(h.pid) == 'T');
+	assert_int_equal(undo_in_child(&h.undo), 0); /* it would let go by itself */
+	assert_true(aw_suspended(w, load->pid) > 0);
+	undo = taken_from(&h.undo, h.pid);
+	assert_int_equal(undo_in_child(&undo), 0);
+	assert_int_equal(aw_suspended(w, load->pid), 0);
+	aw_wait_progress(w, load->pid);
+	assert_int_equal(undo_in_child(&undo), 0); /* there is nothing left to take */
+	kill(h.pid, SIGCONT);
+	assert_int_equal(read(h.from, &byte, 1), 1); /* it notices ... */
+	assert_int_equal(read(h.from, &byte, 1), 1); /* ... and can hold it again */
+	assert_true(aw_suspended(w, load->pid) > 0);
+	end_holder(&h);
+	AW_WAIT(aw_suspended(w, load->pid) == 0);
+	assert_int_equal(undo_in_child(&undo), 0); /* the dead hold nothing */
+	aw_wait_progress(w, load->pid);
+}
+
+/* Who undoes in his own process, as a command does, leaves it untraced. */
+static void the_process_is_not_traced_afterwards(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w);
+	struct holder h;
+	struct gp_undo undo;
+
+	start_holder(&h, load->pid);
+	kill(h.pid, SIGSTOP);
+	AW_WAIT(aw_state_of(h.pid) == 'T');
+	undo = taken_from(&h.undo, h.pid);
+	assert_int_equal(gp_amd_ops.undo(&undo, NULL), 0);
+	assert_int_equal(aw_suspended(w, load->pid), 0);
+	assert_true(aw_tracer(load->pid) != getpid());
+	end_holder(&h);
+	AW_WAIT(aw_tracer(load->pid) == 0);
+	aw_wait_progress(w, load->pid);
+}
+
+/* A debugger has it, and the holder of the record is somebody else. */
+static void what_another_traces_is_left_alone(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w);
+	struct gp_undo undo = {.pid = load->pid, .start_time = gp_process_start_time(load->pid)};
+	struct gp_error err = {0};
+	pid_t other, debugger;
+
+	other = fork();
+	if (!other)
+		for (;;)
+			pause();
+	debugger = fork();
+	if (!debugger) {
+		if (ptrace(PTRACE_SEIZE, load->pid, NULL, NULL))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	AW_WAIT(aw_tracer(load->pid) == debugger);
+	undo = taken_from(&undo, other);
+	assert_int_equal(gp_amd_ops.undo(&undo, &err), -EBUSY);
+	assert_non_null(strstr(err.text, "traced"));
+	kill(other, SIGKILL);
+	kill(debugger, SIGKILL);
+	waitpid(other, NULL, 0);
+	waitpid(debugger, NULL, 0);
+}
+
+static void a_process_with_the_same_pid_is_another(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w);
+	struct holder h;
+	struct gp_undo undo;
+
+	start_holder(&h, load->pid);
+	undo = taken_from(&h.undo, h.pid);
+	undo.start_time++;
+	assert_int_equal(gp_amd_ops.undo(&undo, NULL), -ESRCH);
+	assert_true(aw_suspended(w, load->pid) > 0);
+	end_holder(&h);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped),
+		AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x),
+		AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x_old),
+		AMD_TEST(what_another_traces_is_left_alone),
+		AMD_TEST(a_process_with_the_same_pid_is_another),
+	};
+
+	aw_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

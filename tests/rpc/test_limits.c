@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client can fill or use up has a limit, and only that client meets it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* after those it needs */
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "rpc_world.h"
+
+#define ECHO   "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}\n"
+#define NOBODY 65534
+
+static struct world *with_limits(void **state, struct gp_rpc_limits limits)
+{
+	struct world *w = calloc(1, sizeof *w);
+
+	w->limits = limits;
+	world_start(w);
+	*state = w;
+	return w;
+}
+
+/* ---- rate -------------------------------------------------------------------------------------
+ */
+
+static void who_asks_too_fast_waits_and_loses_nothing(void **state)
+{
+	struct world *w = with_limits(state, (struct gp_rpc_limits){.rate = 100, .burst = 10});
+	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	int fd = raw_connect(w->path), other = raw_connect(w->path);
+
+	for (unsigned i = 0; i < 60; i++)
+		raw_send(fd, ECHO, strlen(ECHO));
+	raw_send(other, ECHO, strlen(ECHO));
+	raw_hear_result(other, 1); /* has its own rate */
+	for (unsigned i = 0; i < 60; i++)
+		raw_hear_result(fd, 1);
+	/* 49 after the burst and the first one, 10 ms each. */
+	assert_true(gp_now_ns(&gp_clock_monotonic) - begin_ns >= 480 * GP_NS_PER_MS);
+	close(fd);
+	close(other);
+}
+
+static void long_lines_count_for_more(void **state)
+{
+	struct world *w = with_limits(state, (struct gp_rpc_limits){.rate = 100, .burst = 1});
+	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	int fd = raw_connect(w->path);
+	char *line = malloc(40961);
+
+	memset(line, ' ', 40960);
+	memcpy(line, ECHO, strlen(ECHO) - 1);
+	line[40960] = '\n';
+	for (unsigned i = 0; i < 4; i++)
+		raw_send(fd, line, 40961);
+	for (unsigned i = 0; i < 4; i++)
+		raw_hear_result(fd, 1);
+	/* Three times eleven lines' worth, less the burst. */
+	assert_true(gp_now_ns(&gp_clock_monotonic) - begin_ns >= 300 * GP_NS_PER_MS);
+	free(line);
+	close(fd);
+}
+
+static void a_flood_slows_nobody_else(void **state)
+{
+	struct world *w = *state;
+	struct bystander beside;
+	int flood[8];
+
+	bystander_start(&beside, w);
+	for (unsigned i = 0; i < 8; i++) {
+		flood[i] = raw_connect(w->path);
+		fcntl(flood[i], F_SETFL, O_NONBLOCK);
+	}
+	for (unsigned round = 0; round < 20; round++) {
+		for (unsigned i = 0; i < 8; i++)
+			while (send(flood[i], ECHO, strlen(ECHO), MSG_NOSIGNAL) > 0)
+				;
+		assert_int_equal(errno, EAGAIN); /* waits; is not cut off */
+		bystander_goes_on(&beside, 5);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		close(flood[i]);
+	bystander_stop(&beside);
+}
+
+/* ---- open calls --------------------------------------------------------------------------------
+ */
+
+static void open_calls_are_limited_by_waiting(void **state)
+{
+	struct world *w = with_limits(state, (struct gp_rpc_limits){.in_flight = 2});
+	struct gp_client *other = client_of(w);
+	int fd = raw_connect(w->path);
+
+	for (unsigned i = 0; i < 3; i++)
+		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"keep\"}");
+	raw_send(fd, ECHO, strlen(ECHO));
+	await_counter(other, "kept", 2);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(ask_counter(other, "kept"), 2);
+	json_object_put(ask(other, "let_go", object("{\"count\":2}")));
+	raw_hear_result(fd, 5);
+	raw_hear_result(fd, 5);
+	raw_hear_result(fd, 1);
+	await_counter(other, "kept", 1);
+	close(fd);
+	gp_client_close(other);
+}
+
+/* ---- readers -----------------------------------------------------------------------------------
+ */
+
+/* How many events came, and how many it says were lost. */
+static void read_events(struct gp_client *reader, uint64_t all, uint64_t *came, uint64_t *lost)
+{
+	*came = *lost = 0;
+	while (*came + *lost < all) {
+		struct json_object *event;
+		struct gp_error err = {0};
+
+		if (gp_client_next(reader, WAIT_MS, &event, &err))
+			fail_msg("after %llu and %llu lost: %s", (unsigned long long)*came,
+			         (unsigned long long)*lost, err.text);
+		if (strcmp(json_object_get_string(json_object_object_get(event, "method")),
+		           "lost") == 0)
+			*lost += number(json_object_object_get(event, "params"), "count");
+		else
+			++*came;
+		json_object_put(event);
+	}
+}
+
+static void a_slow_reader_loses_events_and_is_told(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *slow = client_of(w), *quick = client_of(w);
+	struct bystander beside;
+	uint64_t came, lost;
+
+	json_object_put(ask(slow, "subscribe", object("{\"bits\":1}")));
+	bystander_start(&beside, w);
+	for (unsigned i = 0; i < 20; i++) {
+		json_object_put(ask(quick, "emit", object("{\"count\":50,\"bytes\":1000}")));
+		bystander_goes_on(&beside, 2);
+	}
+	assert_in_range(ask_counter(quick, "output"), 1, (256u << 10) + 4096);
+	assert_true(ask_counter(quick, "lost") > 0);
+	read_events(slow, 1000, &came, &lost);
+	assert_int_equal(came + lost, 1000);
+	assert_true(came > 100 && lost > 100);
+	/* From now on it hears everything again. */
+	json_object_put(ask(quick, "emit", object("{\"count\":50}")));
+	read_events(slow, 50, &came, &lost);
+	assert_int_equal(lost, 0);
+	bystander_stop(&beside);
+	gp_client_close(slow);
+	gp_client_close(quick);
+}
+
+static void who_does_not_read_answers_is_no_longer_asked_for_more(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *other = client_of(w);
+	int fd = raw_connect(w->path);
+
+	for (unsigned i = 0; i < 100; i++)
+		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"blob\",\"params\":"
+		            "{\"bytes\":100000}}");
+	await_counter(other, "output", 100000);
+	assert_in_range(ask_counter(other, "output"), 0, 400000);
+	for (unsigned i = 0; i < 100; i++) /* and when it reads, gets all of them */
+		raw_hear_result(fd, 1);
+	close(fd);
+	gp_client_close(other);
+}
+
+static void an_answer_that_nobody_could_keep_ends_the_connection(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *other = client_of(w);
+	int fd = raw_connect(w->path);
+
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"blob\",\"params\":"
+	            "{\"bytes\":4000000}}");
+	raw_hear_end(fd);
+	assert_int_equal(ask_counter(other, "cut_off"), 1);
+	gp_client_close(other);
+}
+
+/* ---- clients -----------------------------------------------------------------------------------
+ */
+
+static void more_clients_than_allowed_are_told_so(void **state)
+{
+	struct world *w = with_limits(
+		state, (struct gp_rpc_limits){.clients = 4, .reserved = 1, .per_user = 4});
+	struct gp_client *client[4];
+	int fd;
+
+	for (unsigned i = 0; i < 4; i++)
+		client[i] = client_of(w);
+	fd = raw_connect(w->path);
+	assert_error(fd, GP_RPC_LIMIT);
+	raw_hear_end(fd);
+	fd = raw_connect(w->hint_path); /* counts its own */
+	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hint\"}");
+	raw_hear_result(fd, 1);
+	close(fd);
+	gp_client_close(client[3]);
+	await_counter(client[0], "gone", 1);
+	client[3] = client_of(w);
+	for (unsigned i = 0; i < 4; i++)
+		gp_client_close(client[i]);
+}
+
+/* As another user: how many of `n` connections are served. */
+static unsigned served_as_nobody(const char *path, unsigned n)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		unsigned served = 0;
+
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(255);
+		for (unsigned i = 0; i < n; i++) { /* they stay open */
+			struct json_object *json;
+			int fd = raw_connect(path);
+
+			(void)!send(fd, ECHO, strlen(ECHO), MSG_NOSIGNAL);
+			json = raw_hear(fd);
+			served += json_object_object_get_ex(json, "result", NULL) ? 1 : 0;
+		}
+		_exit((int)served);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return (unsigned)WEXITSTATUS(status);
+}
+
+static void a_user_has_a_limit_and_root_is_let_in(void **state)
+{
+	struct world *w = with_limits(
+		state, (struct gp_rpc_limits){.clients = 8, .reserved = 2, .per_user = 3});
+	struct gp_client *client;
+	int fd[5];
+
+	if (geteuid())
+		skip();
+	chmod(w->folder, 0755);
+	chmod(w->path, 0666);
+	assert_int_equal(served_as_nobody(w->path, 5), 3);
+	client = client_of(w);
+	await_counter(client, "gone", 3);
+	for (unsigned i = 0; i < 5; i++)
+		fd[i] = raw_connect(w->path); /* with the first one 6 of 8: the rest is reserved */
+	await_counter(client, "clients", 6);
+	assert_int_equal(served_as_nobody(w->path, 1), 0);
+	gp_client_close(client);
+	client = client_of(w);
+	gp_client_close(client);
+	for (unsigned i = 0; i < 5; i++)
+		close(fd[i]);
+}
+
+static void who_says_nothing_is_closed_but_not_who_waits(void **state)
+{
+	struct world *w = with_limits(state, (struct gp_rpc_limits){.idle_s = 1});
+	int idle = raw_connect(w->path), half = raw_connect(w->path);
+	int listens = raw_connect(w->path), waits = raw_connect(w->path);
+	char byte;
+
+	raw_send(half, ECHO, 10);
+	raw_say(listens, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscribe\",\"params\":"
+	                 "{\"bits\":1}}");
+	raw_hear_result(listens, 1);
+	raw_say(waits, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"keep\"}");
+	raw_hear_end(idle);
+	raw_hear_end(half);
+	idle = raw_connect(w->path);
+	raw_hear_end(idle); /* another second later */
+	assert_int_equal(recv(listens, &byte, 1, MSG_DONTWAIT), -1);
+	assert_int_equal(recv(waits, &byte, 1, MSG_DONTWAIT), -1);
+	close(listens);
+	close(waits);
+}
+
+/* ---- no files left -----------------------------------------------------------------------------
+ */
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * GP_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static void without_files_left_it_waits_and_goes_on(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *client = client_of(w);
+	struct rlimit old, tight;
+	uint64_t before_ns;
+	int fd = raw_connect(w->path), waiting;
+
+	raw_send(fd, ECHO, strlen(ECHO));
+	raw_hear_result(fd, 1);
+	waiting = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	close(waiting); /* the number that a connection would get next */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	tight = old;
+	tight.rlim_cur = (rlim_t)waiting + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+	waiting = raw_connect(w->path); /* takes the last one: none to accept it with */
+	raw_send(waiting, ECHO, strlen(ECHO));
+	before_ns = cpu_ns();
+	usleep(600000);
+	assert_true(cpu_ns() - before_ns < 200 * GP_NS_PER_MS); /* a spin would be 600 */
+	json_object_put(ask(client, "echo", NULL));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	raw_hear_result(waiting, 1);
+	close(waiting);
+	close(fd);
+	gp_client_close(client);
+}
+
+#define OWN_WORLD_TEST(f) cmocka_unit_test_teardown(f, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		OWN_WORLD_TEST(who_asks_too_fast_waits_and_loses_nothing),
+		OWN_WORLD_TEST(long_lines_count_for_more),
+		WORLD_TEST(a_flood_slows_nobody_else),
+		OWN_WORLD_TEST(open_calls_are_limited_by_waiting),
+		WORLD_TEST(a_slow_reader_loses_events_and_is_told),
+		WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more),
+		WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection),
+		OWN_WORLD_TEST(more_clients_than_allowed_are_told_so),
+		OWN_WORLD_TEST(a_user_has_a_limit_and_root_is_let_in),
+		OWN_WORLD_TEST(who_says_nothing_is_closed_but_not_who_waits),
+		WORLD_TEST(without_files_left_it_waits_and_goes_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
