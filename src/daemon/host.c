@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "daemon/ring.h"
 #include "undo/undo.h"
 
@@ -20,6 +21,7 @@
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 #define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
 #define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
+#define HOLD_FAILURES    8 /* or after so many, with pauses of 1, 2, 4 ... ms: some pass by */
 
 /* Events that are news whoever is interested. */
 #define NEWS_ALWAYS                                                                 \
@@ -227,11 +229,14 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 		answer(h, w->token, 0, "");
 		return true;
 	}
-	if (now_ns < w->until_ns && t.failures < w->failures + 3)
+	if (now_ns < w->until_ns && t.failures < w->failures + HOLD_FAILURES)
 		return false;
 	if (w->held)
 		gp_engine_user_release(h->engine, w->task); /* not to come true later */
-	answer_failure(h, w->token, &t, now_ns < w->until_ns ? -EIO : -ETIMEDOUT);
+	if (!gp_process_lives(t.pid, t.start_time))
+		answer(h, w->token, -ESRCH, refusal(-ESRCH));
+	else
+		answer_failure(h, w->token, &t, now_ns < w->until_ns ? -EIO : -ETIMEDOUT);
 	return true;
 }
 
