@@ -267,8 +267,9 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 }
 
 /*
- * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as before. A
- * record that is gone was taken away by a person (gpreempt resume): then a hold by hand is over.
+ * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as
+ * before. A record that is gone was taken away by a person (gpreempt resume): then a hold by hand
+ * is over.
  */
 static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 {
@@ -278,8 +279,8 @@ static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 		return;
 	h->epoch = now;
 	for (unsigned i = 0; i < gp_engine_tasks(h->engine); i++) {
-		struct gp_news news = {
-			.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns}, .resumed = true};
+		struct gp_news news = {.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns},
+		                       .resumed = true};
 		struct gp_undo_entry e;
 		struct gp_task_stats t;
 
