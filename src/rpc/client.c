@@ -14,7 +14,6 @@
 #include "base/run_dir.h"
 #include "rpc/stream.h"
 
-
 struct gp_client {
 	struct gp_stream stream;
 	int timeout_ms;

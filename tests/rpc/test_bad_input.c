@@ -102,10 +102,21 @@ static void a_bad_line_gets_an_error_and_the_next_one_an_answer(void **state)
 	}
 	raw_send(fd, "{\"a\":\0}\n", 8);
 	assert_error(fd, GP_RPC_PARSE_ERROR);
+	raw_send(fd, HEAD "}\0\n", sizeof HEAD + 2); /* a request, and then a zero byte */
+	assert_error(fd, GP_RPC_PARSE_ERROR);
 	raw_send(fd, "\n \r\n\t\n", 6); /* nothing at all: no answer */
 	raw_send(fd, request, strlen(request));
 	raw_hear_result(fd, 7);
 	close(fd);
+}
+
+static void raw_say_id(int fd, int length)
+{
+	char line[256];
+
+	snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":\"%0*d\",\"method\":\"echo\"}",
+	         length, 0);
+	raw_say(fd, line);
 }
 
 static void an_error_says_to_which_request_it_belongs(void **state)
@@ -117,6 +128,14 @@ static void an_error_says_to_which_request_it_belongs(void **state)
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":41,\"method\":\"echo\",\"params\":[]}");
 	json = raw_hear_error(fd, GP_RPC_INVALID_REQUEST);
 	assert_int_equal(number(json, "id"), 41);
+	json_object_put(json);
+	raw_say_id(fd, 128);
+	json = raw_hear(fd);
+	assert_int_equal(json_object_get_string_len(json_object_object_get(json, "id")), 128);
+	json_object_put(json);
+	raw_say_id(fd, 129); /* too long to be sent back */
+	json = raw_hear_error(fd, GP_RPC_INVALID_REQUEST);
+	assert_null(json_object_object_get(json, "id"));
 	json_object_put(json);
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":41");
 	json = raw_hear_error(fd, GP_RPC_PARSE_ERROR);
@@ -132,7 +151,7 @@ static void nesting_is_refused_at_its_limit(void **state)
 	int fd = raw_connect(w->path);
 	char *deep = malloc(20001);
 
-	for (unsigned n = GP_RPC_DEPTH - 4; n <= 10000; n = n < 40 ? n + 1 : n * 5) {
+	for (size_t n = GP_RPC_DEPTH - 4; n <= 10000; n = n < 40 ? n + 1 : n * 250) {
 		memset(deep, '[', n);
 		memset(deep + n, ']', n);
 		deep[2 * n] = '\n';
@@ -164,9 +183,11 @@ static void any_bytes_are_survived(void **state)
 		int fd = raw_connect(w->path);
 		char bytes[512];
 
-		for (unsigned i = 0; i < sizeof bytes; i++)
-			bytes[i] = gp_rng_below(&rng, 4) ? spice[gp_rng_below(&rng, sizeof spice)]
-			                                 : (char)gp_rng_next(&rng);
+		for (unsigned i = 0; i < sizeof bytes; i++) {
+			bytes[i] = (char)gp_rng_next(&rng);
+			if (gp_rng_below(&rng, 4))
+				bytes[i] = spice[gp_rng_below(&rng, sizeof spice)];
+		}
 		raw_send(fd, bytes, sizeof bytes);
 		close(fd);
 		json_object_put(ask(beside, "echo", NULL));
@@ -243,8 +264,8 @@ static void a_line_is_taken_up_to_its_limit(void **state)
 	size_t n = strlen(HEAD "}");
 	char *line = malloc(GP_RPC_LINE_MAX + 2);
 
-	memset(line, ' ', GP_RPC_LINE_MAX);
-	memcpy(line, HEAD "}", n);
+	snprintf(line, GP_RPC_LINE_MAX, HEAD "}");
+	memset(line + n, ' ', GP_RPC_LINE_MAX - n);
 	line[GP_RPC_LINE_MAX] = '\n';
 	raw_send(fd, line, GP_RPC_LINE_MAX + 1);
 	raw_hear_result(fd, 1);

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -117,6 +119,7 @@ static void a_pidfd_is_its_process(void **state)
 	while (!gp_pidfd_ended(fd))
 		usleep(1000);
 	assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH, "has ended"); /* a zombie */
+	assert_refused(client, by_pid(pid, 0), NULL, -ESRCH, "has ended");
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH, "has ended");
 	close(fd);
@@ -396,6 +399,48 @@ static void a_process_that_the_server_cannot_see_is_refused(void **state)
 	assert_child_ends_well(pid);
 }
 
+/* The kernel says that it does not know SO_PEERPIDFD, as before Linux 6.5. */
+static void forget_peer_pidfd(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockopt, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 77 /* SO_PEERPIDFD */, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof code / sizeof *code, code};
+
+	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		_exit(77);
+}
+
+static void an_older_kernel_knows_who_connected_too(void **state)
+{
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid) {
+		struct json_object *result;
+		struct gp_client *client;
+		struct gp_error err = {0};
+		struct world w = {0};
+
+		forget_peer_pidfd();
+		world_start(&w);
+		CHECK(!gp_client_connect(w.path, &client, &err));
+		CHECK(!ask_target(client, NULL, NULL, &result, &err));
+		CHECK(number(result, "pid") == (uint64_t)getpid());
+		CHECK(number(result, "start_time") == gp_process_start_time(getpid()));
+		gp_client_close(client);
+		world_stop(&w);
+		_exit(0);
+	}
+	assert_child_ends_well(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +452,7 @@ int main(void)
 		WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process),
 		WORLD_TEST(the_kernel_says_who_asks),
 		WORLD_TEST(a_pid_from_another_namespace_is_refused),
+		cmocka_unit_test(an_older_kernel_knows_who_connected_too),
 		cmocka_unit_test(a_process_that_the_server_cannot_see_is_refused),
 	};
 

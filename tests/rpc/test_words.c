@@ -197,12 +197,12 @@ static struct json_object *params(void)
 	              "\"empty\":\"\",\"bell\":\"\\u0007\"}");
 }
 
-#define assert_sentence(call, words)                                                       \
-	do {                                                                               \
-		struct gp_error err = {0};                                                 \
-		assert_int_equal((call), -EINVAL);                                         \
-		if (!strstr(err.text, words))                                              \
-			fail_msg("'%s' does not say '%s'", err.text, (const char *)words); \
+#define assert_sentence(call, words)                                                         \
+	do {                                                                                 \
+		struct gp_error err = {0};                                                   \
+		assert_int_equal((call), -EINVAL);                                           \
+		if (!strstr(err.text, words))                                                \
+			fail_msg("'%s' does not say '%s'", err.text, (const char *)(words)); \
 	} while (0)
 
 static void parameters_have_types(void **state)
