@@ -74,7 +74,7 @@ int sg_open(const char *path, unsigned index, struct sg_gpu **gpu, struct gp_err
 static int open_device(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
 	char path[SIMGPU_PATH_SIZE];
-	struct sg_gpu *d;
+	struct sg_gpu *d = NULL;
 	int r = sg_open(gp_simgpu_path(path, sizeof path), index, &d, NULL);
 
 	(void)flags;
