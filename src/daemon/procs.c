@@ -136,6 +136,12 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	return p;
 }
 
+void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *p)
+{
+	if (!p->ntasks && p->said == GP_SAID_DEFAULT)
+		forget(procs, p);
+}
+
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *p, unsigned device, uint64_t task,
                      uint64_t key)
 {

@@ -74,6 +74,9 @@ struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, 
  */
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time);
 
+/* Forgets one that has no tasks and of which nothing was said: somebody only asked. */
+void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *proc);
+
 /* 0 or -ENOMEM. */
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *proc, unsigned device, uint64_t task,
                      uint64_t key);

@@ -154,5 +154,9 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 		r = gp_may_set(c, call, proc, &entry.attr, err);
 	if (!r && gp_pidfd_ended(proc->pidfd))
 		r = gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
-	return r ? r : set(c, call, proc, &entry);
+	if (!r)
+		r = set(c, call, proc, &entry);
+	if (r)
+		gp_procs_put_away(&c->procs, proc);
+	return r;
 }

@@ -17,7 +17,7 @@ const char *gp_client_path(char *out, size_t size);
 
 /*
  * Connects and says hello. `path` NULL: gp_client_path. -ECONNREFUSED: no daemon answers; the
- * sentence says how to start one.
+ * sentence says how to start one. -ETIMEDOUT: one is there, but hangs.
  */
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err);
 
@@ -51,7 +51,8 @@ int gp_client_notify(struct gp_client *client, const char *method, struct json_o
 
 /*
  * The next notification, an object with `method` and `params`: the caller's. Waits up to
- * `timeout_ms` (-1 = for ever). -EAGAIN: none came (no sentence).
+ * `timeout_ms` (-1 = for ever). -EAGAIN: none came (no sentence). Others: the daemon has closed the
+ * connection, or says why it will.
  */
 int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
                    struct gp_error *err);
