@@ -46,6 +46,7 @@ static int open_listeners(struct gp_rpc_server *server, struct gp_error *err)
 	}
 	for (unsigned i = 0; !r && i < server->config.nsockets; i++)
 		r = listener_open(&server->listener[i], err);
+	server->config.socket = NULL; /* the caller's */
 	return r;
 }
 
