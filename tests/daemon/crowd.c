@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon-crowd SOCKET CLIENTS SECONDS TIMERS PID...: many busy clients of a daemon, and bare timers to
- * compare its threads with.
+ * daemon-crowd SOCKET CLIENTS SECONDS TIMERS PID...: many busy clients of a daemon, and bare timers
+ * to compare its threads with.
  *
- * The timers run from the start: TIMERS threads, each with a timerfd every 100 ms and nothing else to
- * do. Says `ready`; a line on standard input lets the clients begin. Most ask, some change the classes
- * of PIDs or hold and release them, some subscribe and read slowly or not at all, some come and go. At
- * the end one line of JSON: calls, refusals, failures, the slowest call, how late the timers were.
+ * The timers run from the start: TIMERS threads, each with a timerfd every 100 ms and nothing else
+ * to do. Says `ready`; a line on standard input lets the clients begin. Most ask, some change the
+ * classes of PIDs or hold and release them, some subscribe and read slowly or not at all, some come
+ * and go. At the end one line of JSON: calls, refusals, failures, the slowest call, how late the
+ * timers were.
  */
 #include <errno.h>
 #include <pthread.h>
