@@ -58,7 +58,7 @@ struct gp_control {
 	struct gp_undo_file *undo;
 	struct gp_facts_pool *facts;
 	struct gp_rpc_server *server;
-	struct gp_metrics *metrics;
+	struct gp_metrics *metrics; /* NULL: off */
 	struct gp_sweeper *sweeper;
 
 	unsigned nhosts;

@@ -12,7 +12,7 @@ static void set_defaults(struct gp_engine_config *c)
 	DEFAULT(check_lc_ns, 1 * GP_NS_PER_MS);
 	DEFAULT(check_quiet_ns, 1 * GP_NS_PER_S);
 	DEFAULT(scan_every_ns, 100 * GP_NS_PER_MS);
-	DEFAULT(starve_limit_ns, 10 * GP_NS_PER_S);
+	DEFAULT(starve_limit_ns, GP_STARVE_LIMIT_NS);
 	DEFAULT(decide_limit_ns, 10 * GP_NS_PER_MS);
 	DEFAULT(backoff_min_ns, 1 * GP_NS_PER_MS);
 	DEFAULT(backoff_max_ns, 1 * GP_NS_PER_S);

@@ -56,6 +56,8 @@ struct gp_event {
 	uint32_t driver_code;
 };
 
+#define GP_STARVE_LIMIT_NS (10 * GP_NS_PER_S)
+
 struct gp_engine_config {
 	struct gp_gpu *gpu;
 
@@ -88,7 +90,7 @@ struct gp_engine_config {
 	uint64_t check_quiet_ns;  /* 1 s: looks where everything announces itself; scans may be
 	                           * more frequent, and each is followed by a look */
 	uint64_t scan_every_ns;   /* 100 ms: who has come or gone */
-	uint64_t starve_limit_ns; /* 10 s */
+	uint64_t starve_limit_ns; /* 10 s: GP_STARVE_LIMIT_NS */
 	uint64_t decide_limit_ns; /* 10 ms of decide_clock */
 	uint64_t backoff_min_ns;  /* 1 ms */
 	uint64_t backoff_max_ns;  /* 1 s */

@@ -4,13 +4,15 @@
  *
  * MODE `plain` does no more. `silent-words` and `silent-environment` take whole pages out of the
  * command line (PADDING is long) or the environment (the variable PADDING is) and answer no fault
- * on them until a line comes on standard input. userfaultfd and not a file system: whoever else
- * reads the files of this process in /proc meanwhile gets an error and does not hang.
+ * on them until a line comes on standard input. `orphan-words` is the same, but the page stays away
+ * when this process is dead, until standard input ends. userfaultfd and not a file system: whoever
+ * else reads the files of this process in /proc meanwhile gets an error and does not hang.
  */
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,11 +56,24 @@ static void answer(int fd, char *at, size_t page)
 		_exit(1);
 }
 
+/* Another process has the file, too: as long as that is open, who waits for the page does. */
+static void keep_after_death(void)
+{
+	char byte;
+
+	if (fork())
+		return;
+	while (read(STDIN_FILENO, &byte, 1) > 0)
+		;
+	_exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	char *padding = getenv("PADDING");
 	char *at = NULL, line[8];
+	bool orphan;
 	int fd = -1;
 	uid_t uid;
 
@@ -66,7 +81,8 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return 2;
 	uid = (uid_t)strtoul(argv[2], NULL, 10); /* the last that is needed of the words */
-	if (!strcmp(argv[1], "silent-words") && argc > 3)
+	orphan = !strcmp(argv[1], "orphan-words");
+	if ((orphan || !strcmp(argv[1], "silent-words")) && argc > 3)
 		at = page_in(argv[0], page); /* within what is read of a command line */
 	else if (!strcmp(argv[1], "silent-environment") && padding)
 		at = page_in(padding, page);
@@ -78,9 +94,11 @@ int main(int argc, char **argv)
 		return CANNOT;
 	prctl(PR_SET_DUMPABLE, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* which a change of user takes back */
+	if (orphan)
+		keep_after_death();
 	if (write(STDOUT_FILENO, "ready\n", 6) != 6)
 		return 1;
-	while (read(STDIN_FILENO, line, sizeof line) > 0)
+	while (!orphan && read(STDIN_FILENO, line, sizeof line) > 0)
 		if (at)
 			answer(fd, at, page);
 	for (;;)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process whose memory never answers costs a reader, and nobody the answer. */
+#include <dirent.h>
+#include <sys/syscall.h>
+
 #include "facts_world.h"
 
 #define MEMORY (GP_FACT_CMDLINE | GP_FACT_ENVIRON)
@@ -78,11 +81,65 @@ static void meanwhile_others_are_answered(void **state)
 	stop_target(&silent); /* which ends the wait, too */
 	facts = wait_for(pool, fd, &token);
 	assert_int_equal(token, 1);
-	assert_int_equal(facts->gone, -ESRCH);
-	assert_int_equal(facts->known, 0);
 	gp_facts_drop(facts);
 	gp_facts_free(pool);
 	stop_target(&plain);
+}
+
+/* Whether a thread of ours is reading memory of another process. */
+static bool does_a_thread_read(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	bool reads = false;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[320], text[64] = "";
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/syscall", entry->d_name);
+		f = fopen(path, "re");
+		if (f && fgets(text, sizeof text, f))
+			reads |= strtol(text, NULL, 10) == SYS_process_vm_readv;
+		if (f)
+			fclose(f);
+	}
+	if (dir)
+		closedir(dir);
+	return reads;
+}
+
+/* Its pid could be another's by the end: what was read is of somebody who is no more. */
+static void who_ends_while_he_is_read_is_gone(void **state)
+{
+	struct gp_facts_limits limits[] = {patient, quick}; /* read to the end; left behind */
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct target t = start_target("orphan-words", 0);
+		int input = dup(t.input), fd;
+		struct gp_facts_pool *pool;
+		struct gp_facts *facts;
+		uint64_t token;
+
+		pool = make_pool(limits[i], &fd);
+		ask(pool, &t, 1);
+		for (unsigned j = 0; j < PATIENCE_MS && !does_a_thread_read(); j++)
+			usleep(1000);
+		assert_true(does_a_thread_read());
+		stop_target(&t);
+		if (i == 0)
+			close(input); /* now the page comes */
+		facts = wait_for(pool, fd, &token);
+		assert_int_equal(facts->gone, -ESRCH);
+		assert_int_equal(facts->known, 0);
+		assert_int_equal(gp_facts_stuck(pool), i);
+		gp_facts_drop(facts);
+		if (i == 1)
+			close(input);
+		wait_until_nobody_is_stuck(pool);
+		gp_facts_free(pool);
+	}
 }
 
 /* All readers are stuck, and there are more questions: others take their place. */
@@ -238,6 +295,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(after_the_deadline_the_answer_comes_without_what_is_in_memory),
 		cmocka_unit_test(meanwhile_others_are_answered),
+		cmocka_unit_test(who_ends_while_he_is_read_is_gone),
 		cmocka_unit_test(who_is_stuck_is_replaced),
 		cmocka_unit_test(with_too_many_stuck_memory_is_unknown_at_once),
 		cmocka_unit_test(who_let_us_wait_is_not_read_for_a_while_and_others_are),

@@ -300,15 +300,16 @@ static int on_stop(sd_event_source *source, int fd, uint32_t events, void *arg)
 static void *serve(void *arg)
 {
 	struct world *w = arg;
+	char path[sizeof w->path], hint_path[sizeof w->hint_path];
 	struct gp_rpc_socket sockets[] = {
-		{.path = w->fd > 0 ? NULL : w->path,
+		{.path = w->fd > 0 ? NULL : strcpy(path, w->path),
 	         .fd = w->fd,
 	         .mode = 0600,
 	         .gid = (gid_t)-1,
 	         .method = control_methods,
 	         .nmethods = sizeof control_methods / sizeof *control_methods,
 	         .limits = w->limits},
-		{.path = w->hint_path,
+		{.path = strcpy(hint_path, w->hint_path),
 	         .mode = 0666,
 	         .gid = (gid_t)-1,
 	         .method = hint_methods,
@@ -320,6 +321,10 @@ static void *serve(void *arg)
 	sd_event_new(&w->event);
 	sd_event_add_io(w->event, NULL, w->stop, 1 /* EPOLLIN */, on_stop, w);
 	w->result = gp_rpc_server_new(w->event, &config, &w->server, &w->err);
+	/* It has its own. */
+	memset(path, 'x', sizeof path - 1);
+	memset(hint_path, 'x', sizeof hint_path - 1);
+	memset(sockets, 0xff, sizeof sockets);
 	pthread_barrier_wait(&w->ready);
 	if (!w->result)
 		sd_event_loop(w->event);

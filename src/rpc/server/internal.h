@@ -7,6 +7,8 @@
 #ifndef GP_RPC_SERVER_INTERNAL_H
 #define GP_RPC_SERVER_INTERNAL_H
 
+#include <sys/un.h>
+
 #include "rpc/server/server.h"
 
 #define GP_RPC_CALL_FDS 8 /* those that came with the line, and those of its targets */
@@ -41,7 +43,7 @@ struct listener {
 	struct gp_rpc_socket config; /* with all limits filled in */
 	unsigned index;
 	int fd;
-	bool made_here; /* the file at config.path */
+	char made[sizeof((struct sockaddr_un *)0)->sun_path]; /* by us, to be removed; or "" */
 	sd_event_source *io;
 	sd_event_source *retry; /* while there are no files left to accept with */
 	unsigned clients;

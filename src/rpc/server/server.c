@@ -52,6 +52,7 @@ static int open_all(struct gp_rpc_server *server, struct gp_error *err)
 		return gp_fail(err, r, "the server cannot start: %s", gp_error_name(r));
 	for (unsigned i = 0; !r && i < server->config.nsockets; i++)
 		r = listener_open(&server->listener[i], err);
+	server->config.socket = NULL; /* the caller's */
 	return r;
 }
 
