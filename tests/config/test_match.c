@@ -189,7 +189,7 @@ static void a_long_value_of_a_variable_fits_no_glob(void **state)
 
 	(void)state;
 	memset(environment, 'a', sizeof environment - 1);
-	memcpy(environment, "JOB=", 4);
+	environment[0] = 'J', environment[1] = 'O', environment[2] = 'B', environment[3] = '=';
 	f.environ = environment;
 	f.environ_size = sizeof environment;
 	assert_true(fits("env: JOB", &f));

@@ -140,7 +140,7 @@ static void a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake(vo
 
 static void there_are_as_many_rules_as_there_may_be(void **state)
 {
-	size_t size = (GP_CONFIG_RULES_MAX + 2) * 64;
+	size_t size = ((size_t)GP_CONFIG_RULES_MAX + 2) * 64;
 	char *text = malloc(size), *at = text;
 
 	(void)state;

@@ -120,7 +120,7 @@ static inline struct gp_facts *facts_of(pid_t pid, uint64_t start_time, uint32_t
 {
 	struct gp_facts_pool *pool;
 	struct gp_facts *facts;
-	uint64_t token;
+	uint64_t token = 0;
 	int fd;
 
 	pool = make_pool(patient, &fd);
