@@ -54,6 +54,7 @@ static void describe_work(const struct device *d, uint32_t slot, struct simgpu_c
 	out->run_at_ns = real_ns(d, o.run_at_ns);
 	if (!(o.known & GP_KNOWN_RUNNING))
 		return; /* where that cannot be seen, nor can this */
+	out->runs_until_ns = gp_time_add(gp_sim_runs_until_ns(d->sim), d->origin_ns);
 	out->scheduled = p->scheduled;
 	out->on_at_ns = real_ns(d, p->on_at_ns);
 	out->off_at_ns = real_ns(d, p->off_at_ns);
