@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "daemon/ring.h"
+#include "hold/records.h"
 #include "undo/undo.h"
 
 #define NEWS_MAX         1024
@@ -42,6 +43,7 @@ struct gp_host {
 	struct gp_gpu *gpu;
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
+	uint64_t epoch; /* as last seen */
 	uint64_t since_ns;
 	pthread_t thread;
 
@@ -264,10 +266,41 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 	h->publish = false;
 }
 
+/*
+ * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as
+ * before. A record that is gone was taken away by a person (gpreempt resume): then a hold by hand
+ * is over.
+ */
+static void notice_resuming(struct gp_host *h, uint64_t now_ns)
+{
+	uint64_t now = epoch(h);
+
+	if (now == h->epoch)
+		return;
+	h->epoch = now;
+	for (unsigned i = 0; i < gp_engine_tasks(h->engine); i++) {
+		struct gp_news news = {.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns},
+		                       .resumed = true};
+		struct gp_undo_entry e;
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(h->engine, i, &t);
+		if (!(t.held_by & GP_HELD_BY_USER) ||
+		    gp_records_find(h->undo, t.pid, t.start_time, &e))
+			continue;
+		gp_engine_user_release(h->engine, t.id);
+		news.event.task = t.id;
+		if (!gp_ring_put(&h->news, &news))
+			atomic_fetch_add_explicit(&h->lost, 1, memory_order_relaxed);
+		h->tell = true;
+	}
+}
+
 static void look(struct gp_host *h)
 {
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), next_ns;
 
+	notice_resuming(h, now_ns);
 	obey_all(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
 	answer_waiting(h, now_ns);
@@ -408,6 +441,7 @@ static int make_host(struct gp_host *h, struct gp_error *err)
 		r = gp_ring_init(&h->news, sizeof(struct gp_news), NEWS_MAX);
 	if (!r && h->config.undo)
 		r = gp_undo_open(&h->undo, true, err);
+	h->epoch = epoch(h);
 	return r ? r : make_engine(h, err);
 }
 

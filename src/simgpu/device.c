@@ -225,7 +225,7 @@ int device_init(struct device *d, struct server *s, uint32_t number, struct gp_e
 	r = make_model(d);
 	if (!r)
 		r = map_state(d);
-	if (r)
+	if (r || !d->state)
 		return gp_fail(err, r, "cannot make device %u: %s", number, gp_error_name(r));
 	d->state->info = gp_sim_gpu(d->sim)->info;
 	snprintf(d->state->info.name, sizeof d->state->info.name, "simulated %s #%u",

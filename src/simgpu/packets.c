@@ -28,7 +28,7 @@ static void send_welcome(struct client *c, const struct simgpu_welcome *w)
 	struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1};
 	int fd[2];
 
-	if (!w->status && c->role == SIMGPU_CONTROLS) {
+	if (!w->status && c->role == SIMGPU_CONTROLS && c->device) {
 		fd[0] = c->device->state_fd;
 		fd[1] = c->news_fd;
 		m.msg_control = &control;
@@ -203,13 +203,13 @@ static void take_control(struct server *s, struct client *c, size_t size)
 
 void client_packet(struct server *s, struct client *c, size_t size)
 {
-	if (size < sizeof s->packet.kind || size > sizeof s->packet)
-		refuse(s, c);
-	else if (!c->is_known)
+	bool is_readable = size >= sizeof s->packet.kind && size <= sizeof s->packet;
+
+	if (is_readable && !c->is_known)
 		take_hello(s, c, size);
-	else if (c->role == SIMGPU_PROGRAM)
+	else if (is_readable && c->role == SIMGPU_PROGRAM)
 		take_submit(s, c, size);
-	else if (c->role == SIMGPU_CONTROLS)
+	else if (is_readable && c->role == SIMGPU_CONTROLS)
 		take_control(s, c, size);
 	else
 		refuse(s, c);

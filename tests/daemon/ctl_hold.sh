@@ -61,8 +61,11 @@ exits 0 'gpreempt: the daemon does not answer*' 'resume --all beside a stopped d
 "$GPREEMPT" ps --no-daemon --json | jq -e "any(.[]; .pid == $one and .state == \"held\")" >/dev/null &&
 	fail 'it is held after resume --all beside a stopped daemon'
 kill -CONT "$DAEMON"
-"$GPREEMPT" resume "$one" >/dev/null || fail 'a daemon that goes on does not answer'
+# What a person resumed stays so; the daemon knows of it as soon as it looks again.
+until_true said daemon 'process.resumed' || fail "the daemon did not notice: $(<"$work/daemon")"
 goes_on "$one" || fail 'it does not run when the daemon goes on'
+"$GPREEMPT" ps --json | jq -e "any(.[]; .pid == $one and .state == \"suspended\")" >/dev/null &&
+	fail 'the daemon took the hold up again'
 
 # One that was killed.
 "$GPREEMPT" suspend "$one" >/dev/null

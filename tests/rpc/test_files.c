@@ -33,15 +33,6 @@ static int make_files(void **state)
 	return 0;
 }
 
-static unsigned open_files(void)
-{
-	unsigned n = 0;
-
-	for (int fd = 0; fd < 4096; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 /* The next answer's files, by their size: "[1,2]". */
 static void hear_files(int fd, const char *sizes)
 {
@@ -69,7 +60,7 @@ static void files_come_with_their_line(void **state)
 		json_object_put(result);
 	}
 	assert_int_equal(gp_client_call(client, "files", NULL, file, 5, &result, &err), -EINVAL);
-	assert_int_equal(open_files(), before);
+	await_files(before);
 	gp_client_close(client);
 }
 
@@ -104,7 +95,7 @@ static void files_go_to_the_line_they_were_sent_with(void **state)
 	hear_files(fd, "[]");
 	close(fd);
 	await_counter(other, "gone", 1);
-	assert_int_equal(open_files(), before);
+	await_files(before);
 	gp_client_close(other);
 }
 
@@ -127,7 +118,7 @@ static void too_many_files_are_refused_and_closed(void **state)
 	assert_error(fd, GP_RPC_INVALID_REQUEST);
 	raw_send(fd, FILES, strlen(FILES));
 	hear_files(fd, "[]");
-	assert_int_equal(open_files(), before + 3); /* this end, the server's, and a pidfd */
+	await_files(before + 3); /* this end, the server's, and a pidfd */
 	close(fd);
 	gp_client_close(other);
 }
@@ -158,7 +149,7 @@ static void files_of_lines_that_nobody_can_use_are_closed(void **state)
 			n++;
 		}
 	await_counter(other, "gone", n);
-	assert_int_equal(open_files(), before);
+	await_files(before);
 	gp_client_close(other);
 }
 

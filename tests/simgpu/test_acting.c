@@ -128,11 +128,12 @@ static void detach_undoes_what_was_done_and_nothing_else(void **state)
 {
 	struct world w;
 	struct gp_gpu *gpu, *other;
-	uint32_t handle, looker;
+	uint32_t handle, looker, gate;
 
 	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
+	world_load(&w, "10ms", "gate");
 	gpu = world_open(0);
 	other = world_open(0);
 	handle = world_attach(gpu, w.program[0]);
@@ -141,6 +142,9 @@ static void detach_undoes_what_was_done_and_nothing_else(void **state)
 	looker = world_attach(other, w.program[0]);
 	assert_true(world_look(other, looker).held);
 	gp_gpu_detach(other, looker);
+	/* Calls are done one after the other: when this is, so is what came before it. */
+	gate = world_attach(other, w.program[1]);
+	world_act(other, gate, SIMGPU_SLICE, 100);
 	looker = world_attach(other, w.program[0]);
 	assert_true(world_look(other, looker).held);
 	gp_gpu_detach(gpu, handle);

@@ -126,7 +126,7 @@ static void requests_are_queued_and_not_more_than_fit(void **state)
 	advance(&w, 1 * MS);
 	assert_int_equal(look(&w, task).pending, GP_SIM_REQUESTS);
 	/* Launched while others ran: no time between them. */
-	advance(&w, GP_SIM_REQUESTS * 3 * MS + 500 * US);
+	advance(&w, 3ull * GP_SIM_REQUESTS * MS + 500 * US);
 	assert_int_equal(w.done[task], GP_SIM_REQUESTS);
 	assert_int_equal(w.wrong, 0);
 	gp_sim_free(w.sim);
