@@ -257,7 +257,7 @@ int gp_client_connect(const char *path, struct gp_client **client, struct gp_err
 int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
                              struct gp_error *err)
 {
-	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char usual[sizeof address.sun_path + 1];
 	int fd, r;
