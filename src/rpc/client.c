@@ -250,6 +250,45 @@ int gp_client_notify(struct gp_client *client, const char *method, struct json_o
 	return send_request(client, method, params, 0, fds, nfds, err);
 }
 
+/* ---- without waiting --------------------------------------------------------------------------
+ */
+
+int gp_client_ask(struct gp_client *client, const char *method, struct json_object *params,
+                  int64_t *id, struct gp_error *err)
+{
+	int timeout_ms = client->timeout_ms, r;
+
+	*id = ++client->next_id;
+	client->timeout_ms = 0;
+	r = send_request(client, method, params, *id, NULL, 0, err);
+	client->timeout_ms = timeout_ms;
+	return r;
+}
+
+int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
+                     struct gp_error *err)
+{
+	struct json_object *json = NULL, *id;
+	int r;
+
+	do {
+		json_object_put(json);
+		r = receive(client, 0, &json, err);
+	} while (!r && json_object_object_get_ex(json, "method", NULL)); /* an event */
+	if (r)
+		return r;
+	*answer = (struct gp_client_answer){0};
+	id = json_object_object_get(json, "id");
+	if (json_object_is_type(id, json_type_int))
+		answer->id = json_object_get_int64(id);
+	if (json_object_object_get_ex(json, "error", &id))
+		adopt_error(id, &answer->err);
+	else
+		answer->result = json_object_get(json_object_object_get(json, "result"));
+	json_object_put(json);
+	return 0;
+}
+
 /* ---- events -----------------------------------------------------------------------------------
  */
 
@@ -320,12 +359,12 @@ static int say_hello(struct gp_client *client, struct gp_error *err)
 	return r;
 }
 
-int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
+/* `fd` is closed also when it fails. */
+static int wrap(int fd, struct gp_client **client, struct gp_error *err)
 {
 	struct gp_client *c = calloc(1, sizeof *c);
-	int r;
 
-	*client = NULL;
+	*client = c;
 	if (!c) {
 		close(fd);
 		return gp_fail(err, -ENOMEM, "no memory");
@@ -334,11 +373,23 @@ int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
 	c->timeout_ms = GP_CLIENT_TIMEOUT_MS;
 	c->tokener = gp_json_tokener();
 	c->events = json_object_new_array();
-	r = c->tokener && c->events ? say_hello(c, err) : gp_fail(err, -ENOMEM, "no memory");
-	if (r)
-		gp_client_close(c);
-	else
-		*client = c;
+	if (c->tokener && c->events)
+		return 0;
+	gp_client_close(c);
+	*client = NULL;
+	return gp_fail(err, -ENOMEM, "no memory");
+}
+
+int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
+{
+	int r = wrap(fd, client, err);
+
+	if (!r)
+		r = say_hello(*client, err);
+	if (r) {
+		gp_client_close(*client);
+		*client = NULL;
+	}
 	return r;
 }
 
@@ -352,32 +403,48 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 			"no daemon answers at %s; start it with systemctl start gpreemptd, or "
 			"try it without a GPU: gpreemptd --gpu sim",
 			path);
+	case -EAGAIN: return say_late(-ETIMEDOUT, err); /* its queue of clients is full */
 	case -EACCES: return gp_fail(err, code, "you may not connect to the daemon at %s", path);
 	default: return gp_fail(err, code, "%s: %s", path, gp_error_name(code));
 	}
 }
 
-int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err)
+/* A connected socket, or -errno with a sentence. */
+static int open_socket(const char *path, int flags, struct gp_error *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char usual[sizeof address.sun_path + 1];
 	int fd, r;
 
-	*client = NULL;
 	if (!path)
 		path = gp_client_path(usual, sizeof usual);
 	if (strlen(path) >= sizeof address.sun_path)
 		return no_daemon(-ENAMETOOLONG, path, err);
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 	if (fd < 0)
 		return no_daemon(-errno, path, err);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
-		r = -errno;
-		close(fd);
-		return no_daemon(r, path, err);
-	}
-	return gp_client_adopt(fd, client, err);
+	if (!connect(fd, (const struct sockaddr *)&address, sizeof address))
+		return fd;
+	r = -errno;
+	close(fd);
+	return no_daemon(r, path, err);
+}
+
+int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err)
+{
+	int fd = open_socket(path, 0, err);
+
+	*client = NULL;
+	return fd < 0 ? fd : gp_client_adopt(fd, client, err);
+}
+
+int gp_client_begin(const char *path, struct gp_client **client, struct gp_error *err)
+{
+	int fd = open_socket(path, SOCK_NONBLOCK, err);
+
+	*client = NULL;
+	return fd < 0 ? fd : wrap(fd, client, err);
 }
 
 void gp_client_close(struct gp_client *client)
