@@ -37,6 +37,7 @@ extern const struct gp_verb gp_verb_stats;
 extern const struct gp_verb gp_verb_sim;
 extern const struct gp_verb gp_verb_simload;
 extern const struct gp_verb gp_verb_suspend;
+extern const struct gp_verb gp_verb_top;
 
 /* "gpreempt: " and the sentence, on standard error. Returns the exit code for it. */
 int gp_cli_fail(const struct gp_error *err);

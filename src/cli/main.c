@@ -15,6 +15,7 @@ static const struct gp_verb *const verbs[] = {
 	&gp_verb_demo,
 	&gp_verb_doctor,
 	&gp_verb_ps,
+	&gp_verb_top,
 	&gp_verb_stats,
 	&gp_verb_queues,
 	&gp_verb_monitor,
