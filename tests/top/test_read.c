@@ -62,13 +62,15 @@ static void a_whole_answer_is_read(void **state)
 static void a_policy_that_was_chosen_afterwards_is_not_thrown_out(void **state)
 {
 	struct json_object *stats = json("{'devices':[{'policy':'rr','policy_wanted':'rr',"
-	                                 "'ejection':{'policy':'edf'}},{}]}");
+	                                 "'ejection':{'policy':'edf'}},{},"
+	                                 "{'policy':'none','policy_wanted':'rr'}]}");
 	struct gp_top_shot shot = {0};
 
 	(void)state;
 	assert_int_equal(gp_top_read_devices(&shot, stats, false), 0);
 	assert_false(shot.device[0].ejected);
 	assert_false(shot.device[1].ejected);
+	assert_false(shot.device[2].ejected); /* not yet in force */
 	assert_false(shot.device[1].busy_known || shot.device[1].inversions_known);
 	json_object_put(stats);
 	gp_top_shot_clear(&shot);
