@@ -8,7 +8,7 @@ CTEST := ctest --no-label-summary --output-on-failure -j$(shell nproc)
 CONFIGURE := cmake -G Ninja -S .
 CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON
 
-.PHONY: all configure demo test bench soak install format lint configure-test clean help
+.PHONY: all configure demo tour test bench soak install format lint configure-test clean help
 
 all: configure ## build gpreempt and libgpreempt.so into build/ (the default)
 	@cmake --build build
@@ -22,6 +22,12 @@ demo: ## try it: the whole idea in seconds, on a simulated GPU; installs cmake a
 	@$(CONFIGURE) -B build -DGPREEMPT_TESTS=OFF >/dev/null
 	@cmake --build build --target gpreempt -- --quiet
 	@build/gpreempt demo
+
+tour: ## try the daemon: programs, classes, holds, a kill -9, on a simulated GPU; installs its libraries
+	@tools/setup daemon
+	@$(CONFIGURE) -B build -DGPREEMPT_TESTS=OFF >/dev/null
+	@cmake --build build -- --quiet
+	@tools/tour build
 
 test: configure-test ## all tests, sanitizers, fuzzers, lint: what CI runs; installs the tools for it
 	@cmake --build build/test

@@ -27,17 +27,21 @@ struct gp_verb {
 extern const struct gp_verb gp_verb_bench;
 extern const struct gp_verb gp_verb_demo;
 extern const struct gp_verb gp_verb_doctor;
+extern const struct gp_verb gp_verb_events;
 extern const struct gp_verb gp_verb_monitor;
 extern const struct gp_verb gp_verb_policy;
 extern const struct gp_verb gp_verb_ps;
 extern const struct gp_verb gp_verb_queues;
 extern const struct gp_verb gp_verb_resume;
+extern const struct gp_verb gp_verb_run;
 extern const struct gp_verb gp_verb_schedule;
-extern const struct gp_verb gp_verb_stats;
+extern const struct gp_verb gp_verb_set;
 extern const struct gp_verb gp_verb_sim;
 extern const struct gp_verb gp_verb_simload;
+extern const struct gp_verb gp_verb_stats;
 extern const struct gp_verb gp_verb_suspend;
 extern const struct gp_verb gp_verb_top;
+extern const struct gp_verb gp_verb_trace;
 
 /* "gpreempt: " and the sentence, on standard error. Returns the exit code for it. */
 int gp_cli_fail(const struct gp_error *err);

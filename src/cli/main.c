@@ -14,9 +14,13 @@
 static const struct gp_verb *const verbs[] = {
 	&gp_verb_demo,
 	&gp_verb_doctor,
+	&gp_verb_run,
+	&gp_verb_set,
 	&gp_verb_ps,
 	&gp_verb_top,
 	&gp_verb_stats,
+	&gp_verb_events,
+	&gp_verb_trace,
 	&gp_verb_queues,
 	&gp_verb_monitor,
 	&gp_verb_suspend,

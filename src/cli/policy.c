@@ -1,31 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt policy: which policies there are, and their parameters. */
+/* gpreempt policy: which policies there are, which is in force, and another. */
 #include <argp.h>
 
 #include "cli/cli.h"
+#include "cli/daemon/daemon.h"
+#include "cli/targets.h"
+#include "hold/devices.h"
 #include "policy/registry.h"
 
 static struct {
 	bool json;
 	bool names;
-} env;
+	int device; /* -1 = all */
+	const char *policy;
+} env = {.device = -1};
 
 static const struct argp_option options[] = {
 	{"list", 'l', NULL, 0, "List the policies with their parameters (the default)", 0},
 	{"names", 'n', NULL, 0, "List only their names", 0},
+	{"device", 'd', "N", 0, "Set it on this device only", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
+	struct gp_policy_choice choice;
+	struct gp_error err = {0};
+
 	switch (key) {
 	case 'l': env.names = false; break;
 	case 'n': env.names = true; break;
 	case 'j': env.json = true; break;
+	case 'd':
+		env.device = (int)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
+		break;
 	case ARGP_KEY_ARG:
-		argp_error(state, "takes no argument, and here is '%s'; the policies are listed",
-		           arg);
+		if (env.policy)
+			argp_error(state, "one policy at a time; '%s' is one too many", arg);
+		if (gp_policy_parse(arg, &choice, &err))
+			argp_error(state, "%s", err.text);
+		env.policy = arg;
+		break;
+	case ARGP_KEY_END:
+		if (env.device >= 0 && !env.policy)
+			argp_error(state, "--device goes with a policy to set");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -67,18 +86,8 @@ static void json_policy(const struct gp_policy_ops *p)
 	fputs("]}", stdout);
 }
 
-static int run(int argc, char **argv)
+static void list(void)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.doc = "List the scheduling policies and their parameters: name, default, range, "
-		       "meaning.\v"
-		       "A parameter is given behind the policy: "
-		       "priority:quantum=50:age_after=200\n",
-	};
-
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (env.json)
 		putchar('[');
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
@@ -93,11 +102,31 @@ static int run(int argc, char **argv)
 	}
 	if (env.json)
 		puts("]");
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "[NAME[:PARAM=VALUE...]]",
+		.doc = "List the scheduling policies and their parameters (name, default, range, "
+		       "meaning), and which is in force; or have the daemon use another.\v"
+		       "A parameter is given behind the policy: "
+		       "priority:quantum=50:age_after=200\n",
+	};
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (env.policy)
+		return gp_daemon_set_policy(env.policy, env.device, env.json);
+	list();
+	if (!env.json && !env.names)
+		gp_daemon_show_policy();
 	return GP_EXIT_DONE;
 }
 
 const struct gp_verb gp_verb_policy = {
 	.name = "policy",
-	.summary = "which policies there are, and their parameters",
+	.summary = "which policies there are, which is in force, and another",
 	.run = run,
 };

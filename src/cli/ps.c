@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "cli/cli.h"
+#include "cli/daemon/daemon.h"
 #include "cli/grid.h"
 #include "cli/share.h"
 #include "cli/stop.h"
@@ -17,15 +18,18 @@
 #include "hold/records.h"
 
 #define LOOK_NS (20 * GP_NS_PER_MS)
+enum { NO_DAEMON = 0x2000 };
 
 static struct {
 	bool json;
+	bool by_hand; /* no daemon is asked */
 	bool patient; /* shares that are not known by then are waited for */
 	uint64_t for_ns;
 } env = {.patient = true, .for_ns = 500 * GP_NS_PER_MS};
 
 static const struct argp_option options[] = {
 	{"for", 'f', "TIME", 0, "How long to watch for shares (500ms)", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Look at the GPUs, whatever a daemon knows", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -38,6 +42,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		env.patient = false;
 		break;
 	case 'j': env.json = true; break;
+	case NO_DAEMON: env.by_hand = true; break;
 	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -347,7 +352,8 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "List who has queues on the GPUs: slice, state, share of the GPU, memory.\v"
+		.doc = "List who has queues on the GPUs: class, slice, state, share of the GPU, "
+		       "memory. If a daemon answers, as it knows them.\v"
 		       "What is not known is a dash, or left out. A share with <= is what the "
 		       "settings "
 		       "allowed.\n\n"
@@ -360,6 +366,8 @@ static int run(int argc, char **argv)
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (!env.by_hand && gp_daemon_ps(env.patient ? 0 : env.for_ns, env.json, &r))
+		return r;
 	if (gp_devices_open(&devices, 0, &err))
 		return gp_cli_fail(&err);
 	r = list_tasks(&devices, &err);

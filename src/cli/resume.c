@@ -7,6 +7,7 @@
 
 #include "base/process.h"
 #include "cli/cli.h"
+#include "cli/daemon/daemon.h"
 #include "cli/targets.h"
 #include "hold/devices.h"
 #include "hold/records.h"
@@ -14,10 +15,14 @@
 static struct {
 	struct gp_targets targets;
 	bool all, json;
+	bool by_hand; /* no daemon is asked */
 } env;
+
+enum { NO_DAEMON = 0x2000 };
 
 static const struct argp_option options[] = {
 	{"all", 'a', NULL, 0, "Every process that has queues here, recorded or not", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Also what a daemon schedules; it lets go of it", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -29,6 +34,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
 	case 'a': env.all = true; break;
 	case 'j': env.json = true; break;
+	case NO_DAEMON: env.by_hand = true; break;
 	case ARGP_KEY_END:
 		if (env.all == (env.targets.n > 0))
 			argp_error(state, "which process? Either PIDs or --all");
@@ -44,6 +50,7 @@ struct outcome {
 	unsigned looked;   /* that had nothing to undo */
 	unsigned stale;    /* records of processes that ended */
 	int exit;          /* the first failure */
+	pid_t daemon;      /* that answered: what is in its hands stays there; 0 = none */
 	unsigned n, capacity;
 	pid_t *told; /* those that are dealt with */
 };
@@ -162,6 +169,40 @@ static struct gp_undo undo_of(const struct gp_undo_entry *e)
 	return undo;
 }
 
+/* ---- through the daemon -------------------------------------------------------------------------
+ */
+
+/* What was held by hand, and is now released; and why a process was not. */
+static void ask_daemon(struct outcome *o)
+{
+	struct gp_daemon_released released;
+
+	if (env.by_hand || !gp_daemon_resume(&env.targets, env.all, &released))
+		return;
+	o->daemon = released.daemon;
+	for (unsigned i = 0; i < released.n; i++)
+		tell_released(o, released.pid[i], released.daemon);
+	/* One of which the daemon knows nothing may have a record all the same. */
+	for (unsigned i = 0; released.err && i < env.targets.n; i++)
+		if (released.err[i].code && released.err[i].code != -ESRCH)
+			tell_failed(o, env.targets.pid[i], &released.err[i]);
+	free(released.pid);
+	free(released.err);
+}
+
+/* It runs, or waits, as the daemon's policy wants it: that is nobody's to undo. */
+static void tell_scheduled(struct outcome *o, pid_t pid)
+{
+	if (is_told(o, pid))
+		return;
+	note_told(o, pid);
+	o->looked++;
+	if (!env.all && !env.json)
+		printf("%d is scheduled by the daemon (%d) and not held by hand; gpreempt set %d "
+		       "--class unmanaged takes it out\n",
+		       pid, o->daemon, pid);
+}
+
 /* ---- by record ----------------------------------------------------------------------------------
  */
 
@@ -209,12 +250,16 @@ static int replay_records(struct outcome *o, struct gp_error *err)
 	}
 	if (r)
 		return r;
-	gp_undo_bump(file);
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
 			continue;
+		if (o->daemon && e.holder == o->daemon) {
+			tell_scheduled(o, e.undo.pid);
+			continue;
+		}
+		if (!done++)
+			gp_undo_bump(file);
 		replay(file, i, &e, o);
-		done++;
 	}
 	if (done)
 		gp_undo_bump(file);
@@ -371,6 +416,7 @@ static int run(int argc, char **argv)
 		return gp_cli_fail(&err);
 	if (env.json)
 		fputs("{\"released\":[", stdout);
+	ask_daemon(&outcome);
 	/* Records that cannot be read are no reason to leave anything held. */
 	if (replay_records(&outcome, &err))
 		outcome.exit = gp_cli_fail(&err);

@@ -17,6 +17,7 @@
 #include "cli/attrs.h"
 #include "cli/cli.h"
 #include "cli/grid.h"
+#include "cli/report.h"
 #include "cli/stop.h"
 #include "engine/drive.h"
 #include "hold/devices.h"
@@ -333,17 +334,12 @@ static int end(struct scheduled *s, struct gp_error *err)
 /* ---- statistics --------------------------------------------------------------------------------
  */
 
-static const char *class_name(uint8_t class)
-{
-	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
-}
-
 static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
 {
 	char text[24];
 
 	gp_grid_cell(grid, "%d", t->pid);
-	gp_grid_text(grid, class_name(t->attr.class));
+	gp_grid_text(grid, gp_class_name(t->attr.class));
 	gp_grid_text(grid, t->run_source != GP_RUN_UNKNOWN
 	                           ? gp_cli_duration(text, sizeof text, t->run_ns)
 	                           : NULL);
@@ -358,7 +354,7 @@ static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
 static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
 {
 	fprintf(out, "%s{\"pid\":%d,\"class\":\"%s\",\"name\":", first ? "" : ",", t->pid,
-	        class_name(t->attr.class));
+	        gp_class_name(t->attr.class));
 	gp_json_string(out, t->name);
 	if (t->run_source != GP_RUN_UNKNOWN)
 		fprintf(out, ",\"run_ns\":%llu", (unsigned long long)t->run_ns);
@@ -596,7 +592,8 @@ static int schedule(struct scheduled *list, struct gp_error *err)
 static int run(int argc, char **argv)
 {
 	static const struct argp attrs = {.options = gp_attr_options, .parser = parse_attr};
-	static const struct argp_child children[] = {{.argp = &attrs}, {0}};
+	static const struct argp_child children[] = {
+		{.argp = &attrs, .header = "Of the process named before:", .group = 1}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,

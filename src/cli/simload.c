@@ -211,6 +211,7 @@ static void run_children(struct simload_result *result)
 static void add_up(struct simload_result *sum, const struct simload_result *result)
 {
 	gp_hist_init(&sum->response_ns);
+	gp_hist_init(&sum->device_ns);
 	for (unsigned i = 0; i < env.processes; i++) {
 		const struct simload_result *r = &result[i];
 
@@ -219,8 +220,10 @@ static void add_up(struct simload_result *sum, const struct simload_result *resu
 		sum->wrong += r->wrong;
 		sum->checksum += r->checksum;
 		sum->took_ns = r->took_ns > sum->took_ns ? r->took_ns : sum->took_ns;
-		if (r->requests)
+		if (r->requests) {
 			gp_hist_merge(&sum->response_ns, &r->response_ns);
+			gp_hist_merge(&sum->device_ns, &r->device_ns);
+		}
 		if (r->err.code && !sum->err.code)
 			sum->err = r->err;
 	}
@@ -231,20 +234,29 @@ static double rate(const struct simload_result *r)
 	return r->took_ns ? (double)r->requests * 1e9 / (double)r->took_ns : 0;
 }
 
+static void json_time(const char *prefix, const char *key, const struct gp_hist *h, uint64_t ns)
+{
+	if (h->count)
+		printf(",\"%s%s\":%.1f", prefix, key, (double)ns / 1e3);
+	else
+		printf(",\"%s%s\":null", prefix, key);
+}
+
+static void json_times(const char *prefix, const struct gp_hist *h)
+{
+	json_time(prefix, "p50_us", h, gp_hist_quantile(h, 500000));
+	json_time(prefix, "p99_us", h, gp_hist_quantile(h, 990000));
+	json_time(prefix, "max_us", h, h->max);
+}
+
 static void print_json(const struct simload_result *r)
 {
-	const struct gp_hist *h = &r->response_ns;
-
 	printf("{\"processes\":%u,\"requests\":%llu,\"left\":%llu,\"wrong\":%llu,"
 	       "\"seconds\":%.3f,\"per_second\":%.3f",
 	       env.processes, (unsigned long long)r->requests, (unsigned long long)r->left,
 	       (unsigned long long)r->wrong, (double)r->took_ns / 1e9, rate(r));
-	if (h->count)
-		printf(",\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f",
-		       (double)gp_hist_quantile(h, 500000) / 1e3,
-		       (double)gp_hist_quantile(h, 990000) / 1e3, (double)h->max / 1e3);
-	else
-		fputs(",\"p50_us\":null,\"p99_us\":null,\"max_us\":null", stdout);
+	json_times("", &r->response_ns);
+	json_times("device_", &r->device_ns);
 	printf(",\"checksum\":\"%016llx\"}\n", (unsigned long long)r->checksum);
 }
 

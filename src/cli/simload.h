@@ -31,6 +31,7 @@ struct simload_result {
 	uint64_t checksum;    /* of all values, in order */
 	uint64_t took_ns;
 	struct gp_hist response_ns;
+	struct gp_hist device_ns; /* from where the device had it until it was done */
 	struct gp_error err;
 };
 

@@ -97,6 +97,7 @@ static int take_done(struct program *p)
 		since_ns = p->last_done_ns;
 	p->last_done_ns = now_ns;
 	gp_hist_add(&result->response_ns, now_ns > since_ns ? now_ns - since_ns : 0);
+	gp_hist_add(&result->device_ns, done.done_ns - done.submitted_ns);
 	/* In order, each once: a tag that is not the next one is a request lost or done twice. */
 	result->wrong += done.value != p->right || done.tag != result->requests;
 	result->checksum = (result->checksum ^ done.value) * 0x9e3779b97f4a7c15ull + done.tag;
@@ -162,6 +163,7 @@ int simload_run(const struct simload_work *work, uint64_t stream, struct simload
 	int r;
 
 	gp_hist_init(&result->response_ns);
+	gp_hist_init(&result->device_ns);
 	gp_rng_init(&p.rng, work->seed, stream);
 	p.right = gp_sim_right_value(work->kernels, work->kernel_ns);
 	p.fd = gp_simgpu_join(gp_simgpu_path(path, sizeof path), &hello, &result->err);

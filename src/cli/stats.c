@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/daemon/daemon.h"
 #include "cli/grid.h"
 #include "cli/share.h"
 #include "cli/stop.h"
@@ -12,14 +13,17 @@
 #include "hold/devices.h"
 
 #define LOOK_NS (20 * GP_NS_PER_MS)
+enum { NO_DAEMON = 0x2000 };
 
 static struct {
 	bool json;
+	bool by_hand; /* no daemon is asked */
 	uint64_t for_ns;
 } env = {.for_ns = 2 * GP_NS_PER_S};
 
 static const struct argp_option options[] = {
 	{"for", 'f', "TIME", 0, "How long to watch (2s)", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Look at the GPUs, whatever a daemon knows", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -29,6 +33,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
 	case 'j': env.json = true; break;
+	case NO_DAEMON: env.by_hand = true; break;
 	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -185,6 +190,8 @@ static int run(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
+	if (!env.by_hand && gp_daemon_stats(env.for_ns, env.json, &r))
+		return r;
 	r = gp_devices_open(&devices, 0, &err);
 	if (!r)
 		r = stats(&devices, &err);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/daemon/daemon.h"
 #include "cli/stop.h"
 #include "cli/targets.h"
 #include "gpu/amd/backend.h"
@@ -14,12 +15,15 @@
 #define LOOK_NS  (100 * GP_NS_PER_MS)
 #define AGAIN_NS (5 * GP_NS_PER_MS)
 
+enum { NO_DAEMON = 0x2000 };
+
 /* What becomes of the waves that are on the GPU. */
 enum way { WAY_DEVICE, WAY_SAVE, WAY_DRAIN, WAY_RESET };
 
 static struct {
 	struct gp_targets targets;
 	bool json, force, one_queue;
+	bool by_hand; /* no daemon is asked */
 	enum way way;
 	unsigned grace;  /* in 1,000 GPU clocks; 0 = not given */
 	unsigned device; /* GP_DEVICES_MAX = all */
@@ -35,6 +39,7 @@ static const struct argp_option options[] = {
          "save: what runs is saved at once; drain: what is short may end first (AMD)", 0},
 	{"grace", 'g', "N", 0, "drain: for how many 1,000 GPU clocks, 1 to 255 (255)", 0},
 	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Do it here, not through the daemon", 0},
 	{"json", 'j', NULL, 0, "Write JSON, an object a line for each event", 0},
 	{0},
 };
@@ -80,6 +85,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
 	case 'F': env.force = true; break;
 	case 'j': env.json = true; break;
+	case NO_DAEMON: env.by_hand = true; break;
 	case ARGP_KEY_END:
 		if (!env.targets.n && env.device == GP_DEVICES_MAX)
 			argp_error(state, "which process? A PID, or --device N for all on it");
@@ -90,6 +96,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
+}
+
+/* A daemon holds processes as a whole. */
+static bool is_for_daemon(void)
+{
+	return !env.by_hand && !env.one_queue && env.device == GP_DEVICES_MAX &&
+	       env.way == WAY_DEVICE;
 }
 
 /* ---- what is said -------------------------------------------------------------------------------
@@ -206,9 +219,9 @@ static int refuse_shared(const struct places *list, struct gp_error *err)
 
 static int choose(struct places *list, const struct gp_devices *devices, struct gp_error *err)
 {
-	int r = gp_targets_resolve(&env.targets, err);
+	int r = 0;
 
-	if (!r && env.device != GP_DEVICES_MAX && env.device >= devices->n)
+	if (env.device != GP_DEVICES_MAX && env.device >= devices->n)
 		r = gp_fail(err, -ENODEV, "there is no device %u; the last one is %u", env.device,
 		            devices->n - 1);
 	for (unsigned i = 0; i < env.targets.n && !r; i++)
@@ -398,6 +411,11 @@ static int run(int argc, char **argv)
 	if (r < 0)
 		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
 	else
+		r = gp_targets_resolve(&env.targets, &err);
+	if (!r && is_for_daemon() &&
+	    gp_daemon_suspend(&env.targets, env.for_ns, env.force, env.json, &r))
+		return r;
+	if (r >= 0)
 		r = gp_devices_open(&devices, 0, &err);
 	if (r < 0)
 		return gp_cli_fail(&err);

@@ -7,16 +7,11 @@
 #ifndef GP_CLI_TRACE_H
 #define GP_CLI_TRACE_H
 
-#include <stdio.h>
-
 #include "cli/spans.h"
+#include "cli/trace_file.h"
 
 struct gp_trace {
-	FILE *out;
-	const char *path;
-	bool any;         /* an event was written */
-	uint32_t next;    /* the next number for a process or thread: no two are the same */
-	uint64_t next_id; /* ... for a pair of asynchronous events */
+	struct gp_trace_file file;
 
 	/* The run under way. */
 	const struct gp_scenario *scenario;

@@ -72,6 +72,7 @@ struct gp_config_clients {
 struct gp_config_metrics {
 	char listen[80]; /* as written; "off" */
 	bool on, public; /* public: on other addresses than loopback, too */
+	bool tasks;      /* series for each task, too */
 	union {
 		struct sockaddr any;
 		struct sockaddr_in v4;

@@ -115,11 +115,12 @@ struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_fa
 
 uint64_t gp_promise_permille(const struct gp_task_attr *attr)
 {
-	unsigned __int128 budget = attr->budget_ns;
+	unsigned __int128 permille = attr->budget_ns;
 
 	if (!attr->deadline_ns)
 		return 0;
-	return (uint64_t)((budget * 1000 + attr->deadline_ns - 1) / attr->deadline_ns);
+	permille = (permille * 1000 + attr->deadline_ns - 1) / attr->deadline_ns;
+	return permille < UINT64_MAX ? (uint64_t)permille : UINT64_MAX;
 }
 
 /* A deadline with a budget is a promise of that much of the device. */
@@ -134,7 +135,7 @@ static bool clamp_promise(const struct gp_limit *limit, struct gp_task_attr *att
 	if (gp_promise_permille(attr) > limit->share_permille)
 		attr->budget_ns = attr->deadline_ns / 1000 * limit->share_permille;
 	/* No deadline at all, or a promise that has become nothing. */
-	if (attr->deadline_ns == GP_NEVER || (was.budget_ns && !attr->budget_ns))
+	if (limit->deadline_ns == GP_NEVER || (was.budget_ns && !attr->budget_ns))
 		attr->deadline_ns = attr->budget_ns = 0;
 	return was.deadline_ns != attr->deadline_ns || was.budget_ns != attr->budget_ns;
 }

@@ -146,8 +146,9 @@ int gp_config_read_metrics(struct gp_yaml *y, void *target)
 	static const struct gp_yaml_key keys[] = {
 		{"listen", TEXT, AT(struct gp_config_metrics, listen)},
 		{"public", BOOL, AT(struct gp_config_metrics, public)},
+		{"tasks", BOOL, AT(struct gp_config_metrics, tasks)},
 	};
-	static const struct gp_yaml_map map = {"'metrics'", 2, keys};
+	static const struct gp_yaml_map map = {"'metrics'", 3, keys};
 	struct gp_config_metrics *m = &((struct reading *)target)->config.metrics;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &map, m, line);

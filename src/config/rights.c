@@ -210,7 +210,7 @@ int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
 	case GP_CHANGE_RELEASE:
 		if (target)
 			return check_for_user(peer, target, change, err);
-		return gp_fail(err, -EPERM, "say which process it is about");
+		return gp_fail(err, -EPERM, "it is about a process; say which");
 	case GP_CHANGE_RESUME_ALL: return need_admin(peer, "to resume everything", err);
 	case GP_CHANGE_POLICY: return need_admin(peer, "to change the policy", err);
 	case GP_CHANGE_RELOAD: return need_admin(peer, "to reload the configuration", err);

@@ -363,14 +363,11 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &l);
 }
 
-static int select_gpus(const struct gp_control *c, struct gp_error *err)
+static void select_gpus(const struct gp_control *c)
 {
 	static const char *const names[] = {NULL, "nvidia", "amd", "sim"};
-	const char *name = c->options.gpu ? c->options.gpu : names[c->config->gpu];
 
-	if (!name || !gp_backends_select(name))
-		return 0;
-	return gp_fail(err, -EINVAL, "there are no GPUs of kind '%s': nvidia, amd or sim", name);
+	gp_backends_select(c->options.gpu ? c->options.gpu : names[c->config->gpu]);
 }
 
 /* What is on disk: whose daemon this is, what the last one left, what people said. */
@@ -389,9 +386,10 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 	gp_records_replay_dead(c->undo);
 	snprintf(path, sizeof path, "%s/roster", gp_run_dir(folder, sizeof folder));
 	r = gp_roster_open(path, &c->roster, err);
-	if (!r)
-		gp_roster_each(c->roster, know, c);
-	return r;
+	if (r)
+		return r;
+	gp_roster_each(c->roster, know, c);
+	return choose_policy(c, "", &c->policy[0], err); /* until there is a device */
 }
 
 static int start_loop(struct gp_control *c, struct gp_error *err)
@@ -410,6 +408,36 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	return 0;
 }
 
+#define RETRY_US (5 * 1000000u)
+
+/* No GPU yet: a driver may be loaded later. */
+static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct gp_control *c = arg;
+	struct gp_error err = {0};
+
+	(void)usec;
+	if (!start_hosts(c, &err) || c->nhosts) {
+		sd_notifyf(0, "STATUS=Scheduling %u devices", c->nhosts);
+		return 0;
+	}
+	sd_event_source_set_time_relative(source, RETRY_US);
+	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+static int start_or_wait(struct gp_control *c, struct gp_error *err)
+{
+	int r = start_hosts(c, err);
+
+	if (r != -ENODEV || !c->options.wait)
+		return r;
+	gp_log(GP_LOG_WARN, "device.none", "text=\"%s\"", err->text);
+	*err = (struct gp_error){0};
+	r = sd_event_add_time_relative(c->loop, NULL, CLOCK_MONOTONIC, RETRY_US, 0, on_retry, c);
+	return r < 0 ? gp_fail(err, r, "cannot begin: %s", gp_error_name(r)) : 0;
+}
+
 int gp_control_begin(struct gp_control *c, const struct gp_options *options, struct gp_error *err)
 {
 	int r;
@@ -421,9 +449,8 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 	if (r)
 		return r;
 	use_config(c);
+	select_gpus(c);
 	r = start_loop(c, err);
-	if (!r)
-		r = select_gpus(c, err);
 	if (!r)
 		r = open_files(c, err);
 	if (!r)
@@ -433,7 +460,7 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 	if (!r)
 		r = start_server(c, err);
 	if (!r)
-		r = start_hosts(c, err);
+		r = start_or_wait(c, err);
 	if (!r)
 		r = gp_metrics_begin(c, err);
 	return r;

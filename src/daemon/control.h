@@ -22,6 +22,7 @@ struct gp_options {
 	const char *config; /* NULL: the usual one, if it is there */
 	const char *gpu;    /* a back end's name; NULL: as the configuration says */
 	const char *policy; /* NULL: the same */
+	bool wait;          /* for a GPU, where there is none yet */
 };
 
 /* A device's thread that is so late does not look any more. */
@@ -57,7 +58,7 @@ struct gp_control {
 	struct gp_undo_file *undo;
 	struct gp_facts_pool *facts;
 	struct gp_rpc_server *server;
-	struct gp_metrics *metrics;
+	struct gp_metrics *metrics; /* NULL: off */
 	struct gp_sweeper *sweeper;
 
 	unsigned nhosts;

@@ -13,13 +13,16 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "daemon/ring.h"
+#include "hold/records.h"
 #include "undo/undo.h"
 
 #define NEWS_MAX         1024
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 #define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
 #define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
+#define HOLD_FAILURES    8 /* or after so many, with pauses of 1, 2, 4 ... ms: some pass by */
 
 /* Events that are news whoever is interested. */
 #define NEWS_ALWAYS                                                                 \
@@ -40,7 +43,7 @@ struct gp_host {
 	struct gp_gpu *gpu;
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
-	uint64_t epoch;
+	uint64_t epoch; /* as last seen */
 	uint64_t since_ns;
 	pthread_t thread;
 
@@ -86,6 +89,15 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	int slot = h->undo ? gp_undo_put(h->undo, h->gpu->ops->name, undo) : 0;
 
 	return slot < 0 ? slot : 0;
+}
+
+/* Grows when somebody put back what we had changed: a keeper that took us for dead, or an
+ * administrator. */
+static uint64_t epoch(void *arg)
+{
+	const struct gp_host *h = arg;
+
+	return h->undo ? gp_undo_epoch(h->undo) : 0;
 }
 
 static void describe_task(struct gp_host *h, struct gp_news *news)
@@ -219,11 +231,14 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 		answer(h, w->token, 0, "");
 		return true;
 	}
-	if (now_ns < w->until_ns && t.failures < w->failures + 3)
+	if (now_ns < w->until_ns && t.failures < w->failures + HOLD_FAILURES)
 		return false;
 	if (w->held)
 		gp_engine_user_release(h->engine, w->task); /* not to come true later */
-	answer_failure(h, w->token, &t, now_ns < w->until_ns ? -EIO : -ETIMEDOUT);
+	if (!gp_process_lives(t.pid, t.start_time))
+		answer(h, w->token, -ESRCH, refusal(-ESRCH));
+	else
+		answer_failure(h, w->token, &t, now_ns < w->until_ns ? -EIO : -ETIMEDOUT);
 	return true;
 }
 
@@ -251,29 +266,42 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 	h->publish = false;
 }
 
-/* Somebody put back what we had changed: a keeper that took us for dead, or an administrator. All
- * records are gone, so they are written again before anything else is done. */
-static void notice_undoing(struct gp_host *h)
+/*
+ * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as before. A
+ * record that is gone was taken away by a person (gpreempt resume): then a hold by hand is over.
+ */
+static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 {
-	uint64_t epoch;
+	uint64_t now = epoch(h);
 
-	if (!h->undo)
+	if (now == h->epoch)
 		return;
-	epoch = gp_undo_epoch(h->undo);
-	if (epoch == h->epoch)
-		return;
-	h->epoch = epoch;
-	gp_engine_renew_undo(h->engine);
+	h->epoch = now;
+	for (unsigned i = 0; i < gp_engine_tasks(h->engine); i++) {
+		struct gp_news news = {
+			.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns}, .resumed = true};
+		struct gp_undo_entry e;
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(h->engine, i, &t);
+		if (!(t.held_by & GP_HELD_BY_USER) ||
+		    gp_records_find(h->undo, t.pid, t.start_time, &e))
+			continue;
+		gp_engine_user_release(h->engine, t.id);
+		news.event.task = t.id;
+		if (!gp_ring_put(&h->news, &news))
+			atomic_fetch_add_explicit(&h->lost, 1, memory_order_relaxed);
+		h->tell = true;
+	}
 }
 
 static void look(struct gp_host *h)
 {
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), next_ns;
 
-	notice_undoing(h);
+	notice_resuming(h, now_ns);
 	obey_all(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
-	notice_undoing(h); /* it may have happened in the middle of the step */
 	answer_waiting(h, now_ns);
 	publish(h, now_ns);
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
@@ -382,6 +410,7 @@ static int make_engine(struct gp_host *h, struct gp_error *err)
 		.gpu = h->gpu,
 		.classify = classify,
 		.before_change = before_change,
+		.epoch = epoch,
 		.on_event = on_event,
 		.arg = h,
 		.brackets = true,
@@ -411,8 +440,7 @@ static int make_host(struct gp_host *h, struct gp_error *err)
 		r = gp_ring_init(&h->news, sizeof(struct gp_news), NEWS_MAX);
 	if (!r && h->config.undo)
 		r = gp_undo_open(&h->undo, true, err);
-	if (!r && h->undo)
-		h->epoch = gp_undo_epoch(h->undo);
+	h->epoch = epoch(h);
 	return r ? r : make_engine(h, err);
 }
 

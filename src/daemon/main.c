@@ -22,6 +22,7 @@ static const struct argp_option options[] = {
          0},
 	{"gpu", 'g', "KIND", 0, "Only GPUs of this kind: nvidia, amd or sim", 0},
 	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "In place of the configuration's", 0},
+	{"wait", 'w', NULL, 0, "Where there is no GPU yet, wait for one", 0},
 	{"check", 'C', NULL, 0, "Check the configuration and end", 0},
 	{0},
 };
@@ -33,12 +34,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'c': env.options.config = arg; break;
-	case 'g': env.options.gpu = arg; break;
+	case 'g':
+		if (!gp_backend_find(arg))
+			argp_error(state, "there are no GPUs of kind '%s': nvidia, amd or sim",
+			           arg);
+		env.options.gpu = arg;
+		break;
 	case 'p':
 		if (gp_policy_parse(arg, &choice, &err))
 			argp_error(state, "%s", err.text);
 		env.options.policy = arg;
 		break;
+	case 'w': env.options.wait = true; break;
 	case 'C': env.check = true; break;
 	case ARGP_KEY_ARG: argp_error(state, "'%s': there are no arguments", arg); break;
 	default: return ARGP_ERR_UNKNOWN;

@@ -52,6 +52,8 @@ static int choose(struct gp_control *c, struct gp_rpc_call *call, const char *te
 		return 0;
 	gp_log(GP_LOG_INFO, "policy.set", "policy=%s by=%u", order.policy.ops->name,
 	       gp_rpc_peer(call)->uid);
+	if (!c->nhosts)
+		c->policy[0] = order.policy;
 	for (unsigned i = 0; i < c->nhosts; i++)
 		if (device < 0 || (unsigned)device == i) {
 			c->policy[i] = order.policy;

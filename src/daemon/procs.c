@@ -2,8 +2,6 @@
 #include "daemon/procs.h"
 
 #include <errno.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -107,25 +105,6 @@ static int watch(struct gp_proc *p)
 	return sd_event_add_defer(p->procs->loop, &p->watch, on_gone, p);
 }
 
-/* A look into the user database may cost a while (a directory service): the names of the users that
- * there are here are few, and kept. */
-static void name_user(struct gp_procs *procs, struct gp_proc *p)
-{
-	struct passwd entry, *found = NULL;
-	char text[1024];
-
-	for (const struct gp_proc *other = procs->first; other; other = other->next)
-		if (other->uid == p->uid) {
-			memcpy(p->user, other->user, sizeof p->user);
-			return;
-		}
-	getpwuid_r(p->uid, &entry, text, sizeof text, &found);
-	if (found)
-		snprintf(p->user, sizeof p->user, "%s", found->pw_name);
-	else
-		snprintf(p->user, sizeof p->user, "%u", p->uid);
-}
-
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time)
 {
 	struct gp_proc *p = gp_procs_find(procs, pid, start_time);
@@ -142,8 +121,6 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	p->held_by = GP_NOBODY;
 	if (!gp_process_uid(pid, &p->uid))
 		p->uid = GP_NOBODY;
-	else
-		name_user(procs, p);
 	gp_process_name(pid, p->name, sizeof p->name);
 	if (watch(p) < 0 ||
 	    gp_table_put(&procs->by_key, gp_process_key(start_time, pid), (uintptr_t)p)) {
@@ -157,6 +134,12 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	procs->first = p;
 	procs->n++;
 	return p;
+}
+
+void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *p)
+{
+	if (!p->ntasks && p->said == GP_SAID_DEFAULT)
+		forget(procs, p);
 }
 
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *p, unsigned device, uint64_t task,

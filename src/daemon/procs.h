@@ -27,10 +27,9 @@ struct gp_proc {
 	pid_t pid;
 	uint64_t start_time;
 	char name[32];
-	uid_t uid;     /* effective; GP_NOBODY: it was gone before anybody could ask */
-	char user[32]; /* its name, or the number */
-	bool shared;   /* its queues run the work of many programs */
-	int pidfd;     /* -1: it has ended */
+	uid_t uid;   /* effective; GP_NOBODY: it was gone before anybody could ask */
+	bool shared; /* its queues run the work of many programs */
+	int pidfd;   /* -1: it has ended */
 	sd_event_source *watch;
 
 	enum gp_said said;
@@ -74,6 +73,9 @@ struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, 
 /* Found or made; NULL: no memory. One that has ended by now is ended at the next round of the loop.
  */
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time);
+
+/* Forgets one that has no tasks and of which nothing was said: somebody only asked. */
+void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *proc);
 
 /* 0 or -ENOMEM. */
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *proc, unsigned device, uint64_t task,

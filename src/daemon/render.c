@@ -3,6 +3,7 @@
 #include <json-c/json.h>
 
 #include "daemon/control.h"
+#include "daemon/usernames.h"
 
 static void add(struct json_object *o, const char *key, uint64_t value)
 {
@@ -140,7 +141,7 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	add_text(o, "policy_wanted", c->policy[device].ops->name);
 	json_object_object_add(o, "capabilities", render_caps(gp_host_caps(h)));
 	add(o, "tasks", shot->ntasks);
-	add(o, "at_ns", shot->now_ns);
+	add(o, "mono_ns", shot->now_ns);
 	if (shot->ejection.policy)
 		json_object_object_add(o, "ejection", render_ejection(&shot->ejection));
 	json_object_object_add(o, "stats", render_stats(shot));
@@ -178,10 +179,11 @@ static void add_holders(struct json_object *o, uint8_t held_by)
 static void add_owner(struct json_object *o, const struct gp_proc *proc)
 {
 	static const char *const said[] = {"default", "rule", "user"};
+	char name[32];
 
 	if (proc->uid != GP_NOBODY) {
 		add(o, "uid", proc->uid);
-		add_text(o, "user", proc->user);
+		add_text(o, "user", gp_user_name(proc->uid, name, sizeof name));
 	}
 	add_text(o, "by", said[proc->said]);
 	if (proc->said == GP_SAID_RULE)

@@ -10,6 +10,18 @@
 
 #define WEEK_NS (7 * 24 * 3600 * GP_NS_PER_S)
 
+/* The name of a gang; "" is none. */
+static int read_gang(struct json_object *params, const char **name, bool *named,
+                     struct gp_error *err)
+{
+	struct json_object *value = json_object_object_get(params, "gang");
+
+	*named = json_object_is_type(value, json_type_string) && !json_object_get_string_len(value);
+	*name = "";
+	return *named ? 0
+	              : gp_params_string(params, "gang", GP_GANG_NAME_MAX - 1, name, named, err);
+}
+
 /* What the call says, on top of what holds. */
 static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                      struct json_object *params, struct gp_task_attr *attr, char *gang)
@@ -29,7 +41,7 @@ static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struc
 	    gp_params_u64(params, "ceiling_permille", 0, 1000, &ceiling, &there, err) ||
 	    gp_params_u64(params, "deadline_ns", 0, WEEK_NS, &attr->deadline_ns, &there, err) ||
 	    gp_params_u64(params, "budget_ns", 0, WEEK_NS, &attr->budget_ns, &there, err) ||
-	    gp_params_string(params, "gang", GP_GANG_NAME_MAX - 1, &name, &named, err))
+	    read_gang(params, &name, &named, err))
 		return -EINVAL;
 	attr->class = (uint8_t) class;
 	attr->priority = (uint8_t)priority;
@@ -142,5 +154,9 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 		r = gp_may_set(c, call, proc, &entry.attr, err);
 	if (!r && gp_pidfd_ended(proc->pidfd))
 		r = gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
-	return r ? r : set(c, call, proc, &entry);
+	if (!r)
+		r = set(c, call, proc, &entry);
+	if (r)
+		gp_procs_put_away(&c->procs, proc);
+	return r;
 }

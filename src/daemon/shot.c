@@ -12,6 +12,8 @@ void gp_shots_init(struct gp_shots *s)
 		gp_hist_init(&s->shot[i].stats.hold_ns);
 		gp_hist_init(&s->shot[i].stats.release_ns);
 		gp_hist_init(&s->shot[i].stats.decide_ns);
+		gp_hist_init(&s->shot[i].stats.wait_ns);
+		gp_hist_init(&s->shot[i].stats.detect_ns);
 	}
 	s->mine = 0;
 	s->theirs = 1;

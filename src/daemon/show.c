@@ -40,7 +40,7 @@ static struct json_object *render_task(struct gp_control *c, unsigned device,
 {
 	struct json_object *task = gp_render_task(c, device, &shot->task[i]);
 
-	add(task, "at_ns", shot->now_ns);
+	add(task, "mono_ns", shot->now_ns);
 	return task;
 }
 

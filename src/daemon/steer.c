@@ -48,8 +48,10 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 		r = gp_fail(err, -ESRCH, "process %d has no queues on any GPU", proc->pid);
 	if (!r && proc->shared && !force)
 		r = gp_fail(err, -EPERM, "process %d " GP_WOULD_STOP_ALL, proc->pid);
-	if (r)
+	if (r) {
+		gp_procs_put_away(&c->procs, proc);
 		return r;
+	}
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
@@ -79,8 +81,10 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	r = gp_may_hold(c, call, proc, true, err);
 	if (!r && !proc->ntasks)
 		r = gp_fail(err, -ESRCH, "process %d has no queues on any GPU", proc->pid);
-	if (r)
+	if (r) {
+		gp_procs_put_away(&c->procs, proc);
 		return r;
+	}
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;

@@ -82,7 +82,7 @@ void gp_account_look(struct gp_engine *e, uint64_t now_ns, const struct gp_look 
 	e->stats.busy_seen |= look->measured;
 	if (e->idle && passed_ns > look->ran_ns)
 		e->stats.idle_ns += passed_ns - look->ran_ns;
-	e->stats.idle_seen |= known && e->n;
+	e->stats.idle_seen |= known && (e->n || (e->gpu->info.caps & GP_CAP_ACTIVITY));
 	e->idle = known && !look->active;
 	e->stats.starved_ns = look->starved_ns;
 }

@@ -271,8 +271,12 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum kind kind, st
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
 	t->our_hold |= kind == HOLD && a->in_flight;
-	if (a->in_flight && kind != RELEASE)
-		*(kind == HOLD ? &t->hold_again : &t->slice_again) = false;
+	if (a->in_flight && kind == HOLD) {
+		t->held &= !t->hold_again; /* that is seen afterwards */
+		t->hold_again = false;
+	} else if (a->in_flight && kind == SET_SLICE) {
+		t->slice_again = false;
+	}
 	if (!a->in_flight) {
 		gp_attempt_failed(e, t, a, now_ns, action->status, action->driver_code);
 		try_again_at(e, a->not_before_ns);
@@ -287,7 +291,8 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum kind kind, uns
 {
 	int r;
 
-	if (!n)
+	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e));
+	if (!n || e->interrupted)
 		return;
 	if (kind == SET_SLICE)
 		r = gp_gpu_set_slice(e->gpu, now_ns, e->action, n);
@@ -349,10 +354,8 @@ static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 		}
 		before = n;
 		n = add_action(e, now_ns, HOLD, n, i, 0);
-		if (t->held) { /* it has its place; whether it is held is seen afterwards */
-			t->held = n == before;
-			continue;
-		}
+		if (t->held)
+			continue; /* it has its place */
 		e->held += n - before;
 		e->gang_todo[t->gang] -= n - before;
 	}
@@ -389,6 +392,7 @@ void gp_engine_act(struct gp_engine *e, uint64_t now_ns)
 {
 	unsigned todo;
 
+	e->interrupted = false;
 	e->next_attempt_ns = GP_NEVER;
 	gp_engine_recover_records(e, now_ns);
 	todo = find_differences(e, now_ns);

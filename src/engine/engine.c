@@ -12,7 +12,7 @@ static void set_defaults(struct gp_engine_config *c)
 	DEFAULT(check_lc_ns, 1 * GP_NS_PER_MS);
 	DEFAULT(check_quiet_ns, 1 * GP_NS_PER_S);
 	DEFAULT(scan_every_ns, 100 * GP_NS_PER_MS);
-	DEFAULT(starve_limit_ns, 10 * GP_NS_PER_S);
+	DEFAULT(starve_limit_ns, GP_STARVE_LIMIT_NS);
 	DEFAULT(decide_limit_ns, 10 * GP_NS_PER_MS);
 	DEFAULT(backoff_min_ns, 1 * GP_NS_PER_MS);
 	DEFAULT(backoff_max_ns, 1 * GP_NS_PER_S);
@@ -32,6 +32,7 @@ int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engi
 	e->next_id = 1;
 	e->hint_over_ns = GP_NEVER;
 	e->triggered = true;
+	e->epoch = config->epoch ? config->epoch(config->arg) : 0;
 	gp_table_init(&e->by_key);
 	gp_table_init(&e->by_gang);
 	gp_hist_init(&e->stats.hold_ns);
@@ -216,6 +217,7 @@ static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
 
 uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns)
 {
+	gp_engine_epoch_changed(e);
 	e->triggered = false;
 	if (now_ns >= e->scan_at_ns)
 		gp_engine_scan(e, now_ns);

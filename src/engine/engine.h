@@ -56,6 +56,8 @@ struct gp_event {
 	uint32_t driver_code;
 };
 
+#define GP_STARVE_LIMIT_NS (10 * GP_NS_PER_S)
+
 struct gp_engine_config {
 	struct gp_gpu *gpu;
 
@@ -66,6 +68,10 @@ struct gp_engine_config {
 	/* Called before the first change to a task with how to put it back. An error postpones the
 	 * change. NULL: nobody keeps records (simulator, tests). */
 	int (*before_change)(void *arg, const struct gp_undo *undo);
+
+	/* Of the undo file: looked at before every step and every call that changes something. A
+	 * new one means gp_engine_renew_undo. NULL: who drives it sees to that. */
+	uint64_t (*epoch)(void *arg);
 
 	/* Must not call back into the engine. NULL: not interested. */
 	void (*on_event)(void *arg, const struct gp_event *event);
@@ -84,7 +90,7 @@ struct gp_engine_config {
 	uint64_t check_quiet_ns;  /* 1 s: looks where everything announces itself; scans may be
 	                           * more frequent, and each is followed by a look */
 	uint64_t scan_every_ns;   /* 100 ms: who has come or gone */
-	uint64_t starve_limit_ns; /* 10 s */
+	uint64_t starve_limit_ns; /* 10 s: GP_STARVE_LIMIT_NS */
 	uint64_t decide_limit_ns; /* 10 ms of decide_clock */
 	uint64_t backoff_min_ns;  /* 1 ms */
 	uint64_t backoff_max_ns;  /* 1 s */
@@ -183,8 +189,8 @@ struct gp_task_stats {
 	uint64_t memory;      /* bytes of GPU memory at the last scan; 0 = not known */
 	uint32_t known;       /* GP_KNOWN_ACTIVE, GP_KNOWN_RUNNING: at the last look */
 	bool active, running; /* where that says so */
-	uint64_t waits;       /* that have ended; the next three are theirs, 0 without one */
-	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns;
+	uint64_t waits;       /* that have ended; the next ones are theirs, 0 without one */
+	uint64_t wait_p50_ns, wait_p99_ns, wait_max_ns, wait_sum_ns;
 };
 
 struct gp_engine;
@@ -210,10 +216,10 @@ uint64_t gp_engine_next_ns(const struct gp_engine *e);
 void gp_engine_trigger(struct gp_engine *e, bool rescan);
 
 /*
- * Somebody undid our work, or may have (the undo file's epoch changed): call it before the next
- * step. Every task that was changed has its record written again at once, and what it should be is
- * asked for again at the next step, whatever it seems to be. Where the record cannot be written
- * the task is put back, and left alone until it can. Wants a look at once.
+ * Somebody undid our work, or may have: for who does not hand in `epoch`, to be called before the
+ * next step. Every task that was changed has its record written again at once, and what it should
+ * be is asked for again at the next step, whatever it seems to be. Where the record cannot be
+ * written the task is put back, and left alone until it can. Wants a look at once.
  */
 void gp_engine_renew_undo(struct gp_engine *e);
 

@@ -40,6 +40,18 @@ void gp_engine_renew_undo(struct gp_engine *e)
 	gp_engine_trigger(e, false);
 }
 
+/* Renews, if so. */
+bool gp_engine_epoch_changed(struct gp_engine *e)
+{
+	uint64_t epoch = e->config.epoch ? e->config.epoch(e->config.arg) : e->epoch;
+
+	if (epoch == e->epoch)
+		return false;
+	e->epoch = epoch;
+	gp_engine_renew_undo(e);
+	return true;
+}
+
 /* Those that could not be written, with patience. */
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns)
 {

@@ -115,6 +115,8 @@ struct gp_engine {
 	unsigned loose_tiny; /* tasks that may be running with a tiny slice */
 	unsigned failures;   /* in this look */
 	bool triggered;
+	uint64_t epoch;   /* as last seen */
+	bool interrupted; /* it changed in this step: the rest of it waits for the next */
 
 	struct gp_engine_stats stats;
 	struct gp_ejection ejection;
@@ -161,6 +163,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
                        uint64_t now_ns, int code, uint32_t driver_code);
 /* renew.c */
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
+bool gp_engine_epoch_changed(struct gp_engine *e);
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns);
 /* engine.c */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice);

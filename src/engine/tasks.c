@@ -339,6 +339,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.wait_p50_ns = gp_coarse_quantile(&tally->waits, 500000),
 		.wait_p99_ns = gp_coarse_quantile(&tally->waits, 990000),
 		.wait_max_ns = tally->waits.max_ns,
+		.wait_sum_ns = tally->waits.sum_ns,
 	};
 	memcpy(out->name, e->who[index].name, sizeof out->name);
 }

@@ -39,7 +39,7 @@ static int find_areas(pid_t pid, struct area *words, struct area *environment)
 	}
 	*words = (struct area){value[0], value[1]};
 	*environment = (struct area){value[2], value[3]};
-	return 0;
+	return value[0] ? 0 : -EPERM; /* or there is no memory: it ends, or is the kernel's */
 }
 
 /* Up to `max` bytes of it, with a 0 behind them. */

@@ -2,147 +2,26 @@
 #include "rpc/client.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/run_dir.h"
-
-#define LINE_MAX_BYTES (64u << 20) /* the daemon is trusted, but not with all memory */
+#include "rpc/stream.h"
 
 struct gp_client {
-	int fd;
+	struct gp_stream stream;
 	int timeout_ms;
 	int64_t next_id;
-	struct gp_lines lines;
-	struct json_tokener *tokener;
 	struct json_object *events; /* an array of those that came while an answer was waited for */
 	size_t events_taken;
 	char server_name[64];
 };
-
-/* ---- bytes ------------------------------------------------------------------------------------
- */
-
-static uint64_t deadline(int timeout_ms)
-{
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
-
-	return timeout_ms < 0 ? GP_NEVER
-	                      : gp_time_add(now_ns, (uint64_t)(unsigned)timeout_ms * GP_NS_PER_MS);
-}
-
-/* 0, or -ETIMEDOUT. A signal does not end the wait: the caller's handler has run. */
-static int wait_for(const struct gp_client *client, short events, uint64_t until_ns)
-{
-	struct pollfd p = {.fd = client->fd, .events = events};
-	int n;
-
-	do {
-		uint64_t now = gp_now_ns(&gp_clock_monotonic);
-		struct timespec left = gp_timespec(until_ns > now ? until_ns - now : 0);
-
-		n = ppoll(&p, 1, until_ns == GP_NEVER ? NULL : &left, NULL);
-	} while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
-}
-
-static int has_gone(struct gp_error *err)
-{
-	return gp_fail(err, -ECONNRESET, "the daemon has closed the connection");
-}
-
-static int say_late(int code, struct gp_error *err)
-{
-	return gp_fail(err, code, "the daemon does not answer; gpreempt doctor says how it is");
-}
-
-/* Files go with the first byte. */
-static ssize_t send_part(const struct gp_client *client, const char *bytes, size_t length,
-                         const int *fds, unsigned nfds)
-{
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(GP_RPC_FDS_MAX * sizeof(int))];
-	} control = {0};
-	struct iovec part = {(char *)(uintptr_t)bytes, length};
-	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
-	ssize_t n;
-
-	if (nfds) {
-		head.msg_control = control.bytes;
-		head.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
-		control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(nfds * sizeof(int)),
-		                                 .cmsg_level = SOL_SOCKET,
-		                                 .cmsg_type = SCM_RIGHTS};
-		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
-	}
-	n = sendmsg(client->fd, &head, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return n < 0 ? -errno : n;
-}
-
-static int send_line(struct gp_client *client, const char *bytes, size_t length, const int *fds,
-                     unsigned nfds, struct gp_error *err)
-{
-	uint64_t until_ns = deadline(client->timeout_ms);
-
-	while (length) {
-		ssize_t n = send_part(client, bytes, length, fds, nfds);
-
-		if (n >= 0) {
-			bytes += n;
-			length -= (size_t)n;
-			nfds = 0;
-		} else if (n == -EAGAIN) {
-			int r = wait_for(client, POLLOUT, until_ns);
-
-			if (r)
-				return say_late(r, err);
-		} else if (n == -EPIPE || n == -ECONNRESET) {
-			return 0; /* why, it may have said: the answer that is read next */
-		} else if (n != -EINTR) {
-			return gp_fail(err, (int)n, "cannot write to the daemon: %s",
-			               gp_error_name((int)n));
-		}
-	}
-	return 0;
-}
-
-/* The next object; -EAGAIN: none before `until_ns` (no sentence). */
-static int receive(struct gp_client *client, uint64_t until_ns, struct json_object **json,
-                   struct gp_error *err)
-{
-	size_t length, size;
-	char *line, *room;
-	ssize_t n;
-	int r;
-
-	while (!(line = gp_lines_next(&client->lines, &length))) {
-		r = wait_for(client, POLLIN, until_ns);
-		if (r)
-			return r == -ETIMEDOUT ? -EAGAIN
-			                       : gp_fail(err, r, "cannot wait for the daemon");
-		r = gp_lines_room(&client->lines, LINE_MAX_BYTES, &room, &size);
-		if (r)
-			return gp_fail(err, r, "the daemon's answer is too long");
-		n = recv(client->fd, room, size, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-		if (n > 0)
-			gp_lines_added(&client->lines, (size_t)n);
-		else if (!n || (errno != EAGAIN && errno != EINTR))
-			return has_gone(err);
-	}
-	r = gp_json_read(client->tokener, line, length, json, err);
-	if (!r && !json_object_is_type(*json, json_type_object)) {
-		json_object_put(*json);
-		r = -EBADMSG;
-	}
-	return r ? gp_fail(err, -EPROTO, "what answers is not gpreemptd") : 0;
-}
 
 /* ---- calls ------------------------------------------------------------------------------------
  */
@@ -172,7 +51,8 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 		memcpy(line, gp_json_text(json, NULL), length);
 		line[length] = '\n';
 	}
-	r = line ? send_line(client, line, length + 1, fds, nfds, err)
+	r = line ? gp_stream_send(&client->stream, line, length + 1, fds, nfds,
+	                          gp_stream_deadline(client->timeout_ms), err)
 	         : gp_fail(err, -ENOMEM, "no memory");
 	free(line);
 	json_object_put(json);
@@ -223,7 +103,7 @@ static int take_answer(struct gp_client *client, struct json_object *json, int64
 int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
                    const int *fds, unsigned nfds, struct json_object **result, struct gp_error *err)
 {
-	uint64_t until_ns = deadline(client->timeout_ms);
+	uint64_t until_ns = gp_stream_deadline(client->timeout_ms);
 	int64_t id = ++client->next_id;
 	int r;
 
@@ -235,9 +115,9 @@ int gp_client_call(struct gp_client *client, const char *method, struct json_obj
 	do {
 		struct json_object *json;
 
-		r = receive(client, until_ns, &json, err);
+		r = gp_stream_receive(&client->stream, until_ns, &json, err);
 		if (r == -EAGAIN)
-			return say_late(-ETIMEDOUT, err);
+			return gp_stream_late(err);
 		if (!r)
 			r = take_answer(client, json, id, result, err);
 	} while (r == 1);
@@ -273,7 +153,7 @@ int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
 
 	do {
 		json_object_put(json);
-		r = receive(client, 0, &json, err);
+		r = gp_stream_receive(&client->stream, 0, &json, err);
 	} while (!r && json_object_object_get_ex(json, "method", NULL)); /* an event */
 	if (r)
 		return r;
@@ -310,23 +190,29 @@ static struct json_object *queued_event(struct gp_client *client)
 int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
                    struct gp_error *err)
 {
-	uint64_t until_ns = deadline(timeout_ms);
+	uint64_t until_ns = gp_stream_deadline(timeout_ms);
 	int r = 0;
 
 	*event = queued_event(client);
 	while (!r && !*event) {
-		r = receive(client, until_ns, event, err);
-		if (!r && !json_object_object_get_ex(*event, "method", NULL)) {
-			json_object_put(*event); /* an answer that came too late */
-			*event = NULL;
-		}
+		struct json_object *error;
+
+		r = gp_stream_receive(&client->stream, until_ns, event, err);
+		if (r || json_object_object_get_ex(*event, "method", NULL))
+			break;
+		/* Why it closes the connection; or an answer that came too late. */
+		if (!json_object_object_get(*event, "id") &&
+		    json_object_object_get_ex(*event, "error", &error))
+			r = adopt_error(error, err);
+		json_object_put(*event);
+		*event = NULL;
 	}
 	return r;
 }
 
 int gp_client_fd(const struct gp_client *client)
 {
-	return client->fd;
+	return client->stream.fd;
 }
 
 /* ---- connections -------------------------------------------------------------------------------
@@ -360,7 +246,7 @@ static int say_hello(struct gp_client *client, struct gp_error *err)
 }
 
 /* `fd` is closed also when it fails. */
-static int wrap(int fd, struct gp_client **client, struct gp_error *err)
+static int wrap(int fd, int timeout_ms, struct gp_client **client, struct gp_error *err)
 {
 	struct gp_client *c = calloc(1, sizeof *c);
 
@@ -369,20 +255,20 @@ static int wrap(int fd, struct gp_client **client, struct gp_error *err)
 		close(fd);
 		return gp_fail(err, -ENOMEM, "no memory");
 	}
-	c->fd = fd;
-	c->timeout_ms = GP_CLIENT_TIMEOUT_MS;
-	c->tokener = gp_json_tokener();
+	c->stream.fd = fd;
+	c->timeout_ms = timeout_ms;
+	c->stream.tokener = gp_json_tokener();
 	c->events = json_object_new_array();
-	if (c->tokener && c->events)
+	if (c->stream.tokener && c->events)
 		return 0;
 	gp_client_close(c);
 	*client = NULL;
 	return gp_fail(err, -ENOMEM, "no memory");
 }
 
-int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
+static int adopt(int fd, int timeout_ms, struct gp_client **client, struct gp_error *err)
 {
-	int r = wrap(fd, client, err);
+	int r = wrap(fd, timeout_ms, client, err);
 
 	if (!r)
 		r = say_hello(*client, err);
@@ -391,6 +277,11 @@ int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
 		*client = NULL;
 	}
 	return r;
+}
+
+int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
+{
+	return adopt(fd, GP_CLIENT_TIMEOUT_MS, client, err);
 }
 
 static int no_daemon(int code, const char *path, struct gp_error *err)
@@ -403,15 +294,16 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 			"no daemon answers at %s; start it with systemctl start gpreemptd, or "
 			"try it without a GPU: gpreemptd --gpu sim",
 			path);
-	case -EAGAIN: return say_late(-ETIMEDOUT, err); /* its queue of clients is full */
+	case -EAGAIN: return gp_stream_late(err); /* its queue of clients is full */
 	case -EACCES: return gp_fail(err, code, "you may not connect to the daemon at %s", path);
 	default: return gp_fail(err, code, "%s: %s", path, gp_error_name(code));
 	}
 }
 
-/* A connected socket, or -errno with a sentence. */
-static int open_socket(const char *path, int flags, struct gp_error *err)
+/* A connected socket, or -errno with a sentence. `timeout_ms` 0: it does not wait. */
+static int open_socket(const char *path, int timeout_ms, struct gp_error *err)
 {
+	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char usual[sizeof address.sun_path + 1];
 	int fd, r;
@@ -421,9 +313,11 @@ static int open_socket(const char *path, int flags, struct gp_error *err)
 	if (strlen(path) >= sizeof address.sun_path)
 		return no_daemon(-ENAMETOOLONG, path, err);
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (timeout_ms ? 0 : SOCK_NONBLOCK), 0);
 	if (fd < 0)
 		return no_daemon(-errno, path, err);
+	/* connect(2) waits where a stopped daemon has more clients than it can queue. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	if (!connect(fd, (const struct sockaddr *)&address, sizeof address))
 		return fd;
 	r = -errno;
@@ -433,29 +327,32 @@ static int open_socket(const char *path, int flags, struct gp_error *err)
 
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err)
 {
-	int fd = open_socket(path, 0, err);
+	return gp_client_connect_within(path, GP_CLIENT_TIMEOUT_MS, client, err);
+}
+
+int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
+                             struct gp_error *err)
+{
+	int fd = open_socket(path, timeout_ms, err);
 
 	*client = NULL;
-	return fd < 0 ? fd : gp_client_adopt(fd, client, err);
+	return fd < 0 ? fd : adopt(fd, timeout_ms, client, err);
 }
 
 int gp_client_begin(const char *path, struct gp_client **client, struct gp_error *err)
 {
-	int fd = open_socket(path, SOCK_NONBLOCK, err);
+	int fd = open_socket(path, 0, err);
 
 	*client = NULL;
-	return fd < 0 ? fd : wrap(fd, client, err);
+	return fd < 0 ? fd : wrap(fd, GP_CLIENT_TIMEOUT_MS, client, err);
 }
 
 void gp_client_close(struct gp_client *client)
 {
 	if (!client)
 		return;
-	close(client->fd);
-	gp_lines_free(&client->lines);
+	gp_stream_close(&client->stream);
 	json_object_put(client->events);
-	if (client->tokener)
-		json_tokener_free(client->tokener);
 	free(client);
 }
 

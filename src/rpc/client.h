@@ -20,9 +20,14 @@ const char *gp_client_path(char *out, size_t size);
 
 /*
  * Connects and says hello. `path` NULL: gp_client_path. -ECONNREFUSED: no daemon answers; the
- * sentence says how to start one.
+ * sentence says how to start one. -ETIMEDOUT: one is there, but hangs.
  */
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err);
+
+/* The same for who can do without: no longer than this for the connection, and for each call from
+ * then on. -ETIMEDOUT: there is a daemon, and it does not answer. */
+int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
+                             struct gp_error *err);
 
 /* Takes a connection made elsewhere; says hello. `fd` is closed also when it fails. */
 int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err);
@@ -75,7 +80,8 @@ int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
 
 /*
  * The next notification, an object with `method` and `params`: the caller's. Waits up to
- * `timeout_ms` (-1 = for ever). -EAGAIN: none came (no sentence).
+ * `timeout_ms` (-1 = for ever). -EAGAIN: none came (no sentence). Others: the daemon has closed the
+ * connection, or says why it will.
  */
 int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
                    struct gp_error *err);

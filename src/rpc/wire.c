@@ -23,6 +23,7 @@ enum gp_rpc_code gp_rpc_code_of(int error)
 	case EDQUOT:
 	case EMFILE:
 	case EMSGSIZE:
+	case EUSERS:
 	case ENOMEM:
 	case ENOSPC: return GP_RPC_LIMIT;
 	case ECANCELED:

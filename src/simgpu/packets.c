@@ -81,6 +81,8 @@ static void take_hello(struct server *s, struct client *c, size_t size)
 	}
 	w.controller = c->number;
 	c->is_known = true;
+	if (c->device)
+		device_publish(c->device); /* who knows that it is there can be seen, too */
 	send_welcome(c, &w);
 	if (w.status)
 		client_end(c);

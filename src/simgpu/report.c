@@ -16,12 +16,12 @@ static void json_device(struct device *d)
 	printf("%s{\"device\":%u,\"name\":\"%s\",\"busy_ns\":%llu,\"switch_ns\":%llu,"
 	       "\"switches\":%llu,\"preemptions\":%llu,\"requests\":%llu,\"programs\":%llu,"
 	       "\"most_programs\":%llu,\"holds\":%llu,\"releases\":%llu,\"slices\":%llu,"
-	       "\"model_events\":%llu}",
+	       "\"model_events\":%llu,\"slipped_ns\":%llu}",
 	       d->number ? "," : "", d->number, d->state->info.name, plain(t->busy_ns),
 	       plain(t->switch_ns), plain(t->switches), plain(t->preemptions),
 	       plain(d->counts.requests), plain(d->counts.programs), plain(d->counts.most),
 	       plain(d->counts.holds), plain(d->counts.releases), plain(d->counts.slices),
-	       plain(t->events));
+	       plain(t->events), plain(d->slipped_ns));
 }
 
 static void print_device(struct device *d, uint64_t for_ns)
@@ -34,11 +34,14 @@ static void print_device(struct device *d, uint64_t for_ns)
 	       d->state->info.name, (double)t->busy_ns * percent, (double)t->switch_ns * percent,
 	       plain(d->counts.requests), plain(d->counts.programs), plain(t->switches),
 	       plain(d->counts.holds), plain(d->counts.releases), plain(d->counts.slices));
+	if (d->slipped_ns)
+		printf("%s could not keep up: it is %.3f s behind\n", d->state->info.name,
+		       (double)d->slipped_ns / 1e9);
 }
 
 void server_report(struct server *s, bool json)
 {
-	uint64_t for_ns = gp_now_ns(&gp_clock_monotonic) - s->origin_ns;
+	uint64_t for_ns = gp_now_ns(&gp_clock_monotonic) - s->began_ns;
 
 	if (json)
 		printf("{\"ran_ns\":%llu,\"wrong_packets\":%llu,\"devices\":[", plain(for_ns),
@@ -47,7 +50,7 @@ void server_report(struct server *s, bool json)
 		struct device *d = &s->device[i];
 
 		device_advance(d);
-		gp_sim_finish(d->sim, for_ns);
+		gp_sim_finish(d->sim, for_ns - d->slipped_ns);
 		if (json)
 			json_device(d);
 		else

@@ -136,8 +136,8 @@ int server_new(const struct server_config *config, struct server **server, struc
 	s->config = *config;
 	s->config.path = NULL;
 	s->uid = geteuid();
-	s->origin_ns = gp_now_ns(&gp_clock_monotonic);
-	s->next_key = s->origin_ns; /* another one after a restart counts from a later time */
+	s->began_ns = gp_now_ns(&gp_clock_monotonic);
+	s->next_key = s->began_ns; /* another one after a restart counts from a later time */
 	s->epoll_fd = s->listen_fd = s->timer_fd = s->signal_fd = s->spare_fd = -1;
 	r = make_devices(s, err);
 	if (!r && make_clients(s))

@@ -62,6 +62,8 @@ struct device_counts {
 struct device {
 	struct server *server;
 	uint32_t number;
+	uint64_t origin_ns;  /* when the model's time began */
+	uint64_t slipped_ns; /* that it could not keep up with */
 	struct gp_sim *sim;
 	struct simgpu_state *state;
 	int state_fd;
@@ -84,7 +86,7 @@ struct server_config {
 struct server {
 	struct server_config config;
 	uid_t uid;
-	uint64_t origin_ns; /* when the model's time began */
+	uint64_t began_ns;
 	uint64_t next_key;
 	int epoll_fd, listen_fd, timer_fd, signal_fd, spare_fd;
 	uint32_t ndevices;

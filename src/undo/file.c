@@ -186,13 +186,15 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 {
 	char path[GP_UNDO_PATH_SIZE];
 	struct undo_map *map;
+	struct stat s;
 	int fd, r = 0;
 
 	*file = NULL;
 	fd = open_good(gp_undo_path(path, sizeof path), create, err);
 	if (fd < 0)
 		return fd;
-	map = mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	map = fstat(fd, &s) ? MAP_FAILED
+	                    : mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		r = gp_fail(err, -errno, "cannot use %s: %s", path, gp_error_name(-errno));
 	close(fd);
@@ -204,9 +206,21 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 		return gp_fail(err, -ENOMEM, "no memory");
 	}
 	complete_head(&map->head);
-	**file = (struct gp_undo_file){
-		.map = map, .pid = getpid(), .start_time = gp_process_start_time(getpid())};
+	**file = (struct gp_undo_file){.map = map,
+	                               .pid = getpid(),
+	                               .start_time = gp_process_start_time(getpid()),
+	                               .device = s.st_dev,
+	                               .inode = s.st_ino};
 	return 0;
+}
+
+bool gp_undo_is_current(const struct gp_undo_file *file)
+{
+	char path[GP_UNDO_PATH_SIZE];
+	struct stat s;
+
+	return !lstat(gp_undo_path(path, sizeof path), &s) && s.st_dev == file->device &&
+	       s.st_ino == file->inode;
 }
 
 void gp_undo_close(struct gp_undo_file *file)

@@ -57,6 +57,8 @@ struct gp_undo_file {
 	struct undo_map *map;
 	pid_t pid; /* who opened it */
 	uint64_t start_time;
+	dev_t device; /* which file it is */
+	ino_t inode;
 };
 
 static_assert(sizeof(struct gp_undo_entry) % sizeof(uint64_t) == 0, "made of words");

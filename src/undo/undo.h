@@ -43,6 +43,9 @@ const char *gp_undo_path(char *out, unsigned size);
 int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err);
 void gp_undo_close(struct gp_undo_file *file);
 
+/* Whether the file that others would open now is this one: it may have been taken away. */
+bool gp_undo_is_current(const struct gp_undo_file *file);
+
 /* ---- records ----------------------------------------------------------------------------------
  */
 

@@ -24,7 +24,7 @@ def is_time(value):
 
 
 def check_common(event):
-    if event.get("ph") not in ("M", "X", "B", "E", "b", "e"):
+    if event.get("ph") not in ("M", "X", "B", "E", "b", "e", "i", "C"):
         fail(f"unknown phase: {event}")
     for key in ("pid", "tid"):
         if type(event.get(key)) is not int or not 0 < event[key] < 2**32:
@@ -33,6 +33,10 @@ def check_common(event):
         fail(f"no name: {event}")
     if event["ph"] != "M" and not is_time(event.get("ts")):
         fail(f"no time: {event}")
+    if event["ph"] == "i" and event.get("s") not in ("g", "p", "t"):
+        fail(f"whose moment is it: {event}")
+    if event["ph"] == "C" and not all(map(is_time, event.get("args", {"": None}).values())):
+        fail(f"no value: {event}")
 
 
 def check_names(events, summary):
@@ -137,6 +141,10 @@ def main():
     check_names(events, summary)
     check_spans(events, summary)
     check_async(events, summary)
+    summary["moments"] = dict(
+        collections.Counter(event["name"] for event in events if event["ph"] == "i")
+    )
+    summary["curves"] = sorted({event["name"] for event in events if event["ph"] == "C"})
     times = [event["ts"] for event in events if event["ph"] == "X"]
     ends = [event["ts"] + event["dur"] for event in events if event["ph"] == "X"]
     summary["from_us"] = float(min(times, default=0))

@@ -32,7 +32,7 @@ for row in "driver's own sharing" 'gpreempt priority' '... and a hint'; do
 done
 
 # Every verb and option is in its man page and in the completion.
-for verb in demo sim policy doctor ps top stats queues monitor suspend resume bench schedule; do
+for verb in demo sim policy doctor ps top stats queues monitor suspend resume bench schedule run set events trace; do
 	"$GPREEMPT" "$verb" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' |
 		sort -u | while read -r option; do
 		case $option in --help | --usage | --version) continue ;; esac

@@ -28,6 +28,17 @@ exits 0 '' 'policy --json'
 holds 'all(.[].parameters[]; .min <= .default and .default <= .max and (.unit|length) > 0)' \
 	'each parameter has a default in its range and a unit'
 
+try "$GPREEMPT" policy frobnicate
+exits 2 "*frobnicate*" 'a policy that there is not'
+try "$GPREEMPT" policy rr:quantum=soon
+exits 2 "*quantum*" 'a parameter that is no number'
+try "$GPREEMPT" policy rr fair
+exits 2 "*one policy at a time*'fair'*" 'two policies'
+try "$GPREEMPT" policy --device 0
+exits 2 "*--device goes with a policy*" 'a device without a policy'
+try "$GPREEMPT" policy --device x rr
+exits 2 "*--device takes a whole number*" 'a device that is no number'
+export GPREEMPT_SOCKET=$work/no-such-socket
 try "$GPREEMPT" policy rr
-exits 2 "*takes no argument*'rr'*" 'policy with an argument'
+exits 1 "gpreempt: no daemon answers at $work/no-such-socket; start it with*" 'policy without a daemon'
 finish

@@ -19,11 +19,18 @@ installed() {
 	find "$root" -path "*/$1" -print -quit | grep .
 }
 
-for file in bin/gpreempt bin/gpreempt-simgpu include/gpreempt.h libgpreempt.so libgpreempt.so.0 pkgconfig/gpreempt.pc \
+for file in bin/gpreempt bin/gpreempt-simgpu sbin/gpreempt-keeper \
+	lib/systemd/system/gpreempt-keeper.service \
+	include/gpreempt.h libgpreempt.so libgpreempt.so.0 pkgconfig/gpreempt.pc \
 	share/bash-completion/completions/gpreempt share/doc/gpreempt/LICENSE \
-	share/doc/gpreempt/LICENSES/Apache-2.0.txt; do
+	share/doc/gpreempt/LICENSES/Apache-2.0.txt etc/gpreempt/gpreempt.yaml; do
 	installed "$file" >/dev/null || fail "$file is missing"
 done
+# An administrator's own file stays.
+config=$(installed etc/gpreempt/gpreempt.yaml)
+echo '# mine' >>"$config"
+DESTDIR=$root cmake --install "$BUILD" >"$root/log" || fail "cmake --install: $(<"$root/log")"
+[[ $(tail -n 1 "$config") == '# mine' ]] || fail "the configuration was overwritten"
 for file in "$SRC"/scenarios/*.yaml; do
 	[[ ! -e $file ]] || installed "share/gpreempt/scenarios/${file##*/}" >/dev/null ||
 		fail "${file##*/} is missing"
@@ -31,7 +38,7 @@ done
 for file in "$SRC"/examples/*.c; do
 	installed "share/doc/gpreempt/examples/${file##*/}" >/dev/null || fail "${file##*/} is missing"
 done
-for file in "$SRC"/man/*.[1357]; do
+for file in "$SRC"/man/*.[13578]; do
 	[[ ! -e $file ]] || installed "share/man/man${file##*.}/${file##*/}" >/dev/null ||
 		fail "${file##*/} is missing"
 done
@@ -49,6 +56,12 @@ for call in $calls; do
 done
 needed=$(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^ld-linux')
 [[ $needed == libc.so.* ]] || fail "the library needs $needed"
+
+keeper=$(installed sbin/gpreempt-keeper)
+needed=$(readelf -d "$keeper" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v '^ld-linux')
+[[ $needed == libc.so.* ]] || fail "the keeper needs $needed"
+grep -q "^ExecStart=/.*/${keeper##*/}$" "$(installed lib/systemd/system/gpreempt-keeper.service)" ||
+	fail 'the unit does not start the keeper'
 
 cat >"$root/program.c" <<'END'
 #include <errno.h>

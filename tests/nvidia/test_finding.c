@@ -284,6 +284,36 @@ static void a_scan_into_too_small_an_array_says_how_many_there_are(void **state)
 		emu_load_kill(&load[i]);
 }
 
+/* ---- how much is asked for --------------------------------------------------------------------
+ */
+
+#define BUSY_LOADS 4
+
+/* Calls are counted instead of time: a driver answers in 3 us, an emulator on a busy machine in 50.
+ */
+static void nobody_waits_for_a_search_that_goes_far_back(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load[BUSY_LOADS];
+	struct gp_seen seen[BUSY_LOADS];
+	uint64_t before;
+
+	for (int i = 0; i < BUSY_LOADS; i++)
+		gw_load(&load[i]);
+	before = emu_count(&w->emu, "total");
+	gw_open(w);
+	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), seen, BUSY_LOADS), BUSY_LOADS);
+	assert_true(emu_count(&w->emu, "total") - before < 4096);
+
+	/* While the others are searched further, an end is noticed. */
+	before = emu_count(&w->emu, "total");
+	emu_load_kill(&load[0]);
+	GW_WAIT(gp_gpu_scan(w->gpu, gw_now(), NULL, 0) == BUSY_LOADS - 1);
+	assert_true(emu_count(&w->emu, "total") - before < 4096);
+	for (int i = 1; i < BUSY_LOADS; i++)
+		emu_load_kill(&load[i]);
+}
+
 /* ---- drivers ----------------------------------------------------------------------------------
  */
 
@@ -332,6 +362,7 @@ int main(void)
 		GPU_TEST(start_time_name_and_memory_are_told),
 		GPU_TEST(an_mps_server_is_marked_as_shared),
 		GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are),
+		GPU_TEST(nobody_waits_for_a_search_that_goes_far_back),
 		GPU_TEST(every_branch_of_the_driver_is_understood),
 	};
 

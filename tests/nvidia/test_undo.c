@@ -98,6 +98,23 @@ static void a_process_is_put_back_whenever_its_scheduler_was_killed(void **state
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
+/* Those that are put back after it wait for it. */
+static void putting_a_process_back_takes_few_calls(void **state)
+{
+	struct gpu_world *w = *state;
+	struct emu_load load;
+	struct gp_undo undo;
+	uint64_t before;
+
+	gw_load(&load);
+	undo = kill_a_scheduler(load.pid, 5000);
+	before = emu_count(&w->emu, "total");
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_in_range(emu_count(&w->emu, "total") - before, 1, 600);
+	is_as_cuda_left_it(w, load.pid, 1);
+	emu_load_kill(&load);
+}
+
 static void a_replay_can_be_repeated(void **state)
 {
 	struct gpu_world *w = *state;
@@ -434,6 +451,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed),
+		GPU_TEST(putting_a_process_back_takes_few_calls),
 		GPU_TEST(a_replay_can_be_repeated),
 		GPU_TEST(a_record_names_the_process_and_is_of_one_gpu),
 		GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before),

@@ -56,7 +56,7 @@ static int keep(void *arg, struct gp_rpc_call *call, struct json_object *params)
 	struct world *w = arg;
 
 	(void)params;
-	if (w->nkept == sizeof w->kept / sizeof *w->kept)
+	if (w->nkept == KEPT_MAX)
 		return -EBUSY;
 	w->kept[w->nkept++] = call;
 	return 0;
@@ -67,7 +67,8 @@ static void let_go_of(struct world *w, unsigned n)
 	for (unsigned i = 0; i < n; i++)
 		gp_rpc_reply(w->kept[i], json_object_new_int((int)i));
 	w->nkept -= n;
-	memmove(w->kept, w->kept + n, w->nkept * sizeof *w->kept);
+	for (unsigned i = 0; i < w->nkept; i++)
+		w->kept[i] = w->kept[i + n];
 }
 
 static int let_go(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -198,6 +199,7 @@ static int emit(void *arg, struct gp_rpc_call *call, struct json_object *params)
 		struct json_object *event = json_object_new_object();
 
 		put_number(event, "number", i);
+		put_number(event, "serial", w->emitted++);
 		json_object_object_add(event, "filler", filler(bytes));
 		gp_rpc_notify(w->server, bits, "event", event);
 	}
@@ -310,9 +312,7 @@ void world_stop(struct world *w)
 	pthread_join(w->thread, NULL);
 	pthread_barrier_destroy(&w->ready);
 	close(w->stop);
-	unlink(w->path);
-	unlink(w->hint_path);
-	rmdir(w->folder);
+	rmdir(w->folder); /* the server has removed its sockets */
 }
 
 int world_setup(void **state)

@@ -23,6 +23,7 @@
 #include "rpc/client.h"
 #include "rpc/server/server.h"
 
+#define KEPT_MAX 64
 #define WAIT_MS                                                                           \
 	60000 /* more than anything takes on a busy machine: not waited for in a good run \
 	       */
@@ -39,9 +40,9 @@ struct world {
 	int result;          /* of gp_rpc_server_new */
 	sd_event *event;     /* from here on the thread's own */
 	struct gp_rpc_server *server;
-	struct gp_rpc_call *kept[64];
+	struct gp_rpc_call *kept[KEPT_MAX];
 	unsigned nkept;
-	unsigned hints, gone;
+	unsigned hints, gone, emitted;
 };
 
 /* The limits must stand in `w` before; it is zeroed otherwise. */

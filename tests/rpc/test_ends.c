@@ -122,7 +122,7 @@ static void a_client_hears_that_the_server_has_gone(void **state)
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0); /* blocks */
 
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
@@ -199,19 +199,81 @@ static void a_socket_that_was_handed_in_is_used_and_stays(void **state)
 {
 	struct world w;
 	struct stat s;
-	char path[128];
 
 	(void)state;
 	place(&w);
-	snprintf(path, sizeof path, "%s", w.path);
-	w.fd = listen_at(path);
+	w.fd = listen_at(w.path);
 	world_start(&w);
 	gp_client_close(client_of(&w));
-	w.path[0] = 0; /* not to be removed by the test */
 	world_stop(&w);
-	assert_int_equal(stat(path, &s), 0);
-	unlink(path);
+	assert_int_equal(stat(w.path, &s), 0);
+	unlink(w.path);
 	rmdir(w.folder);
+}
+
+static void only_a_unix_socket_that_listens_may_be_handed_in(void **state)
+{
+	const int made[] = {
+		socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0),
+		socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		open("/dev/null", O_RDONLY | O_CLOEXEC),
+	};
+
+	(void)state;
+	listen(made[0], 1);
+	for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
+		struct world w;
+
+		place(&w);
+		w.fd = made[i];
+		assert_int_equal(world_try_start(&w), -EINVAL);
+		assert_non_null(strstr(w.err.text, "is not a Unix stream socket"));
+		pthread_join(w.thread, NULL);
+		close(w.stop);
+		rmdir(w.folder);
+		assert_int_equal(fcntl(made[i], F_GETFD), -1); /* taken, and closed */
+	}
+}
+
+static void a_client_hears_why_it_is_cut_off(void **state)
+{
+	struct gp_client *client = client_of(*state);
+	struct json_object *event;
+	struct gp_error err = {0};
+	char *line = calloc(1, GP_RPC_LINE_MAX + 2);
+
+	raw_send(gp_client_fd(client), line, GP_RPC_LINE_MAX + 2);
+	assert_int_equal(gp_client_next(client, WAIT_MS, &event, &err), -EMSGSIZE);
+	assert_non_null(strstr(err.text, "too long"));
+	assert_null(event);
+	free(line);
+	gp_client_close(client);
+}
+
+static void a_daemon_that_hangs_is_not_waited_for(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct gp_client *client;
+	struct gp_error err = {0};
+	struct world w;
+	int listener, fd;
+
+	(void)state;
+	place(&w);
+	listener = listen_at(w.path);
+	memcpy(address.sun_path, w.path, strlen(w.path));
+	do /* until nobody else can */
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	while (!connect(fd, (struct sockaddr *)&address, sizeof address));
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(gp_client_connect_within(w.path, 200, &client, &err), -ETIMEDOUT);
+	assert_non_null(strstr(err.text, "does not answer"));
+	unlink(w.path);
+	rmdir(w.folder);
+	close(listener);
+	for (; fd > listener; fd--)
+		close(fd);
 }
 
 static void a_path_that_is_too_long_is_refused(void **state)
@@ -238,6 +300,9 @@ int main(void)
 		WORLD_TEST(a_socket_that_somebody_answers_is_left_alone),
 		cmocka_unit_test(a_file_that_is_no_socket_is_left_alone),
 		cmocka_unit_test(a_socket_that_was_handed_in_is_used_and_stays),
+		cmocka_unit_test(only_a_unix_socket_that_listens_may_be_handed_in),
+		WORLD_TEST(a_client_hears_why_it_is_cut_off),
+		cmocka_unit_test(a_daemon_that_hangs_is_not_waited_for),
 		cmocka_unit_test(a_path_that_is_too_long_is_refused),
 	};
 

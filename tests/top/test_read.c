@@ -16,14 +16,14 @@ static void a_whole_answer_is_read(void **state)
 {
 	struct json_object *stats =
 		json("{'daemon':{'uptime_ns':7,'keeper':'gone'},'devices':[{'device':3,'name':'G',"
-	             "'state':'ok','policy':'none','policy_wanted':'edf','tasks':2,'at_ns':11,"
+	             "'state':'ok','policy':'none','policy_wanted':'edf','tasks':2,'mono_ns':11,"
 	             "'ejection':{'policy':'edf','text':'why'},"
 	             "'stats':{'preemptions':4,'inversions':0,'busy_ns':5}}]}");
 	struct json_object *tasks =
 		json("{'now_ns':99,'tasks':[{'device':3,'task':8,'pid':42,'start_time':17,"
 	             "'name':'train','user':'bob','class':'lc','priority':15,'state':'waiting',"
 	             "'run_ns':6,'run_source':'granted','preemptions':2,'refused':true,"
-	             "'at_ns':12,'waits':{'count':1,'p50_ns':3,'p99_ns':4}},{'task':1}]}");
+	             "'mono_ns':12,'waits':{'count':1,'p50_ns':3,'p99_ns':4}},{'task':1}]}");
 	struct gp_top_shot shot = {0};
 	const struct gp_top_task *t;
 

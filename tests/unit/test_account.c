@@ -79,6 +79,7 @@ static void the_percentiles_of_a_tasks_waits_are_its_own(void **state)
 	assert_in_range(s.wait_p50_ns, 5 * MS * 7 / 8, 5 * MS * 9 / 8);
 	assert_in_range(s.wait_p99_ns, 201 * MS * 7 / 8, 201 * MS * 9 / 8);
 	assert_int_equal(s.wait_max_ns, 201 * MS);
+	assert_int_equal(s.wait_sum_ns, 98 * 5 * MS + 2 * 201 * MS);
 	s = rig_task(r, 1);
 	assert_int_equal(s.waits, 0);
 	assert_int_equal(s.wait_p50_ns, 0);
@@ -361,11 +362,24 @@ static void idle_time_is_when_no_task_had_work_less_what_ran(void **state)
 	rig_free(r);
 }
 
+static void an_empty_device_that_shows_activity_is_idle(void **state)
+{
+	struct rig *r = rig_new(4);
+
+	(void)state;
+	rig_start(r, &scripted);
+	look_after(r, 10 * MS);
+	assert_true(rig_stats(r)->idle_seen);
+	assert_int_equal(rig_stats(r)->idle_ns, 10 * MS);
+	rig_free(r);
+}
+
 static void idle_time_is_unknown_while_one_tasks_activity_is(void **state)
 {
 	struct rig *r = rig_new(4);
 
 	(void)state;
+	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_ACTIVITY;
 	rig_start(r, &scripted);
 	assert_false(rig_stats(r)->idle_seen); /* nobody is there to tell */
 	rig_add(r, GP_BEST_EFFORT);
@@ -497,6 +511,7 @@ int main(void)
 		cmocka_unit_test(a_bracket_is_noticed_at_the_look_it_asks_for),
 		cmocka_unit_test(busy_time_is_what_its_tasks_are_measured_to_have_run),
 		cmocka_unit_test(idle_time_is_when_no_task_had_work_less_what_ran),
+		cmocka_unit_test(an_empty_device_that_shows_activity_is_idle),
 		cmocka_unit_test(idle_time_is_unknown_while_one_tasks_activity_is),
 		cmocka_unit_test(a_blind_look_is_not_an_idle_device),
 		cmocka_unit_test(switches_are_those_that_the_back_end_tells_of),

@@ -1,44 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/daemon/fields.h"
 #include "cli/top/shot.h"
 #include "policy/policy.h"
-
-static struct json_object *field(struct json_object *o, const char *key)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(o, key, &value) ? value : NULL;
-}
-
-static bool number(struct json_object *o, const char *key, uint64_t *to)
-{
-	struct json_object *value = field(o, key);
-
-	if (!json_object_is_type(value, json_type_int))
-		return false;
-	*to = json_object_get_uint64(value);
-	return true;
-}
-
-static uint64_t number_or_0(struct json_object *o, const char *key)
-{
-	uint64_t value = 0;
-
-	number(o, key, &value);
-	return value;
-}
 
 /* "" where it is not there. */
 static const char *text(struct json_object *o, const char *key)
 {
-	struct json_object *value = field(o, key);
+	const char *value = gp_field_text(o, key);
 
-	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+	return value ? value : "";
 }
 
 /* ---- devices -----------------------------------------------------------------------------------
@@ -46,7 +21,7 @@ static const char *text(struct json_object *o, const char *key)
 
 static void read_ejection(struct gp_top_device *d, struct json_object *o)
 {
-	struct json_object *ejection = field(o, "ejection");
+	struct json_object *ejection = gp_field(o, "ejection");
 
 	/* Afterwards somebody may have chosen what is in force. */
 	d->ejected = ejection && strcmp(d->policy, text(o, "policy_wanted")) != 0;
@@ -56,24 +31,24 @@ static void read_ejection(struct gp_top_device *d, struct json_object *o)
 
 static void read_device(struct gp_top_device *d, struct json_object *o)
 {
-	struct json_object *stats = field(o, "stats");
+	struct json_object *stats = gp_field(o, "stats");
 
-	d->number = (unsigned)number_or_0(o, "device");
+	d->number = (unsigned)gp_field_number_or(o, "device", 0);
 	snprintf(d->name, sizeof d->name, "%s", text(o, "name"));
 	snprintf(d->policy, sizeof d->policy, "%s", text(o, "policy"));
 	snprintf(d->state, sizeof d->state, "%s", text(o, "state"));
-	d->tasks = (unsigned)number_or_0(o, "tasks");
-	d->at_ns = number_or_0(o, "at_ns");
-	d->busy_known = number(stats, "busy_ns", &d->busy_ns);
-	d->inversions_known = number(stats, "inversions", &d->inversions);
-	d->preemptions = number_or_0(stats, "preemptions");
+	d->tasks = (unsigned)gp_field_number_or(o, "tasks", 0);
+	d->at_ns = gp_field_number_or(o, "mono_ns", 0);
+	d->busy_known = gp_field_number(stats, "busy_ns", &d->busy_ns);
+	d->inversions_known = gp_field_number(stats, "inversions", &d->inversions);
+	d->preemptions = gp_field_number_or(stats, "preemptions", 0);
 	d->busy = d->preemptions_per_s = d->inversions_per_s = GP_TOP_UNKNOWN;
 	read_ejection(d, o);
 }
 
 int gp_top_read_devices(struct gp_top_shot *shot, struct json_object *stats, bool keep)
 {
-	struct json_object *daemon = field(stats, "daemon"), *list = field(stats, "devices");
+	struct json_object *daemon = gp_field(stats, "daemon"), *list = gp_field(stats, "devices");
 	size_t n;
 
 	if (!json_object_is_type(list, json_type_array))
@@ -83,7 +58,7 @@ int gp_top_read_devices(struct gp_top_shot *shot, struct json_object *stats, boo
 	if (!shot->device)
 		return -ENOMEM;
 	shot->ndevices = (unsigned)n;
-	shot->uptime_ns = number_or_0(daemon, "uptime_ns");
+	shot->uptime_ns = gp_field_number_or(daemon, "uptime_ns", 0);
 	shot->keeper_gone = !strcmp(text(daemon, "keeper"), "gone");
 	for (unsigned i = 0; i < n; i++) {
 		struct json_object *o = json_object_array_get_idx(list, i);
@@ -121,32 +96,32 @@ static uint8_t class_of(const char *word)
 
 static void read_task(struct gp_top_task *t, struct json_object *o, uint64_t now_ns)
 {
-	struct json_object *waits = field(o, "waits");
+	struct json_object *waits = gp_field(o, "waits");
 
-	t->device = (unsigned)number_or_0(o, "device");
-	t->id = number_or_0(o, "task");
-	t->pid = (pid_t)number_or_0(o, "pid");
-	t->start_time = number_or_0(o, "start_time");
+	t->device = (unsigned)gp_field_number_or(o, "device", 0);
+	t->id = gp_field_number_or(o, "task", 0);
+	t->pid = (pid_t)gp_field_number_or(o, "pid", 0);
+	t->start_time = gp_field_number_or(o, "start_time", 0);
 	snprintf(t->name, sizeof t->name, "%s", text(o, "name"));
 	snprintf(t->user, sizeof t->user, "%s", text(o, "user"));
 	t->class = class_of(text(o, "class"));
-	t->priority = (uint8_t)number_or_0(o, "priority");
+	t->priority = (uint8_t)gp_field_number_or(o, "priority", 0);
 	t->state = state_of(text(o, "state"));
-	t->refused = json_object_get_boolean(field(o, "refused"));
-	if (!number(o, "at_ns", &t->at_ns))
+	t->refused = gp_field_true(o, "refused");
+	if (!gp_field_number(o, "mono_ns", &t->at_ns))
 		t->at_ns = now_ns;
-	t->run_known = number(o, "run_ns", &t->run_ns);
+	t->run_known = gp_field_number(o, "run_ns", &t->run_ns);
 	t->run_granted = !strcmp(text(o, "run_source"), "granted");
-	t->preemptions = number_or_0(o, "preemptions");
-	t->waits_known = number(waits, "p50_ns", &t->wait_p50_ns) &&
-	                 number(waits, "p99_ns", &t->wait_p99_ns);
+	t->preemptions = gp_field_number_or(o, "preemptions", 0);
+	t->waits_known = gp_field_number(waits, "p50_ns", &t->wait_p50_ns) &&
+	                 gp_field_number(waits, "p99_ns", &t->wait_p99_ns);
 	t->share = t->recently = t->preemptions_per_s = GP_TOP_UNKNOWN;
 }
 
 int gp_top_read_tasks(struct gp_top_shot *shot, struct json_object *answer, bool keep)
 {
-	struct json_object *list = field(answer, "tasks");
-	uint64_t now_ns = number_or_0(answer, "now_ns");
+	struct json_object *list = gp_field(answer, "tasks");
+	uint64_t now_ns = gp_field_number_or(answer, "now_ns", 0);
 	size_t n;
 
 	if (!json_object_is_type(list, json_type_array))

@@ -150,6 +150,7 @@ struct nv_gpu {
 	pid_t *to_sweep; /* those yet to be looked at in this sweep */
 	unsigned nto_sweep, next_to_sweep, to_sweep_capacity;
 	uint64_t sweep_ns; /* when to look next at every process */
+	uint64_t bury_ns;  /* when to look next for those that have ended */
 	uint64_t pids_ns;  /* when to ask next who computes */
 
 	/* The sampler's own. */

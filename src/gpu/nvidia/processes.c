@@ -167,7 +167,8 @@ static void search(struct nv_gpu *d, struct nv_process *p, uint32_t indices, boo
 	p->searching = more && (p->target.searched < GP_NV_SEARCH_QUICK ||
 	                        (wants_to_compute(p) && !gp_nv_computes(&p->target)));
 	p->search_ns = 0;
-	if (p->target.searched >= GP_NV_SEARCH_QUICK)
+	/* One that is known already can wait: others have ended, or were not looked at yet. */
+	if (p->target.searched >= GP_NV_SEARCH_QUICK || gp_nv_computes(&p->target))
 		p->search_ns = gp_now_ns(&gp_clock_monotonic) + SEARCH_PAUSE_NS;
 	note_sharer(d, p);
 }
@@ -323,6 +324,8 @@ bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
 {
 	if (nv_ask_who_computes(d, now_ns))
 		return true;
+	if (!d->swept) /* the first scan waits for it */
+		return nv_sweep_some(d, now_ns);
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct nv_process *p = d->process[i];
 

@@ -85,9 +85,11 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 	return status;
 }
 
-/* The clients that are known first; then a little further, for what came since. */
+/* The clients that are known first; then those that came since, and a little further. A record that
+ * is full may not name them all: then, and without one, far back. */
 static void find_groups(struct gp_nv_target *t, const struct record *r)
 {
+	bool complete = r && r->n && r->n < sizeof r->group / sizeof *r->group;
 	struct gp_rm rm;
 
 	for (uint32_t i = 0; r && i < r->n; i++)
@@ -95,7 +97,7 @@ static void find_groups(struct gp_nv_target *t, const struct record *r)
 	if (gp_rm_open(&rm, NULL))
 		return;
 	gp_nv_search_begin(t, rm.client);
-	gp_nv_search(t, GP_NV_SEARCH_QUICK, false);
+	gp_nv_search(t, GP_NV_SEARCH_QUICK, complete);
 	while (t->uses_cuda && !gp_nv_computes(t) && gp_nv_search(t, GP_NV_SEARCH_QUICK, true))
 		;
 	gp_rm_close(&rm);

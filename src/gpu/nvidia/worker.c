@@ -17,6 +17,7 @@
 
 #define BATCH_MAX  32
 #define PLACES_MAX 256
+#define BURY_NS    (20 * GP_NS_PER_MS) /* between two looks for those that have ended */
 
 void nv_wake(struct nv_gpu *d)
 {
@@ -422,6 +423,7 @@ static bool is_to_quit(struct nv_gpu *d)
 /* One by one: an end can bring others into the list and take others from it. */
 static void bury(struct nv_gpu *d)
 {
+	d->bury_ns = now() + BURY_NS;
 	nv_look_for_heirs(d);
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (gp_pidfd_ended(d->process[i]->target.pidfd)) {
@@ -463,9 +465,10 @@ void *nv_worker(void *gpu)
 			continue;
 		if (is_to_quit(d))
 			break;
-		if (answer(d) || nv_chore(d, now()))
-			continue;
-		wait_for_work(d);
+		if (!answer(d) && !nv_chore(d, now()))
+			wait_for_work(d);
+		else if (now() >= d->bury_ns)
+			bury(d); /* however much there is to do */
 	}
 	nv_forget_processes(d);
 	return NULL;

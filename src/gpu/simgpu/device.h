@@ -53,7 +53,8 @@ bool sg_read(const struct sg_gpu *d, uint32_t slot, struct simgpu_context *out);
 uint64_t sg_answered(const struct sg_gpu *d);
 /* The place of a context; SIMGPU_CONTEXTS: there is none. */
 uint32_t sg_find_key(const struct sg_gpu *d, uint64_t key, struct simgpu_context *out);
-uint32_t sg_find_pid(const struct sg_gpu *d, pid_t pid, struct simgpu_context *out);
+uint32_t sg_find_process(const struct sg_gpu *d, pid_t pid, uint64_t start_time,
+                         struct simgpu_context *out);
 /* How long it ran by `now_ns`, and up to when that is known. */
 uint64_t sg_run_ns(const struct simgpu_context *c, uint64_t now_ns, uint64_t *at_ns);
 void sg_describe(const struct simgpu_context *c, struct gp_seen *seen);

@@ -16,13 +16,14 @@
 int sg_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
 	struct sg_gpu *d = sg_of(gpu);
+	uint64_t start_time = pid > 0 ? gp_process_start_time(pid) : 0;
 	struct simgpu_context c;
 
 	if (sg_is_lost(d))
 		return gp_fail(err, -EIO, "the simulated GPU at %s is gone", d->path);
-	if (pid <= 0 || !gp_process_start_time(pid))
+	if (!start_time)
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
-	if (sg_find_pid(d, pid, &c) == SIMGPU_CONTEXTS)
+	if (sg_find_process(d, pid, start_time, &c) == SIMGPU_CONTEXTS)
 		return gp_fail(err, -ENODEV, "process %d has no context on %s", pid,
 		               d->base.info.name);
 	sg_describe(&c, seen);
@@ -160,11 +161,14 @@ int sg_undo(const struct gp_undo *undo, struct gp_error *err)
 
 int sg_release_process(pid_t pid, struct gp_error *err)
 {
+	uint64_t start_time = pid > 0 ? gp_process_start_time(pid) : 0;
 	char path[SIMGPU_PATH_SIZE];
 	int devices = gp_simgpu_devices(gp_simgpu_path(path, sizeof path), err), reached = 0;
 
 	if (devices < 0)
 		return devices;
+	if (!start_time)
+		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	for (int i = 0; i < devices; i++) {
 		struct simgpu_context c;
 		struct sg_gpu *d;
@@ -173,7 +177,7 @@ int sg_release_process(pid_t pid, struct gp_error *err)
 
 		if (r)
 			return r;
-		slot = sg_find_pid(d, pid, &c);
+		slot = sg_find_process(d, pid, start_time, &c);
 		r = slot == SIMGPU_CONTEXTS ? -ESRCH : restore(d, slot, c.key, err);
 		sg_close(d);
 		if (r && r != -ESRCH)

@@ -156,12 +156,13 @@ uint32_t sg_find_key(const struct sg_gpu *d, uint64_t key, struct simgpu_context
 	return SIMGPU_CONTEXTS;
 }
 
-uint32_t sg_find_pid(const struct sg_gpu *d, pid_t pid, struct simgpu_context *out)
+uint32_t sg_find_process(const struct sg_gpu *d, pid_t pid, uint64_t start_time,
+                         struct simgpu_context *out)
 {
 	uint32_t n = sg_places(d);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (sg_read(d, i, out) && out->pid == pid)
+		if (sg_read(d, i, out) && out->pid == pid && out->start_time == start_time)
 			return i;
 	return SIMGPU_CONTEXTS;
 }

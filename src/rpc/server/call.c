@@ -91,7 +91,7 @@ static void send_error(struct gp_rpc_call *call, struct json_object *error)
 
 	if (c->server)
 		c->server->counters.errors++;
-	if (call->id && !call->answered)
+	if (call->id)
 		output_reply(c, envelope(call->id, "error", error));
 	else
 		json_object_put(error);
@@ -99,7 +99,7 @@ static void send_error(struct gp_rpc_call *call, struct json_object *error)
 
 int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result)
 {
-	if (call->id && !call->answered)
+	if (call->id)
 		output_reply(call->conn, envelope(call->id, "result", result));
 	else
 		json_object_put(result);
@@ -128,11 +128,9 @@ int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *forma
 
 void calls_end(struct conn *c)
 {
-	for (struct gp_rpc_call *call = c->calls; call; call = call->next) {
+	for (struct gp_rpc_call *call = c->calls; call; call = call->next)
 		send_error(call, error_object(0, -ECANCELED, NULL,
 		                              "the daemon is ending; ask again when it is back"));
-		call->answered = true;
-	}
 }
 
 void request_refused(struct conn *c, int code, int error, const char *sentence)

@@ -90,7 +90,6 @@ struct gp_rpc_call {
 	int fd[GP_RPC_CALL_FDS]; /* -1: taken */
 	unsigned nfds;           /* that came with the line */
 	unsigned nfds_all;
-	bool answered; /* the server ended before */
 };
 
 struct gp_rpc_server {
@@ -135,6 +134,8 @@ void request_refused(struct conn *c, int code, int error, const char *sentence);
 /* call.c */
 struct gp_rpc_call *call_new(struct conn *c, struct json_object *request, struct json_object *id,
                              const int *fds, unsigned nfds);
+/* Tells the client of its open calls; the connection is closed next, so that later answers go
+ * nowhere. */
 void calls_end(struct conn *c);
 struct json_object *error_object(int code, int error, struct json_object *data,
                                  const char *sentence);

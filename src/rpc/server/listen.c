@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets that clients connect to. */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -166,14 +167,27 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *ar
 /* ---- opening and closing ----------------------------------------------------------------------
  */
 
+static int option(int fd, int name)
+{
+	int value = 0;
+	socklen_t size = sizeof value;
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &size) ? -errno : value;
+}
+
+/* The service manager hands in sockets that block. Who asks is known on Unix sockets only. */
 static int adopt_socket(struct listener *l, struct gp_error *err)
 {
-	int listens = 0;
-	socklen_t size = sizeof listens;
-
 	l->fd = l->config.fd;
-	if (getsockopt(l->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) || !listens)
-		return gp_fail(err, -EINVAL, "file %d is not a socket that listens", l->fd);
+	if (option(l->fd, SO_DOMAIN) != AF_UNIX || option(l->fd, SO_TYPE) != SOCK_STREAM ||
+	    option(l->fd, SO_ACCEPTCONN) != 1)
+		return gp_fail(err, -EINVAL,
+		               "file %d is not a Unix stream socket that listens: see "
+		               "ListenStream= of the socket unit",
+		               l->fd);
+	if (fcntl(l->fd, F_SETFL, O_NONBLOCK) || fcntl(l->fd, F_SETFD, FD_CLOEXEC))
+		return gp_fail(err, -errno, "file %d cannot be used: %s", l->fd,
+		               gp_error_name(-errno));
 	return 0;
 }
 

@@ -133,7 +133,7 @@ static int send_some(struct conn *c)
 	n = sendmsg(c->fd, &head, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	for (size_t left = (size_t)n; left;) {
+	for (size_t left = (size_t)n; left && c->out.first;) {
 		size_t rest = c->out.first->message->length - c->out.sent;
 
 		if (left < rest) {

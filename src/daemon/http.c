@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libmicrohttpd without a thread of its own: its epoll file is a source of the loop, and a timer
+ * stands for the time it wants to be called at, at the latest.
+ */
+#include "config.h"
+
+#if GP_HAVE_METRICS
+
+#include "daemon/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define CONNECTIONS_MAX 16u
+#define IDLE_MAX_S      10u           /* a connection on which nothing comes */
+#define REQUEST_MAX     (16u * 1024u) /* memory of one connection: headers and all */
+#define PAGE_AGE_NS     (100 * GP_NS_PER_MS)
+
+struct gp_http {
+	struct gp_http_config config;
+	struct MHD_Daemon *daemon;
+	sd_event_source *io, *timer;
+	unsigned port;
+
+	char *page;
+	size_t size;
+	uint64_t made_ns;
+	uint64_t pages;
+};
+
+static const char index_page[] =
+	"<!doctype html><title>gpreemptd</title><p>gpreemptd: <a href=\"/metrics\">metrics</a>\n";
+
+/* ---- answers -----------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result answer(struct MHD_Connection *to, unsigned status, const char *type,
+                              const char *text, size_t size, const char *allow)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(size, (void *)(uintptr_t)text,
+	                                                         MHD_RESPMEM_MUST_COPY);
+	enum MHD_Result done = MHD_NO;
+
+	if (!r)
+		return MHD_NO;
+	if (MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
+	    (!allow || MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, allow)))
+		done = MHD_queue_response(to, status, r);
+	MHD_destroy_response(r);
+	return done;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *to, unsigned status, const char *text,
+                                   const char *allow)
+{
+	return answer(to, status, "text/plain; charset=utf-8", text, strlen(text), allow);
+}
+
+/* As it is, unless it is too old. */
+static int make_page(struct gp_http *h)
+{
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	char *page = NULL;
+	size_t size = 0;
+	FILE *out;
+
+	if (h->page && now_ns - h->made_ns < PAGE_AGE_NS)
+		return 0;
+	out = open_memstream(&page, &size);
+	if (!out)
+		return -ENOMEM;
+	h->config.write(out, h->config.arg);
+	if (fclose(out)) {
+		free(page);
+		return -ENOMEM;
+	}
+	free(h->page);
+	h->page = page;
+	h->size = size;
+	h->made_ns = now_ns;
+	h->pages++;
+	return 0;
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
+{
+	struct gp_http *h = arg;
+
+	(void)version;
+	(void)upload;
+	(void)upload_size;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+		return answer_text(from, MHD_HTTP_METHOD_NOT_ALLOWED,
+		                   "This page can only be read: GET /metrics\n", "GET, HEAD");
+	/* The first call is before the request is read: an answer then ends the connection. */
+	if (!*state) {
+		*state = h;
+		return MHD_YES;
+	}
+	if (!strcmp(url, "/"))
+		return answer(from, MHD_HTTP_OK, "text/html; charset=utf-8", index_page,
+		              sizeof index_page - 1, NULL);
+	if (strcmp(url, "/metrics") != 0)
+		return answer_text(from, MHD_HTTP_NOT_FOUND, "There is only GET /metrics\n", NULL);
+	if (make_page(h))
+		return answer_text(from, MHD_HTTP_INTERNAL_SERVER_ERROR, "No memory\n", NULL);
+	return answer(from, MHD_HTTP_OK, h->config.type, h->page, h->size, NULL);
+}
+
+/* ---- the loop ----------------------------------------------------------------------------------
+ */
+
+static bool is_full(const struct gp_http *h)
+{
+	return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
+	               ->num_connections >= CONNECTIONS_MAX;
+}
+
+static void run(struct gp_http *h)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms;
+	bool was_full = is_full(h);
+
+	MHD_run(h->daemon);
+	/* While it is full it does not listen, and that it does again it sees when it is called. */
+	if (was_full && !is_full(h))
+		MHD_run(h->daemon);
+	if (MHD_get_timeout(h->daemon, &wait_ms) != MHD_YES) {
+		sd_event_source_set_enabled(h->timer, SD_EVENT_OFF);
+		return;
+	}
+	sd_event_source_set_time_relative(h->timer, (uint64_t)wait_ms * 1000);
+	sd_event_source_set_enabled(h->timer, SD_EVENT_ONESHOT);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	(void)source;
+	(void)fd;
+	(void)events;
+	run(arg);
+	return 0;
+}
+
+static int on_time(sd_event_source *source, uint64_t usec, void *arg)
+{
+	(void)source;
+	(void)usec;
+	run(arg);
+	return 0;
+}
+
+/* ---- life --------------------------------------------------------------------------------------
+ */
+
+static socklen_t length_of(const struct sockaddr *a)
+{
+	return a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+/* The socket and its port, or -errno. */
+static int listen_on(const struct sockaddr *address, unsigned *port)
+{
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} is;
+	socklen_t size = sizeof is;
+	int r = 0;
+
+	if (fd < 0)
+		return -errno;
+	/* A server that was just stopped leaves connections behind that would keep the port. */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
+	    bind(fd, address, length_of(address)) || listen(fd, (int)CONNECTIONS_MAX) ||
+	    getsockname(fd, &is.any, &size))
+		r = -errno;
+	if (r) {
+		close(fd);
+		return r;
+	}
+	*port = ntohs(is.any.sa_family == AF_INET6 ? is.v6.sin6_port : is.v4.sin_port);
+	return fd;
+}
+
+static int start(struct gp_http *h, sd_event *loop, int fd)
+{
+	const union MHD_DaemonInfo *info;
+	int r;
+
+	h->daemon = MHD_start_daemon(
+		MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+		h->config.idle_s ? h->config.idle_s : IDLE_MAX_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_MAX, MHD_OPTION_END);
+	if (!h->daemon) {
+		close(fd);
+		return -ENOMEM;
+	}
+	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info)
+		return -ENOTSUP;
+	r = sd_event_add_io(loop, &h->io, info->epoll_fd, EPOLLIN, on_io, h);
+	if (r >= 0)
+		r = sd_event_add_time_relative(loop, &h->timer, CLOCK_MONOTONIC, 0, 1000, on_time,
+		                               h);
+	return r < 0 ? r : 0;
+}
+
+int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp_http **http,
+                  struct gp_error *err)
+{
+	struct gp_http *h = calloc(1, sizeof *h);
+	int fd, r;
+
+	if (!h)
+		return gp_fail(err, -ENOMEM, "no memory for metrics");
+	h->config = *config;
+	fd = listen_on(config->address, &h->port);
+	r = fd < 0 ? fd : start(h, loop, fd);
+	if (r) {
+		gp_http_end(h);
+		return gp_fail(err, r, "cannot serve metrics: %s%s", gp_error_name(r),
+		               r == -EADDRINUSE ? "; another program listens there: choose "
+		                                  "another port with 'metrics: listen'"
+		                                : "");
+	}
+	*http = h;
+	return 0;
+}
+
+void gp_http_end(struct gp_http *h)
+{
+	if (!h)
+		return;
+	sd_event_source_disable_unref(h->timer);
+	sd_event_source_disable_unref(h->io);
+	if (h->daemon)
+		MHD_stop_daemon(h->daemon); /* closes the socket, too */
+	free(h->page);
+	free(h);
+}
+
+unsigned gp_http_port(const struct gp_http *h)
+{
+	return h->port;
+}
+
+uint64_t gp_http_pages(const struct gp_http *h)
+{
+	return h->pages;
+}
+
+#endif

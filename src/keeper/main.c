@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpreempt-keeper: puts everything back when the scheduler disappears or no longer answers. A
+ * program of its own, in a unit of its own, so small that there is little that could take it along:
+ * it has no GPU open, allocates nothing once it runs, and its memory is locked.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "config.h"
+#include "keeper/notify.h"
+#include "keeper/watch.h"
+
+#define ONCE_NS (10 * GP_NS_PER_S) /* the service manager waits for it */
+#define LAST_NS (2 * GP_NS_PER_S)  /* for what is being undone when we are told to end */
+
+static struct {
+	uint64_t timeout_ns;
+	bool once;
+} env = {.timeout_ns = 2 * GP_NS_PER_S};
+
+static const struct argp_option options[] = {
+	{"timeout", 't', "SECONDS", 0,
+         "Without a beat for so long, a scheduler counts as gone (default: 2)", 0},
+	{"once", 'o', NULL, 0, "Put back what dead schedulers left, then end", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	char *end;
+	double seconds;
+
+	switch (key) {
+	case 't':
+		seconds = strtod(arg, &end);
+		if (end == arg || *end || !(seconds >= 0.5 && seconds <= 3600))
+			argp_error(state, "--timeout takes 0.5 to 3600 seconds, not '%s'", arg);
+		env.timeout_ns = (uint64_t)(seconds * (double)GP_NS_PER_S);
+		break;
+	case 'o': env.once = true; break;
+	case ARGP_KEY_ARG: argp_error(state, "'%s' is too much", arg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static uint64_t now(void)
+{
+	return gp_now_ns(&gp_clock_monotonic);
+}
+
+/* A reader of the log that hangs must not make us hang. */
+static void write_if_possible(void *arg, enum gp_log_level level, const char *line)
+{
+	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	(void)arg;
+	(void)level;
+	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT))
+		dprintf(STDERR_FILENO, "%s\n", line);
+}
+
+/* The last to go when memory runs out; where we may not, the unit may have said so. */
+static void stay_alive(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		if (write(fd, "-1000", 5) < 0)
+			gp_log(GP_LOG_DEBUG, "oom-score", "errno=%d", errno);
+		close(fd);
+	}
+	if (mlockall(MCL_CURRENT))
+		gp_log(GP_LOG_DEBUG, "memory.not-locked", "errno=%d", errno);
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Until something happens; whether it was a signal to end. */
+static bool wait_until(const struct gp_watch *w, uint64_t until_ns, int signal_fd)
+{
+	struct pollfd p[GP_WATCH_FDS + 1];
+	uint64_t at_ns = now();
+	struct timespec timeout = gp_timespec(until_ns > at_ns ? until_ns - at_ns : 0);
+
+	gp_watch_poll(w, p);
+	p[GP_WATCH_FDS] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
+	return ppoll(p, GP_WATCH_FDS + 1, &timeout, NULL) > 0 && p[GP_WATCH_FDS].revents;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* How many records dead holders have. */
+static unsigned count_left(const struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		n += gp_undo_get(file, i, &e) && !gp_undo_holder_lives(&e);
+	return n;
+}
+
+/* Until nothing is left to do, or the time is over. */
+static void finish(struct gp_watch *w, uint64_t for_ns, int signal_fd)
+{
+	uint64_t until_ns = now() + for_ns, next_ns;
+	bool ignored;
+
+	for (;;) {
+		next_ns = gp_watch_run(w, now(), &ignored);
+		if (gp_watch_is_idle(w) || now() >= until_ns ||
+		    wait_until(w, earlier(next_ns, until_ns), signal_fd))
+			break;
+	}
+}
+
+static int run_once(struct gp_watch *w, int signal_fd)
+{
+	unsigned left;
+
+	w->timeout_ns = GP_NEVER; /* who lives is not our business */
+	finish(w, ONCE_NS, signal_fd);
+	left = count_left(w->file);
+	if (left)
+		gp_log(GP_LOG_ERROR, "left", "records=%u", left);
+	return left ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* The file may be taken away, or replaced by another version. */
+static void follow_file(struct gp_watch *w)
+{
+	struct gp_undo_file *file;
+	struct gp_error err = {0};
+	char why[300];
+
+	if (gp_undo_is_current(w->file) || gp_replay_is_busy(&w->replay))
+		return;
+	if (gp_undo_open(&file, true, &err) || gp_undo_keeper_begin(file, &err)) {
+		gp_log(GP_LOG_ERROR, "file.gone", "why=%s",
+		       gp_log_quote(why, sizeof why, err.text));
+		exit(EXIT_FAILURE); /* and be started again */
+	}
+	gp_undo_keeper_end(w->file);
+	gp_undo_close(w->file);
+	w->file = w->replay.file = file;
+	w->must_search = true;
+	gp_log(GP_LOG_INFO, "file.new", "pid=%d", getpid());
+}
+
+static void run(struct gp_watch *w, int signal_fd)
+{
+	bool is_look;
+
+	gp_notify("READY=1\nSTATUS=Watching");
+	for (;;) {
+		uint64_t at_ns = now(), next_ns = gp_watch_run(w, at_ns, &is_look);
+
+		if (is_look) {
+			gp_undo_keeper_beat(w->file, at_ns);
+			gp_notify("WATCHDOG=1");
+			follow_file(w);
+		}
+		if (wait_until(w, next_ns, signal_fd))
+			break;
+	}
+	gp_notify("STOPPING=1");
+	finish(w, LAST_NS, -1);
+	gp_undo_keeper_end(w->file);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "Put everything back when the scheduler disappears or no longer answers.",
+	};
+	static struct gp_watch watch;
+	struct gp_undo_file *file;
+	struct gp_error err = {0};
+	int signal_fd, r;
+
+	argp_program_version = "gpreempt-keeper " GP_VERSION;
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	gp_log_set_sink(write_if_possible, NULL);
+	r = gp_undo_open(&file, !env.once, &err);
+	if (r == -ENOENT && env.once)
+		return EXIT_SUCCESS; /* nobody ever changed anything */
+	if (!r && !env.once)
+		r = gp_undo_keeper_begin(file, &err);
+	if (!r)
+		r = gp_watch_begin(&watch, file, env.timeout_ns, &err);
+	signal_fd = open_signals();
+	if (!r && signal_fd < 0)
+		r = gp_fail(&err, -errno, "no file descriptors");
+	if (r) {
+		fprintf(stderr, "gpreempt-keeper: %s\n", err.text);
+		return r == -EPERM || r == -EACCES ? 3 : EXIT_FAILURE;
+	}
+	stay_alive();
+	if (env.once)
+		r = run_once(&watch, signal_fd);
+	else
+		run(&watch, signal_fd);
+	gp_watch_end(&watch);
+	gp_undo_close(watch.file);
+	return r;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rpc/stream.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define LINE_MAX_BYTES (64u << 20) /* the daemon is trusted, but not with all memory */
+
+uint64_t gp_stream_deadline(int timeout_ms)
+{
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+
+	return timeout_ms < 0 ? GP_NEVER
+	                      : gp_time_add(now_ns, (uint64_t)(unsigned)timeout_ms * GP_NS_PER_MS);
+}
+
+/* 0, or -ETIMEDOUT. A signal does not end the wait: the caller's handler has run. */
+static int wait_for(const struct gp_stream *stream, short events, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = stream->fd, .events = events};
+	int n;
+
+	do {
+		uint64_t now = gp_now_ns(&gp_clock_monotonic);
+		struct timespec left = gp_timespec(until_ns > now ? until_ns - now : 0);
+
+		n = ppoll(&p, 1, until_ns == GP_NEVER ? NULL : &left, NULL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
+}
+
+static int has_gone(struct gp_error *err)
+{
+	return gp_fail(err, -ECONNRESET, "the daemon has closed the connection");
+}
+
+int gp_stream_late(struct gp_error *err)
+{
+	return gp_fail(err, -ETIMEDOUT,
+	               "the daemon does not answer; journalctl -u gpreemptd may say why");
+}
+
+/* Files go with the first byte. */
+static ssize_t send_part(const struct gp_stream *stream, const char *bytes, size_t length,
+                         const int *fds, unsigned nfds)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(GP_RPC_FDS_MAX * sizeof(int))];
+	} control = {0};
+	struct iovec part = {(char *)(uintptr_t)bytes, length};
+	struct msghdr head = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (nfds) {
+		head.msg_control = control.bytes;
+		head.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		control.align = (struct cmsghdr){.cmsg_len = CMSG_LEN(nfds * sizeof(int)),
+		                                 .cmsg_level = SOL_SOCKET,
+		                                 .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
+	}
+	n = sendmsg(stream->fd, &head, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return n < 0 ? -errno : n;
+}
+
+int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, const int *fds,
+                   unsigned nfds, uint64_t until_ns, struct gp_error *err)
+{
+	while (length) {
+		ssize_t n = send_part(stream, bytes, length, fds, nfds);
+
+		if (n >= 0) {
+			bytes += n;
+			length -= (size_t)n;
+			nfds = 0;
+		} else if (n == -EAGAIN) {
+			if (wait_for(stream, POLLOUT, until_ns))
+				return gp_stream_late(err);
+		} else if (n == -EPIPE || n == -ECONNRESET) {
+			return 0; /* why, it may have said: the answer that is read next */
+		} else if (n != -EINTR) {
+			return gp_fail(err, (int)n, "cannot write to the daemon: %s",
+			               gp_error_name((int)n));
+		}
+	}
+	return 0;
+}
+
+int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_object **json,
+                      struct gp_error *err)
+{
+	size_t length, size;
+	char *line, *room;
+	ssize_t n;
+	int r;
+
+	while (!(line = gp_lines_next(&stream->lines, &length))) {
+		r = wait_for(stream, POLLIN, until_ns);
+		if (r)
+			return r == -ETIMEDOUT ? -EAGAIN
+			                       : gp_fail(err, r, "cannot wait for the daemon");
+		r = gp_lines_room(&stream->lines, LINE_MAX_BYTES, &room, &size);
+		if (r)
+			return gp_fail(err, r, "the daemon's answer is too long");
+		n = recv(stream->fd, room, size, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		if (n > 0)
+			gp_lines_added(&stream->lines, (size_t)n);
+		else if (!n || (errno != EAGAIN && errno != EINTR))
+			return has_gone(err);
+	}
+	r = gp_json_read(stream->tokener, line, length, json, NULL);
+	if (!r && !json_object_is_type(*json, json_type_object)) {
+		json_object_put(*json);
+		r = -EBADMSG;
+	}
+	return r ? gp_fail(err, -EPROTO, "what answers is not gpreemptd") : 0;
+}
+
+void gp_stream_close(struct gp_stream *stream)
+{
+	close(stream->fd);
+	gp_lines_free(&stream->lines);
+	if (stream->tokener)
+		json_tokener_free(stream->tokener);
+}

@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt run and set: what the daemon is asked, what becomes of the command, and what is said when
+# there is no daemon or it refuses. The daemon is a fake one.
+set -u
+# shellcheck source=tests/cli/fake.bash
+. "$SRC/tests/cli/fake.bash"
+
+# Without a daemon.
+export GPREEMPT_SOCKET=$work/nobody
+try "$GPREEMPT" run --class be -- touch "$work/ran"
+exits 125 "gpreempt: no daemon answers at $work/nobody; start it with *gpreemptd*" 'run without a daemon'
+one_sentence 'run without a daemon'
+[[ ! -e $work/ran ]] || fail 'the command ran although there is no daemon'
+try "$GPREEMPT" run --class be --anyway -- sh -c 'echo did; exit 7'
+exits 7 '*no daemon answers*' 'run --anyway'
+[[ $out == did ]] || fail "run --anyway printed '$out'"
+try "$GPREEMPT" set $$ --class be
+exits 1 '*no daemon answers*' 'set without a daemon'
+one_sentence 'set without a daemon'
+
+# Wrong usage.
+for args in '' '--class be' '--class be --' '-- true' '--class fast -- true' '--priority 16 -- true' \
+	'--weight 0 -- true' '--share 101 -- true' '--deadline 5 -- true' '--budget soon -- true'; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" run $args
+	exits 125 'gpreempt run: *' "run $args"
+done
+for args in '' $$ "$$ --class" "$$ --class fast" "$$ --priority -1" "$$ --weight 10001" \
+	"$$ --ceiling 0" "$$ --deadline 0s" '--class be' "0 --class be" "$$ x --class be" "$$ --gang ''"; do
+	eval "try \"\$GPREEMPT\" set $args"
+	exits 2 'gpreempt set: *' "set $args"
+done
+
+begin_fake
+set_answer='{"tasks": 0, "attr": {"class": "lc", "priority": 3, "weight": 100, "deadline_ns": 2000000}}'
+
+# What is said, and nothing else, before the command begins.
+answers "{\"set\": $set_answer}"
+try "$GPREEMPT" run --class lc --priority 3 --deadline 2ms -- sh -c "echo \$\$; wc -l <$work/log"
+exits 0 '' 'run'
+pid=$(head -n 1 "$work/out")
+[[ $(tail -n 1 "$work/out") == 2 ]] || fail "hello and set did not come before the command: $out"
+asked '.method == "set" and .params == {"target": {"self": true}, "inherit": true, "class": "lc", "priority": 3, "deadline_ns": 2000000}' \
+	'run says what was said'
+try "$GPREEMPT" run --json --weight 50 --share 30 --ceiling 60 --budget 1500us --gang ranks -- sh -c 'echo $$'
+asked '.params == {"target": {"self": true}, "inherit": true, "weight": 50, "share_permille": 300, "ceiling_permille": 600, "budget_ns": 1500000, "gang": "ranks"}' \
+	'run with the other attributes'
+jq -e ".pid == $out and .attr.class == \"lc\"" "$work/err" >/dev/null || fail "run --json said '$err'"
+
+# The command is this process: its number, files, signals and status.
+in_background run "$GPREEMPT" run --class be -- sleep 60
+until_true eval "[[ \$(ps -o comm= -p $JOB) == sleep ]]" || fail "the command is not the process: $(ps -o args= -p "$JOB")"
+kill -TERM "$JOB"
+status=0
+wait "$JOB" || status=$?
+[[ $status == 143 ]] || fail "a signal to the command: status $status"
+for n in 0 1 2 42 125 255; do
+	try "$GPREEMPT" run --class be -- sh -c "exit $n"
+	[[ $status == "$n" ]] || fail "exit $n became $status"
+done
+ls /proc/self/fd >"$work/files"
+"$GPREEMPT" run --class be -- ls /proc/self/fd >"$work/files.run"
+cmp -s "$work/files" "$work/files.run" || fail "files of the command: $(paste -sd' ' "$work/files.run") instead of $(paste -sd' ' "$work/files")"
+grep 'Sig[BCIP]' /proc/self/status >"$work/signals"
+"$GPREEMPT" run --class be -- grep 'Sig[BCIP]' /proc/self/status >"$work/signals.run"
+cmp -s "$work/signals" "$work/signals.run" || fail "signals of the command: $(<"$work/signals.run")"
+# shellcheck disable=SC2016
+try "$GPREEMPT" run --class be sh -c 'echo "$0 $@"' a --class b -- c
+[[ $out == 'a --class b -- c' ]] || fail "arguments of the command: '$out'"
+try "$GPREEMPT" run --class be -- /nonexistent/command
+exits 127 'gpreempt: cannot run /nonexistent/command: No such file*' 'no such command'
+try "$GPREEMPT" run --class be -- no-such-command-anywhere
+exits 127 'gpreempt: cannot run no-such-command-anywhere: *' 'no such command in PATH'
+try "$GPREEMPT" run --class be -- "$work"
+exits 126 "gpreempt: cannot run $work: Permission denied" 'a folder as a command'
+
+# Refused.
+answers '{"set": {"error": ["EPERM", "you may not have class lc; ask the administrator"]}}'
+try "$GPREEMPT" run --class lc -- touch "$work/ran"
+exits 125 'gpreempt: you may not have class lc; ask the administrator' 'run refused'
+[[ ! -e $work/ran ]] || fail 'the command ran although the daemon refused'
+try "$GPREEMPT" run --class lc --anyway -- echo did
+exits 0 '*you may not have class lc*runs without*' 'run refused, anyway'
+[[ $out == did ]] || fail 'a refused command did not run anyway'
+try "$GPREEMPT" set $$ --class lc
+exits 3 'gpreempt: you may not have class lc; ask the administrator' 'set refused'
+
+# set names processes by pidfds.
+answers "{\"set\": $set_answer}"
+sleep 60 &
+sleeper=$!
+jobs_started+=("$sleeper")
+try "$GPREEMPT" set $sleeper --deadline none --gang none
+exits 0 '' 'set'
+[[ $out == "$sleeper (sleep): class lc, priority 3, weight 100, deadline 2.00 ms; it has no queues yet: from its first on" ]] ||
+	fail "set said '$out'"
+asked ".params == {\"target\": {\"pidfd\": 0, \"pid\": $sleeper}, \"deadline_ns\": 0, \"gang\": \"\"}" 'set says what was said'
+try "$GPREEMPT" set $sleeper --class be --inherit --json
+holds ".pid == $sleeper and .name == \"sleep\" and .attr.priority == 3 and .tasks == 0" 'set --json'
+asked '.params.inherit == true' 'set --inherit'
+
+# One that is gone is no reason to leave out the others.
+sleep 0 &
+gone=$!
+wait $gone
+answers "{\"set\": {\"tasks\": 2, \"attr\": {\"class\": \"be\"}}}"
+try "$GPREEMPT" set $gone $sleeper --class be
+exits 4 "gpreempt: there is no process $gone" 'set of a process that is gone'
+[[ $out == "$sleeper (sleep): class be; in force on 2 devices" ]] || fail "set of two said '$out'"
+
+# Who answers may be anybody.
+answers '{"hello": "noise"}'
+try "$GPREEMPT" set $sleeper --class be
+exits 1 'gpreempt: *' 'what answers is no daemon'
+one_sentence 'what answers is no daemon'
+answers '{"set": "bye"}'
+try "$GPREEMPT" set $sleeper --class be
+exits 1 'gpreempt: the daemon has closed the connection' 'the daemon goes away'
+answers '{"hello": {"error": ["ENOTSUP", "version 1 is not spoken here"]}}'
+try "$GPREEMPT" set $sleeper --class be
+exits 1 'gpreempt: version 1 is not spoken here' 'another version'
+[[ $pid -gt 1 ]] || fail "no pid in '$pid'"
+finish

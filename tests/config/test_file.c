@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration's file: what each key means, what is taken when it is missing, and that each
+ * mistake is one sentence with file and line that says what would be right.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config_world.h"
+
+#if GP_HAVE_YAML
+
+/* ---- what the keys mean -----------------------------------------------------------------------
+ */
+
+static void an_empty_file_is_one_too(void **state)
+{
+	struct gp_config *c = read_good("# nothing\n");
+
+	(void)state;
+	assert_string_equal(c->policy.text, "priority");
+	assert_string_equal(c->policy.choice.ops->name, "priority");
+	assert_int_equal(c->gpu, GP_CONFIG_GPU_ALL);
+	assert_int_equal(c->ndevices, 0);
+	assert_int_equal(c->scheduler.realtime, 0);
+	assert_int_equal(c->scheduler.core, GP_CONFIG_NO_CORE);
+	assert_int_equal(c->scheduler.check_ns, 0); /* the engine's own */
+	assert_string_equal(c->sockets.control.path, "");
+	assert_int_equal(c->sockets.control.mode, 0666);
+	assert_int_equal(c->sockets.hint.mode, 0666);
+	assert_true(c->sockets.has_group);
+	assert_int_equal(c->sockets.group, GPREEMPT);
+	assert_false(c->metrics.on);
+	assert_int_equal(c->keeper_timeout_ns, GP_NS_PER_S);
+	assert_int_equal(c->log_level, GP_LOG_INFO);
+	assert_int_equal(c->memory_limit, 0);
+	assert_int_equal(c->nrules, 0);
+	assert_memory_equal(&c->limit, &gp_limit_default, sizeof c->limit);
+	assert_int_equal(gp_config_wants(c), 0);
+	gp_config_free(c);
+}
+
+static void every_key_of_the_service_has_its_place(void **state)
+{
+	struct gp_config *c = read_good("policy: rr\n"
+	                                "gpu: sim\n"
+	                                "scheduler:\n"
+	                                "  realtime: 50\n"
+	                                "  core: 0\n"
+	                                "  check: 4ms\n"
+	                                "  check_lc: 500us\n"
+	                                "  check_quiet: 2s\n"
+	                                "  scan: 200ms\n"
+	                                "  starve_limit: 20s\n"
+	                                "sockets:\n"
+	                                "  control: {path: /run/a.sock, mode: 0660}\n"
+	                                "  hint: {path: /run/b.sock, mode: 0600}\n"
+	                                "  group: teachers\n"
+	                                "clients:\n"
+	                                "  max: 10\n"
+	                                "  per_user: 5\n"
+	                                "  request_size: 8KiB\n"
+	                                "  rate: 7\n"
+	                                "  idle: 3s\n"
+	                                "keeper: {timeout: 2s}\n"
+	                                "log: debug\n"
+	                                "memory_limit: 40GiB\n"
+	                                "on_memory_limit: hold\n");
+
+	(void)state;
+	assert_string_equal(c->policy.choice.ops->name, "rr");
+	assert_int_equal(c->gpu, GP_CONFIG_GPU_SIM);
+	assert_int_equal(c->scheduler.realtime, 50);
+	assert_int_equal(c->scheduler.core, 0);
+	assert_int_equal(c->scheduler.check_ns, 4 * GP_NS_PER_MS);
+	assert_int_equal(c->scheduler.check_lc_ns, 500 * GP_NS_PER_US);
+	assert_int_equal(c->scheduler.check_quiet_ns, 2 * GP_NS_PER_S);
+	assert_int_equal(c->scheduler.scan_every_ns, 200 * GP_NS_PER_MS);
+	assert_int_equal(c->scheduler.starve_limit_ns, 20 * GP_NS_PER_S);
+	assert_string_equal(c->sockets.control.path, "/run/a.sock");
+	assert_int_equal(c->sockets.control.mode, 0660);
+	assert_string_equal(c->sockets.hint.path, "/run/b.sock");
+	assert_int_equal(c->sockets.hint.mode, 0600);
+	assert_int_equal(c->sockets.group, TEACHERS);
+	assert_int_equal(c->clients.max, 10);
+	assert_int_equal(c->clients.per_user, 5);
+	assert_int_equal(c->clients.request_size, 8192);
+	assert_int_equal(c->clients.rate, 7);
+	assert_int_equal(c->clients.idle_ns, 3 * GP_NS_PER_S);
+	assert_int_equal(c->keeper_timeout_ns, 2 * GP_NS_PER_S);
+	assert_int_equal(c->log_level, GP_LOG_DEBUG);
+	assert_int_equal(c->memory_limit, 40ull << 30);
+	assert_int_equal(c->on_memory_limit, GP_MEMORY_HOLD);
+	gp_config_free(c);
+}
+
+static void every_key_of_rules_and_limits_has_its_place(void **state)
+{
+	struct gp_config *c =
+		read_good("rules:\n"
+	                  "- match: {user: alice, group: students, cgroup: /a*,\n"
+	                  "          exe: /b*, comm: c*, cmdline: d*, env: E=f*}\n"
+	                  "  class: lc\n"
+	                  "  priority: 3\n"
+	                  "  weight: 200\n"
+	                  "  share: 12.5\n"
+	                  "  ceiling: 50\n"
+	                  "  deadline: 10ms\n"
+	                  "  budget: 2ms\n"
+	                  "  gang: both\n"
+	                  "  memory_limit: 1GiB\n"
+	                  "  on_memory_limit: hold\n"
+	                  "limits:\n"
+	                  "  default: {class: be, max_tasks: 7}\n"
+	                  "  users:\n"
+	                  "    alice: {class: lc, priority: 4, weight: 500, share: 20,\n"
+	                  "            ceiling: 90, deadline: 5ms, memory: 2GiB}\n"
+	                  "    4711: {priority: 1}\n"
+	                  "  groups: {teachers: {class: lc}}\n");
+	const struct gp_rule *r = &c->rule[0];
+
+	(void)state;
+	assert_int_equal(c->nrules, 1);
+	assert_int_equal(r->line, 2);
+	assert_int_equal(r->match.asks, GP_ASKS_ANYONE - 1); /* all but that */
+	assert_int_equal(r->match.user, ALICE);
+	assert_int_equal(r->match.group, STUDENTS);
+	assert_string_equal(r->match.env, "E=f*");
+	assert_int_equal(r->match.env_name, 1);
+	assert_int_equal(r->attr.class, GP_LATENCY_CRITICAL);
+	assert_int_equal(r->attr.priority, 3);
+	assert_int_equal(r->attr.weight, 200);
+	assert_int_equal(r->attr.share_permille, 125);
+	assert_int_equal(r->attr.ceiling_permille, 500);
+	assert_int_equal(r->attr.deadline_ns, 10 * GP_NS_PER_MS);
+	assert_int_equal(r->attr.budget_ns, 2 * GP_NS_PER_MS);
+	assert_int_equal(r->gang_kind, GP_GANG_NAMED);
+	assert_int_equal(r->memory_limit, 1 << 30);
+	assert_int_equal(r->on_memory_limit, GP_MEMORY_HOLD);
+	assert_int_equal(gp_config_wants(c), GP_FACT_ALL);
+	assert_int_equal(c->limit.class, GP_BEST_EFFORT);
+	assert_int_equal(c->limit.max_tasks, 7);
+	assert_int_equal(c->nusers, 2);
+	assert_int_equal(c->user[0].id, ALICE);
+	assert_int_equal(c->user[0].limit.share_permille, 200);
+	assert_int_equal(c->user[0].limit.ceiling_permille, 900);
+	assert_int_equal(c->user[0].limit.deadline_ns, 5 * GP_NS_PER_MS);
+	assert_int_equal(c->user[0].limit.memory, 2ull << 30);
+	assert_int_equal(c->user[1].id, 4711);
+	assert_int_equal(c->group[0].id, TEACHERS);
+	gp_config_free(c);
+}
+
+static void a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it(void **state)
+{
+	struct gp_config *c = read_good("policy: rr\n"
+	                                "devices:\n"
+	                                "- {match: H200, policy: qos}\n"
+	                                "- {match: 'MI*X', ignore: true}\n"
+	                                "- {match: H2, policy: fair}\n");
+	bool ignore = true;
+
+	(void)state;
+	assert_string_equal(gp_config_device(c, "NVIDIA H200 (0)", &ignore)->text, "qos");
+	assert_false(ignore);
+	assert_string_equal(gp_config_device(c, "NVIDIA H20", &ignore)->text, "fair");
+	gp_config_device(c, "AMD Instinct MI300X", &ignore);
+	assert_true(ignore);
+	assert_string_equal(gp_config_device(c, "A100", &ignore)->text, "rr");
+	assert_false(ignore);
+	gp_config_free(c);
+}
+
+static void metrics_listen_where_they_are_told(void **state)
+{
+	struct gp_config *c = read_good("metrics: {listen: 'localhost:9435'}\n");
+
+	(void)state;
+	assert_true(c->metrics.on);
+	assert_int_equal(c->metrics.address.v4.sin_family, AF_INET);
+	assert_int_equal(ntohl(c->metrics.address.v4.sin_addr.s_addr), INADDR_LOOPBACK);
+	assert_int_equal(ntohs(c->metrics.address.v4.sin_port), 9435);
+	gp_config_free(c);
+	c = read_good("metrics: {listen: '[::1]:9435'}\n");
+	assert_int_equal(c->metrics.address.v6.sin6_family, AF_INET6);
+	assert_int_equal(ntohs(c->metrics.address.v6.sin6_port), 9435);
+	gp_config_free(c);
+	c = read_good("metrics: {listen: '0.0.0.0:9435', public: true}\n");
+	assert_true(c->metrics.on);
+	gp_config_free(c);
+	c = read_good("metrics: {listen: off}\n");
+	assert_false(c->metrics.on);
+	gp_config_free(c);
+}
+
+/* ---- mistakes ---------------------------------------------------------------------------------
+ */
+
+#define RULE(text) "rules:\n- match: {user: alice}\n  " text "\n"
+
+static void each_mistake_is_a_sentence_with_its_line_and_what_would_be_right(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned line;
+		const char *a, *b;
+	} bad[] = {
+		{"policy: rr\npolcy: rr\n", 2, "unknown key 'polcy'", "'policy'"},
+		{"policy: rr\npolicy: rr\n", 2, "'policy' stands here and on line 1", "remove"},
+		{"policy: prio\n", 1, "no policy 'prio'", "priority"},
+		{"\npolicy: priority:speed=3\n", 2, "no parameter 'speed'", "gpreempt policy"},
+		{"gpu: intel\n", 1, "'gpu' must be one of", "nvidia"},
+		{"devices:\n- policy: rr\n", 2, "needs 'match'", "name"},
+		{"devices:\n- match: a\n", 2, "'policy'", "'ignore: true'"},
+		{"devices:\n- {match: a, policy: rr, ignore: true}\n", 2, "'policy'", "ignore"},
+		{"devices:\n- {match: a, ignore: true}\n- {match: a, ignore: true}\n", 3, "twice",
+	         "'a'"},
+		{"devices:\n- {match: 'a[', ignore: true}\n", 2, "[ without a ]", "\\["},
+		{"devices:\n- {match: a, policy: rr:x}\n", 2, "no parameter 'x'", "rr"},
+		{"scheduler: {realtime: 100}\n", 1, "'realtime'", "0 to 99"},
+		{"scheduler: {core: 65535}\n", 1, "no core 65535", "0 to"},
+		{"scheduler: {check: 5}\n", 1, "'check' needs a unit", "3ms"},
+		{"scheduler:\n  check: 1ms\n  check_lc: 2ms\n", 3, "'check_lc' (2ms)", "1ms"},
+		{"scheduler: {stave_limit: 5s}\n", 1, "unknown key", "'starve_limit'"},
+		{"sockets: {control: {path: run/a}}\n", 1, "'path' must begin with /", "'run/a'"},
+		{"sockets: {control: {mode: 0999}}\n", 1, "octal", "'0999'"},
+		{"sockets: {control: {mode: 1777}}\n", 1, "octal", "0777"},
+		{"sockets: {group: wheel}\n", 1, "no group 'wheel'", "getent group"},
+		{"sockets:\n  control: {path: /a}\n  hint: {path: /a}\n", 3, "same path", "own"},
+		{"clients: {request_size: 8000}\n", 1, "'request_size' needs a unit", "KiB"},
+		{"clients: {request_size: 1TiB}\n", 1, "from 1KiB to 16MiB", "1TiB"},
+		{"clients: {request_size: 1.5MiB}\n", 1, "whole size", "1.5MiB"},
+		{"clients:\n  max: 5\n  per_user: 6\n", 3, "'per_user' (6)", "is 5"},
+		{"metrics: {listen: 9435}\n", 1, "'listen' must be off", "127.0.0.1:9435"},
+		{"metrics: {listen: '127.0.0.1:0'}\n", 1, "'listen'", "port"},
+		{"metrics: {listen: '127.0.0.1:70000'}\n", 1, "'listen'", "port"},
+		{"metrics: {listen: 'example.org:80'}\n", 1, "'listen'", "address"},
+		{"metrics: {listen: ':80'}\n", 1, "'listen'", "address"},
+		{"metrics: {listen: '0.0.0.0:80'}\n", 1, "not a loopback", "public: true"},
+		{"metrics: {listen: '[::]:80'}\n", 1, "not a loopback", "public: true"},
+		{"keeper: {timeout: 1ms}\n", 1, "'timeout'", "100ms"},
+		{"log: loud\n", 1, "'log' must be one of", "debug"},
+		{"on_memory_limit: hold\n", 1, "without 'memory_limit'", "nothing"},
+		{"rules: {}\n", 1, "'rules' must be a list", "set of keys"},
+		{"limits: {default: {}}\n", 1, "limit is empty", "class"},
+		{"limits: {default: {claas: lc}}\n", 1, "unknown key", "'class'"},
+		{"limits:\n  users:\n    carol: {class: lc}\n", 3, "no user 'carol'", "getent"},
+		{"limits:\n  users:\n    alice: {class: lc}\n    1000: {class: be}\n", 4, "'1000'",
+	         "twice"},
+		{"limits:\n  groups:\n    wheel: {class: lc}\n", 3, "no group 'wheel'", "getent"},
+		{"limits: {users: [alice]}\n", 1, "'users' must be names", "a list"},
+		{"limits: {users: {alice: lc}}\n", 1, "a limit must be keys", "'lc'"},
+		{"limits: {default: {ceiling: 0}}\n", 1, "'ceiling'", "more than 0"},
+		{"rules:\n- class: be\n", 2, "needs 'match'", "anyone"},
+		{"rules:\n- match: {}\n  class: be\n", 2, "'match' is empty", "anyone"},
+		{"rules:\n- match: {user: alice}\n", 2, "gives nothing", "class: unmanaged"},
+		{"rules:\n- match: {user: carol}\n  class: be\n", 2, "no user 'carol'", "getent"},
+		{"rules:\n- match: {group: wheel}\n  class: be\n", 2, "no group 'wheel'", "getent"},
+		{"rules:\n- match: {exe: a/b}\n  class: be\n", 2, "'exe' can never match",
+	         "/ or *"},
+		{"rules:\n- match: {cgroup: a/b}\n  class: be\n", 2, "'cgroup' can never",
+	         "/ or *"},
+		{"rules:\n- match: {comm: abcdefghijklmnop}\n  class: be\n", 2, "'comm' can never",
+	         "15 bytes"},
+		{"rules:\n- match: {cmdline: 'a[b'}\n  class: be\n", 2, "'cmdline'", "without a ]"},
+		{"rules:\n- match: {exe: '/a\\'}\n  class: be\n", 2, "'exe' ends with", "\\"},
+		{"rules:\n- match: {env: '=x'}\n  class: be\n", 2, "NAME=GLOB", "'=x'"},
+		{"rules:\n- match: {env: 'A*=x'}\n  class: be\n", 2, "as it is", "'A*=x'"},
+		{"rules:\n- match: {anyone: false}\n  class: be\n", 2, "stands alone", "remove"},
+		{"rules:\n- match: {anyone: true, comm: a}\n  class: be\n", 2, "stands alone",
+	         "'match'"},
+		{RULE("priority: 3"), 3, "'priority' means nothing for an unmanaged", "class: be"},
+		{RULE("gang: a"), 3, "'gang' means nothing for an unmanaged", "class: be"},
+		{RULE("class: be\n  priority: 16"), 4, "'priority'", "0 to 15"},
+		{RULE("class: be\n  share: 50\n  ceiling: 40"), 5, "'ceiling'", "'share'"},
+		{RULE("class: be\n  budget: 5ms"), 4, "'budget'", "without 'deadline'"},
+		{RULE("class: be\n  deadline: 5ms\n  budget: 6ms"), 5, "'budget'", "'deadline'"},
+		{RULE("class: be\n  on_memory_limit: hold"), 4, "without 'memory_limit'", "on_"},
+		{RULE("memory_limit: 1GiB\n  on_memory_limit: hold"), 4, "never held", "class: be"},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
+		read_bad(bad[i].text, bad[i].line, bad[i].a, bad[i].b);
+}
+
+static void a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake(void **state)
+{
+	static const char *const covered[][2] = {
+		{"anyone: true", "user: alice"},
+		{"user: alice", "user: alice"},
+		{"user: alice", "user: 1000, comm: x"},
+		{"group: students", "group: students, exe: '*'"},
+		{"cgroup: '/a/*'", "cgroup: /a/b"},
+		{"cgroup: '*'", "cgroup: '/x*y'"},
+		{"exe: '/usr/bin/[a-c]*'", "exe: /usr/bin/bash, user: bob"},
+		{"env: A", "env: A=x"},
+		{"env: A=x*", "env: A=xy"},
+		{"cmdline: '*train*'", "cmdline: python train.py"},
+	};
+	static const char *const fine[][2] = {
+		{"user: alice", "user: bob"},
+		{"user: alice, comm: x", "user: alice"},
+		{"cgroup: '/a/*'", "cgroup: /b/c"},
+		{"cgroup: '/a/*'", "cgroup: '*'"},
+		{"env: A=x", "env: A"},
+		{"env: A", "env: AB"},
+		{"env: AB", "env: A"},
+		{"comm: x", "exe: /x"},
+		{"exe: '/a[*]'", "exe: /ab"},
+	};
+	char text[256];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof covered / sizeof *covered; i++) {
+		snprintf(text, sizeof text,
+		         "rules:\n- match: {%s}\n  class: be\n- match: {%s}\n"
+		         "  class: lc\n",
+		         covered[i][0], covered[i][1]);
+		read_bad(text, 4, "can never match", "line 2");
+	}
+	for (unsigned i = 0; i < sizeof fine / sizeof *fine; i++) {
+		snprintf(text, sizeof text,
+		         "rules:\n- match: {%s}\n  class: be\n- match: {%s}\n"
+		         "  class: lc\n",
+		         fine[i][0], fine[i][1]);
+		gp_config_free(read_good(text));
+	}
+}
+
+static void there_are_as_many_rules_as_there_may_be(void **state)
+{
+	size_t size = (GP_CONFIG_RULES_MAX + 2) * 64;
+	char *text = malloc(size), *at = text;
+
+	(void)state;
+	at += sprintf(at, "rules:\n");
+	for (unsigned i = 0; i < GP_CONFIG_RULES_MAX; i++)
+		at += sprintf(at, "- {match: {comm: c%u}, class: be}\n", i);
+	gp_config_free(read_good(text));
+	sprintf(at, "- {match: {comm: more}, class: be}\n");
+	read_bad(text, GP_CONFIG_RULES_MAX + 2, "more than 512 rules", "globs");
+	free(text);
+}
+
+/* ---- the file ---------------------------------------------------------------------------------
+ */
+
+static void write_file(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static int load(const char *path, struct gp_error *err)
+{
+	struct gp_config *c = NULL;
+	int r;
+
+	*err = (struct gp_error){0};
+	r = gp_config_load(path, &c, err);
+	assert_true(!r == !!c);
+	gp_config_free(c);
+	return r;
+}
+
+static void a_file_that_others_could_have_written_is_refused_by_root(void **state)
+{
+	char folder[] = "/tmp/gp-config-XXXXXX", path[64];
+	struct gp_error err;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/c.yaml", folder);
+	write_file(path, "policy: rr\n", 0644);
+	assert_int_equal(load(path, &err), 0);
+	write_file(path, "policy: rr\n", 0664);
+	assert_int_equal(load(path, &err), -EPERM);
+	assert_non_null(strstr(err.text, "chmod go-w"));
+	write_file(path, "policy: rr\n", 0646);
+	assert_int_equal(load(path, &err), -EPERM);
+	write_file(path, "policy: rr\n", 0644);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	assert_int_equal(load(path, &err), -EPERM);
+	assert_non_null(strstr(err.text, "chown root"));
+	unlink(path);
+	rmdir(folder);
+}
+
+/* As a user: the same file is nobody else's business. */
+static void a_user_may_use_a_file_of_his_own(void **state)
+{
+	char folder[] = "/tmp/gp-config-XXXXXX", path[64];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chmod(folder, 0755), 0);
+	snprintf(path, sizeof path, "%s/c.yaml", folder);
+	write_file(path, "policy: rr\n", 0664);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	pid = fork();
+	if (!pid) {
+		struct gp_error err;
+
+		if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
+			_exit(2);
+		_exit(load(path, &err) ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	unlink(path);
+	rmdir(folder);
+}
+
+static void what_is_not_a_file_is_refused_and_not_waited_for(void **state)
+{
+	char folder[] = "/tmp/gp-config-XXXXXX", path[64];
+	struct gp_error err;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(load(folder, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "is not a file"));
+	snprintf(path, sizeof path, "%s/fifo", folder);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(load(path, &err), -EINVAL);
+	unlink(path);
+	assert_int_equal(load(path, &err), -ENOENT);
+	assert_non_null(strstr(err.text, path));
+	rmdir(folder);
+}
+
+static void the_file_is_the_option_else_the_variable_else_in_etc(void **state)
+{
+	bool chosen;
+
+	(void)state;
+	unsetenv("GPREEMPT_CONFIG");
+	assert_string_equal(gp_config_path(NULL, &chosen), "/etc/gpreempt/gpreempt.yaml");
+	assert_false(chosen);
+	setenv("GPREEMPT_CONFIG", "/v", 1);
+	assert_string_equal(gp_config_path(NULL, &chosen), "/v");
+	assert_true(chosen);
+	assert_string_equal(gp_config_path("/o", &chosen), "/o");
+	assert_true(chosen);
+	unsetenv("GPREEMPT_CONFIG");
+}
+
+/* Its users and groups must be there, so it is read with those of this machine. */
+static void the_file_that_is_installed_loads(void **state)
+{
+	const char *source = getenv("SRC");
+	struct gp_error err = {0};
+	struct gp_config *c;
+	char path[512];
+
+	(void)state;
+	if (!source)
+		skip();
+	snprintf(path, sizeof path, "%s/etc/gpreempt.yaml", source);
+	if (geteuid()) { /* a checkout may be anybody's */
+		if (gp_config_load(path, &c, &err))
+			fail_msg("%s", err.text);
+	} else {
+		static char text[1 << 16];
+		FILE *f = fopen(path, "re");
+		size_t n;
+
+		assert_non_null(f);
+		n = fread(text, 1, sizeof text, f);
+		fclose(f);
+		if (gp_config_parse(path, text, n, &gp_config_system_names, &c, &err))
+			fail_msg("%s", err.text);
+	}
+	gp_config_free(c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_file_is_one_too),
+		cmocka_unit_test(every_key_of_the_service_has_its_place),
+		cmocka_unit_test(every_key_of_rules_and_limits_has_its_place),
+		cmocka_unit_test(
+			a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it),
+		cmocka_unit_test(metrics_listen_where_they_are_told),
+		cmocka_unit_test(each_mistake_is_a_sentence_with_its_line_and_what_would_be_right),
+		cmocka_unit_test(a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake),
+		cmocka_unit_test(there_are_as_many_rules_as_there_may_be),
+		cmocka_unit_test(a_file_that_others_could_have_written_is_refused_by_root),
+		cmocka_unit_test(a_user_may_use_a_file_of_his_own),
+		cmocka_unit_test(what_is_not_a_file_is_refused_and_not_waited_for),
+		cmocka_unit_test(the_file_is_the_option_else_the_variable_else_in_etc),
+		cmocka_unit_test(the_file_that_is_installed_loads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+	return 77;
+}
+#endif

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt suspend and resume with a real daemon: held until a resume, by whom ever, whatever
+# becomes of the daemon; what the policy holds is not touched.
+set -u
+# shellcheck source=tests/daemon/ctl.bash
+. "$SRC/tests/daemon/ctl.bash"
+begin_daemon --policy priority
+load one --kernel 2ms
+one=$LOAD
+load two --kernel 2ms
+two=$LOAD
+
+try "$GPREEMPT" suspend "$one"
+exits 0 '' 'suspend'
+is "$one" '.state == "suspended" and .held_by == ["user"]'
+stands_still "$one" || fail 'a suspended program goes on'
+goes_on "$two" || fail 'another program does not'
+try "$GPREEMPT" resume "$two"
+exits 0 '' 'resume of a program that is not held'
+[[ $out != *released* ]] || fail "released what was not held: $out"
+try "$GPREEMPT" resume "$one"
+exits 0 '' 'resume'
+[[ $out == "released $one (gpreempt), in the hands of $DAEMON (gpreemptd)" ]] || fail "resume said '$out'"
+goes_on "$one" || fail 'it does not go on after a resume'
+
+try "$GPREEMPT" suspend "$one" "$two" --for 300ms --json
+exits 0 '' 'suspend --for'
+[[ $(jq -r .event "$work/out" | paste -sd' ') == 'held held released released' ]] || fail "suspend --for: $out"
+for pid in "$one" "$two"; do
+	goes_on "$pid" || fail "$pid does not go on after suspend --for"
+done
+
+# All, but not what the policy holds: of three busy jobs beside a service two wait for their turn.
+"$GPREEMPT" suspend "$two" >/dev/null
+load serve --kernel 200us --every 5ms
+load three --kernel 2ms
+for pid in "$one" "$two" "$LOAD"; do
+	"$GPREEMPT" set "$pid" --class be >/dev/null || fail "cannot set $pid"
+done
+"$GPREEMPT" set "$(pgrep -f "^$GPREEMPT simload --name serve")" --class lc >/dev/null || fail 'cannot set the service'
+until_true eval "\"\$GPREEMPT\" ps --json | jq -e 'any(.[]; .held_by == [\"policy\"])' >/dev/null" ||
+	fail "the policy holds nobody: $("$GPREEMPT" ps)"
+before=$("$GPREEMPT" stats --for 0s --json | jq '.devices[0].stats.undone')
+try "$GPREEMPT" resume --all --json
+exits 0 '' 'resume --all'
+holds "[.released[].pid] == [$two]" 'resume --all releases what was held by hand, and only that'
+[[ $("$GPREEMPT" stats --for 0s --json | jq '.devices[0].stats.undone') == "$before" ]] ||
+	fail 'resume --all undid what the policy did'
+"$GPREEMPT" ps --json | jq -e 'all(.[]; .held_by != ["user"])' >/dev/null || fail 'somebody is still held by hand'
+for pid in "$one" "$two" "$LOAD"; do
+	goes_on "$pid" || fail "$pid does not get its turn"
+done
+
+# A daemon that is stopped: everything runs all the same.
+"$GPREEMPT" suspend "$one" >/dev/null
+kill -STOP "$DAEMON"
+SECONDS=0
+try "$GPREEMPT" resume --all
+exits 0 'gpreempt: the daemon does not answer*' 'resume --all beside a stopped daemon'
+((SECONDS < 20)) || fail "it took $SECONDS s"
+[[ $out == *"released $one "* ]] || fail "resume --all beside a stopped daemon said '$out'"
+"$GPREEMPT" ps --no-daemon --json | jq -e "any(.[]; .pid == $one and .state == \"held\")" >/dev/null &&
+	fail 'it is held after resume --all beside a stopped daemon'
+kill -CONT "$DAEMON"
+# What a person resumed stays so; the daemon knows of it as soon as it looks again.
+until_true said daemon 'process.resumed' || fail "the daemon did not notice: $(<"$work/daemon")"
+goes_on "$one" || fail 'it does not run when the daemon goes on'
+"$GPREEMPT" ps --json | jq -e "any(.[]; .pid == $one and .state == \"suspended\")" >/dev/null &&
+	fail 'the daemon took the hold up again'
+
+# One that was killed.
+"$GPREEMPT" suspend "$one" >/dev/null
+kill -KILL "$DAEMON"
+wait "$DAEMON" 2>/dev/null
+try "$GPREEMPT" resume --all
+exits 0 '' 'resume --all after the daemon was killed'
+"$GPREEMPT" ps --no-daemon --json | jq -e "any(.[]; .pid == $one and .state == \"held\")" >/dev/null &&
+	fail 'it is still held after the daemon was killed'
+start_daemon
+goes_on "$one" || fail 'it does not run after a restart'
+
+# No work was lost in all that.
+kill -TERM "$one"
+wait "$one" || fail "the program failed: $(<"$work/one")"
+grep -q checksum "$work/one" || fail "no result: $(<"$work/one")"
+finish

@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# gpreempt run and set with a real daemon: what was said is in force from the first queue on, for
+# the command and for what it starts, and can be changed while it runs.
+set -u
+# shellcheck source=tests/daemon/ctl.bash
+. "$SRC/tests/daemon/ctl.bash"
+begin_daemon --policy priority
+
+# From the first queue on: no look of the daemon sees it without its class.
+timeout 100 python3 "$SRC/tests/daemon/run_in_force.py" 20 >"$work/in_force" || fail 'the programs do not run'
+jq -es 'length == 20 and all(.[]; .class == .wanted and .now == .wanted and .priority_right)' "$work/in_force" >/dev/null ||
+	fail "a program was seen without what was said of it: $(<"$work/in_force")"
+jq -rs '[.[].after_ns / 1e6] | sort | "from the first queue to the attributes in force: p50 \(.[length / 2 | floor]) ms, max \(last) ms; looks without them: 0 of \(length)"' "$work/in_force"
+jq -es 'all(.[]; .after_ns < 5e9)' "$work/in_force" >/dev/null || fail 'it takes seconds'
+
+# What the command starts, too, through processes that have no queues themselves.
+# shellcheck disable=SC2016
+"$GPREEMPT" run --class be --weight 30 -- bash -c \
+	'(bash -c "\"\$GPREEMPT\" simload --name child --processes 2 --for 60s; true"; true)' >"$work/children" &
+jobs_started+=($!)
+until_true eval "[[ \$(\"\$GPREEMPT\" ps --json | jq '[.[] | select(.name == \"child\" and .class == \"be\" and .weight == 30)] | length') == 2 ]]" ||
+	fail "what a command started is not as it: $("$GPREEMPT" ps)"
+while read -r pid; do
+	jobs_started+=("$pid")
+	kill "$pid"
+done < <("$GPREEMPT" ps --json | jq '.[] | select(.name == "child").pid')
+
+# A program that runs already, of which nobody has said anything.
+load job --kernel 5ms
+is "$LOAD" '.class == "unmanaged" and .by == "default"'
+try "$GPREEMPT" set "$LOAD" --class be --share 25 --gang trainers
+exits 0 '' 'set'
+[[ $out == "$LOAD (gpreempt): class be, priority 0, weight 100, share 25 %, gang trainers; in force on 1 device" ]] ||
+	fail "set said '$out'"
+is "$LOAD" '.class == "be" and .share_permille == 250 and .gang == "trainers" and .by == "user"'
+try "$GPREEMPT" set "$LOAD" --priority 7 --share none --gang none --json
+holds '.attr == {"class": "be", "priority": 7, "weight": 100} and .tasks == 1' 'what is not said stays, none takes back'
+is "$LOAD" '.priority == 7 and (has("gang") or has("share_permille") | not)'
+try "$GPREEMPT" set "$LOAD" --class unmanaged
+is "$LOAD" '.class == "unmanaged"'
+
+# One that has no queues yet; one that is gone.
+bash -c "until [[ -e $work/go ]]; do sleep 0.02; done; exec \"\$GPREEMPT\" simload --name late --for 60s" >"$work/late" &
+late=$!
+jobs_started+=("$late")
+try "$GPREEMPT" set "$late" --class lc
+exits 0 '' 'set before the first queue'
+[[ $out == *'class lc'*'it has no queues yet'* ]] || fail "set before the first queue said '$out'"
+touch "$work/go"
+is "$late" '.class == "lc" and .by == "user"'
+kill "$late"
+wait "$late"
+try "$GPREEMPT" set "$late" --class be
+exits 4 "gpreempt: *$late*" 'set of a process that is gone'
+finish

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as a configuration; with what is accepted, processes are matched that call themselves
+ * like the file.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/rights.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Some names there are, and others not, as on any machine; nobody is asked. */
+static int find(const char *name, uint32_t *id)
+{
+	*id = (uint32_t)(unsigned char)name[0];
+	return strchr("abcrsg", name[0]) ? 0 : -ENOENT;
+}
+
+static const struct gp_config_names names = {find, find};
+
+/* What users control raises nobody above the limit, whatever the file says. */
+static void check_match(const struct gp_config *c, const struct gp_facts *facts)
+{
+	struct gp_limit limit = gp_config_limit_of(c, facts);
+	struct gp_match m;
+	int r = gp_config_match(c, facts, &m);
+
+	if (r != (m.rule < 0 ? -ENOENT : 0) || m.rule >= (int)c->nrules)
+		abort();
+	if (!m.trusted && gp_limit_clamp(&limit, &m.attr))
+		abort();
+	if (m.attr.class == GP_UNMANAGED && m.on_memory_limit == GP_MEMORY_HOLD)
+		abort();
+	if (facts->known == GP_FACT_ALL && m.rule < 0 && m.incomplete && c->nrules < 4)
+		abort(); /* so few rules do not use up the steps */
+}
+
+static void match_all(const struct gp_config *c, const char *text, size_t size)
+{
+	static const gid_t groups[] = {'s', 'g'};
+	size_t length = size < GP_FACTS_CMDLINE_MAX ? size : GP_FACTS_CMDLINE_MAX;
+	char *words = strndup(text, length);
+	struct gp_facts facts = {
+		.pid = 77,
+		.start_time = 4711,
+		.uid = {'a', 'a', 'a'},
+		.gid = 'b',
+		.ngroups = 2,
+		.group = groups,
+		.cgroup = words,
+		.exe = words,
+		.cmdline = words,
+		.environ = text,
+		.environ_size = size,
+	};
+
+	if (!words)
+		return;
+	memcpy(facts.comm, words, strnlen(words, sizeof facts.comm - 1));
+	for (unsigned i = 0; i < 64; i++) {
+		facts.known = i == 63 ? GP_FACT_ALL : GP_FACT_ALL & ~(1u << i % 8);
+		facts.cgroup_trusted = i & 8;
+		facts.exe_trusted = i & 16;
+		facts.uid[1] = i & 32 ? 0 : 'a';
+		check_match(c, &facts);
+	}
+	free(words);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const char *text = (const char *)data;
+	struct gp_error err = {0};
+	struct gp_config *c;
+	bool ignore;
+	int r = gp_config_parse("fuzz.yaml", text, size, &names, &c, &err);
+
+	if (r != err.code || !r != !err.text[0] || !r != !!c)
+		abort(); /* a failure without its sentence */
+	if (r)
+		return 0;
+	match_all(c, text, size);
+	gp_config_device(c, "NVIDIA H200", &ignore);
+	gp_config_free(c);
+	return 0;
+}

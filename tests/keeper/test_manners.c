@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper as a program and a service: --once, one at a time, cheap, and not to be hung. */
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "keeper_world.h"
+
+/* Runs it to its end; its exit status. */
+static int run_keeper(char *first, char *second)
+{
+	char program[] = KEEPER, *words[] = {program, first, second, NULL};
+	struct kw_program p = {0};
+
+	kw_spawn(&p, words);
+	return kw_wait_end(&p);
+}
+
+static char once[] = "--once", timeout[] = "--timeout";
+
+/* ---- --once -----------------------------------------------------------------------------------
+ */
+
+static void once_puts_back_what_the_dead_left_and_ends(void **state)
+{
+	struct kw *w = *state;
+	int held = kw_load(w);
+
+	assert_int_equal(run_keeper(once, NULL), 0); /* there is nothing */
+	kw_start_scheduler(w, held, -1);
+	assert_int_equal(run_keeper(once, NULL), 0);
+	assert_true(kw_is_held(w, held)); /* who lives is left alone ... */
+	kw_stop_scheduler(w);
+	assert_int_equal(run_keeper(once, NULL), 0);
+	assert_true(kw_is_held(w, held)); /* ... however silent */
+	kw_kill(&w->scheduler);
+	assert_int_equal(run_keeper(once, NULL), 0);
+	assert_false(kw_is_held(w, held));
+	assert_int_equal(kw_records(w), 0);
+	kw_wait_progress(w, held);
+}
+
+/* As the service manager does it when the daemon's unit stops, while the keeper's unit runs. */
+static void once_and_the_keeper_do_not_get_into_each_others_way(void **state)
+{
+	struct kw *w = *state;
+	int held = kw_load(w);
+
+	kw_start_keeper(w, NULL);
+	for (int i = 0; i < 3; i++) {
+		kw_start_scheduler(w, held, -1);
+		kw_kill(&w->scheduler);
+		assert_int_equal(run_keeper(once, NULL), 0);
+		KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
+	}
+	kw_keeper_is_there(w);
+}
+
+static void once_without_a_file_has_nothing_to_do(void **state)
+{
+	struct kw *w = *state;
+
+	unlink(w->path);
+	assert_int_equal(run_keeper(once, NULL), 0);
+	assert_int_equal(access(w->path, F_OK), -1); /* and makes none */
+}
+
+static void once_says_when_something_is_left(void **state)
+{
+	struct kw *w = *state;
+	struct gp_undo undo = {.key = 1, .pid = getpid(), .start_time = 1};
+	pid_t pid = fork();
+
+	undo.start_time = gp_process_start_time(undo.pid);
+	if (!pid)
+		_exit(gp_undo_put(w->undo, "unknown", &undo) < 0);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(run_keeper(once, NULL), 1);
+	assert_int_equal(kw_records(w), 1);
+}
+
+/* ---- as a program -----------------------------------------------------------------------------
+ */
+
+static void wrong_usage_is_said(void **state)
+{
+	static char *const bad[] = {"0", "-1", "x", "1x", "nan", "1e9", ""};
+	char wrong[] = "--nonsense", word[] = "4711", text[16];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		snprintf(text, sizeof text, "%s", bad[i]);
+		assert_int_equal(run_keeper(timeout, text), 2);
+	}
+	assert_int_equal(run_keeper(wrong, NULL), 2);
+	assert_int_equal(run_keeper(word, NULL), 2);
+}
+
+static void there_is_one_keeper(void **state)
+{
+	struct kw *w = *state;
+
+	kw_start_keeper(w, NULL);
+	assert_int_equal(run_keeper(NULL, NULL), 1);
+	kill(w->keeper.pid, SIGTERM);
+	assert_int_equal(kw_wait_end(&w->keeper), 0);
+	kw_start_keeper(w, NULL);
+}
+
+static void there_is_one_scheduler(void **state)
+{
+	struct kw *w = *state;
+	struct kw_program second, first;
+	int held = kw_load(w);
+
+	kw_start_scheduler(w, held, -1);
+	first = w->scheduler;
+	w->scheduler.pid = 0;
+	kw_spawn_scheduler(w, held, -1);
+	second = w->scheduler;
+	assert_int_equal(kw_wait_end(&second), 3);
+	w->scheduler = first;
+	assert_true(kw_is_held(w, held));
+}
+
+/* Somebody removed the file, and the next scheduler made a new one. */
+static void a_new_file_is_followed(void **state)
+{
+	struct kw *w = *state;
+	int held = kw_load(w);
+
+	kw_start_keeper(w, NULL);
+	gp_undo_close(w->undo);
+	unlink(w->path);
+	assert_int_equal(gp_undo_open(&w->undo, true, NULL), 0);
+	kw_keeper_is_there(w);
+	kw_start_scheduler(w, held, -1);
+	kw_kill(&w->scheduler);
+	KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
+}
+
+/* ---- as a service -----------------------------------------------------------------------------
+ */
+
+static void the_service_manager_hears_of_it(void **state)
+{
+	struct kw *w = *state;
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	bool ready = false;
+	unsigned watchdog = 0;
+	char text[128];
+
+	snprintf(at.sun_path, sizeof at.sun_path, "%s/notify", w->dir);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+	setenv("NOTIFY_SOCKET", at.sun_path, 1);
+	kw_start_keeper(w, NULL);
+	unsetenv("NOTIFY_SOCKET");
+	while (watchdog < 3) {
+		ssize_t n;
+
+		assert_int_equal(poll(&p, 1, 10000), 1);
+		n = recv(fd, text, sizeof text - 1, 0);
+		assert_true(n > 0);
+		text[n] = 0;
+		ready |= !strncmp(text, "READY=1", 7);
+		watchdog += !strcmp(text, "WATCHDOG=1");
+		assert_true(ready); /* that is the first thing it says */
+	}
+	kill(w->keeper.pid, SIGTERM);
+	assert_int_equal(kw_wait_end(&w->keeper), 0);
+	do {
+		ssize_t n = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+
+		assert_true(n > 0);
+		text[n] = 0;
+	} while (strcmp(text, "STOPPING=1") != 0);
+	close(fd);
+	unlink(at.sun_path);
+}
+
+static unsigned long wakeups(pid_t pid)
+{
+	char path[48], line[128];
+	unsigned long n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof line, f))
+		sscanf(line, "voluntary_ctxt_switches: %lu", &n);
+	fclose(f);
+	return n;
+}
+
+static void it_wakes_up_no_more_than_four_times_a_second(void **state)
+{
+	struct kw *w = *state;
+	int held = kw_load(w);
+	unsigned long before;
+	uint64_t from_ns;
+
+	kw_start_keeper(w, NULL);
+	kw_start_scheduler(w, held, -1);
+	emulator_sleep_ms(500);
+	from_ns = kw_now();
+	before = wakeups(w->keeper.pid);
+	emulator_sleep_ms(3000);
+	assert_true(wakeups(w->keeper.pid) - before <= 4 * (kw_now() - from_ns) / GP_NS_PER_S + 1);
+	assert_true(wakeups(w->keeper.pid) > before);
+}
+
+static unsigned open_files(pid_t pid)
+{
+	char path[64];
+	unsigned n = 0;
+
+	for (int i = 0; i < 256; i++) {
+		snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, i);
+		n += faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	}
+	return n;
+}
+
+/* Of a driver it never has one: a copy would keep the memory of who has ended. */
+static void it_has_no_file_of_a_driver_and_leaks_none(void **state)
+{
+	struct kw *w = *state;
+	int held = kw_load(w);
+	unsigned files;
+
+	kw_start_keeper(w, NULL);
+	files = open_files(w->keeper.pid);
+	for (int i = 0; i < 3; i++) {
+		char path[64], to[256];
+
+		kw_start_scheduler(w, held, -1);
+		emulator_sleep_ms(500);
+		for (int fd = 3; fd < 64; fd++) {
+			ssize_t n;
+
+			snprintf(path, sizeof path, "/proc/%d/fd/%d", w->keeper.pid, fd);
+			n = readlink(path, to, sizeof to - 1);
+			if (n < 0)
+				continue;
+			to[n] = 0;
+			if (strstr(to, w->emu.dir))
+				fail_msg("the keeper has %s", to);
+		}
+		kw_kill(&w->scheduler);
+		KW_WAIT(kw_records(w) == 0);
+	}
+	KW_WAIT(open_files(w->keeper.pid) == files);
+}
+
+/* ---- drivers that hang ------------------------------------------------------------------------
+ */
+
+static void a_driver_that_hangs_does_not_hang_the_keeper(void **state)
+{
+	struct kw *w = *state;
+	int held = kw_load(w);
+	struct gp_undo_guard before, after;
+
+	kw_start_keeper(w, NULL);
+	kw_start_scheduler(w, held, -1);
+	assert_int_equal(emu_control(&w->emu, "latency enable 7s"), 0);
+	kw_kill(&w->scheduler);
+	KW_WAIT(kw_holder(w, held) == w->keeper.pid); /* it is at it ... */
+	gp_undo_keeper(w->undo, &before);
+	emulator_sleep_ms(1000);
+	assert_true(kw_is_held(w, held)); /* ... in vain ... */
+	KW_WAIT((gp_undo_keeper(w->undo, &after), after.beats > before.beats + 2));
+	assert_int_equal(emu_control(&w->emu, "latency enable 0ms"), 0);
+	/* ... until the call is given up, the driver lets its caller go, and it is made again. */
+	KW_WITHIN(10000, !kw_is_held(w, held) && kw_records(w) == 0);
+	kw_wait_progress(w, held);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends),
+		KEEPER_TEST(once_and_the_keeper_do_not_get_into_each_others_way),
+		KEEPER_TEST(once_without_a_file_has_nothing_to_do),
+		KEEPER_TEST(once_says_when_something_is_left),
+		KEEPER_TEST(wrong_usage_is_said),
+		KEEPER_TEST(there_is_one_keeper),
+		KEEPER_TEST(there_is_one_scheduler),
+		KEEPER_TEST(a_new_file_is_followed),
+		KEEPER_TEST(the_service_manager_hears_of_it),
+		KEEPER_TEST(it_wakes_up_no_more_than_four_times_a_second),
+		KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none),
+		KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper),
+	};
+
+	kw_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Holding, releasing and slices: done, seen, announced, and undone by who did it. */
+#include "simgpu_world.h"
+
+static void a_held_task_stands_still_and_goes_on(void **state)
+{
+	struct world w;
+	struct gp_gpu *gpu;
+	uint32_t handle;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	handle = world_attach(gpu, w.program[0]);
+	world_act(gpu, handle, SIMGPU_HOLD, 0);
+	assert_true(world_look(gpu, handle).held);
+	assert_false(world_look(gpu, handle).running);
+	assert_true(world_look(gpu, handle).active); /* it wants to, and that is seen */
+	assert_false(world_gets_on(gpu, handle));
+	world_act(gpu, handle, SIMGPU_RELEASE, 0);
+	assert_false(world_look(gpu, handle).held);
+	WAIT_FOR(world_gets_on(gpu, handle));
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+static void an_action_is_under_way_from_the_first_moment(void **state)
+{
+	struct gp_action a[2];
+	struct world w;
+	struct gp_gpu *gpu;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "one");
+	world_load(&w, "10ms", "two");
+	gpu = world_open(0);
+	for (unsigned i = 0; i < 2; i++)
+		a[i] = (struct gp_action){.handle = world_attach(gpu, w.program[i])};
+	/* Also before the server has heard of it: it is stopped. */
+	assert_int_equal(kill(w.server, SIGSTOP), 0);
+	assert_int_equal(gp_gpu_hold(gpu, now(), a, 2), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(a[i].status, -EINPROGRESS);
+		assert_int_equal(world_look(gpu, a[i].handle).under_way, GP_UNDER_WAY_HOLD);
+		assert_false(world_look(gpu, a[i].handle).held);
+	}
+	while (world_news(gpu))
+		;
+	assert_int_equal(kill(w.server, SIGCONT), 0);
+	WAIT_FOR(world_news(gpu));
+	for (unsigned i = 0; i < 2; i++)
+		WAIT_FOR(world_look(gpu, a[i].handle).held);
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+static void a_server_that_does_not_listen_is_not_waited_for(void **state)
+{
+	struct gp_action a = {0};
+	struct world w;
+	struct gp_gpu *gpu;
+	unsigned taken = 0;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	a.handle = world_attach(gpu, w.program[0]);
+	assert_int_equal(kill(w.server, SIGSTOP), 0);
+	do {
+		assert_int_equal(gp_gpu_hold(gpu, now(), &a, 1), 0);
+		taken += a.status == -EINPROGRESS;
+	} while (a.status == -EINPROGRESS && taken < 100000);
+	assert_int_equal(a.status, -EAGAIN);
+	assert_in_range(taken, 1, 99999);
+	/* What it is told at the end does not fit either, and is said later. */
+	gp_gpu_detach(gpu, a.handle);
+	assert_int_equal(kill(w.server, SIGCONT), 0);
+	a.handle = world_attach(gpu, w.program[0]);
+	WAIT_FOR(!world_look(gpu, a.handle).under_way && !world_look(gpu, a.handle).held);
+	WAIT_FOR(world_gets_on(gpu, a.handle));
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+static void slices_are_set_and_refused(void **state)
+{
+	struct gp_action a = {0};
+	struct gp_queue queue;
+	struct gp_seen seen;
+	struct world w;
+	struct gp_gpu *gpu;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	a.handle = world_attach(gpu, w.program[0]);
+	assert_int_equal(world_look(gpu, a.handle).slice_us, 0);
+	world_act(gpu, a.handle, SIMGPU_SLICE, 1);
+	assert_int_equal(world_look(gpu, a.handle).slice_us, 1);
+	assert_int_equal(gpu->ops->find(gpu, w.program[0], &seen, NULL), 0);
+	assert_int_equal(gpu->ops->queues(gpu, seen.key, false, &queue, 1, NULL), 1);
+	assert_int_equal(queue.slice_us, 1);
+	world_act(gpu, a.handle, SIMGPU_SLICE, 0);
+	assert_int_equal(world_look(gpu, a.handle).slice_us, 0);
+	a.slice_us = gpu->info.slice_max_us + 1;
+	assert_int_equal(gp_gpu_set_slice(gpu, now(), &a, 1), 0);
+	assert_int_equal(a.status, -EINVAL);
+	gpu->ops->close(gpu);
+	world_end(&w);
+
+	world_begin(&w, "mi300x", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	a = (struct gp_action){.handle = world_attach(gpu, w.program[0]), .slice_us = 100};
+	assert_int_equal(gp_gpu_set_slice(gpu, now(), &a, 1), 0);
+	assert_int_equal(a.status, -EINVAL);
+	world_act(gpu, a.handle, SIMGPU_HOLD, 0);
+	assert_true(world_look(gpu, a.handle).held);
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+static void detach_undoes_what_was_done_and_nothing_else(void **state)
+{
+	struct world w;
+	struct gp_gpu *gpu, *other;
+	uint32_t handle, looker;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	other = world_open(0);
+	handle = world_attach(gpu, w.program[0]);
+	world_act(gpu, handle, SIMGPU_HOLD, 0);
+	world_act(gpu, handle, SIMGPU_SLICE, 1);
+	looker = world_attach(other, w.program[0]);
+	assert_true(world_look(other, looker).held);
+	gp_gpu_detach(other, looker);
+	looker = world_attach(other, w.program[0]);
+	assert_true(world_look(other, looker).held);
+	gp_gpu_detach(gpu, handle);
+	WAIT_FOR(!world_look(other, looker).held && !world_look(other, looker).slice_us);
+	/* And so does close. */
+	handle = world_attach(gpu, w.program[0]);
+	world_act(gpu, handle, SIMGPU_HOLD, 0);
+	assert_true(world_look(other, looker).held);
+	gpu->ops->close(gpu);
+	WAIT_FOR(!world_look(other, looker).held);
+	other->ops->close(other);
+	world_end(&w);
+}
+
+static void a_handle_is_for_one(void **state)
+{
+	struct gp_seen seen;
+	struct world w;
+	struct gp_gpu *gpu;
+	uint32_t handle;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	world_attach(gpu, w.program[0]);
+	assert_int_equal(gpu->ops->find(gpu, w.program[0], &seen, NULL), 0);
+	assert_int_equal(gp_gpu_attach(gpu, seen.key, &handle), -EBUSY);
+	assert_int_equal(gp_gpu_attach(gpu, seen.key + 1, &handle), -ESRCH);
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_held_task_stands_still_and_goes_on),
+		cmocka_unit_test(an_action_is_under_way_from_the_first_moment),
+		cmocka_unit_test(a_server_that_does_not_listen_is_not_waited_for),
+		cmocka_unit_test(slices_are_set_and_refused),
+		cmocka_unit_test(detach_undoes_what_was_done_and_nothing_else),
+		cmocka_unit_test(a_handle_is_for_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

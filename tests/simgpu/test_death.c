@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whoever dies: what was held stays held until its record puts it back, and a device whose server
+ * is gone says so at once. */
+#include "simgpu_world.h"
+
+#include "hold/records.h"
+#include "undo/undo.h"
+
+/* Another process holds the program and sets a tiny slice, writes the record, and is killed. */
+static void hold_and_die(pid_t program, struct gp_undo *undo)
+{
+	int done[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe(done), 0);
+	pid = fork();
+	if (!pid) {
+		struct gp_gpu *gpu = world_open(0);
+		uint32_t handle = world_attach(gpu, program);
+
+		if (gp_gpu_undo_record(gpu, handle, undo))
+			_exit(1);
+		world_act(gpu, handle, SIMGPU_HOLD, 0);
+		world_act(gpu, handle, SIMGPU_SLICE, 1);
+		if (write(done[1], undo, sizeof *undo) == sizeof *undo)
+			kill(getpid(), SIGKILL);
+		_exit(1);
+	}
+	assert_int_equal(read(done[0], undo, sizeof *undo), sizeof *undo);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	close(done[0]);
+	close(done[1]);
+}
+
+static void what_a_dead_controller_held_stays_held_until_its_record(void **state)
+{
+	struct gp_undo undo, other;
+	struct world w;
+	struct gp_gpu *gpu;
+	uint32_t handle;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	hold_and_die(w.program[0], &undo);
+	gpu = world_open(0);
+	handle = world_attach(gpu, w.program[0]);
+	assert_true(world_look(gpu, handle).held);
+	assert_int_equal(world_look(gpu, handle).slice_us, 1);
+	assert_false(world_gets_on(gpu, handle));
+
+	other = undo;
+	other.key++;
+	assert_int_equal(gp_simgpu_ops.undo(&other, NULL), -ESRCH);
+	assert_true(world_look(gpu, handle).held);
+	other = undo;
+	other.size--;
+	assert_int_equal(gp_simgpu_ops.undo(&other, NULL), -EINVAL);
+
+	assert_int_equal(undo.pid, w.program[0]);
+	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), 0);
+	assert_false(world_look(gpu, handle).held);
+	assert_int_equal(world_look(gpu, handle).slice_us, 0);
+	WAIT_FOR(world_gets_on(gpu, handle));
+	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), 0); /* and again */
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+static void the_next_scheduler_replays_the_record_also_where_sim_is_not_selected(void **state)
+{
+	struct gp_undo_file *file;
+	struct gp_undo undo;
+	struct world w;
+	struct gp_gpu *gpu;
+	uint32_t handle;
+	pid_t pid;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	hold_and_die(w.program[0], &undo);
+	assert_int_equal(gp_undo_open(&file, true, NULL), 0);
+	pid = fork(); /* whose record it is, and who is dead then */
+	if (!pid)
+		_exit(gp_undo_put(file, "sim", &undo) < 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	unsetenv("GPREEMPT_GPU");
+	gpu = world_open(0);
+	handle = world_attach(gpu, w.program[0]);
+	assert_true(world_look(gpu, handle).held);
+	gp_records_replay_dead(file);
+	assert_false(world_look(gpu, handle).held);
+	gpu->ops->close(gpu);
+	gp_undo_close(file);
+	world_end(&w);
+}
+
+static void release_process_needs_no_record(void **state)
+{
+	struct gp_undo undo;
+	struct world w;
+	struct gp_gpu *gpu;
+	uint32_t handle;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	hold_and_die(w.program[0], &undo);
+	assert_int_equal(gp_simgpu_ops.release_process(getpid(), NULL), -ENODEV);
+	assert_int_equal(gp_simgpu_ops.release_process(w.program[0], NULL), 1);
+	gpu = world_open(0);
+	handle = world_attach(gpu, w.program[0]);
+	assert_false(world_look(gpu, handle).held);
+	assert_int_equal(world_look(gpu, handle).slice_us, 0);
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+/* All packets of a controller that died come before those of who undoes what it did. */
+static void a_record_is_not_overtaken_by_what_the_dead_had_said(void **state)
+{
+	struct gp_undo undo;
+	struct world w;
+	struct gp_gpu *gpu;
+	uint32_t handle;
+	int done[2], status;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	assert_int_equal(pipe(done), 0);
+	for (unsigned i = 0; i < 20; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			struct gp_action a;
+
+			gpu = world_open(0);
+			a = (struct gp_action){.handle = world_attach(gpu, w.program[0])};
+			if (gp_gpu_undo_record(gpu, a.handle, &undo))
+				_exit(1);
+			for (unsigned k = 0; k < 50; k++)
+				gp_gpu_hold(gpu, now(), &a, 1);
+			if (write(done[1], &undo, sizeof undo) == sizeof undo)
+				kill(getpid(), SIGKILL);
+			_exit(1);
+		}
+		assert_int_equal(read(done[0], &undo, sizeof undo), sizeof undo);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), 0);
+		gpu = world_open(0);
+		handle = world_attach(gpu, w.program[0]);
+		assert_false(world_look(gpu, handle).under_way);
+		assert_false(world_look(gpu, handle).held);
+		gpu->ops->close(gpu);
+	}
+	close(done[0]);
+	close(done[1]);
+	world_end(&w);
+}
+
+static void a_lost_server_is_a_lost_gpu(void **state)
+{
+	struct gp_observation o = {0};
+	struct gp_action a = {0};
+	struct gp_error err = {0};
+	struct gp_seen seen;
+	struct gp_undo undo;
+	struct world w;
+	struct gp_gpu *gpu;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	a.handle = o.handle = world_attach(gpu, w.program[0]);
+	assert_int_equal(gp_gpu_undo_record(gpu, a.handle, &undo), 0);
+	world_act(gpu, a.handle, SIMGPU_HOLD, 0);
+	world_kill(&w.server, SIGKILL);
+	assert_int_equal(gp_gpu_observe(gpu, now(), &o, 1), -EIO);
+	assert_int_equal(gp_gpu_scan(gpu, now(), &seen, 1), 0);
+	assert_int_equal(gp_gpu_hold(gpu, now(), &a, 1), 0);
+	assert_int_equal(a.status, -EIO);
+	assert_int_equal(gpu->ops->find(gpu, w.program[0], &seen, &err), -EIO);
+	err = (struct gp_error){0};
+	gpu->ops->why(gpu, a.handle, &err);
+	assert_non_null(strstr(err.text, "is gone"));
+	assert_int_equal(gp_simgpu_ops.probe(), -ENODEV);
+	/* What it held is gone with it. */
+	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);
+	gp_gpu_detach(gpu, a.handle);
+	gpu->ops->close(gpu);
+
+	/* A new one is another: nothing of the old one is there. */
+	world_start_server(&w, "h200", "events", "1");
+	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);
+	gpu = world_open(0);
+	assert_int_equal(world_count(gpu), 0);
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+static void a_program_whose_gpu_is_gone_says_so(void **state)
+{
+	struct world w;
+	int status;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	world_kill(&w.server, SIGKILL);
+	assert_int_equal(waitpid(w.program[0], &status, 0), w.program[0]);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+	w.program[0] = 0;
+	world_end(&w);
+}
+
+static void a_held_program_that_dies_leaves_nothing(void **state)
+{
+	struct gp_action a = {0};
+	struct gp_undo undo;
+	struct world w;
+	struct gp_gpu *gpu;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	world_load(&w, "10ms", "other");
+	gpu = world_open(0);
+	a.handle = world_attach(gpu, w.program[0]);
+	assert_int_equal(gp_gpu_undo_record(gpu, a.handle, &undo), 0);
+	world_act(gpu, a.handle, SIMGPU_HOLD, 0);
+	world_kill(&w.program[0], SIGKILL);
+	WAIT_FOR(world_count(gpu) == 1);
+	assert_int_equal(world_look(gpu, a.handle).known, 0);
+	assert_int_equal(world_look(gpu, a.handle).failed, -ESRCH);
+	/* What is asked of it ends, and changes nobody else. */
+	assert_int_equal(gp_gpu_release(gpu, now(), &a, 1), 0);
+	WAIT_FOR(!world_look(gpu, a.handle).under_way);
+	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);
+	gp_gpu_detach(gpu, a.handle);
+	a.handle = world_attach(gpu, w.program[1]);
+	assert_false(world_look(gpu, a.handle).held);
+	WAIT_FOR(world_gets_on(gpu, a.handle));
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_dead_controller_held_stays_held_until_its_record),
+		cmocka_unit_test(
+			the_next_scheduler_replays_the_record_also_where_sim_is_not_selected),
+		cmocka_unit_test(release_process_needs_no_record),
+		cmocka_unit_test(a_record_is_not_overtaken_by_what_the_dead_had_said),
+		cmocka_unit_test(a_lost_server_is_a_lost_gpu),
+		cmocka_unit_test(a_program_whose_gpu_is_gone_says_so),
+		cmocka_unit_test(a_held_program_that_dies_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everybody may use a simulated GPU; only its owner and root may control it. */
+#include "simgpu_world.h"
+
+#define NOBODY 65534
+
+/* What `f` answers in a process of another user. */
+static int as_nobody(int (*f)(const struct world *w), const struct world *w)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(99);
+		_exit(-f(w));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return -WEXITSTATUS(status);
+}
+
+static int control(const struct world *w)
+{
+	struct gp_error err = {0};
+	struct sg_gpu *d;
+	int r = sg_open(w->path, 0, &d, &err);
+
+	return r == -EPERM && !strstr(err.text, "may control it") ? -98 : r;
+}
+
+static int release_train(const struct world *w)
+{
+	return gp_simgpu_ops.release_process(w->program[0], NULL);
+}
+
+static int use(const struct world *w)
+{
+	struct simgpu_hello hello = {.name = "theirs"};
+	int fd = gp_simgpu_join(w->path, &hello, NULL), r;
+	struct simgpu_done done = {0};
+	uint64_t until_ns = now() + PATIENCE_NS;
+
+	if (fd < 0)
+		return fd;
+	r = gp_simgpu_submit(fd, 1, 1, 1000, 0);
+	while (!r && (r = gp_simgpu_take(fd, &done)) == -EAGAIN && now() < until_ns) {
+		pause_shortly();
+		r = 0;
+	}
+	return done.tag == 1 ? r : -97;
+}
+
+/* A program that says it is a controller. */
+static int hold_as_program(const struct world *w)
+{
+	struct simgpu_hello hello = {.name = "theirs"};
+	struct simgpu_control m = {.kind = SIMGPU_HOLD, .count = 1, .serial = 1};
+	int fd = gp_simgpu_join(w->path, &hello, NULL);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	char byte;
+
+	if (fd < 0)
+		return fd;
+	if (send(fd, &m, SIMGPU_CONTROL_BYTES(1), MSG_NOSIGNAL) < 0)
+		return -96;
+	poll(&p, 1, 30000);
+	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -95; /* it was thrown out */
+}
+
+static void others_use_it_and_do_not_control_it(void **state)
+{
+	struct world w;
+	struct gp_gpu *gpu;
+	uint32_t handle;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	handle = world_attach(gpu, w.program[0]);
+	world_act(gpu, handle, SIMGPU_HOLD, 0);
+	assert_int_equal(as_nobody(control, &w), -EPERM);
+	assert_int_equal(as_nobody(release_train, &w), -EPERM);
+	assert_int_equal(as_nobody(use, &w), 0);
+	assert_int_equal(as_nobody(hold_as_program, &w), 0);
+	assert_true(world_look(gpu, handle).held);
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+static void root_controls_another_users(void **state)
+{
+	char *argv[] = {(char *)(uintptr_t)SIMGPU, (char *)(uintptr_t) "--socket", NULL, NULL};
+	struct gp_gpu *gpu;
+	struct world w;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	world_begin(&w, "h200", "events");
+	world_kill(&w.server, SIGTERM);
+	/* The folder is nobody's for the time of the start. */
+	assert_int_equal(chown(w.folder, NOBODY, NOBODY), 0);
+	argv[2] = w.path;
+	assert_int_equal(seteuid(NOBODY), 0);
+	if (access(SIMGPU, X_OK)) { /* a build folder that others may not enter */
+		assert_int_equal(seteuid(0), 0);
+		world_end(&w);
+		skip();
+	}
+	w.server = world_spawn(argv);
+	assert_int_equal(seteuid(0), 0);
+	gpu = world_open(0);
+	assert_int_equal(as_nobody(control, &w), 0);
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(others_use_it_and_do_not_control_it),
+		cmocka_unit_test(root_controls_another_users),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
