@@ -13,8 +13,7 @@ bool gp_peer_is_admin(uid_t uid, const gid_t *gid, uint32_t ngids, bool has_grou
 	return false;
 }
 
-/* An administrator of this machine, not of a container on it. */
-static bool administers(const struct gp_peer *peer)
+bool gp_peer_administers(const struct gp_peer *peer)
 {
 	return peer->admin && !peer->other_pidns;
 }
@@ -199,7 +198,7 @@ int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
 		               "a hint is about the program that sends it; send it from there");
 	default: break;
 	}
-	if (administers(peer))
+	if (gp_peer_administers(peer))
 		return 0;
 	switch (change->kind) {
 	case GP_CHANGE_ATTR:

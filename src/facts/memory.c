@@ -4,7 +4,8 @@
  *
  * Not through /proc/PID/cmdline and environ: a read of those waits for a page that never comes with
  * the process's memory map locked, and not even SIGKILL ends it. process_vm_readv lets go of the
- * map, and dies with us.
+ * map while it waits for a page, and dies with us. (It still waits for the map itself, if somebody
+ * else keeps that locked.)
  */
 #include "facts/read.h"
 
