@@ -176,10 +176,14 @@ gp_method_fn gp_method_hint, gp_method_bracket;                        /* hint.c
 extern const struct gp_rpc_method gp_control_methods[], gp_hint_methods[];
 extern const unsigned gp_control_nmethods, gp_hint_nmethods;
 
-/* May this caller do everything? */
+/* Is this an administrator, be it of a container? What it may do, gp_administers says. */
 bool gp_is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer);
 
 /* may.c: rights. 0, or -EPERM with a sentence. */
+bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer);
+/* `proc` NULL: about everybody. `err` may be NULL. */
+int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const struct gp_proc *proc,
+                struct gp_error *err);
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                const struct gp_task_attr *to, struct gp_error *err);
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
