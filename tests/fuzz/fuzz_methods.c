@@ -163,7 +163,8 @@ static void ask(struct fuzz *f, int fd, struct gp_lines *lines, const uint8_t *d
 	             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"%s\",\"params\":",
 	             gp_control_methods[method].name);
 	memcpy(line + n, data + 1, size - 1);
-	memcpy(line + n + size - 1, "}\n", 2);
+	line[(size_t)n + size - 1] = '}';
+	line[(size_t)n + size] = '\n';
 	send_line(f, fd, line, (size_t)n + size + 1, data[0] & WITH_FILES);
 	require(read_answers(f, fd, lines) == 1);
 }

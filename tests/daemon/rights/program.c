@@ -22,8 +22,6 @@
 
 #include "gpu/simgpu/program.h"
 
-extern char **environ;
-
 static void run_from_memory(char **argv)
 {
 	int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);

@@ -163,11 +163,10 @@ static bool release(struct scene *s, enum rights_what what)
 {
 	bool done;
 
-	if (what == WHAT_RELEASE_ADMINS)
-		steward_does("hold", s->target, "");
-	else if (what == WHAT_RELEASE_OTHERS)
+	if (what == WHAT_RELEASE_OTHERS)
 		let_bob_hold(s);
-	else if (actor_ask_about(s->asker, "hold", s->target, "", s->said))
+	else if (what == WHAT_RELEASE_ADMINS ||
+	         actor_ask_about(s->asker, "hold", s->target, "", s->said))
 		steward_does("hold", s->target, ""); /* who may not hold has no hold of his own */
 	if (what == WHAT_RELEASE_GANG)
 		make_gang(s, "both");
