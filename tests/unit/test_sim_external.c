@@ -102,6 +102,7 @@ static void a_request_is_done_in_its_time(void **state)
 	advance(&w, 20 * MS);
 	assert_int_equal(w.done[task], 1);
 	assert_int_equal(w.last.tag, 4711);
+	assert_true(gp_sim_runs_until_ns(w.sim) == GP_NEVER);
 	assert_int_equal(w.last.submitted_ns, 5 * MS);
 	/* A launch, a switch from nobody, and three kernels. */
 	assert_in_range(w.last.done_ns, 5 * MS + 300 * US + gp_sim_h200.launch_ns,
