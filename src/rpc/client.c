@@ -270,8 +270,9 @@ static int adopt(int fd, int timeout_ms, struct gp_client **client, struct gp_er
 {
 	int r = wrap(fd, timeout_ms, client, err);
 
-	if (!r)
-		r = say_hello(*client, err);
+	if (!*client)
+		return r;
+	r = say_hello(*client, err);
 	if (r) {
 		gp_client_close(*client);
 		*client = NULL;
