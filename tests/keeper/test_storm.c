@@ -131,7 +131,7 @@ static void whoever_is_killed_and_when_all_is_right_soon(void **state)
 	gp_rng_init(&rng, seed, w->machine->rule ? (uint64_t)w->machine->rule[0] : 0);
 	for (int i = 0; i < LOADS; i++)
 		kw_load(w);
-	storm(w, many ? 20 * ROUNDS * many : ROUNDS, many ? many * 300 * GP_NS_PER_S : BOX_NS);
+	storm(w, many ? 20 * ROUNDS * many : ROUNDS, many ? 300 * GP_NS_PER_S * many : BOX_NS);
 	kw_kill(&w->scheduler);
 	if (!w->keeper.pid)
 		kw_start_keeper(w, "1");
