@@ -19,8 +19,7 @@ static bool administers(const struct gp_peer *peer)
 	return peer->admin && !peer->other_pidns;
 }
 
-/* ---- whose it is ------------------------------------------------------------------------------
- */
+/* ---- whose it is --------------------------------------------------------------------- */
 
 static int need_admin(const struct gp_peer *peer, const char *what, struct gp_error *err)
 {
@@ -55,8 +54,7 @@ static int check_owner(const struct gp_peer *peer, const struct gp_subject *t, s
 	return 0;
 }
 
-/* ---- how high ---------------------------------------------------------------------------------
- */
+/* ---- how high ------------------------------------------------------------------------ */
 
 static const char *class_name(uint8_t class)
 {
@@ -126,8 +124,7 @@ static int check_height(const struct gp_change *c, struct gp_error *err)
 	return check_deadline(c, err);
 }
 
-/* ---- all together -----------------------------------------------------------------------------
- */
+/* ---- all together -------------------------------------------------------------------- */
 
 static int check_gang(const struct gp_subject *t, const char *what, struct gp_error *err)
 {

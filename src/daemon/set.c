@@ -8,7 +8,7 @@
 #include "daemon/control.h"
 #include "rpc/params.h"
 
-#define WEEK_NS (7 * 24 * 3600 * GP_NS_PER_S)
+#define WEEK_NS (GP_NS_PER_S * 3600 * 24 * 7)
 
 /* The name of a gang; "" is none. */
 static int read_gang(struct json_object *params, const char **name, bool *named,

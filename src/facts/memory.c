@@ -96,7 +96,7 @@ static int read_own(pid_t pid, const char *name, size_t max, char **out, size_t 
 int gp_facts_read_cmdline(pid_t pid, char **words)
 {
 	struct area area, other;
-	size_t size;
+	size_t size = 0;
 	int r = find_areas(pid, &area, &other);
 
 	if (!r)

@@ -5,8 +5,7 @@
 #include "config/rights.h"
 #include "rights_table.h"
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------- */
 
 static struct gp_peer peer_of(enum rights_who who)
 {
@@ -162,8 +161,7 @@ static void root_is_an_administrator_and_so_is_the_group_where_there_is_one(void
 	assert_false(gp_peer_is_admin(ALICE, groups, 2, false, GPREEMPT));
 }
 
-/* ---- each attribute ---------------------------------------------------------------------------
- */
+/* ---- each attribute ------------------------------------------------------------------ */
 
 static bool may_change(struct gp_task_attr from, struct gp_task_attr to)
 {
