@@ -64,6 +64,7 @@ struct gp_host {
 	struct gp_seen newcomer; /* the last one that was classified */
 	struct gp_hist lag_ns;
 	uint64_t published_ns;
+	bool at_once; /* the next look is due because something happened, not by the clock */
 	bool publish; /* something changed that people want to see at once */
 	bool tell;    /* the control thread has something to take */
 	struct waiting waiting[GP_ORDERS_MAX];
@@ -267,8 +268,9 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 }
 
 /*
- * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as before. A
- * record that is gone was taken away by a person (gpreempt resume): then a hold by hand is over.
+ * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as
+ * before. A record that is gone was taken away by a person (gpreempt resume): then a hold by hand
+ * is over.
  */
 static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 {
@@ -278,8 +280,8 @@ static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 		return;
 	h->epoch = now;
 	for (unsigned i = 0; i < gp_engine_tasks(h->engine); i++) {
-		struct gp_news news = {
-			.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns}, .resumed = true};
+		struct gp_news news = {.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns},
+		                       .resumed = true};
 		struct gp_undo_entry e;
 		struct gp_task_stats t;
 
@@ -306,7 +308,8 @@ static void look(struct gp_host *h)
 	publish(h, now_ns);
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
 		next_ns = now_ns + GP_NS_PER_MS; /* somebody waits for what it brings */
-	if (!gp_engine_next_ns(h->engine))
+	h->at_once = !gp_engine_next_ns(h->engine);
+	if (h->at_once)
 		next_ns = now_ns;
 	atomic_store_explicit(&h->due_ns, next_ns, memory_order_relaxed);
 	if (h->tell) {
@@ -324,8 +327,12 @@ static void wait(struct gp_host *h, int news_fd)
 	                      {.fd = h->order_fd, .events = POLLIN},
 	                      {.fd = news_fd, .events = POLLIN}};
 
-	if (due_ns <= gp_now_ns(&gp_clock_monotonic))
+	now_ns = gp_now_ns(&gp_clock_monotonic);
+	if (due_ns <= now_ns) {
+		if (!h->at_once) /* the last look took so long */
+			gp_hist_add(&h->lag_ns, now_ns - due_ns);
 		return;
+	}
 	timerfd_settime(h->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 	if (poll(p, news_fd >= 0 ? 3 : 2, -1) < 0)
 		return; /* a signal; the engine says when to look */

@@ -101,7 +101,7 @@ exits 0 '' 'the list comes whatever the daemon says'
 event='"jsonrpc": "2.0", "method": "event", "params": {"at_ns": 1700000000123456789, "mono_ns": 5'
 notifications="[{$event, \"event\": \"held\", \"device\": 0, \"task\": 7, \"pid\": 4712, \"name\": \"train\", \"by\": [\"policy\"], \"preempted\": true}},
 	{$event, \"event\": \"policy\", \"device\": 0, \"policy\": \"fair\"}},
-	{\"jsonrpc\": \"2.0\", \"method\": \"lost\", \"params\": {\"events\": 17}}, {$event, \"event\": \"something new\"}}, \"end\"]"
+	{\"jsonrpc\": \"2.0\", \"method\": \"lost\", \"params\": {\"count\": 17}}, {$event, \"event\": \"something new\"}}, \"end\"]"
 answers "{$all, \"notifications\": $notifications}"
 try env TZ=UTC "$GPREEMPT" events
 exits 1 'gpreempt: the daemon has closed the connection' 'the daemon ends'

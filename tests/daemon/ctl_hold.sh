@@ -34,11 +34,9 @@ done
 # All, but not what the policy holds: of three busy jobs beside a service two wait for their turn.
 "$GPREEMPT" suspend "$two" >/dev/null
 load serve --kernel 200us --every 5ms
+"$GPREEMPT" set "$LOAD" --class lc >/dev/null || fail 'cannot set the service'
 load three --kernel 2ms
-for pid in "$one" "$two" "$LOAD"; do
-	"$GPREEMPT" set "$pid" --class be >/dev/null || fail "cannot set $pid"
-done
-"$GPREEMPT" set "$(pgrep -f "^$GPREEMPT simload --name serve")" --class lc >/dev/null || fail 'cannot set the service'
+"$GPREEMPT" set "$one" "$two" "$LOAD" --class be >/dev/null || fail 'cannot set the jobs'
 until_true eval "\"\$GPREEMPT\" ps --json | jq -e 'any(.[]; .held_by == [\"policy\"])' >/dev/null" ||
 	fail "the policy holds nobody: $("$GPREEMPT" ps)"
 before=$("$GPREEMPT" stats --for 0s --json | jq '.devices[0].stats.undone')

@@ -148,10 +148,10 @@ static void hints_that_were_sent_before_leaving_count(void **state)
 	struct gp_client *client = client_of(w);
 	int fd = raw_connect(w->path);
 
-	for (unsigned i = 0; i < 100; i++) /* more than are taken in one turn */
+	for (unsigned i = 0; i < 300; i++) /* more than are taken in one turn, and than the burst */
 		raw_say(fd, "{\"jsonrpc\":\"2.0\",\"method\":\"hint\"}");
 	close(fd);
-	await_counter(client, "hints", 100);
+	await_counter(client, "hints", 300);
 	await_counter(client, "gone", 1);
 	gp_client_close(client);
 }

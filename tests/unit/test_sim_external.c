@@ -102,6 +102,7 @@ static void a_request_is_done_in_its_time(void **state)
 	advance(&w, 20 * MS);
 	assert_int_equal(w.done[task], 1);
 	assert_int_equal(w.last.tag, 4711);
+	assert_true(gp_sim_runs_until_ns(w.sim) == GP_NEVER);
 	assert_int_equal(w.last.submitted_ns, 5 * MS);
 	/* A launch, a switch from nobody, and three kernels. */
 	assert_in_range(w.last.done_ns, 5 * MS + 300 * US + gp_sim_h200.launch_ns,
@@ -126,7 +127,7 @@ static void requests_are_queued_and_not_more_than_fit(void **state)
 	advance(&w, 1 * MS);
 	assert_int_equal(look(&w, task).pending, GP_SIM_REQUESTS);
 	/* Launched while others ran: no time between them. */
-	advance(&w, GP_SIM_REQUESTS * 3 * MS + 500 * US);
+	advance(&w, 3ull * GP_SIM_REQUESTS * MS + 500 * US);
 	assert_int_equal(w.done[task], GP_SIM_REQUESTS);
 	assert_int_equal(w.wrong, 0);
 	gp_sim_free(w.sim);

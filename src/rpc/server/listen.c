@@ -2,6 +2,7 @@
 /* Sockets that clients connect to. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -82,7 +83,7 @@ static int make_socket(struct listener *l, struct gp_error *err)
 
 	if (!r) {
 		l->fd = fd;
-		l->made_here = true;
+		snprintf(l->made, sizeof l->made, "%s", l->config.path);
 		return 0;
 	}
 	if (fd >= 0)
@@ -213,6 +214,6 @@ void listener_close(struct listener *l)
 	l->retry = sd_event_source_disable_unref(l->retry);
 	if (l->fd >= 0)
 		close(l->fd);
-	if (l->made_here)
-		unlink(l->config.path);
+	if (*l->made)
+		unlink(l->made);
 }

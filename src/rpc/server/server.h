@@ -165,7 +165,7 @@ struct gp_rpc_counters {
 /*
  * Listens on all sockets of the configuration, or on none and says why. A file at a path is
  * replaced if it is a socket on which nobody answers (-EADDRINUSE otherwise). `config` is copied,
- * what it points to must outlive the server.
+ * with its sockets and their paths; methods and the name must outlive the server.
  */
 int gp_rpc_server_new(sd_event *event, const struct gp_rpc_config *config,
                       struct gp_rpc_server **server, struct gp_error *err);
