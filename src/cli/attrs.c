@@ -82,9 +82,9 @@ error_t gp_attr_parse(int key, const char *arg, struct argp_state *state, struct
 
 static uint8_t parse_class(struct argp_state *state, const char *text)
 {
-	for (uint8_t i = GP_UNMANAGED; i <= GP_LATENCY_CRITICAL; i++)
+	for (unsigned i = GP_UNMANAGED; i <= GP_LATENCY_CRITICAL; i++)
 		if (!strcmp(gp_class_name(i), text))
-			return i;
+			return (uint8_t)i;
 	argp_error(state, "--class takes lc, be or unmanaged, not '%s'", text);
 	return GP_UNMANAGED;
 }

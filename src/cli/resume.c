@@ -22,7 +22,7 @@ enum { NO_DAEMON = 0x2000 };
 
 static const struct argp_option options[] = {
 	{"all", 'a', NULL, 0, "Every process that has queues here, recorded or not", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Also what a daemon schedules; it lets go of it", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "By the records only, whatever a daemon does", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };

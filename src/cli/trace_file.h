@@ -30,29 +30,29 @@ struct gp_track {
 };
 
 /* 0 or -errno with a sentence. `path` must live until the end. */
-int gp_trace_file_open(struct gp_trace_file *file, const char *path, struct gp_error *err);
+int gp_trace_file_open(struct gp_trace_file *t, const char *path, struct gp_error *err);
 
 /* 0 or -errno with a sentence: the file may not have been written as a whole. */
-int gp_trace_file_close(struct gp_trace_file *file, struct gp_error *err);
+int gp_trace_file_close(struct gp_trace_file *t, struct gp_error *err);
 
 /* Names a track, and puts it in the order of numbers: `what` is "process" or "thread". */
-void gp_trace_name(struct gp_trace_file *file, struct gp_track track, const char *what,
+void gp_trace_name(struct gp_trace_file *t, struct gp_track track, const char *what,
                    const char *name);
 
 /* From when to when; those of one track must lie inside or beside each other. */
-void gp_trace_span(struct gp_trace_file *file, struct gp_track track, const char *category,
+void gp_trace_span(struct gp_trace_file *t, struct gp_track track, const char *category,
                    const char *name, uint64_t from_ns, uint64_t to_ns);
 
 /* The same for what may overlap. */
-void gp_trace_overlapping(struct gp_trace_file *file, struct gp_track track, const char *category,
+void gp_trace_overlapping(struct gp_trace_file *t, struct gp_track track, const char *category,
                           const char *name, uint64_t from_ns, uint64_t to_ns);
 
 /* Something that has no length. */
-void gp_trace_moment(struct gp_trace_file *file, struct gp_track track, const char *category,
+void gp_trace_moment(struct gp_trace_file *t, struct gp_track track, const char *category,
                      const char *name, uint64_t at_ns);
 
 /* A curve: the value from then on, until the next. */
-void gp_trace_value(struct gp_trace_file *file, struct gp_track track, const char *name,
+void gp_trace_value(struct gp_trace_file *t, struct gp_track track, const char *name,
                     uint64_t from_ns, double value);
 
 #endif

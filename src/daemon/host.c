@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "daemon/ring.h"
+#include "hold/records.h"
 #include "undo/undo.h"
 
 #define NEWS_MAX         1024
@@ -43,6 +44,7 @@ struct gp_host {
 	struct gp_gpu *gpu;
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
+	uint64_t epoch; /* as last seen */
 	uint64_t since_ns;
 	pthread_t thread;
 
@@ -63,6 +65,7 @@ struct gp_host {
 	struct gp_seen newcomer; /* the last one that was classified */
 	struct gp_hist lag_ns;
 	uint64_t published_ns;
+	bool at_once; /* the next look is due because something happened, not by the clock */
 	bool publish; /* something changed that people want to see at once */
 	bool tell;    /* the control thread has something to take */
 	struct waiting waiting[GP_ORDERS_MAX];
@@ -281,17 +284,49 @@ static void publish(struct gp_host *h, uint64_t now_ns)
 	h->publish = false;
 }
 
+/*
+ * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as
+ * before. A record that is gone was taken away by a person (gpreempt resume): then a hold by hand
+ * is over.
+ */
+static void notice_resuming(struct gp_host *h, uint64_t now_ns)
+{
+	uint64_t now = epoch(h);
+
+	if (now == h->epoch)
+		return;
+	h->epoch = now;
+	for (unsigned i = 0; i < gp_engine_tasks(h->engine); i++) {
+		struct gp_news news = {.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns},
+		                       .resumed = true};
+		struct gp_undo_entry e;
+		struct gp_task_stats t;
+
+		gp_engine_task_stats(h->engine, i, &t);
+		if (!(t.held_by & GP_HELD_BY_USER) ||
+		    gp_records_find(h->undo, t.pid, t.start_time, &e))
+			continue;
+		gp_engine_user_release(h->engine, t.id);
+		news.event.task = t.id;
+		if (!gp_ring_put(&h->news, &news))
+			atomic_fetch_add_explicit(&h->lost, 1, memory_order_relaxed);
+		h->tell = true;
+	}
+}
+
 static void look(struct gp_host *h)
 {
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), next_ns;
 
+	notice_resuming(h, now_ns);
 	obey_all(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
 	answer_waiting(h, now_ns);
 	publish(h, now_ns);
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
 		next_ns = now_ns + GP_NS_PER_MS; /* somebody waits for what it brings */
-	if (!gp_engine_next_ns(h->engine))
+	h->at_once = !gp_engine_next_ns(h->engine);
+	if (h->at_once)
 		next_ns = now_ns;
 	atomic_store_explicit(&h->due_ns, next_ns, memory_order_relaxed);
 	if (h->tell) {
@@ -309,8 +344,12 @@ static void wait(struct gp_host *h, int news_fd)
 	                      {.fd = h->order_fd, .events = POLLIN},
 	                      {.fd = news_fd, .events = POLLIN}};
 
-	if (due_ns <= gp_now_ns(&gp_clock_monotonic))
+	now_ns = gp_now_ns(&gp_clock_monotonic);
+	if (due_ns <= now_ns) {
+		if (!h->at_once) /* the last look took so long */
+			gp_hist_add(&h->lag_ns, now_ns - due_ns);
 		return;
+	}
 	timerfd_settime(h->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 	if (poll(p, news_fd >= 0 ? 3 : 2, -1) < 0)
 		return; /* a signal; the engine says when to look */
@@ -425,6 +464,7 @@ static int make_host(struct gp_host *h, struct gp_error *err)
 		r = gp_ring_init(&h->news, sizeof(struct gp_news), NEWS_MAX);
 	if (!r && h->config.undo)
 		r = gp_undo_open(&h->undo, true, err);
+	h->epoch = epoch(h);
 	return r ? r : make_engine(h, err);
 }
 

@@ -52,6 +52,7 @@ struct gp_answer {
 struct gp_news {
 	struct gp_event event;
 	uint8_t held_by; /* HELD: GP_HELD_BY_* */
+	bool resumed;    /* RELEASED: a hold by hand is over, by the records */
 	pid_t pid;       /* TASK_IN; these too: */
 	uint64_t start_time;
 	uint64_t key;

@@ -156,6 +156,17 @@ static void task_in(struct gp_control *c, unsigned device, const struct gp_news 
 		              &(struct gp_order){.kind = GP_ORDER_HOLD, .task = news->event.task});
 }
 
+static void resumed(struct gp_control *c, unsigned device, const struct gp_news *news)
+{
+	struct gp_proc *proc = gp_procs_of_task(&c->procs, device, news->event.task);
+
+	if (!proc || proc->held_by == GP_NOBODY)
+		return;
+	proc->held_by = GP_NOBODY;
+	proc->held_by_admin = false;
+	gp_log(GP_LOG_INFO, "process.resumed", "pid=%d", proc->pid);
+}
+
 static void follow(struct gp_control *c, unsigned device, const struct gp_news *news)
 {
 	switch (news->event.kind) {
@@ -166,6 +177,12 @@ static void follow(struct gp_control *c, unsigned device, const struct gp_news *
 	case GP_EVENT_TASK_OUT:
 		pass_on(c, device, news);
 		gp_procs_task_out(&c->procs, device, news->event.task);
+		break;
+	case GP_EVENT_RELEASED:
+		if (news->resumed)
+			resumed(c, device, news);
+		else
+			pass_on(c, device, news);
 		break;
 	case GP_EVENT_EJECTED:
 		gp_log(GP_LOG_ERROR, "policy.ejected", "device=%u text=\"%s\"", device, news->text);
@@ -256,7 +273,7 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
 		gp_news_tell(c, GP_TOPIC_LIMIT, event);
 	}
-	if (!proc->hold_at_limit || proc->held_by != GP_NOBODY)
+	if (!proc->hold_at_limit || proc->attr.class == GP_UNMANAGED || proc->held_by != GP_NOBODY)
 		return;
 	proc->held_by = 0;
 	proc->held_by_admin = true;

@@ -8,7 +8,7 @@
 #include "daemon/control.h"
 #include "rpc/params.h"
 
-#define WEEK_NS (7 * 24 * 3600 * GP_NS_PER_S)
+#define WEEK_NS (GP_NS_PER_S * 3600 * 24 * 7)
 
 /* The name of a gang; "" is none. */
 static int read_gang(struct json_object *params, const char **name, bool *named,
@@ -50,9 +50,10 @@ static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struc
 	attr->ceiling_permille = (uint32_t)ceiling;
 	if (named) {
 		snprintf(gang, GP_GANG_NAME_MAX, "%s", name);
-		attr->gang = !*gang                              ? 0
-		             : gp_is_admin(c, gp_rpc_peer(call)) ? gp_gang_of_admin(gang)
-		                                                 : gp_gang_of_user(proc->uid, gang);
+		attr->gang = !*gang ? 0
+		             : gp_administers(c, gp_rpc_peer(call))
+		                     ? gp_gang_of_admin(gang)
+		                     : gp_gang_of_user(proc->uid, gang);
 	}
 	return 0;
 }

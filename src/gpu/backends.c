@@ -8,14 +8,15 @@
 #include "gpu/nvidia/backend.h"
 #include "gpu/simgpu/backend.h"
 
-/* Those for real GPUs first. */
-static const struct gp_gpu_ops *const all[] = {
-	&gp_nvidia_ops, &gp_amd_ops, NULL, &gp_simgpu_ops, NULL,
+static const struct gp_gpu_ops *const real[] = {
+	&gp_nvidia_ops,
+	&gp_amd_ops,
+	NULL,
 };
 
 static const struct gp_gpu_ops *selected[2];
 
-const struct gp_gpu_ops *const *gp_backends = all;
+const struct gp_gpu_ops *const *gp_backends = real;
 
 int gp_backends_select(const char *name)
 {
@@ -24,7 +25,7 @@ int gp_backends_select(const char *name)
 	if (name && !ops)
 		return -ENOENT;
 	selected[0] = ops;
-	gp_backends = ops ? selected : all;
+	gp_backends = ops ? selected : real;
 	return 0;
 }
 
@@ -39,8 +40,8 @@ int gp_backends_select_by_environment(struct gp_error *err)
 
 const struct gp_gpu_ops *gp_backend_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-		if (all[i] && !strcmp(all[i]->name, name))
-			return all[i];
-	return NULL;
+	for (const struct gp_gpu_ops *const *b = real; *b; b++)
+		if (!strcmp((*b)->name, name))
+			return *b;
+	return strcmp(gp_simgpu_ops.name, name) ? NULL : &gp_simgpu_ops;
 }

@@ -89,6 +89,20 @@ try env -u GPREEMPT_GPU GPREEMPT_NVIDIACTL=/nonexistent GPREEMPT_KFD=/nonexisten
 exits 0 '' 'resume --all without GPREEMPT_GPU'
 is_loose "$other" || fail 'resume --all without GPREEMPT_GPU left something'
 
+# Also where the socket was named from another folder, and through the library.
+cd "$GPREEMPT_RUN" || fail 'no folder'
+GPREEMPT_SIMGPU=simgpu.sock suspend_in_background suspend "$other"
+cd /
+kill -9 "$JOB"
+wait "$JOB" 2>/dev/null
+is_held "$other" || fail 'released by a kill: this tests nothing'
+try "$GPREEMPT" resume "$other"
+exits 0 '' 'resume from another folder'
+is_loose "$other" || fail 'resume from another folder left it held'
+try "$BUILD/tests/lib/example-list" "$other"
+exits 0 '' 'a program that uses the library'
+[[ $out == *compute* ]] || fail "the library lists: $out"
+
 # ---- the end ----------------------------------------------------------------------------------
 kill -TERM "$train"
 wait "$train" || fail "simload ends with $?: $(<"$work/train")"

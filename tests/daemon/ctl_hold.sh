@@ -34,11 +34,9 @@ done
 # All, but not what the policy holds: of three busy jobs beside a service two wait for their turn.
 "$GPREEMPT" suspend "$two" >/dev/null
 load serve --kernel 200us --every 5ms
+"$GPREEMPT" set "$LOAD" --class lc >/dev/null || fail 'cannot set the service'
 load three --kernel 2ms
-for pid in "$one" "$two" "$LOAD"; do
-	"$GPREEMPT" set "$pid" --class be >/dev/null || fail "cannot set $pid"
-done
-"$GPREEMPT" set "$(pgrep -f "^$GPREEMPT simload --name serve")" --class lc >/dev/null || fail 'cannot set the service'
+"$GPREEMPT" set "$one" "$two" "$LOAD" --class be >/dev/null || fail 'cannot set the jobs'
 until_true eval "\"\$GPREEMPT\" ps --json | jq -e 'any(.[]; .held_by == [\"policy\"])' >/dev/null" ||
 	fail "the policy holds nobody: $("$GPREEMPT" ps)"
 before=$("$GPREEMPT" stats --for 0s --json | jq '.devices[0].stats.undone')
@@ -63,8 +61,11 @@ exits 0 'gpreempt: the daemon does not answer*' 'resume --all beside a stopped d
 "$GPREEMPT" ps --no-daemon --json | jq -e "any(.[]; .pid == $one and .state == \"held\")" >/dev/null &&
 	fail 'it is held after resume --all beside a stopped daemon'
 kill -CONT "$DAEMON"
-"$GPREEMPT" resume "$one" >/dev/null || fail 'a daemon that goes on does not answer'
+# What a person resumed stays so; the daemon knows of it as soon as it looks again.
+until_true said daemon 'process.resumed' || fail "the daemon did not notice: $(<"$work/daemon")"
 goes_on "$one" || fail 'it does not run when the daemon goes on'
+"$GPREEMPT" ps --json | jq -e "any(.[]; .pid == $one and .state == \"suspended\")" >/dev/null &&
+	fail 'the daemon took the hold up again'
 
 # One that was killed.
 "$GPREEMPT" suspend "$one" >/dev/null

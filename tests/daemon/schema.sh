@@ -8,8 +8,8 @@ python3 -c 'import jsonschema' 2>/dev/null || {
 	echo 'python3-jsonschema is not here'
 	exit 77
 }
-start_simgpu
-start_daemon
+start_simgpu --devices 1
+start_daemon --policy priority
 start_simload train --kernel 2ms
 until_true eval "[[ \$($GPREEMPT ps --json | grep -c $LOAD) -gt 0 ]]" || fail 'the load is not seen'
 python3 "$SRC/tests/daemon/schema.py" "$SOCKET" "$SRC/docs/protocol.schema.json" "$LOAD" ||

@@ -23,7 +23,8 @@ for file in bin/gpreempt bin/gpreempt-simgpu sbin/gpreempt-keeper \
 	lib/systemd/system/gpreempt-keeper.service \
 	include/gpreempt.h libgpreempt.so libgpreempt.so.0 pkgconfig/gpreempt.pc \
 	share/bash-completion/completions/gpreempt share/doc/gpreempt/LICENSE \
-	share/doc/gpreempt/LICENSES/Apache-2.0.txt etc/gpreempt/gpreempt.yaml; do
+	share/doc/gpreempt/LICENSES/Apache-2.0.txt etc/gpreempt/gpreempt.yaml \
+	share/gpreempt/grafana/gpreempt.json share/gpreempt/prometheus/gpreempt.rules.yml; do
 	installed "$file" >/dev/null || fail "$file is missing"
 done
 # An administrator's own file stays.

@@ -2,7 +2,6 @@
 #include "rpc_world.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,9 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 /* after those it needs */
 #include <cmocka.h>
@@ -88,6 +85,7 @@ static int counters(void *arg, struct gp_rpc_call *call, struct json_object *par
 	struct world *w = arg;
 	struct json_object *result = json_object_new_object();
 	struct gp_rpc_counters c;
+	uint64_t iterations = 0;
 
 	(void)params;
 	gp_rpc_server_counters(w->server, &c);
@@ -102,6 +100,8 @@ static int counters(void *arg, struct gp_rpc_call *call, struct json_object *par
 	put_number(result, "sent", c.sent);
 	put_number(result, "lost", c.lost);
 	put_number(result, "output", c.output);
+	sd_event_get_iteration(w->event, &iterations);
+	put_number(result, "iterations", iterations);
 	put_number(result, "kept", w->nkept);
 	put_number(result, "gone", w->gone);
 	put_number(result, "hints", w->hints);
@@ -121,6 +121,27 @@ static int files(void *arg, struct gp_rpc_call *call, struct json_object *params
 			sizes,
 			json_object_new_int64(fstat(gp_rpc_fd(call, i), &s) ? -1 : s.st_size));
 	return gp_rpc_reply(call, sizes);
+}
+
+/* The file outlives the call; `taken` says its size and closes it. */
+static int take(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+
+	(void)params;
+	w->taken = gp_rpc_fd_take(call, 0);
+	return gp_rpc_reply(call, json_object_new_int(gp_rpc_fd(call, 0)));
+}
+
+static int taken(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+	struct stat s;
+	int r = fstat(w->taken, &s) ? -errno : 0;
+
+	(void)params;
+	close(w->taken);
+	return r ? r : gp_rpc_reply(call, json_object_new_int64(s.st_size));
 }
 
 static int hint(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -224,11 +245,33 @@ static int refuse(void *arg, struct gp_rpc_call *call, struct json_object *param
 	return r ? r : gp_rpc_fail(call, 0, -(int)code, "it failed, as you asked");
 }
 
+static int ticket(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+
+	(void)params;
+	return gp_rpc_reply(call, json_object_new_int((int)w->tickets++));
+}
+
+static int stall(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+	eventfd_t value;
+
+	(void)params;
+	eventfd_read(w->gate, &value);
+	return gp_rpc_reply(call, NULL);
+}
+
 static const struct gp_rpc_method control_methods[] = {
-	{"echo", echo, 0},         {"keep", keep, 0},   {"let_go", let_go, 0},
-	{"counters", counters, 0}, {"files", files, 0}, {"hint", hint, GP_RPC_MAY_NOTIFY},
-	{"target", target, 0},     {"emit", emit, 0},   {"subscribe", subscribe, 0},
-	{"fail", refuse, 0},       {"blob", blob, 0},
+	{"take", take, 0},           {"taken", taken, 0},
+	{"ticket", ticket, 0},       {"stall", stall, 0},
+	{"echo", echo, 0},           {"keep", keep, 0},
+	{"let_go", let_go, 0},       {"counters", counters, 0},
+	{"files", files, 0},         {"hint", hint, GP_RPC_MAY_NOTIFY},
+	{"target", target, 0},       {"emit", emit, 0},
+	{"subscribe", subscribe, 0}, {"fail", refuse, 0},
+	{"blob", blob, 0},
 };
 static const struct gp_rpc_method hint_methods[] = {
 	{"hint", hint, GP_RPC_MAY_NOTIFY},
@@ -259,14 +302,14 @@ static void *serve(void *arg)
 	struct world *w = arg;
 	char path[sizeof w->path], hint_path[sizeof w->hint_path];
 	struct gp_rpc_socket sockets[] = {
-		{.path = w->fd > 0 ? NULL : strcpy(path, w->path),
+		{.path = w->fd > 0 ? NULL : path,
 	         .fd = w->fd,
 	         .mode = 0600,
 	         .gid = (gid_t)-1,
 	         .method = control_methods,
 	         .nmethods = sizeof control_methods / sizeof *control_methods,
 	         .limits = w->limits},
-		{.path = strcpy(hint_path, w->hint_path),
+		{.path = hint_path,
 	         .mode = 0666,
 	         .gid = (gid_t)-1,
 	         .method = hint_methods,
@@ -275,6 +318,8 @@ static void *serve(void *arg)
 	struct gp_rpc_config config = {
 		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w, .gone = on_gone};
 
+	memcpy(path, w->path, sizeof path);
+	memcpy(hint_path, w->hint_path, sizeof hint_path);
 	sd_event_new(&w->event);
 	sd_event_add_io(w->event, NULL, w->stop, 1 /* EPOLLIN */, on_stop, w);
 	w->result = gp_rpc_server_new(w->event, &config, &w->server, &w->err);
@@ -300,6 +345,7 @@ int world_try_start(struct world *w)
 		snprintf(w->hint_path, sizeof w->hint_path, "%s/hint.sock", w->folder);
 	}
 	w->stop = eventfd(0, EFD_CLOEXEC);
+	w->gate = eventfd(0, EFD_CLOEXEC);
 	pthread_barrier_init(&w->ready, NULL, 2);
 	assert_int_equal(pthread_create(&w->thread, NULL, serve, w), 0);
 	pthread_barrier_wait(&w->ready);
@@ -317,6 +363,7 @@ void world_stop(struct world *w)
 	pthread_join(w->thread, NULL);
 	pthread_barrier_destroy(&w->ready);
 	close(w->stop);
+	close(w->gate);
 	rmdir(w->folder); /* the server has removed its sockets */
 }
 
@@ -334,198 +381,4 @@ int world_teardown(void **state)
 	world_stop(*state);
 	free(*state);
 	return 0;
-}
-
-/* ---- a bystander ------------------------------------------------------------------------------
- */
-
-static void *go_on(void *arg)
-{
-	struct bystander *b = arg;
-	struct gp_error err = {0};
-
-	while (!b->stop && !gp_client_call(b->client, "echo", NULL, NULL, 0, NULL, &err))
-		b->answered++;
-	return NULL;
-}
-
-void bystander_start(struct bystander *b, const struct world *w)
-{
-	*b = (struct bystander){.client = client_of(w)};
-	assert_int_equal(pthread_create(&b->thread, NULL, go_on, b), 0);
-}
-
-void bystander_stop(struct bystander *b)
-{
-	b->stop = true;
-	pthread_join(b->thread, NULL);
-	gp_client_close(b->client);
-}
-
-void bystander_goes_on(struct bystander *b, unsigned n)
-{
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
-	unsigned from = b->answered;
-
-	while (b->answered - from < n) {
-		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
-			fail_msg("the client beside is no longer answered");
-		usleep(1000);
-	}
-}
-
-/* ---- clients ----------------------------------------------------------------------------------
- */
-
-int raw_connect(const char *path)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-	assert_return_code(fd, errno);
-	assert_return_code(connect(fd, (struct sockaddr *)&address, sizeof address), errno);
-	return fd;
-}
-
-void raw_send(int fd, const void *bytes, size_t length)
-{
-	assert_int_equal(send(fd, bytes, length, MSG_NOSIGNAL), length);
-}
-
-void raw_say(int fd, const char *text)
-{
-	char line[4096];
-	int n = snprintf(line, sizeof line, "%s\n", text);
-
-	assert_in_range(n, 1, sizeof line - 1);
-	raw_send(fd, line, (size_t)n);
-}
-
-void raw_send_files(int fd, const char *bytes, const int *fds, unsigned nfds)
-{
-	size_t space = CMSG_SPACE(nfds * sizeof(int));
-	struct cmsghdr *control = calloc(1, space);
-	struct iovec part = {(char *)(uintptr_t)bytes, strlen(bytes)};
-	struct msghdr head = {
-		.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = space};
-
-	control->cmsg_len = CMSG_LEN(nfds * sizeof(int));
-	control->cmsg_level = SOL_SOCKET;
-	control->cmsg_type = SCM_RIGHTS;
-	memcpy(CMSG_DATA(control), fds, nfds * sizeof(int));
-	assert_int_equal(sendmsg(fd, &head, MSG_NOSIGNAL), strlen(bytes));
-	free(control);
-}
-
-/* As recv(2), but waits; a reset is an end too. */
-static size_t hear(int fd, char *bytes, size_t size, int flags)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	ssize_t n;
-
-	if (poll(&p, 1, WAIT_MS) != 1)
-		fail_msg("nothing comes");
-	n = recv(fd, bytes, size, flags);
-	if (n < 0)
-		assert_int_equal(errno, ECONNRESET);
-	return n < 0 ? 0 : (size_t)n;
-}
-
-struct json_object *raw_hear(int fd)
-{
-	struct json_object *json = NULL;
-	size_t length = 0, size = 0, n;
-	char *line = NULL;
-	bool whole = false;
-
-	do {
-		char *newline;
-
-		line = realloc(line, size = length + 65536);
-		n = hear(fd, line + length, size - length, MSG_PEEK);
-		newline = memchr(line + length, '\n', n);
-		whole = newline != NULL;
-		if (whole)
-			n = (size_t)(newline - line) + 1 - length;
-		length += hear(fd, line + length, n, 0);
-	} while (n && !whole);
-	if (whole) {
-		line[length - 1] = 0;
-		json = json_tokener_parse(line);
-		assert_non_null(json);
-	}
-	free(line);
-	return json;
-}
-
-void raw_hear_end(int fd)
-{
-	char byte;
-
-	assert_int_equal(hear(fd, &byte, 1, 0), 0);
-	close(fd);
-}
-
-void raw_hear_result(int fd, uint64_t id)
-{
-	struct json_object *json = raw_hear(fd);
-
-	assert_non_null(json);
-	assert_true(json_object_object_get_ex(json, "result", NULL));
-	assert_int_equal(number(json, "id"), id);
-	json_object_put(json);
-}
-
-struct json_object *raw_hear_error(int fd, int code)
-{
-	struct json_object *json = raw_hear(fd), *error, *message;
-
-	assert_non_null(json);
-	assert_true(json_object_object_get_ex(json, "error", &error));
-	assert_int_equal(json_object_get_int(json_object_object_get(error, "code")), code);
-	assert_true(json_object_object_get_ex(error, "message", &message));
-	assert_true(json_object_get_string_len(message) > 5);
-	return json;
-}
-
-struct gp_client *client_of(const struct world *w)
-{
-	struct gp_client *client;
-	struct gp_error err = {0};
-
-	if (gp_client_connect(w->path, &client, &err))
-		fail_msg("%s", err.text);
-	gp_client_set_timeout(client, WAIT_MS);
-	return client;
-}
-
-struct json_object *ask(struct gp_client *client, const char *method, struct json_object *params)
-{
-	struct json_object *result;
-	struct gp_error err = {0};
-
-	if (gp_client_call(client, method, params, NULL, 0, &result, &err))
-		fail_msg("%s: %s", method, err.text);
-	return result;
-}
-
-uint64_t ask_counter(struct gp_client *client, const char *name)
-{
-	struct json_object *all = ask(client, "counters", NULL);
-	uint64_t value = number(all, name);
-
-	json_object_put(all);
-	return value;
-}
-
-void await_counter(struct gp_client *client, const char *name, uint64_t least)
-{
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
-
-	while (ask_counter(client, name) < least) {
-		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
-			fail_msg("%s does not come to %llu", name, (unsigned long long)least);
-		usleep(2000);
-	}
 }

@@ -8,7 +8,9 @@
  *     files     which files came: sizes                   hint      may come without an id
  *     target    {"target": ...}: pid and start time       subscribe {"bits": N}
  *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
- *     blob      {"bytes": N}: a long answer
+ *     blob      {"bytes": N}: a long answer               ticket    how many were asked for before
+ *     take      the first file, for `taken`               taken     its size
+ *     stall     does nothing until `gate` is written to: what comes meanwhile comes at once
  *
  * The second socket has `hint` and `hints` (how many came) only.
  */
@@ -35,14 +37,15 @@ struct world {
 	int fd;                      /* > 0: instead of the first path, listens already */
 	pthread_t thread;
 	pthread_barrier_t ready;
-	int stop;            /* eventfd */
+	int stop, gate;      /* eventfds */
 	struct gp_error err; /* why it did not start */
 	int result;          /* of gp_rpc_server_new */
 	sd_event *event;     /* from here on the thread's own */
 	struct gp_rpc_server *server;
 	struct gp_rpc_call *kept[KEPT_MAX];
 	unsigned nkept;
-	unsigned hints, gone, emitted;
+	unsigned hints, gone, emitted, tickets;
+	int taken;
 };
 
 /* The limits must stand in `w` before; it is zeroed otherwise. */
@@ -96,6 +99,13 @@ uint64_t ask_counter(struct gp_client *client, const char *name);
 
 /* Until the counter is at least that; fails the test when it does not come. */
 void await_counter(struct gp_client *client, const char *name, uint64_t least);
+
+/* The server's loop does not turn without need. */
+void assert_sleeps(struct gp_client *client);
+
+/* Files that this process has open; and until it has that many. */
+unsigned open_files(void);
+void await_files(unsigned n);
 
 /* {"key": value, ...} in C. */
 struct json_object *object(const char *text);

@@ -76,6 +76,27 @@ static void coming_and_going_is_news(void **state)
 	world_end(&w);
 }
 
+static void who_is_welcome_can_be_seen_at_once(void **state)
+{
+	struct world w;
+	struct gp_gpu *gpu;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	gpu = world_open(0);
+	for (unsigned i = 0; i < 200; i++) {
+		struct simgpu_hello hello = {.name = "me"};
+		int fd = gp_simgpu_join(w.path, &hello, NULL);
+
+		assert_true(fd >= 0);
+		assert_int_equal(world_count(gpu), 1);
+		close(fd);
+		WAIT_FOR(world_count(gpu) == 0);
+	}
+	gpu->ops->close(gpu);
+	world_end(&w);
+}
+
 static void activity_and_run_time_are_seen(void **state)
 {
 	static const char *const models[] = {"h200", "mi300x"};
@@ -199,6 +220,7 @@ int main(void)
 		cmocka_unit_test(a_program_is_found_as_what_it_is),
 		cmocka_unit_test(it_is_on_its_own_device_only),
 		cmocka_unit_test(coming_and_going_is_news),
+		cmocka_unit_test(who_is_welcome_can_be_seen_at_once),
 		cmocka_unit_test(activity_and_run_time_are_seen),
 		cmocka_unit_test(what_is_not_told_is_not_known),
 		cmocka_unit_test(no_more_contexts_than_fit),

@@ -23,14 +23,20 @@ enum lie {
 	LIES,
 };
 
+/* What every liar shows, if it is not -1: the test can change it. */
+static int shown_fd = -1;
+
 /* A state in which nothing is right but its head, if `seed` is not 0. */
 static int make_state(enum lie lie, uint64_t seed)
 {
-	int fd = memfd_create("liar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = shown_fd >= 0 ? dup(shown_fd)
+	                       : memfd_create("liar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	size_t size = lie == LIE_SMALL ? 4096 : sizeof(struct simgpu_state);
 	struct simgpu_state *s;
 	struct gp_rng rng;
 
+	if (shown_fd >= 0)
+		return fd;
 	assert_true(fd >= 0 && !ftruncate(fd, (off_t)size));
 	if (lie != LIE_SMALL) {
 		s = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -196,11 +202,78 @@ static void what_it_says_is_made_harmless(void **state)
 	world_end(&w);
 }
 
+static void a_run_time_that_falls_is_not_believed(void **state)
+{
+	struct simgpu_state *s;
+	struct gp_gpu *gpu;
+	struct world w;
+	uint32_t handle = UINT32_MAX;
+	int fd;
+
+	(void)state;
+	begin(&w);
+	fd = make_state(LIE_NONE, 0);
+	shown_fd = fd;
+	s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(s != MAP_FAILED);
+	s->used = 1;
+	for (unsigned i = 0; i < 2; i++)
+		s->place[0].copy[i] = (struct simgpu_context){.key = 5,
+		                                              .pid = getpid(),
+		                                              .known = GP_KNOWN_RUN,
+		                                              .run_source = GP_RUN_MEASURED,
+		                                              .run_ns = 100};
+	start_liar(&w, LIE_NONE, 0);
+	assert_int_equal(gp_simgpu_ops.open(0, 0, &gpu), 0);
+	assert_int_equal(gp_gpu_attach(gpu, 5, &handle), 0);
+	assert_int_equal(world_look(gpu, handle).run_ns, 0);
+	s->place[0].copy[0].run_ns = 1000;
+	assert_int_equal(world_look(gpu, handle).run_ns, 900);
+	s->place[0].copy[0].run_ns = 500;
+	assert_int_equal(world_look(gpu, handle).run_ns, 900);
+	s->place[0].copy[0].run_ns = 1;
+	assert_int_equal(world_look(gpu, handle).run_ns, 900);
+	gpu->ops->close(gpu);
+	munmap(s, sizeof *s);
+	close(fd);
+	shown_fd = -1;
+	world_end(&w);
+}
+
+/* The server was not woken for a long time: what it said does not go on for ever. */
+static void a_run_goes_on_as_long_as_it_was_said_to(void **state)
+{
+	struct simgpu_context c = {.pid = 4711,
+	                           .known = GP_KNOWN_RUN | GP_KNOWN_RUNNING,
+	                           .running = true,
+	                           .run_ns = 1000,
+	                           .run_at_ns = 5000,
+	                           .runs_until_ns = 7000};
+	uint64_t at_ns;
+
+	(void)state;
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 2000);
+	assert_int_equal(at_ns, 6000);
+	assert_int_equal(sg_run_ns(&c, 1000000, &at_ns), 3000);
+	assert_int_equal(at_ns, 7000);
+	assert_int_equal(sg_run_ns(&c, 4000, &at_ns), 1000); /* published after `now` was read */
+	c.runs_until_ns = 0;
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	c.running = false;
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	assert_int_equal(at_ns, 6000);
+	c.known = GP_KNOWN_RUN; /* a sample, of that time */
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	assert_int_equal(at_ns, 5000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_a_gpu_is_not_opened),
 		cmocka_unit_test(what_it_says_is_made_harmless),
+		cmocka_unit_test(a_run_time_that_falls_is_not_believed),
+		cmocka_unit_test(a_run_goes_on_as_long_as_it_was_said_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

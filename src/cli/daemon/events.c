@@ -137,7 +137,7 @@ static void show(struct json_object *notification)
 		gp_print_json(params);
 	else if (!strcmp(method, "lost"))
 		printf("(%llu events were lost: they came faster than they were read)\n",
-		       (unsigned long long)gp_field_number_or(params, "events", 0));
+		       (unsigned long long)gp_field_number_or(params, "count", 0));
 	else
 		print_event(params);
 }

@@ -206,7 +206,7 @@ void gp_tracks_event(struct gp_tracks *t, struct json_object *notification)
 	uint64_t now_ns;
 
 	if (method && !strcmp(method, "lost"))
-		t->lost += gp_field_number_or(event, "events", 0);
+		t->lost += gp_field_number_or(event, "count", 0);
 	if (!kind || !gp_field_number(event, "mono_ns", &now_ns) || now_ns < t->begin_ns ||
 	    now_ns > t->end_ns)
 		return;

@@ -6,12 +6,6 @@
  */
 #include "gpu/simgpu/backend.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "gpu/simgpu/device.h"
 
@@ -26,55 +20,10 @@ static int probe(void)
 	return gp_simgpu_devices(gp_simgpu_path(path, sizeof path), NULL);
 }
 
-static void free_gpu(struct sg_gpu *d)
-{
-	sg_state_unmap(d);
-	if (d->fd >= 0)
-		close(d->fd);
-	if (d->news_fd >= 0)
-		close(d->news_fd);
-	free(d);
-}
-
-int sg_open(const char *path, unsigned index, struct sg_gpu **gpu, struct gp_error *err)
-{
-	struct simgpu_hello hello = {.kind = SIMGPU_HELLO,
-	                             .version = SIMGPU_VERSION,
-	                             .role = SIMGPU_CONTROLS,
-	                             .device = index};
-	struct simgpu_welcome welcome;
-	struct sg_gpu *d = calloc(1, sizeof *d);
-	int fd[2] = {-1, -1}, r;
-
-	if (!d)
-		return gp_fail(err, -ENOMEM, "no memory");
-	d->base.ops = &gp_simgpu_ops;
-	d->index = index;
-	d->news_fd = -1;
-	snprintf(d->path, sizeof d->path, "%s", path);
-	d->fd = gp_simgpu_connect(path, &hello, &welcome, fd, err);
-	if (d->fd < 0) {
-		r = d->fd;
-		free_gpu(d);
-		return r;
-	}
-	d->news_fd = fd[1];
-	d->controller = welcome.controller;
-	r = welcome.controller < SIMGPU_CONTROLLERS ? sg_state_map(d, fd[0]) : -EPROTO;
-	close(fd[0]);
-	if (r) {
-		free_gpu(d);
-		return gp_fail(err, r, "the simulated GPU at %s shows nothing that can be read",
-		               path);
-	}
-	*gpu = d;
-	return 0;
-}
-
 static int open_device(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
 	char path[SIMGPU_PATH_SIZE];
-	struct sg_gpu *d;
+	struct sg_gpu *d = NULL;
 	int r = sg_open(gp_simgpu_path(path, sizeof path), index, &d, NULL);
 
 	(void)flags;
@@ -83,42 +32,13 @@ static int open_device(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	return r;
 }
 
-bool sg_is_lost(struct sg_gpu *d)
-{
-	char byte;
-
-	/* It never says anything here: a word is as good as the end. */
-	if (!d->lost && (recv(d->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
-	                 (errno != EAGAIN && errno != EINTR)))
-		d->lost = true;
-	return d->lost;
-}
-
-int sg_send(struct sg_gpu *d, enum simgpu_kind kind, unsigned n, bool wait)
-{
-	if (d->lost)
-		return -EIO;
-	d->packet.kind = kind;
-	d->packet.count = n;
-	d->packet.serial = d->serial + 1;
-	if (send(d->fd, &d->packet, SIMGPU_CONTROL_BYTES(n),
-	         MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) < 0) {
-		if (errno == EAGAIN || errno == EINTR)
-			return -EAGAIN;
-		d->lost = true;
-		return -EIO;
-	}
-	d->serial++;
-	return 0;
-}
-
 /* ---- tasks --------------------------------------------------------------------------------------
  */
 
 /* Those whose detach did not fit into the socket. */
 static void send_leaving(struct sg_gpu *d, bool wait)
 {
-	for (unsigned i = 0; i < SG_TASKS && d->leaving; i++) {
+	for (unsigned i = 0; i < d->top && d->leaving; i++) {
 		struct sg_task *t = &d->task[i];
 
 		if (!t->leaving)
@@ -133,7 +53,7 @@ static void send_leaving(struct sg_gpu *d, bool wait)
 
 void sg_close(struct sg_gpu *d)
 {
-	for (unsigned i = 0; i < SG_TASKS; i++) {
+	for (unsigned i = 0; i < d->top; i++) {
 		struct sg_task *t = &d->task[i];
 
 		if (t->used && t->touched && !t->leaving) {
@@ -142,7 +62,7 @@ void sg_close(struct sg_gpu *d)
 		}
 	}
 	send_leaving(d, true);
-	free_gpu(d);
+	sg_free(d);
 }
 
 static void close_device(struct gp_gpu *gpu)
@@ -172,14 +92,14 @@ static int scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsig
 static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct sg_gpu *d = sg_of(gpu);
-	uint32_t free_at = SG_TASKS, slot;
+	uint32_t free_at = d->top, slot;
 	struct simgpu_context c;
 	uint64_t ignored;
 
-	for (uint32_t i = 0; i < SG_TASKS; i++) {
+	for (uint32_t i = 0; i < d->top; i++) {
 		if (d->task[i].used && !d->task[i].leaving && d->task[i].key == key)
 			return -EBUSY;
-		if (!d->task[i].used && free_at == SG_TASKS)
+		if (!d->task[i].used && free_at == d->top)
 			free_at = i;
 	}
 	if (d->lost)
@@ -197,6 +117,8 @@ static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		.base_scheduled = c.scheduled,
 		.last = c,
 	};
+	if (free_at == d->top)
+		d->top++;
 	*handle = free_at;
 	return 0;
 }

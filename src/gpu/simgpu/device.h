@@ -30,6 +30,7 @@ struct sg_gpu {
 	uint64_t serial; /* of the last packet */
 	bool lost;
 	uint32_t leaving;
+	uint32_t top; /* behind it no task was ever attached */
 	struct sg_task task[SG_TASKS];
 	struct simgpu_control packet;
 };
@@ -59,17 +60,23 @@ uint32_t sg_find_process(const struct sg_gpu *d, pid_t pid, uint64_t start_time,
 uint64_t sg_run_ns(const struct simgpu_context *c, uint64_t now_ns, uint64_t *at_ns);
 void sg_describe(const struct simgpu_context *c, struct gp_seen *seen);
 
-/* ---- backend.c -------------------------------------------------------------------------------
+/* ---- device.c --------------------------------------------------------------------------------
  */
 
 int sg_open(const char *path, unsigned index, struct sg_gpu **gpu, struct gp_error *err);
-void sg_close(struct sg_gpu *d);
+void sg_free(struct sg_gpu *d);
 
 /* Whether the server is gone: asks at most once a call. */
 bool sg_is_lost(struct sg_gpu *d);
 
 /* The first `n` targets of d->packet. 0 or -errno: -EAGAIN there is no room now. */
 int sg_send(struct sg_gpu *d, enum simgpu_kind kind, unsigned n, bool wait);
+
+/* ---- backend.c -------------------------------------------------------------------------------
+ */
+
+/* Puts back what was changed, and frees it. */
+void sg_close(struct sg_gpu *d);
 
 /* ---- questions.c: these may wait -------------------------------------------------------------
  */

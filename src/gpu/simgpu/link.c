@@ -103,6 +103,7 @@ static int say_hello(int s, const char *path, const struct simgpu_hello *hello,
 {
 	ssize_t n = send(s, hello, sizeof *hello, MSG_NOSIGNAL);
 
+	*w = (struct simgpu_welcome){0};
 	n = n < 0 ? -errno : receive(s, w, fd);
 	if (n < 0)
 		return gp_fail(err, n == -EAGAIN ? -ETIMEDOUT : (int)n,
@@ -144,7 +145,7 @@ int gp_simgpu_devices(const char *path, struct gp_error *err)
 {
 	struct simgpu_hello hello = {
 		.kind = SIMGPU_HELLO, .version = SIMGPU_VERSION, .role = SIMGPU_ASKS};
-	struct simgpu_welcome welcome;
+	struct simgpu_welcome welcome = {0};
 	int s = gp_simgpu_connect(path, &hello, &welcome, NULL, err);
 
 	if (s < 0)

@@ -19,7 +19,7 @@
 #define US_PER_S     (GP_NS_PER_S / GP_NS_PER_US)
 #define TIMER_SLACK  1000 /* us */
 
-static uint64_t now_us(const struct conn *c)
+uint64_t conn_now_us(const struct conn *c)
 {
 	uint64_t now = 0;
 
@@ -41,7 +41,7 @@ static uint64_t due_us(const struct conn *c)
 
 void conn_charge(struct conn *c, size_t length)
 {
-	uint64_t now = now_us(c);
+	uint64_t now = conn_now_us(c);
 	uint64_t cost = US_PER_S / c->listener->config.limits.rate;
 
 	if (c->rate_us < now)
@@ -68,7 +68,6 @@ void conn_close(struct conn *c)
 
 	output_drop(c);
 	c->io = sd_event_source_disable_unref(c->io);
-	c->turn = sd_event_source_disable_unref(c->turn);
 	c->timer = sd_event_source_disable_unref(c->timer);
 	for (unsigned i = 0; i < c->npassed; i++)
 		close(c->passed[i].fd);
@@ -92,17 +91,11 @@ void conn_cut_off(struct conn *c, int code, int error, const char *sentence)
 		return;
 	c->server->counters.cut_off++;
 	request_refused(c, code, error, sentence);
-	c->linger_us = now_us(c) + LINGER_US;
+	c->linger_us = conn_now_us(c) + LINGER_US;
 }
 
 /* ---- settling ---------------------------------------------------------------------------------
  */
-
-void conn_wake(struct conn *c)
-{
-	c->active_us = now_us(c);
-	sd_event_source_set_enabled(c->turn, SD_EVENT_ONESHOT);
-}
 
 /* Waits for its own answers: open calls, or what it has not read. */
 static bool must_wait(const struct conn *c)
@@ -112,13 +105,13 @@ static bool must_wait(const struct conn *c)
 	return c->linger_us || c->in_flight >= l->in_flight || c->out.bytes > l->output / 2;
 }
 
-static bool is_finished(struct conn *c)
+static bool is_finished(const struct conn *c)
 {
 	if (c->doomed)
 		return true;
 	if (c->linger_us)
 		return !c->out.first || c->hung;
-	if (!c->eof || gp_lines_ready(&c->lines))
+	if (!c->eof) /* read only when all lines before it were taken */
 		return false;
 	return c->hung || (!c->in_flight && !c->out.first && !c->subscription);
 }
@@ -144,7 +137,7 @@ static void settle(struct conn *c)
 {
 	bool ready = gp_lines_ready(&c->lines), wait = must_wait(c);
 	uint64_t due = due_us(c), idle = idle_us(c);
-	bool fast = due > now_us(c);
+	bool fast = due > conn_now_us(c);
 	uint32_t events = 0;
 
 	if (is_finished(c)) {
@@ -181,7 +174,7 @@ static void take_lines(struct conn *c)
 
 		if (must_wait(c))
 			return;
-		if (due_us(c) > now_us(c)) {
+		if (due_us(c) > conn_now_us(c)) {
 			c->server->counters.paused += gp_lines_ready(&c->lines);
 			return;
 		}
@@ -194,11 +187,8 @@ static void take_lines(struct conn *c)
 		conn_cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG, "the last line has no newline");
 }
 
-static int on_turn(sd_event_source *source, void *arg)
+int conn_take_turn(struct conn *c)
 {
-	struct conn *c = arg;
-
-	(void)source;
 	take_lines(c);
 	output_flush(c);
 	settle(c);
@@ -217,13 +207,13 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 	}
 	if ((events & EPOLLIN) && !c->eof && !gp_lines_ready(&c->lines) && !must_wait(c))
 		input_receive(c);
-	return on_turn(NULL, c);
+	return conn_take_turn(c);
 }
 
 static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 {
 	struct conn *c = arg;
-	uint64_t now = now_us(c);
+	uint64_t now = conn_now_us(c);
 
 	(void)source;
 	(void)at_us;
@@ -234,7 +224,7 @@ static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 		c->server->counters.idle++;
 		c->doomed = true;
 	}
-	return on_turn(NULL, c);
+	return conn_take_turn(c);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -245,10 +235,6 @@ static int watch(struct conn *c)
 	sd_event *event = c->server->event;
 	int r = sd_event_add_io(event, &c->io, c->fd, EPOLLIN, on_io, c);
 
-	if (r >= 0)
-		r = sd_event_add_defer(event, &c->turn, on_turn, c);
-	if (r >= 0)
-		r = sd_event_source_set_enabled(c->turn, SD_EVENT_OFF);
 	if (r >= 0)
 		r = sd_event_add_time(event, &c->timer, CLOCK_MONOTONIC, UINT64_MAX, TIMER_SLACK,
 		                      on_timer, c);
@@ -282,7 +268,7 @@ int conn_new(struct listener *l, int fd)
 	server->conns = c;
 	l->clients++;
 	server->counters.clients++;
-	c->active_us = now_us(c);
+	c->active_us = conn_now_us(c);
 	r = peer_read(c);
 	if (!r)
 		r = watch(c);

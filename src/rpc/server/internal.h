@@ -50,8 +50,11 @@ struct listener {
 };
 
 struct conn {
-	unsigned refs; /* one until it is closed, one for each of its calls */
+	unsigned refs; /* one until it is closed, one for each of its calls, one while it is queued
+	                */
 	struct conn *next, *prev;
+	struct conn *next_turn;
+	bool queued;                  /* for a turn */
 	struct gp_rpc_server *server; /* NULL: closed */
 	struct listener *listener;
 	unsigned socket_index;
@@ -61,7 +64,7 @@ struct conn {
 	gid_t *groups;
 	int same_pid_namespace; /* -1: not looked at */
 
-	sd_event_source *io, *turn, *timer;
+	sd_event_source *io, *timer;
 	uint64_t timer_us; /* UINT64_MAX: off */
 	uint64_t active_us;
 	uint64_t rate_us;   /* when the last line would have been due at the allowed rate */
@@ -83,6 +86,17 @@ struct conn {
 	bool doomed; /* to be closed at once */
 };
 
+/*
+ * Connections that have something to do without anything having come: more lines than could be
+ * taken, or answers to send. Each gets one turn for one of each connection from which something
+ * comes. (A deferred source of sd-event for each would come before all of these.)
+ */
+struct turns {
+	struct conn *first, **last;
+	int fd; /* an eventfd, readable while somebody is queued */
+	sd_event_source *io;
+};
+
 struct gp_rpc_call {
 	struct gp_rpc_call *next, *prev;
 	struct conn *conn;
@@ -99,6 +113,7 @@ struct gp_rpc_server {
 	struct gp_rpc_config config;
 	struct listener *listener;
 	struct conn *conns;
+	struct turns turns;
 	struct json_tokener *tokener;
 	uint64_t next_id;
 	uint64_t output_bytes; /* of all clients */
@@ -117,12 +132,19 @@ bool peer_in_our_pid_namespace(struct conn *c);
 int conn_new(struct listener *l, int fd);
 void conn_close(struct conn *c);
 void conn_unref(struct conn *c);
-/* Has the loop come to it soon: it is in use. */
-void conn_wake(struct conn *c);
 /* A line of that length has been taken. */
 void conn_charge(struct conn *c, size_t length);
 /* An error, and then the end, once the client has read it or has had time to. */
 void conn_cut_off(struct conn *c, int code, int error, const char *sentence);
+/* Sends, takes a few lines, and settles what to wait for next, or closes. 0. */
+int conn_take_turn(struct conn *c);
+uint64_t conn_now_us(const struct conn *c);
+
+/* turns.c */
+int turns_open(struct gp_rpc_server *server);
+void turns_close(struct gp_rpc_server *server);
+/* Has the loop come to it soon: it is in use. */
+void conn_wake(struct conn *c);
 
 /* input.c: reads once; one line of what was read. */
 void input_receive(struct conn *c);

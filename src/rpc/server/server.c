@@ -29,21 +29,27 @@ static void fill_limits(struct gp_rpc_limits *l)
 		l->reserved = l->clients - 1;
 }
 
-static int open_listeners(struct gp_rpc_server *server, struct gp_error *err)
+/* What is handed in is taken from here on, also when nothing comes of it. */
+static void fill_listeners(struct gp_rpc_server *server)
 {
-	int r = 0;
-
 	for (unsigned i = 0; i < server->config.nsockets; i++) {
 		struct listener *l = &server->listener[i];
 
 		*l = (struct listener){
-			.server = server, .config = server->config.socket[i], .index = i, .fd = -1};
-		if (!l->config.path)
-			l->fd = l->config.fd; /* taken, also when nothing comes of it */
+			.server = server, .config = server->config.socket[i], .index = i};
+		l->fd = l->config.path ? -1 : l->config.fd;
 		if (!l->config.mode)
 			l->config.mode = 0600;
 		fill_limits(&l->config.limits);
 	}
+}
+
+static int open_all(struct gp_rpc_server *server, struct gp_error *err)
+{
+	int r = server->tokener ? turns_open(server) : -ENOMEM;
+
+	if (r)
+		return gp_fail(err, r, "the server cannot start: %s", gp_error_name(r));
 	for (unsigned i = 0; !r && i < server->config.nsockets; i++)
 		r = listener_open(&server->listener[i], err);
 	server->config.socket = NULL; /* the caller's */
@@ -57,15 +63,18 @@ int gp_rpc_server_new(sd_event *event, const struct gp_rpc_config *config,
 	int r;
 
 	*server = NULL;
-	if (!s)
+	if (s)
+		s->listener = calloc(config->nsockets, sizeof *s->listener);
+	if (!s || !s->listener) {
+		free(s);
 		return gp_fail(err, -ENOMEM, "no memory");
+	}
 	s->event = sd_event_ref(event);
 	s->config = *config;
+	s->turns.fd = -1;
 	s->tokener = gp_json_tokener();
-	s->listener = calloc(config->nsockets, sizeof *s->listener);
-	if (!s->listener)
-		s->config.nsockets = 0;
-	r = s->tokener && s->listener ? open_listeners(s, err) : gp_fail(err, -ENOMEM, "no memory");
+	fill_listeners(s);
+	r = open_all(s, err);
 	if (r) {
 		gp_rpc_server_free(s);
 		return r;
@@ -85,6 +94,7 @@ void gp_rpc_server_free(struct gp_rpc_server *server)
 		output_flush(c);
 		conn_close(c);
 	}
+	turns_close(server);
 	for (unsigned i = 0; i < server->config.nsockets; i++)
 		listener_close(&server->listener[i]);
 	free(server->listener);
