@@ -119,6 +119,7 @@ static void look_up(struct gp_control *c, struct gp_proc *proc)
 		return;
 	}
 	proc->said = entry.said;
+	proc->said_by = entry.by;
 	proc->rule = entry.rule;
 	proc->attr = entry.attr;
 	memcpy(proc->gang, entry.gang, sizeof proc->gang);
