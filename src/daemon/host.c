@@ -489,9 +489,9 @@ int gp_host_start(const struct gp_host_config *config, struct gp_host **host, st
 	if (!r)
 		r = -pthread_create(&h->thread, NULL, run, h);
 	if (r) {
-		free_host(h);
-		return gp_fail(err, r, "cannot schedule %s: %s", config->gpu->info.name,
-		               gp_error_name(r));
+		gp_fail(err, r, "cannot schedule %s: %s", h->gpu->info.name, gp_error_name(r));
+		free_host(h); /* with the device, and its name */
+		return r;
 	}
 	*host = h;
 	return 0;
