@@ -116,8 +116,11 @@ struct gp_gather {
 	unsigned done;            /* that say it is done */
 	int status;               /* the first that failed */
 	char text[256];
-	pid_t pid; /* whom it is about; 0 = nobody */
+	uint64_t did; /* devices that did it, a bit each */
+	pid_t pid;    /* whom it is about; 0 = nobody */
 	uint64_t start_time;
+	struct gp_policy_choice policy; /* which it is about ... */
+	char policy_text[256];          /* ... and as text, if a restart is to find it; or "" */
 	/* All answers are here. Answers the call; the gather is freed afterwards. */
 	void (*finish)(struct gp_gather *g);
 	struct gp_gather *next, *prev;
@@ -130,7 +133,7 @@ struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
 void gp_gather_order(struct gp_gather *g, struct gp_host *host, struct gp_order *order);
 /* All orders were given: finishes at once when there are none, or none that wait. */
 void gp_gather_go(struct gp_gather *g);
-void gp_gather_answer(struct gp_control *c, const struct gp_answer *answer);
+void gp_gather_answer(unsigned device, const struct gp_answer *answer);
 /* The daemon ends. */
 void gp_gathers_end(struct gp_control *c);
 

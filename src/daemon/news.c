@@ -227,7 +227,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 		while (gp_host_next_news(c->host[i], &news))
 			follow(c, i, &news);
 		while (gp_host_next_answer(c->host[i], &answer))
-			gp_gather_answer(c, &answer);
+			gp_gather_answer(i, &answer);
 		lost = gp_host_lost_news(c->host[i]);
 		if (lost) {
 			gp_log(GP_LOG_WARN, "news.lost", "device=%u events=%llu", i,
