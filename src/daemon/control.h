@@ -98,7 +98,8 @@ void gp_sweeper_end(struct gp_control *c);
  */
 
 int gp_newcomers_begin(struct gp_control *c, struct gp_error *err);
-/* It has its first task, and nobody has said anything of it. */
+/* It has its first task: rules say what it is, unless somebody did, and how much memory it may use,
+ * whoever said anything. */
 void gp_newcomer(struct gp_control *c, struct gp_proc *proc);
 /* The rules have changed. */
 void gp_newcomers_again(struct gp_control *c);

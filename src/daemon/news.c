@@ -112,12 +112,9 @@ static void look_up(struct gp_control *c, struct gp_proc *proc)
 {
 	struct gp_entry entry;
 
-	if (proc->said != GP_SAID_DEFAULT)
+	if (proc->said != GP_SAID_DEFAULT ||
+	    !gp_roster_find(c->roster, proc->pid, proc->start_time, &entry))
 		return;
-	if (!gp_roster_find(c->roster, proc->pid, proc->start_time, &entry)) {
-		gp_newcomer(c, proc);
-		return;
-	}
 	proc->said = entry.said;
 	proc->rule = entry.rule;
 	proc->attr = entry.attr;
@@ -144,8 +141,10 @@ static void task_in(struct gp_control *c, unsigned device, const struct gp_news 
 	first = proc->ntasks == 1;
 	memcpy(proc->name, news->name, sizeof proc->name);
 	proc->shared |= news->seen_flags & GP_SEEN_SHARED;
-	if (first)
+	if (first) {
 		look_up(c, proc);
+		gp_newcomer(c, proc);
+	}
 	if (proc->said != GP_SAID_DEFAULT && memcmp(&proc->attr, &news->attr, sizeof proc->attr))
 		/* It was said while the device looked. */
 		gp_host_order(c->host[device], &(struct gp_order){.kind = GP_ORDER_ATTR,
@@ -273,7 +272,10 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
 		gp_news_tell(c, GP_TOPIC_LIMIT, event);
 	}
-	if (!proc->hold_at_limit || proc->attr.class == GP_UNMANAGED || proc->held_by != GP_NOBODY)
+	if (!proc->hold_at_limit || proc->attr.class == GP_UNMANAGED)
+		return;
+	/* One whom its owner holds as well: he could release it. */
+	if (proc->held_by != GP_NOBODY && proc->held_by_admin)
 		return;
 	proc->held_by = 0;
 	proc->held_by_admin = true;
