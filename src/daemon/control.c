@@ -157,6 +157,7 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 		gp_undo_beat(c->undo, now_ns);
 		sd_notify(0, "WATCHDOG=1");
 	}
+	gp_news_catch_up(c);
 	if (!(c->beats++ % BEATS_A_CHECK)) {
 		gp_news_check_limits(c);
 		look_for_keeper(c, now_ns);

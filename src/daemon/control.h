@@ -64,7 +64,9 @@ struct gp_control {
 	unsigned nhosts;
 	struct gp_host *host[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as asked for */
-	int wake_fd;                                    /* hosts have news */
+	uint64_t told_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far as heard */
+	bool behind[GP_DEVICES_MAX];      /* some that came or went were not heard of */
+	int wake_fd;                      /* hosts have news */
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
@@ -148,6 +150,8 @@ void gp_news_of_proc(struct json_object *event, const struct gp_proc *proc);
 void gp_news_tell(struct gp_control *c, enum gp_topic topic, struct json_object *event);
 /* Asks the hosts for what somebody subscribed to. */
 void gp_news_want(struct gp_control *c);
+/* What was not heard of is read from pictures, as soon as they are new enough. */
+void gp_news_catch_up(struct gp_control *c);
 /* Looks at GPU memory against limits. */
 void gp_news_check_limits(struct gp_control *c);
 
