@@ -40,6 +40,7 @@ extern const struct gp_verb gp_verb_sim;
 extern const struct gp_verb gp_verb_simload;
 extern const struct gp_verb gp_verb_stats;
 extern const struct gp_verb gp_verb_suspend;
+extern const struct gp_verb gp_verb_top;
 extern const struct gp_verb gp_verb_trace;
 
 /* "gpreempt: " and the sentence, on standard error. Returns the exit code for it. */

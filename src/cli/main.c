@@ -17,6 +17,7 @@ static const struct gp_verb *const verbs[] = {
 	&gp_verb_run,
 	&gp_verb_set,
 	&gp_verb_ps,
+	&gp_verb_top,
 	&gp_verb_stats,
 	&gp_verb_events,
 	&gp_verb_trace,

@@ -12,8 +12,7 @@
 #define COMM_MAX  15u        /* bytes; the kernel cuts the rest */
 #define STEPS_MAX (1u << 20) /* more than two patterns of ours can take */
 
-/* ---- by themselves ----------------------------------------------------------------------------
- */
+/* ---- by themselves ------------------------------------------------------------------- */
 
 static int check_glob(const struct gp_yaml *y, unsigned line, const char *key, const char *pattern)
 {
@@ -74,8 +73,7 @@ static int check_criteria(const struct gp_yaml *y, const struct gp_criteria *m,
 	return r;
 }
 
-/* ---- beside others ----------------------------------------------------------------------------
- */
+/* ---- beside others ------------------------------------------------------------------- */
 
 /* All that fits `narrow` fits `wide`, as far as can be told without solving a puzzle. */
 static bool covers(const char *wide, const char *narrow)

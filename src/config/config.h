@@ -163,7 +163,7 @@ struct gp_config {
 	struct gp_config_limit *user, *group;
 };
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------- */
 
 /*
  * Where it is: `option` if that is not NULL, else $GPREEMPT_CONFIG (not under AT_SECURE), else
@@ -195,8 +195,7 @@ int gp_config_parse(const char *path, const char *text, size_t length,
                     const struct gp_config_names *names, struct gp_config **config,
                     struct gp_error *err);
 
-/* ---- what follows from it: nothing here allocates, blocks or fails ----------------------------
- */
+/* ---- what follows from it: nothing here allocates, blocks or fails ------------------- */
 
 /* Which facts the rules and limits need. */
 uint32_t gp_config_wants(const struct gp_config *c);
@@ -231,8 +230,7 @@ struct gp_limit gp_config_limit(const struct gp_config *c, uid_t uid, const gid_
  * users the least applies. */
 struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_facts *facts);
 
-/* ---- gangs ------------------------------------------------------------------------------------
- */
+/* ---- gangs --------------------------------------------------------------------------- */
 
 /*
  * Stable numbers, over restarts too, never 0. Those of users, administrators, cgroups and processes

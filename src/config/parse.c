@@ -47,7 +47,7 @@ void *gp_config_grow(void *list, uint32_t n, size_t size)
 	return more;
 }
 
-/* ---- policies, devices ----------------------------------------------------------------------- */
+/* ---- policies, devices --------------------------------------------------------------- */
 
 static int check_policy(const struct gp_yaml *y, unsigned line, struct gp_config_policy *policy)
 {
@@ -117,8 +117,7 @@ static int read_devices(struct gp_yaml *y, void *target)
 	return gp_yaml_read_list(y, "devices", read_device, target);
 }
 
-/* ---- scheduler, keeper ------------------------------------------------------------------------
- */
+/* ---- scheduler, keeper --------------------------------------------------------------- */
 
 static int read_scheduler(struct gp_yaml *y, void *target)
 {
@@ -164,8 +163,7 @@ static int read_keeper(struct gp_yaml *y, void *target)
 	return gp_yaml_read_map(y, &map, target, line);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------- */
 
 /* clang-format off */
 enum {

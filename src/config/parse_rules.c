@@ -14,8 +14,7 @@ struct rule_entry {
 	unsigned match_line[GP_YAML_KEYS_MAX];
 };
 
-/* ---- match ------------------------------------------------------------------------------------
- */
+/* ---- match --------------------------------------------------------------------------- */
 
 static int find_names(const struct gp_yaml *y, struct rule_entry *e)
 {
@@ -64,8 +63,7 @@ static int read_match(struct gp_yaml *y, void *target)
 	return find_names(y, e);
 }
 
-/* ---- what they get ----------------------------------------------------------------------------
- */
+/* ---- what they get ------------------------------------------------------------------- */
 
 static const char *const memory_words[] = {
 	[GP_MEMORY_EVENT] = "event", [GP_MEMORY_HOLD] = "hold", NULL};

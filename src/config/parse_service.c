@@ -10,8 +10,7 @@
 
 #include "config/parse.h"
 
-/* ---- sockets ----------------------------------------------------------------------------------
- */
+/* ---- sockets ------------------------------------------------------------------------- */
 
 static int read_socket(struct gp_yaml *y, struct gp_config_socket *s)
 {
@@ -73,8 +72,7 @@ int gp_config_read_sockets(struct gp_yaml *y, void *target)
 	return gp_config_find_group(y, r, line[2], s->group_name, &s->group);
 }
 
-/* ---- clients ----------------------------------------------------------------------------------
- */
+/* ---- clients ------------------------------------------------------------------------- */
 
 int gp_config_read_clients(struct gp_yaml *y, void *target)
 {
@@ -104,8 +102,7 @@ int gp_config_read_clients(struct gp_yaml *y, void *target)
 	return 0;
 }
 
-/* ---- metrics ----------------------------------------------------------------------------------
- */
+/* ---- metrics ------------------------------------------------------------------------- */
 
 static bool is_loopback(const struct gp_config_metrics *m)
 {

@@ -13,14 +13,12 @@ bool gp_peer_is_admin(uid_t uid, const gid_t *gid, uint32_t ngids, bool has_grou
 	return false;
 }
 
-/* An administrator of this machine, not of a container on it. */
-static bool administers(const struct gp_peer *peer)
+bool gp_peer_administers(const struct gp_peer *peer)
 {
 	return peer->admin && !peer->other_pidns;
 }
 
-/* ---- whose it is ------------------------------------------------------------------------------
- */
+/* ---- whose it is --------------------------------------------------------------------- */
 
 static int need_admin(const struct gp_peer *peer, const char *what, struct gp_error *err)
 {
@@ -55,8 +53,7 @@ static int check_owner(const struct gp_peer *peer, const struct gp_subject *t, s
 	return 0;
 }
 
-/* ---- how high ---------------------------------------------------------------------------------
- */
+/* ---- how high ------------------------------------------------------------------------ */
 
 static const char *class_name(uint8_t class)
 {
@@ -126,8 +123,7 @@ static int check_height(const struct gp_change *c, struct gp_error *err)
 	return check_deadline(c, err);
 }
 
-/* ---- all together -----------------------------------------------------------------------------
- */
+/* ---- all together -------------------------------------------------------------------- */
 
 static int check_gang(const struct gp_subject *t, const char *what, struct gp_error *err)
 {
@@ -202,7 +198,7 @@ int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
 		               "a hint is about the program that sends it; send it from there");
 	default: break;
 	}
-	if (administers(peer))
+	if (gp_peer_administers(peer))
 		return 0;
 	switch (change->kind) {
 	case GP_CHANGE_ATTR:

@@ -43,7 +43,7 @@ struct gp_change {
 	enum gp_change_kind kind;
 
 	/* GP_CHANGE_ATTR. The gang of `to` is made by gp_gang_of_user of the target's user, or
-	 * by gp_gang_of_admin if the peer is one. */
+	 * by gp_gang_of_admin if gp_peer_administers. */
 	const struct gp_task_attr *from, *to;
 	const struct gp_limit *limit; /* the peer's: gp_config_limit */
 	uint32_t tasks; /* that the peer has described by himself, with this one; 0: not counted */
@@ -55,6 +55,12 @@ struct gp_change {
 
 /* The group's members; without a group, root only. */
 bool gp_peer_is_admin(uid_t uid, const gid_t *gid, uint32_t ngids, bool has_group, gid_t group);
+
+/*
+ * An administrator of this machine, not of a container on it. Also whether a hold counts as an
+ * administrator's, and a gang's name is one.
+ */
+bool gp_peer_administers(const struct gp_peer *peer);
 
 /* 0, or -EPERM with one sentence that says what to do. `target` may be NULL where there is none. */
 int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,

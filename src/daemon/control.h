@@ -176,10 +176,11 @@ gp_method_fn gp_method_hint, gp_method_bracket;                        /* hint.c
 extern const struct gp_rpc_method gp_control_methods[], gp_hint_methods[];
 extern const unsigned gp_control_nmethods, gp_hint_nmethods;
 
-/* May this caller do everything? */
-bool gp_is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer);
+/* may.c: rights. Whether this caller may do everything: an administrator, and not root of a
+ * container. */
+bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer);
 
-/* may.c: rights. 0, or -EPERM with a sentence. */
+/* 0, or -EPERM with a sentence. */
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                const struct gp_task_attr *to, struct gp_error *err);
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,

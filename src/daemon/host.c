@@ -22,7 +22,8 @@
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 #define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
 #define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
-#define HOLD_FAILURES    8 /* or after so many, with pauses of 1, 2, 4 ... ms: some pass by */
+#define HOLD_FAILURES    3                   /* or after so many, if the back end says why */
+#define HOLD_UNSAID_NS   (2 * GP_NS_PER_S)   /* what it does not explain may pass by */
 
 /* Events that are news whoever is interested. */
 #define NEWS_ALWAYS                                                                 \
@@ -35,7 +36,7 @@ struct waiting {
 	uint64_t task;
 	bool held;
 	uint64_t failures; /* of the task when it began */
-	uint64_t until_ns;
+	uint64_t since_ns;
 };
 
 struct gp_host {
@@ -64,6 +65,7 @@ struct gp_host {
 	struct gp_seen newcomer; /* the last one that was classified */
 	struct gp_hist lag_ns;
 	uint64_t published_ns;
+	bool at_once; /* the next look is due because something happened, not by the clock */
 	bool publish; /* something changed that people want to see at once */
 	bool tell;    /* the control thread has something to take */
 	struct waiting waiting[GP_ORDERS_MAX];
@@ -180,7 +182,7 @@ static void begin_waiting(struct gp_host *h, uint64_t now_ns, const struct gp_or
 	                                             .task = o->task,
 	                                             .held = o->kind == GP_ORDER_HOLD,
 	                                             .failures = t.failures,
-	                                             .until_ns = now_ns + HOLD_LIMIT_NS};
+	                                             .since_ns = now_ns};
 }
 
 static const char *refusal(int status)
@@ -218,6 +220,21 @@ static void obey_all(struct gp_host *h, uint64_t now_ns)
 		obey(h, now_ns, &o);
 }
 
+static bool is_hopeless(struct gp_host *h, uint64_t now_ns, const struct waiting *w,
+                        const struct gp_task_stats *t)
+{
+	uint64_t waited_ns = now_ns - w->since_ns;
+	struct gp_error why = {0};
+
+	if (waited_ns >= HOLD_LIMIT_NS)
+		return true;
+	if (t->failures < w->failures + HOLD_FAILURES)
+		return false;
+	if (h->gpu->ops->why)
+		h->gpu->ops->why(h->gpu, t->handle, &why);
+	return why.code || waited_ns >= HOLD_UNSAID_NS;
+}
+
 /* Whether the wait is over; it is answered then. */
 static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 {
@@ -231,14 +248,15 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 		answer(h, w->token, 0, "");
 		return true;
 	}
-	if (now_ns < w->until_ns && t.failures < w->failures + HOLD_FAILURES)
+	if (!is_hopeless(h, now_ns, w, &t))
 		return false;
 	if (w->held)
 		gp_engine_user_release(h->engine, w->task); /* not to come true later */
 	if (!gp_process_lives(t.pid, t.start_time))
 		answer(h, w->token, -ESRCH, refusal(-ESRCH));
 	else
-		answer_failure(h, w->token, &t, now_ns < w->until_ns ? -EIO : -ETIMEDOUT);
+		answer_failure(h, w->token, &t,
+		               now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT);
 	return true;
 }
 
@@ -307,7 +325,8 @@ static void look(struct gp_host *h)
 	publish(h, now_ns);
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
 		next_ns = now_ns + GP_NS_PER_MS; /* somebody waits for what it brings */
-	if (!gp_engine_next_ns(h->engine))
+	h->at_once = !gp_engine_next_ns(h->engine);
+	if (h->at_once)
 		next_ns = now_ns;
 	atomic_store_explicit(&h->due_ns, next_ns, memory_order_relaxed);
 	if (h->tell) {
@@ -325,8 +344,12 @@ static void wait(struct gp_host *h, int news_fd)
 	                      {.fd = h->order_fd, .events = POLLIN},
 	                      {.fd = news_fd, .events = POLLIN}};
 
-	if (due_ns <= gp_now_ns(&gp_clock_monotonic))
+	now_ns = gp_now_ns(&gp_clock_monotonic);
+	if (due_ns <= now_ns) {
+		if (!h->at_once) /* the last look took so long */
+			gp_hist_add(&h->lag_ns, now_ns - due_ns);
 		return;
+	}
 	timerfd_settime(h->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 	if (poll(p, news_fd >= 0 ? 3 : 2, -1) < 0)
 		return; /* a signal; the engine says when to look */

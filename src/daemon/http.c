@@ -177,7 +177,7 @@ static int listen_on(const struct sockaddr *address, unsigned *port)
 		struct sockaddr any;
 		struct sockaddr_in v4;
 		struct sockaddr_in6 v6;
-	} is;
+	} is = {0};
 	socklen_t size = sizeof is;
 	int r = 0;
 

@@ -22,13 +22,27 @@ static bool same_pidns(pid_t a, pid_t b)
 	return b && !stat(path, &sb) && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
 }
 
+/* Who runs the daemon may do everything with it, root always. */
+static bool is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return !peer->uid || peer->uid == geteuid() ||
+	       (c->group != (gid_t)-1 && gp_rpc_peer_in_group(peer, c->group));
+}
+
 static struct gp_peer describe_peer(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
 	return (struct gp_peer){
 		.uid = peer->uid,
-		.admin = gp_is_admin(c, peer),
+		.admin = is_admin(c, peer),
 		.other_pidns = !same_pidns(peer->pid, getpid()),
 	};
+}
+
+bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	struct gp_peer who = describe_peer(c, peer);
+
+	return gp_peer_administers(&who);
 }
 
 /* Real, effective and saved user. false: it is gone. */

@@ -36,7 +36,9 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_ma
 	                         .attr = match->attr};
 
 	proc->memory_limit = match->memory_limit;
-	proc->hold_at_limit = match->on_memory_limit == GP_MEMORY_HOLD;
+	proc->hold_at_limit = (match->rule >= 0 && c->config->rule[match->rule].memory_limit
+	                               ? c->config->rule[match->rule].on_memory_limit
+	                               : c->config->on_memory_limit) == GP_MEMORY_HOLD;
 	if (proc->said == GP_SAID_USER)
 		return; /* somebody was quicker: people come before rules */
 	proc->said = match->rule >= 0 ? GP_SAID_RULE : GP_SAID_DEFAULT;

@@ -273,7 +273,7 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
 		gp_news_tell(c, GP_TOPIC_LIMIT, event);
 	}
-	if (!proc->hold_at_limit || proc->held_by != GP_NOBODY)
+	if (!proc->hold_at_limit || proc->attr.class == GP_UNMANAGED || proc->held_by != GP_NOBODY)
 		return;
 	proc->held_by = 0;
 	proc->held_by_admin = true;

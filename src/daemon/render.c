@@ -143,6 +143,7 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	add_text(o, "policy_wanted", c->policy[device].ops->name);
 	json_object_object_add(o, "capabilities", render_caps(gp_host_caps(h)));
 	add(o, "tasks", shot->ntasks);
+	add(o, "mono_ns", shot->now_ns);
 	if (shot->ejection.policy)
 		json_object_object_add(o, "ejection", render_ejection(&shot->ejection));
 	json_object_object_add(o, "stats", render_stats(shot));

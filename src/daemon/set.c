@@ -50,9 +50,10 @@ static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struc
 	attr->ceiling_permille = (uint32_t)ceiling;
 	if (named) {
 		snprintf(gang, GP_GANG_NAME_MAX, "%s", name);
-		attr->gang = !*gang                              ? 0
-		             : gp_is_admin(c, gp_rpc_peer(call)) ? gp_gang_of_admin(gang)
-		                                                 : gp_gang_of_user(proc->uid, gang);
+		attr->gang = !*gang ? 0
+		             : gp_administers(c, gp_rpc_peer(call))
+		                     ? gp_gang_of_admin(gang)
+		                     : gp_gang_of_user(proc->uid, gang);
 	}
 	return 0;
 }

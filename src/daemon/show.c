@@ -34,6 +34,16 @@ int gp_method_devices(void *arg, struct gp_rpc_call *call, struct json_object *p
 	return gp_rpc_reply(call, result);
 }
 
+/* Who counts what a task had between two looks must know when they were. */
+static struct json_object *render_task(struct gp_control *c, unsigned device,
+                                       const struct gp_shot *shot, unsigned i)
+{
+	struct json_object *task = gp_render_task(c, device, &shot->task[i]);
+
+	add(task, "mono_ns", shot->now_ns);
+	return task;
+}
+
 int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	struct gp_control *c = arg;
@@ -57,7 +67,7 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 			continue;
 		for (unsigned t = 0; t < shot->ntasks; t++)
 			if (!one_pid || (uint64_t)shot->task[t].pid == pid)
-				json_object_array_add(list, gp_render_task(c, i, &shot->task[t]));
+				json_object_array_add(list, render_task(c, i, shot, t));
 	}
 	result = json_object_new_object();
 	json_object_object_add(result, "tasks", list);

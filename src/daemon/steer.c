@@ -55,9 +55,9 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
-	if (proc->held_by == GP_NOBODY || gp_is_admin(c, gp_rpc_peer(call))) {
+	if (proc->held_by == GP_NOBODY || gp_administers(c, gp_rpc_peer(call))) {
 		proc->held_by = gp_rpc_peer(call)->uid;
-		proc->held_by_admin = gp_is_admin(c, gp_rpc_peer(call));
+		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));
 	}
 	gp_log(GP_LOG_INFO, "process.hold", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
 	order_all(c, g, proc, GP_ORDER_HOLD);

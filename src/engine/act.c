@@ -291,7 +291,7 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum kind kind, uns
 {
 	int r;
 
-	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e));
+	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e, now_ns));
 	if (!n || e->interrupted)
 		return;
 	if (kind == SET_SLICE)

@@ -5,6 +5,8 @@
 
 #include "engine/state.h"
 
+#define ABSENCE_NS (1 * GP_NS_PER_S) /* a look that comes so late: somebody had stopped us */
+
 static void set_defaults(struct gp_engine_config *c)
 {
 #define DEFAULT(member, value) (c->member = c->member ? c->member : (value))
@@ -215,9 +217,18 @@ static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
 	return next_ns > now_ns ? next_ns : now_ns + 1;
 }
 
+/* Who drives the engine was stopped: that is nobody's time. A look that is a little late is. */
+static uint64_t absence(const struct gp_engine *e, uint64_t now_ns)
+{
+	uint64_t due_ns = e->last_look_ns ? e->next_ns : now_ns;
+
+	return now_ns > gp_time_add(due_ns, ABSENCE_NS) ? now_ns - due_ns : 0;
+}
+
 uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns)
 {
-	gp_engine_epoch_changed(e);
+	e->absent_ns = absence(e, now_ns);
+	gp_engine_epoch_changed(e, now_ns);
 	e->triggered = false;
 	if (now_ns >= e->scan_at_ns)
 		gp_engine_scan(e, now_ns);

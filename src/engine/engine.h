@@ -43,7 +43,8 @@ enum gp_event_kind {
 	GP_EVENT_POLICY,        /* another policy is in force */
 	GP_EVENT_EJECTED,       /* see gp_engine_ejection */
 	GP_EVENT_ACTION_FAILED, /* will be tried again */
-	GP_EVENT_UNDONE,        /* somebody changed a setting back; it is applied again */
+	GP_EVENT_UNDONE,        /* somebody changed a setting back, without a task perhaps all of
+	                         * them; it is applied again */
 	GP_EVENT_REFUSED,       /* the policy cannot promise what the task asks for ... */
 	GP_EVENT_ADMITTED,      /* ... and now it can */
 };

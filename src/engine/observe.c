@@ -157,10 +157,11 @@ static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_t
  * How long of that is the policy's doing: the plan holds it, or leaves it where the hardware does
  * not reach it. While the plan wants it to run and the back end fails to, nobody starves it; nor
  * one that is released and not seen to want the device. Only time for which there is new evidence
- * counts; a wait that became shorter has ended in between.
+ * counts, and not that in which nobody looked; a wait that became shorter has ended in between.
  */
-static void measure_starvation(struct gp_task *t, const struct gp_task_view *v)
+static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, uint64_t absent_ns)
 {
+	uint64_t more_ns = v->waited_ns - t->last_waited_ns;
 	bool settled = !t->hold.in_flight && !t->hold.backoff_ns && !t->slice.in_flight &&
 	               !t->slice.backoff_ns;
 
@@ -170,7 +171,7 @@ static void measure_starvation(struct gp_task *t, const struct gp_task_view *v)
 	           v->waited_ns < t->last_waited_ns || (!t->held && !gp_seen_active(v))) {
 		t->starved_ns = 0;
 	} else if (t->held ? t->policy_hold : settled) {
-		t->starved_ns += v->waited_ns - t->last_waited_ns;
+		t->starved_ns += more_ns > absent_ns ? more_ns - absent_ns : 0;
 	}
 	t->last_waited_ns = v->waited_ns;
 }
@@ -261,7 +262,7 @@ static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 	apply_bracket(e, t, v);
 	apply_hint(e, t, v, now_ns);
 	ran_ns = measure_wait(e, t, v, o, now_ns);
-	measure_starvation(t, v);
+	measure_starvation(t, v, e->absent_ns);
 	if (t->starved_ns > e->starved_ns)
 		e->starved_ns = t->starved_ns;
 	if (t->starved_ns > look->starved_ns && (v->known & GP_KNOWN_WAITED))

@@ -7,6 +7,7 @@
  * then every hold and slice that is wanted is asked for once more, which changes nothing where it
  * is there.
  */
+#include "base/log.h"
 #include "engine/state.h"
 
 /* The record stands when this returns 0. */
@@ -40,15 +41,30 @@ void gp_engine_renew_undo(struct gp_engine *e)
 	gp_engine_trigger(e, false);
 }
 
-/* Renews, if so. */
-bool gp_engine_epoch_changed(struct gp_engine *e)
+static unsigned count_touched(const struct gp_engine *e)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < e->n; i++)
+		n += e->task[i].touched;
+	return n;
+}
+
+/* Renews, if so, and says it. */
+bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t epoch = e->config.epoch ? e->config.epoch(e->config.arg) : e->epoch;
+	unsigned touched;
 
 	if (epoch == e->epoch)
 		return false;
 	e->epoch = epoch;
+	touched = count_touched(e);
 	gp_engine_renew_undo(e);
+	if (touched) {
+		gp_log(GP_LOG_WARN, "undone", "tasks=%u", touched);
+		gp_engine_tell(e, now_ns, GP_EVENT_UNDONE, 0, 0, 0);
+	}
 	return true;
 }
 

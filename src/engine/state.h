@@ -105,6 +105,7 @@ struct gp_engine {
 	uint64_t scan_at_ns;
 	uint64_t hint_over_ns; /* the first hint that will have been in vain */
 	uint64_t last_look_ns;
+	uint64_t absent_ns;  /* before this look, nobody looked though it was due; 0: in time */
 	uint64_t starved_ns; /* the longest of all tasks */
 	bool promises;       /* the last plan refused something, or saw an overrun */
 	bool inverted;       /* at the last look */
@@ -163,7 +164,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
                        uint64_t now_ns, int code, uint32_t driver_code);
 /* renew.c */
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t);
-bool gp_engine_epoch_changed(struct gp_engine *e);
+bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns);
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns);
 /* engine.c */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice);

@@ -4,7 +4,8 @@
  *
  * Not through /proc/PID/cmdline and environ: a read of those waits for a page that never comes with
  * the process's memory map locked, and not even SIGKILL ends it. process_vm_readv lets go of the
- * map, and dies with us.
+ * map while it waits for a page, and dies with us. (It still waits for the map itself, if somebody
+ * else keeps that locked.)
  */
 #include "facts/read.h"
 
@@ -96,7 +97,7 @@ static int read_own(pid_t pid, const char *name, size_t max, char **out, size_t 
 int gp_facts_read_cmdline(pid_t pid, char **words)
 {
 	struct area area, other;
-	size_t size;
+	size_t size = 0;
 	int r = find_areas(pid, &area, &other);
 
 	if (!r)

@@ -22,8 +22,7 @@ static uint64_t now_ns(void)
 	return gp_now_ns(&gp_clock_monotonic);
 }
 
-/* ---- questions --------------------------------------------------------------------------------
- */
+/* ---- questions ----------------------------------------------------------------------- */
 
 void gp_facts_append(struct questions *list, struct question *q)
 {
@@ -68,8 +67,7 @@ void gp_facts_drop(struct gp_facts *facts)
 	free(facts); /* is the whole question */
 }
 
-/* ---- deadlines --------------------------------------------------------------------------------
- */
+/* ---- deadlines ----------------------------------------------------------------------- */
 
 void gp_facts_set_timer(struct gp_facts_pool *p)
 {
@@ -124,8 +122,7 @@ static void look_at_deadlines(struct gp_facts_pool *p)
 			break;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------
- */
+/* ---- calls --------------------------------------------------------------------------- */
 
 int gp_facts_ask(struct gp_facts_pool *p, pid_t pid, uint64_t start_time, uint32_t want,
                  uint64_t token)
@@ -190,8 +187,7 @@ uint32_t gp_facts_stuck(struct gp_facts_pool *p)
 	return stuck;
 }
 
-/* ---- begin and end ----------------------------------------------------------------------------
- */
+/* ---- begin and end ------------------------------------------------------------------- */
 
 static int open_files(struct gp_facts_pool *p)
 {

@@ -33,8 +33,7 @@ ssize_t gp_facts_read_file(pid_t pid, const char *name, char *out, size_t size)
 	return n < 0 ? n : (ssize_t)length;
 }
 
-/* ---- user -------------------------------------------------------------------------------------
- */
+/* ---- user ---------------------------------------------------------------------------- */
 
 /* The values of a line "NAME:\t1\t2 3" of the file `status`; how many there are, 0 without it. */
 static uint32_t read_numbers(const char *status, const char *name, uint32_t *value, uint32_t max)
@@ -84,8 +83,7 @@ int gp_facts_read_user(pid_t pid, struct gp_facts_user *user)
 	return r;
 }
 
-/* ---- program ----------------------------------------------------------------------------------
- */
+/* ---- program ------------------------------------------------------------------------- */
 
 static bool is_roots(const struct stat *s)
 {

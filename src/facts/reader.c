@@ -17,8 +17,7 @@
 
 #define STACK_SIZE ((size_t)1 << 19)
 
-/* ---- one fact ---------------------------------------------------------------------------------
- */
+/* ---- one fact ------------------------------------------------------------------------ */
 
 /* The facts to fill in, with the lock; NULL, and no lock, if nobody waits for them any more. */
 static struct gp_facts *open_answer(struct reader *r)
@@ -139,8 +138,7 @@ static void read_environ(struct reader *r)
 	close_answer(r, GP_FACT_ENVIRON);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------
- */
+/* ---- all of them --------------------------------------------------------------------- */
 
 static bool is_distrusted(const struct gp_facts_pool *p, uid_t uid)
 {
@@ -187,8 +185,7 @@ static void read_all(struct reader *r)
 			facts[i].read(r);
 }
 
-/* ---- the thread -------------------------------------------------------------------------------
- */
+/* ---- the thread ---------------------------------------------------------------------- */
 
 static void begin(struct reader *r, struct question *q)
 {

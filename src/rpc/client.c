@@ -130,6 +130,45 @@ int gp_client_notify(struct gp_client *client, const char *method, struct json_o
 	return send_request(client, method, params, 0, fds, nfds, err);
 }
 
+/* ---- without waiting --------------------------------------------------------------------------
+ */
+
+int gp_client_ask(struct gp_client *client, const char *method, struct json_object *params,
+                  int64_t *id, struct gp_error *err)
+{
+	int timeout_ms = client->timeout_ms, r;
+
+	*id = ++client->next_id;
+	client->timeout_ms = 0;
+	r = send_request(client, method, params, *id, NULL, 0, err);
+	client->timeout_ms = timeout_ms;
+	return r;
+}
+
+int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
+                     struct gp_error *err)
+{
+	struct json_object *json = NULL, *id;
+	int r;
+
+	do {
+		json_object_put(json);
+		r = gp_stream_receive(&client->stream, 0, &json, err);
+	} while (!r && json_object_object_get_ex(json, "method", NULL)); /* an event */
+	if (r)
+		return r;
+	*answer = (struct gp_client_answer){0};
+	id = json_object_object_get(json, "id");
+	if (json_object_is_type(id, json_type_int))
+		answer->id = json_object_get_int64(id);
+	if (json_object_object_get_ex(json, "error", &id))
+		adopt_error(id, &answer->err);
+	else
+		answer->result = json_object_get(json_object_object_get(json, "result"));
+	json_object_put(json);
+	return 0;
+}
+
 /* ---- events -----------------------------------------------------------------------------------
  */
 
@@ -206,12 +245,12 @@ static int say_hello(struct gp_client *client, struct gp_error *err)
 	return r;
 }
 
-static int adopt(int fd, int timeout_ms, struct gp_client **client, struct gp_error *err)
+/* `fd` is closed also when it fails. */
+static int wrap(int fd, int timeout_ms, struct gp_client **client, struct gp_error *err)
 {
 	struct gp_client *c = calloc(1, sizeof *c);
-	int r;
 
-	*client = NULL;
+	*client = c;
 	if (!c) {
 		close(fd);
 		return gp_fail(err, -ENOMEM, "no memory");
@@ -220,11 +259,24 @@ static int adopt(int fd, int timeout_ms, struct gp_client **client, struct gp_er
 	c->timeout_ms = timeout_ms;
 	c->stream.tokener = gp_json_tokener();
 	c->events = json_object_new_array();
-	r = c->stream.tokener && c->events ? say_hello(c, err) : gp_fail(err, -ENOMEM, "no memory");
-	if (r)
-		gp_client_close(c);
-	else
-		*client = c;
+	if (c->stream.tokener && c->events)
+		return 0;
+	gp_client_close(c);
+	*client = NULL;
+	return gp_fail(err, -ENOMEM, "no memory");
+}
+
+static int adopt(int fd, int timeout_ms, struct gp_client **client, struct gp_error *err)
+{
+	int r = wrap(fd, timeout_ms, client, err);
+
+	if (!*client)
+		return r;
+	r = say_hello(*client, err);
+	if (r) {
+		gp_client_close(*client);
+		*client = NULL;
+	}
 	return r;
 }
 
@@ -249,6 +301,31 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 	}
 }
 
+/* A connected socket, or -errno with a sentence. `timeout_ms` 0: it does not wait. */
+static int open_socket(const char *path, int timeout_ms, struct gp_error *err)
+{
+	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	char usual[sizeof address.sun_path + 1];
+	int fd, r;
+
+	if (!path)
+		path = gp_client_path(usual, sizeof usual);
+	if (strlen(path) >= sizeof address.sun_path)
+		return no_daemon(-ENAMETOOLONG, path, err);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (timeout_ms ? 0 : SOCK_NONBLOCK), 0);
+	if (fd < 0)
+		return no_daemon(-errno, path, err);
+	/* connect(2) waits where a stopped daemon has more clients than it can queue. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+	if (!connect(fd, (const struct sockaddr *)&address, sizeof address))
+		return fd;
+	r = -errno;
+	close(fd);
+	return no_daemon(r, path, err);
+}
+
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err)
 {
 	return gp_client_connect_within(path, GP_CLIENT_TIMEOUT_MS, client, err);
@@ -257,28 +334,18 @@ int gp_client_connect(const char *path, struct gp_client **client, struct gp_err
 int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
                              struct gp_error *err)
 {
-	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char usual[sizeof address.sun_path + 1];
-	int fd, r;
+	int fd = open_socket(path, timeout_ms, err);
 
 	*client = NULL;
-	if (!path)
-		path = gp_client_path(usual, sizeof usual);
-	if (strlen(path) >= sizeof address.sun_path)
-		return no_daemon(-ENAMETOOLONG, path, err);
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return no_daemon(-errno, path, err);
-	/* connect(2) waits where a stopped daemon has more clients than it can queue. */
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-	if (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
-		r = -errno;
-		close(fd);
-		return no_daemon(r, path, err);
-	}
-	return adopt(fd, timeout_ms, client, err);
+	return fd < 0 ? fd : adopt(fd, timeout_ms, client, err);
+}
+
+int gp_client_begin(const char *path, struct gp_client **client, struct gp_error *err)
+{
+	int fd = open_socket(path, 0, err);
+
+	*client = NULL;
+	return fd < 0 ? fd : wrap(fd, GP_CLIENT_TIMEOUT_MS, client, err);
 }
 
 void gp_client_close(struct gp_client *client)

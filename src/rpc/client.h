@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of gpreemptd that waits for its answers: for the command line. One thread at a time. */
+/*
+ * A client of gpreemptd: for the command line, which waits for its answers, and for who polls and
+ * cannot wait (below). One thread at a time.
+ */
 #ifndef GP_RPC_CLIENT_H
 #define GP_RPC_CLIENT_H
 
@@ -48,6 +51,32 @@ int gp_client_call(struct gp_client *client, const char *method, struct json_obj
 /* Sends it without waiting: for methods that may come without an id. */
 int gp_client_notify(struct gp_client *client, const char *method, struct json_object *params,
                      const int *fds, unsigned nfds, struct gp_error *err);
+
+/* ---- without waiting --------------------------------------------------------------------------
+ * For those who have other things to wait for, too: poll on gp_client_fd, and take what has come.
+ * Nothing of this waits. Notifications are thrown away: not for who subscribes.
+ */
+
+/* Connects, and says nothing yet: who does that asks `hello` first. */
+int gp_client_begin(const char *path, struct gp_client **client, struct gp_error *err);
+
+/* Sends the request; its answer will have this id. -ETIMEDOUT: the daemon does not read. */
+int gp_client_ask(struct gp_client *client, const char *method, struct json_object *params,
+                  int64_t *id, struct gp_error *err);
+
+struct gp_client_answer {
+	int64_t id;                 /* 0: to nobody; it says why the daemon hangs up */
+	struct json_object *result; /* the caller's; NULL where it is null or a failure */
+	struct gp_error err;        /* .code 0: it was done */
+};
+
+/* The next answer that has come; -EAGAIN: none (no sentence). The others are as gp_client_call's.
+ */
+int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
+                     struct gp_error *err);
+
+/* ---- events -----------------------------------------------------------------------------------
+ */
 
 /*
  * The next notification, an object with `method` and `params`: the caller's. Waits up to

@@ -213,6 +213,8 @@ void client_drop(struct client *c)
 
 	if (d && c->role == SIMGPU_PROGRAM) {
 		device_advance(d);
+		d->to_restore -= d->place[c->slot].to_restore;
+		d->place[c->slot].to_restore = false;
 		d->place[c->slot].program = NULL;
 		gp_sim_leave(d->sim, c->slot);
 		d->programs--;

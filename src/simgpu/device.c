@@ -46,6 +46,8 @@ static void describe_work(const struct device *d, uint32_t slot, struct simgpu_c
 	out->running = o.running;
 	out->held = o.held;
 	out->under_way = o.under_way;
+	if (p->to_restore)
+		out->under_way = GP_UNDER_WAY_HOLD | GP_UNDER_WAY_SLICE;
 	out->slice_us = o.slice_us;
 	out->run_source = o.run_source;
 	out->pending = o.pending;
@@ -54,6 +56,7 @@ static void describe_work(const struct device *d, uint32_t slot, struct simgpu_c
 	out->run_at_ns = real_ns(d, o.run_at_ns);
 	if (!(o.known & GP_KNOWN_RUNNING))
 		return; /* where that cannot be seen, nor can this */
+	out->runs_until_ns = gp_time_add(gp_sim_runs_until_ns(d->sim), d->origin_ns);
 	out->scheduled = p->scheduled;
 	out->on_at_ns = real_ns(d, p->on_at_ns);
 	out->off_at_ns = real_ns(d, p->off_at_ns);
@@ -85,6 +88,62 @@ static void publish_context(struct device *d, uint32_t slot)
 	if (slot >= d->state->used)
 		__atomic_store_n(&d->state->used, slot + 1ull, __ATOMIC_RELAXED);
 	write_context(&d->state->place[slot], &c);
+}
+
+/* ---- calls --------------------------------------------------------------------------------------
+ */
+
+static void note_status(struct device *d, const struct gp_action *a, bool is_slice)
+{
+	struct place *p = &d->place[a->handle];
+
+	*(is_slice ? &p->slice_failed : &p->hold_failed) =
+		a->status == -EINPROGRESS ? 0 : a->status;
+	d->has_news |= a->status != -EINPROGRESS;
+}
+
+void device_act(struct device *d, enum simgpu_kind kind, struct gp_action *action, unsigned n)
+{
+	struct gp_gpu *gpu = gp_sim_gpu(d->sim);
+
+	if (!n)
+		return;
+	if (kind == SIMGPU_HOLD)
+		gp_gpu_hold(gpu, 0, action, n);
+	else if (kind == SIMGPU_RELEASE)
+		gp_gpu_release(gpu, 0, action, n);
+	else
+		gp_gpu_set_slice(gpu, 0, action, n);
+	*(kind == SIMGPU_HOLD      ? &d->counts.holds
+	  : kind == SIMGPU_RELEASE ? &d->counts.releases
+	                           : &d->counts.slices) += n;
+	for (unsigned i = 0; i < n; i++)
+		note_status(d, &action[i], kind == SIMGPU_SLICE);
+}
+
+/* What is as it was is left alone: driver calls cost time. Where there is no room for more calls it
+ * is done later: nobody is there who would ask again. */
+void device_restore(struct device *d, uint32_t slot)
+{
+	struct gp_observation o = {.handle = slot};
+	struct gp_action release = {.handle = slot}, slice = {.handle = slot};
+	struct place *p = &d->place[slot];
+
+	gp_gpu_observe(gp_sim_gpu(d->sim), 0, &o, 1);
+	if (o.held || o.under_way & GP_UNDER_WAY_HOLD)
+		device_act(d, SIMGPU_RELEASE, &release, 1);
+	if (o.slice_us || o.under_way & GP_UNDER_WAY_SLICE)
+		device_act(d, SIMGPU_SLICE, &slice, 1);
+	d->to_restore -= p->to_restore;
+	p->to_restore = release.status == -EAGAIN || slice.status == -EAGAIN;
+	d->to_restore += p->to_restore;
+}
+
+static void restore_the_rest(struct device *d)
+{
+	for (uint32_t i = 0; i < SIMGPU_CONTEXTS && d->to_restore; i++)
+		if (d->place[i].to_restore)
+			device_restore(d, i);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------
@@ -134,6 +193,7 @@ void device_publish(struct device *d)
 	bool rescan;
 	uint32_t slot;
 
+	restore_the_rest(d);
 	d->has_news |= gp_sim_take_signal(d->sim, &rescan);
 	while (gp_sim_take_changed(d->sim, &slot))
 		publish_context(d, slot);

@@ -124,47 +124,6 @@ static bool is_meant(const struct device *d, const struct simgpu_target *t)
 	       d->place[t->slot].key == t->key;
 }
 
-static void note_status(struct device *d, const struct gp_action *a, bool is_slice)
-{
-	struct place *p = &d->place[a->handle];
-
-	*(is_slice ? &p->slice_failed : &p->hold_failed) =
-		a->status == -EINPROGRESS ? 0 : a->status;
-	d->has_news |= a->status != -EINPROGRESS;
-}
-
-static void act(struct device *d, enum simgpu_kind kind, struct gp_action *action, unsigned n)
-{
-	struct gp_gpu *gpu = gp_sim_gpu(d->sim);
-
-	if (!n)
-		return;
-	if (kind == SIMGPU_HOLD)
-		gp_gpu_hold(gpu, 0, action, n);
-	else if (kind == SIMGPU_RELEASE)
-		gp_gpu_release(gpu, 0, action, n);
-	else
-		gp_gpu_set_slice(gpu, 0, action, n);
-	*(kind == SIMGPU_HOLD      ? &d->counts.holds
-	  : kind == SIMGPU_RELEASE ? &d->counts.releases
-	                           : &d->counts.slices) += n;
-	for (unsigned i = 0; i < n; i++)
-		note_status(d, &action[i], kind == SIMGPU_SLICE);
-}
-
-/* What is as it was is left alone: driver calls cost time. */
-static void restore(struct device *d, uint32_t slot)
-{
-	struct gp_observation o = {.handle = slot};
-	struct gp_action action = {.handle = slot};
-
-	gp_gpu_observe(gp_sim_gpu(d->sim), 0, &o, 1);
-	if (o.held || o.under_way & GP_UNDER_WAY_HOLD)
-		act(d, SIMGPU_RELEASE, &action, 1);
-	if (o.slice_us || o.under_way & GP_UNDER_WAY_SLICE)
-		act(d, SIMGPU_SLICE, &action, 1);
-}
-
 static bool control_is_valid(const struct simgpu_control *m, size_t size)
 {
 	return size >= SIMGPU_CONTROL_HEAD && m->kind >= SIMGPU_HOLD && m->kind <= SIMGPU_RESTORE &&
@@ -188,12 +147,12 @@ static void take_control(struct server *s, struct client *c, size_t size)
 		if (!is_meant(d, t))
 			d->has_news = true; /* it is gone, and whoever asked shall look */
 		else if (m->kind == SIMGPU_RESTORE)
-			restore(d, t->slot);
+			device_restore(d, t->slot);
 		else
 			s->action[n++] =
 				(struct gp_action){.handle = t->slot, .slice_us = t->slice_us};
 	}
-	act(d, (enum simgpu_kind)m->kind, s->action, n);
+	device_act(d, (enum simgpu_kind)m->kind, s->action, n);
 	c->serial = m->serial;
 	c->is_answered = false;
 }

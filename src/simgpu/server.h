@@ -49,6 +49,7 @@ struct place {
 	char name[32];
 	uint32_t own_slice_us;
 	int32_t hold_failed, slice_failed;
+	bool to_restore; /* as soon as there is room for the calls */
 	uint64_t scheduled, on_at_ns, off_at_ns;
 };
 
@@ -70,6 +71,7 @@ struct device {
 	bool touched; /* since it was last published */
 	bool has_news;
 	uint32_t programs;
+	uint32_t to_restore; /* places */
 	struct place place[SIMGPU_CONTEXTS];
 	struct client *controller[SIMGPU_CONTROLLERS];
 	struct device_counts counts;
@@ -131,6 +133,11 @@ void device_advance(struct device *d);
 
 /* Publishes what has changed, answers its controllers, and wakes them if there is news. */
 void device_publish(struct device *d);
+
+/* A batch of holds, releases or slices: one call. What is refused stands in the state. */
+void device_act(struct device *d, enum simgpu_kind kind, struct gp_action *action, unsigned n);
+/* Released, and its own slice again, sooner or later. */
+void device_restore(struct device *d, uint32_t slot);
 
 /* ---- clients.c --------------------------------------------------------------------------------
  */

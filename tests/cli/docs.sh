@@ -31,7 +31,7 @@ for row in "driver's own sharing" 'gpreempt priority' '... and a hint'; do
 	grep -qF "| $figures |" "$SRC/README.md" || fail "README does not say | $figures |"
 done
 
-asking='run set events trace' # these need json-c
+asking='run set events trace top' # these need json-c
 "$GPREEMPT" set --help 2>&1 | grep -q 'this build cannot ask a daemon' && asking=
 # Every verb and option is in its man page and in the completion.
 for verb in demo sim policy doctor ps stats queues monitor suspend resume bench schedule $asking; do

@@ -10,7 +10,7 @@ exits 2 'Usage: gpreempt VERB*' 'no verb'
 for form in --help -h help; do
 	try "$GPREEMPT" $form
 	exits 0 '' "gpreempt $form"
-	[[ $out == *demo*doctor*run*set*ps*events*trace*queues*monitor*suspend*resume*bench*schedule*sim*simload*policy* ]] || fail "gpreempt $form does not list the verbs"
+	[[ $out == *demo*doctor*run*set*ps*top*events*trace*queues*monitor*suspend*resume*bench*schedule*sim*simload*policy* ]] || fail "gpreempt $form does not list the verbs"
 done
 try "$GPREEMPT" --version
 exits 0 '' '--version'
@@ -18,7 +18,7 @@ exits 0 '' '--version'
 
 try "$GPREEMPT" frobnicate
 exits 2 "gpreempt: there is no verb 'frobnicate'; see gpreempt --help" 'unknown verb'
-asking='run set events trace' # these need json-c
+asking='run set events trace top' # these need json-c
 "$GPREEMPT" set --help 2>&1 | grep -q 'this build cannot ask a daemon' && asking=
 for verb in demo doctor ps queues monitor suspend resume bench schedule sim simload policy $asking; do
 	try "$GPREEMPT" "$verb" --help

@@ -79,4 +79,40 @@ static inline void read_bad(const char *text, unsigned line, const char *a, cons
 		fail_msg("%s (wanted: %s ... %s ... %s)", err.text, place, a, b);
 }
 
+/* A process of alice's, of which everything is known. */
+static inline struct gp_facts alices(void)
+{
+	static const gid_t groups[] = {STUDENTS, 5};
+	static const char environment[] = "HOME=/home/alice\0JOB=train-7\0EMPTY=\0LAST=x";
+
+	return (struct gp_facts){
+		.pid = 77,
+		.start_time = 4711,
+		.known = GP_FACT_ALL,
+		.uid = {ALICE, ALICE, ALICE},
+		.gid = 100,
+		.ngroups = 2,
+		.group = groups,
+		.cgroup = "/kubepods.slice/pod42/c1",
+		.cgroup_trusted = true,
+		.exe = "/usr/bin/python3.11",
+		.exe_trusted = true,
+		.comm = "python3",
+		.cmdline = "python3 train.py --size 7",
+		.environ = environment,
+		.environ_size = sizeof environment,
+	};
+}
+
+static inline struct gp_match match_in(const char *text, const struct gp_facts *facts)
+{
+	struct gp_config *c = read_good(text);
+	struct gp_match m;
+	int r = gp_config_match(c, facts, &m);
+
+	assert_int_equal(r, m.rule < 0 ? -ENOENT : 0);
+	gp_config_free(c);
+	return m;
+}
+
 #endif

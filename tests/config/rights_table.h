@@ -6,6 +6,8 @@
 #ifndef TESTS_CONFIG_RIGHTS_TABLE_H
 #define TESTS_CONFIG_RIGHTS_TABLE_H
 
+#include <stddef.h>
+
 enum rights_who {
 	WHO_USER,             /* not in the group gpreempt */
 	WHO_MEMBER,           /* of the group gpreempt */
@@ -124,7 +126,7 @@ static const struct {
 };
 /* clang-format on */
 
-_Static_assert(sizeof rights_rows / sizeof *rights_rows == RIGHTS_WHO * RIGHTS_WHOSE,
+_Static_assert(sizeof rights_rows / sizeof *rights_rows == (size_t)RIGHTS_WHO * RIGHTS_WHOSE,
                "every combination has its row");
 _Static_assert(sizeof rights_general / sizeof *rights_general == RIGHTS_WHO, "and everybody, too");
 

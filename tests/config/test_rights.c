@@ -5,8 +5,7 @@
 #include "config/rights.h"
 #include "rights_table.h"
 
-/* ---- the table --------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------- */
 
 static struct gp_peer peer_of(enum rights_who who)
 {
@@ -160,10 +159,14 @@ static void root_is_an_administrator_and_so_is_the_group_where_there_is_one(void
 	assert_true(gp_peer_is_admin(ALICE, groups, 2, true, GPREEMPT));
 	assert_false(gp_peer_is_admin(ALICE, groups, 1, true, GPREEMPT));
 	assert_false(gp_peer_is_admin(ALICE, groups, 2, false, GPREEMPT));
+	for (unsigned who = 0; who < RIGHTS_WHO; who++) {
+		struct gp_peer peer = peer_of(who);
+
+		assert_int_equal(gp_peer_administers(&peer), who == WHO_MEMBER || who == WHO_ROOT);
+	}
 }
 
-/* ---- each attribute ---------------------------------------------------------------------------
- */
+/* ---- each attribute ------------------------------------------------------------------ */
 
 static bool may_change(struct gp_task_attr from, struct gp_task_attr to)
 {

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,7 +120,7 @@ static inline struct gp_facts *facts_of(pid_t pid, uint64_t start_time, uint32_t
 {
 	struct gp_facts_pool *pool;
 	struct gp_facts *facts;
-	uint64_t token;
+	uint64_t token = 0;
 	int fd;
 
 	pool = make_pool(patient, &fd);
@@ -128,6 +129,45 @@ static inline struct gp_facts *facts_of(pid_t pid, uint64_t start_time, uint32_t
 	assert_int_equal(token, 99);
 	gp_facts_free(pool);
 	return facts;
+}
+
+/* A child that does `prepare`, then waits. */
+static inline pid_t start_child(bool (*prepare)(void))
+{
+	int ready[2];
+	char byte = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		byte = prepare() ? 'r' : 'c';
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (write(ready[1], &byte, 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	if (byte != 'r') {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		skip();
+	}
+	return pid;
+}
+
+static inline struct gp_facts *facts_of_child(pid_t pid)
+{
+	return facts_of(pid, gp_process_start_time(pid), GP_FACT_ALL);
+}
+
+static inline void stop_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 #endif

@@ -142,6 +142,25 @@ static void who_ends_while_he_is_read_is_gone(void **state)
 	}
 }
 
+static void another_process_with_that_pid_is_not_even_touched(void **state)
+{
+	struct target t = start_target("silent-words", 0);
+	struct gp_facts_pool *pool;
+	struct gp_facts *facts;
+	uint64_t token;
+	int fd;
+
+	(void)state;
+	pool = make_pool(quick, &fd);
+	assert_int_equal(gp_facts_ask(pool, t.pid, t.start_time + 1, GP_FACT_ALL, 1), 0);
+	facts = wait_for(pool, fd, &token);
+	assert_int_equal(facts->gone, -ESRCH);
+	assert_int_equal(gp_facts_stuck(pool), 0);
+	gp_facts_drop(facts);
+	gp_facts_free(pool);
+	stop_target(&t);
+}
+
 /* All readers are stuck, and there are more questions: others take their place. */
 static void who_is_stuck_is_replaced(void **state)
 {
@@ -296,6 +315,7 @@ int main(void)
 		cmocka_unit_test(after_the_deadline_the_answer_comes_without_what_is_in_memory),
 		cmocka_unit_test(meanwhile_others_are_answered),
 		cmocka_unit_test(who_ends_while_he_is_read_is_gone),
+		cmocka_unit_test(another_process_with_that_pid_is_not_even_touched),
 		cmocka_unit_test(who_is_stuck_is_replaced),
 		cmocka_unit_test(with_too_many_stuck_memory_is_unknown_at_once),
 		cmocka_unit_test(who_let_us_wait_is_not_read_for_a_while_and_others_are),

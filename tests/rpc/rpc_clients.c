@@ -213,6 +213,14 @@ void await_counter(struct gp_client *client, const char *name, uint64_t least)
 	}
 }
 
+void assert_sleeps(struct gp_client *client)
+{
+	uint64_t before = ask_counter(client, "iterations");
+
+	usleep(300000);
+	assert_in_range(ask_counter(client, "iterations") - before, 1, 30);
+}
+
 unsigned open_files(void)
 {
 	unsigned n = 0;

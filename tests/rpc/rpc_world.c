@@ -85,6 +85,7 @@ static int counters(void *arg, struct gp_rpc_call *call, struct json_object *par
 	struct world *w = arg;
 	struct json_object *result = json_object_new_object();
 	struct gp_rpc_counters c;
+	uint64_t iterations = 0;
 
 	(void)params;
 	gp_rpc_server_counters(w->server, &c);
@@ -99,6 +100,8 @@ static int counters(void *arg, struct gp_rpc_call *call, struct json_object *par
 	put_number(result, "sent", c.sent);
 	put_number(result, "lost", c.lost);
 	put_number(result, "output", c.output);
+	sd_event_get_iteration(w->event, &iterations);
+	put_number(result, "iterations", iterations);
 	put_number(result, "kept", w->nkept);
 	put_number(result, "gone", w->gone);
 	put_number(result, "hints", w->hints);
@@ -118,6 +121,27 @@ static int files(void *arg, struct gp_rpc_call *call, struct json_object *params
 			sizes,
 			json_object_new_int64(fstat(gp_rpc_fd(call, i), &s) ? -1 : s.st_size));
 	return gp_rpc_reply(call, sizes);
+}
+
+/* The file outlives the call; `taken` says its size and closes it. */
+static int take(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+
+	(void)params;
+	w->taken = gp_rpc_fd_take(call, 0);
+	return gp_rpc_reply(call, json_object_new_int(gp_rpc_fd(call, 0)));
+}
+
+static int taken(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+	struct stat s;
+	int r = fstat(w->taken, &s) ? -errno : 0;
+
+	(void)params;
+	close(w->taken);
+	return r ? r : gp_rpc_reply(call, json_object_new_int64(s.st_size));
 }
 
 static int hint(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -240,6 +264,7 @@ static int stall(void *arg, struct gp_rpc_call *call, struct json_object *params
 }
 
 static const struct gp_rpc_method control_methods[] = {
+	{"take", take, 0},           {"taken", taken, 0},
 	{"ticket", ticket, 0},       {"stall", stall, 0},
 	{"echo", echo, 0},           {"keep", keep, 0},
 	{"let_go", let_go, 0},       {"counters", counters, 0},
@@ -277,14 +302,14 @@ static void *serve(void *arg)
 	struct world *w = arg;
 	char path[sizeof w->path], hint_path[sizeof w->hint_path];
 	struct gp_rpc_socket sockets[] = {
-		{.path = w->fd > 0 ? NULL : strcpy(path, w->path),
+		{.path = w->fd > 0 ? NULL : path,
 	         .fd = w->fd,
 	         .mode = 0600,
 	         .gid = (gid_t)-1,
 	         .method = control_methods,
 	         .nmethods = sizeof control_methods / sizeof *control_methods,
 	         .limits = w->limits},
-		{.path = strcpy(hint_path, w->hint_path),
+		{.path = hint_path,
 	         .mode = 0666,
 	         .gid = (gid_t)-1,
 	         .method = hint_methods,
@@ -293,6 +318,8 @@ static void *serve(void *arg)
 	struct gp_rpc_config config = {
 		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w, .gone = on_gone};
 
+	memcpy(path, w->path, sizeof path);
+	memcpy(hint_path, w->hint_path, sizeof hint_path);
 	sd_event_new(&w->event);
 	sd_event_add_io(w->event, NULL, w->stop, 1 /* EPOLLIN */, on_stop, w);
 	w->result = gp_rpc_server_new(w->event, &config, &w->server, &w->err);
@@ -338,22 +365,6 @@ void world_stop(struct world *w)
 	close(w->stop);
 	close(w->gate);
 	rmdir(w->folder); /* the server has removed its sockets */
-}
-
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * GP_NS_PER_S + (uint64_t)t.tv_nsec;
-}
-
-bool world_sleeps(void)
-{
-	uint64_t before_ns = cpu_ns();
-
-	usleep(600000);
-	return cpu_ns() - before_ns < 100 * GP_NS_PER_MS;
 }
 
 int world_setup(void **state)

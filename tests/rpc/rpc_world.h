@@ -9,6 +9,7 @@
  *     target    {"target": ...}: pid and start time       subscribe {"bits": N}
  *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
  *     blob      {"bytes": N}: a long answer               ticket    how many were asked for before
+ *     take      the first file, for `taken`               taken     its size
  *     stall     does nothing until `gate` is written to: what comes meanwhile comes at once
  *
  * The second socket has `hint` and `hints` (how many came) only.
@@ -44,6 +45,7 @@ struct world {
 	struct gp_rpc_call *kept[KEPT_MAX];
 	unsigned nkept;
 	unsigned hints, gone, emitted, tickets;
+	int taken;
 };
 
 /* The limits must stand in `w` before; it is zeroed otherwise. */
@@ -52,9 +54,6 @@ int world_try_start(struct world *w);
 
 /* Ends the server, then lets go of what is kept, which must then be harmless. */
 void world_stop(struct world *w);
-
-/* Nobody in this process works for a while: a loop that turns without need would. */
-bool world_sleeps(void);
 
 /* For cmocka: a world with the usual limits for each test. */
 int world_setup(void **state);
@@ -100,6 +99,9 @@ uint64_t ask_counter(struct gp_client *client, const char *name);
 
 /* Until the counter is at least that; fails the test when it does not come. */
 void await_counter(struct gp_client *client, const char *name, uint64_t least);
+
+/* The server's loop does not turn without need. */
+void assert_sleeps(struct gp_client *client);
 
 /* Files that this process has open; and until it has that many. */
 unsigned open_files(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes right: calls, answers that come later, errors with a name, events, versions. */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -221,6 +222,65 @@ static void a_call_that_takes_too_long_ends(void **state)
 	gp_client_close(client);
 }
 
+/* Waits for the next answer as who polls does. */
+static struct gp_client_answer next_answer(struct gp_client *client)
+{
+	struct pollfd p = {.fd = gp_client_fd(client), .events = POLLIN};
+	struct gp_client_answer answer;
+	struct gp_error err = {0};
+	int r;
+
+	while ((r = gp_client_answer(client, &answer, &err)) == -EAGAIN)
+		if (poll(&p, 1, WAIT_MS) != 1)
+			fail_msg("no answer came");
+	assert_int_equal(r, 0);
+	return answer;
+}
+
+static void who_does_not_wait_is_answered_in_any_order(void **state)
+{
+	struct world *w = *state;
+	struct gp_client *other = client_of(w), *client;
+	struct gp_client_answer answer;
+	struct gp_error err = {0};
+	int64_t hello, kept, failed;
+
+	assert_int_equal(gp_client_begin(w->path, &client, &err), 0);
+	assert_int_equal(gp_client_answer(client, &answer, &err), -EAGAIN);
+	assert_int_equal(gp_client_ask(client, "hello", object("{\"version\":1}"), &hello, &err),
+	                 0);
+	assert_int_equal(gp_client_ask(client, "keep", NULL, &kept, &err), 0);
+	assert_int_equal(gp_client_ask(client, "fail", object("{\"errno\":1}"), &failed, &err), 0);
+	answer = next_answer(client);
+	assert_int_equal(answer.id, hello);
+	assert_int_equal(answer.err.code, 0);
+	assert_non_null(answer.result);
+	json_object_put(answer.result);
+	answer = next_answer(client);
+	assert_int_equal(answer.id, failed);
+	assert_int_equal(answer.err.code, -EPERM);
+	assert_string_equal(answer.err.text, "it failed, as you asked");
+	assert_null(answer.result);
+	await_counter(other, "kept", 1);
+	json_object_put(ask(other, "let_go", object("{\"count\":1}")));
+	answer = next_answer(client);
+	assert_int_equal(answer.id, kept);
+	json_object_put(answer.result);
+	gp_client_close(client);
+	gp_client_close(other);
+}
+
+static void who_does_not_wait_is_told_at_once_that_nobody_is_there(void **state)
+{
+	struct gp_client *client;
+	struct gp_error err = {0};
+
+	(void)state;
+	assert_int_equal(gp_client_begin("/nowhere/at.all", &client, &err), -ECONNREFUSED);
+	assert_null(client);
+	assert_non_null(strstr(err.text, "/nowhere/at.all"));
+}
+
 static void without_a_daemon_it_says_how_to_start_one(void **state)
 {
 	struct gp_client *client;
@@ -254,6 +314,8 @@ int main(void)
 		WORLD_TEST(half_a_connection_is_still_answered),
 		WORLD_TEST(events_go_to_those_who_want_them),
 		WORLD_TEST(a_call_that_takes_too_long_ends),
+		WORLD_TEST(who_does_not_wait_is_answered_in_any_order),
+		cmocka_unit_test(who_does_not_wait_is_told_at_once_that_nobody_is_there),
 		cmocka_unit_test(without_a_daemon_it_says_how_to_start_one),
 	};
 

@@ -49,7 +49,7 @@ static void a_client_that_has_gone_with_open_calls_costs_nothing(void **state)
 		raw_say(fd, KEEP);
 	await_counter(other, "kept", 16);
 	close(fd);
-	assert_true(world_sleeps());
+	assert_sleeps(other);
 	json_object_put(ask(other, "let_go", object("{\"count\":16}")));
 	await_counter(other, "kept", 4); /* said before it left */
 	await_counter(other, "gone", 1);

@@ -351,7 +351,7 @@ static void without_files_left_it_waits_and_goes_on(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
 	waiting = raw_connect(w->path); /* takes the last one: none to accept it with */
 	raw_send(waiting, ECHO, strlen(ECHO));
-	assert_true(world_sleeps());
+	assert_sleeps(client);
 	json_object_put(ask(client, "echo", NULL));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 	raw_hear_result(waiting, 1);

@@ -85,6 +85,35 @@ static void a_server_that_does_not_listen_is_not_waited_for(void **state)
 	world_end(&w);
 }
 
+/* So many calls that no more fit: what undoes them is done all the same. */
+static void an_undo_finds_room_in_a_flood(void **state)
+{
+	struct gp_action a = {0}, last = {0};
+	struct world w;
+	struct gp_gpu *gpu, *other;
+	uint32_t looker;
+
+	(void)state;
+	world_begin(&w, "h200", "events");
+	world_load(&w, "10ms", "train");
+	gpu = world_open(0);
+	other = world_open(0);
+	a.handle = world_attach(gpu, w.program[0]);
+	looker = world_attach(other, w.program[0]);
+	do { /* until the device itself refuses */
+		assert_int_equal(gp_gpu_hold(gpu, now(), &a, 1), 0);
+		last = a.status == -EINPROGRESS ? a : last;
+	} while (world_look(other, looker).failed != -EAGAIN);
+	assert_int_equal(last.status, -EINPROGRESS);
+	gp_gpu_detach(gpu, a.handle);
+	gpu->ops->close(gpu);
+	WAIT_FOR(world_look(other, looker).under_way == 0);
+	assert_false(world_look(other, looker).held);
+	WAIT_FOR(world_gets_on(other, looker));
+	other->ops->close(other);
+	world_end(&w);
+}
+
 static void slices_are_set_and_refused(void **state)
 {
 	struct gp_action a = {0};
@@ -184,6 +213,7 @@ int main(void)
 		cmocka_unit_test(a_held_task_stands_still_and_goes_on),
 		cmocka_unit_test(an_action_is_under_way_from_the_first_moment),
 		cmocka_unit_test(a_server_that_does_not_listen_is_not_waited_for),
+		cmocka_unit_test(an_undo_finds_room_in_a_flood),
 		cmocka_unit_test(slices_are_set_and_refused),
 		cmocka_unit_test(detach_undoes_what_was_done_and_nothing_else),
 		cmocka_unit_test(a_handle_is_for_one),

@@ -207,7 +207,7 @@ static void a_run_time_that_falls_is_not_believed(void **state)
 	struct simgpu_state *s;
 	struct gp_gpu *gpu;
 	struct world w;
-	uint32_t handle;
+	uint32_t handle = UINT32_MAX;
 	int fd;
 
 	(void)state;
@@ -240,12 +240,40 @@ static void a_run_time_that_falls_is_not_believed(void **state)
 	world_end(&w);
 }
 
+/* The server was not woken for a long time: what it said does not go on for ever. */
+static void a_run_goes_on_as_long_as_it_was_said_to(void **state)
+{
+	struct simgpu_context c = {.pid = 4711,
+	                           .known = GP_KNOWN_RUN | GP_KNOWN_RUNNING,
+	                           .running = true,
+	                           .run_ns = 1000,
+	                           .run_at_ns = 5000,
+	                           .runs_until_ns = 7000};
+	uint64_t at_ns;
+
+	(void)state;
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 2000);
+	assert_int_equal(at_ns, 6000);
+	assert_int_equal(sg_run_ns(&c, 1000000, &at_ns), 3000);
+	assert_int_equal(at_ns, 7000);
+	assert_int_equal(sg_run_ns(&c, 4000, &at_ns), 1000); /* published after `now` was read */
+	c.runs_until_ns = 0;
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	c.running = false;
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	assert_int_equal(at_ns, 6000);
+	c.known = GP_KNOWN_RUN; /* a sample, of that time */
+	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	assert_int_equal(at_ns, 5000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_a_gpu_is_not_opened),
 		cmocka_unit_test(what_it_says_is_made_harmless),
 		cmocka_unit_test(a_run_time_that_falls_is_not_believed),
+		cmocka_unit_test(a_run_goes_on_as_long_as_it_was_said_to),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -406,6 +406,23 @@ static void a_task_that_gets_a_moment_now_and_then_is_not_starved(void **state)
 	rig_free(r);
 }
 
+/* The daemon was stopped, and everything was released meanwhile. */
+static void time_in_which_nobody_looked_is_not_held_against_the_policy(void **state)
+{
+	struct rig *r = rig_of_victims();
+
+	(void)state;
+	rig_is(r, 0)->running = false;
+	rig_run(r, 5 * S);
+	r->now_ns += 60 * S;
+	rig_run(r, 4 * S);
+	assert_null(gp_engine_ejection(r->engine));
+	rig_run(r, 2 * S);
+	assert_non_null(gp_engine_ejection(r->engine));
+	assert_int_equal(gp_engine_ejection(r->engine)->reason, GP_EJECT_STARVED);
+	rig_free(r);
+}
+
 static void what_was_waited_under_another_policy_is_not_held_against_this_one(void **state)
 {
 	struct rig *r = rig_of_victims();
@@ -598,6 +615,7 @@ int main(void)
 		cmocka_unit_test(a_hold_by_somebody_else_is_not_the_policys_fault),
 		cmocka_unit_test(idle_and_unmanaged_tasks_cannot_be_starved),
 		cmocka_unit_test(a_task_that_gets_a_moment_now_and_then_is_not_starved),
+		cmocka_unit_test(time_in_which_nobody_looked_is_not_held_against_the_policy),
 		cmocka_unit_test(what_was_waited_under_another_policy_is_not_held_against_this_one),
 		cmocka_unit_test(a_release_that_fails_is_not_the_policys_fault),
 		cmocka_unit_test(

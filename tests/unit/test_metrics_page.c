@@ -290,8 +290,10 @@ static uint64_t value_of(const char *page, const char *sample)
 {
 	const char *at = find_line(page, sample);
 
-	if (!at)
+	if (!at) {
 		fail_msg("no '%s'", sample);
+		return 0;
+	}
 	return strtoull(at + strlen(sample), NULL, 10);
 }
 

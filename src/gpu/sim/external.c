@@ -192,6 +192,11 @@ const struct gp_sim_done *gp_sim_done(const struct gp_sim *s, uint32_t task)
 /* ---- what changed -------------------------------------------------------------------------------
  */
 
+uint64_t gp_sim_runs_until_ns(const struct gp_sim *s)
+{
+	return gp_timer_is_set(&s->timer) ? s->timer.at_ns : GP_NEVER;
+}
+
 bool gp_sim_take_changed(struct gp_sim *s, uint32_t *task)
 {
 	for (uint32_t w = 0; s->changed && w <= s->ntasks / 64; w++) {

@@ -116,6 +116,7 @@ static void set_run_timer(struct gp_sim *s)
 	struct runlist *r = s->state;
 	uint64_t refilled_ns = s->now_ns + r->refill_ns, end_ns = GP_NEVER;
 
+	sim_changed(s, r->loaded); /* until when it runs is part of what is seen */
 	if (!r->loaded->spins)
 		end_ns = refilled_ns + r->loaded->left_ns;
 	if (!line_is_empty(s) && slice_end(s) < end_ns)

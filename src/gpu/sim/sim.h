@@ -218,6 +218,9 @@ int gp_sim_submit(struct gp_sim *sim, uint32_t task, const struct gp_sim_request
 /* The last one that was finished: for who watches, at GP_SIM_REQUEST. */
 const struct gp_sim_done *gp_sim_done(const struct gp_sim *sim, uint32_t task);
 
+/* Until when the one that runs goes on running if nothing else happens; GP_NEVER. */
+uint64_t gp_sim_runs_until_ns(const struct gp_sim *sim);
+
 /* A task of which the back end would now say something else; false: there is none. Only where there
  * are places for programs. Reading clears it. */
 bool gp_sim_take_changed(struct gp_sim *sim, uint32_t *task);

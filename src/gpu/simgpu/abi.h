@@ -112,7 +112,8 @@ struct simgpu_context {
 	uint32_t own_slice_us; /* what it set by itself, or the hardware's */
 
 	/* As in struct gp_observation. Times are CLOCK_MONOTONIC; run_ns counts from when the
-	 * context was made, and goes on by itself where `running` is known and true. */
+	 * context was made, and goes on by itself, up to runs_until_ns, where `running` is known
+	 * and true: a server that is woken late does not make it longer. */
 	uint32_t known;
 	uint8_t active, running, held, under_way;
 	int32_t hold_failed;
@@ -123,6 +124,7 @@ struct simgpu_context {
 	uint64_t active_since_ns;
 	uint64_t run_ns;
 	uint64_t run_at_ns;
+	uint64_t runs_until_ns;
 	uint64_t scheduled;
 	uint64_t on_at_ns;
 	uint64_t off_at_ns;

@@ -173,8 +173,8 @@ uint64_t sg_run_ns(const struct simgpu_context *c, uint64_t now_ns, uint64_t *at
 	if (!(c->known & GP_KNOWN_RUNNING))
 		return c->run_ns;
 	/* Where it is known who runs, no news is news, too. */
-	*at_ns = now_ns;
-	return c->run_ns + (c->running && now_ns > c->run_at_ns ? now_ns - c->run_at_ns : 0);
+	*at_ns = c->running && c->runs_until_ns < now_ns ? c->runs_until_ns : now_ns;
+	return c->run_ns + (c->running && *at_ns > c->run_at_ns ? *at_ns - c->run_at_ns : 0);
 }
 
 void sg_describe(const struct simgpu_context *c, struct gp_seen *seen)

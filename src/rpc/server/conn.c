@@ -105,13 +105,13 @@ static bool must_wait(const struct conn *c)
 	return c->linger_us || c->in_flight >= l->in_flight || c->out.bytes > l->output / 2;
 }
 
-static bool is_finished(struct conn *c)
+static bool is_finished(const struct conn *c)
 {
 	if (c->doomed)
 		return true;
 	if (c->linger_us)
 		return !c->out.first || c->hung;
-	if (!c->eof || gp_lines_ready(&c->lines))
+	if (!c->eof) /* read only when all lines before it were taken */
 		return false;
 	return c->hung || (!c->in_flight && !c->out.first && !c->subscription);
 }

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the keys do. What they ask of the daemon is answered later, in the last line. */
+#include <ctype.h>
+#include <string.h>
+
+#include "cli/top/top.h"
+#include "policy/registry.h"
+
+/* The process by its start time, too: a number alone may be somebody else's by now. */
+static struct json_object *about(const struct gp_top_task *t)
+{
+	struct json_object *params = json_object_new_object(), *target = json_object_new_object();
+
+	json_object_object_add(target, "pid", json_object_new_int64(t->pid));
+	json_object_object_add(target, "start_time", json_object_new_uint64(t->start_time));
+	json_object_object_add(params, "target", target);
+	return params;
+}
+
+static void order(struct gp_top *top, uint64_t now_ns, const struct gp_top_task *t,
+                  const char *method, struct json_object *params, const char *done)
+{
+	struct gp_error err = {0};
+	char whom[96];
+
+	snprintf(whom, sizeof whom, "%d %s", (int)t->pid, t->name);
+	if (gp_link_order(&top->link, method, params, whom, done, &err))
+		gp_top_say(top, now_ns, true, "%s", err.text);
+}
+
+/* ---- tasks -------------------------------------------------------------------------------------
+ */
+
+static void set_class(struct gp_top *top, uint64_t now_ns, const char *class)
+{
+	struct json_object *params = about(&top->whom);
+	char done[32];
+
+	json_object_object_add(params, "class", json_object_new_string(class));
+	snprintf(done, sizeof done, "class %s", class);
+	order(top, now_ns, &top->whom, "set", params, done);
+}
+
+/* The next press goes on from here, not from what the last shot says. */
+static void change_priority(struct gp_top *top, uint64_t now_ns, const struct gp_top_task *t,
+                            int by)
+{
+	int priority = t->priority + by;
+	struct json_object *params;
+	char done[32];
+
+	if (priority < 0 || priority > (int)GP_PRIORITY_MAX) {
+		gp_top_say(top, now_ns, true, "priorities go from 0 to %u", GP_PRIORITY_MAX);
+		return;
+	}
+	params = about(t);
+	json_object_object_add(params, "priority", json_object_new_int(priority));
+	snprintf(done, sizeof done, "priority %d", priority);
+	order(top, now_ns, t, "set", params, done);
+	top->link.shot.task[t - top->link.shot.task].priority = (uint8_t)priority;
+}
+
+static void press_for_task(struct gp_top *top, int key, uint64_t now_ns)
+{
+	const struct gp_top_task *t = gp_top_view_selected(&top->view, &top->link.shot);
+
+	if (!t) {
+		gp_top_say(top, now_ns, true, "no task is selected");
+		return;
+	}
+	switch (key) {
+	case 'c':
+		top->whom = *t;
+		top->mode = GP_TOP_CLASS;
+		break;
+	case '+':
+	case '=': change_priority(top, now_ns, t, 1); break;
+	case '-': change_priority(top, now_ns, t, -1); break;
+	case 'h': order(top, now_ns, t, "hold", about(t), "held until r"); break;
+	default: order(top, now_ns, t, "release", about(t), "released"); break;
+	}
+}
+
+/* ---- what chooses and types ---------------------------------------------------------------------
+ */
+
+static void press_class(struct gp_top *top, int key, uint64_t now_ns)
+{
+	top->mode = GP_TOP_LOOK;
+	switch (key) {
+	case 'l': set_class(top, now_ns, "lc"); break;
+	case 'b': set_class(top, now_ns, "be"); break;
+	case 'u': set_class(top, now_ns, "unmanaged"); break;
+	default: gp_top_say(top, now_ns, false, "left as it is"); break;
+	}
+}
+
+static void set_policy(struct gp_top *top, uint64_t now_ns, const char *name)
+{
+	struct json_object *params = json_object_new_object();
+	struct gp_error err = {0};
+
+	json_object_object_add(params, "policy", json_object_new_string(name));
+	if (top->link.device >= 0)
+		json_object_object_add(params, "device", json_object_new_int(top->link.device));
+	if (gp_link_order(&top->link, "policy", params, "policy", name, &err))
+		gp_top_say(top, now_ns, true, "%s", err.text);
+}
+
+static void begin_policy(struct gp_top *top)
+{
+	const struct gp_top_shot *shot = &top->link.shot;
+
+	top->mode = GP_TOP_POLICY;
+	top->choice = 0;
+	for (unsigned i = 0; gp_policies[i] && shot->ndevices; i++)
+		if (!strcmp(gp_policies[i]->name, shot->device[0].policy))
+			top->choice = i;
+}
+
+static void press_policy(struct gp_top *top, int key, uint64_t now_ns)
+{
+	switch (key) {
+	case GP_KEY_UP:
+	case 'k': top->choice -= top->choice > 0; break;
+	case GP_KEY_DOWN:
+	case 'j': top->choice += gp_policies[top->choice + 1] != NULL; break;
+	case GP_KEY_ENTER:
+		top->mode = GP_TOP_LOOK;
+		set_policy(top, now_ns, gp_policies[top->choice]->name);
+		break;
+	case GP_KEY_ESCAPE:
+	case 'p':
+	case 'q': top->mode = GP_TOP_LOOK; break;
+	default: break;
+	}
+}
+
+/* What is shown follows what is typed. */
+static void press_filter(struct gp_top *top, int key)
+{
+	char *filter = top->view.filter;
+	size_t n = strlen(filter);
+
+	if (key == GP_KEY_ENTER) {
+		top->mode = GP_TOP_LOOK;
+	} else if (key == GP_KEY_ESCAPE) {
+		memcpy(filter, top->typed, sizeof top->typed);
+		top->mode = GP_TOP_LOOK;
+	} else if (key == GP_KEY_BACKSPACE) {
+		/* A character of UTF-8 goes as a whole. */
+		while (n && ((unsigned char)filter[--n] & 0xc0) == 0x80)
+			;
+		filter[n] = 0;
+	} else if (key < 0x100 && (key >= 0x80 || isprint(key)) &&
+	           n + 1 < sizeof top->view.filter) {
+		filter[n] = (char)key;
+		filter[n + 1] = 0;
+	}
+	gp_top_view_update(&top->view, &top->link.shot, top->task_rows);
+}
+
+/* ---- the rest ----------------------------------------------------------------------------------
+ */
+
+static bool press_to_move(struct gp_top *top, int key)
+{
+	long page = top->task_rows > 1 ? (long)top->task_rows - 1 : 1, by;
+
+	switch (key) {
+	case GP_KEY_UP:
+	case 'k': by = -1; break;
+	case GP_KEY_DOWN:
+	case 'j': by = 1; break;
+	case GP_KEY_PAGE_UP: by = -page; break;
+	case GP_KEY_PAGE_DOWN: by = page; break;
+	case GP_KEY_HOME: by = -(long)top->view.n; break;
+	case GP_KEY_END: by = (long)top->view.n; break;
+	default: return false;
+	}
+	gp_top_view_move(&top->view, &top->link.shot, by, top->task_rows);
+	return true;
+}
+
+static void press(struct gp_top *top, int key, uint64_t now_ns)
+{
+	switch (key) {
+	case 'q': top->done = true; break;
+	case '?': top->mode = GP_TOP_HELP; break;
+	case 's':
+		top->view.sort = gp_top_next_sort(top->view.sort);
+		gp_top_view_update(&top->view, &top->link.shot, top->task_rows);
+		gp_top_say(top, now_ns, false, "sorted by %s", gp_top_columns[top->view.sort].head);
+		break;
+	case 'p': begin_policy(top); break;
+	case 'f':
+	case '/':
+		memcpy(top->typed, top->view.filter, sizeof top->typed);
+		top->mode = GP_TOP_FILTER;
+		break;
+	case 'c':
+	case '+':
+	case '=':
+	case '-':
+	case 'h':
+	case 'r': press_for_task(top, key, now_ns); break;
+	case GP_KEY_ESCAPE: *top->said = 0; break;
+	default:
+		if (isprint(key & 0xff) && key < 0x100)
+			gp_top_say(top, now_ns, true, "%c does nothing; ? says which keys do", key);
+		break;
+	}
+}
+
+void gp_top_press(struct gp_top *top, int key, uint64_t now_ns)
+{
+	switch (top->mode) {
+	case GP_TOP_HELP: top->mode = GP_TOP_LOOK; break;
+	case GP_TOP_CLASS: press_class(top, key, now_ns); break;
+	case GP_TOP_POLICY: press_policy(top, key, now_ns); break;
+	case GP_TOP_FILTER: press_filter(top, key); break;
+	default:
+		if (!press_to_move(top, key))
+			press(top, key, now_ns);
+		break;
+	}
+}

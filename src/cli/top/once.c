@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One screen as text, and one shot as JSON: after two looks, since shares are of a time. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/top/top.h"
+
+#define PATIENCE_NS (10 * GP_NS_PER_S) /* more than the daemon needs for anything */
+#define WIDE        120                /* when nobody says how wide: all columns fit */
+
+static void wait_for_daemon(const struct gp_top *top, uint64_t until_ns)
+{
+	struct pollfd p = {.fd = gp_link_fd(&top->link), .events = POLLIN};
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), due_ns = gp_top_due(top, now_ns);
+	struct timespec wait;
+
+	due_ns = due_ns < until_ns ? due_ns : until_ns;
+	wait = gp_timespec(due_ns > now_ns ? due_ns - now_ns : 0);
+	ppoll(&p, 1, &wait, NULL);
+}
+
+/* Two shots, `every` apart. */
+static int look_twice(struct gp_top *top)
+{
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t until_ns = now_ns + PATIENCE_NS + top->link.every_ns;
+
+	for (; top->past.n < 2 && now_ns < until_ns; now_ns = gp_now_ns(&gp_clock_monotonic)) {
+		gp_top_work(top, now_ns);
+		if (top->link.trouble.code && top->link.trouble.code != -ETIMEDOUT)
+			return top->link.trouble.code;
+		if (top->past.n < 2)
+			wait_for_daemon(top, until_ns);
+	}
+	return top->past.n < 2 ? gp_fail(&top->link.trouble, -ETIMEDOUT,
+	                                 "the daemon does not answer; gpreempt doctor says how "
+	                                 "it is")
+	                       : 0;
+}
+
+static unsigned width_of_output(void)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	uint64_t n;
+
+	if (columns && gp_cli_number(columns, 10000, &n) && n)
+		return (unsigned)n;
+	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		return size.ws_col;
+	return WIDE;
+}
+
+int gp_top_once(struct gp_top *top)
+{
+	struct gp_sheet sheet = {.utf8 = gp_top_utf8()};
+
+	if (look_twice(top))
+		return gp_cli_fail(&top->link.trouble);
+	gp_top_paint_plain(top, &sheet, width_of_output());
+	gp_sheet_print(&sheet, stdout);
+	gp_sheet_free(&sheet);
+	return GP_EXIT_DONE;
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------
+ */
+
+/* What is not known is left out. */
+static void add(struct json_object *o, const char *key, double value, double scale)
+{
+	char text[32];
+
+	if (value < 0)
+		return;
+	snprintf(text, sizeof text, "%.1f", value * scale);
+	json_object_object_add(o, key, json_object_new_double_s(value * scale, text));
+}
+
+int gp_top_json(struct gp_top *top)
+{
+	const struct gp_top_shot *shot = &top->link.shot;
+	struct json_object *o, *devices, *tasks;
+
+	top->link.keep_json = true;
+	if (look_twice(top))
+		return gp_cli_fail(&top->link.trouble);
+	o = json_object_new_object();
+	devices = json_object_new_array();
+	tasks = json_object_new_array();
+	for (unsigned i = 0; i < shot->ndevices; i++) {
+		const struct gp_top_device *d = &shot->device[i];
+
+		add(d->json, "busy_pct", d->busy, 100);
+		add(d->json, "preemptions_per_s", d->preemptions_per_s, 1);
+		add(d->json, "inversions_per_s", d->inversions_per_s, 1);
+		json_object_array_add(devices, json_object_get(d->json));
+	}
+	for (unsigned i = 0; i < top->view.n; i++) {
+		const struct gp_top_task *t = &shot->task[top->view.order[i]];
+
+		add(t->json, "gpu_pct", t->share, 100);
+		add(t->json, "preemptions_per_s", t->preemptions_per_s, 1);
+		json_object_array_add(tasks, json_object_get(t->json));
+	}
+	json_object_object_add(o, "devices", devices);
+	json_object_object_add(o, "tasks", tasks);
+	puts(gp_json_text(o, NULL));
+	json_object_put(o);
+	return GP_EXIT_DONE;
+}

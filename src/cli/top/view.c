@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(double a, double b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Negative: `s` stands before `t`. Numbers that grow with use: the most first; who is not known,
+ * last. */
+static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
+                    const struct gp_top_task *t)
+{
+	switch (sort) {
+	case GP_COL_PID: return compare(s->pid, t->pid);
+	case GP_COL_USER: return strcmp(s->user, t->user);
+	case GP_COL_DEVICE: return compare(s->device, t->device);
+	case GP_COL_CLASS: return compare(t->class, s->class);
+	case GP_COL_PRIORITY: return compare(t->priority, s->priority);
+	case GP_COL_STATE: return compare(s->state, t->state);
+	case GP_COL_P50:
+		return compare_u64(t->waits_known ? t->wait_p50_ns + 1 : 0,
+		                   s->waits_known ? s->wait_p50_ns + 1 : 0);
+	case GP_COL_P99:
+		return compare_u64(t->waits_known ? t->wait_p99_ns + 1 : 0,
+		                   s->waits_known ? s->wait_p99_ns + 1 : 0);
+	case GP_COL_PREEMPTIONS: return compare(t->preemptions_per_s, s->preemptions_per_s);
+	case GP_COL_NAME: return strcmp(s->name, t->name);
+	default: return compare(t->recently, s->recently);
+	}
+}
+
+struct sorting {
+	const struct gp_top_view *view;
+	const struct gp_top_shot *shot;
+};
+
+static int compare_places(const void *a, const void *b, void *arg)
+{
+	const struct sorting *by = arg;
+	const struct gp_top_task *s = &by->shot->task[*(const unsigned *)a];
+	const struct gp_top_task *t = &by->shot->task[*(const unsigned *)b];
+	int r = order_by(by->view->sort, s, t);
+
+	if (!r && by->view->sort != GP_COL_SHARE)
+		r = order_by(GP_COL_SHARE, s, t);
+	return r ? r : gp_top_compare_tasks(s, t);
+}
+
+static bool passes(const struct gp_top_view *view, const struct gp_top_task *t)
+{
+	return !*view->filter || strcasestr(t->name, view->filter) ||
+	       strcasestr(t->user, view->filter);
+}
+
+static bool is_selected(const struct gp_top_view *view, const struct gp_top_task *t)
+{
+	return view->selected && view->device == t->device && view->id == t->id;
+}
+
+static void select_place(struct gp_top_view *view, const struct gp_top_shot *shot, unsigned place)
+{
+	view->selected = view->n > 0;
+	if (!view->n)
+		return;
+	view->place = place < view->n ? place : view->n - 1;
+	view->device = shot->task[view->order[view->place]].device;
+	view->id = shot->task[view->order[view->place]].id;
+}
+
+static void scroll(struct gp_top_view *view, unsigned rows)
+{
+	if (!rows || view->n <= rows)
+		view->first = 0;
+	else if (view->first > view->n - rows)
+		view->first = view->n - rows;
+	if (!rows || !view->selected)
+		return;
+	if (view->place < view->first)
+		view->first = view->place;
+	else if (view->place >= view->first + rows)
+		view->first = view->place - rows + 1;
+}
+
+void gp_top_view_update(struct gp_top_view *view, const struct gp_top_shot *shot, unsigned rows)
+{
+	struct sorting by = {view, shot};
+	bool there = false;
+
+	if (shot->ntasks > view->capacity) {
+		unsigned *order = reallocarray(view->order, 2 * shot->ntasks, sizeof *order);
+
+		view->n = 0;
+		if (!order)
+			return;
+		view->order = order;
+		view->capacity = 2 * shot->ntasks;
+	}
+	view->n = 0;
+	for (unsigned i = 0; i < shot->ntasks; i++)
+		if (passes(view, &shot->task[i]))
+			view->order[view->n++] = i;
+	if (view->n)
+		qsort_r(view->order, view->n, sizeof *view->order, compare_places, &by);
+	for (unsigned i = 0; i < view->n && !there; i++)
+		if (is_selected(view, &shot->task[view->order[i]])) {
+			view->place = i;
+			there = true;
+		}
+	if (!there)
+		select_place(view, shot, view->selected ? view->place : 0);
+	scroll(view, rows);
+}
+
+void gp_top_view_move(struct gp_top_view *view, const struct gp_top_shot *shot, long by,
+                      unsigned rows)
+{
+	long to = (long)view->place + by;
+
+	select_place(view, shot, to < 0 ? 0 : (unsigned)(to < (long)view->n ? to : view->n));
+	scroll(view, rows);
+}
+
+const struct gp_top_task *gp_top_view_selected(const struct gp_top_view *view,
+                                               const struct gp_top_shot *shot)
+{
+	return view->selected && view->place < view->n ? &shot->task[view->order[view->place]]
+	                                               : NULL;
+}
+
+enum gp_top_column gp_top_next_sort(enum gp_top_column sort)
+{
+	do
+		sort = sort + 1 < GP_COLS ? sort + 1 : GP_COL_PID;
+	while (sort == GP_COL_BAR);
+	return sort;
+}
+
+void gp_top_view_free(struct gp_top_view *view)
+{
+	free(view->order);
+	*view = (struct gp_top_view){0};
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daemon-crowd SOCKET CLIENTS SECONDS TIMERS PID...: many busy clients of a daemon, and bare timers
+ * to compare its threads with.
+ *
+ * The timers run from the start: TIMERS threads, each with a timerfd every 100 ms and nothing else
+ * to do. Says `ready`; a line on standard input lets the clients begin. Most ask, some change the
+ * classes of PIDs or hold and release them, some subscribe and read slowly or not at all, some come
+ * and go. At the end one line of JSON: calls, refusals, failures, the slowest call, how late the
+ * timers were.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hist.h"
+#include "base/rng.h"
+#include "rpc/client.h"
+
+#define TIMER_NS (100 * GP_NS_PER_MS)
+
+static struct {
+	const char *socket;
+	unsigned nclients, ntimers;
+	uint64_t seconds;
+	unsigned npids;
+	int *pid;
+	_Atomic bool stop;
+	_Atomic uint64_t calls, refused, failed, events, slowest_ns;
+	pthread_mutex_t lock;
+	struct gp_hist lag_ns;
+} crowd = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *wait_for_timer(void *arg)
+{
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	uint64_t due_ns = gp_now_ns(&gp_clock_monotonic), ignored;
+
+	(void)arg;
+	while (!crowd.stop) {
+		struct itimerspec at;
+		uint64_t now_ns;
+
+		due_ns += TIMER_NS;
+		at = (struct itimerspec){.it_value = gp_timespec(due_ns)};
+		timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+		if (read(fd, &ignored, sizeof ignored) < 0)
+			break;
+		now_ns = gp_now_ns(&gp_clock_monotonic);
+		pthread_mutex_lock(&crowd.lock);
+		gp_hist_add(&crowd.lag_ns, now_ns - due_ns);
+		pthread_mutex_unlock(&crowd.lock);
+	}
+	close(fd);
+	return NULL;
+}
+
+static struct json_object *about(int pid)
+{
+	struct json_object *params = json_object_new_object(), *target = json_object_new_object();
+
+	json_object_object_add(target, "pid", json_object_new_int(pid));
+	json_object_object_add(params, "target", target);
+	return params;
+}
+
+static void note(int r, uint64_t took_ns)
+{
+	uint64_t slowest_ns = crowd.slowest_ns;
+
+	crowd.calls++;
+	if (r == -ESRCH || r == -EBUSY || r == -EAGAIN || r == -EPERM)
+		crowd.refused++;
+	else if (r)
+		crowd.failed++;
+	while (took_ns > slowest_ns &&
+	       !atomic_compare_exchange_weak(&crowd.slowest_ns, &slowest_ns, took_ns))
+		;
+}
+
+/* -errno after which the connection is of no use. */
+static int ask(struct gp_client *client, const char *method, struct json_object *params)
+{
+	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	struct gp_error err = {0};
+	int r = gp_client_call(client, method, params, NULL, 0, NULL, &err);
+
+	note(r, gp_now_ns(&gp_clock_monotonic) - begin_ns);
+	if (r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO) {
+		fprintf(stderr, "%s: %s\n", method, err.text);
+		return r;
+	}
+	return 0;
+}
+
+static int ask_something(struct gp_client *client, struct gp_rng *rng)
+{
+	static const char *const classes[] = {"lc", "be", "unmanaged"};
+	int pid = crowd.pid[gp_rng_below(rng, crowd.npids)];
+	struct json_object *params = about(pid);
+
+	switch (gp_rng_below(rng, 16)) {
+	case 0: json_object_put(params); return ask(client, "devices", NULL);
+	case 1: json_object_put(params); return ask(client, "stats", NULL);
+	case 2:
+	case 3:
+		json_object_object_add(params, "class",
+		                       json_object_new_string(classes[gp_rng_below(rng, 3)]));
+		return ask(client, "set", params);
+	case 4: {
+		int r = ask(client, "hold", params);
+
+		return r ? r : ask(client, "release", about(pid));
+	}
+	case 5: json_object_put(params); return ask(client, "policy", NULL);
+	case 6: json_object_put(params); return ask(client, "hint", NULL);
+	default:
+		json_object_put(params);
+		params = json_object_new_object();
+		json_object_object_add(params, "pid", json_object_new_int(pid));
+		return ask(client, "tasks", params);
+	}
+}
+
+/* Some read what they subscribed to, some late, some never. */
+static void read_events(struct gp_client *client, unsigned number)
+{
+	struct json_object *event;
+
+	if (number % 20 >= 2)
+		return;
+	while (!gp_client_next(client, 0, &event, NULL)) {
+		json_object_put(event);
+		crowd.events++;
+	}
+}
+
+static void *be_client(void *arg)
+{
+	unsigned number = (unsigned)(uintptr_t)arg;
+	struct gp_rng rng;
+	uint64_t asked = 0;
+
+	gp_rng_init(&rng, 1, number);
+	while (!crowd.stop) {
+		struct gp_client *client;
+		struct gp_error err = {0};
+		int r = gp_client_connect(crowd.socket, &client, &err);
+
+		if (r) {
+			fprintf(stderr, "connect: %s\n", err.text);
+			crowd.failed++;
+			usleep(100000);
+			continue;
+		}
+		if (number % 20 < 4)
+			r = ask(client, "subscribe", NULL);
+		while (!r && !crowd.stop) {
+			r = ask_something(client, &rng);
+			read_events(client, number);
+			usleep(50000 + (useconds_t)gp_rng_below(&rng, 200000));
+			if (number % 7 == 0 && ++asked % 50 == 0)
+				break; /* comes and goes */
+		}
+		gp_client_close(client);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t *thread;
+	char line[8];
+
+	if (argc < 6)
+		return 2;
+	crowd.socket = argv[1];
+	crowd.nclients = (unsigned)atoi(argv[2]);
+	crowd.seconds = (uint64_t)atoi(argv[3]);
+	crowd.ntimers = (unsigned)atoi(argv[4]);
+	crowd.npids = (unsigned)(argc - 5);
+	crowd.pid = calloc(crowd.npids, sizeof *crowd.pid);
+	for (unsigned i = 0; i < crowd.npids; i++)
+		crowd.pid[i] = atoi(argv[5 + i]);
+	gp_hist_init(&crowd.lag_ns);
+	thread = calloc(crowd.nclients + crowd.ntimers, sizeof *thread);
+	for (unsigned i = 0; i < crowd.ntimers; i++)
+		pthread_create(&thread[i], NULL, wait_for_timer, NULL);
+	puts("ready");
+	fflush(stdout);
+	if (!fgets(line, sizeof line, stdin))
+		return 1;
+	for (unsigned i = 0; i < crowd.nclients; i++)
+		pthread_create(&thread[crowd.ntimers + i], NULL, be_client, (void *)(uintptr_t)i);
+	sleep((unsigned)crowd.seconds);
+	crowd.stop = true;
+	for (unsigned i = 0; i < crowd.nclients + crowd.ntimers; i++)
+		pthread_join(thread[i], NULL);
+	printf("{\"calls\":%llu,\"refused\":%llu,\"failed\":%llu,\"events\":%llu,"
+	       "\"slowest_ms\":%llu,\"lag_p50_us\":%llu,\"lag_p99_us\":%llu,\"lags\":%llu}\n",
+	       (unsigned long long)crowd.calls, (unsigned long long)crowd.refused,
+	       (unsigned long long)crowd.failed, (unsigned long long)crowd.events,
+	       (unsigned long long)(crowd.slowest_ns / GP_NS_PER_MS),
+	       (unsigned long long)(gp_hist_quantile(&crowd.lag_ns, 500000) / 1000),
+	       (unsigned long long)(gp_hist_quantile(&crowd.lag_ns, 990000) / 1000),
+	       (unsigned long long)crowd.lag_ns.count);
+	free(thread);
+	free(crowd.pid);
+	return 0;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keys, and the daemon they speak to: here a script that says when it answers, and what. */
+#include <json-c/json.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "made_up.h"
+
+static struct {
+	char folder[64], path[96];
+	int listener, fd; /* -1: nobody is there */
+	struct gp_top *top;
+	uint64_t now_ns;
+	char lines[65536];
+	size_t used;
+} w;
+
+/* ---- the daemon ---------------------------------------------------------------------------------
+ */
+
+static void start_daemon(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+
+	snprintf(a.sun_path, sizeof a.sun_path, "%s", w.path);
+	w.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(w.listener, (const struct sockaddr *)&a, sizeof a), 0);
+	assert_int_equal(listen(w.listener, 4), 0);
+}
+
+static void stop_daemon(void)
+{
+	if (w.fd >= 0)
+		close(w.fd);
+	if (w.listener >= 0)
+		close(w.listener);
+	unlink(w.path);
+	w.fd = w.listener = -1;
+	w.used = 0;
+}
+
+/* The next request; NULL: there is none. */
+static struct json_object *request(void)
+{
+	struct pollfd p = {.fd = w.fd, .events = POLLIN};
+	struct json_object *json;
+	char *end;
+
+	if (w.fd < 0)
+		w.fd = accept(w.listener, NULL, NULL);
+	p.fd = w.fd;
+	assert_true(w.fd >= 0);
+	while (!(end = memchr(w.lines, '\n', w.used)) && poll(&p, 1, 0) == 1) {
+		ssize_t n = read(w.fd, w.lines + w.used, sizeof w.lines - w.used);
+
+		if (n <= 0)
+			return NULL;
+		w.used += (size_t)n;
+	}
+	if (!end)
+		return NULL;
+	*end = 0;
+	json = json_tokener_parse(w.lines);
+	w.used -= (size_t)(end + 1 - w.lines);
+	memmove(w.lines, end + 1, w.used);
+	assert_non_null(json);
+	return json;
+}
+
+static void answer(struct json_object *to, const char *key, const char *text)
+{
+	char line[4096];
+	int n = snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\",\"id\":%ld,\"%s\":%s}\n",
+	                 (long)json_object_get_int64(json_object_object_get(to, "id")), key, text);
+
+	assert_int_equal(write(w.fd, line, (size_t)n), n);
+}
+
+static bool asks(struct json_object *json, const char *method)
+{
+	return !strcmp(json_object_get_string(json_object_object_get(json, "method")), method);
+}
+
+static void work(void)
+{
+	gp_top_work(w.top, w.now_ns);
+}
+
+#define TWO_DEVICES                                                                               \
+	"{\"daemon\":{},\"devices\":[{\"device\":0,\"policy\":\"rr\",\"state\":\"ok\",\"stats\":" \
+	"{}},{\"device\":1,\"policy\":\"rr\",\"state\":\"ok\",\"stats\":{}}]}"
+#define ONE_TASK                                                                             \
+	"{\"now_ns\":1,\"tasks\":[{\"device\":%d,\"task\":1,\"pid\":4711,\"start_time\":17," \
+	"\"name\":\"train\",\"user\":\"bob\",\"class\":\"be\",\"priority\":14}]}"
+
+/* Answers whatever a shot needs until nothing is asked any more; other requests are the test's:
+ * returns the first such one. */
+static struct json_object *serve(void)
+{
+	struct json_object *json;
+	char text[512];
+
+	for (work(); (json = request()); work()) {
+		if (asks(json, "hello")) {
+			answer(json, "result", "{\"server\":\"gpreemptd 9.9\"}");
+		} else if (asks(json, "stats")) {
+			answer(json, "result", TWO_DEVICES);
+		} else if (asks(json, "tasks")) {
+			struct json_object *params = json_object_object_get(json, "params");
+
+			snprintf(text, sizeof text, ONE_TASK,
+			         json_object_get_int(json_object_object_get(params, "device")));
+			answer(json, "result", text);
+		} else {
+			return json;
+		}
+		json_object_put(json);
+	}
+	return NULL;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	strcpy(w.folder, "/tmp/gp-top-XXXXXX");
+	assert_non_null(mkdtemp(w.folder));
+	snprintf(w.path, sizeof w.path, "%s/sock", w.folder);
+	setenv("GPREEMPT_SOCKET", w.path, 1);
+	w.fd = w.listener = -1;
+	w.used = 0;
+	w.now_ns = 1000 * S;
+	w.top = malloc(sizeof *w.top);
+	assert_non_null(w.top);
+	gp_top_init(w.top, S, -1);
+	start_daemon();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	stop_daemon();
+	gp_top_free(w.top);
+	free(w.top);
+	rmdir(w.folder);
+	return 0;
+}
+
+static void press(const char *keys)
+{
+	for (; *keys; keys++)
+		gp_top_press(w.top, (unsigned char)*keys, w.now_ns);
+}
+
+/* The next order is this method with these parameters beside the target; it is answered. */
+static void expect(const char *method, const char *param, const char *value, const char *key,
+                   const char *text)
+{
+	struct json_object *json = serve(), *params, *target;
+
+	assert_non_null(json);
+	params = json_object_object_get(json, "params");
+	assert_true(asks(json, method));
+	if (strcmp(method, "policy") != 0) {
+		target = json_object_object_get(params, "target");
+		assert_int_equal(json_object_get_int(json_object_object_get(target, "pid")), 4711);
+		assert_int_equal(json_object_get_int(json_object_object_get(target, "start_time")),
+		                 17);
+	}
+	if (param)
+		assert_string_equal(json_object_get_string(json_object_object_get(params, param)),
+		                    value);
+	answer(json, key, text);
+	json_object_put(json);
+	assert_null(serve());
+}
+
+/* ---- tests -------------------------------------------------------------------------------------
+ */
+
+static void a_shot_has_all_devices_and_tasks(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	assert_int_equal(w.top->link.shot.ndevices, 2);
+	assert_int_equal(w.top->link.shot.ntasks, 2);
+	assert_string_equal(w.top->link.shot.daemon, "gpreemptd 9.9");
+	assert_int_equal(w.top->past.n, 1);
+	w.now_ns += 900 * MS;
+	assert_null(serve());
+	assert_int_equal(w.top->past.n, 1); /* not yet */
+	w.now_ns += 100 * MS;
+	assert_null(serve());
+	assert_int_equal(w.top->past.n, 2);
+}
+
+static void keys_become_orders_and_answers_are_said(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	press("cl");
+	expect("set", "class", "lc", "result", "{}");
+	assert_string_equal(w.top->said, "4711 train: class lc");
+	assert_false(w.top->refused);
+	press("cb");
+	expect("set", "class", "be", "result", "{}");
+	press("cu");
+	expect("set", "class", "unmanaged", "result", "{}");
+	press("h");
+	expect("hold", NULL, NULL, "result", "{\"tasks\":1}");
+	assert_string_equal(w.top->said, "4711 train: held until r");
+	press("r");
+	expect("release", NULL, NULL, "result", "{}");
+	press("-");
+	expect("set", "priority", "13", "result", "{}");
+	assert_string_equal(w.top->said, "4711 train: priority 13");
+}
+
+static void a_refusal_is_said_as_the_daemon_says_it(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	press("h");
+	expect("hold", NULL, NULL, "error",
+	       "{\"code\":-32001,\"message\":\"you may not\",\"data\":{\"errno\":\"EPERM\"}}");
+	assert_string_equal(w.top->said, "4711 train: you may not");
+	assert_true(w.top->refused);
+	w.now_ns += 10 * S;
+	assert_null(serve());
+	assert_string_equal(w.top->said, ""); /* for a while */
+}
+
+static void plus_goes_on_from_the_last_plus_and_ends_at_15(void **state)
+{
+	struct json_object *json;
+
+	(void)state;
+	assert_null(serve());
+	press("+");
+	json = serve(); /* not answered yet */
+	assert_non_null(json);
+	json_object_put(json);
+	press("+");
+	assert_string_equal(w.top->said, "priorities go from 0 to 15");
+	assert_true(w.top->refused);
+	assert_null(serve());
+}
+
+static void the_class_is_for_who_was_selected_when_it_was_asked(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	press("c");
+	gp_top_shot_clear(&w.top->link.shot); /* it leaves meanwhile */
+	gp_top_view_update(&w.top->view, &w.top->link.shot, 10);
+	press("l");
+	expect("set", "class", "lc", "result", "{}");
+	press("c\033");
+	assert_null(serve());
+	assert_int_equal(w.top->mode, GP_TOP_LOOK);
+}
+
+static void a_policy_is_chosen_from_a_list(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	press("p");
+	assert_int_equal(w.top->mode, GP_TOP_POLICY); /* begins at the one in force, rr */
+	press("jk\033");
+	assert_null(serve());
+	press("pj\n");
+	expect("policy", "policy", "fair", "result", "{}");
+	assert_string_equal(w.top->said, "policy: fair");
+	press("pkkkkkkkkkkkkkkkkk\n");
+	expect("policy", "policy", "none", "result", "{}");
+	press("pjjjjjjjjjjjjjjjjjjjjjjjjj\n");
+	expect("policy", "policy", "qos", "error", "{\"message\":\"it cannot run here\"}");
+	assert_string_equal(w.top->said, "policy: it cannot run here");
+}
+
+static void a_filter_is_typed_kept_and_dropped(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	press("fBOQ\177");
+	assert_string_equal(w.top->view.filter, "BO");
+	assert_int_equal(w.top->view.n, 2);
+	press("x");
+	assert_int_equal(w.top->view.n, 0);
+	press("\177\n");
+	assert_int_equal(w.top->mode, GP_TOP_LOOK);
+	press("fzzz\033");
+	assert_string_equal(w.top->view.filter, "BO");
+	press("f\303\251");
+	assert_string_equal(w.top->view.filter, "BO\303\251");
+	press("\177"); /* a character of two bytes goes at once */
+	assert_string_equal(w.top->view.filter, "BO");
+	press("\177\177\177\n");
+	assert_string_equal(w.top->view.filter, "");
+	press("h"); /* letters are keys again */
+	expect("hold", NULL, NULL, "result", "{}");
+}
+
+static void the_other_keys_do_what_help_says(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	press("?");
+	assert_int_equal(w.top->mode, GP_TOP_HELP);
+	press("q"); /* any key */
+	assert_false(w.top->done);
+	press("s");
+	assert_int_equal(w.top->view.sort, GP_COL_P50);
+	press("Z");
+	assert_true(w.top->refused);
+	gp_top_press(w.top, GP_KEY_DOWN, w.now_ns);
+	assert_int_equal(w.top->view.place, 1);
+	press("k");
+	assert_int_equal(w.top->view.place, 0);
+	gp_top_press(w.top, GP_KEY_END, w.now_ns);
+	assert_int_equal(w.top->view.place, 1);
+	press("q");
+	assert_true(w.top->done);
+}
+
+static void a_daemon_that_goes_away_is_said_and_found_again(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	press("h");
+	stop_daemon();
+	work();
+	assert_int_equal(w.top->link.trouble.code, -ECONNRESET);
+	assert_string_equal(w.top->said, "4711 train: the daemon went away before it answered");
+	assert_int_equal(w.top->past.n, 0); /* another one counts anew */
+	press("h");
+	assert_string_equal(w.top->said, "there is no daemon to ask");
+	w.now_ns += S;
+	work();
+	assert_int_equal(w.top->link.trouble.code, -ECONNREFUSED);
+	start_daemon();
+	w.now_ns += 500 * MS;
+	work();
+	assert_int_equal(gp_link_fd(&w.top->link), -1); /* every second */
+	w.now_ns += 500 * MS;
+	assert_null(serve());
+	assert_int_equal(w.top->link.trouble.code, 0);
+	assert_int_equal(w.top->past.n, 1);
+}
+
+static void a_daemon_that_does_not_answer_is_waited_for_without_waiting(void **state)
+{
+	struct json_object *json;
+
+	(void)state;
+	assert_null(serve());
+	w.now_ns += S;
+	work();
+	json = request();
+	assert_true(asks(json, "stats"));
+	w.now_ns += 2 * S;
+	work();
+	assert_int_equal(w.top->link.trouble.code, 0);
+	w.now_ns += 5 * S;
+	work();
+	assert_string_equal(w.top->link.trouble.text, "the daemon has not answered for 7 s");
+	assert_null(request()); /* it is not asked again meanwhile */
+	press("h");             /* but keys are keys */
+	answer(json, "result", TWO_DEVICES);
+	json_object_put(json);
+	expect("hold", NULL, NULL, "result", "{}");
+	assert_int_equal(w.top->link.trouble.code, 0);
+}
+
+static void orders_that_nobody_answers_are_not_piled_up(void **state)
+{
+	(void)state;
+	assert_null(serve());
+	for (unsigned i = 0; i < 3 * GP_LINK_ORDERS; i++)
+		press("h");
+	assert_int_equal(w.top->link.norders, GP_LINK_ORDERS);
+	assert_non_null(strstr(w.top->said, "has not answered"));
+}
+
+static void one_device_is_shown_alone(void **state)
+{
+	(void)state;
+	w.top->link.device = 1;
+	assert_null(serve());
+	assert_int_equal(w.top->link.shot.ndevices, 1);
+	assert_int_equal(w.top->link.shot.device[0].number, 1);
+	assert_int_equal(w.top->link.shot.ntasks, 1);
+	press("p\n");
+	expect("policy", "device", "1", "result", "{}");
+}
+
+static void a_device_that_is_not_there_is_said(void **state)
+{
+	(void)state;
+	w.top->link.device = 7;
+	serve();
+	assert_int_equal(w.top->link.trouble.code, -ENODEV);
+	assert_non_null(strstr(w.top->link.trouble.text, "there is no device 7"));
+}
+
+static void what_is_no_daemon_is_left(void **state)
+{
+	struct json_object *json;
+
+	(void)state;
+	work();
+	json = request();
+	assert_true(asks(json, "hello"));
+	json_object_put(json);
+	assert_int_equal(write(w.fd, "HTTP/1.0 400\n", 13), 13);
+	work();
+	assert_int_equal(w.top->link.trouble.code, -EPROTO);
+	assert_false(w.top->link.was_there);
+}
+
+#define DAEMON_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DAEMON_TEST(a_shot_has_all_devices_and_tasks),
+		DAEMON_TEST(keys_become_orders_and_answers_are_said),
+		DAEMON_TEST(a_refusal_is_said_as_the_daemon_says_it),
+		DAEMON_TEST(plus_goes_on_from_the_last_plus_and_ends_at_15),
+		DAEMON_TEST(the_class_is_for_who_was_selected_when_it_was_asked),
+		DAEMON_TEST(a_policy_is_chosen_from_a_list),
+		DAEMON_TEST(a_filter_is_typed_kept_and_dropped),
+		DAEMON_TEST(the_other_keys_do_what_help_says),
+		DAEMON_TEST(a_daemon_that_goes_away_is_said_and_found_again),
+		DAEMON_TEST(a_daemon_that_does_not_answer_is_waited_for_without_waiting),
+		DAEMON_TEST(orders_that_nobody_answers_are_not_piled_up),
+		DAEMON_TEST(one_device_is_shown_alone),
+		DAEMON_TEST(a_device_that_is_not_there_is_said),
+		DAEMON_TEST(what_is_no_daemon_is_left),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tasks and devices had in the last second, from counters. */
+#include "made_up.h"
+
+#define NEAR(a, b) assert_true((a) > (b)-1e-6 && (a) < (b) + 1e-6)
+
+/* One shot with one task that has run so long; the rates are left in `*task` and `*device`. */
+static void look(struct gp_top_past *past, uint64_t at_ns, uint64_t run_ns, uint64_t preemptions,
+                 struct gp_top_task *task, struct gp_top_device *device)
+{
+	struct gp_top_shot shot = made_up_shot(1, at_ns);
+
+	shot.task[0].run_ns = shot.device[0].busy_ns = run_ns;
+	shot.task[0].preemptions = shot.device[0].preemptions = preemptions;
+	shot.device[0].inversions = 2 * preemptions;
+	gp_top_past_add(past, &shot, at_ns);
+	*task = shot.task[0];
+	*device = shot.device[0];
+	gp_top_shot_clear(&shot);
+}
+
+static void the_first_look_knows_nothing(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_device d;
+	struct gp_top_task t;
+
+	(void)state;
+	look(&past, 5 * S, 4 * S, 100, &t, &d);
+	assert_true(t.share < 0 && t.recently < 0 && t.preemptions_per_s < 0);
+	assert_true(d.busy < 0 && d.preemptions_per_s < 0 && d.inversions_per_s < 0);
+	gp_top_past_clear(&past);
+}
+
+static void a_share_is_what_it_ran_of_the_time(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_device d;
+	struct gp_top_task t;
+
+	(void)state;
+	look(&past, 5 * S, 4 * S, 100, &t, &d);
+	look(&past, 7 * S, 4 * S + 500 * MS, 130, &t, &d);
+	NEAR(t.share, 0.25);
+	NEAR(t.preemptions_per_s, 15.0);
+	NEAR(d.busy, 0.25);
+	NEAR(d.inversions_per_s, 30.0);
+	gp_top_past_clear(&past);
+}
+
+static void with_many_looks_a_second_it_is_still_the_last_second(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_device d;
+	struct gp_top_task t = {0};
+	uint64_t run_ns = 0;
+
+	(void)state;
+	/* Idle for ten seconds, busy for the last half. */
+	for (unsigned i = 0; i <= 105; i++) {
+		run_ns += i > 100 ? 100 * MS : 0;
+		look(&past, 100 * S + i * 100 * MS, run_ns, 0, &t, &d);
+	}
+	NEAR(t.share, 0.5);
+	assert_true(t.recently > 0.1 && t.recently < 0.2); /* of three */
+	assert_true(past.n < GP_TOP_PAST);
+	gp_top_past_clear(&past);
+	assert_int_equal(past.n, 0);
+}
+
+static void with_rare_looks_it_is_that_of_the_time_between_them(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_device d;
+	struct gp_top_task t;
+
+	(void)state;
+	look(&past, 100 * S, 0, 0, &t, &d);
+	look(&past, 110 * S, 10 * S, 0, &t, &d);
+	look(&past, 120 * S, 13 * S, 0, &t, &d);
+	NEAR(t.share, 0.3);
+	NEAR(t.recently, 0.3);
+	gp_top_past_clear(&past);
+}
+
+static void what_comes_late_is_never_more_than_all(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_device d;
+	struct gp_top_task t;
+
+	(void)state;
+	look(&past, 5 * S, 0, 0, &t, &d);
+	look(&past, 6 * S, 1200 * MS, 0, &t, &d);
+	NEAR(t.share, 1.0);
+	gp_top_past_clear(&past);
+}
+
+static void a_counter_that_fell_says_nothing(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_device d;
+	struct gp_top_task t;
+
+	(void)state;
+	look(&past, 5 * S, 4 * S, 10, &t, &d);
+	look(&past, 6 * S, 3 * S, 5, &t, &d);
+	assert_true(t.share < 0 && t.preemptions_per_s < 0 && d.busy < 0);
+	look(&past, 6 * S, 3 * S, 5, &t, &d); /* the same picture again */
+	assert_true(t.share < 0);
+	gp_top_past_clear(&past);
+}
+
+static void what_is_not_known_stays_so(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_shot first = made_up_shot(2, 5 * S), second = made_up_shot(3, 6 * S);
+
+	(void)state;
+	second.task[0].run_ns = 500 * MS;
+	second.task[1].run_known = false;
+	first.device[0].busy_known = second.device[0].inversions_known = false;
+	gp_top_past_add(&past, &first, 5 * S);
+	gp_top_past_add(&past, &second, 6 * S);
+	NEAR(second.task[0].share, 0.5);
+	assert_true(second.task[1].share < 0);
+	NEAR(second.task[1].preemptions_per_s, 0.0);
+	assert_true(second.task[2].share < 0); /* it has just come */
+	assert_true(second.task[2].preemptions_per_s < 0);
+	assert_true(second.device[0].busy < 0 && second.device[0].inversions_per_s < 0);
+	gp_top_shot_clear(&first);
+	gp_top_shot_clear(&second);
+	gp_top_past_clear(&past);
+}
+
+static void tasks_of_two_devices_with_the_same_id_are_two(void **state)
+{
+	struct gp_top_past past = {0};
+	struct gp_top_shot first = made_up_shot(2, 5 * S), second = made_up_shot(2, 6 * S);
+
+	(void)state;
+	first.task[1].id = second.task[1].id = 1;
+	first.task[1].device = second.task[1].device = 1;
+	second.task[0].run_ns = 100 * MS;
+	second.task[1].run_ns = 700 * MS;
+	gp_top_past_add(&past, &first, 5 * S);
+	gp_top_past_add(&past, &second, 6 * S);
+	NEAR(second.task[0].share, 0.1);
+	NEAR(second.task[1].share, 0.7);
+	gp_top_shot_clear(&first);
+	gp_top_shot_clear(&second);
+	gp_top_past_clear(&past);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_look_knows_nothing),
+		cmocka_unit_test(a_share_is_what_it_ran_of_the_time),
+		cmocka_unit_test(with_many_looks_a_second_it_is_still_the_last_second),
+		cmocka_unit_test(with_rare_looks_it_is_that_of_the_time_between_them),
+		cmocka_unit_test(what_comes_late_is_never_more_than_all),
+		cmocka_unit_test(a_counter_that_fell_says_nothing),
+		cmocka_unit_test(what_is_not_known_stays_so),
+		cmocka_unit_test(tasks_of_two_devices_with_the_same_id_are_two),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's answers as plain data: what is not there is not known. */
+#include <json-c/json.h>
+
+#include "made_up.h"
+
+static struct json_object *json(const char *text)
+{
+	struct json_object *o = json_tokener_parse(text);
+
+	assert_non_null(o);
+	return o;
+}
+
+static void a_whole_answer_is_read(void **state)
+{
+	struct json_object *stats =
+		json("{'daemon':{'uptime_ns':7,'keeper':'gone'},'devices':[{'device':3,'name':'G',"
+	             "'state':'ok','policy':'none','policy_wanted':'edf','tasks':2,'mono_ns':11,"
+	             "'ejection':{'policy':'edf','text':'why'},"
+	             "'stats':{'preemptions':4,'inversions':0,'busy_ns':5}}]}");
+	struct json_object *tasks =
+		json("{'now_ns':99,'tasks':[{'device':3,'task':8,'pid':42,'start_time':17,"
+	             "'name':'train','user':'bob','class':'lc','priority':15,'state':'waiting',"
+	             "'run_ns':6,'run_source':'granted','preemptions':2,'refused':true,"
+	             "'mono_ns':12,'waits':{'count':1,'p50_ns':3,'p99_ns':4}},{'task':1}]}");
+	struct gp_top_shot shot = {0};
+	const struct gp_top_task *t;
+
+	(void)state;
+	assert_int_equal(gp_top_read_devices(&shot, stats, false), 0);
+	assert_int_equal(gp_top_read_tasks(&shot, tasks, false), 0);
+	gp_top_shot_settle(&shot);
+	assert_int_equal(shot.uptime_ns, 7);
+	assert_true(shot.keeper_gone);
+	assert_int_equal(shot.ndevices, 1);
+	assert_int_equal(shot.device[0].number, 3);
+	assert_true(shot.device[0].ejected);
+	assert_string_equal(shot.device[0].why, "edf was thrown out: why");
+	assert_true(shot.device[0].busy_known && shot.device[0].inversions_known);
+	assert_int_equal(shot.ntasks, 2);
+	t = &shot.task[1]; /* device 0 comes first */
+	assert_int_equal(t->id, 8);
+	assert_int_equal(t->pid, 42);
+	assert_int_equal(t->class, GP_LATENCY_CRITICAL);
+	assert_int_equal(t->priority, 15);
+	assert_int_equal(t->state, GP_TOP_WAITING);
+	assert_int_equal(t->at_ns, 12);
+	assert_true(t->run_known && t->run_granted && t->waits_known && t->refused);
+	assert_int_equal(t->wait_p99_ns, 4);
+	t = &shot.task[0];
+	assert_false(t->run_known || t->waits_known || t->refused);
+	assert_int_equal(t->at_ns, 99);
+	assert_int_equal(t->class, GP_UNMANAGED);
+	assert_int_equal(t->state, GP_TOP_STATE_UNKNOWN);
+	assert_true(t->share < 0);
+	json_object_put(stats);
+	json_object_put(tasks);
+	gp_top_shot_clear(&shot);
+}
+
+static void a_policy_that_was_chosen_afterwards_is_not_thrown_out(void **state)
+{
+	struct json_object *stats = json("{'devices':[{'policy':'rr','policy_wanted':'rr',"
+	                                 "'ejection':{'policy':'edf'}},{},"
+	                                 "{'policy':'none','policy_wanted':'rr'}]}");
+	struct gp_top_shot shot = {0};
+
+	(void)state;
+	assert_int_equal(gp_top_read_devices(&shot, stats, false), 0);
+	assert_false(shot.device[0].ejected);
+	assert_false(shot.device[1].ejected);
+	assert_false(shot.device[2].ejected); /* not yet in force */
+	assert_false(shot.device[1].busy_known || shot.device[1].inversions_known);
+	json_object_put(stats);
+	gp_top_shot_clear(&shot);
+}
+
+static void all_states_are_known_by_their_words(void **state)
+{
+	static const char *const words[] = {"running",   "active", "waiting", "held",
+	                                    "suspended", "idle",   "unknown"};
+	char text[128];
+
+	(void)state;
+	for (unsigned i = 0; i < 7; i++) {
+		struct gp_top_shot shot = {0};
+		struct json_object *o;
+
+		snprintf(text, sizeof text, "{'tasks':[{'state':'%s'}]}", words[i]);
+		o = json(text);
+		assert_int_equal(gp_top_read_tasks(&shot, o, false), 0);
+		assert_int_equal(shot.task[0].state, i);
+		json_object_put(o);
+		gp_top_shot_clear(&shot);
+	}
+}
+
+static void nonsense_does_no_harm(void **state)
+{
+	static const char *const answers[] = {"{}", "[]", "7", "{'devices':7,'tasks':7}",
+	                                      "{'devices':{},'tasks':'x'}"};
+	struct json_object *odd = json("{'tasks':[7,null,[],{'pid':'x','name':5,'waits':3,"
+	                               "'priority':-1,'run_ns':1.5,'class':[]}],"
+	                               "'devices':[null,3,{'stats':[],'name':{}}]}");
+	struct gp_top_shot shot = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+		struct json_object *o = json(answers[i]);
+
+		assert_int_equal(gp_top_read_devices(&shot, o, false), -EPROTO);
+		assert_int_equal(gp_top_read_tasks(&shot, o, false), -EPROTO);
+		json_object_put(o);
+	}
+	assert_int_equal(gp_top_read_devices(&shot, odd, true), 0);
+	assert_int_equal(gp_top_read_tasks(&shot, odd, true), 0);
+	assert_int_equal(shot.ntasks, 4);
+	assert_false(shot.task[3].run_known);
+	json_object_put(odd);
+	gp_top_shot_clear(&shot); /* and what was kept is freed */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_answer_is_read),
+		cmocka_unit_test(a_policy_that_was_chosen_afterwards_is_not_thrown_out),
+		cmocka_unit_test(all_states_are_known_by_their_words),
+		cmocka_unit_test(nonsense_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

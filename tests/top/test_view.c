@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which tasks are looked at: order, filter, selection, scrolling. */
+#include "made_up.h"
+
+static pid_t at(const struct gp_top_view *view, const struct gp_top_shot *shot, unsigned place)
+{
+	assert_true(place < view->n);
+	return shot->task[view->order[place]].pid;
+}
+
+static void who_had_most_lately_comes_first_and_the_unknown_last(void **state)
+{
+	struct gp_top_shot shot = made_up_shot(4, S);
+	struct gp_top_view view = {.sort = GP_COL_SHARE};
+
+	(void)state;
+	shot.task[0].recently = 0.1;
+	shot.task[0].share = 0.9; /* of the last second: not what it goes by */
+	shot.task[2].recently = 0.5;
+	shot.task[3].recently = 0;
+	gp_top_view_update(&view, &shot, 10);
+	assert_int_equal(at(&view, &shot, 0), 1002);
+	assert_int_equal(at(&view, &shot, 1), 1000);
+	assert_int_equal(at(&view, &shot, 2), 1003);
+	assert_int_equal(at(&view, &shot, 3), 1001);
+	gp_top_view_free(&view);
+	gp_top_shot_clear(&shot);
+}
+
+static void every_column_can_be_sorted_by(void **state)
+{
+	static const enum gp_top_column by[] = {GP_COL_USER,     GP_COL_DEVICE,      GP_COL_CLASS,
+	                                        GP_COL_PRIORITY, GP_COL_STATE,       GP_COL_P50,
+	                                        GP_COL_P99,      GP_COL_PREEMPTIONS, GP_COL_NAME};
+	struct gp_top_view view = {.sort = GP_COL_PID};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof by / sizeof by[0]; i++) {
+		struct gp_top_shot shot = made_up_shot(3, S);
+		struct gp_top_task *t = &shot.task[1]; /* which is first in everything */
+
+		strcpy(t->user, "aaron");
+		strcpy(t->name, "a");
+		t->class = GP_LATENCY_CRITICAL;
+		t->priority = 3;
+		shot.task[0].state = shot.task[2].state = GP_TOP_IDLE;
+		t->waits_known = shot.task[0].waits_known = true;
+		t->wait_p50_ns = t->wait_p99_ns = 7;
+		t->preemptions_per_s = 0.5;
+		shot.task[0].device = shot.task[2].device = 1;
+		view.sort = by[i];
+		gp_top_view_update(&view, &shot, 10);
+		assert_int_equal(at(&view, &shot, 0), 1001);
+		gp_top_shot_clear(&shot);
+	}
+	gp_top_view_free(&view);
+}
+
+static void the_key_s_comes_round_to_every_column_but_the_bar(void **state)
+{
+	enum gp_top_column c = GP_COL_SHARE;
+	unsigned seen = 0;
+
+	(void)state;
+	do {
+		c = gp_top_next_sort(c);
+		assert_false(seen & 1u << c);
+		seen |= 1u << c;
+	} while (c != GP_COL_SHARE);
+	assert_int_equal(seen, ((1u << GP_COLS) - 1) & ~(1u << GP_COL_BAR));
+}
+
+static void the_selected_one_stays_selected_when_the_order_changes(void **state)
+{
+	struct gp_top_shot shot = made_up_shot(5, S);
+	struct gp_top_view view = {.sort = GP_COL_PID};
+
+	(void)state;
+	gp_top_view_update(&view, &shot, 10);
+	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1000);
+	gp_top_view_move(&view, &shot, 3, 10);
+	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1003);
+	view.sort = GP_COL_SHARE;
+	shot.task[3].recently = 1;
+	gp_top_view_update(&view, &shot, 10);
+	assert_int_equal(at(&view, &shot, 0), 1003);
+	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1003);
+	gp_top_view_free(&view);
+	gp_top_shot_clear(&shot);
+}
+
+static void when_it_leaves_the_one_in_its_place_is_selected(void **state)
+{
+	struct gp_top_shot shot = made_up_shot(3, S);
+	struct gp_top_view view = {.sort = GP_COL_PID};
+
+	(void)state;
+	gp_top_view_update(&view, &shot, 10);
+	gp_top_view_move(&view, &shot, 2, 10);
+	shot.ntasks = 2;
+	gp_top_view_update(&view, &shot, 10);
+	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1001);
+	shot.ntasks = 0;
+	gp_top_view_update(&view, &shot, 10);
+	assert_null(gp_top_view_selected(&view, &shot));
+	gp_top_view_move(&view, &shot, 1, 10);
+	assert_null(gp_top_view_selected(&view, &shot));
+	shot.ntasks = 3;
+	gp_top_view_update(&view, &shot, 10);
+	assert_non_null(gp_top_view_selected(&view, &shot));
+	gp_top_view_free(&view);
+	gp_top_shot_clear(&shot);
+}
+
+static void the_filter_is_about_names_and_users_in_any_case(void **state)
+{
+	struct gp_top_shot shot = made_up_shot(4, S);
+	struct gp_top_view view = {.sort = GP_COL_PID, .filter = "BO"};
+
+	(void)state;
+	strcpy(shot.task[1].user, "bob");
+	strcpy(shot.task[3].name, "turbo");
+	gp_top_view_update(&view, &shot, 10);
+	assert_int_equal(view.n, 2);
+	assert_int_equal(at(&view, &shot, 0), 1001);
+	assert_int_equal(at(&view, &shot, 1), 1003);
+	strcpy(view.filter, "nobody");
+	gp_top_view_update(&view, &shot, 10);
+	assert_int_equal(view.n, 0);
+	assert_null(gp_top_view_selected(&view, &shot));
+	gp_top_view_free(&view);
+	gp_top_shot_clear(&shot);
+}
+
+static void the_selected_one_is_always_on_the_screen(void **state)
+{
+	struct gp_top_shot shot = made_up_shot(1000, S);
+	struct gp_top_view view = {.sort = GP_COL_PID};
+	static const long moves[] = {5, 7, 1, -9, 2000, -1, -30, 400, -5000, 19, 1};
+
+	(void)state;
+	gp_top_view_update(&view, &shot, 20);
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned rows = 1 + i % 37;
+
+		gp_top_view_move(&view, &shot, moves[i % (sizeof moves / sizeof moves[0])], rows);
+		assert_true(view.place >= view.first && view.place < view.first + rows);
+		gp_top_view_update(&view, &shot, rows);
+		assert_true(view.place >= view.first && view.place < view.first + rows);
+		assert_true(view.first + rows <= 1000); /* no blank rows below */
+	}
+	gp_top_view_update(&view, &shot, 2000);
+	assert_int_equal(view.first, 0);
+	gp_top_view_free(&view);
+	gp_top_shot_clear(&shot);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_had_most_lately_comes_first_and_the_unknown_last),
+		cmocka_unit_test(every_column_can_be_sorted_by),
+		cmocka_unit_test(the_key_s_comes_round_to_every_column_but_the_bar),
+		cmocka_unit_test(the_selected_one_stays_selected_when_the_order_changes),
+		cmocka_unit_test(when_it_leaves_the_one_in_its_place_is_selected),
+		cmocka_unit_test(the_filter_is_about_names_and_users_in_any_case),
+		cmocka_unit_test(the_selected_one_is_always_on_the_screen),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
