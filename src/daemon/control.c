@@ -40,12 +40,13 @@ static int load_config(struct gp_control *c, struct gp_config **config, struct g
 static int choose_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
                          struct gp_error *err)
 {
-	const char *text =
-		*gp_roster_policy(c->roster) ? gp_roster_policy(c->roster) : c->options.policy;
+	const char *said = gp_roster_policy(c->roster);
 	bool ignore;
 
-	if (text)
-		return gp_policy_parse(text, choice, err);
+	if (*said && !gp_policy_parse(said, choice, NULL)) /* an older daemon may have known more */
+		return 0;
+	if (c->options.policy)
+		return gp_policy_parse(c->options.policy, choice, err);
 	*choice = gp_config_device(c->config, device, &ignore)->choice;
 	return 0;
 }
@@ -156,6 +157,7 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 		gp_undo_beat(c->undo, now_ns);
 		sd_notify(0, "WATCHDOG=1");
 	}
+	gp_news_catch_up(c);
 	if (!(c->beats++ % BEATS_A_CHECK)) {
 		gp_news_check_limits(c);
 		look_for_keeper(c, now_ns);
@@ -227,6 +229,7 @@ static void know(void *arg, const struct gp_entry *entry)
 	if (!proc)
 		return;
 	proc->said = entry->said;
+	proc->said_by = entry->by;
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 }

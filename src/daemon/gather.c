@@ -5,6 +5,8 @@
 
 #include "daemon/control.h"
 
+_Static_assert(GP_DEVICES_MAX <= 64, "a bit for each");
+
 struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
                                 void (*finish)(struct gp_gather *g))
 {
@@ -70,15 +72,16 @@ void gp_gather_go(struct gp_gather *g)
 	one_less(g);
 }
 
-void gp_gather_answer(struct gp_control *c, const struct gp_answer *answer)
+void gp_gather_answer(unsigned device, const struct gp_answer *answer)
 {
 	struct gp_gather *g = (struct gp_gather *)(uintptr_t)answer->token;
 
-	(void)c;
-	if (answer->status)
+	if (answer->status) {
 		note_failure(g, answer->status, answer->text);
-	else
+	} else {
 		g->done++;
+		g->did |= 1ull << device;
+	}
 	one_less(g);
 }
 

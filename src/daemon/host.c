@@ -65,9 +65,10 @@ struct gp_host {
 	struct gp_seen newcomer; /* the last one that was classified */
 	struct gp_hist lag_ns;
 	uint64_t published_ns;
-	bool at_once; /* the next look is due because something happened, not by the clock */
-	bool publish; /* something changed that people want to see at once */
-	bool tell;    /* the control thread has something to take */
+	bool at_once;     /* the next look is due because something happened, not by the clock */
+	bool publish;     /* something changed that people want to see at once */
+	bool tell;        /* the control thread has something to take */
+	uint64_t dropped; /* news that did not fit, in this look */
 	struct waiting waiting[GP_ORDERS_MAX];
 	unsigned nwaiting;
 };
@@ -142,8 +143,7 @@ static void on_event(void *arg, const struct gp_event *event)
 	if (!(wanted & 1u << event->kind))
 		return;
 	describe_task(h, &news);
-	if (!gp_ring_put(&h->news, &news))
-		atomic_fetch_add_explicit(&h->lost, 1, memory_order_relaxed);
+	h->dropped += !gp_ring_put(&h->news, &news);
 	h->tell = true;
 }
 
@@ -308,8 +308,7 @@ static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 			continue;
 		gp_engine_user_release(h->engine, t.id);
 		news.event.task = t.id;
-		if (!gp_ring_put(&h->news, &news))
-			atomic_fetch_add_explicit(&h->lost, 1, memory_order_relaxed);
+		h->dropped += !gp_ring_put(&h->news, &news);
 		h->tell = true;
 	}
 }
@@ -323,6 +322,10 @@ static void look(struct gp_host *h)
 	next_ns = gp_engine_step(h->engine, now_ns);
 	answer_waiting(h, now_ns);
 	publish(h, now_ns);
+	if (h->dropped) { /* not before there is a picture that shows what they were about */
+		atomic_fetch_add_explicit(&h->lost, h->dropped, memory_order_release);
+		h->dropped = 0;
+	}
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
 		next_ns = now_ns + GP_NS_PER_MS; /* somebody waits for what it brings */
 	h->at_once = !gp_engine_next_ns(h->engine);
@@ -489,9 +492,9 @@ int gp_host_start(const struct gp_host_config *config, struct gp_host **host, st
 	if (!r)
 		r = -pthread_create(&h->thread, NULL, run, h);
 	if (r) {
-		free_host(h);
-		return gp_fail(err, r, "cannot schedule %s: %s", config->gpu->info.name,
-		               gp_error_name(r));
+		gp_fail(err, r, "cannot schedule %s: %s", h->gpu->info.name, gp_error_name(r));
+		free_host(h); /* with the device, and its name */
+		return r;
 	}
 	*host = h;
 	return 0;
@@ -531,7 +534,7 @@ bool gp_host_next_news(struct gp_host *h, struct gp_news *news)
 
 uint64_t gp_host_lost_news(struct gp_host *h)
 {
-	return atomic_exchange_explicit(&h->lost, 0, memory_order_relaxed);
+	return atomic_exchange_explicit(&h->lost, 0, memory_order_acquire);
 }
 
 void gp_host_want(struct gp_host *h, uint32_t kinds)

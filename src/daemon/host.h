@@ -78,7 +78,8 @@ int gp_host_order(struct gp_host *host, const struct gp_order *order);
 bool gp_host_next_answer(struct gp_host *host, struct gp_answer *answer);
 bool gp_host_next_news(struct gp_host *host, struct gp_news *news);
 
-/* How many were lost because nobody took them in time; reading sets it to 0. */
+/* How many were lost because nobody took them in time; reading sets it to 0. The picture that one
+ * gets afterwards is not older than what they told of tasks that came and went. */
 uint64_t gp_host_lost_news(struct gp_host *host);
 
 /* Which events are news: a bit for each kind. Those of tasks and policies always are. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes are that nobody has said anything of: rules say it, by facts about them. */
+/* What processes are that nobody has said anything of, and how much GPU memory all of them may use:
+ * rules say it, by facts about them. */
 #include <string.h>
 #include <sys/epoll.h>
 
