@@ -158,6 +158,8 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 		sd_notify(0, "WATCHDOG=1");
 	}
 	gp_news_catch_up(c);
+	for (unsigned i = 0; i < c->nhosts; i++)
+		gp_host_push(c->host[i]);
 	if (!(c->beats++ % BEATS_A_CHECK)) {
 		gp_news_check_limits(c);
 		look_for_keeper(c, now_ns);
