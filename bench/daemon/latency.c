@@ -30,8 +30,9 @@
 #include "gpu/simgpu/program.h"
 #include "simgpu/server.h"
 
-#define PAUSE_NS (12 * GP_NS_PER_MS) /* between two requests: the device is given back meanwhile \
-	                              */
+#define PAUSE_NS                                                                        \
+	(12 * GP_NS_PER_MS) /* between two requests: the device is given back meanwhile \
+	                     */
 #define POLL_NS    (1 * GP_NS_PER_MS)
 #define KERNEL_NS  (8 * GP_NS_PER_MS) /* work that nobody noticed for so long was missed */
 #define TOO_LATE_S 10

@@ -231,6 +231,7 @@ static void know(void *arg, const struct gp_entry *entry)
 	if (!proc)
 		return;
 	proc->said = entry->said;
+	proc->said_by = entry->by;
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 }

@@ -190,6 +190,9 @@ extern const unsigned gp_control_nmethods, gp_hint_nmethods;
 bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer);
 
 /* 0, or -EPERM with a sentence. */
+/* `proc` NULL: about everybody. `err` may be NULL. */
+int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const struct gp_proc *proc,
+                struct gp_error *err);
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                const struct gp_task_attr *to, struct gp_error *err);
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,

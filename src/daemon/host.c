@@ -24,8 +24,8 @@
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 #define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
 #define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
-#define HOLD_FAILURES    3                   /* or after so many, if the back end says why */
-#define HOLD_UNSAID_NS   (2 * GP_NS_PER_S)   /* what it does not explain may pass by */
+#define HOLD_FAILURES    8                 /* or after so many (250 ms), if the back end says why */
+#define HOLD_UNSAID_NS   (2 * GP_NS_PER_S) /* what it does not explain may pass by */
 
 /* Events that are news whoever is interested. */
 #define NEWS_ALWAYS                                                                 \

@@ -34,7 +34,7 @@ static struct gp_peer describe_peer(const struct gp_control *c, const struct gp_
 	return (struct gp_peer){
 		.uid = peer->uid,
 		.admin = is_admin(c, peer),
-		.other_pidns = !same_pidns(peer->pid, getpid()),
+		.other_pidns = !peer->same_pidns,
 	};
 }
 
@@ -73,13 +73,14 @@ static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer
                             const struct gp_proc *proc, struct gp_subject *s, struct gp_error *err)
 {
 	*s = (struct gp_subject){
-		.same_pidns = same_pidns(peer->pid, proc->pid),
+		.same_pidns = same_pidns(peer->pid, proc->pid) && peer->pidfd >= 0 &&
+	                      !gp_pidfd_ended(peer->pidfd),
 		.is_self = peer->start_time && peer->pid == proc->pid &&
 	                   peer->start_time == proc->start_time,
 		.gang_of_others = has_foreign_gang(c, proc),
 	};
 	/* In this order: what was read is about a process that still has its pid. */
-	if (!read_uids(proc->pid, s->uid) || gp_pidfd_ended(proc->pidfd))
+	if (!read_uids(proc->pid, s->uid) || gp_proc_ended(proc))
 		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
 	return 0;
 }
@@ -95,13 +96,13 @@ static int check(const struct gp_control *c, const struct gp_rpc_call *call,
 	return r ? r : gp_rights_check(&who, proc ? &whose : NULL, change, err);
 }
 
-/* How many processes this user described by himself. */
+/* How many processes this user described, and not an administrator in his place. */
 static uint32_t count_described(const struct gp_control *c, uid_t uid)
 {
 	uint32_t n = 0;
 
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		n += p->said == GP_SAID_USER && p->uid == uid;
+		n += p->said == GP_SAID_USER && p->said_by == uid;
 	return n;
 }
 
@@ -115,7 +116,9 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 		.from = &proc->attr,
 		.to = to,
 		.limit = &limit,
-		.tasks = proc->said == GP_SAID_USER ? 0 : count_described(c, peer->uid) + 1,
+		.tasks = proc->said == GP_SAID_USER && proc->said_by == peer->uid
+	                         ? 0
+	                         : count_described(c, peer->uid) + 1,
 	};
 
 	return check(c, call, proc, &change, err);
@@ -124,10 +127,11 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                 bool release, struct gp_error *err)
 {
+	bool held = proc->held_by != GP_NOBODY; /* what nobody holds everybody may release */
 	struct gp_change change = {
 		.kind = release ? GP_CHANGE_RELEASE : GP_CHANGE_HOLD,
-		.hold_uid = proc->held_by,
-		.hold_by_admin = proc->held_by_admin,
+		.hold_uid = held ? proc->held_by : gp_rpc_peer(call)->uid,
+		.hold_by_admin = held && proc->held_by_admin,
 	};
 
 	return check(c, call, proc, &change, err);
@@ -136,4 +140,16 @@ int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_
 int gp_may_govern(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err)
 {
 	return check(c, call, NULL, &(struct gp_change){.kind = GP_CHANGE_POLICY}, err);
+}
+
+int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const struct gp_proc *proc,
+                struct gp_error *err)
+{
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+
+	if (peer->same_pidns)
+		return 0;
+	if (proc && proc->uid != peer->uid)
+		return -EPERM; /* without a look at each, where there are many */
+	return check(c, call, proc, &(struct gp_change){.kind = GP_CHANGE_READ}, err);
 }

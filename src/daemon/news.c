@@ -117,6 +117,7 @@ static void look_up(struct gp_control *c, struct gp_proc *proc)
 	    !gp_roster_find(c->roster, proc->pid, proc->start_time, &entry))
 		return;
 	proc->said = entry.said;
+	proc->said_by = entry.by;
 	proc->rule = entry.rule;
 	proc->attr = entry.attr;
 	memcpy(proc->gang, entry.gang, sizeof proc->gang);

@@ -102,15 +102,27 @@ static int watch(struct gp_proc *p)
 	p->pidfd = gp_pidfd_open(p->pid);
 	if (p->pidfd >= 0 && gp_process_start_time(p->pid) == p->start_time)
 		return sd_event_add_io(p->procs->loop, &p->watch, p->pidfd, EPOLLIN, on_pidfd, p);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	p->pidfd = -1;
 	return sd_event_add_defer(p->procs->loop, &p->watch, on_gone, p);
+}
+
+bool gp_proc_ended(const struct gp_proc *p)
+{
+	return p->pidfd < 0 || gp_pidfd_ended(p->pidfd);
 }
 
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time)
 {
 	struct gp_proc *p = gp_procs_find(procs, pid, start_time);
 
-	if (p)
+	if (p) {
+		/* Some give up root's rights only when they have their queues. */
+		if (!gp_proc_ended(p))
+			gp_process_uid(pid, &p->uid);
 		return p;
+	}
 	p = calloc(1, sizeof *p);
 	if (!p)
 		return NULL;

@@ -27,12 +27,13 @@ struct gp_proc {
 	pid_t pid;
 	uint64_t start_time;
 	char name[32];
-	uid_t uid;   /* effective; GP_NOBODY: it was gone before anybody could ask */
+	uid_t uid;   /* effective, when it was last named; GP_NOBODY: it was gone already */
 	bool shared; /* its queues run the work of many programs */
 	int pidfd;   /* -1: it has ended */
 	sd_event_source *watch;
 
 	enum gp_said said;
+	uid_t said_by; /* if a user did; GP_BY_ADMIN: an administrator */
 	unsigned rule; /* 1 = the first; 0 = none */
 	struct gp_task_attr attr;
 	char gang[GP_GANG_NAME_MAX];
@@ -73,6 +74,8 @@ struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, 
 /* Found or made; NULL: no memory. One that has ended by now is ended at the next round of the loop.
  */
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time);
+
+bool gp_proc_ended(const struct gp_proc *proc);
 
 /* Forgets one that has no tasks and of which nothing was said: somebody only asked. */
 void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *proc);

@@ -272,7 +272,7 @@ bool gp_roster_find(struct gp_roster *r, pid_t pid, uint64_t start_time, struct 
 		if (pid <= 1)
 			return false;
 		if (gp_roster_get(r, pid, gp_process_start_time(pid), entry))
-			return entry->inherit && (!entry->by || entry->by == owner);
+			return entry->inherit && (entry->by == GP_BY_ADMIN || entry->by == owner);
 	}
 	return false;
 }

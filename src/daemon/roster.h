@@ -19,14 +19,15 @@
 enum gp_said { GP_SAID_DEFAULT, GP_SAID_RULE, GP_SAID_USER };
 
 #define GP_GANG_NAME_MAX 64
+#define GP_BY_ADMIN      ((uid_t)-1)
 
 struct gp_entry {
 	pid_t pid;
 	uint64_t start_time;
 	enum gp_said said;
 	bool inherit; /* holds for descendants, too, that have no entry of their own */
-	uid_t by;     /* who said it, if a user did: root's word holds for all descendants, that
-	               * of others for their own processes */
+	uid_t by;     /* who said it, if a user did: an administrator's word holds for all
+	               * descendants, that of others for their own processes */
 	unsigned rule;
 	struct gp_task_attr attr;
 	char gang[GP_GANG_NAME_MAX]; /* the name that attr.gang stands for; "" = none */

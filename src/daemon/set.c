@@ -115,10 +115,11 @@ static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *p
 	if (r)
 		return r;
 	proc->said = GP_SAID_USER;
+	proc->said_by = entry->by;
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 	gp_log(GP_LOG_INFO, "process.set", "pid=%d class=%s priority=%u by=%u", proc->pid,
-	       gp_class_name(proc->attr.class), proc->attr.priority, entry->by);
+	       gp_class_name(proc->attr.class), proc->attr.priority, gp_rpc_peer(call)->uid);
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
@@ -133,7 +134,9 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 {
 	struct gp_control *c = arg;
 	struct gp_error *err = gp_rpc_error(call);
-	struct gp_entry entry = {.said = GP_SAID_USER, .by = gp_rpc_peer(call)->uid};
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+	struct gp_entry entry = {.said = GP_SAID_USER,
+	                         .by = gp_administers(c, peer) ? GP_BY_ADMIN : peer->uid};
 	struct gp_proc *proc;
 	bool there;
 	int r;
@@ -153,7 +156,7 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 	r = read_attr(c, call, proc, params, &entry.attr, entry.gang);
 	if (!r)
 		r = gp_may_set(c, call, proc, &entry.attr, err);
-	if (!r && gp_pidfd_ended(proc->pidfd))
+	if (!r && gp_proc_ended(proc))
 		r = gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
 	if (!r)
 		r = set(c, call, proc, &entry);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods that only look: devices, tasks, stats. Everybody may. */
+/* The methods that only look: devices, tasks, stats. Everybody may; in a container one sees one's
+ * own processes there. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -44,6 +45,17 @@ static struct json_object *render_task(struct gp_control *c, unsigned device,
 	return task;
 }
 
+static bool may_see(struct gp_control *c, const struct gp_rpc_call *call, unsigned device,
+                    const struct gp_task_stats *task)
+{
+	const struct gp_proc *proc;
+
+	if (gp_rpc_peer(call)->same_pidns)
+		return true;
+	proc = gp_procs_of_task(&c->procs, device, task->id);
+	return proc && !gp_may_read(c, call, proc, NULL);
+}
+
 int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	struct gp_control *c = arg;
@@ -56,6 +68,9 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 	    gp_params_u64(params, "device", 0, GP_DEVICES_MAX - 1, &device, &one_device, err) ||
 	    gp_params_u64(params, "pid", 1, INT32_MAX, &pid, &one_pid, err))
 		return -EINVAL;
+	if (one_pid && !gp_rpc_peer(call)->same_pidns)
+		return gp_fail(err, -EPERM,
+		               "a pid means another process in your pid namespace: ask for all");
 	if (one_device && device >= c->nhosts)
 		return gp_fail(err, -ENODEV, "there is no device %u: see devices",
 		               (unsigned)device);
@@ -66,7 +81,8 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 		if (one_device && i != device)
 			continue;
 		for (unsigned t = 0; t < shot->ntasks; t++)
-			if (!one_pid || (uint64_t)shot->task[t].pid == pid)
+			if ((!one_pid || (uint64_t)shot->task[t].pid == pid) &&
+			    may_see(c, call, i, &shot->task[t]))
 				json_object_array_add(list, render_task(c, i, shot, t));
 	}
 	result = json_object_new_object();

@@ -38,6 +38,8 @@ int gp_method_subscribe(void *arg, struct gp_rpc_call *call, struct json_object 
 	for (size_t i = 0; given && i < json_object_array_length(list); i++)
 		if (read_topic(json_object_array_get_idx(list, i), &bits, err))
 			return -EINVAL;
+	if (gp_may_read(c, call, NULL, err))
+		return -EPERM;
 	if (!given)
 		bits = (1ull << GP_TOPICS) - 1;
 	gp_rpc_subscribe(call, bits);

@@ -24,11 +24,12 @@ struct world {
 
 static inline void world_serve(struct world *w)
 {
-	struct gp_rpc_socket at = {.path = w->socket,
-	                           .fd = -1,
-	                           .method = gp_control_methods,
-	                           .nmethods = gp_control_nmethods};
-	struct gp_rpc_config config = {.name = "test", .socket = &at, .nsockets = 1, .arg = &w->c};
+	struct gp_rpc_socket listens = {.path = w->socket,
+	                                .fd = -1,
+	                                .method = gp_control_methods,
+	                                .nmethods = gp_control_nmethods};
+	struct gp_rpc_config config = {
+		.name = "test", .socket = &listens, .nsockets = 1, .arg = &w->c};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
 	assert_int_equal(gp_rpc_server_new(w->c.loop, &config, &w->c.server, NULL), 0);

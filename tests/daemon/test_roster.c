@@ -153,6 +153,9 @@ static void a_child_inherits_only_where_that_was_said(void **state)
 	put(w, &e);
 	gp_roster_drop(w->roster, child, start_time);
 	assert_false(gp_roster_find(w->roster, child, start_time, &found));
+	e.by = GP_BY_ADMIN; /* an administrator's is */
+	put(w, &e);
+	assert_true(gp_roster_find(w->roster, child, start_time, &found));
 	end_child(child);
 }
 

@@ -207,6 +207,15 @@ for signal in INT TERM; do
 	until_true cmp -s "$work/before" "$work/after" || fail "the terminal is not as before after SIG$signal"
 done
 
+# A new size is followed at once, not with the next picture.
+open_terminal 80 24
+keys "$GPREEMPT top --every 10m" Enter
+shows '^ *PID USER .*P50 +P99 PRE/S NAME$' 'one picture for ten minutes'
+shows ' [?] .*train$' 'which knows no shares yet'
+resize 60 15
+shows '^ *PID CLASS +PRI STATE +GPU\* +P99 +NAME$' 'the new size'
+keys q
+
 # ---- colours and letters ------------------------------------------------------------------------
 
 coloured() {

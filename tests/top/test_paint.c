@@ -16,7 +16,7 @@ static int begin(void **state)
 	gp_top_init(top, S, -1);
 	top->link.was_there = true;
 	top->link.shot = made_up_shot(4, S);
-	top->link.shot.uptime_ns = 3 * 3600 * S;
+	top->link.shot.uptime_ns = 10800 * S;
 	t = top->link.shot.task;
 	strcpy(t[0].name, "serve");
 	t[0].class = GP_LATENCY_CRITICAL;
@@ -211,7 +211,7 @@ static void a_long_sentence_is_read_to_its_end(void **state)
 	gp_top_paint(top, &sheet, 12, 40);
 	assert_shows(&sheet,
 	             "\n4711 train: the process belongs to user\n0; use root or the group\n");
-	assert_int_equal(sheet.cell[10 * 40].style, GP_STYLE_BAD);
+	assert_int_equal(sheet.cell[400].style, GP_STYLE_BAD);
 	gp_top_say(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 	gp_top_paint(top, &sheet, 12, 40);
 	assert_shows(&sheet, "\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa~\n");

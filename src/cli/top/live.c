@@ -46,7 +46,7 @@ static void begin_colour(bool wanted)
 		return;
 	start_color();
 	use_default_colors();
-	for (short i = 0; i < GP_STYLES; i++)
+	for (int i = 0; i < GP_STYLES; i++)
 		init_pair((short)(i + 1), looks[i].colour, -1);
 }
 

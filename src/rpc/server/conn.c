@@ -261,7 +261,6 @@ int conn_new(struct listener *l, int fd)
 	                   .id = ++server->next_id,
 	                   .fd = fd,
 	                   .peer = {.pidfd = -1},
-	                   .same_pid_namespace = -1,
 	                   .timer_us = UINT64_MAX};
 	if (c->next)
 		c->next->prev = c;

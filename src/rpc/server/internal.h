@@ -62,7 +62,6 @@ struct conn {
 	int fd;
 	struct gp_rpc_peer peer;
 	gid_t *groups;
-	int same_pid_namespace; /* -1: not looked at */
 
 	sd_event_source *io, *timer;
 	uint64_t timer_us; /* UINT64_MAX: off */
@@ -126,7 +125,6 @@ void listener_close(struct listener *l);
 
 /* peer.c: 0 or -errno. */
 int peer_read(struct conn *c);
-bool peer_in_our_pid_namespace(struct conn *c);
 
 /* conn.c */
 int conn_new(struct listener *l, int fd);

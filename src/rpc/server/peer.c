@@ -46,6 +46,16 @@ static int open_pidfd(const struct gp_rpc_peer *peer)
 	return fd;
 }
 
+static bool in_our_pid_namespace(pid_t pid)
+{
+	struct stat ours, its;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
+	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &its) &&
+	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
+}
+
 int peer_read(struct conn *c)
 {
 	struct gp_rpc_peer *peer = &c->peer;
@@ -66,27 +76,16 @@ int peer_read(struct conn *c)
 		fd = errno == ENOPROTOOPT ? open_pidfd(peer) : -1;
 	if (fd < 0)
 		return 0;
-	/* Still there afterwards: so it was this process's start time. */
+	/* Still there afterwards: so this was about the process itself. Once and now, because later
+	 * it may have ended and its pid be another's. */
 	peer->start_time = gp_process_start_time(peer->pid);
+	peer->same_pidns = in_our_pid_namespace(peer->pid);
 	if (!peer->start_time || gp_pidfd_ended(fd)) {
 		peer->start_time = 0;
+		peer->same_pidns = false;
 		close(fd);
 		return 0;
 	}
 	peer->pidfd = fd;
 	return 0;
-}
-
-bool peer_in_our_pid_namespace(struct conn *c)
-{
-	struct stat ours, its;
-	char path[64];
-
-	if (c->same_pid_namespace >= 0)
-		return c->same_pid_namespace;
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", c->peer.pid);
-	c->same_pid_namespace = c->peer.pidfd >= 0 && !stat("/proc/self/ns/pid", &ours) &&
-	                        !stat(path, &its) && ours.st_dev == its.st_dev &&
-	                        ours.st_ino == its.st_ino && !gp_pidfd_ended(c->peer.pidfd);
-	return c->same_pid_namespace;
 }

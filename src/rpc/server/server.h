@@ -32,6 +32,7 @@ struct gp_rpc_peer {
 	pid_t pid;           /* 0: in a pid namespace that cannot be named here */
 	uint64_t start_time; /* 0: not known, and pidfd is -1 */
 	int pidfd;           /* of that process for certain; -1: it cannot be had. Borrowed */
+	bool same_pidns;     /* is in our pid namespace, for certain */
 };
 
 bool gp_rpc_peer_in_group(const struct gp_rpc_peer *peer, gid_t gid);

@@ -123,7 +123,7 @@ static int read_pid(struct gp_rpc_call *call, struct json_object *target, struct
 		                  err);
 	if (r)
 		return r;
-	if (!peer_in_our_pid_namespace(call->conn))
+	if (!gp_rpc_peer(call)->same_pidns)
 		return gp_fail(err, -EPERM,
 		               "a pid means another process in your pid namespace: send a pidfd");
 	r = open_process(call, (pid_t)pid, out, err);

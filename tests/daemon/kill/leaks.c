@@ -55,7 +55,7 @@ void learn_files(struct world *w)
 {
 	struct limit limit = limit_begin(w, 10 * LIMIT_MS);
 
-	while (atomic_load(&w->shared->holds) < 2 * TARGETS) {
+	while (atomic_load(&w->shared->holds) < 2ull * TARGETS) {
 		if (limit_is_over(w, &limit))
 			fail(w, "the client that steers does not get on");
 		read_targets(w);

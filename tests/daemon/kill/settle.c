@@ -23,7 +23,7 @@
  */
 
 #define USUAL_CALL 4
-#define MOST_SCALE 8
+#define MOST_SCALE 8ull
 
 static unsigned stretched;
 static uint64_t longest_ns;

@@ -250,6 +250,23 @@ static void check_folder(struct world *w)
 		fail(w, "%s is still mounted", w->gpu->folder());
 }
 
+/* What a sanitizer found in a program that was killed before it could say so by its status. */
+static void check_log(struct world *w)
+{
+	static const char *const bad[] = {"Sanitizer", "runtime error:"};
+	char line[1024];
+	FILE *f = fopen(w->log, "re");
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof line, f))
+		for (unsigned i = 0; i < 2; i++)
+			found |= strstr(line, bad[i]) != NULL;
+	if (f)
+		fclose(f);
+	if (found)
+		fail(w, "in the log: %s", line);
+}
+
 static void end_services(struct world *w)
 {
 	struct limit limit;
@@ -280,6 +297,7 @@ void world_end(struct world *w)
 	if (!nobody_is_left(w, ORPHANS_MS))
 		fail(w, "a process is left that nobody waits for");
 	check_folder(w);
+	check_log(w);
 	munmap(w->shared, sizeof *w->shared);
 	remove_folder(w->folder);
 }
