@@ -16,7 +16,7 @@
 #include "base/table.h"
 
 #define ANCESTORS_MAX 16        /* of a program started through shells and wrappers */
-#define FILE_MAX      (1 << 20) /* a larger one is written anew, without what is past */
+#define FILE_MAX      (1 << 20) /* one larger than that, and than twice what holds, is written anew */
 
 struct gp_roster {
 	pthread_mutex_t lock; /* held for moments only: the file is written without it */
@@ -28,6 +28,7 @@ struct gp_roster {
 	char path[256];
 	int fd; /* -1: no file */
 	off_t size;
+	off_t tidy_at; /* the size */
 };
 
 /* ---- in memory ---------------------------------------------------------------------------------
@@ -180,12 +181,20 @@ static int read_file(struct gp_roster *r)
 
 static int append(struct gp_roster *r, const char *line, int length)
 {
+	ssize_t n;
+	int code;
+
 	if (r->fd < 0)
 		return 0;
-	if (write(r->fd, line, (size_t)length) != length)
-		return errno ? -errno : -EIO;
-	r->size += length;
-	return 0;
+	n = write(r->fd, line, (size_t)length);
+	if (n == length) {
+		r->size += length;
+		return 0;
+	}
+	code = n < 0 ? -errno : -ENOSPC;
+	if (n > 0 && ftruncate(r->fd, r->size)) /* the next line would be a part of this one */
+		gp_log(GP_LOG_ERROR, "roster.half", "file=%s errno=%d", r->path, errno);
+	return code;
 }
 
 /* All that holds now, in a new file that takes the place of the old one. */
@@ -193,6 +202,7 @@ static int write_file(struct gp_roster *r)
 {
 	char path[sizeof r->path + 4], line[512];
 	int old = r->fd, fd, code = 0;
+	off_t old_size = r->size;
 
 	snprintf(path, sizeof path, "%s.new", r->path);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -211,6 +221,7 @@ static int write_file(struct gp_roster *r)
 		unlink(path);
 		close(fd);
 		r->fd = old;
+		r->size = old_size;
 		return code;
 	}
 	if (old >= 0)
@@ -218,13 +229,18 @@ static int write_file(struct gp_roster *r)
 	return 0;
 }
 
-static int record(struct gp_roster *r, const char *line, int length)
+/* After what was appended is in memory, too: that is what the new file is made from. If it cannot
+ * be written, the old one is as good, and longer. */
+static void tidy(struct gp_roster *r)
 {
-	int code = append(r, line, length);
+	int code;
 
-	if (!code && r->size > FILE_MAX)
-		code = write_file(r);
-	return code;
+	if (r->size <= r->tidy_at)
+		return;
+	code = write_file(r);
+	if (code)
+		gp_log(GP_LOG_WARN, "roster.tidy", "file=%s errno=%d", r->path, -code);
+	r->tidy_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 
 int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error *err)
@@ -238,6 +254,7 @@ int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error 
 	pthread_mutex_init(&r->lock, NULL);
 	gp_table_init(&r->by_key);
 	r->fd = -1;
+	r->tidy_at = FILE_MAX;
 	if (path) {
 		snprintf(r->path, sizeof r->path, "%s", path);
 		code = read_file(r);
@@ -303,12 +320,13 @@ int gp_roster_put(struct gp_roster *r, const struct gp_entry *entry, struct gp_e
 	int code = 0;
 
 	if (entry->said == GP_SAID_USER)
-		code = record(r, line, print_entry(line, sizeof line, entry));
+		code = append(r, line, print_entry(line, sizeof line, entry));
 	if (code)
 		return gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code));
 	pthread_mutex_lock(&r->lock);
 	code = keep(r, entry);
 	pthread_mutex_unlock(&r->lock);
+	tidy(r);
 	return code;
 }
 
@@ -320,11 +338,12 @@ void gp_roster_drop(struct gp_roster *r, pid_t pid, uint64_t start_time)
 	if (!e)
 		return;
 	if (e->said == GP_SAID_USER)
-		record(r, line,
+		append(r, line,
 		       snprintf(line, sizeof line, "drop %d %" PRIu64 "\n", pid, start_time));
 	pthread_mutex_lock(&r->lock);
 	forget(r, e);
 	pthread_mutex_unlock(&r->lock);
+	tidy(r);
 }
 
 void gp_roster_drop_rules(struct gp_roster *r)
@@ -349,7 +368,8 @@ int gp_roster_set_policy(struct gp_roster *r, const char *text, struct gp_error 
 	int code;
 
 	snprintf(r->policy, sizeof r->policy, "%s", text);
-	code = record(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
+	code = append(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
+	tidy(r);
 	return code ? gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code)) : 0;
 }
 

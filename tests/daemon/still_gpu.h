@@ -27,6 +27,7 @@ struct still_gpu {
 	_Atomic unsigned tasks;
 	uint64_t start_time; /* of this process */
 	bool held[STILL_MAX];
+	_Atomic bool holds_nobody; /* every attempt fails */
 };
 
 static inline struct still_gpu *still_of(struct gp_gpu *gpu)
@@ -87,9 +88,11 @@ static inline int still_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_o
 
 static inline int still_act(struct gp_gpu *gpu, struct gp_action *a, unsigned n, bool held)
 {
+	bool fails = held && still_of(gpu)->holds_nobody;
+
 	for (unsigned i = 0; i < n; i++) {
-		still_of(gpu)->held[a[i].handle] = held;
-		a[i].status = 0;
+		still_of(gpu)->held[a[i].handle] = held && !fails;
+		a[i].status = fails ? -EIO : 0;
 		a[i].certainty = GP_OBSERVED;
 	}
 	return 0;
