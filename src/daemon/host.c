@@ -247,6 +247,10 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 		answer(h, w->token, -ESRCH, refusal(-ESRCH));
 		return true;
 	}
+	if (w->held && !(t.held_by & GP_HELD_BY_USER)) {
+		answer(h, w->token, -ECANCELED, "somebody released it meanwhile");
+		return true;
+	}
 	if (w->held ? t.held : !t.held || (t.held_by & GP_HELD_BY_POLICY)) {
 		answer(h, w->token, 0, "");
 		return true;

@@ -23,7 +23,7 @@ static void finish_hold(struct gp_gather *g)
 {
 	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
 
-	if (proc && g->first && g->status && !g->done)
+	if (proc && g->first && g->status && g->status != -ECANCELED && !g->done)
 		proc->held_by = GP_NOBODY;
 	finish(g);
 }

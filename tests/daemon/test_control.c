@@ -117,12 +117,45 @@ static void a_hold_that_failed_is_not_for_tasks_that_come_later(void **state)
 	world_end(&w);
 }
 
+/* Who waits for a hold that somebody takes back is told so, not let wait until he gives up. */
+static void a_hold_that_is_taken_back_on_its_way_is_answered(void **state)
+{
+	static const char hold[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"hold\",\"params\":{}}\n";
+	struct json_object *answer;
+	struct world w;
+	char line[1024] = "";
+	ssize_t n;
+
+	(void)state;
+	world_begin(&w, 1, GP_CAP_HOLD);
+	assert_true(world_until(&w, has_one_task));
+	pthread_mutex_lock(&w.gpu->gate);
+	assert_true(world_until(&w, world_device_waits));
+	assert_int_equal(send(w.client, hold, sizeof hold - 1, 0), sizeof hold - 1);
+	for (unsigned i = 0; !w.c.gathers && i < 1000; i++)
+		sd_event_run(w.c.loop, 10000);
+	assert_int_equal(
+		gp_host_order(w.c.host[0], &(struct gp_order){.kind = GP_ORDER_RELEASE, .task = 1}),
+		0);
+	pthread_mutex_unlock(&w.gpu->gate);
+	assert_true(world_until(&w, world_has_reply));
+	n = recv(w.client, line, sizeof line - 1, 0);
+	assert_true(n > 0);
+	assert_non_null(strstr(line, "ECANCELED"));
+	answer = world_ask(&w, "hold", "{}");
+	assert_null(json_object_object_get(answer, "error"));
+	json_object_put(answer);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_policy_that_a_device_refuses_is_not_kept),
 		cmocka_unit_test(a_process_of_very_many_tasks_is_held_and_released_as_a_whole),
 		cmocka_unit_test(a_hold_that_failed_is_not_for_tasks_that_come_later),
+		cmocka_unit_test(a_hold_that_is_taken_back_on_its_way_is_answered),
 		cmocka_unit_test(many_tasks_that_come_and_go_at_once_are_all_heard_of),
 	};
 
