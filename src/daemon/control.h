@@ -122,6 +122,7 @@ struct gp_gather {
 	uint64_t did; /* devices that did it, a bit each */
 	pid_t pid;    /* whom it is about; 0 = nobody */
 	uint64_t start_time;
+	bool first;                     /* of a hold: nobody else held it before */
 	struct gp_policy_choice policy; /* which it is about ... */
 	char policy_text[256];          /* ... and as text, if a restart is to find it; or "" */
 	/* All answers are here. Answers the call; the gather is freed afterwards. */

@@ -14,11 +14,13 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "daemon/backlog.h"
 #include "daemon/ring.h"
 #include "hold/records.h"
 #include "undo/undo.h"
 
 #define NEWS_MAX         1024
+#define LATE_MAX         16384 /* orders with an answer that may wait for room */
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 #define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
 #define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
@@ -50,6 +52,7 @@ struct gp_host {
 
 	/* Of the control thread. */
 	unsigned unanswered;
+	struct gp_backlog late; /* orders for which there is no room yet */
 
 	/* Between both. */
 	struct gp_ring orders, answers, news;
@@ -244,6 +247,10 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 		answer(h, w->token, -ESRCH, refusal(-ESRCH));
 		return true;
 	}
+	if (w->held && !(t.held_by & GP_HELD_BY_USER)) {
+		answer(h, w->token, -ECANCELED, "somebody released it meanwhile");
+		return true;
+	}
 	if (w->held ? t.held : !t.held || (t.held_by & GP_HELD_BY_POLICY)) {
 		answer(h, w->token, 0, "");
 		return true;
@@ -427,6 +434,7 @@ static void free_host(struct gp_host *h)
 	gp_ring_free(&h->answers);
 	gp_ring_free(&h->news);
 	gp_shots_free(&h->shots);
+	gp_backlog_free(&h->late);
 	free(h);
 }
 
@@ -486,6 +494,7 @@ int gp_host_start(const struct gp_host_config *config, struct gp_host **host, st
 	h->order_fd = h->timer_fd = -1;
 	h->since_ns = gp_now_ns(&gp_clock_monotonic);
 	gp_hist_init(&h->lag_ns);
+	h->late.size = sizeof(struct gp_order);
 	gp_shots_init(&h->shots);
 	atomic_init(&h->due_ns, h->since_ns);
 	r = make_host(h, err);
@@ -508,15 +517,37 @@ void gp_host_stop(struct gp_host *h)
 	free_host(h);
 }
 
-int gp_host_order(struct gp_host *h, const struct gp_order *order)
+/* false: there is no room for it, or for its answer. */
+static bool hand_over(struct gp_host *h, const struct gp_order *order)
 {
 	if (order->token && h->unanswered == GP_ORDERS_MAX)
-		return -EAGAIN;
+		return false;
 	if (!gp_ring_put(&h->orders, order))
-		return -EAGAIN;
+		return false;
 	h->unanswered += order->token != 0;
 	eventfd_write(h->order_fd, 1);
-	return 0;
+	return true;
+}
+
+void gp_host_push(struct gp_host *h)
+{
+	const struct gp_order *order;
+
+	while ((order = gp_backlog_first(&h->late)) && hand_over(h, order))
+		gp_backlog_drop_first(&h->late);
+}
+
+/* Those that somebody waits for have an end: they come from clients, as many as these like. */
+int gp_host_order(struct gp_host *h, const struct gp_order *order)
+{
+	bool passing = order->kind == GP_ORDER_BRACKET || order->kind == GP_ORDER_HINT;
+
+	gp_host_push(h);
+	if ((!h->late.n || passing) && hand_over(h, order))
+		return 0;
+	if (passing || (order->token && h->late.n >= LATE_MAX))
+		return -EAGAIN;
+	return gp_backlog_add(&h->late, order);
 }
 
 bool gp_host_next_answer(struct gp_host *h, struct gp_answer *answer)
@@ -524,6 +555,7 @@ bool gp_host_next_answer(struct gp_host *h, struct gp_answer *answer)
 	if (!gp_ring_take(&h->answers, answer))
 		return false;
 	h->unanswered--;
+	gp_host_push(h);
 	return true;
 }
 

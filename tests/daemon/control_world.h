@@ -93,6 +93,11 @@ static inline bool world_has_reply(struct world *w)
 	return recv(w->client, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+static inline bool world_device_waits(struct world *w)
+{
+	return w->gpu->at_gate;
+}
+
 /* The answer to a request, which the caller puts. */
 static inline struct json_object *world_ask(struct world *w, const char *method, const char *params)
 {

@@ -24,9 +24,11 @@
 struct still_gpu {
 	struct gp_gpu base;
 	pthread_mutex_t gate; /* nobody looks while the test has it */
+	_Atomic unsigned at_gate;
 	_Atomic unsigned tasks;
 	uint64_t start_time; /* of this process */
 	bool held[STILL_MAX];
+	_Atomic bool holds_nobody; /* every attempt fails */
 };
 
 static inline struct still_gpu *still_of(struct gp_gpu *gpu)
@@ -47,7 +49,9 @@ static inline int still_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen
 	unsigned n;
 
 	(void)now_ns;
+	g->at_gate++;
 	pthread_mutex_lock(&g->gate);
+	g->at_gate--;
 	n = g->tasks;
 	for (unsigned i = 0; i < n && i < max; i++)
 		seen[i] = (struct gp_seen){.key = i + 1,
@@ -76,7 +80,9 @@ static inline int still_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_o
 	struct still_gpu *g = still_of(gpu);
 
 	(void)now_ns;
+	g->at_gate++;
 	pthread_mutex_lock(&g->gate);
+	g->at_gate--;
 	for (unsigned i = 0; i < n; i++)
 		seen[i] = (struct gp_observation){.handle = seen[i].handle,
 		                                  .known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE,
@@ -87,9 +93,11 @@ static inline int still_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_o
 
 static inline int still_act(struct gp_gpu *gpu, struct gp_action *a, unsigned n, bool held)
 {
+	bool fails = held && still_of(gpu)->holds_nobody;
+
 	for (unsigned i = 0; i < n; i++) {
-		still_of(gpu)->held[a[i].handle] = held;
-		a[i].status = 0;
+		still_of(gpu)->held[a[i].handle] = held && !fails;
+		a[i].status = fails ? -EIO : 0;
 		a[i].certainty = GP_OBSERVED;
 	}
 	return 0;
