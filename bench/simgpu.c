@@ -7,19 +7,15 @@
  * Exits 1 when a look allocates, or the median is more than twice that of the bare one.
  */
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hist.h"
+#include "children.h"
 #include "count_alloc.h"
 #include "gpu/simgpu/backend.h"
 #include "gpu/simgpu/program.h"
@@ -33,33 +29,8 @@
 
 static char folder[] = "/tmp/bench-simgpu-XXXXXX", path[64];
 
-static void give_up(const char *what)
-{
-	fprintf(stderr, "bench_simgpu: %s\n", what);
-	exit(1);
-}
-
-static uint64_t now(void)
-{
-	return gp_now_ns(&gp_clock_monotonic);
-}
-
 /* ---- other processes ---------------------------------------------------------------------------
  */
-
-static pid_t start(void (*run)(void *arg), void *arg)
-{
-	pid_t pid = fork();
-
-	if (pid < 0)
-		give_up("fork");
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		run(arg);
-		_exit(1);
-	}
-	return pid;
-}
 
 static void serve(void *arg)
 {
@@ -293,10 +264,8 @@ int main(void)
 	printf("%s: a look allocates nothing, the median wake-up is within twice the bare one\n",
 	       good ? "holds" : "DOES NOT HOLD");
 	gpu->ops->close(gpu);
-	for (unsigned i = TASKS + 2; i--;) {
-		kill(child[i], i ? SIGKILL : SIGTERM);
-		waitpid(child[i], NULL, 0);
-	}
+	for (unsigned i = TASKS + 2; i--;)
+		end(child[i], i ? SIGKILL : SIGTERM);
 	rmdir(folder);
 	return !good;
 }

@@ -111,18 +111,6 @@ const char *gp_process_name(pid_t pid, char *out, size_t size)
 	return out;
 }
 
-bool gp_process_uid(pid_t pid, uid_t *uid)
-{
-	char path[64];
-	struct stat s;
-
-	snprintf(path, sizeof path, "/proc/%d", pid);
-	if (stat(path, &s))
-		return false;
-	*uid = s.st_uid;
-	return true;
-}
-
 int gp_pidfd_open(pid_t pid)
 {
 	long fd = syscall(SYS_pidfd_open, pid, 0);
@@ -159,6 +147,19 @@ static bool status_line(pid_t pid, const char *name, char *out, size_t size)
 	line += strspn(line, ":\t ");
 	snprintf(out, size, "%.*s", (int)strcspn(line, "\n"), line);
 	return true;
+}
+
+/* Not the owner of the folder: that is root where the process gave up rights, or asked not to be
+ * looked into. */
+bool gp_process_uid(pid_t pid, uid_t *uid)
+{
+	char text[128], *second, *end;
+
+	if (!status_line(pid, "\nUid", text, sizeof text))
+		return false;
+	strtoul(text, &second, 10); /* the real one */
+	*uid = (uid_t)strtoul(second, &end, 10);
+	return end != second;
 }
 
 static bool have_capability(unsigned bit)

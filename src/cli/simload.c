@@ -103,8 +103,14 @@ static error_t parse_work(int key, char *arg, struct argp_state *state)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct simload_work *w = &env.work;
+	const char *chosen = getenv("GPREEMPT_SIM_DEVICE");
 
 	switch (key) {
+	case ARGP_KEY_INIT: /* gpreempt run --gpu */
+		if (chosen)
+			w->program.device = (uint32_t)gp_option_number(
+				state, "GPREEMPT_SIM_DEVICE", chosen, 0, SIMGPU_DEVICES - 1);
+		break;
 	case 'd':
 		w->program.device =
 			(uint32_t)gp_option_number(state, "--device", arg, 0, SIMGPU_DEVICES - 1);

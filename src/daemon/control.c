@@ -40,12 +40,13 @@ static int load_config(struct gp_control *c, struct gp_config **config, struct g
 static int choose_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
                          struct gp_error *err)
 {
-	const char *text =
-		*gp_roster_policy(c->roster) ? gp_roster_policy(c->roster) : c->options.policy;
+	const char *said = gp_roster_policy(c->roster);
 	bool ignore;
 
-	if (text)
-		return gp_policy_parse(text, choice, err);
+	if (*said && !gp_policy_parse(said, choice, NULL)) /* an older daemon may have known more */
+		return 0;
+	if (c->options.policy)
+		return gp_policy_parse(c->options.policy, choice, err);
 	*choice = gp_config_device(c->config, device, &ignore)->choice;
 	return 0;
 }
@@ -156,6 +157,9 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 		gp_undo_beat(c->undo, now_ns);
 		sd_notify(0, "WATCHDOG=1");
 	}
+	gp_news_catch_up(c);
+	for (unsigned i = 0; i < c->nhosts; i++)
+		gp_host_push(c->host[i]);
 	if (!(c->beats++ % BEATS_A_CHECK)) {
 		gp_news_check_limits(c);
 		look_for_keeper(c, now_ns);
@@ -259,11 +263,13 @@ static int start_host(struct gp_control *c, struct gp_gpu *gpu, struct gp_error 
 	}
 	c->policy[c->nhosts] = config.policy;
 	r = gp_host_start(&config, &c->host[c->nhosts], err);
-	if (!r)
-		gp_log(GP_LOG_INFO, "device", "device=%u name=\"%s\" policy=%s", c->nhosts,
-		       gpu->info.name, config.policy.ops->name);
-	c->nhosts += !r;
-	return r;
+	if (r)
+		return r;
+	gp_log(GP_LOG_INFO, "device", "device=%u name=\"%s\" policy=%s", c->nhosts,
+	       gp_host_info(c->host[c->nhosts])->name, config.policy.ops->name);
+	/* Who waited for a GPU may have subscribed before. */
+	gp_host_want(c->host[c->nhosts++], c->wanted);
+	return 0;
 }
 
 static int start_hosts(struct gp_control *c, struct gp_error *err)
@@ -409,7 +415,7 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	return 0;
 }
 
-#define RETRY_US (5 * 1000000u)
+#define RETRY_US 5000000ull
 
 /* No GPU yet: a driver may be loaded later. */
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg)

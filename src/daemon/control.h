@@ -64,7 +64,9 @@ struct gp_control {
 	unsigned nhosts;
 	struct gp_host *host[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as asked for */
-	int wake_fd;                                    /* hosts have news */
+	uint64_t told_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far as heard */
+	bool behind[GP_DEVICES_MAX];      /* some that came or went were not heard of */
+	int wake_fd;                      /* hosts have news */
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
@@ -98,7 +100,8 @@ void gp_sweeper_end(struct gp_control *c);
  */
 
 int gp_newcomers_begin(struct gp_control *c, struct gp_error *err);
-/* It has its first task, and nobody has said anything of it. */
+/* It has its first task: rules say what it is, unless somebody did, and how much memory it may use,
+ * whoever said anything. */
 void gp_newcomer(struct gp_control *c, struct gp_proc *proc);
 /* The rules have changed. */
 void gp_newcomers_again(struct gp_control *c);
@@ -116,8 +119,12 @@ struct gp_gather {
 	unsigned done;            /* that say it is done */
 	int status;               /* the first that failed */
 	char text[256];
-	pid_t pid; /* whom it is about; 0 = nobody */
+	uint64_t did; /* devices that did it, a bit each */
+	pid_t pid;    /* whom it is about; 0 = nobody */
 	uint64_t start_time;
+	bool first;                     /* of a hold: nobody else held it before */
+	struct gp_policy_choice policy; /* which it is about ... */
+	char policy_text[256];          /* ... and as text, if a restart is to find it; or "" */
 	/* All answers are here. Answers the call; the gather is freed afterwards. */
 	void (*finish)(struct gp_gather *g);
 	struct gp_gather *next, *prev;
@@ -130,7 +137,7 @@ struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
 void gp_gather_order(struct gp_gather *g, struct gp_host *host, struct gp_order *order);
 /* All orders were given: finishes at once when there are none, or none that wait. */
 void gp_gather_go(struct gp_gather *g);
-void gp_gather_answer(struct gp_control *c, const struct gp_answer *answer);
+void gp_gather_answer(unsigned device, const struct gp_answer *answer);
 /* The daemon ends. */
 void gp_gathers_end(struct gp_control *c);
 
@@ -144,6 +151,8 @@ void gp_news_of_proc(struct json_object *event, const struct gp_proc *proc);
 void gp_news_tell(struct gp_control *c, enum gp_topic topic, struct json_object *event);
 /* Asks the hosts for what somebody subscribed to. */
 void gp_news_want(struct gp_control *c);
+/* What was not heard of is read from pictures, as soon as they are new enough. */
+void gp_news_catch_up(struct gp_control *c);
 /* Looks at GPU memory against limits. */
 void gp_news_check_limits(struct gp_control *c);
 
@@ -176,11 +185,11 @@ gp_method_fn gp_method_hint, gp_method_bracket;                        /* hint.c
 extern const struct gp_rpc_method gp_control_methods[], gp_hint_methods[];
 extern const unsigned gp_control_nmethods, gp_hint_nmethods;
 
-/* Is this an administrator, be it of a container? What it may do, gp_administers says. */
-bool gp_is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer);
-
-/* may.c: rights. 0, or -EPERM with a sentence. */
+/* may.c: rights. Whether this caller may do everything: an administrator, and not root of a
+ * container. */
 bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer);
+
+/* 0, or -EPERM with a sentence. */
 /* `proc` NULL: about everybody. `err` may be NULL. */
 int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const struct gp_proc *proc,
                 struct gp_error *err);

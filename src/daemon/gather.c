@@ -5,6 +5,8 @@
 
 #include "daemon/control.h"
 
+_Static_assert(GP_DEVICES_MAX <= 64, "a bit for each");
+
 struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
                                 void (*finish)(struct gp_gather *g))
 {
@@ -26,12 +28,12 @@ struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
 	return g;
 }
 
-static void remove_gather(struct gp_gather *g)
+static void remove_gather(struct gp_control *c, struct gp_gather *g)
 {
 	if (g->prev)
 		g->prev->next = g->next;
 	else
-		g->control->gathers = g->next;
+		c->gathers = g->next;
 	if (g->next)
 		g->next->prev = g->prev;
 	free(g);
@@ -62,7 +64,7 @@ static void one_less(struct gp_gather *g)
 	if (--g->left)
 		return;
 	g->finish(g);
-	remove_gather(g);
+	remove_gather(g->control, g);
 }
 
 void gp_gather_go(struct gp_gather *g)
@@ -70,15 +72,16 @@ void gp_gather_go(struct gp_gather *g)
 	one_less(g);
 }
 
-void gp_gather_answer(struct gp_control *c, const struct gp_answer *answer)
+void gp_gather_answer(unsigned device, const struct gp_answer *answer)
 {
 	struct gp_gather *g = (struct gp_gather *)(uintptr_t)answer->token;
 
-	(void)c;
-	if (answer->status)
+	if (answer->status) {
 		note_failure(g, answer->status, answer->text);
-	else
+	} else {
 		g->done++;
+		g->did |= 1ull << device;
+	}
 	one_less(g);
 }
 
@@ -89,6 +92,6 @@ void gp_gathers_end(struct gp_control *c)
 
 		if (g->call)
 			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN, "the daemon is ending");
-		remove_gather(g);
+		remove_gather(c, g);
 	}
 }

@@ -14,15 +14,18 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "daemon/backlog.h"
 #include "daemon/ring.h"
 #include "hold/records.h"
 #include "undo/undo.h"
 
 #define NEWS_MAX         1024
+#define LATE_MAX         16384 /* orders with an answer that may wait for room */
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 #define HINT_NS          (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
 #define HOLD_LIMIT_NS    (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
-#define HOLD_FAILURES    8 /* or after so many, with pauses of 1, 2, 4 ... ms: some pass by */
+#define HOLD_FAILURES    8                 /* or after so many (250 ms), if the back end says why */
+#define HOLD_UNSAID_NS   (2 * GP_NS_PER_S) /* what it does not explain may pass by */
 
 /* Events that are news whoever is interested. */
 #define NEWS_ALWAYS                                                                 \
@@ -35,7 +38,7 @@ struct waiting {
 	uint64_t task;
 	bool held;
 	uint64_t failures; /* of the task when it began */
-	uint64_t until_ns;
+	uint64_t since_ns;
 };
 
 struct gp_host {
@@ -49,6 +52,7 @@ struct gp_host {
 
 	/* Of the control thread. */
 	unsigned unanswered;
+	struct gp_backlog late; /* orders for which there is no room yet */
 
 	/* Between both. */
 	struct gp_ring orders, answers, news;
@@ -64,9 +68,10 @@ struct gp_host {
 	struct gp_seen newcomer; /* the last one that was classified */
 	struct gp_hist lag_ns;
 	uint64_t published_ns;
-	bool at_once; /* the next look is due because something happened, not by the clock */
-	bool publish; /* something changed that people want to see at once */
-	bool tell;    /* the control thread has something to take */
+	bool at_once;     /* the next look is due because something happened, not by the clock */
+	bool publish;     /* something changed that people want to see at once */
+	bool tell;        /* the control thread has something to take */
+	uint64_t dropped; /* news that did not fit, in this look */
 	struct waiting waiting[GP_ORDERS_MAX];
 	unsigned nwaiting;
 };
@@ -141,8 +146,7 @@ static void on_event(void *arg, const struct gp_event *event)
 	if (!(wanted & 1u << event->kind))
 		return;
 	describe_task(h, &news);
-	if (!gp_ring_put(&h->news, &news))
-		atomic_fetch_add_explicit(&h->lost, 1, memory_order_relaxed);
+	h->dropped += !gp_ring_put(&h->news, &news);
 	h->tell = true;
 }
 
@@ -181,7 +185,7 @@ static void begin_waiting(struct gp_host *h, uint64_t now_ns, const struct gp_or
 	                                             .task = o->task,
 	                                             .held = o->kind == GP_ORDER_HOLD,
 	                                             .failures = t.failures,
-	                                             .until_ns = now_ns + HOLD_LIMIT_NS};
+	                                             .since_ns = now_ns};
 }
 
 static const char *refusal(int status)
@@ -219,6 +223,21 @@ static void obey_all(struct gp_host *h, uint64_t now_ns)
 		obey(h, now_ns, &o);
 }
 
+static bool is_hopeless(struct gp_host *h, uint64_t now_ns, const struct waiting *w,
+                        const struct gp_task_stats *t)
+{
+	uint64_t waited_ns = now_ns - w->since_ns;
+	struct gp_error why = {0};
+
+	if (waited_ns >= HOLD_LIMIT_NS)
+		return true;
+	if (t->failures < w->failures + HOLD_FAILURES)
+		return false;
+	if (h->gpu->ops->why)
+		h->gpu->ops->why(h->gpu, t->handle, &why);
+	return why.code || waited_ns >= HOLD_UNSAID_NS;
+}
+
 /* Whether the wait is over; it is answered then. */
 static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 {
@@ -228,18 +247,23 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct waiting *w)
 		answer(h, w->token, -ESRCH, refusal(-ESRCH));
 		return true;
 	}
+	if (w->held && !(t.held_by & GP_HELD_BY_USER)) {
+		answer(h, w->token, -ECANCELED, "somebody released it meanwhile");
+		return true;
+	}
 	if (w->held ? t.held : !t.held || (t.held_by & GP_HELD_BY_POLICY)) {
 		answer(h, w->token, 0, "");
 		return true;
 	}
-	if (now_ns < w->until_ns && t.failures < w->failures + HOLD_FAILURES)
+	if (!is_hopeless(h, now_ns, w, &t))
 		return false;
 	if (w->held)
 		gp_engine_user_release(h->engine, w->task); /* not to come true later */
 	if (!gp_process_lives(t.pid, t.start_time))
 		answer(h, w->token, -ESRCH, refusal(-ESRCH));
 	else
-		answer_failure(h, w->token, &t, now_ns < w->until_ns ? -EIO : -ETIMEDOUT);
+		answer_failure(h, w->token, &t,
+		               now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT);
 	return true;
 }
 
@@ -291,8 +315,7 @@ static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 			continue;
 		gp_engine_user_release(h->engine, t.id);
 		news.event.task = t.id;
-		if (!gp_ring_put(&h->news, &news))
-			atomic_fetch_add_explicit(&h->lost, 1, memory_order_relaxed);
+		h->dropped += !gp_ring_put(&h->news, &news);
 		h->tell = true;
 	}
 }
@@ -306,6 +329,10 @@ static void look(struct gp_host *h)
 	next_ns = gp_engine_step(h->engine, now_ns);
 	answer_waiting(h, now_ns);
 	publish(h, now_ns);
+	if (h->dropped) { /* not before there is a picture that shows what they were about */
+		atomic_fetch_add_explicit(&h->lost, h->dropped, memory_order_release);
+		h->dropped = 0;
+	}
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
 		next_ns = now_ns + GP_NS_PER_MS; /* somebody waits for what it brings */
 	h->at_once = !gp_engine_next_ns(h->engine);
@@ -407,6 +434,7 @@ static void free_host(struct gp_host *h)
 	gp_ring_free(&h->answers);
 	gp_ring_free(&h->news);
 	gp_shots_free(&h->shots);
+	gp_backlog_free(&h->late);
 	free(h);
 }
 
@@ -466,15 +494,16 @@ int gp_host_start(const struct gp_host_config *config, struct gp_host **host, st
 	h->order_fd = h->timer_fd = -1;
 	h->since_ns = gp_now_ns(&gp_clock_monotonic);
 	gp_hist_init(&h->lag_ns);
+	h->late.size = sizeof(struct gp_order);
 	gp_shots_init(&h->shots);
 	atomic_init(&h->due_ns, h->since_ns);
 	r = make_host(h, err);
 	if (!r)
 		r = -pthread_create(&h->thread, NULL, run, h);
 	if (r) {
-		free_host(h);
-		return gp_fail(err, r, "cannot schedule %s: %s", config->gpu->info.name,
-		               gp_error_name(r));
+		gp_fail(err, r, "cannot schedule %s: %s", h->gpu->info.name, gp_error_name(r));
+		free_host(h); /* with the device, and its name */
+		return r;
 	}
 	*host = h;
 	return 0;
@@ -488,15 +517,37 @@ void gp_host_stop(struct gp_host *h)
 	free_host(h);
 }
 
-int gp_host_order(struct gp_host *h, const struct gp_order *order)
+/* false: there is no room for it, or for its answer. */
+static bool hand_over(struct gp_host *h, const struct gp_order *order)
 {
 	if (order->token && h->unanswered == GP_ORDERS_MAX)
-		return -EAGAIN;
+		return false;
 	if (!gp_ring_put(&h->orders, order))
-		return -EAGAIN;
+		return false;
 	h->unanswered += order->token != 0;
 	eventfd_write(h->order_fd, 1);
-	return 0;
+	return true;
+}
+
+void gp_host_push(struct gp_host *h)
+{
+	const struct gp_order *order;
+
+	while ((order = gp_backlog_first(&h->late)) && hand_over(h, order))
+		gp_backlog_drop_first(&h->late);
+}
+
+/* Those that somebody waits for have an end: they come from clients, as many as these like. */
+int gp_host_order(struct gp_host *h, const struct gp_order *order)
+{
+	bool passing = order->kind == GP_ORDER_BRACKET || order->kind == GP_ORDER_HINT;
+
+	gp_host_push(h);
+	if ((!h->late.n || passing) && hand_over(h, order))
+		return 0;
+	if (passing || (order->token && h->late.n >= LATE_MAX))
+		return -EAGAIN;
+	return gp_backlog_add(&h->late, order);
 }
 
 bool gp_host_next_answer(struct gp_host *h, struct gp_answer *answer)
@@ -504,6 +555,7 @@ bool gp_host_next_answer(struct gp_host *h, struct gp_answer *answer)
 	if (!gp_ring_take(&h->answers, answer))
 		return false;
 	h->unanswered--;
+	gp_host_push(h);
 	return true;
 }
 
@@ -514,7 +566,7 @@ bool gp_host_next_news(struct gp_host *h, struct gp_news *news)
 
 uint64_t gp_host_lost_news(struct gp_host *h)
 {
-	return atomic_exchange_explicit(&h->lost, 0, memory_order_relaxed);
+	return atomic_exchange_explicit(&h->lost, 0, memory_order_acquire);
 }
 
 void gp_host_want(struct gp_host *h, uint32_t kinds)

@@ -62,7 +62,7 @@ struct gp_news {
 	char text[256]; /* EJECTED, ACTION_FAILED: a sentence; POLICY: its name */
 };
 
-#define GP_ORDERS_MAX 512 /* that were not answered yet */
+#define GP_ORDERS_MAX 512 /* that are with the thread and were not answered yet */
 
 struct gp_host;
 
@@ -73,12 +73,16 @@ int gp_host_start(const struct gp_host_config *config, struct gp_host **host, st
  * gp_records_settle does it once more by them, and drops those of what is as it was. */
 void gp_host_stop(struct gp_host *host);
 
-/* -EAGAIN: too many are on their way. */
+/* They keep their order, and those for which there is no room yet wait for it here; hints and
+ * brackets, which are of no use later, do not. -EAGAIN: too many wait. -ENOMEM. */
 int gp_host_order(struct gp_host *host, const struct gp_order *order);
+/* Sends those that wait, as far as there is room; to be called now and then. */
+void gp_host_push(struct gp_host *host);
 bool gp_host_next_answer(struct gp_host *host, struct gp_answer *answer);
 bool gp_host_next_news(struct gp_host *host, struct gp_news *news);
 
-/* How many were lost because nobody took them in time; reading sets it to 0. */
+/* How many were lost because nobody took them in time; reading sets it to 0. The picture that one
+ * gets afterwards is not older than what they told of tasks that came and went. */
 uint64_t gp_host_lost_news(struct gp_host *host);
 
 /* Which events are news: a bit for each kind. Those of tasks and policies always are. */

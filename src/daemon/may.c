@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rights: who asks and whose process it is, put before config/rights.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,11 +23,18 @@ static bool same_pidns(pid_t a, pid_t b)
 	return b && !stat(path, &sb) && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
 }
 
+/* Who runs the daemon may do everything with it, root always. */
+static bool is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return !peer->uid || peer->uid == geteuid() ||
+	       (c->group != (gid_t)-1 && gp_rpc_peer_in_group(peer, c->group));
+}
+
 static struct gp_peer describe_peer(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
 	return (struct gp_peer){
 		.uid = peer->uid,
-		.admin = gp_is_admin(c, peer),
+		.admin = is_admin(c, peer),
 		.other_pidns = !peer->same_pidns,
 	};
 }
@@ -41,14 +49,18 @@ bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer)
 /* Real, effective and saved user. false: it is gone. */
 static bool read_uids(pid_t pid, uid_t uid[3])
 {
-	char path[64], line[256];
+	char path[64], line[256], *at;
 	bool found = false;
 	FILE *f;
 
 	snprintf(path, sizeof path, "/proc/%d/status", pid);
 	f = fopen(path, "re");
-	while (f && !found && fgets(line, sizeof line, f))
-		found = sscanf(line, "Uid: %u %u %u", &uid[0], &uid[1], &uid[2]) == 3;
+	while (f && !found && fgets(line, sizeof line, f)) {
+		found = !strncmp(line, "Uid:", 4);
+		at = line + 4;
+		for (unsigned i = 0; found && i < 3; i++)
+			uid[i] = (uid_t)strtoul(at, &at, 10);
+	}
 	if (f)
 		fclose(f);
 	return found;

@@ -27,13 +27,6 @@ const struct gp_rpc_method gp_hint_methods[] = {
 };
 const unsigned gp_hint_nmethods = sizeof gp_hint_methods / sizeof gp_hint_methods[0];
 
-/* Who runs the daemon may do everything with it, root always. */
-bool gp_is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer)
-{
-	return !peer->uid || peer->uid == geteuid() ||
-	       (c->group != (gid_t)-1 && gp_rpc_peer_in_group(peer, c->group));
-}
-
 struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,
                                  struct json_object *params)
 {

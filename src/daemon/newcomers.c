@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes are that nobody has said anything of: rules say it, by facts about them. */
+/* What processes are that nobody has said anything of, and how much GPU memory all of them may use:
+ * rules say it, by facts about them. */
 #include <string.h>
 #include <sys/epoll.h>
 
@@ -36,14 +37,16 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_ma
 	                         .attr = match->attr};
 
 	proc->memory_limit = match->memory_limit;
-	proc->hold_at_limit = match->on_memory_limit == GP_MEMORY_HOLD;
+	proc->hold_at_limit = (match->rule >= 0 && c->config->rule[match->rule].memory_limit
+	                               ? c->config->rule[match->rule].on_memory_limit
+	                               : c->config->on_memory_limit) == GP_MEMORY_HOLD;
 	if (proc->said == GP_SAID_USER)
 		return; /* somebody was quicker: people come before rules */
 	proc->said = match->rule >= 0 ? GP_SAID_RULE : GP_SAID_DEFAULT;
 	proc->rule = entry.rule;
 	if (match->rule >= 0)
 		gp_roster_put(c->roster, &entry, NULL); /* for its tasks on other devices */
-	if (!memcmp(&proc->attr, &match->attr, sizeof proc->attr))
+	if (gp_task_attr_same(&proc->attr, &match->attr))
 		return;
 	proc->attr = match->attr;
 	gp_log(GP_LOG_INFO, "process.rule", "pid=%d rule=%u class=%s%s%s", proc->pid, entry.rule,
@@ -67,7 +70,10 @@ static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 		if (proc)
 			proc->asked = false;
-		if (proc && !facts->gone) {
+		if (proc && proc->ask_again) {
+			proc->ask_again = false;
+			ask(c, proc);
+		} else if (proc && !facts->gone) {
 			gp_config_match(c->config, facts, &match);
 			apply(c, proc, &match);
 		}
@@ -89,6 +95,8 @@ void gp_newcomers_again(struct gp_control *c)
 {
 	gp_roster_drop_rules(c->roster);
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
-		if (proc->ntasks)
+		if (proc->ntasks) {
+			proc->ask_again = proc->asked; /* these rules may want to know more */
 			ask(c, proc);
+		}
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/table.h"
 #include "daemon/control.h"
 #include "rpc/wire.h"
 
@@ -112,12 +113,9 @@ static void look_up(struct gp_control *c, struct gp_proc *proc)
 {
 	struct gp_entry entry;
 
-	if (proc->said != GP_SAID_DEFAULT)
+	if (proc->said != GP_SAID_DEFAULT ||
+	    !gp_roster_find(c->roster, proc->pid, proc->start_time, &entry))
 		return;
-	if (!gp_roster_find(c->roster, proc->pid, proc->start_time, &entry)) {
-		gp_newcomer(c, proc);
-		return;
-	}
 	proc->said = entry.said;
 	proc->said_by = entry.by;
 	proc->rule = entry.rule;
@@ -145,9 +143,11 @@ static void task_in(struct gp_control *c, unsigned device, const struct gp_news 
 	first = proc->ntasks == 1;
 	memcpy(proc->name, news->name, sizeof proc->name);
 	proc->shared |= news->seen_flags & GP_SEEN_SHARED;
-	if (first)
+	if (first) {
 		look_up(c, proc);
-	if (proc->said != GP_SAID_DEFAULT && memcmp(&proc->attr, &news->attr, sizeof proc->attr))
+		gp_newcomer(c, proc);
+	}
+	if (proc->said != GP_SAID_DEFAULT && !gp_task_attr_same(&proc->attr, &news->attr))
 		/* It was said while the device looked. */
 		gp_host_order(c->host[device], &(struct gp_order){.kind = GP_ORDER_ATTR,
 		                                                  .task = news->event.task,
@@ -172,10 +172,12 @@ static void follow(struct gp_control *c, unsigned device, const struct gp_news *
 {
 	switch (news->event.kind) {
 	case GP_EVENT_TASK_IN:
+		c->told_ns[device] = news->event.now_ns;
 		task_in(c, device, news);
 		pass_on(c, device, news);
 		break;
 	case GP_EVENT_TASK_OUT:
+		c->told_ns[device] = news->event.now_ns;
 		pass_on(c, device, news);
 		gp_procs_task_out(&c->procs, device, news->event.task);
 		break;
@@ -193,11 +195,40 @@ static void follow(struct gp_control *c, unsigned device, const struct gp_news *
 	}
 }
 
-/* Some news did not fit: who is there is read from the device's picture instead. */
+/* Those of this device that are not in the picture. */
+static void drop_absent(struct gp_control *c, unsigned device, const struct gp_table *there)
+{
+	struct gp_proc *next;
+
+	for (struct gp_proc *proc = c->procs.first; proc; proc = next) {
+		next = proc->next;
+		for (unsigned i = proc->ntasks; i-- > 0;) {
+			const struct gp_proc_task *t = &proc->task[i];
+			bool last = proc->ntasks == 1; /* the process may go with it */
+
+			if (t->device != device || gp_table_get(there, t->id, NULL))
+				continue;
+			gp_procs_task_out(&c->procs, device, t->id);
+			if (last)
+				break;
+		}
+	}
+}
+
+/*
+ * Some news did not fit: who is there is read from the device's picture instead. It must be one
+ * that was made after all that was heard of: who left since an older one would come back, and
+ * nobody would say again that he has left.
+ */
 static void catch_up(struct gp_control *c, unsigned device)
 {
 	const struct gp_shot *shot = gp_host_shot(c->host[device]);
+	struct gp_table there;
+	int r = 0;
 
+	if (shot->now_ns < c->told_ns[device])
+		return; /* at the next beat, if not before */
+	gp_table_init(&there);
 	for (unsigned i = 0; i < shot->ntasks; i++) {
 		const struct gp_task_stats *t = &shot->task[i];
 		struct gp_news news = {.event = {.kind = GP_EVENT_TASK_IN, .task = t->id},
@@ -208,8 +239,20 @@ static void catch_up(struct gp_control *c, unsigned device)
 
 		memcpy(news.name, t->name, sizeof news.name);
 		task_in(c, device, &news);
+		r |= gp_table_put(&there, t->id, 1);
 	}
-	/* Those that left: they are in no picture, and their processes end sooner or later. */
+	if (!r) {
+		drop_absent(c, device, &there);
+		c->behind[device] = false;
+	}
+	gp_table_free(&there);
+}
+
+void gp_news_catch_up(struct gp_control *c)
+{
+	for (unsigned i = 0; i < c->nhosts; i++)
+		if (c->behind[i])
+			catch_up(c, i);
 }
 
 static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
@@ -228,14 +271,15 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 		while (gp_host_next_news(c->host[i], &news))
 			follow(c, i, &news);
 		while (gp_host_next_answer(c->host[i], &answer))
-			gp_gather_answer(c, &answer);
+			gp_gather_answer(i, &answer);
 		lost = gp_host_lost_news(c->host[i]);
 		if (lost) {
 			gp_log(GP_LOG_WARN, "news.lost", "device=%u events=%llu", i,
 			       (unsigned long long)lost);
-			catch_up(c, i);
+			c->behind[i] = true;
 		}
 	}
+	gp_news_catch_up(c);
 	return 0;
 }
 
@@ -274,7 +318,10 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
 		gp_news_tell(c, GP_TOPIC_LIMIT, event);
 	}
-	if (!proc->hold_at_limit || proc->held_by != GP_NOBODY)
+	if (!proc->hold_at_limit || proc->attr.class == GP_UNMANAGED)
+		return;
+	/* One whom its owner holds as well: he could release it. */
+	if (proc->held_by != GP_NOBODY && proc->held_by_admin)
 		return;
 	proc->held_by = 0;
 	proc->held_by_admin = true;

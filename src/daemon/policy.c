@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The methods `policy` and `reload`. */
 #include <json-c/json.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "daemon/control.h"
@@ -27,12 +28,27 @@ static struct json_object *render_policy(struct gp_control *c)
 	return o;
 }
 
+/* What a device refused is neither what it shall have from now on, nor found by a restart: that
+ * would find no device that takes it. */
 static void finish(struct gp_gather *g)
 {
-	if (g->status)
-		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
+	struct gp_control *c = g->control;
+	struct gp_error err = {0};
+	int r = g->status;
+
+	for (unsigned i = 0; i < c->nhosts; i++)
+		if (g->did & 1ull << i)
+			c->policy[i] = g->policy;
+	if (!c->nhosts)
+		c->policy[0] = g->policy;
+	if (r)
+		gp_fail(&err, r, "%s", g->text);
+	else if (*g->policy_text)
+		r = gp_roster_set_policy(c->roster, g->policy_text, &err);
+	if (r)
+		gp_rpc_fail(g->call, 0, r, "%s", err.text);
 	else
-		gp_rpc_reply(g->call, render_policy(g->control));
+		gp_rpc_reply(g->call, render_policy(c));
 }
 
 /* Until another one is chosen; also after a restart, unless it was for one device. */
@@ -43,22 +59,19 @@ static int choose(struct gp_control *c, struct gp_rpc_call *call, const char *te
 	struct gp_gather *g;
 	int r = gp_policy_parse(text, &order.policy, err);
 
-	if (!r && device < 0)
-		r = gp_roster_set_policy(c->roster, text, err);
 	if (r)
 		return r;
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
+	g->policy = order.policy;
+	if (device < 0)
+		snprintf(g->policy_text, sizeof g->policy_text, "%s", text);
 	gp_log(GP_LOG_INFO, "policy.set", "policy=%s by=%u", order.policy.ops->name,
 	       gp_rpc_peer(call)->uid);
-	if (!c->nhosts)
-		c->policy[0] = order.policy;
 	for (unsigned i = 0; i < c->nhosts; i++)
-		if (device < 0 || (unsigned)device == i) {
-			c->policy[i] = order.policy;
+		if (device < 0 || (unsigned)device == i)
 			gp_gather_order(g, c->host[i], &order);
-		}
 	gp_gather_go(g);
 	return 0;
 }

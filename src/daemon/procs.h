@@ -41,7 +41,8 @@ struct gp_proc {
 	bool hold_at_limit;
 	uint64_t memory; /* as last added up */
 	bool limit_passed;
-	bool asked; /* for its facts */
+	bool asked;     /* for its facts */
+	bool ask_again; /* the answer is to a question of older rules */
 
 	uid_t held_by; /* who had it held; GP_NOBODY: nobody did */
 	bool held_by_admin;

@@ -135,6 +135,8 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	add(o, "device", device);
 	add_text(o, "name", gp_host_info(h)->name);
 	add_text(o, "backend", gp_host_backend(h));
+	if (*gp_host_info(h)->bus)
+		add_text(o, "bus", gp_host_info(h)->bus);
 	add_text(o, "state", gp_host_overdue_ns(h, now_ns) > GP_STUCK_NS ? "stuck" : "ok");
 	if (shot->policy)
 		add_text(o, "policy", shot->policy->name);

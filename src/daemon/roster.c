@@ -16,7 +16,7 @@
 #include "base/table.h"
 
 #define ANCESTORS_MAX 16        /* of a program started through shells and wrappers */
-#define FILE_MAX      (1 << 20) /* a larger one is written anew, without what is past */
+#define FILE_MAX      (1 << 20) /* one larger than that, and than twice what holds, is written anew */
 
 struct gp_roster {
 	pthread_mutex_t lock; /* held for moments only: the file is written without it */
@@ -28,6 +28,7 @@ struct gp_roster {
 	char path[256];
 	int fd; /* -1: no file */
 	off_t size;
+	off_t tidy_at; /* the size */
 };
 
 /* ---- in memory ---------------------------------------------------------------------------------
@@ -94,37 +95,57 @@ static int print_entry(char *out, size_t size, const struct gp_entry *e)
 	                e->by, e->gang);
 }
 
+/* `n` whole numbers with one blank before each. Returns what follows, or NULL. */
+static const char *read_numbers(const char *text, uint64_t *number, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		char *end;
+
+		if (text[0] != ' ' || text[1] < '0' || text[1] > '9')
+			return NULL;
+		errno = 0;
+		number[i] = strtoull(text + 1, &end, 10);
+		if (errno)
+			return NULL;
+		text = end;
+	}
+	return text;
+}
+
 static bool read_entry(const char *line, struct gp_entry *e)
 {
-	unsigned class, priority;
-	int inherit, at = 0;
+	uint64_t n[12];
+	const char *rest = strncmp(line, "set", 3) ? NULL : read_numbers(line + 3, n, 12);
 
-	*e = (struct gp_entry){.said = GP_SAID_USER};
-	if (sscanf(line,
-	           "set %d %" SCNu64 " %u %u %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %u%n",
-	           &e->pid, &e->start_time, &class, &priority, &e->attr.weight,
-	           &e->attr.share_permille, &e->attr.ceiling_permille, &e->attr.deadline_ns,
-	           &e->attr.budget_ns, &e->attr.gang, &inherit, &e->by, &at) != 12)
+	if (!rest || *rest != ' ' || n[0] > INT32_MAX || n[2] > GP_LATENCY_CRITICAL ||
+	    n[3] > GP_PRIORITY_MAX || n[4] > 10000 || n[5] > 1000 || n[6] > 1000)
 		return false;
-	if (class > GP_LATENCY_CRITICAL || priority > GP_PRIORITY_MAX || line[at] != ' ')
-		return false;
-	e->attr.class = (uint8_t) class;
-	e->attr.priority = (uint8_t)priority;
-	e->inherit = inherit;
-	snprintf(e->gang, sizeof e->gang, "%s", line + at + 1);
+	*e = (struct gp_entry){.pid = (pid_t)n[0],
+	                       .start_time = n[1],
+	                       .said = GP_SAID_USER,
+	                       .inherit = n[10],
+	                       .by = (uid_t)n[11],
+	                       .attr = {.class = (uint8_t)n[2],
+	                                .priority = (uint8_t)n[3],
+	                                .weight = (uint32_t)n[4],
+	                                .share_permille = (uint32_t)n[5],
+	                                .ceiling_permille = (uint32_t)n[6],
+	                                .deadline_ns = n[7],
+	                                .budget_ns = n[8],
+	                                .gang = n[9]}};
+	snprintf(e->gang, sizeof e->gang, "%s", rest + 1);
 	return true;
 }
 
 static void read_line(struct gp_roster *r, const char *line)
 {
 	struct gp_entry e, *known;
-	unsigned long long start_time;
-	int pid;
+	uint64_t who[2];
 
 	if (!strncmp(line, "policy ", 7)) {
 		snprintf(r->policy, sizeof r->policy, "%s", line + 7);
-	} else if (sscanf(line, "drop %d %llu", &pid, &start_time) == 2) {
-		known = find(r, pid, start_time);
+	} else if (!strncmp(line, "drop", 4) && read_numbers(line + 4, who, 2)) {
+		known = find(r, (pid_t)who[0], who[1]);
 		if (known)
 			forget(r, known);
 	} else if (read_entry(line, &e)) {
@@ -160,12 +181,20 @@ static int read_file(struct gp_roster *r)
 
 static int append(struct gp_roster *r, const char *line, int length)
 {
+	ssize_t n;
+	int code;
+
 	if (r->fd < 0)
 		return 0;
-	if (write(r->fd, line, (size_t)length) != length)
-		return errno ? -errno : -EIO;
-	r->size += length;
-	return 0;
+	n = write(r->fd, line, (size_t)length);
+	if (n == length) {
+		r->size += length;
+		return 0;
+	}
+	code = n < 0 ? -errno : -ENOSPC;
+	if (n > 0 && ftruncate(r->fd, r->size)) /* the next line would be a part of this one */
+		gp_log(GP_LOG_ERROR, "roster.half", "file=%s errno=%d", r->path, errno);
+	return code;
 }
 
 /* All that holds now, in a new file that takes the place of the old one. */
@@ -173,6 +202,7 @@ static int write_file(struct gp_roster *r)
 {
 	char path[sizeof r->path + 4], line[512];
 	int old = r->fd, fd, code = 0;
+	off_t old_size = r->size;
 
 	snprintf(path, sizeof path, "%s.new", r->path);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -191,6 +221,7 @@ static int write_file(struct gp_roster *r)
 		unlink(path);
 		close(fd);
 		r->fd = old;
+		r->size = old_size;
 		return code;
 	}
 	if (old >= 0)
@@ -198,13 +229,18 @@ static int write_file(struct gp_roster *r)
 	return 0;
 }
 
-static int record(struct gp_roster *r, const char *line, int length)
+/* After what was appended is in memory, too: that is what the new file is made from. If it cannot
+ * be written, the old one is as good, and longer. */
+static void tidy(struct gp_roster *r)
 {
-	int code = append(r, line, length);
+	int code;
 
-	if (!code && r->size > FILE_MAX)
-		code = write_file(r);
-	return code;
+	if (r->size <= r->tidy_at)
+		return;
+	code = write_file(r);
+	if (code)
+		gp_log(GP_LOG_WARN, "roster.tidy", "file=%s errno=%d", r->path, -code);
+	r->tidy_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 
 int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error *err)
@@ -218,6 +254,7 @@ int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error 
 	pthread_mutex_init(&r->lock, NULL);
 	gp_table_init(&r->by_key);
 	r->fd = -1;
+	r->tidy_at = FILE_MAX;
 	if (path) {
 		snprintf(r->path, sizeof r->path, "%s", path);
 		code = read_file(r);
@@ -283,12 +320,13 @@ int gp_roster_put(struct gp_roster *r, const struct gp_entry *entry, struct gp_e
 	int code = 0;
 
 	if (entry->said == GP_SAID_USER)
-		code = record(r, line, print_entry(line, sizeof line, entry));
+		code = append(r, line, print_entry(line, sizeof line, entry));
 	if (code)
 		return gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code));
 	pthread_mutex_lock(&r->lock);
 	code = keep(r, entry);
 	pthread_mutex_unlock(&r->lock);
+	tidy(r);
 	return code;
 }
 
@@ -300,11 +338,12 @@ void gp_roster_drop(struct gp_roster *r, pid_t pid, uint64_t start_time)
 	if (!e)
 		return;
 	if (e->said == GP_SAID_USER)
-		record(r, line,
+		append(r, line,
 		       snprintf(line, sizeof line, "drop %d %" PRIu64 "\n", pid, start_time));
 	pthread_mutex_lock(&r->lock);
 	forget(r, e);
 	pthread_mutex_unlock(&r->lock);
+	tidy(r);
 }
 
 void gp_roster_drop_rules(struct gp_roster *r)
@@ -329,7 +368,8 @@ int gp_roster_set_policy(struct gp_roster *r, const char *text, struct gp_error 
 	int code;
 
 	snprintf(r->policy, sizeof r->policy, "%s", text);
-	code = record(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
+	code = append(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
+	tidy(r);
 	return code ? gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code)) : 0;
 }
 

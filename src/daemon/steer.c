@@ -18,6 +18,16 @@ static void finish(struct gp_gather *g)
 	gp_rpc_reply(g->call, result);
 }
 
+/* One that came to nothing is not for tasks that come later either. */
+static void finish_hold(struct gp_gather *g)
+{
+	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
+
+	if (proc && g->first && g->status && g->status != -ECANCELED && !g->done)
+		proc->held_by = GP_NOBODY;
+	finish(g);
+}
+
 static void order_all(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc,
                       enum gp_order_kind kind)
 {
@@ -52,9 +62,12 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 		gp_procs_put_away(&c->procs, proc);
 		return r;
 	}
-	g = gp_gather_new(c, call, finish);
+	g = gp_gather_new(c, call, finish_hold);
 	if (!g)
 		return 0;
+	g->pid = proc->pid;
+	g->start_time = proc->start_time;
+	g->first = proc->held_by == GP_NOBODY;
 	if (proc->held_by == GP_NOBODY || gp_administers(c, gp_rpc_peer(call))) {
 		proc->held_by = gp_rpc_peer(call)->uid;
 		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));

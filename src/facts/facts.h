@@ -13,7 +13,8 @@
  *     }
  *
  * Every question gets exactly one answer, in any order. What was not read within the deadline is
- * not known in it; who still reads is left behind and replaced.
+ * not known in it; who still reads is left behind and replaced. (A process that was stopped as a
+ * whole, and looks later than twice that, begins to count anew.)
  */
 #ifndef GP_FACTS_FACTS_H
 #define GP_FACTS_FACTS_H

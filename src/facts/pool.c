@@ -108,12 +108,22 @@ static struct question *leave_behind(struct gp_facts_pool *p, struct reader *r)
 	return q;
 }
 
+/* Whoever looks so late was stopped, and those who read with him: they get their time. */
+static void forgive_absence(struct gp_facts_pool *p, uint64_t now)
+{
+	if (!p->busy || now < gp_time_add(p->busy->deadline_ns, p->limits.deadline_ns))
+		return;
+	for (struct reader *r = p->busy; r; r = r->next)
+		r->deadline_ns = gp_time_add(now, p->limits.deadline_ns);
+}
+
 static void look_at_deadlines(struct gp_facts_pool *p)
 {
 	uint64_t expired, now = now_ns();
 
 	if (read(p->timer_fd, &expired, sizeof expired) < 0)
 		return; /* not yet */
+	forgive_absence(p, now);
 	while (p->busy && p->busy->deadline_ns <= now)
 		gp_facts_append(&p->answered, leave_behind(p, p->busy));
 	gp_facts_set_timer(p);

@@ -24,6 +24,7 @@
 
 struct gp_gpu_info {
 	char name[64];             /* "NVIDIA H200 #0" */
+	char bus[16];              /* its place on the PCI bus, "0000:3b:00.0"; "" = not known */
 	uint32_t caps;             /* GP_CAP_* */
 	uint32_t max_held;         /* most tasks that can be held at one time; 0 without HOLD */
 	uint32_t slice_default_us; /* the hardware's own slice; 0 = not known */

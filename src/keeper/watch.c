@@ -178,7 +178,7 @@ static void note_voice(struct gp_watch *w, const struct gp_undo_guard *now)
 {
 	if (w->silent) {
 		memset(w->again, 0, sizeof w->again);
-		if (now->lives)
+		if (now->lives && now->pid == w->scheduler.pid)
 			gp_log(GP_LOG_INFO, "scheduler.beats-again", "pid=%d", now->pid);
 	}
 	w->quiet = 0;

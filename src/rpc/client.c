@@ -270,8 +270,9 @@ static int adopt(int fd, int timeout_ms, struct gp_client **client, struct gp_er
 {
 	int r = wrap(fd, timeout_ms, client, err);
 
-	if (!r)
-		r = say_hello(*client, err);
+	if (!*client)
+		return r;
+	r = say_hello(*client, err);
 	if (r) {
 		gp_client_close(*client);
 		*client = NULL;
@@ -303,7 +304,7 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 /* A connected socket, or -errno with a sentence. `timeout_ms` 0: it does not wait. */
 static int open_socket(const char *path, int timeout_ms, struct gp_error *err)
 {
-	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	char usual[sizeof address.sun_path + 1];
 	int fd, r;

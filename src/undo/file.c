@@ -116,6 +116,16 @@ static int remove_file(int fd, const char *path)
 	return r; /* who closes it unlocks it */
 }
 
+/* All of it, now: a page for which there is no room later kills who writes to it. */
+static int make_room(int fd)
+{
+	if (ftruncate(fd, sizeof(struct undo_map)))
+		return -errno;
+	if (fallocate(fd, 0, 0, sizeof(struct undo_map)) && errno != EOPNOTSUPP)
+		return -errno;
+	return 0;
+}
+
 /* What to do with what is there: 0: use it; 1: it was replaced, open again; -errno. */
 static int check_head(int fd, const char *path, struct gp_error *err)
 {
@@ -126,11 +136,11 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 	if (pread(fd, &head, sizeof head, 0) < 0)
 		return -errno;
 	if (!head.magic) /* new, or who made it was killed before the end of that */
-		return ftruncate(fd, sizeof(struct undo_map)) ? -errno : 0;
+		return make_room(fd);
 	if (head.magic == UNDO_MAGIC && head.version == UNDO_VERSION &&
 	    head.slots == GP_UNDO_SLOTS && head.head_size == sizeof(struct undo_head) &&
 	    head.slot_size == sizeof(struct undo_slot))
-		return ftruncate(fd, sizeof(struct undo_map)) ? -errno : 0;
+		return make_room(fd);
 	if (head.magic != UNDO_MAGIC || head.version == UNDO_VERSION)
 		return gp_fail(err, -EPROTO,
 		               "%s is not an undo file; once nothing is held, remove it", path);

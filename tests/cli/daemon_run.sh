@@ -75,6 +75,33 @@ exits 127 'gpreempt: cannot run no-such-command-anywhere: *' 'no such command in
 try "$GPREEMPT" run --class be -- "$work"
 exits 126 "gpreempt: cannot run $work: Permission denied" 'a folder as a command'
 
+# --gpu: by what each vendor's programs go. A file of NVIDIA's driver tells the id of the GPU.
+devices='[{"device": 0, "name": "A", "backend": "nvidia", "bus": "0000:3b:00.0"}, {"device": 1, "name": "B", "backend": "amd"},
+	{"device": 2, "name": "C", "backend": "amd"}, {"device": 3, "name": "D", "backend": "sim"}, {"device": 4, "name": "E", "backend": "other"}]'
+answers "{\"set\": $set_answer, \"devices\": {\"devices\": $devices}}"
+# shellcheck disable=SC2016
+chosen='echo "$CUDA_VISIBLE_DEVICES|$ROCR_VISIBLE_DEVICES|$HIP_VISIBLE_DEVICES|$GPREEMPT_SIM_DEVICE"'
+export CUDA_VISIBLE_DEVICES=7 HIP_VISIBLE_DEVICES=7
+try "$GPREEMPT" run --class be --gpu 2 -- sh -c "$chosen"
+[[ $status == 0 && $out == '7|1||' ]] || fail "run --gpu 2 (AMD): '$out' $err"
+try "$GPREEMPT" run --class be --gpu 3 -- sh -c "$chosen"
+[[ $status == 0 && $out == '7||7|0' ]] || fail "run --gpu 3 (simulated): '$out' $err"
+try "$GPREEMPT" run --class be --gpu 4 -- touch "$work/ran"
+exits 125 'gpreempt: there is no way to tell a program to use E' 'run --gpu of another kind'
+try "$GPREEMPT" run --class be --gpu 5 -- touch "$work/ran"
+exits 125 'gpreempt: there is no GPU 5; gpreempt ps lists them' 'run --gpu of no GPU'
+try "$GPREEMPT" run --class be --gpu 0 -- touch "$work/ran"
+exits 125 'gpreempt: the id of A cannot be read *' 'run --gpu without the file of the driver'
+[[ ! -e $work/ran ]] || fail 'the command ran although its GPU is not there'
+page=/proc/driver/nvidia/gpus/0000:3b:00.0
+if unshare -m mount -t tmpfs none /proc/driver 2>/dev/null; then
+	try unshare -m sh -c "mount -t tmpfs none /proc/driver && mkdir -p $page &&
+		printf 'Model: \\t\\t NVIDIA H200\\nGPU UUID: \\t GPU-0a1b-2c3d\\nBus Type: \\t PCIe\\n' >$page/information &&
+		exec \"\$GPREEMPT\" run --class be --gpu 0 -- sh -c '$chosen'"
+	[[ $status == 0 && $out == 'GPU-0a1b-2c3d||7|' ]] || fail "run --gpu 0 (NVIDIA): '$out' $err"
+fi
+unset CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES
+
 # Refused.
 answers '{"set": {"error": ["EPERM", "you may not have class lc; ask the administrator"]}}'
 try "$GPREEMPT" run --class lc -- touch "$work/ran"

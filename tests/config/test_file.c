@@ -180,8 +180,10 @@ static void metrics_listen_where_they_are_told(void **state)
 	assert_int_equal(c->metrics.address.v4.sin_family, AF_INET);
 	assert_int_equal(ntohl(c->metrics.address.v4.sin_addr.s_addr), INADDR_LOOPBACK);
 	assert_int_equal(ntohs(c->metrics.address.v4.sin_port), 9435);
+	assert_false(c->metrics.tasks); /* names of programs only where asked for */
 	gp_config_free(c);
-	c = read_good("metrics: {listen: '[::1]:9435'}\n");
+	c = read_good("metrics: {listen: '[::1]:9435', tasks: true}\n");
+	assert_true(c->metrics.tasks);
 	assert_int_equal(c->metrics.address.v6.sin6_family, AF_INET6);
 	assert_int_equal(ntohs(c->metrics.address.v6.sin6_port), 9435);
 	gp_config_free(c);

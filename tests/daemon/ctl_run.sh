@@ -5,6 +5,7 @@
 set -u
 # shellcheck source=tests/daemon/ctl.bash
 . "$SRC/tests/daemon/ctl.bash"
+DEVICES=2
 begin_daemon --policy priority
 
 # From the first queue on: no look of the daemon sees it without its class.
@@ -25,6 +26,12 @@ while read -r pid; do
 	jobs_started+=("$pid")
 	kill "$pid"
 done < <("$GPREEMPT" ps --json | jq '.[] | select(.name == "child").pid')
+
+# On the GPU that was asked for.
+in_background there "$GPREEMPT" run --class be --gpu 1 -- "$GPREEMPT" simload --name there --for 60s
+is "$JOB" '.device == 1 and .class == "be"'
+kill "$JOB"
+wait "$JOB"
 
 # A program that runs already, of which nobody has said anything.
 load job --kernel 5ms

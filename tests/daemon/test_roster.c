@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -232,6 +234,60 @@ static void the_file_does_not_grow_for_ever(void **state)
 	assert_int_equal(found.attr.weight, e.attr.weight);
 }
 
+static off_t size_of_file(const struct world *w)
+{
+	struct stat s;
+
+	assert_int_equal(stat(w->path, &s), 0);
+	return s.st_size;
+}
+
+static void what_was_said_as_the_file_was_written_anew_is_in_it(void **state)
+{
+	struct world *w = *state;
+	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	off_t before, after = 0;
+
+	do {
+		before = after;
+		e.attr.weight = e.attr.weight % 10000 + 1;
+		put(w, &e);
+		after = size_of_file(w);
+	} while (after > before);
+	reopen(w);
+	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_int_equal(found.attr.weight, e.attr.weight);
+}
+
+static void limit_files(rlim_t size)
+{
+	assert_int_equal(setrlimit(RLIMIT_FSIZE,
+	                           &(struct rlimit){.rlim_cur = size, .rlim_max = RLIM_INFINITY}),
+	                 0);
+}
+
+/* As on a file system that is full. */
+static void half_a_line_spoils_no_other(void **state)
+{
+	struct world *w = *state;
+	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	struct gp_error err = {0};
+
+	signal(SIGXFSZ, SIG_IGN);
+	put(w, &e);
+	e.attr.weight = 7;
+	limit_files((rlim_t)size_of_file(w) + 9);
+	assert_true(gp_roster_put(w->roster, &e, &err) < 0);
+	limit_files(RLIM_INFINITY);
+	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_int_not_equal(found.attr.weight, 7); /* who was told no is believed */
+	e.attr.weight = 8;
+	put(w, &e);
+	reopen(w);
+	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_int_equal(found.attr.weight, 8);
+}
+
 static void the_policy_that_somebody_chose_is_kept(void **state)
 {
 	struct world *w = *state;
@@ -257,6 +313,8 @@ int main(void)
 		TEST(another_process_with_the_pid_is_another_one),
 		TEST(half_a_line_and_nonsense_are_left_out),
 		TEST(the_file_does_not_grow_for_ever),
+		TEST(what_was_said_as_the_file_was_written_anew_is_in_it),
+		TEST(half_a_line_spoils_no_other),
 		TEST(the_policy_that_somebody_chose_is_kept),
 	};
 

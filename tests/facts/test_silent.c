@@ -250,6 +250,29 @@ static void who_let_us_wait_is_not_read_for_a_while_and_others_are(void **state)
 	stop_target(&other);
 }
 
+/* As when the daemon was stopped for a while: nobody has let it wait. */
+static void who_looks_much_too_late_blames_nobody(void **state)
+{
+	struct gp_facts_limits brief = {.deadline_ns = GP_NS_PER_S / 4};
+	struct target t = start_target("silent-words", 0);
+	struct gp_facts_pool *pool;
+	struct gp_facts *facts;
+	uint64_t token;
+	int fd;
+
+	(void)state;
+	pool = make_pool(brief, &fd);
+	ask(pool, &t, 1);
+	usleep(1000000);
+	assert_int_equal(gp_facts_take(pool, &facts, &token), -EAGAIN);
+	let_answer(&t);
+	facts = wait_for(pool, fd, &token);
+	assert_int_equal(facts->known & MEMORY, MEMORY);
+	gp_facts_drop(facts);
+	gp_facts_free(pool);
+	stop_target(&t);
+}
+
 static void a_pool_ends_while_somebody_is_stuck(void **state)
 {
 	struct target t = start_target("silent-words", 0);
@@ -319,6 +342,7 @@ int main(void)
 		cmocka_unit_test(who_is_stuck_is_replaced),
 		cmocka_unit_test(with_too_many_stuck_memory_is_unknown_at_once),
 		cmocka_unit_test(who_let_us_wait_is_not_read_for_a_while_and_others_are),
+		cmocka_unit_test(who_looks_much_too_late_blames_nobody),
 		cmocka_unit_test(a_pool_ends_while_somebody_is_stuck),
 		cmocka_unit_test(a_process_with_a_stuck_reader_can_be_killed),
 	};

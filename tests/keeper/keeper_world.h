@@ -87,7 +87,7 @@ static inline uint64_t kw_now(void)
 	} while (0)
 
 /* Seconds on a machine that others use as well. */
-#define KW_PATIENCE 3
+#define KW_PATIENCE 3ull
 
 /* ---- programs ---------------------------------------------------------------------------------
  */
@@ -253,7 +253,9 @@ static inline char kw_state(pid_t pid)
 		fclose(f);
 	}
 	end = strrchr(text, ')');
-	return end ? end[2] : 0;
+	if (!end)
+		return 0;
+	return end[2];
 }
 
 static inline void kw_stop_scheduler(struct kw *w)

@@ -8,12 +8,12 @@ static void what_a_stopped_scheduler_holds_runs_and_is_held_again_later(void **s
 	int held = kw_load(w);
 	uint64_t epoch;
 
-	kw_start_keeper(w, "1");
+	kw_start_keeper(w, "2");
 	kw_start_scheduler(w, held, -1);
 	for (int i = 0; i < 2; i++) {
 		epoch = gp_undo_epoch(w->undo);
 		kw_stop_scheduler(w);
-		KW_WITHIN(2000, !kw_is_held(w, held));
+		KW_WITHIN(3000, !kw_is_held(w, held));
 		assert_true(gp_undo_epoch(w->undo) != epoch);
 		kw_wait_progress(w, held);
 		/* Its records stay its own: it may go on at any instruction. */
@@ -85,13 +85,13 @@ static void time_in_which_the_keeper_did_not_run_does_not_count(void **state)
 	int held = kw_load(w);
 	uint64_t epoch;
 
-	kw_start_keeper(w, "1");
+	kw_start_keeper(w, "3");
 	kw_start_scheduler(w, held, -1);
 	epoch = gp_undo_epoch(w->undo);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 2; i++) {
 		kill(w->keeper.pid, SIGSTOP);
 		kw_stop_scheduler(w);
-		emulator_sleep_ms(2000);
+		emulator_sleep_ms(4000);
 		kill(w->keeper.pid, SIGCONT); /* the first to wake */
 		emulator_sleep_ms(100);
 		kill(w->scheduler.pid, SIGCONT);

@@ -42,6 +42,43 @@ static void news_are_announced(void **state)
 	        !gw_sees(w, pid, NULL));
 }
 
+/* A process as CUDA begins it; how long it had a group without a slice of its own. */
+static uint64_t begin_as_cuda_does(struct hand *hand)
+{
+	uint64_t begin_ns;
+
+	hand_start(hand);
+	hand_open(hand);
+	hand_client(hand);
+	begin_ns = gw_now();
+	hand_group(hand, 0x5c000010, 1);
+	emu_sleep_ms(50); /* long enough for somebody who is too quick */
+	hand_slice(hand, 0x5c000010, 2048);
+	return gw_now() - begin_ns;
+}
+
+static void a_process_that_was_found_too_early_gets_its_own_slice_back(void **state)
+{
+	struct gpu_world *w = *state;
+	struct gp_undo undo = {0};
+	struct gp_seen seen = {0};
+	struct hand hand;
+	uint32_t handle = 0;
+
+	gw_open(w);
+	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
+	while (begin_as_cuda_does(&hand) > 90 * GP_NS_PER_MS)
+		hand_stop(&hand); /* a machine with so much to do: nobody waits for it so long */
+	GW_WAIT(gw_sees(w, hand.pid, &seen));
+	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
+	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
+	gw_act(w, GW_SLICE, handle, 1);
+	assert_int_equal(emu_group_sum(&w->emu, hand.pid, "slice_us"), 1);
+	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(emu_group_sum(&w->emu, hand.pid, "slice_us"), 2048);
+	hand_stop(&hand);
+}
+
 static void a_process_that_ends_disappears_and_its_handle_detaches(void **state)
 {
 	struct gpu_world *w = *state;
@@ -414,6 +451,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		GPU_TEST(a_new_process_is_seen_within_a_second),
 		GPU_TEST(news_are_announced),
+		GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back),
 		GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches),
 		GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs),
 		GPU_TEST(keys_are_not_used_again),

@@ -302,14 +302,14 @@ static void *serve(void *arg)
 	struct world *w = arg;
 	char path[sizeof w->path], hint_path[sizeof w->hint_path];
 	struct gp_rpc_socket sockets[] = {
-		{.path = w->fd > 0 ? NULL : strcpy(path, w->path),
+		{.path = w->fd > 0 ? NULL : path,
 	         .fd = w->fd,
 	         .mode = 0600,
 	         .gid = (gid_t)-1,
 	         .method = control_methods,
 	         .nmethods = sizeof control_methods / sizeof *control_methods,
 	         .limits = w->limits},
-		{.path = strcpy(hint_path, w->hint_path),
+		{.path = hint_path,
 	         .mode = 0666,
 	         .gid = (gid_t)-1,
 	         .method = hint_methods,
@@ -318,6 +318,8 @@ static void *serve(void *arg)
 	struct gp_rpc_config config = {
 		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w, .gone = on_gone};
 
+	memcpy(path, w->path, sizeof path);
+	memcpy(hint_path, w->hint_path, sizeof hint_path);
 	sd_event_new(&w->event);
 	sd_event_add_io(w->event, NULL, w->stop, 1 /* EPOLLIN */, on_stop, w);
 	w->result = gp_rpc_server_new(w->event, &config, &w->server, &w->err);

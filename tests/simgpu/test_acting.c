@@ -16,7 +16,7 @@ static void a_held_task_stands_still_and_goes_on(void **state)
 	world_act(gpu, handle, SIMGPU_HOLD, 0);
 	assert_true(world_look(gpu, handle).held);
 	assert_false(world_look(gpu, handle).running);
-	assert_true(world_look(gpu, handle).active); /* it wants to, and that is seen */
+	WAIT_FOR(world_look(gpu, handle).active); /* it wants to, and that is seen */
 	assert_false(world_gets_on(gpu, handle));
 	world_act(gpu, handle, SIMGPU_RELEASE, 0);
 	assert_false(world_look(gpu, handle).held);

@@ -116,7 +116,7 @@ static void activity_and_run_time_are_seen(void **state)
 		o = world_look(gpu, handle);
 		assert_true(o.known & GP_KNOWN_ACTIVE_SINCE);
 		assert_in_range(o.active_since_ns, 1, now());
-		assert_int_equal(o.pending, 2); /* one runs, one is queued */
+		assert_in_range(o.pending, 1, 2); /* one runs, one is queued or on its way */
 		/* An AMD GPU does not tell who runs. */
 		assert_int_equal(!!(o.known & GP_KNOWN_RUN), i == 0);
 		if (i == 0)

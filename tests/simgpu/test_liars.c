@@ -207,7 +207,7 @@ static void a_run_time_that_falls_is_not_believed(void **state)
 	struct simgpu_state *s;
 	struct gp_gpu *gpu;
 	struct world w;
-	uint32_t handle;
+	uint32_t handle = UINT32_MAX;
 	int fd;
 
 	(void)state;

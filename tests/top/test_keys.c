@@ -225,7 +225,7 @@ static void a_refusal_is_said_as_the_daemon_says_it(void **state)
 	press("h");
 	expect("hold", NULL, NULL, "error",
 	       "{\"code\":-32001,\"message\":\"you may not\",\"data\":{\"errno\":\"EPERM\"}}");
-	assert_string_equal(w.top->said, "you may not");
+	assert_string_equal(w.top->said, "4711 train: you may not");
 	assert_true(w.top->refused);
 	w.now_ns += 10 * S;
 	assert_null(serve());
@@ -277,7 +277,7 @@ static void a_policy_is_chosen_from_a_list(void **state)
 	expect("policy", "policy", "none", "result", "{}");
 	press("pjjjjjjjjjjjjjjjjjjjjjjjjj\n");
 	expect("policy", "policy", "qos", "error", "{\"message\":\"it cannot run here\"}");
-	assert_string_equal(w.top->said, "it cannot run here");
+	assert_string_equal(w.top->said, "policy: it cannot run here");
 }
 
 static void a_filter_is_typed_kept_and_dropped(void **state)

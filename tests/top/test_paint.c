@@ -16,7 +16,7 @@ static int begin(void **state)
 	gp_top_init(top, S, -1);
 	top->link.was_there = true;
 	top->link.shot = made_up_shot(4, S);
-	top->link.shot.uptime_ns = 3 * 3600 * S;
+	top->link.shot.uptime_ns = 10800 * S;
 	t = top->link.shot.task;
 	strcpy(t[0].name, "serve");
 	t[0].class = GP_LATENCY_CRITICAL;
@@ -203,6 +203,25 @@ static void plain_text_has_all_tasks_and_no_keys(void **state)
 		assert_false(sheet.cell[i].style & GP_STYLE_SELECTED);
 }
 
+static void a_long_sentence_is_read_to_its_end(void **state)
+{
+	(void)state;
+	gp_top_say(top, S, true,
+	           "4711 train: the process belongs to user 0; use root or the group");
+	gp_top_paint(top, &sheet, 12, 40);
+	assert_shows(&sheet,
+	             "\n4711 train: the process belongs to user\n0; use root or the group\n");
+	assert_int_equal(sheet.cell[400].style, GP_STYLE_BAD);
+	gp_top_say(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	gp_top_paint(top, &sheet, 12, 40);
+	assert_shows(&sheet, "\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa~\n");
+	for (unsigned rows = 0; rows < 6; rows++) {
+		gp_top_say(top, S, true, "a b c d e f g h i j");
+		gp_top_paint(top, &sheet, rows, 3);
+	}
+	assert_shows(&sheet, "\na b\nc d\ne f\ng ~\n");
+}
+
 static void an_empty_machine_is_said_to_be(void **state)
 {
 	(void)state;
@@ -231,6 +250,7 @@ int main(void)
 		SCREEN_TEST(what_went_wrong_with_devices_is_said),
 		SCREEN_TEST(devices_that_do_not_fit_are_counted),
 		SCREEN_TEST(plain_text_has_all_tasks_and_no_keys),
+		SCREEN_TEST(a_long_sentence_is_read_to_its_end),
 		SCREEN_TEST(an_empty_machine_is_said_to_be),
 	};
 

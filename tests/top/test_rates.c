@@ -59,7 +59,7 @@ static void with_many_looks_a_second_it_is_still_the_last_second(void **state)
 	/* Idle for ten seconds, busy for the last half. */
 	for (unsigned i = 0; i <= 105; i++) {
 		run_ns += i > 100 ? 100 * MS : 0;
-		look(&past, 100 * S + i * 100 * MS, run_ns, 0, &t, &d);
+		look(&past, 100 * S + i * 100ull * MS, run_ns, 0, &t, &d);
 	}
 	NEAR(t.share, 0.5);
 	assert_true(t.recently > 0.1 && t.recently < 0.2); /* of three */

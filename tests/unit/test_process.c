@@ -20,6 +20,8 @@
 
 #define NOBODY 65534
 
+static bool dumpable = true;
+
 /* A child that does nothing, named so, as user `uid` (0: as the test). */
 static pid_t start(const char *name, uid_t uid)
 {
@@ -35,7 +37,7 @@ static pid_t start(const char *name, uid_t uid)
 			prctl(PR_SET_NAME, name);
 		if (uid && (setgid(uid) || setuid(uid)))
 			_exit(1);
-		prctl(PR_SET_DUMPABLE, 1);
+		prctl(PR_SET_DUMPABLE, dumpable);
 		if (write(ready[1], "", 1) != 1)
 			_exit(1);
 		for (;;)
@@ -132,6 +134,12 @@ static void a_user_is_told(void **state)
 	assert_int_equal(uid, NOBODY);
 	stop(pid);
 	assert_false(gp_process_uid(pid, &uid));
+	dumpable = false; /* who gives up root's rights is so, too, and anybody can be */
+	pid = start(NULL, NOBODY);
+	dumpable = true;
+	assert_true(gp_process_uid(pid, &uid));
+	assert_int_equal(uid, NOBODY);
+	stop(pid);
 }
 
 static void a_pidfd_tells_the_end_also_of_a_process_that_nobody_waited_for(void **state)

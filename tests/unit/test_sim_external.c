@@ -191,6 +191,37 @@ static void who_leaves_takes_its_work_and_its_hold_along(void **state)
 	gp_sim_free(w.sim);
 }
 
+/* Neither is its context loaded because another's was here, nor has it waves to bring back. */
+static void a_newcomer_has_nothing_of_who_was_there_before(void **state)
+{
+	static const struct gp_sim_device *const devices[] = {&gp_sim_h200, &gp_sim_mi300x};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct gp_sim_device device = *devices[i];
+		struct world w;
+		uint32_t task;
+
+		device.launch_jitter_ns = 0;
+		w = make(&device);
+		task = join(&w);
+		gp_sim_set_watch(w.sim, count_done, &w);
+		assert_int_equal(submit(&w, task, 1, 100 * MS), 0);
+		advance(&w, 10 * MS);
+		hold(&w, task, true);
+		advance(&w, 20 * MS);
+		gp_sim_leave(w.sim, task);
+		advance(&w, 30 * MS);
+		assert_int_equal(join(&w), task);
+		assert_int_equal(submit(&w, task, 2, 100 * US), 0);
+		advance(&w, 40 * MS);
+		assert_int_equal(w.done[task], 1);
+		assert_int_equal(w.last.done_ns - w.last.submitted_ns,
+		                 device.launch_ns + device.switch_idle_ns + 300 * US);
+		gp_sim_free(w.sim);
+	}
+}
+
 static void places_run_out(void **state)
 {
 	struct world w = make(&gp_sim_h200);
@@ -227,6 +258,7 @@ int main(void)
 		cmocka_unit_test(requests_are_queued_and_not_more_than_fit),
 		cmocka_unit_test(held_work_waits_and_is_neither_lost_nor_done_twice),
 		cmocka_unit_test(who_leaves_takes_its_work_and_its_hold_along),
+		cmocka_unit_test(a_newcomer_has_nothing_of_who_was_there_before),
 		cmocka_unit_test(places_run_out),
 		cmocka_unit_test(the_value_shows_lost_and_doubled_work),
 	};

@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -592,6 +594,40 @@ static void many_replace_an_old_file_at_once(void **state)
 
 #define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* In a namespace of its own, with a file system that is too small. What it exits with. */
+static void open_on_a_full_disk(void)
+{
+	char sub[80];
+	struct gp_undo_file *file;
+	struct gp_error err = {0};
+	struct gp_undo undo = record(1);
+
+	snprintf(sub, sizeof sub, "%s/sub", dir);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mkdir(sub, 0755) || mount("none", sub, "tmpfs", 0, "size=64k,mode=755"))
+		_exit(77);
+	if (gp_undo_open(&file, true, &err))
+		_exit(*err.text ? 0 : 1);
+	for (undo.key = 1; undo.key <= GP_UNDO_SLOTS; undo.key++)
+		gp_undo_put(file, "fake", &undo);
+	_exit(2);
+}
+
+static void a_file_for_which_there_is_no_room_is_refused_and_kills_nobody(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		open_on_a_full_disk();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_true(WIFEXITED(status)); /* not by SIGBUS */
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -613,6 +649,7 @@ int main(void)
 		FILE_TEST(an_empty_file_of_another_version_is_replaced),
 		FILE_TEST(records_of_another_version_are_not_thrown_away),
 		FILE_TEST(many_replace_an_old_file_at_once),
+		FILE_TEST(a_file_for_which_there_is_no_room_is_refused_and_kills_nobody),
 		FILE_TEST(the_path_is_in_the_run_time_folder_unless_it_is_named),
 		FILE_TEST(no_file_is_made_in_a_folder_that_is_not_ours_alone),
 	};

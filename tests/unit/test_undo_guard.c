@@ -415,7 +415,7 @@ static void of_many_schedulers_one_begins(void **state)
 				close(go[1]);
 				close(all[1]);
 				(void)!read(go[0], &byte, 1);
-				byte = gp_undo_guard_begin(file, NULL) == 0;
+				byte = (char)(gp_undo_guard_begin(file, NULL) == 0);
 				(void)!write(told[1], &byte, 1);
 				(void)!read(all[0], &byte, 1); /* lives until all have tried */
 				_exit(0);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt policy: which one is in force, and another. */
-#include <string.h>
-
 #include "cli/cli.h"
 #include "cli/daemon/ask.h"
 #include "cli/daemon/daemon.h"
+#include "cli/daemon/show.h"
 
 /* "qos:period=50", as it is given. */
 static void print_choice(struct json_object *answer)
@@ -28,15 +27,11 @@ static void print_devices(struct gp_client *client)
 		return;
 	for (size_t i = 0; i < json_object_array_length(devices); i++) {
 		struct json_object *d = json_object_array_get_idx(devices, i);
-		const char *policy = gp_field_text(d, "policy"),
-			   *wanted = gp_field_text(d, "policy_wanted"),
-			   *why = gp_field_text(gp_field(d, "ejection"), "text");
 
-		printf("  device %llu: %s", (unsigned long long)gp_field_number_or(d, "device", i),
-		       policy ? policy : "?");
-		if (policy && wanted && strcmp(policy, wanted) != 0)
-			printf(" instead of %s%s%s", wanted, why ? ": " : "", why ? why : "");
+		fputs("  ", stdout);
+		gp_show_device(d);
 		putchar('\n');
+		gp_show_ejection(d);
 	}
 	json_object_put(devices);
 }

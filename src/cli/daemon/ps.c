@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt ps, when a daemon answers: its picture of the tasks. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/daemon/ask.h"
 #include "cli/daemon/daemon.h"
 #include "cli/daemon/ran.h"
+#include "cli/daemon/show.h"
 
 static void add_row(struct gp_grid *grid, struct json_object *task)
 {
@@ -66,20 +65,9 @@ static void print_devices(struct json_object *devices)
 {
 	putchar('\n');
 	for (size_t i = 0; i < json_object_array_length(devices); i++) {
-		struct json_object *d = json_object_array_get_idx(devices, i);
-		const char *state = gp_field_text(d, "state"), *name = gp_field_text(d, "name");
-		const char *policy = gp_field_text(d, "policy");
-		const char *why = gp_field_text(gp_field(d, "ejection"), "text");
-
-		printf("device %llu: %s, policy %s",
-		       (unsigned long long)gp_field_number_or(d, "device", i), name ? name : "?",
-		       policy ? policy : "?");
-		if (state && strcmp(state, "ok") != 0)
-			printf(", %s", state);
+		gp_show_device(json_object_array_get_idx(devices, i));
 		putchar('\n');
-		if (why)
-			printf("  policy %s was thrown out: %s\n",
-			       gp_field_text(gp_field(d, "ejection"), "policy"), why);
+		gp_show_ejection(json_object_array_get_idx(devices, i));
 	}
 }
 

@@ -11,6 +11,9 @@
 
 #include "cli/cli.h"
 #include "cli/daemon/ask.h"
+#include "cli/daemon/choose.h"
+#include "cli/targets.h"
+#include "hold/devices.h"
 
 /* As env(1), nice(1) and others have it: apart from what commands answer themselves. */
 enum { RUN_FAILED = 125, RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
@@ -18,10 +21,12 @@ enum { RUN_FAILED = 125, RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
 static struct {
 	struct gp_said said;
 	bool anyway, json;
+	int gpu; /* -1 = any */
 	char **command;
-} env;
+} env = {.gpu = -1};
 
 static const struct argp_option options[] = {
+	{"gpu", 'g', "N", 0, "It sees only this GPU, by its number in gpreempt ps", 0},
 	{"anyway", 'a', NULL, 0, "Run it also when there is no daemon, or when it refuses", 0},
 	{"json", 'j', NULL, 0, "Write what is in force as JSON, on standard error", 0},
 	{0},
@@ -29,9 +34,11 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	(void)arg;
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = &env.said; break;
+	case 'g':
+		env.gpu = (int)gp_option_number(state, "--gpu", arg, 0, GP_DEVICES_MAX - 1);
+		break;
 	case 'a': env.anyway = true; break;
 	case 'j': env.json = true; break;
 	case ARGP_KEY_ARG: /* all that follows is the command's */
@@ -57,6 +64,12 @@ static int register_self(struct gp_error *err)
 
 	if (r)
 		return r;
+	if (env.gpu >= 0)
+		r = gp_choose_gpu(client, (unsigned)env.gpu, err);
+	if (r) {
+		gp_client_close(client);
+		return r;
+	}
 	params = json_object_new_object();
 	target = json_object_new_object();
 	json_object_object_add(params, "target", target);

@@ -5,6 +5,7 @@
 #include "cli/daemon/ask.h"
 #include "cli/daemon/daemon.h"
 #include "cli/daemon/ran.h"
+#include "cli/daemon/show.h"
 #include "cli/stop.h"
 
 static void print_tasks(struct json_object *tasks)
@@ -93,13 +94,13 @@ static void print_device(struct json_object *device)
 	static const char *const wrong[] = {"inversions", "failures",  "undone", "deferred",
 	                                    "blind",      "ejections", NULL};
 	struct json_object *stats = gp_field(device, "stats");
-	const char *name = gp_field_text(device, "name"), *policy = gp_field_text(device, "policy");
 	char text[32];
 
-	printf("\ndevice %llu: %s, policy %s, since %s\n",
-	       (unsigned long long)gp_field_number_or(device, "device", 0), name ? name : "?",
-	       policy ? policy : "?",
+	putchar('\n');
+	gp_show_device(device);
+	printf(", since %s\n",
 	       gp_cli_duration(text, sizeof text, gp_field_number_or(stats, "since_ns", 0)));
+	gp_show_ejection(device);
 	print_counts(stats, done);
 	print_counts(stats, wrong);
 	print_times(gp_field(device, "times"));

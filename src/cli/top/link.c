@@ -169,10 +169,8 @@ static unsigned hear_order(struct gp_link *link, const struct gp_client_answer *
 		if (o->id != answer->id)
 			continue;
 		link->refused = answer->err.code;
-		if (link->refused)
-			snprintf(link->said, sizeof link->said, "%s", answer->err.text);
-		else
-			snprintf(link->said, sizeof link->said, "%s: %s", o->whom, o->done);
+		snprintf(link->said, sizeof link->said, "%s: %s", o->whom,
+		         link->refused ? answer->err.text : o->done);
 		*o = link->order[--link->norders];
 		gp_link_hurry(link);
 		return GP_LINK_SAID;

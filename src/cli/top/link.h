@@ -26,7 +26,7 @@ struct gp_link {
 	bool keep_json;
 
 	struct gp_top_shot shot;
-	char said[320];
+	char said[384];
 	bool refused;            /* ... and it was not done */
 	struct gp_error trouble; /* why there is no news; .code 0 = there is */
 	bool was_there;          /* there has been a shot */

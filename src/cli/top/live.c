@@ -46,15 +46,20 @@ static void begin_colour(bool wanted)
 		return;
 	start_color();
 	use_default_colors();
-	for (short i = 0; i < GP_STYLES; i++)
+	for (int i = 0; i < GP_STYLES; i++)
 		init_pair((short)(i + 1), looks[i].colour, -1);
 }
 
+/* Who is selected is told by reverse video alone: colours would be backgrounds then. */
 static void apply_style(uint8_t style)
 {
 	unsigned what = style % GP_STYLE_SELECTED;
 
-	attrset((int)(looks[what].attributes | (style & GP_STYLE_SELECTED ? A_REVERSE : A_NORMAL)));
+	if (style & GP_STYLE_SELECTED) {
+		attrset((int)(A_REVERSE | (looks[what].attributes & A_BOLD)));
+		return;
+	}
+	attrset((int)looks[what].attributes);
 	if (with_colour)
 		color_set((short)(what + 1), NULL);
 }

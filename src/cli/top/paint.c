@@ -39,7 +39,7 @@ static const char *age_text(char *out, size_t size, uint64_t ns)
 		snprintf(out, size, "%llu s", s);
 	else if (s < 7200)
 		snprintf(out, size, "%llu min", s / 60);
-	else if (s < 2 * 86400)
+	else if (s < 172800)
 		snprintf(out, size, "%llu h %llu min", s / 3600, s / 60 % 60);
 	else
 		snprintf(out, size, "%llu days", s / 86400);

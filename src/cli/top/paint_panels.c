@@ -5,6 +5,8 @@
 #include "cli/top/top.h"
 #include "policy/registry.h"
 
+#define SAID_ROWS 4
+
 struct pair {
 	const char *key, *does;
 };
@@ -20,6 +22,48 @@ static void paint_pairs(struct gp_sheet *sheet, unsigned row, unsigned at, const
 			return;
 		at += gp_sheet_put(sheet, row, at, sheet->cols, GP_STYLE_TITLE, pair[i].key) + 1;
 		at += gp_sheet_put(sheet, row, at, sheet->cols, GP_STYLE_FAINT, pair[i].does) + 2;
+	}
+}
+
+/* How much of the text goes into one line: whole words, or what fits where one is too long. */
+static size_t line_of(const struct gp_sheet *sheet, const char *text)
+{
+	char part[sizeof((struct gp_top *)0)->said];
+	size_t fits = 0;
+
+	for (size_t n = 1; n <= strlen(text); n++) {
+		if (text[n] && text[n] != ' ')
+			continue;
+		snprintf(part, sizeof part, "%.*s", (int)n, text);
+		if (gp_sheet_width(sheet, part) > sheet->cols)
+			break;
+		fits = n;
+	}
+	return fits ? fits : strlen(text);
+}
+
+/* A sentence is read to its end: what does not fit covers the rows above. */
+static void paint_said(const struct gp_top *top, struct gp_sheet *sheet, unsigned row)
+{
+	enum gp_style style = top->refused ? GP_STYLE_BAD : GP_STYLE_GOOD;
+	char part[sizeof top->said];
+	const char *text = top->said;
+	unsigned lines = 0;
+
+	while (*text && lines < SAID_ROWS) {
+		text += line_of(sheet, text);
+		text += strspn(text, " ");
+		lines++;
+	}
+	text = top->said;
+	for (unsigned first = row + 1 > lines ? row + 1 - lines : 0; first <= row; first++) {
+		size_t n = first < row ? line_of(sheet, text) : strlen(text);
+
+		snprintf(part, sizeof part, "%.*s", (int)n, text);
+		gp_sheet_fill(sheet, first, 0, sheet->cols, style);
+		gp_sheet_put(sheet, first, 0, sheet->cols, style, part);
+		text += n;
+		text += strspn(text, " ");
 	}
 }
 
@@ -54,8 +98,7 @@ void gp_top_paint_status(const struct gp_top *top, struct gp_sheet *sheet, unsig
 	default: break;
 	}
 	if (*top->said)
-		gp_sheet_put(sheet, row, 0, sheet->cols,
-		             top->refused ? GP_STYLE_BAD : GP_STYLE_GOOD, top->said);
+		paint_said(top, sheet, row);
 	else
 		paint_pairs(sheet, row, 0, look, sizeof look / sizeof look[0]);
 }

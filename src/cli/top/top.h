@@ -43,7 +43,7 @@ struct gp_top {
 	unsigned choice;         /* GP_TOP_POLICY: its place in gp_policies */
 	struct gp_top_task whom; /* GP_TOP_CLASS: who was selected when it began */
 	char typed[64];          /* GP_TOP_FILTER: what was there before */
-	char said[320];          /* what came of the last key; "" = nothing to say */
+	char said[384];          /* what came of the last key; "" = nothing to say */
 	bool refused;
 	uint64_t said_ns;
 	unsigned task_rows; /* on the screen */

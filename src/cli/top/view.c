@@ -96,7 +96,7 @@ void gp_top_view_update(struct gp_top_view *view, const struct gp_top_shot *shot
 	bool there = false;
 
 	if (shot->ntasks > view->capacity) {
-		unsigned *order = reallocarray(view->order, 2 * shot->ntasks, sizeof *order);
+		unsigned *order = reallocarray(view->order, 2ul * shot->ntasks, sizeof *order);
 
 		view->n = 0;
 		if (!order)

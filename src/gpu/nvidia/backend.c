@@ -73,6 +73,7 @@ static void fill_info(struct nv_gpu *d, unsigned index)
 	if (!d->nvml || !gp_nvml_name(d->nvml, d->nvml_device, name, sizeof name))
 		snprintf(name, sizeof name, "NVIDIA GPU");
 	snprintf(info->name, sizeof info->name, "%s #%u", name, index);
+	memcpy(info->bus, d->pci, sizeof info->bus);
 	info->caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_PREEMPT_MODE |
 	             (d->has_ctxsw || d->has_use ? GP_CAP_ACTIVITY : 0);
 	info->max_held = HELD_MAX;

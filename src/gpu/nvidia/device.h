@@ -39,6 +39,7 @@ struct nv_process {
 	struct nv_process *leader;
 	unsigned nsplits;
 	uint32_t split[NV_SPLITS_MAX]; /* queues that are tasks of their own */
+	bool settled;       /* its groups have the slice they will have: see is_settled */
 	bool computes;      /* RM said so, or could not tell when somebody asked for it */
 	bool searching;     /* there are clients yet to be asked for */
 	uint64_t search_ns; /* when to go on with that */

@@ -12,6 +12,8 @@
 #define LOOK_TOUCHED_NS (50 * GP_NS_PER_MS)
 #define LOOK_NS         (500 * GP_NS_PER_MS)
 #define LOOKS_PER_FULL  20
+#define SETTLE_NS       (100 * GP_NS_PER_MS) /* CUDA gives a new group its slice well before */
+#define LOOK_SETTLE_NS  (2 * GP_NS_PER_MS)
 #define VERIFY_NS       (2 * GP_NS_PER_MS) /* after an action: the next one goes first */
 #define SEARCH_PAUSE_NS (5 * GP_NS_PER_MS) /* between steps of a long search: a tenth of a core */
 #define SEARCH_STEP     256 /* indices between two looks for something better to do */
@@ -60,6 +62,35 @@ void nv_describe_seen(struct nv_gpu *d, const struct nv_process *p, unsigned spl
 	memcpy(out->name, p->target.name, sizeof out->name);
 }
 
+/*
+ * CUDA gives a group its slice a moment after it made it. A process that was found in between, and
+ * is put back one day, would get the driver's default instead of its own: it is no task until then.
+ */
+static bool is_settled(const struct nv_process *p)
+{
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+
+	for (unsigned i = 0; i < p->target.ngroups; i++) {
+		const struct gp_nv_group *g = &p->target.group[i];
+
+		if (g->compute && g->slice_us != GP_NV_SLICE_DEFAULT_US &&
+		    now_ns < gp_time_add(g->since_ns, SETTLE_NS))
+			return false;
+	}
+	return gp_nv_computes(&p->target);
+}
+
+/* Once it is, it stays so: contexts that come later have the slice of the first, if put back. */
+static bool note_settled(struct nv_process *p)
+{
+	bool was = p->settled;
+
+	p->settled = was || is_settled(p);
+	if (!p->settled && gp_nv_computes(&p->target))
+		p->look_ns = gp_now_ns(&gp_clock_monotonic) + LOOK_SETTLE_NS;
+	return p->settled != was;
+}
+
 /* The list only grows, and under the lock; a task that finds no room comes with the next. */
 static void add_seen(struct nv_gpu *d, const struct nv_process *p, unsigned split)
 {
@@ -94,7 +125,7 @@ void nv_publish_seen(struct nv_gpu *d)
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct nv_process *p = d->process[i];
 
-		if (p->leader)
+		if (p->leader || !p->settled)
 			continue;
 		for (unsigned split = 0; split <= p->nsplits; split++)
 			if (nv_has_task(d, p, split ? p->split[split - 1] : GP_QUEUE_ALL))
@@ -206,6 +237,7 @@ int nv_add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *
 	search(d, p, GP_NV_SEARCH_QUICK, true);
 	gp_nv_target_give_back(&p->target);
 	p->look_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), LOOK_NS);
+	note_settled(p);
 	return 0;
 }
 
@@ -263,6 +295,7 @@ void nv_look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 	if (p->verify || (full && p->touched))
 		nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
+	changed |= note_settled(p);
 	nv_publish_process(d, p);
 	if (changed || had != nv_has_task(d, p, GP_QUEUE_ALL))
 		nv_publish_seen(d);
@@ -289,6 +322,7 @@ static void search_on(struct nv_gpu *d, struct nv_process *p)
 	}
 	search(d, p, SEARCH_STEP, false);
 	gp_nv_target_give_back(&p->target);
+	note_settled(p);
 	if (had != nv_has_task(d, p, GP_QUEUE_ALL) || !p->searching) {
 		nv_publish_process(d, p);
 		nv_publish_seen(d);

@@ -29,6 +29,7 @@ static struct nv_process *find(struct nv_gpu *d, struct nv_call *call)
 		                       "process %d has no compute queue on this GPU", call->pid);
 		return NULL;
 	}
+	p->settled = true; /* who asks for it means it as it is */
 	nv_publish_seen(d);
 	return p;
 }

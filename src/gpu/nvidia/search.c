@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "gpu/nvidia/target.h"
 
 #define MISSES_UP     64    /* handles in a row that are not there end a region */
@@ -259,6 +260,7 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
 	/* Channels that came since are not disabled: all of it is disabled again. */
 	bool disabled = !is_new && g->disabled && g->nchannels == now->nchannels;
 	bool mode_is_ours = !is_new && g->mode_is_ours;
+	uint64_t since_ns = is_new ? gp_now_ns(&gp_clock_monotonic) : g->since_ns;
 
 	if (!g) {
 		p = realloc(t->group, (t->ngroups + 1) * sizeof *p);
@@ -269,6 +271,7 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
 	}
 	*g = *now;
 	g->seen = true;
+	g->since_ns = since_ns;
 	g->slice_found_us = found_us;
 	g->slice_is_ours = ours;
 	g->disabled = disabled;

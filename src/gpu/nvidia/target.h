@@ -54,6 +54,7 @@ struct gp_nv_group {
 	bool compute;    /* has a compute object; otherwise it only copies */
 	bool seen;       /* at the last look */
 	bool disabled;   /* kept off the hardware, by whomever: as set, or read back since */
+	uint64_t since_ns;       /* when it was seen first */
 	uint32_t slice_found_us; /* its own: at the last look before we changed it */
 	uint32_t slice_us;       /* at the last look, or as set since */
 	bool slice_is_ours;      /* somebody here changed it; until then what it has is its own */

@@ -85,8 +85,23 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 	return status;
 }
 
-/* The clients that are known first; then those that came since, and a little further. A record that
- * is full may not name them all: then, and without one, far back. */
+/* A client comes with a file of its own: where each file has one that is known, there is no other.
+ */
+static bool knows_all_files(const struct gp_nv_target *t)
+{
+	for (unsigned f = 0; f < t->nfiles; f++) {
+		bool known = false;
+
+		for (unsigned i = 0; i < t->nclients; i++)
+			known |= t->client[i].file == t->file[f];
+		if (!known)
+			return false;
+	}
+	return true;
+}
+
+/* The clients that are known first, which is often all; then those that came since, and a little
+ * further. A record that is full may not name them all: then, and without one, far back. */
 static void find_groups(struct gp_nv_target *t, const struct record *r)
 {
 	bool complete = r && r->n && r->n < sizeof r->group / sizeof *r->group;
@@ -94,7 +109,7 @@ static void find_groups(struct gp_nv_target *t, const struct record *r)
 
 	for (uint32_t i = 0; r && i < r->n; i++)
 		gp_nv_search_client(t, r->group[i].client);
-	if (gp_rm_open(&rm, NULL))
+	if ((complete && knows_all_files(t)) || gp_rm_open(&rm, NULL))
 		return;
 	gp_nv_search_begin(t, rm.client);
 	gp_nv_search(t, GP_NV_SEARCH_QUICK, complete);

@@ -16,8 +16,9 @@
 #include "rpc/client.h"
 #include "world.h"
 
-#define AGAIN_MS    20    /* until the next attempt to reach a daemon */
-#define PATIENCE_MS 20000 /* with a daemon that is stopped for a while */
+#define AGAIN_MS       20 /* until the next attempt to reach a daemon */
+#define KEEPER_AT_WORK "traced by gpreempt-undo"
+#define PATIENCE_MS    20000 /* with a daemon that is stopped for a while */
 
 /* ---- both --------------------------------------------------------------------------------------
  */
@@ -98,7 +99,7 @@ struct steerer {
 	unsigned turns;
 };
 
-/* 0: done. What the target's end explains is no failure. */
+/* 0: done. What the target's end explains, or a keeper that has it in its hands, is no failure. */
 static int call(struct steerer *s, const char *method, struct json_object *params)
 {
 	struct gp_error err = {0};
@@ -110,7 +111,8 @@ static int call(struct steerer *s, const char *method, struct json_object *param
 		atomic_fetch_add(&s->shared->broken, 1);
 		gp_client_close(s->client);
 		s->client = NULL;
-	} else if (r == -ESRCH || r == -ECANCELED || r == -EBUSY) {
+	} else if (r == -ESRCH || r == -ECANCELED || r == -EBUSY ||
+	           strstr(err.text, KEEPER_AT_WORK)) {
 		atomic_fetch_add(&s->shared->refusals, 1);
 	} else {
 		note_odd(s->shared, method, r, err.text);

@@ -26,9 +26,9 @@ static unsigned long from_environment(const char *name, unsigned long otherwise)
 
 static const struct gpu *find_gpu(const char *name)
 {
-	static const struct gpu *const gpus[] = {&gpu_nvidia, &gpu_amd, &gpu_amd_old};
+	static const struct gpu *const gpus[] = {&gpu_nvidia, &gpu_amd, &gpu_amd_old, NULL};
 
-	for (unsigned i = 0; i < sizeof gpus / sizeof *gpus; i++)
+	for (unsigned i = 0; gpus[i]; i++)
 		if (!strcmp(gpus[i]->name, name))
 			return gpus[i];
 	return NULL;

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,10 +18,11 @@
 #include "base/run_dir.h"
 #include "emulator.h"
 
-#define SKIP       77
-#define LOG_LINES  60   /* shown when something went wrong */
-#define ORPHANS_MS 6000 /* of a keeper: a child has 5 s for a driver that does not answer */
-#define ON_TIME_NS (200 * GP_NS_PER_US)
+#define SKIP         77
+#define LOG_LINES    60   /* shown when something went wrong */
+#define ORPHANS_MS   6000 /* of a keeper: a child has 5 s for a driver that does not answer */
+#define TICKS_A_CALL 4
+#define ON_TIME_NS   (200 * GP_NS_PER_US)
 
 static const struct target targets[TARGETS] = {
 	{.class = "lc", .said = BY_RULE, .lasting = true},
@@ -144,21 +146,46 @@ static void remove_folder(const char *path)
 /* ---- the control -------------------------------------------------------------------------------
  */
 
-/* A bare timer: how much later than a millisecond it comes, in all. */
+static uint64_t now_ns(void)
+{
+	return gp_now_ns(&gp_clock_monotonic);
+}
+
+static void time_a_call(struct shared *s, const char *path)
+{
+	uint64_t start_ns = now_ns(), took_ns;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	took_ns = now_ns() - start_ns;
+	if (fd < 0)
+		return;
+	close(fd);
+	if (!s->best_call_ns || took_ns < s->best_call_ns)
+		atomic_store(&s->best_call_ns, took_ns);
+	atomic_fetch_add(&s->call_ns, took_ns);
+	atomic_fetch_add(&s->calls, 1);
+}
+
+/* How much later than a millisecond a bare timer comes, in all; every few of them, a call. */
 static void start_timer(struct world *w)
 {
+	char path[96];
+
 	w->timer = fork();
 	if (w->timer)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_TIMERSLACK, 1ul);
-	for (;;) {
-		uint64_t due_ns = gp_now_ns(&gp_clock_monotonic) + GP_NS_PER_MS, now_ns;
+	snprintf(path, sizeof path, "%s/counts", w->gpu->folder());
+	for (unsigned ticks = 0;; ticks++) {
+		uint64_t due_ns = now_ns() + GP_NS_PER_MS, at_ns;
 
 		emulator_sleep_ms(1);
-		now_ns = gp_now_ns(&gp_clock_monotonic);
-		if (now_ns > due_ns + ON_TIME_NS)
-			atomic_fetch_add(&w->shared->late_ns, now_ns - due_ns);
+		at_ns = now_ns();
+		if (at_ns > due_ns + ON_TIME_NS)
+			atomic_fetch_add(&w->shared->late_ns, at_ns - due_ns);
+		if (ticks % TICKS_A_CALL == 0)
+			time_a_call(w->shared, path);
 	}
 }
 
@@ -223,6 +250,23 @@ static void check_folder(struct world *w)
 		fail(w, "%s is still mounted", w->gpu->folder());
 }
 
+/* What a sanitizer found in a program that was killed before it could say so by its status. */
+static void check_log(struct world *w)
+{
+	static const char *const bad[] = {"Sanitizer", "runtime error:"};
+	char line[1024];
+	FILE *f = fopen(w->log, "re");
+	bool found = false;
+
+	while (f && !found && fgets(line, sizeof line, f))
+		for (unsigned i = 0; i < 2; i++)
+			found |= strstr(line, bad[i]) != NULL;
+	if (f)
+		fclose(f);
+	if (found)
+		fail(w, "in the log: %s", line);
+}
+
 static void end_services(struct world *w)
 {
 	struct limit limit;
@@ -253,6 +297,7 @@ void world_end(struct world *w)
 	if (!nobody_is_left(w, ORPHANS_MS))
 		fail(w, "a process is left that nobody waits for");
 	check_folder(w);
+	check_log(w);
 	munmap(w->shared, sizeof *w->shared);
 	remove_folder(w->folder);
 }

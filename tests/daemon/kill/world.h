@@ -51,7 +51,9 @@ struct target {
 
 /* A page that test and clients share: what was done stands in it also after a client was killed. */
 struct shared {
-	_Atomic uint64_t late_ns; /* by how much a bare timer came too late, in all */
+	/* The control: by how much a bare timer came too late, in all, and how long bare calls to
+	 * the emulated driver took. */
+	_Atomic uint64_t late_ns, calls, call_ns, best_call_ns;
 	struct {
 		_Atomic int pid; /* 0: leave it alone */
 		_Atomic uint64_t start_time;
@@ -135,7 +137,8 @@ void steer(struct world *w, const char *method, unsigned i);
  */
 
 struct limit {
-	uint64_t start_ns, late_ns, limit_ns;
+	uint64_t limit_ns;
+	uint64_t start_ns, late_ns, calls, call_ns; /* when it began */
 };
 
 struct limit limit_begin(const struct world *w, unsigned limit_ms);
@@ -151,7 +154,7 @@ uint64_t settle(struct world *w, const struct limit *limit);
 uint64_t settle_untouched(struct world *w, const struct limit *limit);
 /* Records of this holder. */
 unsigned count_records(const struct world *w, pid_t holder);
-/* How often a limit was passed by the clock and not by the control's, and the longest, in ms. */
+/* The longest wait, and how often the limit was passed by the clock and not by the control. */
 void settle_report(void);
 
 /* ---- leaks.c -----------------------------------------------------------------------------------

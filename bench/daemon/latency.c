@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From detection to action, in the daemon's own thread for a device (src/daemon/host.h), on the
+ * simulated GPU in real time: a latency-critical program gets work, and the best-effort one that
+ * has the device is to be held. How long until the back end is asked to do so, counted from the
+ * device's own time stamp: events    the device announces changes polling   it does not: it is
+ * looked at every millisecond triggers  the program announces its work itself, with a hint Beside
+ * it, in the same run: how late a bare eventfd wakes a thread, and how late a bare timer is. All of
+ * it once on a machine as it is and once under load: as many busy processes as cores.
+ *
+ * Judged at p99: events and triggers within twice the bare eventfd's, polling within one interval
+ * and twice the bare timer's. On a shared machine whole milliseconds go to others now and then, to
+ * one of the two and not to the other: what does not hold is tried again, twice. Exits 1 when it
+ * never holds. The first argument is the number of rounds of each (400).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+
+#include "base/hist.h"
+#include "base/process.h"
+#include "children.h"
+#include "daemon/host.h"
+#include "gpu/simgpu/backend.h"
+#include "gpu/simgpu/program.h"
+#include "simgpu/server.h"
+
+#define PAUSE_NS                                                                        \
+	(12 * GP_NS_PER_MS) /* between two requests: the device is given back meanwhile \
+	                     */
+#define POLL_NS    (1 * GP_NS_PER_MS)
+#define KERNEL_NS  (8 * GP_NS_PER_MS) /* work that nobody noticed for so long was missed */
+#define TOO_LATE_S 10
+
+static char folder[] = "/tmp/bench-latency-XXXXXX", path[64];
+
+/* ---- the device, watched -----------------------------------------------------------------------
+ * The daemon's thread is handed a device whose `observe` and `hold` note when what was seen began,
+ * and when it was acted upon.
+ */
+
+static struct {
+	struct gp_gpu_ops ops;
+	const struct gp_gpu_ops *real;
+	bool no_events;
+	uint64_t lc_key;
+	uint32_t lc_handle; /* + 1; 0 = it has not come yet */
+	bool was_active;
+	_Atomic uint64_t begun_ns; /* of what has not been acted upon; 0 = nothing */
+	_Atomic uint64_t held;     /* how often */
+	unsigned missed;
+	struct gp_hist lag_ns;
+} watched;
+
+static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
+{
+	int r = watched.real->attach(gpu, key, handle);
+
+	if (!r && key == watched.lc_key)
+		watched.lc_handle = *handle + 1;
+	return r;
+}
+
+static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *o, unsigned n)
+{
+	int r = watched.real->observe(gpu, now_ns, o, n);
+
+	for (unsigned i = 0; !r && i < n; i++) {
+		if (o[i].handle + 1 != watched.lc_handle)
+			continue;
+		if (o[i].active && !watched.was_active && !watched.begun_ns)
+			watched.begun_ns = o[i].active_since_ns;
+		watched.was_active = o[i].active;
+	}
+	return r;
+}
+
+static int hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	uint64_t acted_ns = now(), begun_ns = watched.begun_ns;
+	int r = watched.real->hold(gpu, now_ns, a, n);
+
+	if (begun_ns) {
+		gp_hist_add(&watched.lag_ns, acted_ns - begun_ns);
+		watched.begun_ns = 0;
+		watched.held++;
+	}
+	return r;
+}
+
+static int no_event_fd(struct gp_gpu *gpu)
+{
+	(void)gpu;
+	return -ENOTSUP;
+}
+
+static void watch(struct gp_gpu *gpu)
+{
+	watched.real = gpu->ops;
+	watched.ops = *gpu->ops;
+	watched.ops.attach = attach;
+	watched.ops.observe = observe;
+	watched.ops.hold = hold;
+	if (watched.no_events) {
+		watched.ops.event_fd = no_event_fd;
+		gpu->info.caps &= ~(uint32_t)GP_CAP_EVENTS;
+	}
+	gpu->ops = &watched.ops;
+	gp_hist_init(&watched.lag_ns);
+}
+
+/* ---- other processes ---------------------------------------------------------------------------
+ */
+
+static void serve(void *arg)
+{
+	struct gp_sim_device model = gp_sim_mi300x;
+	struct server_config config = {
+		.path = path, .model = &model, .model_name = "MI300X", .devices = 1, .seed = 1};
+	struct server *server;
+
+	(void)arg;
+	model.activity = GP_ACTIVITY_EVENTS;
+	model.detect_ns = 0; /* what the hardware adds is not ours */
+	model.launch_ns = model.launch_jitter_ns = 0;
+	if (!server_new(&config, &server, NULL))
+		server_run(server);
+}
+
+/* Has work all the time. */
+static void be_job(void *arg)
+{
+	struct simgpu_hello hello = {.name = "job"};
+	int fd = gp_simgpu_join(path, &hello, NULL);
+	struct simgpu_done done;
+
+	(void)arg;
+	if (fd < 0)
+		give_up("no context");
+	for (uint64_t tag = 1; !gp_simgpu_submit(fd, tag, 1, 5 * GP_NS_PER_MS, 0); tag++) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+
+		do
+			poll(&p, 1, -1);
+		while (gp_simgpu_take(fd, &done));
+	}
+}
+
+static void keep_busy(void *arg)
+{
+	(void)arg;
+	for (;;)
+		;
+}
+
+/* ---- bare ones to compare with -----------------------------------------------------------------
+ */
+
+struct bare {
+	int fd;
+	_Atomic uint64_t written_ns;
+	_Atomic bool stop;
+	struct gp_hist event_ns, timer_ns;
+	pthread_t event_thread, timer_thread;
+};
+
+static void *wait_for_events(void *arg)
+{
+	struct bare *b = arg;
+	struct pollfd p = {.fd = b->fd, .events = POLLIN};
+	eventfd_t ignored;
+
+	while (!b->stop) {
+		if (poll(&p, 1, 100) != 1)
+			continue;
+		gp_hist_add(&b->event_ns, now() - b->written_ns);
+		eventfd_read(b->fd, &ignored);
+	}
+	return NULL;
+}
+
+static void *wait_for_timer(void *arg)
+{
+	struct bare *b = arg;
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	struct itimerspec at = {0};
+	uint64_t due_ns, ignored;
+
+	while (!b->stop) {
+		due_ns = now() + POLL_NS;
+		at.it_value = gp_timespec(due_ns);
+		timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+		if (read(fd, &ignored, sizeof ignored) < 0)
+			break;
+		gp_hist_add(&b->timer_ns, now() - due_ns);
+	}
+	close(fd);
+	return NULL;
+}
+
+static void begin_bare(struct bare *b)
+{
+	memset(b, 0, sizeof *b);
+	b->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	gp_hist_init(&b->event_ns);
+	gp_hist_init(&b->timer_ns);
+	if (b->fd < 0 || pthread_create(&b->event_thread, NULL, wait_for_events, b) ||
+	    pthread_create(&b->timer_thread, NULL, wait_for_timer, b))
+		give_up("no thread");
+}
+
+static void end_bare(struct bare *b)
+{
+	b->stop = true;
+	pthread_join(b->event_thread, NULL);
+	pthread_join(b->timer_thread, NULL);
+	close(b->fd);
+}
+
+static void wake_bare(struct bare *b)
+{
+	b->written_ns = now();
+	eventfd_write(b->fd, 1);
+}
+
+/* ---- measuring ---------------------------------------------------------------------------------
+ */
+
+enum way { EVENTS, POLLING, TRIGGERS, WAYS };
+
+static const char *const way_names[] = {"events", "polling every 1 ms", "triggers"};
+
+static void put(struct gp_roster *roster, pid_t pid, uint8_t class)
+{
+	struct gp_entry e = {.pid = pid,
+	                     .start_time = gp_process_start_time(pid),
+	                     .said = GP_SAID_RULE,
+	                     .attr = GP_TASK_ATTR_DEFAULT};
+
+	e.attr.class = class;
+	if (gp_roster_put(roster, &e, NULL))
+		give_up("no memory");
+}
+
+static struct gp_host *start_host(struct gp_roster *roster, int wake_fd, enum way way)
+{
+	struct gp_host_config config = {
+		.roster = roster, .cpu = -1, .wake_fd = wake_fd, .check_lc_ns = POLL_NS};
+	struct gp_host *host;
+	struct gp_error err = {0};
+	struct gp_seen seen;
+
+	for (unsigned tries = 0; gp_simgpu_ops.open(0, 0, &config.gpu); tries++) {
+		if (tries > 1000)
+			give_up("no simulated GPU");
+		usleep(10000);
+	}
+	if (config.gpu->ops->find(config.gpu, getpid(), &seen, &err))
+		give_up(err.text);
+	memset(&watched, 0, sizeof watched);
+	watched.lc_key = seen.key;
+	watched.no_events = way == POLLING;
+	watch(config.gpu);
+	gp_policy_defaults(&gp_policy_priority, &config.policy);
+	if (gp_host_start(&config, &host, &err))
+		give_up(err.text);
+	return host;
+}
+
+/* Nobody works and nobody is held: the job has the device again. */
+static void wait_until_given_back(struct gp_host *host, int program)
+{
+	struct simgpu_done done;
+	uint64_t until_ns = now() + TOO_LATE_S * GP_NS_PER_S;
+
+	(void)host;
+	usleep(PAUSE_NS / 1000);
+	while (program >= 0 && gp_simgpu_take(program, &done))
+		if (now() > until_ns)
+			give_up("a request is never done");
+}
+
+/* Work that was over before anybody looked counts as seen at its end: too late. */
+static void wait_until_held(uint64_t before)
+{
+	uint64_t until_ns = now() + 4 * KERNEL_NS;
+
+	while (watched.held == before && now() < until_ns)
+		usleep(200);
+	if (watched.held != before)
+		return;
+	gp_hist_add(&watched.lag_ns, KERNEL_NS);
+	if (++watched.missed > 100)
+		give_up("the job is never held");
+}
+
+static void measure(struct gp_host *host, enum way way, int program, struct bare *bare,
+                    unsigned rounds)
+{
+	struct gp_order hint = {.kind = GP_ORDER_HINT, .key = watched.lc_key};
+
+	for (unsigned i = 0; i < rounds + 5; i++) {
+		uint64_t before = watched.held;
+
+		if (i == 5)
+			gp_hist_init(&watched.lag_ns); /* the first ones warm up */
+		wake_bare(bare);
+		usleep(1000 + (useconds_t)(i * 37 % 1000)); /* at all times of a millisecond */
+		if (way == TRIGGERS) {
+			watched.begun_ns = now();
+			gp_host_order(host, &hint);
+		} else if (gp_simgpu_submit(program, i + 1, 1, KERNEL_NS, 0)) {
+			give_up("submit");
+		}
+		wait_until_held(before);
+		wait_until_given_back(host, way == TRIGGERS ? -1 : program);
+	}
+}
+
+static bool report(enum way way, const struct bare *b, bool loaded)
+{
+	uint64_t p99 = gp_hist_quantile(&watched.lag_ns, 990000);
+	uint64_t event = gp_hist_quantile(&b->event_ns, 990000);
+	uint64_t timer = gp_hist_quantile(&b->timer_ns, 990000);
+	uint64_t limit = way == POLLING ? POLL_NS + 2 * timer : 2 * event;
+	bool good = p99 <= limit;
+
+	printf("%-19s %-10s p50 %7.1f us  p99 %7.1f us  bare %s p99 %7.1f us  limit %7.1f us  %s\n",
+	       way_names[way], loaded ? "under load" : "",
+	       (double)gp_hist_quantile(&watched.lag_ns, 500000) / 1e3, (double)p99 / 1e3,
+	       way == POLLING ? "timer  " : "eventfd",
+	       (double)(way == POLLING ? timer : event) / 1e3, (double)limit / 1e3,
+	       good ? "holds" : "DOES NOT HOLD");
+	return good;
+}
+
+static bool try_way(enum way way, int program, pid_t job, bool loaded, unsigned rounds)
+{
+	static struct bare bare;
+	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	long cores = loaded ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
+	pid_t busy[64];
+	struct gp_roster *roster;
+	struct gp_host *host;
+	bool good;
+
+	if (gp_roster_open(NULL, &roster, NULL) || wake_fd < 0)
+		give_up("no memory");
+	put(roster, getpid(), GP_LATENCY_CRITICAL);
+	put(roster, job, GP_BEST_EFFORT);
+	host = start_host(roster, wake_fd, way);
+	for (long i = 0; i < cores && i < 64; i++)
+		busy[i] = start(keep_busy, NULL);
+	begin_bare(&bare);
+	measure(host, way, program, &bare, rounds);
+	end_bare(&bare);
+	for (long i = 0; i < cores && i < 64; i++)
+		end(busy[i], SIGKILL);
+	gp_host_stop(host);
+	gp_roster_close(roster);
+	close(wake_fd);
+	good = report(way, &bare, loaded);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 400;
+	struct simgpu_hello hello = {.name = "service"};
+	pid_t server, job;
+	bool good = true;
+	int program;
+
+	if (!mkdtemp(folder))
+		give_up("no folder");
+	snprintf(path, sizeof path, "%s/socket", folder);
+	setenv("GPREEMPT_SIMGPU", path, 1);
+	server = start(serve, NULL);
+	for (unsigned tries = 0; (program = gp_simgpu_join(path, &hello, NULL)) < 0; tries++) {
+		if (tries > 1000)
+			give_up("no simulated GPU");
+		usleep(10000);
+	}
+	job = start(be_job, NULL);
+	puts("gpreemptd: from detection to action, on the simulated GPU in real time");
+	for (int loaded = 0; loaded < 2; loaded++)
+		for (enum way way = EVENTS; way < WAYS; way++) {
+			bool held = false;
+
+			for (unsigned tries = 0; tries < 3 && !held; tries++)
+				held = try_way(way, program, job, loaded, rounds);
+			good &= held;
+		}
+	close(program);
+	end(job, SIGKILL);
+	end(server, SIGTERM);
+	rmdir(folder);
+	return !good;
+}

@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A limit of GPU memory is for everybody: also for who was registered, and who holds himself.
+set -u
+# shellcheck source=tests/daemon/ctl.bash
+. "$SRC/tests/daemon/ctl.bash"
+cat >"$work/config" <<'END'
+memory_limit: 1GiB
+on_memory_limit: hold
+rules:
+  - match: {comm: small}
+    memory_limit: 100MiB
+    on_memory_limit: hold
+END
+"$GPREEMPTD" --check --config "$work/config" >/dev/null || fail 'the configuration is wrong'
+is_held() { # NAME
+	"$GPREEMPT" ps --json |
+		jq -e "any(.[]; .name == \"$1\" and .by == \"user\" and .state == \"suspended\")" >/dev/null
+}
+begin_daemon --config "$work/config"
+
+# Registered before it had a queue, by its owner.
+in_background large "$GPREEMPT" run --class be -- "$GPREEMPT" simload --name large --memory 4096
+until_true said large ready || fail "the program does not start: $(<"$work/large")"
+until_true is_held large || fail "it is not held: $("$GPREEMPT" ps --json)"
+
+# By a rule that is not about what it is, but about its memory.
+in_background small "$GPREEMPT" run --class be -- "$GPREEMPT" simload --name small --memory 200
+until_true said small ready || fail "the program does not start: $(<"$work/small")"
+until_true is_held small || fail "it is not held: $("$GPREEMPT" ps --json)"
+
+finish

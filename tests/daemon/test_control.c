@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control thread: what it says holds, also where a device refuses, is late or loses count. */
+#include "control_world.h"
+
+static void a_policy_that_a_device_refuses_is_not_kept(void **state)
+{
+	struct json_object *answer;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 0, 0); /* cannot hold anybody */
+	answer = world_ask(&w, "policy", "{\"policy\":\"edf\"}");
+	assert_non_null(json_object_object_get(answer, "error"));
+	json_object_put(answer);
+	assert_string_equal(gp_roster_policy(w.c.roster), ""); /* a restart would not start */
+	assert_string_equal(w.c.policy[0].ops->name, "none");
+	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}");
+	assert_null(json_object_object_get(answer, "error"));
+	json_object_put(answer);
+	assert_string_equal(gp_roster_policy(w.c.roster), "rr");
+	assert_string_equal(w.c.policy[0].ops->name, "rr");
+	world_end(&w);
+}
+
+static bool has_no_task(struct world *w)
+{
+	return !w->c.procs.first || !w->c.procs.first->ntasks;
+}
+
+static bool has_all_tasks(struct world *w)
+{
+	return w->c.procs.first && w->c.procs.first->ntasks == STILL_MAX;
+}
+
+/* More than fit: whoever is not told of one that left must not keep him for ever. */
+static void many_tasks_that_come_and_go_at_once_are_all_heard_of(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, STILL_MAX, GP_CAP_HOLD);
+	assert_true(world_until(&w, has_all_tasks));
+	w.gpu->tasks = 0;
+	assert_true(world_until(&w, has_no_task));
+	w.gpu->tasks = STILL_MAX;
+	assert_true(world_until(&w, has_all_tasks));
+	world_end(&w);
+}
+
+static bool all_are(struct world *w, bool held)
+{
+	bool all = true;
+
+	pthread_mutex_lock(&w->gpu->gate);
+	for (unsigned i = 0; i < STILL_MAX; i++)
+		all &= w->gpu->held[i] == held;
+	pthread_mutex_unlock(&w->gpu->gate);
+	return all;
+}
+
+static void expect_done(struct world *w, const char *method, unsigned tasks)
+{
+	struct json_object *answer = world_ask(w, method, "{}"), *result;
+
+	if (!json_object_object_get_ex(answer, "result", &result))
+		fail_msg("%s: %s", method, json_object_to_json_string(answer));
+	assert_int_equal(json_object_get_int(json_object_object_get(result, "tasks")), tasks);
+	json_object_put(answer);
+}
+
+/* More than can be on their way to a device at one time. */
+static void a_process_of_very_many_tasks_is_held_and_released_as_a_whole(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, STILL_MAX, GP_CAP_HOLD);
+	assert_true(world_until(&w, has_all_tasks));
+	expect_done(&w, "hold", STILL_MAX);
+	assert_true(all_are(&w, true));
+	expect_done(&w, "release_all", STILL_MAX);
+	assert_true(all_are(&w, false));
+	world_end(&w);
+}
+
+static bool has_one_task(struct world *w)
+{
+	return w->c.procs.first && w->c.procs.first->ntasks == 1;
+}
+
+static bool has_two_tasks(struct world *w)
+{
+	return w->c.procs.first && w->c.procs.first->ntasks == 2;
+}
+
+static void a_hold_that_failed_is_not_for_tasks_that_come_later(void **state)
+{
+	struct json_object *answer;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 1, GP_CAP_HOLD);
+	w.gpu->holds_nobody = true;
+	assert_true(world_until(&w, has_one_task));
+	answer = world_ask(&w, "hold", "{}");
+	assert_non_null(json_object_object_get(answer, "error"));
+	json_object_put(answer);
+	w.gpu->holds_nobody = false;
+	w.gpu->tasks = 2;
+	assert_true(world_until(&w, has_two_tasks));
+	assert_true(w.c.procs.first->held_by == GP_NOBODY);
+	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}"); /* orders before it are done */
+	json_object_put(answer);
+	pthread_mutex_lock(&w.gpu->gate);
+	assert_false(w.gpu->held[0] || w.gpu->held[1]);
+	pthread_mutex_unlock(&w.gpu->gate);
+	world_end(&w);
+}
+
+/* Who waits for a hold that somebody takes back is told so, not let wait until he gives up. */
+static void a_hold_that_is_taken_back_on_its_way_is_answered(void **state)
+{
+	static const char hold[] =
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"hold\",\"params\":{}}\n";
+	struct json_object *answer;
+	struct world w;
+	char line[1024] = "";
+	ssize_t n;
+
+	(void)state;
+	world_begin(&w, 1, GP_CAP_HOLD);
+	assert_true(world_until(&w, has_one_task));
+	pthread_mutex_lock(&w.gpu->gate);
+	assert_true(world_until(&w, world_device_waits));
+	assert_int_equal(send(w.client, hold, sizeof hold - 1, 0), sizeof hold - 1);
+	for (unsigned i = 0; !w.c.gathers && i < 1000; i++)
+		sd_event_run(w.c.loop, 10000);
+	assert_int_equal(
+		gp_host_order(w.c.host[0], &(struct gp_order){.kind = GP_ORDER_RELEASE, .task = 1}),
+		0);
+	pthread_mutex_unlock(&w.gpu->gate);
+	assert_true(world_until(&w, world_has_reply));
+	n = recv(w.client, line, sizeof line - 1, 0);
+	assert_true(n > 0);
+	assert_non_null(strstr(line, "ECANCELED"));
+	answer = world_ask(&w, "hold", "{}");
+	assert_null(json_object_object_get(answer, "error"));
+	json_object_put(answer);
+	world_end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_policy_that_a_device_refuses_is_not_kept),
+		cmocka_unit_test(a_process_of_very_many_tasks_is_held_and_released_as_a_whole),
+		cmocka_unit_test(a_hold_that_failed_is_not_for_tasks_that_come_later),
+		cmocka_unit_test(a_hold_that_is_taken_back_on_its_way_is_answered),
+		cmocka_unit_test(many_tasks_that_come_and_go_at_once_are_all_heard_of),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
