@@ -107,7 +107,7 @@ static uint32_t count_described(const struct gp_control *c, uid_t uid)
 	uint32_t n = 0;
 
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		n += p->said == GP_SAID_USER && p->said_by == uid;
+		n += p->said == GP_SAID_USER && p->said_by == uid && !gp_proc_ended(p);
 	return n;
 }
 
