@@ -109,6 +109,7 @@ void gp_journal_begin(void)
 	unsigned long long device, inode;
 	struct stat s;
 
+	gp_log_set_sink(gp_log_if_possible, NULL); /* the threads of devices log, too */
 	if (!stream || sscanf(stream, "%llu:%llu", &device, &inode) != 2 ||
 	    fstat(STDERR_FILENO, &s) || s.st_dev != device || s.st_ino != inode)
 		return;
