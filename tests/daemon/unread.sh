@@ -4,7 +4,7 @@
 set -u
 # shellcheck source=tests/daemon/ctl.bash
 . "$SRC/tests/daemon/ctl.bash"
-begin_daemon
+begin_daemon --policy priority
 kill "$DAEMON"
 wait "$DAEMON"
 
