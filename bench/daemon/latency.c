@@ -370,7 +370,7 @@ static bool try_way(enum way way, int program, pid_t job, bool loaded, unsigned 
 
 int main(int argc, char **argv)
 {
-	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 400;
+	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 400;
 	struct simgpu_hello hello = {.name = "service"};
 	pid_t server, job;
 	bool good = true;

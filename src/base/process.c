@@ -153,9 +153,13 @@ static bool status_line(pid_t pid, const char *name, char *out, size_t size)
  * looked into. */
 bool gp_process_uid(pid_t pid, uid_t *uid)
 {
-	char text[128];
+	char text[128], *second, *end;
 
-	return status_line(pid, "\nUid", text, sizeof text) && sscanf(text, "%*u %u", uid) == 1;
+	if (!status_line(pid, "\nUid", text, sizeof text))
+		return false;
+	strtoul(text, &second, 10); /* the real one */
+	*uid = (uid_t)strtoul(second, &end, 10);
+	return end != second;
 }
 
 static bool have_capability(unsigned bit)

@@ -182,6 +182,13 @@ static void ask_daemon(struct outcome *o)
 	o->daemon = released.daemon;
 	for (unsigned i = 0; i < released.n; i++)
 		tell_released(o, released.pid[i], released.daemon);
+	if (released.others) {
+		struct gp_error err = {0};
+
+		gp_fail(&err, -EPERM, "%u that others hold by hand stay%s held; root releases them",
+		        released.others, released.others == 1 ? "s" : "");
+		o->exit = gp_cli_fail(&err);
+	}
 	/* One of which the daemon knows nothing may have a record all the same. */
 	for (unsigned i = 0; released.err && i < env.targets.n; i++)
 		if (released.err[i].code && released.err[i].code != -ESRCH)

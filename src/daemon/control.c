@@ -415,7 +415,7 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	return 0;
 }
 
-#define RETRY_US (5 * 1000000u)
+#define RETRY_US 5000000ull
 
 /* No GPU yet: a driver may be loaded later. */
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg)

@@ -28,12 +28,12 @@ struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
 	return g;
 }
 
-static void remove_gather(struct gp_gather *g)
+static void remove_gather(struct gp_control *c, struct gp_gather *g)
 {
 	if (g->prev)
 		g->prev->next = g->next;
 	else
-		g->control->gathers = g->next;
+		c->gathers = g->next;
 	if (g->next)
 		g->next->prev = g->prev;
 	free(g);
@@ -64,7 +64,7 @@ static void one_less(struct gp_gather *g)
 	if (--g->left)
 		return;
 	g->finish(g);
-	remove_gather(g);
+	remove_gather(g->control, g);
 }
 
 void gp_gather_go(struct gp_gather *g)
@@ -92,6 +92,6 @@ void gp_gathers_end(struct gp_control *c)
 
 		if (g->call)
 			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN, "the daemon is ending");
-		remove_gather(g);
+		remove_gather(c, g);
 	}
 }

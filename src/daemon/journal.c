@@ -76,9 +76,11 @@ unsigned gp_journal_split(const char *line, int priority, char *text, size_t siz
 	event = strcspn(p, " ");
 	add(&r, "GPREEMPT_EVENT=%.*s", (int)event, p);
 	for (p += event; *p;) {
-		const char *end = p += strspn(p, " ");
-		size_t name = strcspn(p, "= ");
+		const char *end;
+		size_t name;
 
+		p += strspn(p, " ");
+		name = strcspn(p, "= ");
 		if (p[name] == '=') {
 			end = end_of_value(p + name + 1);
 			add_field(&r, p, name, p + name + 1, end);
@@ -108,10 +110,15 @@ void gp_journal_begin(void)
 	const char *stream = getenv("JOURNAL_STREAM");
 	unsigned long long device, inode;
 	struct stat s;
+	char *end;
 
 	gp_log_set_sink(gp_log_if_possible, NULL); /* the threads of devices log, too */
-	if (!stream || sscanf(stream, "%llu:%llu", &device, &inode) != 2 ||
-	    fstat(STDERR_FILENO, &s) || s.st_dev != device || s.st_ino != inode)
+	if (!stream)
 		return;
-	gp_log_set_sink(send, NULL);
+	device = strtoull(stream, &end, 10);
+	if (*end != ':')
+		return;
+	inode = strtoull(end + 1, NULL, 10);
+	if (!fstat(STDERR_FILENO, &s) && s.st_dev == device && s.st_ino == inode)
+		gp_log_set_sink(send, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rights: who asks and whose process it is, put before config/rights.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,14 +49,18 @@ bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer)
 /* Real, effective and saved user. false: it is gone. */
 static bool read_uids(pid_t pid, uid_t uid[3])
 {
-	char path[64], line[256];
+	char path[64], line[256], *at;
 	bool found = false;
 	FILE *f;
 
 	snprintf(path, sizeof path, "/proc/%d/status", pid);
 	f = fopen(path, "re");
-	while (f && !found && fgets(line, sizeof line, f))
-		found = sscanf(line, "Uid: %u %u %u", &uid[0], &uid[1], &uid[2]) == 3;
+	while (f && !found && fgets(line, sizeof line, f)) {
+		found = !strncmp(line, "Uid:", 4);
+		at = line + 4;
+		for (unsigned i = 0; found && i < 3; i++)
+			uid[i] = (uid_t)strtoul(at, &at, 10);
+	}
 	if (f)
 		fclose(f);
 	return found;

@@ -46,7 +46,7 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_ma
 	proc->rule = entry.rule;
 	if (match->rule >= 0)
 		gp_roster_put(c->roster, &entry, NULL); /* for its tasks on other devices */
-	if (!memcmp(&proc->attr, &match->attr, sizeof proc->attr))
+	if (gp_task_attr_same(&proc->attr, &match->attr))
 		return;
 	proc->attr = match->attr;
 	gp_log(GP_LOG_INFO, "process.rule", "pid=%d rule=%u class=%s%s%s", proc->pid, entry.rule,

@@ -147,7 +147,7 @@ static void task_in(struct gp_control *c, unsigned device, const struct gp_news 
 		look_up(c, proc);
 		gp_newcomer(c, proc);
 	}
-	if (proc->said != GP_SAID_DEFAULT && memcmp(&proc->attr, &news->attr, sizeof proc->attr))
+	if (proc->said != GP_SAID_DEFAULT && !gp_task_attr_same(&proc->attr, &news->attr))
 		/* It was said while the device looked. */
 		gp_host_order(c->host[device], &(struct gp_order){.kind = GP_ORDER_ATTR,
 		                                                  .task = news->event.task,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
+#include "daemon/usernames.h"
 
 #define TASK_KEY(device, task) ((uint64_t)(device) << 56 | (task))
 
@@ -116,6 +117,7 @@ bool gp_proc_ended(const struct gp_proc *p)
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time)
 {
 	struct gp_proc *p = gp_procs_find(procs, pid, start_time);
+	char user[32];
 
 	if (p) {
 		/* Some give up root's rights only when they have their queues. */
@@ -133,6 +135,8 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	p->held_by = GP_NOBODY;
 	if (!gp_process_uid(pid, &p->uid))
 		p->uid = GP_NOBODY;
+	else
+		gp_user_name(p->uid, user, sizeof user); /* so that it is there when it is shown */
 	gp_process_name(pid, p->name, sizeof p->name);
 	if (watch(p) < 0 ||
 	    gp_table_put(&procs->by_key, gp_process_key(start_time, pid), (uintptr_t)p)) {

@@ -95,37 +95,57 @@ static int print_entry(char *out, size_t size, const struct gp_entry *e)
 	                e->by, e->gang);
 }
 
+/* `n` whole numbers with one blank before each. Returns what follows, or NULL. */
+static const char *read_numbers(const char *text, uint64_t *number, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		char *end;
+
+		if (text[0] != ' ' || text[1] < '0' || text[1] > '9')
+			return NULL;
+		errno = 0;
+		number[i] = strtoull(text + 1, &end, 10);
+		if (errno)
+			return NULL;
+		text = end;
+	}
+	return text;
+}
+
 static bool read_entry(const char *line, struct gp_entry *e)
 {
-	unsigned class, priority;
-	int inherit, at = 0;
+	uint64_t n[12];
+	const char *rest = strncmp(line, "set", 3) ? NULL : read_numbers(line + 3, n, 12);
 
-	*e = (struct gp_entry){.said = GP_SAID_USER};
-	if (sscanf(line,
-	           "set %d %" SCNu64 " %u %u %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %u%n",
-	           &e->pid, &e->start_time, &class, &priority, &e->attr.weight,
-	           &e->attr.share_permille, &e->attr.ceiling_permille, &e->attr.deadline_ns,
-	           &e->attr.budget_ns, &e->attr.gang, &inherit, &e->by, &at) != 12)
+	if (!rest || *rest != ' ' || n[0] > INT32_MAX || n[2] > GP_LATENCY_CRITICAL ||
+	    n[3] > GP_PRIORITY_MAX || n[4] > 10000 || n[5] > 1000 || n[6] > 1000)
 		return false;
-	if (class > GP_LATENCY_CRITICAL || priority > GP_PRIORITY_MAX || line[at] != ' ')
-		return false;
-	e->attr.class = (uint8_t) class;
-	e->attr.priority = (uint8_t)priority;
-	e->inherit = inherit;
-	snprintf(e->gang, sizeof e->gang, "%s", line + at + 1);
+	*e = (struct gp_entry){.pid = (pid_t)n[0],
+	                       .start_time = n[1],
+	                       .said = GP_SAID_USER,
+	                       .inherit = n[10],
+	                       .by = (uid_t)n[11],
+	                       .attr = {.class = (uint8_t)n[2],
+	                                .priority = (uint8_t)n[3],
+	                                .weight = (uint32_t)n[4],
+	                                .share_permille = (uint32_t)n[5],
+	                                .ceiling_permille = (uint32_t)n[6],
+	                                .deadline_ns = n[7],
+	                                .budget_ns = n[8],
+	                                .gang = n[9]}};
+	snprintf(e->gang, sizeof e->gang, "%s", rest + 1);
 	return true;
 }
 
 static void read_line(struct gp_roster *r, const char *line)
 {
 	struct gp_entry e, *known;
-	unsigned long long start_time;
-	int pid;
+	uint64_t who[2];
 
 	if (!strncmp(line, "policy ", 7)) {
 		snprintf(r->policy, sizeof r->policy, "%s", line + 7);
-	} else if (sscanf(line, "drop %d %llu", &pid, &start_time) == 2) {
-		known = find(r, pid, start_time);
+	} else if (!strncmp(line, "drop", 4) && read_numbers(line + 4, who, 2)) {
+		known = find(r, (pid_t)who[0], who[1]);
 		if (known)
 			forget(r, known);
 	} else if (read_entry(line, &e)) {

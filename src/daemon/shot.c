@@ -32,7 +32,7 @@ static void copy_tasks(struct gp_shot *shot, const struct gp_engine *e)
 	unsigned n = gp_engine_tasks(e);
 
 	if (n > shot->capacity) {
-		struct gp_task_stats *task = realloc(shot->task, 2 * n * sizeof *task);
+		struct gp_task_stats *task = realloc(shot->task, (size_t)2 * n * sizeof *task);
 
 		if (task) {
 			shot->task = task;

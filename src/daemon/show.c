@@ -2,6 +2,7 @@
 /* The methods that only look: devices, tasks, stats. Everybody may; in a container one sees one's
  * own processes there. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -93,14 +94,16 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 
 uint64_t gp_resident_bytes(void)
 {
-	unsigned long long size, resident = 0;
+	char line[128], *pages;
 	FILE *f = fopen("/proc/self/statm", "re");
+	uint64_t resident = 0;
 
-	if (!f)
-		return 0;
-	if (fscanf(f, "%llu %llu", &size, &resident) != 2)
-		resident = 0;
-	fclose(f);
+	if (f && fgets(line, sizeof line, f)) {
+		pages = strchr(line, ' '); /* behind the size */
+		resident = pages ? strtoull(pages, NULL, 10) : 0;
+	}
+	if (f)
+		fclose(f);
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

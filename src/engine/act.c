@@ -16,7 +16,8 @@
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
                        uint64_t now_ns, int code, uint32_t driver_code)
 {
-	bool first = !a->backoff_ns;
+	/* "Not yet", and "it has just ended", are no news. */
+	bool is_news = !a->backoff_ns && code != -EAGAIN && code != -ESRCH;
 
 	a->in_flight = false;
 	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
@@ -26,7 +27,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	gp_tally_of(e, t)->failures++;
 	e->stats.failures++;
 	if (++e->failures <= FAILURES_LOGGED)
-		gp_log(first ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
+		gp_log(is_news ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
 		       "task=%llu pid=%d errno=%d driver=0x%x retry_ms=%llu",
 		       (unsigned long long)t->id, e->who[t - e->task].pid, -code, driver_code,
 		       (unsigned long long)(a->backoff_ns / GP_NS_PER_MS));

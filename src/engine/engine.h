@@ -33,6 +33,14 @@ struct gp_task_attr {
 	uint64_t gang; /* tasks with the same number are one gang; 0 = none */
 };
 
+static inline bool gp_task_attr_same(const struct gp_task_attr *a, const struct gp_task_attr *b)
+{
+	return a->class == b->class && a->priority == b->priority && a->weight == b->weight &&
+	       a->share_permille == b->share_permille &&
+	       a->ceiling_permille == b->ceiling_permille && a->deadline_ns == b->deadline_ns &&
+	       a->budget_ns == b->budget_ns && a->gang == b->gang;
+}
+
 #define GP_TASK_ATTR_DEFAULT ((struct gp_task_attr){.class = GP_UNMANAGED, .weight = 100})
 
 enum gp_event_kind {

@@ -26,6 +26,7 @@ static void hold_until_taken(pid_t pid, int out)
 	struct gp_undo undo;
 	struct gp_seen seen;
 	struct gp_gpu *gpu;
+	int r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (gp_amd_ops.open(0, 0, &gpu) || gpu->ops->find(gpu, pid, &seen, NULL) ||
@@ -43,8 +44,11 @@ static void hold_until_taken(pid_t pid, int out)
 		usleep(1000);
 		gp_gpu_observe(gpu, aw_now(), &o, 1);
 	} while (o.held);
+	r = gp_gpu_undo_record(gpu, a.handle, &undo);
+	if (r && r != -EAGAIN)
+		_exit(1); /* it lives, and may be held again */
 	tell(out, "", 1);
-	gp_gpu_hold(gpu, aw_now(), &a, 1); /* it may, again */
+	gp_gpu_hold(gpu, aw_now(), &a, 1);
 	do
 		gp_gpu_observe(gpu, aw_now(), &o, 1);
 	while (!o.held);

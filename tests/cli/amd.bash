@@ -17,7 +17,7 @@ begin_kfd() {
 	}
 	start_kfd_emu "$@"
 	trap 'end_jobs; stop_kfd_emu; rm -rf "$work"' EXIT
-	export GPREEMPT_UNDO=$work/undo GPREEMPT_NVIDIACTL=$work/no-nvidiactl
+	export GPREEMPT_UNDO=$work/undo GPREEMPT_SOCKET=$work/no-daemon GPREEMPT_NVIDIACTL=$work/no-nvidiactl
 }
 
 # state EXPRESSION: of the emulator's state; held PID: how many of its compute queues are suspended;

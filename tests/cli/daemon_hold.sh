@@ -51,6 +51,12 @@ try "$GPREEMPT" suspend $! --for 60s
 exits 0 '' 'it ends meanwhile'
 [[ $out == *'has ended, held for'* ]] || fail "it ends meanwhile: $out"
 
+# A daemon that does not say whether it holds: it is told to let go.
+answers '{"hold": "bye", "release": {"tasks": 1}}'
+try "$GPREEMPT" suspend $one
+exits 1 'gpreempt: the daemon has closed the connection' 'the daemon goes away while it holds'
+asked ".method == \"release\" and .params.target.pid == $one" 'what may be held is released'
+
 # What a daemon cannot do is done here: and here is no GPU.
 for args in "$one --no-daemon" "$one --queue 1" "$one --device 0" "$one --type save"; do
 	# shellcheck disable=SC2086
@@ -73,6 +79,9 @@ try "$GPREEMPT" resume --all --json
 exits 0 '' 'resume --all'
 holds '.released == []' 'what the policy holds is not released'
 asked '.method == "release_all"' 'resume --all asks the daemon'
+answers "{$devices, \"tasks\": {\"tasks\": [{\"device\": 0, \"task\": 1, \"pid\": $one, \"held_by\": [\"user\"]}]}, \"release_all\": {\"tasks\": 0}}"
+try "$GPREEMPT" resume --all
+exits 3 'gpreempt: 1 that others hold by hand stays held; root releases them' 'what others hold'
 try "$GPREEMPT" resume --all --no-daemon
 exits 0 '' 'resume --all --no-daemon'
 [[ $out == 'nothing was held' ]] || fail "resume --all --no-daemon said '$out'"

@@ -17,7 +17,7 @@ begin_emu() {
 	}
 	start_emu "$@"
 	trap 'end_jobs; stop_emu; rm -rf "$work"' EXIT
-	export GPREEMPT_UNDO=$work/undo
+	export GPREEMPT_UNDO=$work/undo GPREEMPT_SOCKET=$work/no-daemon
 }
 
 # held PID: how many of its compute queues are held; groups_of PID: how many there are.

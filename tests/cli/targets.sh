@@ -5,7 +5,7 @@
 set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
-export GPREEMPT_NVIDIACTL=/nonexistent/nvidiactl GPREEMPT_KFD=/nonexistent/kfd GPREEMPT_UNDO=$work/undo
+export GPREEMPT_NVIDIACTL=/nonexistent/nvidiactl GPREEMPT_KFD=/nonexistent/kfd GPREEMPT_UNDO=$work/undo GPREEMPT_SOCKET=$work/no-daemon
 
 one_sentence() {
 	[[ $(wc -l <"$work/err") == 1 && $err == gpreempt:* ]] || fail "$1: not one sentence: $err"

@@ -195,7 +195,7 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	if (!fgets(line, sizeof line, stdin))
-		return 1;
+		exit(1);
 	for (unsigned i = 0; i < crowd.nclients; i++)
 		pthread_create(&thread[crowd.ntimers + i], NULL, be_client, (void *)(uintptr_t)i);
 	sleep((unsigned)crowd.seconds);

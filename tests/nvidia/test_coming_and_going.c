@@ -61,9 +61,9 @@ static void a_process_that_was_found_too_early_gets_its_own_slice_back(void **st
 {
 	struct gpu_world *w = *state;
 	struct gp_undo undo = {0};
-	struct gp_seen seen;
+	struct gp_seen seen = {0};
 	struct hand hand;
-	uint32_t handle;
+	uint32_t handle = 0;
 
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);

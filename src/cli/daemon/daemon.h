@@ -33,6 +33,7 @@ bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool f
 struct gp_daemon_released {
 	pid_t daemon; /* in whose hands its tasks are; 0 = not known */
 	unsigned n;
+	unsigned others;      /* tasks that somebody else holds, and that stay so */
 	pid_t *pid;           /* n of them that were held by hand; the caller frees */
 	struct gp_error *err; /* of each target, .code 0 = none; the caller frees. NULL: all */
 };

@@ -38,11 +38,12 @@ static void say(const struct held *h, unsigned i, const char *event, const char 
 	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
 }
 
+/* Those of whom the daemon said nothing may be held, now or soon: they count. */
 static int hold_all(struct gp_client *client, struct held *h, bool force, struct gp_error *err)
 {
 	int r = 0;
 
-	for (; h->n < h->targets->n && !r; h->n += !r) {
+	for (; h->n < h->targets->n && !r; h->n += !r || r == -ETIMEDOUT || r == -ECONNRESET) {
 		pid_t pid = h->targets->pid[h->n];
 		uint64_t asked_ns = gp_now_ns(&gp_clock_monotonic);
 		struct json_object *params = json_object_new_object(), *answer = NULL;
@@ -141,7 +142,7 @@ bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool f
 	r = hold_all(client, &h, force, &err);
 	gp_client_close(client);
 	*exit = r ? gp_cli_fail(&err) : GP_EXIT_DONE;
-	if (!r && for_ns == GP_NEVER) {
+	if (!r && for_ns == GP_NEVER && !gp_stop_asked()) {
 		if (!json)
 			puts("gpreempt resume releases");
 		return true;

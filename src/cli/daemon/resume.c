@@ -76,7 +76,11 @@ static int release_all(struct gp_client *client, struct gp_daemon_released *out)
 	for (size_t i = 0; before && after && i < json_object_array_length(before); i++) {
 		struct json_object *t = json_object_array_get_idx(before, i);
 
-		if (is_held_by_user(t) && !is_still_held(after, t))
+		if (!is_held_by_user(t))
+			continue;
+		if (is_still_held(after, t))
+			out->others++;
+		else
 			add(out, (pid_t)gp_field_number_or(t, "pid", 0));
 	}
 	json_object_put(before);

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/process.h"
 #include "gpu/amd/device.h"
 
 #define MQDS_MAX     256
@@ -196,8 +197,22 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 	return NULL;
 }
 
+/* Under the lock. Who lives is tried again at once: a keeper that took it has let go by then. */
+static void note_loss(struct amd_task *task, bool ended)
+{
+	if (ended) {
+		gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
+		return;
+	}
+	gp_fail(&task->why, -EBUSY, "somebody took process %d from us, or it began another program",
+	        task->pid);
+	task->tried_ns = 0;
+}
+
 void amd_lose(struct amd_host *h, struct amd_target *target)
 {
+	bool ended = gp_pidfd_ended(target->session.pidfd);
+
 	pthread_mutex_lock(&h->lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
@@ -208,7 +223,7 @@ void amd_lose(struct amd_host *h, struct amd_target *target)
 			task->target = NULL;
 			task->held = task->has_pointers = false;
 			task->npointers = 0;
-			gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
+			note_loss(task, ended);
 		}
 	pthread_mutex_unlock(&h->lock);
 	drop_target(h, target);

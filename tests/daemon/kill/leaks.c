@@ -7,8 +7,8 @@
 #include "emulator.h"
 #include "world.h"
 
-#define FILES_SPARE 2    /* a client that is just being served, a file that is just being read */
-#define KB_SPARE    1024 /* of a heap that finds its size */
+#define FILES_SPARE 2   /* a client that is just being served, a file that is just being read */
+#define KB_SPARE    512 /* of a heap that finds its size */
 #define SAMPLES     50
 
 static unsigned usual_daemon, usual_keeper;
@@ -29,6 +29,7 @@ unsigned open_files(pid_t pid)
 	return n;
 }
 
+/* Without files: pages of the undo file come in as it is used. */
 uint64_t resident_kb(pid_t pid)
 {
 	char path[48], line[128];
@@ -38,7 +39,7 @@ uint64_t resident_kb(pid_t pid)
 	snprintf(path, sizeof path, "/proc/%d/status", pid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof line, f))
-		if (sscanf(line, "VmRSS: %lu", &kb) == 1)
+		if (sscanf(line, "RssAnon: %lu", &kb) == 1)
 			break;
 	if (f)
 		fclose(f);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The test's side of actors and containers. */
 #include "actor.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <json-c/json.h>
-#include <linux/capability.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
@@ -18,29 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "act.h"
 #include "base/process.h"
-#include "base/run_dir.h"
-#include "gpu/simgpu/program.h"
-#include "rpc/client.h"
 
 #define PATIENCE_MS 20000
-
-enum wish { WISH_ASK, WISH_CONNECT, WISH_BECOME };
-
-struct order {
-	enum wish wish;
-	enum actor_socket socket;
-	uid_t uid[3];
-	char method[32], params[1024];
-};
-
-struct reply {
-	int code;
-	char text[ACTOR_TEXT];
-};
-
-/* ---- a message, with a file or not --------------------------------------------------------------
- */
 
 static void send_order(int link, const struct order *o, int file)
 {
@@ -59,168 +39,6 @@ static void send_order(int link, const struct order *o, int file)
 	MUST(sendmsg(link, &m, 0) == sizeof *o);
 }
 
-/* false: the test is over. */
-static bool receive_order(int link, struct order *o, int *file)
-{
-	struct iovec io = {o, sizeof *o};
-	char control[CMSG_SPACE(sizeof *file)] __attribute__((aligned(8)));
-	struct msghdr m = {.msg_iov = &io,
-	                   .msg_iovlen = 1,
-	                   .msg_control = control,
-	                   .msg_controllen = sizeof control};
-	struct cmsghdr *c;
-
-	if (recvmsg(link, &m, MSG_CMSG_CLOEXEC) != sizeof *o)
-		return false;
-	c = CMSG_FIRSTHDR(&m);
-	*file = -1;
-	if (c && c->cmsg_type == SCM_RIGHTS)
-		memcpy(file, CMSG_DATA(c), sizeof *file);
-	return true;
-}
-
-/* ---- the actor's own side -----------------------------------------------------------------------
- */
-
-/* It may become another user whenever the test wants. */
-static void keep_right_to_change(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {0};
-
-	data[0].effective = data[0].permitted = 1u << CAP_SETUID;
-	MUST(!syscall(SYS_capset, &header, data));
-}
-
-static void become(const uid_t uid[3])
-{
-	bool keep = !getenv("ACTORS_WITHOUT_CAPABILITIES");
-
-	MUST(!prctl(PR_SET_KEEPCAPS, keep, 0, 0, 0));
-	MUST(!setresuid(uid[0], uid[1], uid[2]));
-	if (keep)
-		keep_right_to_change();
-	MUST(!prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)); /* as after exec */
-}
-
-static void write_map(const char *path, unsigned inside, unsigned outside)
-{
-	FILE *f = fopen(path, "we");
-
-	if (!f || fprintf(f, "%u %u 1\n", inside, outside) < 0 || fclose(f))
-		_exit(77);
-}
-
-/* Without any right of root's. Returns in the first process of the new namespaces. */
-static void make_namespaces(const struct actor_kind *k)
-{
-	FILE *f;
-	pid_t pid;
-	int status;
-
-	MUST(!prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0));
-	MUST(!setresuid(k->uid[0], k->uid[0], k->uid[0]));
-	MUST(!prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
-	if (unshare(CLONE_NEWUSER | CLONE_NEWPID))
-		_exit(77);
-	MUST(!prctl(PR_SET_DUMPABLE, 1, 0, 0, 0));
-	f = fopen("/proc/self/setgroups", "we");
-	if (!f || fputs("deny", f) < 0 || fclose(f))
-		_exit(77);
-	write_map("/proc/self/uid_map", 0, k->uid[0]);
-	write_map("/proc/self/gid_map", 0, k->uid[0]);
-	pid = fork();
-	MUST(pid >= 0);
-	if (pid) {
-		waitpid(pid, &status, 0);
-		_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-	}
-	MUST(getpid() == 1 && !getuid());
-}
-
-static struct gp_client *client[2];
-
-static void connect_all(void)
-{
-	char folder[GP_RUN_DIR_SIZE], path[GP_RUN_DIR_SIZE + 16];
-	struct gp_error err = {0};
-
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof path, "%s/%s", gp_run_dir(folder, sizeof folder),
-		         i == ACTOR_HINT ? "hint.sock" : "gpreemptd.sock");
-		gp_client_close(client[i]);
-		if (gp_client_connect(path, &client[i], &err)) {
-			fprintf(stderr, "%s: %s\n", path, err.text);
-			_exit(1);
-		}
-	}
-}
-
-static void ask(const struct order *o, int file, struct reply *reply)
-{
-	struct json_object *params = json_tokener_parse(o->params), *result = NULL;
-	struct gp_error err = {0};
-
-	reply->code = gp_client_call(client[o->socket], o->method, params, &file, file >= 0,
-	                             &result, &err);
-	snprintf(reply->text, sizeof reply->text, "%s",
-	         reply->code ? err.text
-	                     : json_object_to_json_string_ext(result, JSON_C_TO_STRING_PLAIN));
-	json_object_put(result);
-}
-
-static void make_queue(void)
-{
-	struct simgpu_hello hello = {0};
-	struct gp_error err = {0};
-	char path[SIMGPU_PATH_SIZE];
-
-	if (gp_simgpu_join(gp_simgpu_path(path, sizeof path), &hello, &err) < 0) {
-		fprintf(stderr, "no queue: %s\n", err.text);
-		_exit(1);
-	}
-}
-
-__attribute__((noreturn)) static void act(int link, const struct actor_kind *k)
-{
-	static struct reply reply;
-	struct order o;
-	int file;
-
-	if (k->queue)
-		make_queue();
-	connect_all();
-	MUST(send(link, &reply.code, sizeof reply.code, 0) > 0);
-	while (receive_order(link, &o, &file)) {
-		reply.code = 0;
-		switch (o.wish) {
-		case WISH_ASK: ask(&o, file, &reply); break;
-		case WISH_CONNECT: connect_all(); break;
-		case WISH_BECOME: become(o.uid); break;
-		}
-		if (file >= 0)
-			close(file);
-		MUST(send(link, &reply, sizeof reply.code + strlen(reply.text) + 1, 0) > 0);
-	}
-	_exit(0);
-}
-
-__attribute__((noreturn)) static void begin(int link, const struct actor_kind *k)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	MUST(!setgroups(k->group ? 1 : 0, &k->group));
-	MUST(!setresgid(k->uid[0], k->uid[0], k->uid[0]));
-	if (k->rootless)
-		make_namespaces(k);
-	else
-		become(k->uid);
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the change of user has taken it back */
-	act(link, k);
-}
-
-/* ---- the test's side ----------------------------------------------------------------------------
- */
-
 /* fork, with a pid of our choice if there is one, in the pid namespace that was entered. */
 static pid_t fork_as(pid_t pid)
 {
@@ -233,7 +51,7 @@ static pid_t fork_as(pid_t pid)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-static void enter(int container)
+void container_enter(int container)
 {
 	int own = container < 0 ? open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC) : container;
 
@@ -276,14 +94,14 @@ struct actor *actor_start(const struct actor_kind *kind)
 	a->link = link[0];
 	a->pidfd = -1;
 	if (kind->container >= 0)
-		enter(kind->container);
+		container_enter(kind->container);
 	a->parent = fork_as(kind->pid);
 	if (!a->parent) {
 		close(link[0]);
-		begin(link[1], kind);
+		actor_begin(link[1], kind);
 	}
 	if (kind->container >= 0)
-		enter(-1);
+		container_enter(-1);
 	close(link[1]);
 	if (a->parent > 0 && hear_first(a))
 		return a;
@@ -328,36 +146,55 @@ int container_start(void)
 		for (;;)
 			pause();
 	}
-	enter(-1);
+	container_enter(-1);
 	fd = gp_pidfd_open(pid);
 	MUST(fd >= 0);
 	return fd;
 }
 
-static int order(struct actor *a, const struct order *o, int file, char *answer)
+int actor_receive(struct actor *a, char *answer)
 {
 	static struct reply reply;
 
-	send_order(a->link, o, file);
 	MUST(recv(a->link, &reply, sizeof reply, 0) > 0);
 	if (answer)
 		memcpy(answer, reply.text, ACTOR_TEXT);
 	return reply.code;
 }
 
-int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
-              int file, char *answer)
+static int order(struct actor *a, const struct order *o, int file, char *answer)
+{
+	send_order(a->link, o, file);
+	return actor_receive(a, answer);
+}
+
+static struct order question(enum actor_socket socket, const char *method, const char *params)
 {
 	struct order o = {.wish = WISH_ASK, .socket = socket};
 
 	snprintf(o.method, sizeof o.method, "%s", method);
 	snprintf(o.params, sizeof o.params, "%s", params);
+	return o;
+}
+
+void actor_send(struct actor *a, const char *method, const char *params, int file)
+{
+	struct order o = question(ACTOR_CONTROL, method, params);
+
+	send_order(a->link, &o, file);
+}
+
+int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
+              int file, char *answer)
+{
+	struct order o = question(socket, method, params);
+
 	return order(a, &o, file, answer);
 }
 
-void actor_connect(struct actor *a)
+void actor_make_queue(struct actor *a)
 {
-	order(a, &(struct order){.wish = WISH_CONNECT}, -1, NULL);
+	order(a, &(struct order){.wish = WISH_QUEUE}, -1, NULL);
 }
 
 void actor_become(struct actor *a, const uid_t uid[3])
@@ -372,6 +209,18 @@ int actor_ask_about(struct actor *a, const char *method, const struct actor *who
 
 	snprintf(params, sizeof params, "{\"target\":{\"pidfd\":0}%s}", more);
 	return actor_ask(a, ACTOR_CONTROL, method, params, whom->pidfd, answer);
+}
+
+int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const char *more,
+                        char *answer)
+{
+	char params[512];
+	struct order o;
+
+	snprintf(params, sizeof params, "{\"target\":{\"pidfd\":0}%s}", more);
+	o = question(ACTOR_CONTROL, method, params);
+	o.open = pid;
+	return order(a, &o, -1, answer);
 }
 
 bool actor_task(struct actor *a, const struct actor *whom, const char *field, char *value,

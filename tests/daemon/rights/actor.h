@@ -32,7 +32,12 @@ struct actor_kind {
 	int container; /* pidfd of a process in it; -1: in the test's own pid namespace */
 	bool rootless; /* root in a user and pid namespace that this user makes himself */
 	bool queue;    /* has one on the simulated GPU */
-	pid_t pid;     /* that it shall have; 0: any */
+	bool mute;     /* does not connect to the daemon, which may not answer now */
+	/* A pipe: until it is closed nobody can read its environment, a page of which never comes.
+	 * Also when it has ended. NULL: everybody can. */
+	const int *silent;
+	pid_t pid;        /* that it shall have in its pid namespace; 0: any */
+	const char *name; /* NULL: as the test */
 };
 
 struct actor {
@@ -46,6 +51,9 @@ enum actor_socket { ACTOR_CONTROL, ACTOR_HINT };
 /* An empty pid namespace with its first process, of root's making: its pidfd. */
 int container_start(void);
 
+/* For who forks by himself: what is forked next is in there; -1: here again. */
+void container_enter(int container);
+
 /* NULL: the pid is taken, or this user may not make namespaces. */
 struct actor *actor_start(const struct actor_kind *kind);
 void actor_end(struct actor *a); /* NULL is fine */
@@ -55,8 +63,15 @@ void actor_end(struct actor *a); /* NULL is fine */
 int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
               int file, char *answer);
 
-/* Connects anew: the daemon sees it as it is now. */
-void actor_connect(struct actor *a);
+/* The same in two steps: others can do something in between. */
+void actor_send(struct actor *a, const char *method, const char *params, int file);
+int actor_receive(struct actor *a, char *answer);
+
+/* With a pidfd that it opens itself, by a number in its own pid namespace. */
+int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const char *more,
+                        char *answer);
+
+void actor_make_queue(struct actor *a);
 void actor_become(struct actor *a, const uid_t uid[3]);
 
 /* About `whom`, named by a pidfd. `more` is "" or begins with a comma. */
