@@ -25,6 +25,10 @@ void gp_log_set_level(enum gp_log_level level);
 /* NULL puts standard error back. Not to be called while others log. */
 void gp_log_set_sink(gp_log_sink *sink, void *arg);
 
+/* A sink: standard error, if that takes a line at this moment; else the line is lost. For who must
+ * not hang with a reader of the log that hangs. */
+void gp_log_if_possible(void *arg, enum gp_log_level level, const char *line);
+
 /* "debug", "info", "warn", "error" -> level; -EINVAL for anything else. */
 int gp_log_level_parse(const char *name, enum gp_log_level *level);
 

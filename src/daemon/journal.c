@@ -112,6 +112,7 @@ void gp_journal_begin(void)
 	struct stat s;
 	char *end;
 
+	gp_log_set_sink(gp_log_if_possible, NULL); /* the threads of devices log, too */
 	if (!stream)
 		return;
 	device = strtoull(stream, &end, 10);

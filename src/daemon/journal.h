@@ -8,6 +8,7 @@
 
 #include <sys/uio.h>
 
+/* Elsewhere it goes to standard error, as far as somebody reads that. */
 void gp_journal_begin(void);
 
 #define GP_JOURNAL_FIELDS 16

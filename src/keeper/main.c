@@ -60,17 +60,6 @@ static uint64_t now(void)
 	return gp_now_ns(&gp_clock_monotonic);
 }
 
-/* A reader of the log that hangs must not make us hang. */
-static void write_if_possible(void *arg, enum gp_log_level level, const char *line)
-{
-	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
-
-	(void)arg;
-	(void)level;
-	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT))
-		dprintf(STDERR_FILENO, "%s\n", line);
-}
-
 /* The last to go when memory runs out; where we may not, the unit may have said so. */
 static void stay_alive(void)
 {
@@ -208,7 +197,7 @@ int main(int argc, char **argv)
 	argp_program_version = "gpreempt-keeper " GP_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	gp_log_set_sink(write_if_possible, NULL);
+	gp_log_set_sink(gp_log_if_possible, NULL); /* its reader may hang */
 	r = gp_undo_open(&file, !env.once, &err);
 	if (r == -ENOENT && env.once)
 		return EXIT_SUCCESS; /* nobody ever changed anything */

@@ -8,7 +8,8 @@ cat >"$work/config" <<'END'
 memory_limit: 1GiB
 on_memory_limit: hold
 rules:
-  - match: {comm: small}
+  - match: {cmdline: "*--name small*"}
+    class: be
     memory_limit: 100MiB
     on_memory_limit: hold
 END
