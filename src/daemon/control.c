@@ -162,6 +162,7 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 		gp_host_push(c->host[i]);
 	if (!(c->beats++ % BEATS_A_CHECK)) {
 		gp_news_check_limits(c);
+		gp_newcomers_look(c, now_ns);
 		look_for_keeper(c, now_ns);
 		gp_news_want(c); /* who was interested may have gone */
 	}
@@ -251,6 +252,7 @@ static int start_host(struct gp_control *c, struct gp_gpu *gpu, struct gp_error 
 		.cpu = s->core == GP_CONFIG_NO_CORE ? -1 : (int)s->core,
 		.check_ns = s->check_ns,
 		.check_lc_ns = s->check_lc_ns,
+		.check_quiet_ns = s->check_quiet_ns,
 		.scan_every_ns = s->scan_every_ns,
 		.starve_limit_ns = s->starve_limit_ns,
 		.wake_fd = c->wake_fd,

@@ -103,6 +103,8 @@ int gp_newcomers_begin(struct gp_control *c, struct gp_error *err);
 /* It has its first task: rules say what it is, unless somebody did, and how much memory it may use,
  * whoever said anything. */
 void gp_newcomer(struct gp_control *c, struct gp_proc *proc);
+/* Now and then: asks again for what could not be read in time. */
+void gp_newcomers_look(struct gp_control *c, uint64_t now_ns);
 /* The rules have changed. */
 void gp_newcomers_again(struct gp_control *c);
 

@@ -452,6 +452,7 @@ static int make_engine(struct gp_host *h, struct gp_error *err)
 		.decide_clock = &gp_clock_thread_cpu,
 		.check_ns = c->check_ns,
 		.check_lc_ns = c->check_lc_ns,
+		.check_quiet_ns = c->check_quiet_ns,
 		.scan_every_ns = c->scan_every_ns,
 		.starve_limit_ns = c->starve_limit_ns,
 	};

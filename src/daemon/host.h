@@ -19,7 +19,8 @@ struct gp_host_config {
 	bool undo;    /* records are kept; false only where changes cannot outlive us */
 	int realtime; /* SCHED_FIFO priority, 0 = none */
 	int cpu;      /* the only one to run on, -1 = any */
-	uint64_t check_ns, check_lc_ns, scan_every_ns, starve_limit_ns; /* 0 = the engine's own */
+	/* As in struct gp_engine_config; 0 = the engine's own. */
+	uint64_t check_ns, check_lc_ns, check_quiet_ns, scan_every_ns, starve_limit_ns;
 	int wake_fd; /* an eventfd of the control thread: there is news */
 };
 

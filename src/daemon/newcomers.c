@@ -7,7 +7,16 @@
 #include "base/log.h"
 #include "daemon/control.h"
 
-/* No facts in time, too many questions: it stays as it is, and the next reload asks again. */
+#define TRIES_MAX 6 /* the pauses between them are 1, 2, 4 ... 64 s; then 64 s */
+
+static void ask_later(struct gp_proc *proc)
+{
+	unsigned pause_s = 1u << (proc->tries < TRIES_MAX ? proc->tries++ : TRIES_MAX);
+
+	proc->again_ns = gp_now_ns(&gp_clock_monotonic) + pause_s * GP_NS_PER_S;
+}
+
+/* No facts in time, too many questions: it stays as it is until it is asked for again. */
 static void ask(struct gp_control *c, struct gp_proc *proc)
 {
 	int r;
@@ -16,8 +25,11 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 		return;
 	r = gp_facts_ask(c->facts, proc->pid, proc->start_time, gp_config_wants(c->config), 0);
 	proc->asked = !r;
-	if (r)
-		gp_log(GP_LOG_WARN, "facts.ask", "pid=%d errno=%d", proc->pid, -r);
+	proc->again_ns = 0;
+	if (!r)
+		return;
+	ask_later(proc);
+	gp_log(GP_LOG_WARN, "facts.ask", "pid=%d errno=%d", proc->pid, -r);
 }
 
 void gp_newcomer(struct gp_control *c, struct gp_proc *proc)
@@ -76,6 +88,8 @@ static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 		} else if (proc && !facts->gone) {
 			gp_config_match(c->config, facts, &match);
 			apply(c, proc, &match);
+			if (match.incomplete)
+				ask_later(proc);
 		}
 		gp_facts_drop(facts);
 	}
@@ -89,6 +103,13 @@ int gp_newcomers_begin(struct gp_control *c, struct gp_error *err)
 	if (!r)
 		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_facts, c);
 	return r < 0 ? gp_fail(err, r, "cannot read about processes: %s", gp_error_name(r)) : 0;
+}
+
+void gp_newcomers_look(struct gp_control *c, uint64_t now_ns)
+{
+	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
+		if (proc->again_ns && now_ns >= proc->again_ns)
+			ask(c, proc);
 }
 
 void gp_newcomers_again(struct gp_control *c)

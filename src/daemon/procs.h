@@ -41,8 +41,10 @@ struct gp_proc {
 	bool hold_at_limit;
 	uint64_t memory; /* as last added up */
 	bool limit_passed;
-	bool asked;     /* for its facts */
-	bool ask_again; /* the answer is to a question of older rules */
+	bool asked;        /* for its facts */
+	unsigned tries;    /* that brought too few of them */
+	uint64_t again_ns; /* when to ask again; 0 = they are known */
+	bool ask_again;    /* the answer is to a question of older rules */
 
 	uid_t held_by; /* who had it held; GP_NOBODY: nobody did */
 	bool held_by_admin;
