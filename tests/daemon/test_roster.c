@@ -113,7 +113,7 @@ static void all_that_was_said_outlives_the_daemon(void **state)
 	put(w, &e);
 	reopen(w);
 	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
-	assert_memory_equal(&found.attr, &e.attr, sizeof e.attr);
+	assert_true(gp_task_attr_same(&found.attr, &e.attr));
 	assert_string_equal(found.gang, e.gang);
 	assert_true(found.inherit);
 	assert_int_equal(found.by, e.by);
