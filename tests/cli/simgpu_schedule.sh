@@ -27,11 +27,11 @@ try_model() { # MODEL; ${service[@]}
 	local model=$1 name undisturbed
 
 	start_simgpu --device "$model" --devices 2
-	in_background undisturbed "$GPREEMPT" simload --device 1 --kernel 20ms --requests 300 --json
+	in_background undisturbed "$GPREEMPT" simload --device 1 --kernel 20ms --ahead 16 --requests 300 --json
 	undisturbed=$JOB
 	serve alone
 	wait "$JOB" || fail "$model: alone: $?"
-	start_simload train --kernel 20ms --requests 300
+	start_simload train --kernel 20ms --ahead 16 --requests 300
 	serve shared
 	wait "$JOB" || fail "$model: shared: $?"
 
