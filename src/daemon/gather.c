@@ -87,11 +87,13 @@ void gp_gather_answer(unsigned device, const struct gp_answer *answer)
 
 void gp_gathers_end(struct gp_control *c)
 {
-	while (c->gathers) {
-		struct gp_gather *g = c->gathers;
+	struct gp_gather *next;
 
+	for (struct gp_gather *g = c->gathers; g; g = next) {
+		next = g->next;
 		if (g->call)
 			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN, "the daemon is ending");
-		remove_gather(c, g);
+		free(g);
 	}
+	c->gathers = NULL;
 }
