@@ -70,8 +70,13 @@ static void put_share(struct json_object *task, uint64_t ran_ns, uint64_t over_n
 /* What changed since `before`. One that has come since (NULL) had nothing then. */
 static void put_change(struct json_object *task, struct json_object *before, uint64_t over_ns)
 {
-	uint64_t now_ns, then_ns;
+	uint64_t now_ns, then_ns, pictured_ns;
 
+	/* The daemon's pictures are older than its answers, by up to 0.1 s: they say when they were
+	 * taken. */
+	if (gp_field_number(task, "mono_ns", &now_ns) &&
+	    gp_field_number(before, "mono_ns", &pictured_ns) && now_ns > pictured_ns)
+		over_ns = now_ns - pictured_ns;
 	gp_field_put(task, "over_ns", over_ns);
 	gp_field_put(task, "preempted",
 	             number(task, "preemptions") - number(before, "preemptions"));
