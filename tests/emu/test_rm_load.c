@@ -182,7 +182,7 @@ static void nvml_tells_who_works_and_who_has_memory(void **state)
 {
 	struct nvml nvml;
 	struct emu_load load;
-	struct sample sample[4];
+	struct sample sample[4] = {0};
 	struct process_info info[4];
 	unsigned count = 0;
 	void *device;
