@@ -151,15 +151,40 @@ static bool status_line(pid_t pid, const char *name, char *out, size_t size)
 
 /* Not the owner of the folder: that is root where the process gave up rights, or asked not to be
  * looked into. */
-bool gp_process_uid(pid_t pid, uid_t *uid)
+bool gp_process_uids(pid_t pid, uid_t uid[3])
 {
-	char text[128], *second, *end;
+	char text[128], *at = text, *end;
 
 	if (!status_line(pid, "\nUid", text, sizeof text))
 		return false;
-	strtoul(text, &second, 10); /* the real one */
-	*uid = (uid_t)strtoul(second, &end, 10);
-	return end != second;
+	for (unsigned i = 0; i < 3; i++, at = end) {
+		uid[i] = (uid_t)strtoul(at, &end, 10);
+		if (end == at)
+			return false;
+	}
+	return true;
+}
+
+bool gp_process_uid(pid_t pid, uid_t *uid)
+{
+	uid_t all[3];
+
+	if (!gp_process_uids(pid, all))
+		return false;
+	*uid = all[1];
+	return true;
+}
+
+bool gp_process_same_pidns(pid_t a, pid_t b)
+{
+	struct stat sa, sb;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", a);
+	if (stat(path, &sa))
+		return false;
+	snprintf(path, sizeof path, "/proc/%d/ns/pid", b);
+	return !stat(path, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
 static bool have_capability(unsigned bit)

@@ -30,8 +30,12 @@ bool gp_process_is_our_fork(pid_t pid);
 /* The name as ps shows it (comm), "" when there is none. Returns `out`. */
 const char *gp_process_name(pid_t pid, char *out, size_t size);
 
-/* Effective user; false when the process is gone. */
+/* Effective user; real, effective and saved. false when the process is gone. */
 bool gp_process_uid(pid_t pid, uid_t *uid);
+bool gp_process_uids(pid_t pid, uid_t uid[3]);
+
+/* Whether both are in the same pid namespace. One that cannot be looked at counts as elsewhere. */
+bool gp_process_same_pidns(pid_t a, pid_t b);
 
 /* File descriptor or -errno. A pidfd becomes readable when its process ends. */
 int gp_pidfd_open(pid_t pid);

@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rights: who asks and whose process it is, put before config/rights.h. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/process.h"
 #include "config/rights.h"
 #include "daemon/control.h"
-
-/* One that cannot be looked at counts as elsewhere. */
-static bool same_pidns(pid_t a, pid_t b)
-{
-	char path[64];
-	struct stat sa, sb;
-
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", a);
-	if (!a || stat(path, &sa))
-		return false;
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", b);
-	return b && !stat(path, &sb) && sa.st_ino == sb.st_ino && sa.st_dev == sb.st_dev;
-}
 
 /* Who runs the daemon may do everything with it, root always. */
 static bool is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer)
@@ -46,26 +29,6 @@ bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer)
 	return gp_peer_administers(&who);
 }
 
-/* Real, effective and saved user. false: it is gone. */
-static bool read_uids(pid_t pid, uid_t uid[3])
-{
-	char path[64], line[256], *at;
-	bool found = false;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && !found && fgets(line, sizeof line, f)) {
-		found = !strncmp(line, "Uid:", 4);
-		at = line + 4;
-		for (unsigned i = 0; found && i < 3; i++)
-			uid[i] = (uid_t)strtoul(at, &at, 10);
-	}
-	if (f)
-		fclose(f);
-	return found;
-}
-
 static bool has_foreign_gang(const struct gp_control *c, const struct gp_proc *proc)
 {
 	for (const struct gp_proc *p = c->procs.first; proc->attr.gang && p; p = p->next)
@@ -78,14 +41,14 @@ static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer
                             const struct gp_proc *proc, struct gp_subject *s, struct gp_error *err)
 {
 	*s = (struct gp_subject){
-		.same_pidns = same_pidns(peer->pid, proc->pid) && peer->pidfd >= 0 &&
+		.same_pidns = gp_process_same_pidns(peer->pid, proc->pid) && peer->pidfd >= 0 &&
 	                      !gp_pidfd_ended(peer->pidfd),
 		.is_self = peer->start_time && peer->pid == proc->pid &&
 	                   peer->start_time == proc->start_time,
 		.gang_of_others = has_foreign_gang(c, proc),
 	};
 	/* In this order: what was read is about a process that still has its pid. */
-	if (!read_uids(proc->pid, s->uid) || gp_proc_ended(proc))
+	if (!gp_process_uids(proc->pid, s->uid) || gp_proc_ended(proc))
 		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
 	return 0;
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is at the other end, as the kernel noted it. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/process.h"
@@ -46,16 +44,6 @@ static int open_pidfd(const struct gp_rpc_peer *peer)
 	return fd;
 }
 
-static bool in_our_pid_namespace(pid_t pid)
-{
-	struct stat ours, its;
-	char path[64];
-
-	snprintf(path, sizeof path, "/proc/%d/ns/pid", pid);
-	return !stat("/proc/self/ns/pid", &ours) && !stat(path, &its) &&
-	       ours.st_dev == its.st_dev && ours.st_ino == its.st_ino;
-}
-
 int peer_read(struct conn *c)
 {
 	struct gp_rpc_peer *peer = &c->peer;
@@ -79,7 +67,7 @@ int peer_read(struct conn *c)
 	/* Still there afterwards: so this was about the process itself. Once and now, because later
 	 * it may have ended and its pid be another's. */
 	peer->start_time = gp_process_start_time(peer->pid);
-	peer->same_pidns = in_our_pid_namespace(peer->pid);
+	peer->same_pidns = gp_process_same_pidns(peer->pid, getpid());
 	if (!peer->start_time || gp_pidfd_ended(fd)) {
 		peer->start_time = 0;
 		peer->same_pidns = false;
