@@ -304,33 +304,6 @@ static int begin(struct scheduled *s, struct gp_error *err)
 	return r ? gp_fail(err, r, "cannot start: %s", gp_error_name(r)) : 0;
 }
 
-/*
- * Everything is put back first. Then it is done once more by the records, which costs little and
- * tells whether it is so: what could not be put back keeps its record.
- */
-static int end(struct scheduled *s, struct gp_error *err)
-{
-	const struct gp_gpu_ops *ops = s->gpu->ops;
-	int r = 0;
-
-	if (s->engine)
-		gp_engine_free(s->engine);
-	ops->close(s->gpu);
-	for (unsigned i = 0; i < s->nslots; i++) {
-		struct gp_undo_entry e;
-		int code;
-
-		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.holder != getpid())
-			continue;
-		code = ops->undo(&e.undo, err);
-		if (!code || code == -ESRCH)
-			gp_undo_drop_same(s->undo, (unsigned)s->slot[i], &e);
-		else
-			r = code;
-	}
-	return r;
-}
-
 /* ---- statistics --------------------------------------------------------------------------------
  */
 
@@ -515,24 +488,29 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
 	return 0;
 }
 
-/* Puts everything back before a word is written: whoever reads may let us wait. */
-static int end_all(struct scheduled *list, int started, bool with_stats, struct gp_error *err)
+/*
+ * Everything is put back before a word is written: whoever reads may let us wait. Then it is done
+ * once more by the records, which costs little and tells whether it is so: what could not be put
+ * back keeps its record.
+ */
+static int end_all(struct scheduled *list, struct gp_undo_file *undo, int started, bool with_stats,
+                   struct gp_error *err)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = with_stats ? open_memstream(&text, &size) : NULL;
-	int r = 0;
+	int r;
 
 	for (int i = 0; i < GP_DEVICES_MAX && list[i].gpu; i++) {
-		int code;
-
 		if (i < started)
 			pthread_join(list[i].thread, NULL);
 		if (out)
 			print_stats(out, &list[i], i == 0);
-		code = end(&list[i], err);
-		r = r ? r : code;
+		if (list[i].engine)
+			gp_engine_free(list[i].engine);
+		list[i].gpu->ops->close(list[i].gpu);
 	}
+	r = gp_records_settle(undo, err);
 	if (!out)
 		return r;
 	fclose(out);
@@ -582,7 +560,7 @@ static int schedule(struct scheduled *list, struct gp_error *err)
 	if (!r)
 		r = wait_for_end(list, (unsigned)n, ready_fd);
 	eventfd_write(stop_fd, 1);
-	ended = end_all(list, started, started == n, err);
+	ended = end_all(list, undo, started, started == n, err);
 	gp_undo_close(undo);
 	close(ready_fd);
 	close(stop_fd);
