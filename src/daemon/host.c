@@ -72,6 +72,8 @@ struct gp_host {
 	bool publish;     /* something changed that people want to see at once */
 	bool tell;        /* the control thread has something to take */
 	uint64_t dropped; /* news that did not fit, in this look */
+	struct gp_answer answer[GP_ORDERS_MAX];
+	unsigned nanswers;
 	struct waiting waiting[GP_ORDERS_MAX];
 	unsigned nwaiting;
 };
@@ -153,15 +155,24 @@ static void on_event(void *arg, const struct gp_event *event)
 /* ---- orders ------------------------------------------------------------------------------------
  */
 
+/* Kept until there is a picture that shows what was done: who was answered looks at it. */
 static void answer(struct gp_host *h, uint64_t token, int status, const char *text)
 {
-	struct gp_answer a = {.token = token, .status = status};
+	struct gp_answer *a = &h->answer[h->nanswers];
 
 	if (!token)
 		return;
-	snprintf(a.text, sizeof a.text, "%s", text);
-	gp_ring_put(&h->answers, &a); /* has room for all that can be on their way */
-	h->tell = true;
+	*a = (struct gp_answer){.token = token, .status = status};
+	snprintf(a->text, sizeof a->text, "%s", text);
+	h->nanswers++;
+}
+
+static void give_answers(struct gp_host *h)
+{
+	for (unsigned i = 0; i < h->nanswers; i++)
+		gp_ring_put(&h->answers, &h->answer[i]); /* has room for all on their way */
+	h->tell |= h->nanswers;
+	h->nanswers = 0;
 }
 
 /* Why the back end says that it failed, else the name of the error. */
@@ -329,6 +340,7 @@ static void look(struct gp_host *h)
 	next_ns = gp_engine_step(h->engine, now_ns);
 	answer_waiting(h, now_ns);
 	publish(h, now_ns);
+	give_answers(h);
 	if (h->dropped) { /* not before there is a picture that shows what they were about */
 		atomic_fetch_add_explicit(&h->lost, h->dropped, memory_order_release);
 		h->dropped = 0;
