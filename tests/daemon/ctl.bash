@@ -3,33 +3,12 @@
 #
 # What the tests of the command line with a real daemon share: simulated GPUs, gpreemptd, programs
 # with work. After `begin_daemon [OPTION...]` (of gpreemptd); everything ends with the script.
-# shellcheck source=tests/cli/check.bash
-. "$SRC/tests/cli/check.bash"
-# shellcheck source=tests/cli/jobs.bash
-. "$SRC/tests/cli/jobs.bash"
-
-SIMGPU=$BUILD/gpreempt-simgpu
+# shellcheck source=tests/daemon/daemon.bash
+. "$SRC/tests/daemon/daemon.bash"
 
 begin_daemon() {
-	[[ -x $GPREEMPTD && -x $SIMGPU ]] || {
-		echo 'gpreemptd and gpreempt-simgpu are not built'
-		exit 77
-	}
-	export GPREEMPT_RUN=$work/run GPREEMPT_GPU=sim
-	unset GPREEMPT_SOCKET GPREEMPT_UNDO GPREEMPT_SIMGPU
-	mkdir -m 700 "$GPREEMPT_RUN"
-	trap 'end_jobs; rm -rf "$work"' EXIT
-	in_background simgpu "$SIMGPU" --devices "${DEVICES:-1}"
-	until_true said simgpu ready || fail "the simulated GPU does not start: $(<"$work/simgpu")"
+	start_simgpu --devices "${DEVICES:-1}"
 	start_daemon "$@"
-}
-
-# start_daemon [OPTION...]: sets DAEMON.
-start_daemon() {
-	in_background daemon "$GPREEMPTD" --gpu sim "$@"
-	# shellcheck disable=SC2034 # for the scripts that use this
-	DAEMON=$JOB
-	until_true answers_now || fail "the daemon does not answer: $(<"$work/daemon")"
 }
 
 answers_now() {
@@ -38,12 +17,7 @@ answers_now() {
 
 # load NAME [OPTION...]: a program with work, of which the daemon is told nothing; sets LOAD.
 load() {
-	local name=$1
-	shift
-	in_background "$name" "$GPREEMPT" simload --name "$name" "$@"
-	# shellcheck disable=SC2034 # for the scripts that use this
-	LOAD=$JOB
-	until_true said "$name" ready || fail "$name does not start: $(<"$work/$name")"
+	start_simload "$@"
 }
 
 # task PID JQ: what the daemon knows of it.
