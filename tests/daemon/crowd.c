@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon-crowd SOCKET CLIENTS SECONDS TIMERS PID...: many busy clients of a daemon, and bare timers
- * to compare its threads with.
+ * daemon-crowd SOCKET CLIENTS SECONDS TIMERS: many busy clients of a daemon, and bare timers to
+ * compare its threads with.
  *
  * The timers run from the start: TIMERS threads, each with a timerfd every 100 ms and nothing else
- * to do. Says `ready`; a line on standard input lets the clients begin. Most ask, some change the
- * classes of PIDs or hold and release them, some subscribe and read slowly or not at all, some come
- * and go. At the end one line of JSON: calls, refusals, failures, the slowest call, how late the
- * timers were.
+ * to do. Says `ready`; a line of pids on standard input lets the clients begin. Most ask, some
+ * change the classes of these processes or hold and release them, some subscribe and read slowly or
+ * not at all, some come and go. At the end one line of JSON: calls, refusals, failures, the slowest
+ * call, how late the timers were.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,13 +24,14 @@
 #include "rpc/client.h"
 
 #define TIMER_NS (100 * GP_NS_PER_MS)
+#define PIDS_MAX 1024
 
 static struct {
 	const char *socket;
 	unsigned nclients, ntimers;
 	uint64_t seconds;
 	unsigned npids;
-	int *pid;
+	int pid[PIDS_MAX];
 	_Atomic bool stop;
 	_Atomic uint64_t calls, refused, failed, events, slowest_ns;
 	pthread_mutex_t lock;
@@ -70,15 +71,17 @@ static struct json_object *about(int pid)
 	return params;
 }
 
-static void note(int r, uint64_t took_ns)
+static void note(const char *method, int r, const char *why, uint64_t took_ns)
 {
 	uint64_t slowest_ns = crowd.slowest_ns;
 
 	crowd.calls++;
-	if (r == -ESRCH || r == -EBUSY || r == -EAGAIN || r == -EPERM)
+	if (r == -ESRCH || r == -EBUSY || r == -EAGAIN || r == -EPERM || r == -ECANCELED) {
 		crowd.refused++;
-	else if (r)
+	} else if (r) {
 		crowd.failed++;
+		fprintf(stderr, "%s: error %d: %s\n", method, -r, why);
+	}
 	while (took_ns > slowest_ns &&
 	       !atomic_compare_exchange_weak(&crowd.slowest_ns, &slowest_ns, took_ns))
 		;
@@ -91,12 +94,8 @@ static int ask(struct gp_client *client, const char *method, struct json_object 
 	struct gp_error err = {0};
 	int r = gp_client_call(client, method, params, NULL, 0, NULL, &err);
 
-	note(r, gp_now_ns(&gp_clock_monotonic) - begin_ns);
-	if (r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO) {
-		fprintf(stderr, "%s: %s\n", method, err.text);
-		return r;
-	}
-	return 0;
+	note(method, r, err.text, gp_now_ns(&gp_clock_monotonic) - begin_ns);
+	return r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO ? r : 0;
 }
 
 static int ask_something(struct gp_client *client, struct gp_rng *rng)
@@ -173,28 +172,37 @@ static void *be_client(void *arg)
 	return NULL;
 }
 
+/* false: there are none. */
+static bool read_pids(FILE *from)
+{
+	char *line = NULL, *rest = NULL;
+	size_t size = 0;
+
+	if (getline(&line, &size, from) > 0)
+		for (const char *word = strtok_r(line, " \n", &rest);
+		     word && crowd.npids < PIDS_MAX; word = strtok_r(NULL, " \n", &rest))
+			crowd.pid[crowd.npids++] = atoi(word);
+	free(line);
+	return crowd.npids;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t *thread;
-	char line[8];
 
-	if (argc < 6)
+	if (argc != 5)
 		return 2;
 	crowd.socket = argv[1];
 	crowd.nclients = (unsigned)atoi(argv[2]);
 	crowd.seconds = (uint64_t)atoi(argv[3]);
 	crowd.ntimers = (unsigned)atoi(argv[4]);
-	crowd.npids = (unsigned)(argc - 5);
-	crowd.pid = calloc(crowd.npids, sizeof *crowd.pid);
-	for (unsigned i = 0; i < crowd.npids; i++)
-		crowd.pid[i] = atoi(argv[5 + i]);
 	gp_hist_init(&crowd.lag_ns);
 	thread = calloc(crowd.nclients + crowd.ntimers, sizeof *thread);
 	for (unsigned i = 0; i < crowd.ntimers; i++)
 		pthread_create(&thread[i], NULL, wait_for_timer, NULL);
 	puts("ready");
 	fflush(stdout);
-	if (!fgets(line, sizeof line, stdin))
+	if (!read_pids(stdin))
 		exit(1);
 	for (unsigned i = 0; i < crowd.nclients; i++)
 		pthread_create(&thread[crowd.ntimers + i], NULL, be_client, (void *)(uintptr_t)i);
@@ -211,6 +219,5 @@ int main(int argc, char **argv)
 	       (unsigned long long)(gp_hist_quantile(&crowd.lag_ns, 990000) / 1000),
 	       (unsigned long long)crowd.lag_ns.count);
 	free(thread);
-	free(crowd.pid);
 	return 0;
 }

@@ -53,47 +53,59 @@ rules:
   - {match: {cmdline: "*--name job*"}, class: be}
 END
 chmod 600 "$work/config.yaml"
-start_daemon --config "$work/config.yaml"
-loads=()
-for ((i = 0; i < devices; i++)); do
-	kind=job
-	((i % 2)) || kind=service
-	in_background "load$i" "$GPREEMPT" simload --name "$kind" --device "$i" --poisson 2s --kernel 100us \
-		--processes "$processes"
-	loads+=("$JOB")
-done
-until_true tasks_are $((devices * processes)) || fail "tasks: $(ask '[.devices[].tasks] | add')"
-# shellcheck disable=SC2046
-in_background_from_pipe() {
+
+# The bare timers begin before anything else does: both have seen the same when they are compared.
+start_crowd() {
+	rm -f "$work/gate"
 	mkfifo "$work/gate"
 	"$BUILD/tests/daemon/daemon-crowd" "$SOCKET" "$clients" "$seconds" $devices \
-		$(pgrep -P "${loads[0]}" | head -40) $(pgrep -P "${loads[1]}" | head -40) \
 		<"$work/gate" >"$work/crowd" 2>"$work/crowd.err" &
 	crowd=$!
 	jobs_started+=("$crowd")
 	exec 9>"$work/gate"
+	until_true said crowd ready || fail "no crowd: $(<"$work/crowd.err")"
 }
-in_background_from_pipe
-until_true said crowd ready || fail "no crowd: $(<"$work/crowd.err")"
-echo >&9
-sleep $((seconds / 3))
-early_rss=$(rss_kb) early_files=$(files)
-wait "$crowd" || fail "the crowd ended with $?"
-late_rss=$(rss_kb)
-until_true eval "((\$(files) <= $early_files))" || fail "files: $early_files, then $(files)"
-tail -n 1 "$work/crowd" >"$work/out"
-lag_us=$(ask '[.devices[].times.lag.p99_ns] | add / length / 1000 | floor')
-bare_us=$(jq .lag_p99_us "$work/out")
-echo "$((devices * processes)) tasks, $clients clients, $seconds s: $(<"$work/out")"
-echo "daemon: $early_rss KB after a third, $late_rss KB at the end; $(ask .daemon.cpu_ns/1000000) ms of CPU"
-echo "lag at p99: device threads $lag_us us, bare timers $bare_us us"
-holds '.failed == 0' "calls failed: $(head -n 3 "$work/crowd.err")"
-holds '.calls > 1000' 'the clients were not busy'
-holds '.slowest_ms < 9000' 'somebody had to wait'
-((late_rss < early_rss * 11 / 10 + 1024)) || fail "memory grows: $early_rss KB, then $late_rss KB"
-((lag_us <= 2 * bare_us)) || fail "the threads of the devices are late: $lag_us us at p99, bare timers $bare_us us"
-[[ $(ask '[.devices[].stats.ejections] | add') == 0 ]] || fail "ejected: $(ask '[.devices[].ejection]')"
-kill -TERM "${loads[@]}"
-wait "${loads[@]}"
-end_daemon
+
+# Everything is judged each time, but for how late the threads were: true if that was well.
+be_busy() {
+	local loads=() pids i kind early_rss early_files late_rss lag_us bare_us
+	start_crowd
+	start_daemon --config "$work/config.yaml"
+	for ((i = 0; i < devices; i++)); do
+		kind=job
+		((i % 2)) || kind=service
+		in_background "load$i" "$GPREEMPT" simload --name "$kind" --device "$i" --poisson 2s \
+			--kernel 100us --processes "$processes"
+		loads+=("$JOB")
+	done
+	until_true tasks_are $((devices * processes)) || fail "tasks: $(ask '[.devices[].tasks] | add')"
+	mapfile -t pids < <(for i in 0 1; do pgrep -P "${loads[i]}" | head -n 40; done)
+	echo "${pids[*]}" >&9
+	sleep $((seconds / 3))
+	early_rss=$(rss_kb) early_files=$(files)
+	wait "$crowd" || fail "the crowd ended with $?"
+	exec 9>&-
+	late_rss=$(rss_kb)
+	until_true eval "((\$(files) <= $early_files))" || fail "files: $early_files, then $(files)"
+	tail -n 1 "$work/crowd" >"$work/out"
+	lag_us=$(ask '[.devices[].times.lag.p99_ns] | add / length / 1000 | floor')
+	bare_us=$(jq .lag_p99_us "$work/out")
+	echo "$((devices * processes)) tasks, $clients clients, $seconds s: $(<"$work/out")"
+	echo "daemon: $early_rss KB after a third, $late_rss KB at the end; $(ask .daemon.cpu_ns/1000000) ms of CPU"
+	echo "lag at p99: device threads $lag_us us, bare timers $bare_us us"
+	holds '.failed == 0' "calls failed: $(head -n 3 "$work/crowd.err")"
+	holds '.calls > 1000' 'the clients were not busy'
+	holds '.slowest_ms < 9000' 'somebody had to wait'
+	((late_rss < early_rss * 11 / 10 + 1024)) || fail "memory grows: $early_rss KB, then $late_rss KB"
+	[[ $(ask '[.devices[].stats.ejections] | add') == 0 ]] || fail "ejected: $(ask '[.devices[].ejection]')"
+	kill -TERM "${loads[@]}"
+	wait "${loads[@]}"
+	until_true tasks_are 0 || fail 'tasks of processes that ended are still there'
+	end_daemon
+	((lag_us <= 2 * bare_us))
+}
+
+# On a shared machine the p99 of 30 s is luck when others take the processors away meanwhile; threads
+# that are late by themselves are so every time.
+be_busy || be_busy || be_busy || fail 'the threads of the devices were late three times'
 finish
