@@ -5,6 +5,7 @@
  */
 #include "base/hist.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define SUB_BUCKETS (1u << GP_HIST_SUB_BITS)
@@ -69,6 +70,18 @@ void gp_hist_merge(struct gp_hist *into, const struct gp_hist *from)
 		into->max = from->max;
 	for (unsigned i = 0; i < GP_HIST_BUCKETS; i++)
 		into->bucket[i] += from->bucket[i];
+}
+
+void gp_hist_catch_up(struct gp_hist *copy, const struct gp_hist *h)
+{
+	unsigned first, last;
+
+	if (copy->count == h->count)
+		return;
+	first = bucket_of(h->min);
+	last = bucket_of(h->max);
+	memcpy(copy, h, offsetof(struct gp_hist, bucket));
+	memcpy(&copy->bucket[first], &h->bucket[first], (last - first + 1) * sizeof *h->bucket);
 }
 
 /* ceil(count * per_million / 1e6), at least 1, split so that the product cannot overflow. */

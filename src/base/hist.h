@@ -25,6 +25,10 @@ void gp_hist_init(struct gp_hist *h);
 void gp_hist_add(struct gp_hist *h, uint64_t value);
 void gp_hist_merge(struct gp_hist *into, const struct gp_hist *from);
 
+/* Makes `copy` equal to `h`, of which it is an earlier state (an empty one is): costs what h's
+ * range of values does, and nothing when nothing was added. */
+void gp_hist_catch_up(struct gp_hist *copy, const struct gp_hist *h);
+
 /*
  * The value below or at which `per_million` of the samples lie (500000 = median), by nearest
  * rank, never outside [min, max]. 0 when empty: look at `count` first.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/shot.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +56,21 @@ static void copy_ejection(struct gp_ejection_note *note, const struct gp_ejectio
 	memcpy(note->text, ejection->text, sizeof note->text);
 }
 
+/* Each picture was the newest once: what its histograms show is an earlier state of the engine's.
+ */
+static void copy_stats(struct gp_engine_stats *copy, const struct gp_engine_stats *stats)
+{
+	static_assert(offsetof(struct gp_engine_stats, wait_ns) + 5 * sizeof(struct gp_hist) ==
+	                      sizeof(struct gp_engine_stats),
+	              "a histogram is left out");
+	memcpy(copy, stats, offsetof(struct gp_engine_stats, wait_ns));
+	gp_hist_catch_up(&copy->wait_ns, &stats->wait_ns);
+	gp_hist_catch_up(&copy->hold_ns, &stats->hold_ns);
+	gp_hist_catch_up(&copy->release_ns, &stats->release_ns);
+	gp_hist_catch_up(&copy->decide_ns, &stats->decide_ns);
+	gp_hist_catch_up(&copy->detect_ns, &stats->detect_ns);
+}
+
 void gp_shots_take(struct gp_shots *s, const struct gp_engine *e, uint64_t now_ns,
                    uint64_t since_ns, const struct gp_hist *lag_ns)
 {
@@ -64,8 +81,8 @@ void gp_shots_take(struct gp_shots *s, const struct gp_engine *e, uint64_t now_n
 	shot->policy = gp_engine_policy(e);
 	copy_tasks(shot, e);
 	copy_ejection(&shot->ejection, gp_engine_ejection(e));
-	shot->stats = *gp_engine_stats(e);
-	shot->lag_ns = *lag_ns;
+	copy_stats(&shot->stats, gp_engine_stats(e));
+	gp_hist_catch_up(&shot->lag_ns, lag_ns);
 	s->mine = atomic_exchange_explicit(&s->newest, s->mine | GP_SHOT_FRESH,
 	                                   memory_order_acq_rel) &
 	          ~GP_SHOT_FRESH;

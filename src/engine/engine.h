@@ -144,17 +144,6 @@ struct gp_engine_stats {
 	uint64_t preemptions;  /* active tasks that the policy held */
 	uint64_t ejections;
 	bool inversions_seen; /* false: this device cannot show who runs; the counts mean nothing */
-	struct gp_hist hold_ns; /* from asking to effect, or to acceptance where that is all */
-	struct gp_hist release_ns;
-	struct gp_hist decide_ns; /* empty without decide_clock */
-
-	/* Waits that have ended, of all tasks and by class: from when a task wanted the device (or
-	 * was held, unless it is seen to want nothing) until it had it. Served at once is no wait.
-	 */
-	struct gp_hist wait_ns;
-	struct gp_coarse class_waits[GP_LATENCY_CRITICAL + 1];
-	/* From the start of activity to the look that saw it; empty where no start is told. */
-	struct gp_hist detect_ns;
 
 	uint64_t
 		busy_ns; /* its tasks' run times; more than the clock's where several run at once */
@@ -169,6 +158,18 @@ struct gp_engine_stats {
 	bool switches_seen;
 
 	uint64_t starved_ns; /* now: the longest that a task gets nothing, by the policy's doing */
+
+	/* Waits that have ended, by class: from when a task wanted the device (or was held, unless
+	 * it is seen to want nothing) until it had it. Served at once is no wait. */
+	struct gp_coarse class_waits[GP_LATENCY_CRITICAL + 1];
+
+	/* The large ones, last: who copies all this copies what changed in them. */
+	struct gp_hist wait_ns; /* of all classes */
+	struct gp_hist hold_ns; /* from asking to effect, or to acceptance where that is all */
+	struct gp_hist release_ns;
+	struct gp_hist decide_ns; /* empty without decide_clock */
+	/* From the start of activity to the look that saw it; empty where no start is told. */
+	struct gp_hist detect_ns;
 };
 
 struct gp_task_stats {

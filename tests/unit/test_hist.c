@@ -253,6 +253,24 @@ static void merging_an_empty_histogram_changes_nothing(void **state)
 	assert_memory_equal(&empty, &before, sizeof(h));
 }
 
+static void a_copy_that_catches_up_is_equal(void **state)
+{
+	(void)state;
+	static struct gp_hist h, copy;
+	struct gp_rng rng;
+	gp_rng_init(&rng, 3, 0);
+	gp_hist_init(&h);
+	gp_hist_init(&copy);
+	for (int round = 0; round < 200; round++) {
+		uint64_t n = gp_rng_below(&rng, 4); /* 0: nothing was added */
+		for (uint64_t i = 0; i < n; i++)
+			gp_hist_add(&h, round == 150 ? UINT64_MAX : log_uniform(&rng));
+		gp_hist_catch_up(&copy, &h);
+		assert_memory_equal(&copy, &h, sizeof(h));
+	}
+	assert_true(h.max == UINT64_MAX);
+}
+
 static void values_too_large_share_the_last_bucket_and_read_as_its_end(void **state)
 {
 	(void)state;
@@ -297,6 +315,7 @@ int main(void)
 		cmocka_unit_test(the_bounds_are_where_values_really_fall),
 		cmocka_unit_test(merging_equals_recording_everything_into_one),
 		cmocka_unit_test(merging_an_empty_histogram_changes_nothing),
+		cmocka_unit_test(a_copy_that_catches_up_is_equal),
 		cmocka_unit_test(values_too_large_share_the_last_bucket_and_read_as_its_end),
 		cmocka_unit_test(the_sum_saturates),
 	};
