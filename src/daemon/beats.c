@@ -60,6 +60,7 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 	for (unsigned i = 0; i < c->nhosts; i++)
 		gp_host_push(c->host[i]);
 	if (!(c->beats++ % BEATS_A_CHECK)) {
+		gp_procs_look(&c->procs);
 		gp_news_check_limits(c);
 		gp_newcomers_look(c, now_ns);
 		look_for_keeper(c, now_ns);

@@ -21,7 +21,7 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 {
 	int r;
 
-	if (proc->asked || proc->pidfd < 0)
+	if (proc->asked || gp_proc_ended(proc))
 		return;
 	r = gp_facts_ask(c->facts, proc->pid, proc->start_time, gp_config_wants(c->config), 0);
 	proc->asked = !r;
@@ -88,7 +88,10 @@ static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 		if (proc && proc->ask_again) {
 			proc->ask_again = false;
 			ask(c, proc);
-		} else if (proc && !facts->gone) {
+		} else if (proc && facts->gone) {
+			if (!gp_proc_ended(proc)) /* it could not be read, then */
+				ask_later(proc);
+		} else if (proc) {
 			gp_config_match(c->config, facts, &match);
 			apply(c, proc, &match);
 			if (match.incomplete)
