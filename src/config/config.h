@@ -210,8 +210,10 @@ struct gp_match {
 	bool clamped;    /* the user's limit took something from what the rule gives */
 	bool trusted;    /* nothing that users control took part */
 	struct gp_task_attr attr;
-	uint64_t memory_limit;   /* bytes; 0 = none */
-	uint8_t on_memory_limit; /* enum gp_on_memory_limit; an unmanaged process is not held */
+	uint64_t memory_limit; /* bytes; 0 = none */
+	/* enum gp_on_memory_limit, whatever the class: people may give it another. An unmanaged
+	 * process is not held; who would hold it looks at what it is then. */
+	uint8_t on_memory_limit;
 };
 
 /*

@@ -87,8 +87,22 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 int gp_control_run(struct gp_control *c, struct gp_error *err);
 void gp_control_end(struct gp_control *c);
 
+/* ---- configure.c: the configuration ------------------------------------------------------------
+ */
+
+/* The first one. */
+int gp_control_configure(struct gp_control *c, struct gp_error *err);
 /* Reads the configuration again; when it is wrong, the old one stays. */
 int gp_control_reload(struct gp_control *c, struct gp_error *err);
+/* Which policy a device shall have: somebody's choice at run time, the command line's, the
+ * configuration's. */
+int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
+                      struct gp_error *err);
+
+/* ---- beats.c: what is done again and again -----------------------------------------------------
+ */
+
+int gp_beats_begin(struct gp_control *c);
 
 /* ---- sweeper.c: records of processes that have ended -------------------------------------------
  */

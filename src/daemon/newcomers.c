@@ -21,7 +21,7 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 {
 	int r;
 
-	if (proc->asked || proc->pidfd < 0)
+	if (proc->asked || gp_proc_ended(proc))
 		return;
 	r = gp_facts_ask(c->facts, proc->pid, proc->start_time, gp_config_wants(c->config), 0);
 	proc->asked = !r;
@@ -32,10 +32,16 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 	gp_log(GP_LOG_WARN, "facts.ask", "pid=%d errno=%d", proc->pid, -r);
 }
 
+static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)
+{
+	proc->memory_limit = limit;
+	proc->hold_at_limit = on_limit == GP_MEMORY_HOLD;
+}
+
+/* Everybody's limit holds until it is known which rule fits. */
 void gp_newcomer(struct gp_control *c, struct gp_proc *proc)
 {
-	proc->memory_limit = c->config->memory_limit;
-	proc->hold_at_limit = c->config->on_memory_limit == GP_MEMORY_HOLD;
+	limit_memory(proc, c->config->memory_limit, c->config->on_memory_limit);
 	if (c->config->nrules)
 		ask(c, proc);
 }
@@ -48,10 +54,7 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_ma
 	                         .rule = (unsigned)(match->rule + 1),
 	                         .attr = match->attr};
 
-	proc->memory_limit = match->memory_limit;
-	proc->hold_at_limit = (match->rule >= 0 && c->config->rule[match->rule].memory_limit
-	                               ? c->config->rule[match->rule].on_memory_limit
-	                               : c->config->on_memory_limit) == GP_MEMORY_HOLD;
+	limit_memory(proc, match->memory_limit, match->on_memory_limit);
 	if (proc->said == GP_SAID_USER)
 		return; /* somebody was quicker: people come before rules */
 	proc->said = match->rule >= 0 ? GP_SAID_RULE : GP_SAID_DEFAULT;
@@ -85,7 +88,10 @@ static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 		if (proc && proc->ask_again) {
 			proc->ask_again = false;
 			ask(c, proc);
-		} else if (proc && !facts->gone) {
+		} else if (proc && facts->gone) {
+			if (!gp_proc_ended(proc)) /* it could not be read, then */
+				ask_later(proc);
+		} else if (proc) {
 			gp_config_match(c->config, facts, &match);
 			apply(c, proc, &match);
 			if (match.incomplete)
