@@ -10,11 +10,15 @@
 #define BEAT_NS       (200 * GP_NS_PER_MS)
 #define BEATS_A_CHECK 5 /* GPU memory is looked at every so many beats */
 
-/* A thread that does not look any more is as good as dead: who watches us shall know. */
+/* A thread that does not look any more is as good as dead: who watches us shall know. Unless we
+ * were away ourselves, stopped or with the whole machine: then they have until the next beat. */
 static bool all_look(struct gp_control *c, uint64_t now_ns)
 {
-	bool stuck = false;
+	bool stuck = false, was_away = c->beat_ns && now_ns - c->beat_ns > GP_STUCK_NS / 2;
 
+	c->beat_ns = now_ns;
+	if (was_away)
+		return !c->stuck;
 	for (unsigned i = 0; i < c->nhosts; i++) {
 		bool late = gp_host_overdue_ns(c->host[i], now_ns) > GP_STUCK_NS;
 
@@ -73,5 +77,8 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 
 int gp_beats_begin(struct gp_control *c)
 {
-	return sd_event_add_time_relative(c->loop, NULL, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
+	int r = sd_event_add_time_relative(c->loop, &c->beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
+
+	/* However much clients ask for. */
+	return r < 0 ? r : sd_event_source_set_priority(c->beat, SD_EVENT_PRIORITY_IMPORTANT);
 }

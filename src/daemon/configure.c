@@ -11,11 +11,11 @@
 
 static int load_config(struct gp_control *c, struct gp_config **config, struct gp_error *err)
 {
-	bool chosen;
+	bool chosen, had = *c->config_path;
 	const char *path = gp_config_path(c->options.config, &chosen);
 
 	*c->config_path = 0;
-	if (!chosen && access(path, F_OK))
+	if (!chosen && !had && access(path, F_OK)) /* one that is gone is a mistake */
 		return gp_config_default(config);
 	snprintf(c->config_path, sizeof c->config_path, "%s", path);
 	return gp_config_load(path, config, err);

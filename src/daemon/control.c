@@ -355,6 +355,8 @@ void gp_control_end(struct gp_control *c)
 		gp_undo_guard_end(c->undo);
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
+	sd_event_source_disable_unref(c->beat);
+	sd_event_source_disable_unref(c->wake);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	sd_event_unref(c->loop);

@@ -67,13 +67,16 @@ struct gp_control {
 	uint64_t told_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far as heard */
 	bool behind[GP_DEVICES_MAX];      /* some that came or went were not heard of */
 	int wake_fd;                      /* hosts have news */
+	sd_event_source *wake;
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
 	uint32_t wanted; /* events that hosts are to tell */
 
 	uint64_t started_ns;
+	sd_event_source *beat;
 	uint64_t beats;
+	uint64_t beat_ns;       /* of the last one */
 	bool stuck;             /* a device's thread does not look any more */
 	bool keeper_gone;       /* as last seen */
 	uint64_t limits_passed; /* of GPU memory: how often */

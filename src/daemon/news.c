@@ -285,10 +285,14 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 int gp_news_begin(struct gp_control *c)
 {
+	int r;
+
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->wake_fd < 0)
 		return -errno;
-	return sd_event_add_io(c->loop, NULL, c->wake_fd, EPOLLIN, on_wake, c);
+	r = sd_event_add_io(c->loop, &c->wake, c->wake_fd, EPOLLIN, on_wake, c);
+	/* Rings of news are bounded: they come before what clients ask. */
+	return r < 0 ? r : sd_event_source_set_priority(c->wake, SD_EVENT_PRIORITY_IMPORTANT);
 }
 
 void gp_news_want(struct gp_control *c)
