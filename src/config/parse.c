@@ -230,6 +230,7 @@ static void fill_defaults(struct gp_config *c, const struct gp_config_names *nam
 	*c = defaults;
 	gp_policy_defaults(gp_policy_find(c->policy.text), &c->policy.choice);
 	c->limit = gp_limit_default;
+	c->granted = gp_limit_least;
 	c->sockets.has_group = !names->group(c->sockets.group_name, &c->sockets.group);
 }
 

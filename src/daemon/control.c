@@ -102,6 +102,7 @@ int gp_control_reload(struct gp_control *c, struct gp_error *err)
 		c->policy[i] = order.policy;
 		gp_host_order(c->host[i], &order);
 	}
+	gp_bounds_renew(c);
 	gp_newcomers_again(c);
 	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
 	tell_config(c, "loaded");
@@ -398,6 +399,7 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 	if (r)
 		return r;
 	gp_roster_each(c->roster, know, c);
+	gp_bounds_renew(c);
 	return choose_policy(c, "", &c->policy[0], err); /* until there is a device */
 }
 
