@@ -154,7 +154,6 @@ struct gp_config {
 	struct gp_config_sockets sockets;
 	struct gp_config_clients clients;
 	struct gp_config_metrics metrics;
-	uint64_t keeper_timeout_ns;
 	uint8_t log_level;     /* enum gp_log_level */
 	uint64_t memory_limit; /* bytes, of processes for which no rule says another; 0 = none */
 	uint8_t on_memory_limit;
