@@ -95,6 +95,7 @@ int gp_control_reload(struct gp_control *c, struct gp_error *err)
 		c->policy[i] = order.policy;
 		gp_host_order(c->host[i], &order);
 	}
+	gp_bounds_renew(c);
 	gp_newcomers_again(c);
 	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
 	tell_config(c, "loaded");

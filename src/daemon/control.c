@@ -243,6 +243,7 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 	if (r)
 		return r;
 	gp_roster_each(c->roster, know, c);
+	gp_bounds_renew(c);
 	return gp_control_policy(c, "", &c->policy[0], err); /* until there is a device */
 }
 

@@ -125,6 +125,16 @@ void gp_newcomers_look(struct gp_control *c, uint64_t now_ns);
 /* The rules have changed. */
 void gp_newcomers_again(struct gp_control *c);
 
+/* ---- bounds.c: how high users' words stand ------------------------------------------------------
+ */
+
+/* Somebody said what it is, and no administrator. */
+bool gp_is_users_word(const struct gp_proc *proc);
+/* There is a new configuration. Asks for the groups of users, so it may wait. */
+void gp_bounds_renew(struct gp_control *c);
+/* Takes from what a user said of it what is neither given to it nor within the user's limit. */
+void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts);
+
 /* set.c: proc->attr to all its tasks, and to those who want to know. `g` may be NULL. */
 void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc);
 
@@ -207,6 +217,9 @@ extern const unsigned gp_control_nmethods, gp_hint_nmethods;
 /* may.c: rights. Whether this caller may do everything: an administrator, and not root of a
  * container. */
 bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer);
+
+/* What the configuration says of how high this caller may raise processes. */
+struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer);
 
 /* 0, or -EPERM with a sentence. */
 /* `proc` NULL: about everybody. `err` may be NULL. */

@@ -36,7 +36,7 @@ void gp_host_give_answers(struct gp_host *h)
 	h->nanswers = 0;
 }
 
-/* Why the back end says that it failed, else the name of the error. */
+/* Why the back end says that it failed, else which device it was. */
 static void answer_failure(struct gp_host *h, uint64_t token, const struct gp_task_stats *t,
                            int status)
 {
@@ -44,7 +44,10 @@ static void answer_failure(struct gp_host *h, uint64_t token, const struct gp_ta
 
 	if (t && h->gpu->ops->why)
 		h->gpu->ops->why(h->gpu, t->handle, &why);
-	answer(h, token, status, *why.text ? why.text : gp_error_name(status));
+	if (!*why.text)
+		gp_fail(&why, status, "%s's driver does not do it (%s); its log may say why",
+		        h->gpu->info.name, gp_error_name(status));
+	answer(h, token, status, why.text);
 }
 
 static void begin_waiting(struct gp_host *h, uint64_t now_ns, const struct gp_order *o)

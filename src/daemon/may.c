@@ -82,11 +82,16 @@ static uint32_t count_described(const struct gp_control *c, uid_t uid)
 	return n;
 }
 
+struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
+}
+
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                const struct gp_task_attr *to, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
-	struct gp_limit limit = gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
+	struct gp_limit limit = gp_written_limit(c, peer);
 	struct gp_change change = {
 		.kind = GP_CHANGE_ATTR,
 		.from = &proc->attr,
@@ -97,6 +102,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 	                         : count_described(c, peer->uid) + 1,
 	};
 
+	gp_limit_add_given(&limit, &proc->given);
 	return check(c, call, proc, &change, err);
 }
 

@@ -111,6 +111,7 @@ static void pass_on(struct gp_control *c, unsigned device, const struct gp_news 
 /* What was said of it, or of whom it descends from, is its own from now on: they may end before. */
 static void look_up(struct gp_control *c, struct gp_proc *proc)
 {
+	const struct gp_proc *parent;
 	struct gp_entry entry;
 
 	if (proc->said != GP_SAID_DEFAULT ||
@@ -123,6 +124,8 @@ static void look_up(struct gp_control *c, struct gp_proc *proc)
 	memcpy(proc->gang, entry.gang, sizeof proc->gang);
 	if (entry.pid == proc->pid)
 		return;
+	parent = gp_procs_find(&c->procs, entry.pid, entry.start_time);
+	proc->limit = parent ? parent->limit : gp_limit_least;
 	entry.pid = proc->pid;
 	entry.start_time = proc->start_time;
 	gp_roster_put(c->roster, &entry, NULL);

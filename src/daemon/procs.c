@@ -202,7 +202,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	p->procs = procs;
 	p->pid = pid;
 	p->start_time = start_time;
-	p->attr = GP_TASK_ATTR_DEFAULT;
+	p->attr = p->given = GP_TASK_ATTR_DEFAULT;
 	p->held_by = GP_NOBODY;
 	if (gp_table_put(&procs->by_key, gp_process_key(start_time, pid), (uintptr_t)p)) {
 		free(p);

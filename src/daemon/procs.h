@@ -11,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/table.h"
+#include "config/config.h"
 #include "daemon/roster.h"
 
 #define GP_NOBODY ((uid_t)-1)
@@ -40,6 +41,8 @@ struct gp_proc {
 	uid_t said_by; /* if a user did; GP_BY_ADMIN: an administrator */
 	unsigned rule; /* 1 = the first; 0 = none */
 	struct gp_task_attr attr;
+	struct gp_task_attr given; /* what a rule gives it, or gave it before somebody said more */
+	struct gp_limit limit;     /* of said_by, as written in the configuration */
 	char gang[GP_GANG_NAME_MAX];
 	uint64_t memory_limit; /* bytes; 0 = none */
 	bool hold_at_limit;

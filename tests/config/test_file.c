@@ -31,7 +31,6 @@ static void an_empty_file_is_one_too(void **state)
 	assert_true(c->sockets.has_group);
 	assert_int_equal(c->sockets.group, GPREEMPT);
 	assert_false(c->metrics.on);
-	assert_int_equal(c->keeper_timeout_ns, GP_NS_PER_S);
 	assert_int_equal(c->log_level, GP_LOG_INFO);
 	assert_int_equal(c->memory_limit, 0);
 	assert_int_equal(c->nrules, 0);
@@ -62,7 +61,6 @@ static void every_key_of_the_service_has_its_place(void **state)
 	                                "  request_size: 8KiB\n"
 	                                "  rate: 7\n"
 	                                "  idle: 3s\n"
-	                                "keeper: {timeout: 2s}\n"
 	                                "log: debug\n"
 	                                "memory_limit: 40GiB\n"
 	                                "on_memory_limit: hold\n");
@@ -87,7 +85,6 @@ static void every_key_of_the_service_has_its_place(void **state)
 	assert_int_equal(c->clients.request_size, 8192);
 	assert_int_equal(c->clients.rate, 7);
 	assert_int_equal(c->clients.idle_ns, 3 * GP_NS_PER_S);
-	assert_int_equal(c->keeper_timeout_ns, 2 * GP_NS_PER_S);
 	assert_int_equal(c->log_level, GP_LOG_DEBUG);
 	assert_int_equal(c->memory_limit, 40ull << 30);
 	assert_int_equal(c->on_memory_limit, GP_MEMORY_HOLD);

@@ -119,6 +119,29 @@ static void a_hold_that_failed_is_not_for_tasks_that_come_later(void **state)
 	world_end(&w);
 }
 
+static void a_hold_that_failed_in_part_is_taken_back_as_a_whole(void **state)
+{
+	struct json_object *answer, *error;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 2, GP_CAP_HOLD);
+	w.gpu->spares_first = true;
+	assert_true(world_until(&w, has_two_tasks));
+	answer = world_ask(&w, "hold", "{}");
+	error = json_object_object_get(answer, "error");
+	assert_non_null(error);
+	assert_non_null(strstr(json_object_to_json_string(error), "still 0's driver"));
+	json_object_put(answer);
+	assert_true(w.c.procs.first->held_by == GP_NOBODY);
+	pthread_mutex_lock(&w.gpu->gate);
+	assert_false(w.gpu->held[0] || w.gpu->held[1]);
+	pthread_mutex_unlock(&w.gpu->gate);
+	w.gpu->spares_first = false;
+	expect_done(&w, "hold", 2);
+	world_end(&w);
+}
+
 /* Who waits for a hold that somebody takes back is told so, not let wait until he gives up. */
 static void a_hold_that_is_taken_back_on_its_way_is_answered(void **state)
 {
@@ -226,6 +249,7 @@ int main(void)
 		cmocka_unit_test(a_policy_that_a_device_refuses_is_not_kept),
 		cmocka_unit_test(a_process_of_very_many_tasks_is_held_and_released_as_a_whole),
 		cmocka_unit_test(a_hold_that_failed_is_not_for_tasks_that_come_later),
+		cmocka_unit_test(a_hold_that_failed_in_part_is_taken_back_as_a_whole),
 		cmocka_unit_test(a_hold_that_is_taken_back_on_its_way_is_answered),
 		cmocka_unit_test(who_cannot_be_watched_is_steered_later_not_taken_for_dead),
 		cmocka_unit_test(rules_are_for_those_too_who_could_not_be_read_at_first),
