@@ -71,7 +71,8 @@ static void tell_config(struct gp_control *c, const char *text)
 	gp_news_tell(c, GP_TOPIC_CONFIG, event);
 }
 
-/* What devices there are, sockets and addresses stay as they are until a restart. */
+/* What devices there are, how their threads run, sockets, clients and addresses stay as they are
+ * until a restart. */
 int gp_control_reload(struct gp_control *c, struct gp_error *err)
 {
 	struct gp_config *config;
@@ -89,8 +90,12 @@ int gp_control_reload(struct gp_control *c, struct gp_error *err)
 		tell_config(c, err->text);
 		return r;
 	}
-	gp_config_free(c->config);
+	if (!c->began_with)
+		c->began_with = c->config;
+	else
+		gp_config_free(c->config);
 	c->config = config;
+	gp_warn_of_restart(c->began_with, config);
 	use_config(c);
 	for (unsigned i = 0; i < c->nhosts; i++) {
 		struct gp_order order = {.kind = GP_ORDER_POLICY};
@@ -513,6 +518,7 @@ void gp_control_end(struct gp_control *c)
 		gp_undo_guard_end(c->undo);
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
+	gp_config_free(c->began_with);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	sd_event_unref(c->loop);
