@@ -64,7 +64,8 @@ static void tell_config(struct gp_control *c, const char *text)
 	gp_news_tell(c, GP_TOPIC_CONFIG, event);
 }
 
-/* What devices there are, sockets and addresses stay as they are until a restart. */
+/* What devices there are, how their threads run, sockets, clients and addresses stay as they are
+ * until a restart. */
 int gp_control_reload(struct gp_control *c, struct gp_error *err)
 {
 	struct gp_config *config;
@@ -82,8 +83,12 @@ int gp_control_reload(struct gp_control *c, struct gp_error *err)
 		tell_config(c, err->text);
 		return r;
 	}
-	gp_config_free(c->config);
+	if (!c->began_with)
+		c->began_with = c->config;
+	else
+		gp_config_free(c->config);
 	c->config = config;
+	gp_warn_of_restart(c->began_with, config);
 	use_config(c);
 	for (unsigned i = 0; i < c->nhosts; i++) {
 		struct gp_order order = {.kind = GP_ORDER_POLICY};

@@ -54,6 +54,7 @@ struct gp_control {
 	struct gp_options options;
 	char config_path[256];
 	struct gp_config *config;
+	struct gp_config *began_with; /* what some keys still say; NULL: the same */
 	struct gp_roster *roster;
 	struct gp_undo_file *undo;
 	struct gp_facts_pool *facts;
@@ -106,6 +107,9 @@ int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy
  */
 
 int gp_beats_begin(struct gp_control *c);
+
+/* restart.c: says in the log which keys have another value that holds only after a restart. */
+void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new);
 
 /* ---- sweeper.c: records of processes that have ended -------------------------------------------
  */
