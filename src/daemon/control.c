@@ -30,11 +30,9 @@ static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo 
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
 {
-	struct gp_error err = {0};
-
 	(void)source;
 	(void)info;
-	gp_control_reload(arg, &err); /* says itself what is wrong */
+	gp_control_reload(arg, NULL); /* says itself what is wrong */
 	return 0;
 }
 
@@ -343,6 +341,7 @@ void gp_control_end(struct gp_control *c)
 		gp_host_stop(c->host[i]);
 	c->nhosts = 0;
 	gp_gathers_end(c);
+	gp_reload_end(c);
 	gp_rpc_server_free(c->server);
 	c->server = NULL;
 	gp_sweeper_end(c);
