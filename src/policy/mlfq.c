@@ -91,7 +91,7 @@ static struct census take_census(const struct gp_view *view, const struct gp_pol
 }
 
 static bool rotate(const struct gp_view *view, const struct gp_policy_state *state, uint32_t room,
-                   uint32_t below)
+                   uint32_t below, struct gp_plan *plan)
 {
 	struct mlfq_device *d = state->device;
 	struct gp_rotation_rules rules = {
@@ -102,7 +102,7 @@ static bool rotate(const struct gp_view *view, const struct gp_policy_state *sta
 		.age_run_ns = LET_IN_NS,
 	};
 
-	return (view->caps & GP_CAP_HOLD) && gp_rotate(view, state, &d->rotation, &rules);
+	return (view->caps & GP_CAP_HOLD) && gp_rotate(view, state, &d->rotation, &rules, plan);
 }
 
 static bool knows_wait(const struct gp_view *view, const struct gp_unit *u)
@@ -258,7 +258,7 @@ static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state 
 
 	gp_mlfq_set_levels(view, state, param_ms(state, SHORT), plan);
 	c = take_census(view, state);
-	rotates = rotate(view, state, room, c.below);
+	rotates = rotate(view, state, room, c.below, plan);
 	if (!slices)
 		barred = is_barred(view, state, &c, room, plan);
 	plan_holds(view, state, rotates, barred, plan);
