@@ -202,7 +202,7 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 
 /* A turn lasts until its unit had something of it. Returns whether they take turns. */
 static bool rotate_background(const struct gp_view *view, const struct gp_policy_state *state,
-                              uint32_t user_held, const struct reserve *r)
+                              uint32_t user_held, const struct reserve *r, struct gp_plan *plan)
 {
 	struct deadline_device *d = state->device;
 	struct gp_rotation_rules rules = {
@@ -215,7 +215,7 @@ static bool rotate_background(const struct gp_view *view, const struct gp_policy
 
 	if (d->turn_got_ns < r->run_ns && d->rotation.ends_ns <= view->now_ns)
 		d->rotation.ends_ns = view->now_ns + 1;
-	rotates = gp_rotate(view, state, &d->rotation, &rules);
+	rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
 	if (d->rotation.current != had_turn)
 		d->turn_got_ns = 0;
 	return rotates;
@@ -346,7 +346,7 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 	gp_admission_decide(view, state, rules);
 	survey(view, state);
 	note_background(view, state, &reserve);
-	rotates = rotate_background(view, state, user_held, &reserve);
+	rotates = rotate_background(view, state, user_held, &reserve, plan);
 	choose(view, state, rules, plan);
 	fill_plan(view, state, user_held, rotates, plan);
 	if (d->unannounced)
