@@ -8,7 +8,7 @@
 #include "policy/turns.h"
 
 #define WHOLE_PERMILLE 1000u
-#define PER_PERMILLE   (GP_TURN_WEIGHT_MAX / WHOLE_PERMILLE) /* weights are finer */
+#define PER_PERMILLE   ((uint64_t)GP_TURN_WEIGHT_MAX / WHOLE_PERMILLE) /* weights are finer */
 
 struct share_task {
 	struct gp_turn_unit turn;

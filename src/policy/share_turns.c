@@ -52,7 +52,7 @@ static void count_from(struct share_task *s, uint64_t now_ns)
 static uint32_t due_permille(const struct share_task *s)
 {
 	uint32_t due = s->guarantee_permille + s->guarantee_permille / 8;
-	uint32_t part = s->turn.weight / PER_PERMILLE;
+	uint32_t part = s->turn.weight / (uint32_t)PER_PERMILLE;
 
 	if (due > part)
 		due = part;
