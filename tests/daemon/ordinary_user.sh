@@ -49,6 +49,23 @@ exits 0 '' "set of one's own program"
 XDG_RUNTIME_DIR=/run/nowhere try as "$user" "$work/gpreempt" set "$own" --class be
 exits 0 '' 'with XDG_RUNTIME_DIR that is not there'
 
+# One's own holds. The daemon's records are root's, wherever they stand: that is no failure.
+for run in '' /run/gpreempt; do
+	for what in "$own" --all; do
+		try as "$user" "$work/gpreempt" suspend "$own"
+		exits 0 '' "suspend of one's own program"
+		GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$what"
+		exits 0 '' "resume $what of one's own hold, GPREEMPT_RUN='$run'"
+		[[ $out == "released $own (gpreempt), in the hands of $DAEMON (gpreemptd)" ]] || fail "resume $what: $out"
+	done
+	GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$own"
+	exits 0 '' "resume of what is not held, GPREEMPT_RUN='$run'"
+	[[ $out == "$own is scheduled by the daemon ($DAEMON)"* ]] || fail "resume of what is not held: $out"
+done
+in_background idle setpriv --reuid "$user" --regid "$user" --clear-groups sleep 1000
+try as "$user" "$work/gpreempt" resume "$JOB"
+[[ $out != *scheduled* ]] || fail "a program without queues: $out"
+
 # Somebody else makes the user's folder and answers there.
 as "$impostor" mkdir -m 777 "/tmp/gpreempt-$user"
 echo '{}' >"$work/answers"
