@@ -21,8 +21,8 @@
 #include "keeper/notify.h"
 #include "keeper/watch.h"
 
-/* The service manager waits for it before it starts the scheduler again, which tries, too; the unit's
- * TimeoutStopSec is well above. */
+/* The service manager waits for it before it starts the scheduler again, which tries, too; the
+ * unit's TimeoutStopSec is well above. */
 #define ONCE_NS (3 * GP_NS_PER_S)
 #define LAST_NS (2 * GP_NS_PER_S) /* for what is being undone when we are told to end */
 
