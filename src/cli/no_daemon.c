@@ -44,6 +44,13 @@ bool gp_daemon_stats(uint64_t for_ns, bool json, int *exit)
 	return false;
 }
 
+int gp_daemon_policies(char name[][GP_DAEMON_POLICY_SIZE], unsigned max)
+{
+	(void)name;
+	(void)max;
+	return -1;
+}
+
 void gp_daemon_show_policy(void)
 {
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt policy: which policies there are, which is in force, and another. */
 #include <argp.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/daemon/daemon.h"
@@ -64,12 +65,34 @@ static void print_policy(const struct gp_policy_ops *p)
 	}
 }
 
-static void json_policy(const struct gp_policy_ops *p)
+/* The policies of devices, as far as a daemon tells. */
+struct in_force {
+	int ndevices; /* -1: not known */
+	char policy[GP_DEVICES_MAX][GP_DAEMON_POLICY_SIZE];
+};
+
+static void json_in_force(const struct in_force *f, const char *policy)
+{
+	const char *comma = "";
+
+	if (f->ndevices < 0)
+		return;
+	fputs(",\"in_force\":[", stdout);
+	for (int i = 0; i < f->ndevices; i++)
+		if (!strcmp(f->policy[i], policy)) {
+			printf("%s%d", comma, i);
+			comma = ",";
+		}
+	putchar(']');
+}
+
+static void json_policy(const struct gp_policy_ops *p, const struct in_force *f)
 {
 	fputs("{\"name\":", stdout);
 	gp_json_string(stdout, p->name);
 	fputs(",\"summary\":", stdout);
 	gp_json_string(stdout, p->summary);
+	json_in_force(f, p->name);
 	fputs(",\"parameters\":[", stdout);
 	for (uint32_t i = 0; i < p->nparam; i++) {
 		const struct gp_param *q = &p->param[i];
@@ -88,13 +111,17 @@ static void json_policy(const struct gp_policy_ops *p)
 
 static void list(void)
 {
-	if (env.json)
+	struct in_force f = {.ndevices = -1};
+
+	if (env.json) {
+		f.ndevices = gp_daemon_policies(f.policy, GP_DEVICES_MAX);
 		putchar('[');
+	}
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
 		if (env.json && p != gp_policies)
 			putchar(',');
 		if (env.json)
-			json_policy(*p);
+			json_policy(*p, &f);
 		else if (env.names)
 			puts((*p)->name);
 		else

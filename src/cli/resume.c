@@ -8,6 +8,7 @@
 #include "base/process.h"
 #include "cli/cli.h"
 #include "cli/daemon/daemon.h"
+#include "cli/resume.h"
 #include "cli/targets.h"
 #include "hold/devices.h"
 #include "hold/records.h"
@@ -42,77 +43,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
-}
-
-/* What came of it. A process is said once, however many records it has. */
-struct outcome {
-	unsigned released;       /* processes */
-	unsigned looked;         /* that had nothing to undo */
-	unsigned stale;          /* records of processes that ended */
-	int exit;                /* the first failure */
-	pid_t daemon;            /* that answered: what is in its hands stays there; 0 = none */
-	bool its_own;            /* its records are not for us to read */
-	struct gp_error *answer; /* of the daemon, by target; .code 0: it knows the process */
-	unsigned n, capacity;
-	pid_t *told; /* those that are dealt with */
-};
-
-static bool is_told(const struct outcome *o, pid_t pid)
-{
-	for (unsigned i = 0; i < o->n; i++)
-		if (o->told[i] == pid)
-			return true;
-	return false;
-}
-
-static void note_told(struct outcome *o, pid_t pid)
-{
-	pid_t *p;
-
-	if (o->n == o->capacity) {
-		o->capacity = o->capacity ? 2 * o->capacity : 64;
-		p = realloc(o->told, o->capacity * sizeof *p);
-		if (!p) {
-			fputs("gpreempt: no memory\n", stderr);
-			exit(GP_EXIT_FAILED);
-		}
-		o->told = p;
-	}
-	o->told[o->n++] = pid;
-}
-
-static void tell_released(struct outcome *o, pid_t pid, pid_t holder)
-{
-	char name[32], who[32];
-
-	if (is_told(o, pid))
-		return;
-	note_told(o, pid);
-	gp_process_name(pid, name, sizeof name);
-	if (env.json) {
-		printf("%s{\"pid\":%d,\"name\":", o->released ? "," : "", pid);
-		gp_json_string(stdout, name);
-		printf(holder ? ",\"holder\":%d}" : ",\"holder\":null}", holder);
-	} else if (holder && gp_process_start_time(holder)) {
-		printf("released %d (%s), in the hands of %d (%s)\n", pid, name, holder,
-		       gp_process_name(holder, who, sizeof who));
-	} else if (holder) {
-		printf("released %d (%s), left behind by %d\n", pid, name, holder);
-	} else {
-		printf("released %d (%s)\n", pid, name);
-	}
-	o->released++;
-}
-
-static void tell_failed(struct outcome *o, pid_t pid, const struct gp_error *err)
-{
-	int code;
-
-	if (is_told(o, pid))
-		return; /* of another record */
-	code = gp_cli_fail(err);
-	note_told(o, pid);
-	o->exit = o->exit ? o->exit : code == GP_EXIT_USAGE ? GP_EXIT_FAILED : code;
 }
 
 static bool is_target(pid_t pid)
@@ -183,7 +113,7 @@ static struct gp_undo undo_of(const struct gp_undo_entry *e)
  */
 
 /* What was held by hand, and is now released; and why a process was not. */
-static void ask_daemon(struct outcome *o)
+static void ask_daemon(struct gp_outcome *o)
 {
 	struct gp_daemon_released released;
 
@@ -193,7 +123,7 @@ static void ask_daemon(struct outcome *o)
 	o->its_own = o->daemon && is_someone_elses(o->daemon);
 	o->answer = released.err;
 	for (unsigned i = 0; i < released.n; i++)
-		tell_released(o, released.pid[i], released.daemon);
+		gp_outcome_released(o, released.pid[i], released.daemon);
 	if (released.others) {
 		struct gp_error err = {0};
 
@@ -204,16 +134,16 @@ static void ask_daemon(struct outcome *o)
 	/* One of which the daemon knows nothing may have a record all the same. */
 	for (unsigned i = 0; released.err && i < env.targets.n; i++)
 		if (released.err[i].code && released.err[i].code != -ESRCH)
-			tell_failed(o, env.targets.pid[i], &released.err[i]);
+			gp_outcome_failed(o, env.targets.pid[i], &released.err[i]);
 	free(released.pid);
 }
 
 /* It runs, or waits, as the daemon's policy wants it: that is nobody's to undo. */
-static void tell_scheduled(struct outcome *o, pid_t pid)
+static void tell_scheduled(struct gp_outcome *o, pid_t pid)
 {
-	if (is_told(o, pid))
+	if (gp_outcome_is_told(o, pid))
 		return;
-	note_told(o, pid);
+	gp_outcome_note(o, pid);
 	o->looked++;
 	if (!env.all && !env.json)
 		printf("%d is scheduled by the daemon (%d) and not held by hand; gpreempt set %d "
@@ -223,7 +153,7 @@ static void tell_scheduled(struct outcome *o, pid_t pid)
 
 /* Those of which root's daemon knows, and which it did not hold by hand: its records would say so,
  * but are not for us to read. */
-static void tell_its_own(struct outcome *o)
+static void tell_its_own(struct gp_outcome *o)
 {
 	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
 		if (!o->answer[i].code)
@@ -234,7 +164,7 @@ static void tell_its_own(struct outcome *o)
  */
 
 static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e,
-                   struct outcome *o)
+                   struct gp_outcome *o)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(e->backend);
 	struct gp_undo undo = undo_of(e);
@@ -253,18 +183,18 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 		r = 0;
 	if (r && r != -ESRCH) {
 		gp_fail(&err, r, "cannot release process %d: %s", e->undo.pid, gp_error_name(r));
-		tell_failed(o, e->undo.pid, &err);
+		gp_outcome_failed(o, e->undo.pid, &err);
 		return;
 	}
 	gp_undo_drop_same(file, slot, e);
 	if (r)
 		o->stale++;
 	else
-		tell_released(o, e->undo.pid, e->holder);
+		gp_outcome_released(o, e->undo.pid, e->holder);
 }
 
 /* The holder, if it lives, sees the epoch, or that its record is gone, and does not hold again. */
-static int replay_records(struct outcome *o, struct gp_error *err)
+static int replay_records(struct gp_outcome *o, struct gp_error *err)
 {
 	struct gp_undo_file *file;
 	struct gp_undo_entry e;
@@ -312,14 +242,14 @@ static bool looks_changed(const struct gp_place *place)
 }
 
 /* The tasks of one process. Asked for in any case: not every driver tells that a queue is held. */
-static void release_seen(const struct gp_place *place, int n, struct outcome *o)
+static void release_seen(const struct gp_place *place, int n, struct gp_outcome *o)
 {
 	struct gp_error err = {0};
 	pid_t pid = place->seen.pid;
 	bool changed = false;
 	int r;
 
-	if (is_told(o, pid))
+	if (gp_outcome_is_told(o, pid))
 		return;
 	for (int i = 0; i < n; i++)
 		changed |= looks_changed(&place[i]);
@@ -327,16 +257,16 @@ static void release_seen(const struct gp_place *place, int n, struct outcome *o)
 	if (r == -ESRCH || r == -ENODEV)
 		return; /* it ended meanwhile */
 	if (r < 0) {
-		tell_failed(o, pid, &err);
+		gp_outcome_failed(o, pid, &err);
 	} else if (changed) {
-		tell_released(o, pid, 0);
+		gp_outcome_released(o, pid, 0);
 	} else {
 		o->looked++;
-		note_told(o, pid);
+		gp_outcome_note(o, pid);
 	}
 }
 
-static void release_all(const struct gp_devices *devices, struct outcome *o)
+static void release_all(const struct gp_devices *devices, struct gp_outcome *o)
 {
 	struct gp_error err = {0};
 	struct gp_place *place, found[GP_DEVICES_MAX];
@@ -353,13 +283,13 @@ static void release_all(const struct gp_devices *devices, struct outcome *o)
 	free(place);
 }
 
-static void release_named(const struct gp_devices *devices, struct outcome *o)
+static void release_named(const struct gp_devices *devices, struct gp_outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++) {
 		struct gp_place found[GP_DEVICES_MAX];
 		struct gp_error err = {0};
 		pid_t pid = env.targets.pid[i];
-		int n = is_told(o, pid)
+		int n = gp_outcome_is_told(o, pid)
 		                ? 0
 		                : gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
 
@@ -367,21 +297,21 @@ static void release_named(const struct gp_devices *devices, struct outcome *o)
 		if (n > 0 && is_someone_elses(pid))
 			n = gp_process_denied(&err, pid, -EPERM);
 		if (n < 0)
-			tell_failed(o, pid, &err);
+			gp_outcome_failed(o, pid, &err);
 		else if (n)
 			release_seen(found, n, o);
 	}
 }
 
-static bool all_told(const struct outcome *o)
+static bool all_told(const struct gp_outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++)
-		if (!is_told(o, env.targets.pid[i]))
+		if (!gp_outcome_is_told(o, env.targets.pid[i]))
 			return false;
 	return !env.all;
 }
 
-static void release_unrecorded(struct outcome *o)
+static void release_unrecorded(struct gp_outcome *o)
 {
 	struct gp_devices devices;
 	struct gp_error err = {0};
@@ -403,19 +333,6 @@ static void release_unrecorded(struct outcome *o)
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
-static void print_end(const struct outcome *o)
-{
-	if (env.json) {
-		printf("],\"looked_at\":%u,\"ended\":%u}\n", o->looked, o->stale);
-		return;
-	}
-	if (o->stale)
-		printf("%u record%s of processes that have ended %s dropped\n", o->stale,
-		       o->stale == 1 ? "" : "s", o->stale == 1 ? "was" : "were");
-	if (!o->released && !o->exit)
-		puts("nothing was held");
-}
-
 static int run(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
@@ -430,20 +347,20 @@ static int run(int argc, char **argv)
 		       "  gpreempt resume 4711\n"
 		       "  gpreempt resume --all\n",
 	};
-	struct outcome outcome = {0};
+	struct gp_outcome outcome = {0};
 	struct gp_error err = {0};
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (gp_targets_resolve(&env.targets, &err))
 		return gp_cli_fail(&err);
-	if (env.json)
-		fputs("{\"released\":[", stdout);
+	outcome.json = env.json;
+	gp_outcome_begin(&outcome);
 	ask_daemon(&outcome);
 	/* Records that cannot be read are no reason to leave anything held. */
 	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.its_own))
 		outcome.exit = gp_cli_fail(&err);
 	release_unrecorded(&outcome);
-	print_end(&outcome);
+	gp_outcome_end(&outcome);
 	free(outcome.told);
 	free(outcome.answer);
 	return outcome.exit;

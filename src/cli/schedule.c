@@ -6,8 +6,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -16,51 +14,12 @@
 #include "base/process.h"
 #include "cli/attrs.h"
 #include "cli/cli.h"
-#include "cli/grid.h"
-#include "cli/report.h"
+#include "cli/schedule.h"
 #include "cli/stop.h"
-#include "engine/drive.h"
 #include "hold/devices.h"
 #include "hold/records.h"
-#include "undo/undo.h"
 
-#define NAMED_MAX 256
-
-/* A process, or one queue of it, that somebody gave a class. */
-struct named {
-	pid_t pid;
-	uint32_t queue; /* or GP_QUEUE_ALL */
-	struct gp_task_attr attr;
-	bool found;
-	uint64_t key; /* of its task: the pid may become another's */
-	uint64_t start_time;
-};
-
-static struct {
-	struct named named[NAMED_MAX];
-	unsigned nnamed;
-	struct gp_policy_choice policy;
-	uint64_t for_ns;
-	bool json;
-	bool force;
-} env;
-
-/* A GPU with one of them. */
-struct scheduled {
-	struct gp_gpu *gpu;
-	struct gp_engine *engine;
-	struct gp_undo_file *undo;
-	int slot[NAMED_MAX]; /* undo records that were written */
-	unsigned nslots;
-	uint64_t epoch;
-	pthread_t thread;
-	int stop_fd;
-	int ready_fd;
-	bool ready;
-	bool complained; /* that something cannot be held */
-	bool failed;     /* nothing could be */
-	atomic_int over; /* 0: it drives; 1: somebody else put everything back; -errno */
-};
+static struct gp_schedule env;
 
 static const struct argp_option options[] = {
 	{"lc", 'l', "PID[:QUEUE]", 0, "A latency-critical process, or one queue of it", 0},
@@ -77,13 +36,13 @@ static const struct argp_option options[] = {
 
 static void add_named(struct argp_state *state, const char *text, uint8_t class)
 {
-	struct named *n = &env.named[env.nnamed];
+	struct gp_named *n = &env.named[env.nnamed];
 	const char *colon = strchr(text, ':');
 	char pid[16];
 	uint64_t number, queue = GP_QUEUE_ALL;
 
-	if (env.nnamed == NAMED_MAX)
-		argp_error(state, "at most %d processes", NAMED_MAX);
+	if (env.nnamed == GP_NAMED_MAX)
+		argp_error(state, "at most %d processes", GP_NAMED_MAX);
 	snprintf(pid, sizeof pid, "%.*s", colon ? (int)(colon - text) : 15, text);
 	if (!gp_cli_number(pid, INT32_MAX, &number) || !number)
 		argp_error(state, "'%s' is not a process id", text);
@@ -92,7 +51,7 @@ static void add_named(struct argp_state *state, const char *text, uint8_t class)
 	for (unsigned i = 0; i < env.nnamed; i++)
 		if (env.named[i].pid == (pid_t)number && env.named[i].queue == queue)
 			argp_error(state, "%s is named twice", text);
-	*n = (struct named){
+	*n = (struct gp_named){
 		.pid = (pid_t)number, .queue = (uint32_t)queue, .attr = GP_TASK_ATTR_DEFAULT};
 	n->attr.class = class;
 	env.nnamed++;
@@ -131,275 +90,6 @@ static error_t parse_attr(int key, char *arg, struct argp_state *state)
 	return gp_attr_parse(key, arg, state, env.nnamed ? &env.named[env.nnamed - 1].attr : NULL);
 }
 
-/* ---- one device --------------------------------------------------------------------------------
- */
-
-static const struct named *find_named(const struct gp_seen *seen)
-{
-	for (unsigned i = 0; i < env.nnamed; i++)
-		if (env.named[i].found && env.named[i].key == seen->key)
-			return &env.named[i];
-	return NULL;
-}
-
-static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
-{
-	const struct named *n = find_named(seen);
-
-	(void)arg;
-	if (n)
-		*attr = n->attr;
-}
-
-static int before_change(void *arg, const struct gp_undo *undo)
-{
-	struct scheduled *s = arg;
-	int slot = gp_undo_put(s->undo, s->gpu->ops->name, undo);
-
-	if (slot < 0)
-		return slot;
-	for (unsigned i = 0; i < s->nslots; i++)
-		if (s->slot[i] == slot)
-			return 0;
-	if (s->nslots == NAMED_MAX)
-		return -ENOSPC;
-	s->slot[s->nslots++] = slot;
-	return 0;
-}
-
-/* Whether somebody else took our records away: then everything runs, and shall. */
-static bool is_resumed(const struct scheduled *s)
-{
-	struct gp_undo_entry e;
-
-	if (gp_undo_epoch(s->undo) == s->epoch)
-		return false;
-	for (unsigned i = 0; i < s->nslots; i++)
-		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.holder != getpid())
-			return true;
-	return false;
-}
-
-/* Whether every named task that is there is as the plan wants it. */
-static bool is_in_force(const struct gp_engine *e)
-{
-	const struct gp_plan *plan = gp_engine_plan(e);
-	unsigned managed = 0;
-
-	for (unsigned i = 0; i < gp_engine_tasks(e); i++) {
-		struct gp_task_stats t;
-
-		gp_engine_task_stats(e, i, &t);
-		if (t.attr.class == GP_UNMANAGED)
-			continue;
-		managed++;
-		if (plan->task[i].want == GP_HOLD ? !t.held
-		                                  : t.held || t.slice_us != plan->task[i].slice_us)
-			return false;
-	}
-	return managed;
-}
-
-/* Something failed and was never held: why, if the back end knows, is said once. */
-static void complain(struct scheduled *s)
-{
-	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && s->gpu->ops->why; i++) {
-		struct gp_error why = {0};
-		struct gp_task_stats t;
-
-		gp_engine_task_stats(s->engine, i, &t);
-		if (!t.failures || t.held_ns || t.attr.class == GP_UNMANAGED)
-			continue;
-		s->gpu->ops->why(s->gpu, t.handle, &why);
-		if (!*why.text)
-			continue;
-		fprintf(stderr, "gpreempt: %s\n", why.text);
-		s->complained = true;
-	}
-}
-
-static int after_look(void *arg, uint64_t now_ns)
-{
-	struct scheduled *s = arg;
-
-	(void)now_ns;
-	if (is_resumed(s))
-		return 1;
-	if (!s->complained && gp_engine_stats(s->engine)->failures)
-		complain(s);
-	if (!s->ready && is_in_force(s->engine)) {
-		s->ready = true;
-		eventfd_write(s->ready_fd, 1);
-	}
-	return 0;
-}
-
-static void *drive(void *arg)
-{
-	struct scheduled *s = arg;
-
-	s->over = gp_drive(s->engine, s->gpu, s->stop_fd, after_look, s);
-	return NULL;
-}
-
-/* The task on a GPU that somebody named. */
-static int find_task(struct gp_gpu *gpu, const struct named *n, struct gp_seen *seen,
-                     struct gp_error *why)
-{
-	if (n->queue == GP_QUEUE_ALL)
-		return gpu->ops->find(gpu, n->pid, seen, why);
-	if (!gpu->ops->split)
-		return gp_fail(why, -ENOTSUP,
-		               "%s schedules whole processes only: name %d without a queue",
-		               gpu->info.name, n->pid);
-	return gpu->ops->split(gpu, n->pid, n->queue, seen, why);
-}
-
-/* Finds the named processes on a GPU. How many; `err` says why one could not be reached. */
-static int find_tasks(struct gp_gpu *gpu, const struct gp_undo_file *undo, struct gp_error *err)
-{
-	int found = 0;
-
-	for (unsigned i = 0; i < env.nnamed; i++) {
-		struct named *n = &env.named[i];
-		struct gp_error why = {0};
-		struct gp_seen seen = {0};
-		int r = find_task(gpu, n, &seen, &why);
-
-		if (!r)
-			r = gp_refuse_shared(&seen, n->pid, env.force,
-			                     "runs the work of many programs; --force schedules "
-			                     "all of them as one",
-			                     &why);
-		if (!r)
-			r = gp_records_check_free(undo, seen.pid, seen.start_time, &why);
-		if (!r) {
-			n->found = true;
-			n->key = seen.key;
-			n->start_time = seen.start_time;
-			found++;
-		} else if (r != -ENODEV && r != -ENOENT) {
-			return gp_fail(err, r, "%s", why.text);
-		}
-	}
-	return found;
-}
-
-static int begin(struct scheduled *s, struct gp_error *err)
-{
-	struct gp_engine_config config = {
-		.gpu = s->gpu,
-		.classify = classify,
-		.before_change = before_change,
-		.arg = s,
-		.decide_clock = &gp_clock_thread_cpu,
-	};
-	int r = gp_engine_new(&config, &s->engine);
-
-	if (!r)
-		r = gp_engine_set_policy(s->engine, gp_now_ns(&gp_clock_monotonic), &env.policy,
-		                         err);
-	if (!r)
-		r = -pthread_create(&s->thread, NULL, drive, s);
-	return r ? gp_fail(err, r, "cannot start: %s", gp_error_name(r)) : 0;
-}
-
-/* ---- statistics --------------------------------------------------------------------------------
- */
-
-static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
-{
-	char text[24];
-
-	gp_grid_cell(grid, "%d", t->pid);
-	gp_grid_text(grid, gp_class_name(t->attr.class));
-	gp_grid_text(grid, t->run_source != GP_RUN_UNKNOWN
-	                           ? gp_cli_duration(text, sizeof text, t->run_ns)
-	                           : NULL);
-	gp_grid_cell_if(grid, t->scheduled, "%llu", (unsigned long long)t->scheduled);
-	gp_grid_text(grid, gp_cli_duration(text, sizeof text, t->held_ns));
-	gp_grid_cell(grid, "%llu", (unsigned long long)t->preemptions);
-	gp_grid_cell(grid, "%llu", (unsigned long long)t->undone);
-	gp_grid_text(grid, t->refused ? "refused" : NULL);
-	gp_grid_text(grid, t->name);
-}
-
-static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
-{
-	fprintf(out, "%s{\"pid\":%d,\"class\":\"%s\",\"name\":", first ? "" : ",", t->pid,
-	        gp_class_name(t->attr.class));
-	gp_json_string(out, t->name);
-	if (t->run_source != GP_RUN_UNKNOWN)
-		fprintf(out, ",\"run_ns\":%llu", (unsigned long long)t->run_ns);
-	if (t->scheduled)
-		fprintf(out, ",\"scheduled\":%llu", (unsigned long long)t->scheduled);
-	fprintf(out,
-	        ",\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
-	        "\"undone\":%llu,\"refused\":%s}",
-	        (unsigned long long)t->held_ns, (unsigned long long)t->preemptions,
-	        (unsigned long long)t->failures, (unsigned long long)t->undone,
-	        t->refused ? "true" : "false");
-}
-
-static void print_stats(FILE *out, struct scheduled *s, bool first)
-{
-	static const struct gp_column columns[] = {
-		{"PID", 0},
-		{"CLASS", GP_COLUMN_LEFT},
-		{"RUN TIME", 0},
-		{"SCHEDULED", 0},
-		{"HELD", 0},
-		{"PREEMPTED", 0},
-		{"CHANGED BACK", 0},
-		{"PROMISE", GP_COLUMN_LEFT},
-		{"NAME", GP_COLUMN_LEFT},
-	};
-	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
-	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
-	bool first_task = true;
-	struct gp_grid grid;
-
-	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
-	if (env.json) {
-		fprintf(out, "%s{\"device\":", first ? "" : ",");
-		gp_json_string(out, s->gpu->info.name);
-		fprintf(out,
-		        ",\"policy\":\"%s\",\"looks\":%llu,\"holds\":%llu,\"releases\":%llu,"
-		        "\"slices\":%llu,\"failures\":%llu,\"ejections\":%llu,\"tasks\":[",
-		        gp_engine_policy(s->engine)->name, (unsigned long long)stats->looks,
-		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
-		        (unsigned long long)stats->slices, (unsigned long long)stats->failures,
-		        (unsigned long long)stats->ejections);
-	} else {
-		fprintf(out,
-		        "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu "
-		        "failures\n",
-		        s->gpu->info.name, gp_engine_policy(s->engine)->name,
-		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
-		        (unsigned long long)stats->slices, (unsigned long long)stats->failures);
-	}
-	for (unsigned i = 0; i < gp_engine_tasks(s->engine); i++) {
-		struct gp_task_stats t;
-
-		gp_engine_task_stats(s->engine, i, &t);
-		if (t.attr.class == GP_UNMANAGED)
-			continue;
-		if (env.json)
-			json_task(out, &t, first_task);
-		else
-			add_task(&grid, &t);
-		first_task = false;
-	}
-	if (env.json)
-		fputs("]}", out);
-	else
-		gp_grid_end(&grid, out);
-	s->failed = s->complained && !stats->holds;
-	if (ejection)
-		fprintf(stderr, "gpreempt: policy %s was thrown out: %s\n", ejection->policy->name,
-		        ejection->text);
-}
-
 /* ---- all devices -------------------------------------------------------------------------------
  */
 
@@ -407,7 +97,7 @@ static void print_stats(FILE *out, struct scheduled *s, bool first)
 static int check_found(struct gp_error *err)
 {
 	for (unsigned i = 0; i < env.nnamed; i++) {
-		const struct named *n = &env.named[i];
+		const struct gp_named *n = &env.named[i];
 
 		if (n->found)
 			continue;
@@ -420,17 +110,17 @@ static int check_found(struct gp_error *err)
 }
 
 /* Keeps every device that has one of the processes, and closes the rest. How many, or -errno. */
-static int keep_devices(struct scheduled *list, const struct gp_devices *devices,
+static int keep_devices(struct gp_scheduled *list, const struct gp_devices *devices,
                         struct gp_undo_file *undo, struct gp_error *err)
 {
 	int n = 0, r = 0;
 
 	for (unsigned i = 0; i < devices->n; i++) {
 		struct gp_gpu *gpu = devices->device[i].gpu;
-		int found = r < 0 ? 0 : find_tasks(gpu, undo, err);
+		int found = r < 0 ? 0 : gp_schedule_find(&env, gpu, undo, err);
 
 		if (found > 0)
-			list[n++] = (struct scheduled){.gpu = gpu, .undo = undo};
+			list[n++] = (struct gp_scheduled){.what = &env, .gpu = gpu, .undo = undo};
 		else
 			gpu->ops->close(gpu);
 		r = found < 0 ? found : r;
@@ -449,16 +139,16 @@ static bool any_left(void)
 }
 
 /* How a device stopped being driven by itself: 0 = it did not. */
-static int is_over(const struct scheduled *list)
+static int is_over(const struct gp_scheduled *list)
 {
-	for (const struct scheduled *s = list; s->gpu; s++)
+	for (const struct gp_scheduled *s = list; s->gpu; s++)
 		if (s->over)
 			return s->over;
 	return 0;
 }
 
 /* Until a signal, the end of the time, or of every process that was named. 0 or -errno. */
-static int wait_for_end(const struct scheduled *list, unsigned devices, int ready_fd)
+static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int ready_fd)
 {
 	uint64_t end_ns = env.for_ns ? gp_now_ns(&gp_clock_monotonic) + env.for_ns : GP_NEVER;
 	unsigned ready = 0;
@@ -493,8 +183,8 @@ static int wait_for_end(const struct scheduled *list, unsigned devices, int read
  * once more by the records, which costs little and tells whether it is so: what could not be put
  * back keeps its record.
  */
-static int end_all(struct scheduled *list, struct gp_undo_file *undo, int started, bool with_stats,
-                   struct gp_error *err)
+static int end_all(struct gp_scheduled *list, struct gp_undo_file *undo, int started,
+                   bool with_stats, struct gp_error *err)
 {
 	char *text = NULL;
 	size_t size = 0;
@@ -505,7 +195,7 @@ static int end_all(struct scheduled *list, struct gp_undo_file *undo, int starte
 		if (i < started)
 			pthread_join(list[i].thread, NULL);
 		if (out)
-			print_stats(out, &list[i], i == 0);
+			gp_schedule_print(out, &list[i], i == 0);
 		if (list[i].engine)
 			gp_engine_free(list[i].engine);
 		list[i].gpu->ops->close(list[i].gpu);
@@ -530,7 +220,7 @@ static bool can_be_quiet(void)
 	return env.policy.ops == &gp_policy_priority && lc && env.nnamed - lc <= 1;
 }
 
-static int schedule(struct scheduled *list, struct gp_error *err)
+static int schedule(struct gp_scheduled *list, struct gp_error *err)
 {
 	struct gp_devices devices;
 	struct gp_undo_file *undo;
@@ -554,7 +244,7 @@ static int schedule(struct scheduled *list, struct gp_error *err)
 		list[i].ready_fd = ready_fd;
 		list[i].stop_fd = stop_fd;
 		list[i].epoch = gp_undo_epoch(undo);
-		r = begin(&list[i], err);
+		r = gp_schedule_begin(&list[i], err);
 		started += !r;
 	}
 	if (!r)
@@ -588,7 +278,7 @@ static int run(int argc, char **argv)
 		       "Prints `ready` when the first plan is in force, and statistics at the end. "
 		       "If it is killed, gpreempt resume --all puts everything back.\n",
 	};
-	static struct scheduled list[GP_DEVICES_MAX + 1];
+	static struct gp_scheduled list[GP_DEVICES_MAX + 1];
 	struct gp_error err = {0};
 
 	gp_policy_defaults(&gp_policy_priority, &env.policy);

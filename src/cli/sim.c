@@ -2,13 +2,13 @@
 /* gpreempt sim: policies side by side on a scenario, in virtual time. */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/out_file.h"
 #include "cli/picture.h"
 #include "cli/runs.h"
 #include "cli/sweep.h"
@@ -152,6 +152,19 @@ static int find_scenario(char *path, size_t size, struct gp_error *err)
 	return 0;
 }
 
+/* -EINVAL with a sentence: one file would be written over another. */
+static int check_outputs(const char *path, struct gp_error *err)
+{
+	if (env.plot && env.trace && gp_out_same(env.plot, env.trace))
+		return gp_fail(err, -EINVAL, "--plot and --trace need a file each, not both %s",
+		               env.plot);
+	if ((env.plot && gp_out_same(env.plot, path)) ||
+	    (env.trace && gp_out_same(env.trace, path)))
+		return gp_fail(err, -EINVAL, "%s is the scenario; the %s needs a file of its own",
+		               path, env.plot && gp_out_same(env.plot, path) ? "picture" : "trace");
+	return 0;
+}
+
 /* -EINVAL with a sentence for a window that is not there. */
 static int check_window(const struct gp_scenario *s, struct gp_error *err)
 {
@@ -166,39 +179,21 @@ static int check_window(const struct gp_scenario *s, struct gp_error *err)
 	return 0;
 }
 
-/*
- * Before the simulation, which can take a while: what cannot be written is said at once. A picture
- * that is there stays as it is until there is another one.
- */
-static int open_plot(FILE **out, struct gp_error *err)
+/* Before the simulation, which can take a while: what cannot be written is said at once. */
+static int open_plot(struct gp_out_file *plot, struct gp_error *err)
 {
 	int r = gp_draw_format_of(env.plot, &env.format, err);
-	int fd;
 
-	if (r)
-		return r;
-	fd = open(env.plot, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	if (fd >= 0)
-		*out = fdopen(fd, "w");
-	if (*out)
-		return 0;
-	r = -errno;
-	if (fd >= 0)
-		close(fd);
-	return r;
-}
-
-/* From here on it is overwritten. */
-static int begin_plot(FILE *out)
-{
-	return ftruncate(fileno(out), 0) && errno != EINVAL ? -errno : 0; /* EINVAL: no file */
+	return r ? r : gp_out_open(plot, env.plot);
 }
 
 /* Whatever went wrong before, or with the file itself. */
-static int close_plot(FILE *out, int r, struct gp_error *err)
+static int close_plot(struct gp_out_file *plot, int r, struct gp_error *err)
 {
-	if (out && fclose(out) && !r)
-		r = -errno;
+	if (r)
+		gp_out_drop(plot);
+	else
+		r = gp_out_keep(plot);
 	if (r && env.plot)
 		gp_fail(err, r, "cannot write the picture to %s: %s", env.plot, gp_error_name(r));
 	return r;
@@ -207,18 +202,16 @@ static int close_plot(FILE *out, int r, struct gp_error *err)
 static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
 {
 	struct gp_report report = gp_runs_report(&env.runs, scenario);
-	int r = begin_plot(out);
 
-	return r ? r
-	         : gp_picture_runs(out, env.format, &report, scenario, env.runs.policy,
-	                           env.runs.tails, &env.window, err);
+	return gp_picture_runs(out, env.format, &report, scenario, env.runs.policy, env.runs.tails,
+	                       &env.window, err);
 }
 
 static int simulate(struct gp_scenario *scenario, struct gp_error *err)
 {
 	const struct gp_picture_window *w = &env.window;
 	struct gp_trace trace = {0};
-	FILE *plot = NULL;
+	struct gp_out_file plot = {0};
 	int r = check_window(scenario, err);
 
 	if (!r && env.plot)
@@ -228,11 +221,13 @@ static int simulate(struct gp_scenario *scenario, struct gp_error *err)
 		                  w->has_for ? w->from_ns + w->for_ns : GP_NEVER, err);
 	if (!r)
 		r = gp_runs_simulate(&env.runs, scenario, env.trace ? &trace : NULL, env.plot, err);
-	if (gp_trace_close(&trace, err) && !r)
-		r = err->code;
-	if (!r && plot)
-		r = draw(plot, scenario, err);
-	return close_plot(plot, r, err);
+	if (r)
+		gp_trace_drop(&trace);
+	else
+		r = gp_trace_close(&trace, err);
+	if (!r && env.plot)
+		r = draw(plot.out, scenario, err);
+	return close_plot(&plot, r, err);
 }
 
 static int compare(const char *path, struct gp_error *err)
@@ -257,17 +252,15 @@ static int compare(const char *path, struct gp_error *err)
 static int sweep(const char *path, struct gp_error *err)
 {
 	struct gp_sweep_result result = {0};
-	FILE *plot = NULL;
+	struct gp_out_file plot = {0};
 	int r = env.plot ? open_plot(&plot, err) : 0;
 
 	if (!r)
 		r = gp_sweep_run(&env.sweep, path, env.has_seed ? &env.seed : NULL, &env.runs,
 		                 &result, err);
-	if (!r && plot)
-		r = begin_plot(plot);
-	if (!r && plot)
-		r = gp_sweep_picture(plot, env.format, &result, err);
-	r = close_plot(plot, r, err);
+	if (!r && env.plot)
+		r = gp_sweep_picture(plot.out, env.format, &result, err);
+	r = close_plot(&plot, r, err);
 	if (!r)
 		(env.json ? gp_sweep_json : gp_sweep_table)(stdout, &result);
 	gp_sweep_free(&result);
@@ -296,6 +289,8 @@ static int run(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	r = find_scenario(path, sizeof path, &err);
+	if (!r)
+		r = check_outputs(path, &err);
 	if (!r)
 		r = (env.sweeps ? sweep : compare)(path, &err);
 	gp_runs_free(&env.runs);

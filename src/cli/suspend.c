@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/daemon/daemon.h"
 #include "cli/stop.h"
-#include "cli/targets.h"
+#include "cli/suspend.h"
 #include "gpu/amd/backend.h"
 #include "hold/hold.h"
 
@@ -17,19 +17,7 @@
 
 enum { NO_DAEMON = 0x2000 };
 
-/* What becomes of the waves that are on the GPU. */
-enum way { WAY_DEVICE, WAY_SAVE, WAY_DRAIN, WAY_RESET };
-
-static struct {
-	struct gp_targets targets;
-	bool json, force, one_queue;
-	bool by_hand; /* no daemon is asked */
-	enum way way;
-	unsigned grace;  /* in 1,000 GPU clocks; 0 = not given */
-	unsigned device; /* GP_DEVICES_MAX = all */
-	uint32_t queue;
-	uint64_t for_ns;
-} env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
+static struct gp_suspend env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
 
 static const struct argp_option options[] = {
 	{"device", 'd', "N", 0, "Only on this device; without a PID, everybody on it", 0},
@@ -44,25 +32,25 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static enum way parse_way(struct argp_state *state, const char *text)
+static enum gp_suspend_way parse_way(struct argp_state *state, const char *text)
 {
 	static const char *const names[] = {
-		[WAY_SAVE] = "save", [WAY_DRAIN] = "drain", [WAY_RESET] = "reset"};
+		[GP_WAY_SAVE] = "save", [GP_WAY_DRAIN] = "drain", [GP_WAY_RESET] = "reset"};
 
-	for (unsigned i = WAY_SAVE; i <= WAY_RESET; i++)
+	for (unsigned i = GP_WAY_SAVE; i <= GP_WAY_RESET; i++)
 		if (!strcmp(names[i], text))
-			return (enum way)i;
+			return (enum gp_suspend_way)i;
 	argp_error(state, "--type takes save or drain, not '%s'", text);
-	return WAY_DEVICE;
+	return GP_WAY_DEVICE;
 }
 
 static void check_way(struct argp_state *state)
 {
-	if (env.grace && env.way == WAY_DEVICE)
-		env.way = WAY_DRAIN;
-	if (env.grace && env.way != WAY_DRAIN)
+	if (env.grace && env.way == GP_WAY_DEVICE)
+		env.way = GP_WAY_DRAIN;
+	if (env.grace && env.way != GP_WAY_DRAIN)
 		argp_error(state, "--grace goes with --type drain");
-	if (env.way == WAY_DRAIN && !env.grace)
+	if (env.way == GP_WAY_DRAIN && !env.grace)
 		env.grace = GP_AMD_DRAIN;
 }
 
@@ -102,7 +90,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static bool is_for_daemon(void)
 {
 	return !env.by_hand && !env.one_queue && env.device == GP_DEVICES_MAX &&
-	       env.way == WAY_DEVICE;
+	       env.way == GP_WAY_DEVICE;
 }
 
 /* ---- what is said -------------------------------------------------------------------------------
@@ -132,112 +120,6 @@ static void say(const struct gp_hold *h, const char *event, const char *key, uin
 static uint64_t held_for(const struct gp_hold *h)
 {
 	return gp_now_ns(&gp_clock_monotonic) - h->since_ns;
-}
-
-/* ---- which tasks --------------------------------------------------------------------------------
- */
-
-struct places {
-	struct gp_place *place;
-	unsigned n;
-};
-
-static int add_process(struct places *list, const struct gp_devices *devices, pid_t pid,
-                       struct gp_error *err)
-{
-	struct gp_place found[GP_DEVICES_MAX], *p;
-	int n = gp_devices_find(devices, pid, found, GP_DEVICES_MAX, err);
-	unsigned added = 0;
-
-	if (n < 0)
-		return n;
-	p = realloc(list->place, (list->n + (unsigned)n) * sizeof *p);
-	if (!p)
-		return gp_fail(err, -ENOMEM, "no memory");
-	list->place = p;
-	for (int i = 0; i < n; i++) {
-		bool twice = false;
-
-		/* A child that shares its parent's queues is the same task. */
-		for (unsigned k = 0; k < list->n; k++)
-			twice |= p[k].device == found[i].device &&
-			         p[k].seen.key == found[i].seen.key;
-		if (env.device != GP_DEVICES_MAX && env.device != found[i].device)
-			continue;
-		added++;
-		if (!twice)
-			p[list->n++] = found[i];
-	}
-	if (!added)
-		return gp_fail(err, -ENODEV, "process %d has no queues on device %u", pid,
-		               env.device);
-	return 0;
-}
-
-/* Makes the queue a task of its own: on the one device that has it. */
-static int split_queue(struct places *list, struct gp_error *err)
-{
-	pid_t pid = env.targets.pid[0];
-	unsigned kept = 0;
-
-	for (unsigned i = 0; i < list->n; i++) {
-		struct gp_place *p = &list->place[i];
-		int r = p->gpu->ops->split
-		                ? p->gpu->ops->split(p->gpu, pid, env.queue, &p->seen, NULL)
-		                : -ENOTSUP;
-
-		if (r == -ENOENT)
-			continue;
-		if (r)
-			return gp_fail(err, r,
-			               "queue %u of process %d cannot be held by itself: %s",
-			               env.queue, pid, gp_error_name(r));
-		list->place[kept++] = *p;
-	}
-	list->n = kept;
-	if (!kept)
-		return gp_fail(err, -ESRCH,
-		               "process %d has no queue %u to hold; see gpreempt queues %d", pid,
-		               env.queue, pid);
-	if (kept > 1)
-		return gp_fail(err, -EINVAL, "queue %u is on %u devices; say which: --device N",
-		               env.queue, kept);
-	return 0;
-}
-
-static int refuse_shared(const struct places *list, struct gp_error *err)
-{
-	int r = 0;
-
-	for (unsigned i = 0; i < list->n && !r; i++) {
-		const struct gp_seen *seen = &list->place[i].seen;
-
-		r = gp_refuse_shared(seen, seen->pid, env.force, GP_WOULD_STOP_ALL, err);
-	}
-	return r;
-}
-
-static int choose(struct places *list, const struct gp_devices *devices, struct gp_error *err)
-{
-	int r = 0;
-
-	if (env.device != GP_DEVICES_MAX && env.device >= devices->n)
-		r = gp_fail(err, -ENODEV, "there is no device %u; the last one is %u", env.device,
-		            devices->n - 1);
-	for (unsigned i = 0; i < env.targets.n && !r; i++)
-		r = add_process(list, devices, env.targets.pid[i], err);
-	if (!r && !env.targets.n) {
-		int n = gp_devices_scan(devices, env.device, &list->place, err);
-
-		list->n = n > 0 ? (unsigned)n : 0;
-		r = n < 0    ? n
-		    : n == 0 ? gp_fail(err, -ESRCH, "nobody has queues on %s",
-		                       devices->device[env.device].gpu->info.name)
-		             : 0;
-	}
-	if (!r)
-		r = refuse_shared(list, err);
-	return !r && env.one_queue ? split_queue(list, err) : r;
 }
 
 /* ---- holding ------------------------------------------------------------------------------------
@@ -307,15 +189,15 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 /* Where there is no choice, saving is what happens anyway. */
 static int choose_way(const struct gp_holds *holds, struct gp_error *err)
 {
-	unsigned mode = env.way == WAY_DRAIN ? env.grace : GP_AMD_SAVE;
+	unsigned mode = env.way == GP_WAY_DRAIN ? env.grace : GP_AMD_SAVE;
 	int r = 0;
 
-	for (unsigned i = 0; i < holds->n && env.way != WAY_DEVICE && !r; i++) {
+	for (unsigned i = 0; i < holds->n && env.way != GP_WAY_DEVICE && !r; i++) {
 		struct gp_gpu *gpu = holds->hold[i].place.gpu;
 
 		if (gpu->ops == &gp_amd_ops && gpu->info.caps & GP_CAP_PREEMPT_MODE)
 			r = gpu->ops->set_preempt_mode(gpu, holds->hold[i].handle, mode);
-		else if (env.way == WAY_DRAIN)
+		else if (env.way == GP_WAY_DRAIN)
 			r = gp_fail(err, -EINVAL,
 			            "--type drain does not apply to %s: what runs there is saved "
 			            "at once",
@@ -363,9 +245,9 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 
 static int run_on(const struct gp_devices *devices, struct gp_error *err)
 {
-	struct places list = {0};
+	struct gp_places list = {0};
 	struct gp_holds holds = {0};
-	int r = choose(&list, devices, err), last;
+	int r = gp_suspend_choose(&env, devices, &list, err), last;
 
 	if (!r) {
 		r = gp_holds_begin(&holds, devices, list.place, list.n, err);
@@ -401,7 +283,7 @@ static int run(int argc, char **argv)
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (env.way == WAY_RESET) {
+	if (env.way == GP_WAY_RESET) {
 		gp_fail(&err, -EINVAL,
 		        "a reset is not offered: the program would lose its work; --type save "
 		        "keeps it");

@@ -34,7 +34,8 @@ void gp_trace_watch(void *trace, const struct gp_sim_event *event);
 
 void gp_trace_end(struct gp_trace *trace);
 
-/* 0 or -errno with a sentence: the file may not have been written as a whole. */
+/* 0 or -errno with a sentence. */
 int gp_trace_close(struct gp_trace *trace, struct gp_error *err);
+void gp_trace_drop(struct gp_trace *trace);
 
 #endif

@@ -15,9 +15,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/out_file.h"
 
 struct gp_trace_file {
-	FILE *out;
+	struct gp_out_file file;
 	const char *path;
 	bool any;         /* an event was written */
 	uint32_t next;    /* the next number for a process or thread */
@@ -32,8 +33,11 @@ struct gp_track {
 /* 0 or -errno with a sentence. `path` must live until the end. */
 int gp_trace_file_open(struct gp_trace_file *t, const char *path, struct gp_error *err);
 
-/* 0 or -errno with a sentence: the file may not have been written as a whole. */
+/* It is complete, and takes the place of what was at its path. 0 or -errno with a sentence. */
 int gp_trace_file_close(struct gp_trace_file *t, struct gp_error *err);
+
+/* It is not wanted. */
+void gp_trace_file_drop(struct gp_trace_file *t);
 
 /* Names a track, and puts it in the order of numbers: `what` is "process" or "thread". */
 void gp_trace_name(struct gp_trace_file *t, struct gp_track track, const char *what,

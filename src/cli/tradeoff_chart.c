@@ -240,6 +240,53 @@ static void draw_series(struct gp_draw *d, const struct frame *f, unsigned serie
 	free(point);
 }
 
+/* The next point of a series that is drawn, from *i on; NULL: none. */
+static const struct gp_sweep_point *next_point(const struct frame *f, unsigned series, unsigned *i)
+{
+	while (*i < f->r->n) {
+		const struct gp_sweep_point *p = &f->r->point[(*i)++];
+
+		if (p->series == series && is_drawn(p))
+			return p;
+	}
+	return NULL;
+}
+
+static bool are_same(const struct frame *f, unsigned series, unsigned other)
+{
+	const struct gp_sweep_point *a, *b;
+	unsigned i = 0, j = 0;
+
+	do {
+		a = next_point(f, series, &i);
+		b = next_point(f, other, &j);
+		if (a && b && (us_of(a) != us_of(b) || a->be_work != b->be_work))
+			return false;
+	} while (a && b);
+	return !a && !b;
+}
+
+/* Who cannot be seen is named: what was never drawn is left out, what lies under another says so.
+ */
+static void put_legend(struct gp_draw *d, struct gp_legend *l, const struct frame *f)
+{
+	for (unsigned i = 0; i < f->r->nseries; i++) {
+		char label[96], text[128];
+		unsigned first = 0, at = 0;
+
+		if (!next_point(f, i, &at))
+			continue;
+		while (!are_same(f, i, first))
+			first++;
+		gp_chart_fit(label, sizeof label, f->r->series[i], 300, gp_font_plain.size);
+		if (first < i)
+			snprintf(text, sizeof text, "%s (as %.24s)", label, f->r->series[first]);
+		else
+			snprintf(text, sizeof text, "%s", label);
+		gp_legend_series(l, d, i, text);
+	}
+}
+
 static double draw(struct gp_draw *d, struct frame f)
 {
 	struct gp_legend l = {MARGIN, WIDTH - MARGIN, MARGIN, 78};
@@ -250,13 +297,7 @@ static double draw(struct gp_draw *d, struct frame f)
 	snprintf(text, sizeof text, "Figures at the points: %s, from %s to %s", f.r->sweep->name,
 	         f.r->sweep->value[0], f.r->sweep->value[f.r->sweep->n - 1]);
 	gp_draw_text(d, MARGIN, 52, text, &gp_font_plain);
-	for (unsigned i = 0; i < f.r->nseries; i++) {
-		char label[96];
-
-		gp_legend_series(
-			&l, d, i,
-			gp_chart_fit(label, sizeof label, f.r->series[i], 400, gp_font_plain.size));
-	}
+	put_legend(d, &l, &f);
 	gp_draw_text(d, MARGIN, l.y + 30,
 	             "best-effort work, % of what is possible (higher is better)", &gp_font_small);
 	f.area.top = l.y + 44;

@@ -94,6 +94,8 @@ struct gp_limit {
 
 /* For all users: unmanaged is the highest, and nothing above what everybody has. */
 extern const struct gp_limit gp_limit_default;
+/* Nothing that a process has not been given. */
+extern const struct gp_limit gp_limit_least;
 /* For root and administrators. */
 extern const struct gp_limit gp_limit_none;
 
@@ -152,13 +154,13 @@ struct gp_config {
 	struct gp_config_sockets sockets;
 	struct gp_config_clients clients;
 	struct gp_config_metrics metrics;
-	uint64_t keeper_timeout_ns;
 	uint8_t log_level;     /* enum gp_log_level */
 	uint64_t memory_limit; /* bytes, of processes for which no rule says another; 0 = none */
 	uint8_t on_memory_limit;
 	uint32_t nrules;
 	struct gp_rule *rule;
-	struct gp_limit limit; /* of everybody */
+	struct gp_limit limit;   /* of everybody */
+	struct gp_limit granted; /* the same, as far as it is written; of the rest the least */
 	uint32_t nusers, ngroups;
 	struct gp_config_limit *user, *group;
 };
@@ -210,8 +212,10 @@ struct gp_match {
 	bool clamped;    /* the user's limit took something from what the rule gives */
 	bool trusted;    /* nothing that users control took part */
 	struct gp_task_attr attr;
-	uint64_t memory_limit;   /* bytes; 0 = none */
-	uint8_t on_memory_limit; /* enum gp_on_memory_limit; an unmanaged process is not held */
+	uint64_t memory_limit; /* bytes; 0 = none */
+	/* enum gp_on_memory_limit, whatever the class: people may give it another. An unmanaged
+	 * process is not held; who would hold it looks at what it is then. */
+	uint8_t on_memory_limit;
 };
 
 /*
@@ -222,12 +226,18 @@ struct gp_match {
  */
 int gp_config_match(const struct gp_config *c, const struct gp_facts *facts, struct gp_match *out);
 
-/* The limit of a user with these groups: of those that apply the most generous in each respect. */
+/*
+ * What is written for a user with these groups: of what applies the most generous in each respect.
+ * It is the limit of what that user asks for, once what the process is given anyway is added.
+ */
 struct gp_limit gp_config_limit(const struct gp_config *c, uid_t uid, const gid_t *gid,
                                 uint32_t ngids);
 
-/* The limit for a process: root's is none only in our own pid namespace, and of a set-uid program's
- * users the least applies. */
+/* ... by the rule that fits it; where none does, it is GP_TASK_ATTR_DEFAULT. */
+void gp_limit_add_given(struct gp_limit *limit, const struct gp_task_attr *given);
+
+/* The limit of what users' own words make a rule give to a process: root's is none only in our own
+ * pid namespace, and of a set-uid program's users the least applies. */
 struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_facts *facts);
 
 /* ---- gangs --------------------------------------------------------------------------- */

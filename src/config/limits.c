@@ -14,6 +14,13 @@ const struct gp_limit gp_limit_default = {
 	.max_tasks = 1024,
 };
 
+const struct gp_limit gp_limit_least = {
+	.class = GP_BEST_EFFORT,
+	.deadline_ns = GP_NEVER,
+	.memory = UINT64_MAX,
+	.max_tasks = 1024,
+};
+
 const struct gp_limit gp_limit_none = {
 	.class = GP_LATENCY_CRITICAL,
 	.priority = GP_PRIORITY_MAX,
@@ -44,8 +51,7 @@ static uint64_t more(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What both allow together. */
-static void widen(struct gp_limit *l, const struct gp_limit *by)
+void gp_limit_widen(struct gp_limit *l, const struct gp_limit *by)
 {
 	if (gp_class_rank(by->class) > gp_class_rank(l->class))
 		l->class = by->class;
@@ -78,21 +84,41 @@ static void add_groups(const struct gp_config *c, const gid_t *gid, uint32_t ngi
 	for (uint32_t i = 0; i < c->ngroups; i++)
 		for (uint32_t j = 0; j < ngids; j++)
 			if (c->group[i].id == gid[j]) {
-				widen(limit, &c->group[i].limit);
+				gp_limit_widen(limit, &c->group[i].limit);
 				break;
 			}
+}
+
+static struct gp_limit limit_of_user(const struct gp_config *c, struct gp_limit limit, uid_t uid,
+                                     const gid_t *gid, uint32_t ngids)
+{
+	for (uint32_t i = 0; i < c->nusers; i++)
+		if (c->user[i].id == uid)
+			gp_limit_widen(&limit, &c->user[i].limit);
+	add_groups(c, gid, ngids, &limit);
+	return limit;
 }
 
 struct gp_limit gp_config_limit(const struct gp_config *c, uid_t uid, const gid_t *gid,
                                 uint32_t ngids)
 {
-	struct gp_limit limit = c->limit;
+	return limit_of_user(c, c->granted, uid, gid, ngids);
+}
 
-	for (uint32_t i = 0; i < c->nusers; i++)
-		if (c->user[i].id == uid)
-			widen(&limit, &c->user[i].limit);
-	add_groups(c, gid, ngids, &limit);
-	return limit;
+void gp_limit_add_given(struct gp_limit *limit, const struct gp_task_attr *given)
+{
+	struct gp_limit by = {
+		.class = given->class,
+		.priority = given->priority,
+		.weight = given->weight,
+		.share_permille = given->share_permille,
+		.ceiling_permille = given->ceiling_permille ? given->ceiling_permille : 1000,
+		.deadline_ns = given->deadline_ns ? given->deadline_ns : GP_NEVER,
+	};
+	uint64_t promise = less(gp_promise_permille(given), 1000);
+
+	by.share_permille = (uint32_t)more(by.share_permille, promise);
+	gp_limit_widen(limit, &by);
 }
 
 struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_facts *facts)
@@ -106,7 +132,7 @@ struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_fa
 
 		if (!facts->uid[i] && !facts->other_pidns)
 			continue;
-		one = gp_config_limit(c, facts->uid[i], facts->group, facts->ngroups);
+		one = limit_of_user(c, c->limit, facts->uid[i], facts->group, facts->ngroups);
 		add_groups(c, &facts->gid, 1, &one);
 		narrow(&limit, &one);
 	}

@@ -140,13 +140,6 @@ static uint64_t gang_of(const struct gp_rule *rule, const struct gp_facts *f, bo
 	}
 }
 
-/* An unmanaged process is never touched. */
-static void spare_unmanaged(struct gp_match *out)
-{
-	if (out->attr.class == GP_UNMANAGED)
-		out->on_memory_limit = GP_MEMORY_EVENT;
-}
-
 static void apply(const struct gp_config *c, const struct gp_rule *rule,
                   const struct gp_facts *facts, struct gp_match *out)
 {
@@ -191,7 +184,6 @@ int gp_config_match(const struct gp_config *c, const struct gp_facts *facts, str
 		apply(c, &c->rule[i], facts, out);
 		break;
 	}
-	spare_unmanaged(out);
 	return out->rule < 0 ? -ENOENT : 0;
 }
 

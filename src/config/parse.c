@@ -117,7 +117,7 @@ static int read_devices(struct gp_yaml *y, void *target)
 	return gp_yaml_read_list(y, "devices", read_device, target);
 }
 
-/* ---- scheduler, keeper --------------------------------------------------------------- */
+/* ---- scheduler ----------------------------------------------------------------------- */
 
 static int read_scheduler(struct gp_yaml *y, void *target)
 {
@@ -151,24 +151,12 @@ static int read_scheduler(struct gp_yaml *y, void *target)
 	return r;
 }
 
-static int read_keeper(struct gp_yaml *y, void *target)
-{
-	static const struct gp_yaml_key keys[] = {
-		{"timeout", DURATION(100 * GP_NS_PER_MS, 60 * GP_NS_PER_S),
-	         AT(struct reading, config.keeper_timeout_ns)},
-	};
-	static const struct gp_yaml_map map = {"'keeper'", 1, keys};
-	unsigned line[GP_YAML_KEYS_MAX];
-
-	return gp_yaml_read_map(y, &map, target, line);
-}
-
 /* ---- the whole ----------------------------------------------------------------------- */
 
 /* clang-format off */
 enum {
 	KEY_POLICY, KEY_GPU, KEY_DEVICES, KEY_SCHEDULER, KEY_SOCKETS, KEY_CLIENTS, KEY_METRICS,
-	KEY_KEEPER, KEY_LOG, KEY_MEMORY, KEY_ON_MEMORY, KEY_RULES, KEY_LIMITS, CONFIG_KEYS
+	KEY_LOG, KEY_MEMORY, KEY_ON_MEMORY, KEY_RULES, KEY_LIMITS, CONFIG_KEYS
 };
 
 static const char *const memory_words[] = {"event", "hold", NULL};
@@ -182,7 +170,6 @@ static const struct gp_yaml_key config_keys[] = {
 	[KEY_SOCKETS]   = {"sockets",   NESTED(gp_config_read_sockets)},
 	[KEY_CLIENTS]   = {"clients",   NESTED(gp_config_read_clients)},
 	[KEY_METRICS]   = {"metrics",   NESTED(gp_config_read_metrics)},
-	[KEY_KEEPER]    = {"keeper",    NESTED(read_keeper)},
 	[KEY_LOG]       = {"log",       WORD(log_words), IN(log_level)},
 	[KEY_MEMORY]    = {"memory_limit", SIZE(1 << 20, 1ull << 50), IN(memory_limit)},
 	[KEY_ON_MEMORY] = {"on_memory_limit", WORD(memory_words), IN(on_memory_limit)},
@@ -221,7 +208,6 @@ static const struct gp_config defaults = {
                     .rate = 1000,
                     .idle_ns = 300 * GP_NS_PER_S},
 	.metrics = {.listen = "off"},
-	.keeper_timeout_ns = GP_NS_PER_S,
 	.log_level = GP_LOG_INFO,
 };
 
@@ -230,6 +216,7 @@ static void fill_defaults(struct gp_config *c, const struct gp_config_names *nam
 	*c = defaults;
 	gp_policy_defaults(gp_policy_find(c->policy.text), &c->policy.choice);
 	c->limit = gp_limit_default;
+	c->granted = gp_limit_least;
 	c->sockets.has_group = !names->group(c->sockets.group_name, &c->sockets.group);
 }
 

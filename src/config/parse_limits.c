@@ -47,7 +47,8 @@ int gp_config_find_group(const struct gp_yaml *y, const struct reading *r, unsig
 	                    gp_yaml_show_text(name).text);
 }
 
-static int read_limit(struct gp_yaml *y, struct gp_limit *limit)
+/* `written`, if not NULL, gets what is there, and no defaults. */
+static int read_limit(struct gp_yaml *y, struct gp_limit *limit, struct gp_limit *written)
 {
 	/* clang-format off */
 #define IN(member) AT(struct gp_limit, member)
@@ -66,18 +67,26 @@ static int read_limit(struct gp_yaml *y, struct gp_limit *limit)
 	static const struct gp_yaml_map map = {"a limit", sizeof keys / sizeof *keys, keys};
 	unsigned line[GP_YAML_KEYS_MAX], at = gp_yaml_line(y);
 	int r = gp_yaml_read_map(y, &map, limit, line);
+	bool any = false;
 
-	for (unsigned i = 0; !r && i < map.nkeys; i++)
-		if (line[i])
-			return line[4] && !limit->ceiling_permille
-			               ? gp_yaml_fail(y, line[4], "'ceiling' must be more than 0")
-			               : 0;
-	return r ? r : gp_yaml_fail(y, at, "the limit is empty; say what it is, as in 'class: lc'");
+	for (unsigned i = 0; !r && i < map.nkeys; i++) {
+		any |= line[i] != 0;
+		if (line[i] && written)
+			memcpy((char *)written + keys[i].offset, (char *)limit + keys[i].offset,
+			       keys[i].size);
+	}
+	if (!r && !any)
+		return gp_yaml_fail(y, at, "the limit is empty; say what it is, as in 'class: lc'");
+	if (!r && line[4] && !limit->ceiling_permille)
+		return gp_yaml_fail(y, line[4], "'ceiling' must be more than 0");
+	return r;
 }
 
 static int read_default(struct gp_yaml *y, void *target)
 {
-	return read_limit(y, &((struct reading *)target)->config.limit);
+	struct gp_config *c = &((struct reading *)target)->config;
+
+	return read_limit(y, &c->limit, &c->granted);
 }
 
 /* What is not said of a user or group is the least, so that what is said of everybody applies. */
@@ -100,7 +109,7 @@ static int add_limit(struct gp_yaml *y, const char *name, unsigned line, uint32_
 		return -ENOMEM;
 	*list = more;
 	more[*n] = (struct gp_config_limit){.id = id, .limit = least};
-	return read_limit(y, &more[(*n)++].limit);
+	return read_limit(y, &more[(*n)++].limit, NULL);
 }
 
 static int read_user(struct gp_yaml *y, const char *name, unsigned line, void *target)

@@ -3,9 +3,10 @@
  * Who may do what to whom. Pure functions: whoever calls them has looked at the peer, the owner and
  * the namespaces, and looks again before it acts.
  *
- * Users change their own processes: downwards always, upwards to the limit that the administrator
- * gave them. The rest needs root or the group `gpreempt`, in the daemon's own pid namespace: root
- * of a container is a user like any other, and its processes are those of its namespace.
+ * Users change their own processes: downwards always, upwards to what a rule gives the process or
+ * to the limit that the administrator gave them. The rest needs root or the group `gpreempt`, in
+ * the daemon's own pid namespace: root of a container is a user like any other, and its processes
+ * are those of its namespace.
  */
 #ifndef GP_CONFIG_RIGHTS_H
 #define GP_CONFIG_RIGHTS_H
@@ -45,7 +46,7 @@ struct gp_change {
 	/* GP_CHANGE_ATTR. The gang of `to` is made by gp_gang_of_user of the target's user, or
 	 * by gp_gang_of_admin if gp_peer_administers. */
 	const struct gp_task_attr *from, *to;
-	const struct gp_limit *limit; /* the peer's: gp_config_limit */
+	const struct gp_limit *limit; /* the peer's for it: gp_config_limit, gp_limit_add_given */
 	uint32_t tasks; /* that the peer has described by himself, with this one; 0: not counted */
 
 	/* GP_CHANGE_RELEASE */
@@ -71,6 +72,9 @@ unsigned gp_class_rank(uint8_t class);
 
 /* How much of a device its deadline and budget amount to, rounded up; 0: it asks for none. */
 uint64_t gp_promise_permille(const struct gp_task_attr *attr);
+
+/* What both allow together. */
+void gp_limit_widen(struct gp_limit *limit, const struct gp_limit *by);
 
 /* Takes from `attr` what is above the limit; true if that was anything. */
 bool gp_limit_clamp(const struct gp_limit *limit, struct gp_task_attr *attr);

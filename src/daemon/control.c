@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the daemon: what it begins with, beats, and the order in which it ends. */
+/* The life of the daemon: what it begins with, and the order in which it ends. */
 #include "daemon/control.h"
 
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,160 +15,6 @@
 #include "daemon/metrics.h"
 #include "hold/records.h"
 #include "undo/undo.h"
-
-#define BEAT_NS       (200 * GP_NS_PER_MS)
-#define BEATS_A_CHECK 5 /* GPU memory is looked at every so many beats */
-
-/* ---- configuration -----------------------------------------------------------------------------
- */
-
-static int load_config(struct gp_control *c, struct gp_config **config, struct gp_error *err)
-{
-	bool chosen;
-	const char *path = gp_config_path(c->options.config, &chosen);
-
-	*c->config_path = 0;
-	if (!chosen && access(path, F_OK))
-		return gp_config_default(config);
-	snprintf(c->config_path, sizeof c->config_path, "%s", path);
-	return gp_config_load(path, config, err);
-}
-
-/* Which policy a device shall have: somebody's choice at run time, the command line's, the
- * configuration's. */
-static int choose_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
-                         struct gp_error *err)
-{
-	const char *said = gp_roster_policy(c->roster);
-	bool ignore;
-
-	if (*said && !gp_policy_parse(said, choice, NULL)) /* an older daemon may have known more */
-		return 0;
-	if (c->options.policy)
-		return gp_policy_parse(c->options.policy, choice, err);
-	*choice = gp_config_device(c->config, device, &ignore)->choice;
-	return 0;
-}
-
-static void use_config(struct gp_control *c)
-{
-	struct group *group = getgrnam("gpreempt");
-
-	c->group = c->config->sockets.has_group ? c->config->sockets.group
-	           : group                      ? group->gr_gid
-	                                        : (gid_t)-1;
-	gp_log_set_level((enum gp_log_level)c->config->log_level);
-}
-
-static void tell_config(struct gp_control *c, const char *text)
-{
-	struct json_object *event = gp_news_new(c, GP_TOPIC_CONFIG);
-
-	if (!event)
-		return;
-	json_object_object_add(event, "text", json_object_new_string(text));
-	gp_news_tell(c, GP_TOPIC_CONFIG, event);
-}
-
-/* What devices there are, sockets and addresses stay as they are until a restart. */
-int gp_control_reload(struct gp_control *c, struct gp_error *err)
-{
-	struct gp_config *config;
-	char path[sizeof c->config_path];
-	int r;
-
-	memcpy(path, c->config_path, sizeof path);
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-	           (unsigned long long)(gp_now_ns(&gp_clock_monotonic) / 1000));
-	r = load_config(c, &config, err);
-	sd_notify(0, "READY=1");
-	if (r) {
-		memcpy(c->config_path, path, sizeof path);
-		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", err->text);
-		tell_config(c, err->text);
-		return r;
-	}
-	gp_config_free(c->config);
-	c->config = config;
-	use_config(c);
-	for (unsigned i = 0; i < c->nhosts; i++) {
-		struct gp_order order = {.kind = GP_ORDER_POLICY};
-
-		if (choose_policy(c, gp_host_info(c->host[i])->name, &order.policy, NULL))
-			continue;
-		if (!memcmp(&order.policy, &c->policy[i], sizeof order.policy))
-			continue;
-		c->policy[i] = order.policy;
-		gp_host_order(c->host[i], &order);
-	}
-	gp_newcomers_again(c);
-	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
-	tell_config(c, "loaded");
-	return 0;
-}
-
-/* ---- beats -------------------------------------------------------------------------------------
- */
-
-/* A thread that does not look any more is as good as dead: who watches us shall know. */
-static bool all_look(struct gp_control *c, uint64_t now_ns)
-{
-	bool stuck = false;
-
-	for (unsigned i = 0; i < c->nhosts; i++) {
-		bool late = gp_host_overdue_ns(c->host[i], now_ns) > GP_STUCK_NS;
-
-		if (late && !c->stuck)
-			gp_log(GP_LOG_ERROR, "device.stuck", "device=%u", i);
-		stuck |= late;
-	}
-	c->stuck = stuck;
-	return !stuck;
-}
-
-static void look_for_keeper(struct gp_control *c, uint64_t now_ns)
-{
-	struct gp_undo_guard keeper;
-	struct json_object *event;
-	bool gone;
-
-	gp_undo_keeper(c->undo, &keeper);
-	gone = !keeper.pid || !keeper.lives || now_ns > keeper.beat_ns + 5 * GP_NS_PER_S;
-	if (gone == c->keeper_gone)
-		return;
-	c->keeper_gone = gone;
-	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.here", "pid=%d",
-	       keeper.pid);
-	event = gp_news_new(c, GP_TOPIC_KEEPER);
-	if (!event)
-		return;
-	json_object_object_add(event, "keeper", json_object_new_string(gone ? "gone" : "back"));
-	gp_news_tell(c, GP_TOPIC_KEEPER, event);
-}
-
-static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
-{
-	struct gp_control *c = arg;
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
-
-	(void)usec;
-	if (all_look(c, now_ns)) {
-		gp_undo_beat(c->undo, now_ns);
-		sd_notify(0, "WATCHDOG=1");
-	}
-	gp_news_catch_up(c);
-	for (unsigned i = 0; i < c->nhosts; i++)
-		gp_host_push(c->host[i]);
-	if (!(c->beats++ % BEATS_A_CHECK)) {
-		gp_news_check_limits(c);
-		gp_newcomers_look(c, now_ns);
-		look_for_keeper(c, now_ns);
-		gp_news_want(c); /* who was interested may have gone */
-	}
-	sd_event_source_set_time_relative(source, BEAT_NS / 1000);
-	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
-	return 0;
-}
 
 /* ---- signals -----------------------------------------------------------------------------------
  */
@@ -257,7 +102,7 @@ static int start_host(struct gp_control *c, struct gp_gpu *gpu, struct gp_error 
 		.starve_limit_ns = s->starve_limit_ns,
 		.wake_fd = c->wake_fd,
 	};
-	int r = choose_policy(c, gpu->info.name, &config.policy, err);
+	int r = gp_control_policy(c, gpu->info.name, &config.policy, err);
 
 	if (r) {
 		gpu->ops->close(gpu);
@@ -398,7 +243,8 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 	if (r)
 		return r;
 	gp_roster_each(c->roster, know, c);
-	return choose_policy(c, "", &c->policy[0], err); /* until there is a device */
+	gp_bounds_renew(c);
+	return gp_control_policy(c, "", &c->policy[0], err); /* until there is a device */
 }
 
 static int start_loop(struct gp_control *c, struct gp_error *err)
@@ -410,7 +256,7 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	if (r >= 0)
 		r = gp_news_begin(c);
 	if (r >= 0)
-		r = sd_event_add_time_relative(c->loop, NULL, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
+		r = gp_beats_begin(c);
 	if (r < 0)
 		return gp_fail(err, r, "cannot begin: %s", gp_error_name(r));
 	gp_procs_init(&c->procs, c->loop, on_process_end, c);
@@ -466,10 +312,9 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 	*c = (struct gp_control){.options = *options, .wake_fd = -1, .group = (gid_t)-1};
 	c->started_ns = gp_now_ns(&gp_clock_monotonic);
 	raise_file_limit();
-	r = load_config(c, &c->config, err);
+	r = gp_control_configure(c, err);
 	if (r)
 		return r;
-	use_config(c);
 	select_gpus(c);
 	r = start_loop(c, err);
 	if (!r)
@@ -523,6 +368,9 @@ void gp_control_end(struct gp_control *c)
 		gp_undo_guard_end(c->undo);
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
+	gp_config_free(c->began_with);
+	sd_event_source_disable_unref(c->beat);
+	sd_event_source_disable_unref(c->wake);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	sd_event_unref(c->loop);

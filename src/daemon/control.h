@@ -54,6 +54,7 @@ struct gp_control {
 	struct gp_options options;
 	char config_path[256];
 	struct gp_config *config;
+	struct gp_config *began_with; /* what some keys still say; NULL: the same */
 	struct gp_roster *roster;
 	struct gp_undo_file *undo;
 	struct gp_facts_pool *facts;
@@ -68,13 +69,16 @@ struct gp_control {
 	uint64_t told_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far as heard */
 	bool behind[GP_DEVICES_MAX];      /* some that came or went were not heard of */
 	int wake_fd;                      /* hosts have news */
+	sd_event_source *wake;
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
 	uint32_t wanted; /* events that hosts are to tell */
 
 	uint64_t started_ns;
+	sd_event_source *beat;
 	uint64_t beats;
+	uint64_t beat_ns;       /* of the last one */
 	bool stuck;             /* a device's thread does not look any more */
 	bool keeper_gone;       /* as last seen */
 	uint64_t limits_passed; /* of GPU memory: how often */
@@ -88,8 +92,25 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 int gp_control_run(struct gp_control *c, struct gp_error *err);
 void gp_control_end(struct gp_control *c);
 
+/* ---- configure.c: the configuration ------------------------------------------------------------
+ */
+
+/* The first one. */
+int gp_control_configure(struct gp_control *c, struct gp_error *err);
 /* Reads the configuration again; when it is wrong, the old one stays. */
 int gp_control_reload(struct gp_control *c, struct gp_error *err);
+/* Which policy a device shall have: somebody's choice at run time, the command line's, the
+ * configuration's. */
+int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
+                      struct gp_error *err);
+
+/* ---- beats.c: what is done again and again -----------------------------------------------------
+ */
+
+int gp_beats_begin(struct gp_control *c);
+
+/* restart.c: says in the log which keys have another value that holds only after a restart. */
+void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new);
 
 /* ---- sweeper.c: records of processes that have ended -------------------------------------------
  */
@@ -108,6 +129,16 @@ void gp_newcomer(struct gp_control *c, struct gp_proc *proc);
 void gp_newcomers_look(struct gp_control *c, uint64_t now_ns);
 /* The rules have changed. */
 void gp_newcomers_again(struct gp_control *c);
+
+/* ---- bounds.c: how high users' words stand ------------------------------------------------------
+ */
+
+/* Somebody said what it is, and no administrator. */
+bool gp_is_users_word(const struct gp_proc *proc);
+/* There is a new configuration. Asks for the groups of users, so it may wait. */
+void gp_bounds_renew(struct gp_control *c);
+/* Takes from what a user said of it what is neither given to it nor within the user's limit. */
+void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts);
 
 /* set.c: proc->attr to all its tasks, and to those who want to know. `g` may be NULL. */
 void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc);
@@ -191,6 +222,9 @@ extern const unsigned gp_control_nmethods, gp_hint_nmethods;
 /* may.c: rights. Whether this caller may do everything: an administrator, and not root of a
  * container. */
 bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer);
+
+/* What the configuration says of how high this caller may raise processes. */
+struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer);
 
 /* 0, or -EPERM with a sentence. */
 /* `proc` NULL: about everybody. `err` may be NULL. */

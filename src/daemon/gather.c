@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One call, orders to the devices it concerns, and one answer when all of them have answered. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,9 +40,10 @@ static void remove_gather(struct gp_control *c, struct gp_gather *g)
 	free(g);
 }
 
+/* The first counts, but that a task left by itself hides nothing. */
 static void note_failure(struct gp_gather *g, int status, const char *text)
 {
-	if (g->status)
+	if (g->status && g->status != -ESRCH)
 		return;
 	g->status = status;
 	snprintf(g->text, sizeof g->text, "%s", text);

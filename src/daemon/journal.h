@@ -11,6 +11,10 @@
 /* Elsewhere it goes to standard error, as far as somebody reads that. */
 void gp_journal_begin(void);
 
+/* To the journal that listens at `path`. What it does not take at once is lost, and said when it
+ * takes something again: nobody waits for it. 0 or -errno. */
+int gp_journal_to(const char *path);
+
 #define GP_JOURNAL_FIELDS 16
 
 /*

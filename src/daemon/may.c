@@ -40,6 +40,8 @@ static bool has_foreign_gang(const struct gp_control *c, const struct gp_proc *p
 static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer *peer,
                             const struct gp_proc *proc, struct gp_subject *s, struct gp_error *err)
 {
+	bool known;
+
 	*s = (struct gp_subject){
 		.same_pidns = gp_process_same_pidns(peer->pid, proc->pid) && peer->pidfd >= 0 &&
 	                      !gp_pidfd_ended(peer->pidfd),
@@ -48,8 +50,14 @@ static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer
 		.gang_of_others = has_foreign_gang(c, proc),
 	};
 	/* In this order: what was read is about a process that still has its pid. */
-	if (!gp_process_uids(proc->pid, s->uid) || gp_proc_ended(proc))
+	known = gp_process_uids(proc->pid, s->uid);
+	if (gp_proc_ended(proc))
 		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
+	if (!known || proc->unwatched)
+		return gp_fail(err, -EAGAIN,
+		               "whose process %d is cannot be told now (the daemon may have too "
+		               "many files open); try again",
+		               proc->pid);
 	return 0;
 }
 
@@ -74,11 +82,16 @@ static uint32_t count_described(const struct gp_control *c, uid_t uid)
 	return n;
 }
 
+struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
+}
+
 int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                const struct gp_task_attr *to, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
-	struct gp_limit limit = gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
+	struct gp_limit limit = gp_written_limit(c, peer);
 	struct gp_change change = {
 		.kind = GP_CHANGE_ATTR,
 		.from = &proc->attr,
@@ -89,6 +102,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 	                         : count_described(c, peer->uid) + 1,
 	};
 
+	gp_limit_add_given(&limit, &proc->given);
 	return check(c, call, proc, &change, err);
 }
 

@@ -19,11 +19,14 @@ static void ask_later(struct gp_proc *proc)
 /* No facts in time, too many questions: it stays as it is until it is asked for again. */
 static void ask(struct gp_control *c, struct gp_proc *proc)
 {
+	uint32_t wants = gp_config_wants(c->config);
 	int r;
 
-	if (proc->asked || proc->pidfd < 0)
+	if (proc->asked || gp_proc_ended(proc))
 		return;
-	r = gp_facts_ask(c->facts, proc->pid, proc->start_time, gp_config_wants(c->config), 0);
+	if (gp_is_users_word(proc))
+		wants |= GP_FACT_USER;
+	r = gp_facts_ask(c->facts, proc->pid, proc->start_time, wants, 0);
 	proc->asked = !r;
 	proc->again_ns = 0;
 	if (!r)
@@ -32,15 +35,22 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 	gp_log(GP_LOG_WARN, "facts.ask", "pid=%d errno=%d", proc->pid, -r);
 }
 
+static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)
+{
+	proc->memory_limit = limit;
+	proc->hold_at_limit = on_limit == GP_MEMORY_HOLD;
+}
+
+/* Everybody's limit holds until it is known which rule fits. */
 void gp_newcomer(struct gp_control *c, struct gp_proc *proc)
 {
-	proc->memory_limit = c->config->memory_limit;
-	proc->hold_at_limit = c->config->on_memory_limit == GP_MEMORY_HOLD;
-	if (c->config->nrules)
+	limit_memory(proc, c->config->memory_limit, c->config->on_memory_limit);
+	if (c->config->nrules || gp_is_users_word(proc))
 		ask(c, proc);
 }
 
-static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_match *match)
+static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts,
+                  const struct gp_match *match)
 {
 	struct gp_entry entry = {.pid = proc->pid,
 	                         .start_time = proc->start_time,
@@ -48,10 +58,10 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_ma
 	                         .rule = (unsigned)(match->rule + 1),
 	                         .attr = match->attr};
 
-	proc->memory_limit = match->memory_limit;
-	proc->hold_at_limit = (match->rule >= 0 && c->config->rule[match->rule].memory_limit
-	                               ? c->config->rule[match->rule].on_memory_limit
-	                               : c->config->on_memory_limit) == GP_MEMORY_HOLD;
+	limit_memory(proc, match->memory_limit, match->on_memory_limit);
+	proc->given = match->attr;
+	if (gp_is_users_word(proc))
+		gp_bound(c, proc, facts);
 	if (proc->said == GP_SAID_USER)
 		return; /* somebody was quicker: people come before rules */
 	proc->said = match->rule >= 0 ? GP_SAID_RULE : GP_SAID_DEFAULT;
@@ -85,9 +95,12 @@ static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 		if (proc && proc->ask_again) {
 			proc->ask_again = false;
 			ask(c, proc);
-		} else if (proc && !facts->gone) {
+		} else if (proc && facts->gone) {
+			if (!gp_proc_ended(proc)) /* it could not be read, then */
+				ask_later(proc);
+		} else if (proc) {
 			gp_config_match(c->config, facts, &match);
-			apply(c, proc, &match);
+			apply(c, proc, facts, &match);
 			if (match.incomplete)
 				ask_later(proc);
 		}
@@ -116,7 +129,7 @@ void gp_newcomers_again(struct gp_control *c)
 {
 	gp_roster_drop_rules(c->roster);
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
-		if (proc->ntasks) {
+		if (proc->ntasks || gp_is_users_word(proc)) {
 			proc->ask_again = proc->asked; /* these rules may want to know more */
 			ask(c, proc);
 		}

@@ -111,6 +111,7 @@ static void pass_on(struct gp_control *c, unsigned device, const struct gp_news 
 /* What was said of it, or of whom it descends from, is its own from now on: they may end before. */
 static void look_up(struct gp_control *c, struct gp_proc *proc)
 {
+	const struct gp_proc *parent;
 	struct gp_entry entry;
 
 	if (proc->said != GP_SAID_DEFAULT ||
@@ -123,6 +124,8 @@ static void look_up(struct gp_control *c, struct gp_proc *proc)
 	memcpy(proc->gang, entry.gang, sizeof proc->gang);
 	if (entry.pid == proc->pid)
 		return;
+	parent = gp_procs_find(&c->procs, entry.pid, entry.start_time);
+	proc->limit = parent ? parent->limit : gp_limit_least;
 	entry.pid = proc->pid;
 	entry.start_time = proc->start_time;
 	gp_roster_put(c->roster, &entry, NULL);
@@ -285,10 +288,14 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 int gp_news_begin(struct gp_control *c)
 {
+	int r;
+
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->wake_fd < 0)
 		return -errno;
-	return sd_event_add_io(c->loop, NULL, c->wake_fd, EPOLLIN, on_wake, c);
+	r = sd_event_add_io(c->loop, &c->wake, c->wake_fd, EPOLLIN, on_wake, c);
+	/* Rings of news are bounded: they come before what clients ask. */
+	return r < 0 ? r : sd_event_source_set_priority(c->wake, SD_EVENT_PRIORITY_IMPORTANT);
 }
 
 void gp_news_want(struct gp_control *c)

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "daemon/usernames.h"
 
@@ -41,6 +42,7 @@ static void forget(struct gp_procs *procs, struct gp_proc *p)
 	if (p->next)
 		p->next->prev = p->prev;
 	procs->n--;
+	procs->unwatched -= p->unwatched;
 	unwatch(p);
 	free(p->task);
 	free(p);
@@ -76,6 +78,7 @@ static void end(struct gp_proc *p)
 	struct gp_procs *procs = p->procs;
 
 	unwatch(p);
+	p->ended = true;
 	procs->on_end(procs->arg, p);
 	if (!p->ntasks)
 		forget(procs, p);
@@ -97,28 +100,96 @@ static int on_gone(sd_event_source *source, void *arg)
 	return 0;
 }
 
-/* One that is gone already, or whose pid is another's by now, ends at the next round. */
-static int watch(struct gp_proc *p)
+/* -ESRCH: it is gone, or its pid is another's by now. Any other error: that cannot be told. */
+static int open_pidfd(const struct gp_proc *p)
 {
-	p->pidfd = gp_pidfd_open(p->pid);
-	if (p->pidfd >= 0 && gp_process_start_time(p->pid) == p->start_time)
-		return sd_event_add_io(p->procs->loop, &p->watch, p->pidfd, EPOLLIN, on_pidfd, p);
-	if (p->pidfd >= 0)
-		close(p->pidfd);
-	p->pidfd = -1;
-	return sd_event_add_defer(p->procs->loop, &p->watch, on_gone, p);
+	int fd = gp_pidfd_open(p->pid), r;
+	uint64_t start_time;
+
+	if (fd < 0) /* what is no process any more may be a thread */
+		return fd == -EINVAL || fd == -ENOENT ? -ESRCH : fd;
+	start_time = gp_process_start_time(p->pid);
+	if (start_time == p->start_time)
+		return fd;
+	/* Of one that is there something can be read, if there is a file left for it. */
+	r = start_time || gp_pidfd_ended(fd) ? -ESRCH : -EAGAIN;
+	close(fd);
+	return r;
+}
+
+static void give_up_for_now(struct gp_proc *p, int why)
+{
+	if (!p->procs->told)
+		gp_log(GP_LOG_WARN, "process.unwatched",
+		       "pid=%d errno=%d; whether it ends cannot be seen, and is tried again",
+		       p->pid, -why);
+	p->procs->told = true;
+	unwatch(p);
+	p->unwatched = true;
+	p->procs->unwatched++;
+}
+
+/* One that is gone already ends at the next round. */
+static void watch(struct gp_proc *p)
+{
+	sd_event *loop = p->procs->loop;
+	int fd = open_pidfd(p), r;
+
+	p->pidfd = fd < 0 ? -1 : fd;
+	if (fd >= 0)
+		r = sd_event_add_io(loop, &p->watch, fd, EPOLLIN, on_pidfd, p);
+	else if (fd == -ESRCH)
+		r = sd_event_add_defer(loop, &p->watch, on_gone, p);
+	else
+		r = fd;
+	if (r < 0) {
+		give_up_for_now(p, r);
+		return;
+	}
+	p->ended = fd < 0;
+	p->procs->told &= p->procs->unwatched > 0;
+}
+
+/* Who it is. To be read before it is watched: then it was about the process itself. */
+static void get_to_know(struct gp_proc *p)
+{
+	char user[32];
+
+	if (!gp_process_uid(p->pid, &p->uid))
+		p->uid = GP_NOBODY;
+	else
+		gp_user_name(p->uid, user, sizeof user); /* so that it is there when it is shown */
+	gp_process_name(p->pid, p->name, sizeof p->name);
+}
+
+static void watch_again(struct gp_proc *p)
+{
+	p->unwatched = false;
+	p->procs->unwatched--;
+	get_to_know(p);
+	watch(p);
+}
+
+void gp_procs_look(struct gp_procs *procs)
+{
+	for (struct gp_proc *p = procs->first; procs->unwatched && p; p = p->next)
+		if (p->unwatched)
+			watch_again(p);
 }
 
 bool gp_proc_ended(const struct gp_proc *p)
 {
-	return p->pidfd < 0 || gp_pidfd_ended(p->pidfd);
+	return p->ended || (p->pidfd >= 0 && gp_pidfd_ended(p->pidfd));
 }
 
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time)
 {
 	struct gp_proc *p = gp_procs_find(procs, pid, start_time);
-	char user[32];
 
+	if (p && p->unwatched) {
+		watch_again(p);
+		return p;
+	}
 	if (p) {
 		/* Some give up root's rights only when they have their queues. */
 		if (!gp_proc_ended(p))
@@ -131,19 +202,14 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	p->procs = procs;
 	p->pid = pid;
 	p->start_time = start_time;
-	p->attr = GP_TASK_ATTR_DEFAULT;
+	p->attr = p->given = GP_TASK_ATTR_DEFAULT;
 	p->held_by = GP_NOBODY;
-	if (!gp_process_uid(pid, &p->uid))
-		p->uid = GP_NOBODY;
-	else
-		gp_user_name(p->uid, user, sizeof user); /* so that it is there when it is shown */
-	gp_process_name(pid, p->name, sizeof p->name);
-	if (watch(p) < 0 ||
-	    gp_table_put(&procs->by_key, gp_process_key(start_time, pid), (uintptr_t)p)) {
-		unwatch(p);
+	if (gp_table_put(&procs->by_key, gp_process_key(start_time, pid), (uintptr_t)p)) {
 		free(p);
 		return NULL;
 	}
+	get_to_know(p);
+	watch(p);
 	p->next = procs->first;
 	if (p->next)
 		p->next->prev = p;
@@ -186,6 +252,6 @@ void gp_procs_task_out(struct gp_procs *procs, unsigned device, uint64_t task)
 	for (unsigned i = 0; i < p->ntasks; i++)
 		if (p->task[i].device == device && p->task[i].id == task)
 			p->task[i--] = p->task[--p->ntasks];
-	if (!p->ntasks && (p->pidfd < 0 || p->said == GP_SAID_DEFAULT))
+	if (!p->ntasks && (p->ended || p->said == GP_SAID_DEFAULT))
 		forget(procs, p);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The processes that the control thread knows: those with tasks on some device, and those about
- * which something was said before they had any. Each is watched by a pidfd until it ends.
+ * which something was said before they had any. Each is watched by a pidfd until it ends. Where
+ * there is no file left for that, nobody can tell whether it has ended: then it counts as one that
+ * has not, nobody may steer it, and gp_procs_look tries again.
  */
 #ifndef GP_DAEMON_PROCS_H
 #define GP_DAEMON_PROCS_H
@@ -9,6 +11,7 @@
 #include <systemd/sd-event.h>
 
 #include "base/table.h"
+#include "config/config.h"
 #include "daemon/roster.h"
 
 #define GP_NOBODY ((uid_t)-1)
@@ -29,13 +32,17 @@ struct gp_proc {
 	char name[32];
 	uid_t uid;   /* effective, when it was last named; GP_NOBODY: it was gone already */
 	bool shared; /* its queues run the work of many programs */
-	int pidfd;   /* -1: it has ended */
+	int pidfd;   /* -1: it has ended, or is not watched */
 	sd_event_source *watch;
+	bool ended;
+	bool unwatched; /* it could not be; it may have ended, and its pid be another's */
 
 	enum gp_said said;
 	uid_t said_by; /* if a user did; GP_BY_ADMIN: an administrator */
 	unsigned rule; /* 1 = the first; 0 = none */
 	struct gp_task_attr attr;
+	struct gp_task_attr given; /* what a rule gives it, or gave it before somebody said more */
+	struct gp_limit limit;     /* of said_by, as written in the configuration */
 	char gang[GP_GANG_NAME_MAX];
 	uint64_t memory_limit; /* bytes; 0 = none */
 	bool hold_at_limit;
@@ -61,6 +68,8 @@ struct gp_procs {
 	struct gp_table by_task; /* device and task -> struct gp_proc */
 	struct gp_proc *first;
 	unsigned n;
+	unsigned unwatched; /* of them */
+	bool told;          /* that there are such; until there are none */
 	/* It has ended: after this call it is forgotten, unless it has tasks that have not left
 	 * yet. */
 	void (*on_end)(void *arg, struct gp_proc *proc);
@@ -78,6 +87,10 @@ struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, 
  */
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time);
 
+/* Tries again to watch those who could not be watched; to be called now and then. */
+void gp_procs_look(struct gp_procs *procs);
+
+/* Known to have ended. */
 bool gp_proc_ended(const struct gp_proc *proc);
 
 /* Forgets one that has no tasks and of which nothing was said: somebody only asked. */

@@ -243,6 +243,17 @@ static void tidy(struct gp_roster *r)
 	r->tidy_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 
+/* Threads of devices may have real-time priority: they lend it to who makes them wait. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t a;
+
+	pthread_mutexattr_init(&a);
+	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(lock, &a);
+	pthread_mutexattr_destroy(&a);
+}
+
 int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error *err)
 {
 	struct gp_roster *r = calloc(1, sizeof *r);
@@ -251,7 +262,7 @@ int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error 
 	*roster = NULL;
 	if (!r)
 		return -ENOMEM;
-	pthread_mutex_init(&r->lock, NULL);
+	init_lock(&r->lock);
 	gp_table_init(&r->by_key);
 	r->fd = -1;
 	r->tidy_at = FILE_MAX;

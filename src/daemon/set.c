@@ -116,6 +116,7 @@ static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *p
 		return r;
 	proc->said = GP_SAID_USER;
 	proc->said_by = entry->by;
+	proc->limit = gp_written_limit(c, gp_rpc_peer(call));
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 	gp_log(GP_LOG_INFO, "process.set", "pid=%d class=%s priority=%u by=%u", proc->pid,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The methods `hold`, `release` and `release_all`: people's own holds, beside those of the policy.
  */
+#include <string.h>
+
 #include "base/log.h"
 #include "daemon/control.h"
 #include "rpc/params.h"
@@ -18,16 +20,6 @@ static void finish(struct gp_gather *g)
 	gp_rpc_reply(g->call, result);
 }
 
-/* One that came to nothing is not for tasks that come later either. */
-static void finish_hold(struct gp_gather *g)
-{
-	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
-
-	if (proc && g->first && g->status && g->status != -ECANCELED && !g->done)
-		proc->held_by = GP_NOBODY;
-	finish(g);
-}
-
 static void order_all(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc,
                       enum gp_order_kind kind)
 {
@@ -36,6 +28,37 @@ static void order_all(struct gp_control *c, struct gp_gather *g, const struct gp
 
 		gp_gather_order(g, c->host[proc->task[i].device], &order);
 	}
+}
+
+/* Half a hold is none: what is held already is released, and then the answer is why. */
+static void take_back(struct gp_gather *g, const struct gp_proc *proc)
+{
+	struct gp_gather *back = gp_gather_new(g->control, g->call, finish);
+
+	if (!back)
+		return; /* which was answered */
+	back->status = g->status;
+	memcpy(back->text, g->text, sizeof back->text);
+	order_all(g->control, back, proc, GP_ORDER_RELEASE);
+	gp_gather_go(back);
+}
+
+/* One that came to nothing is not for tasks that come later either. Who left by himself, or was
+ * released by somebody, has not failed. */
+static void finish_hold(struct gp_gather *g)
+{
+	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
+	bool failed = g->status && g->status != -ECANCELED && (g->status != -ESRCH || !g->done);
+
+	if (!proc || !g->first || !failed) {
+		finish(g);
+		return;
+	}
+	proc->held_by = GP_NOBODY;
+	if (!g->done)
+		finish(g);
+	else
+		take_back(g, proc);
 }
 
 int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *params)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hold/records.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,8 +15,15 @@
 
 bool gp_record_process_lives(const struct gp_undo_entry *entry)
 {
-	return entry->undo.pid > 0 &&
-	       gp_process_start_time(entry->undo.pid) == entry->undo.start_time;
+	uint64_t start_time;
+
+	if (entry->undo.pid <= 0)
+		return false;
+	start_time = gp_process_start_time(entry->undo.pid);
+	if (start_time)
+		return start_time == entry->undo.start_time;
+	/* It could not be read: it is gone, or there is no file left to read it with. */
+	return !kill(entry->undo.pid, 0) || errno != ESRCH;
 }
 
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,

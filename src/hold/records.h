@@ -10,7 +10,8 @@
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
                      struct gp_undo_entry *entry);
 
-/* Whether the process that was changed is still there, and no other has its pid. */
+/* Whether the process that was changed is still there, and no other has its pid, as far as that can
+ * be told: a record that is kept too long does no harm, one that is dropped too early does. */
 bool gp_record_process_lives(const struct gp_undo_entry *entry);
 
 /* -EBUSY when another living program has it in its hands. */

@@ -23,7 +23,8 @@ listed=$out
 try "$GPREEMPT" policy
 [[ $out == "$listed" ]] || fail 'policy without an option is not the list'
 
-try "$GPREEMPT" policy --list --json
+try env GPREEMPT_SOCKET="$work/no-such-socket" "$GPREEMPT" policy --list --json
+holds 'all(.[]; has("in_force") | not)' 'without a daemon nothing is said of what is in force'
 exits 0 '' 'policy --json'
 [[ $(jq -r '.[].name' "$work/out") == "$names" ]] || fail 'JSON names other policies'
 holds 'all(.[].parameters[]; .min <= .default and .default <= .max and (.unit|length) > 0)' \

@@ -41,8 +41,8 @@ cat >"$work/cwsr.yaml" <<-'END'
 	  - {name: training, class: be, load: closed, kernel: 13.6ms}
 	  - {name: narrow, class: be, load: closed, kernel: 2ms, gap: 1ms, width: 30}
 END
-eight=none,priority,rr,priority:quantum=50,priority:quantum=20:age_after=300,rr:quantum=20000
-eight+=,priority:age_after=500:quantum=100:lc_slice=100000:age_run=20,rr:quantum=400000
+ten=none,priority,rr,priority:quantum=50,priority:quantum=20:age_after=300,rr:quantum=20000
+ten+=,priority:age_after=500:quantum=100:lc_slice=100000:age_run=20,rr:quantum=400000,fair,mlfq
 
 # drawn CLAIM ARGUMENT...: draws it as SVG, which passes the checks; its summary is the output.
 drawn() {
@@ -67,9 +67,10 @@ cp "$work/plot.svg" "$work/before.svg"
 drawn 'three tasks again' h200-two-be-lc
 cmp -s "$work/plot.svg" "$work/before.svg" || fail 'same seed, another picture'
 
-drawn 'six tasks, eight policies' "$work/six.yaml" --policy "$eight"
+drawn 'six tasks, ten policies' "$work/six.yaml" --policy "$ten"
 holds '.fills["url(#dots)"] > 5' 'unmanaged tasks have a pattern'
-holds '(.strokes | length) > 8 and .dashes >= 8' 'eight policies differ in colour and dashes'
+holds '(.strokes | length) > 10 and .dashes >= 10' 'ten policies differ in colour and dashes'
+(($("$GPREEMPT" policy --names | wc -l) <= 10)) || fail 'there are more policies than styles'
 holds '.texts | index("recommendation-service-frontend (lc)")' 'long names are whole'
 drawn 'forty tasks' "$work/many.yaml"
 holds '.texts | any(startswith("... and 16 more rows")) and any(startswith("... and 14 more tasks"))' 'what is left out is said'

@@ -73,6 +73,9 @@ eight+=,priority:age_after=500:quantum=100:lc_slice=100000:age_run=20,rr:quantum
 try "$GPREEMPT" sim "$scenario" --sweep inference.rate=100:1000:7 --plot "$work/plot.svg" --policy "$eight"
 look_at_svg "$work/plot.svg" 'eight policies'
 holds '(.strokes | length) >= 10 and .dashes >= 8' 'eight lines differ in colour and dashes'
+try "$GPREEMPT" sim "$scenario" --sweep inference.rate=100:400:2 --plot "$work/plot.svg" --policy fair,share
+look_at_svg "$work/plot.svg" 'two that do the same'
+holds '.texts | index("share (as fair)")' 'a line under another is named'
 if [[ ${PNG_LOOK-} ]]; then
 	try "$GPREEMPT" sim "$scenario" --sweep inference.rate=100:1000:4 --plot "$work/plot.png"
 	look_at_png "$work/plot.png" 2000 'trade-off as PNG'

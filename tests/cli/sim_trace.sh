@@ -95,6 +95,28 @@ if [[ -e /dev/full ]]; then
 	try "$GPREEMPT" sim h200-corun --trace /dev/full
 	exits 1 'gpreempt: cannot write the trace to /dev/full: No space left on device' 'full disk'
 fi
+
+# What is there stays until there is another one, and nothing is left beside it.
+scenario=$work/h200-corun.yaml
+cp "$scenario" "$work/before.yaml"
+try "$GPREEMPT" sim "$scenario" --trace "$work/../${work##*/}/h200-corun.yaml"
+exits 2 "gpreempt: $scenario is the scenario; the trace needs a file of its own" 'over the scenario'
+cmp -s "$scenario" "$work/before.yaml" || fail 'the scenario was written over'
+try "$GPREEMPT" sim "$scenario" --plot "$work/one.svg" --trace "$work/one.svg"
+exits 2 'gpreempt: --plot and --trace need a file each, not both *' 'two in one'
+echo old >"$work/old.json"
+ln -s old.json "$work/link.json"
+try "$GPREEMPT" sim "$scenario" --trace "$work/old.json" --plot "$work/new.svg" --policy edf:x=1
+[[ $(<"$work/old.json") == old && ! -e $work/new.svg ]] || fail 'a run that failed wrote something'
+timeout -s KILL 0.05 "$GPREEMPT" sim h200-corun --policy none,priority,rr --trace "$work/old.json" >"$work/out" 2>&1
+[[ $? != 137 || $(<"$work/old.json") == old ]] || fail 'a run that was killed wrote something'
+try "$GPREEMPT" sim "$scenario" --trace "$work/link.json" --policy none --for 10ms
+exits 0 '' 'through a link'
+[[ -L $work/link.json && $(jq '.traceEvents | length' "$work/old.json") -gt 1 ]] || fail 'the link was replaced'
+try "$GPREEMPT" sim "$scenario" --trace /dev/stdout --policy none --for 1us
+[[ $(head -c 1 "$work/out") == '{' ]] || fail 'nothing on standard output'
+[[ -z $(find "$work" -name '*.json.*' -o -name '*.svg.*') ]] || fail "left behind: $(ls "$work")"
+
 try "$GPREEMPT" sim h200-corun --from 1s
 exits 2 '*--from and --for go with *' 'a window of nothing'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --from 30s

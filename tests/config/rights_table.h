@@ -36,7 +36,9 @@ enum rights_what {
 	WHAT_LOWER,  /* a lower class than it has */
 	WHAT_WITHIN, /* a higher one, within the limit */
 	WHAT_ABOVE,
-	WHAT_MANY, /* within the limit, but there are too many of the user's already */
+	WHAT_TO_RULE,    /* as high as a rule gives it, where no limit says anything */
+	WHAT_ABOVE_RULE, /* and higher */
+	WHAT_MANY,       /* within the limit, but there are too many of the user's already */
 	WHAT_HOLD,
 	WHAT_HOLD_GANG,    /* others' processes are in its gang */
 	WHAT_RELEASE,      /* the hold is the asker's own */
@@ -59,54 +61,56 @@ static const struct rights_row rights_rows[] = {
 	 *                                              ||   lower
 	 *                                              ||   |within
 	 *                                              ||   ||above
-	 *                                              ||   |||many
-	 *                                              ||   ||||   hold
-	 *                                              ||   ||||   |hold gang
-	 *                                              ||   ||||   ||   release own
-	 *                                              ||   ||||   ||   |own, gang
-	 *                                              ||   ||||   ||   ||admin's
-	 *                                              ||   ||||   ||   |||others' */
-	{WHO_USER,             WHOSE_SELF,             "++" "++--" "+-" "+---"},
-	{WHO_USER,             WHOSE_OWN,              "+-" "++--" "+-" "+---"},
-	{WHO_USER,             WHOSE_OWN_ELSEWHERE,    "+-" "++--" "+-" "+---"},
-	{WHO_USER,             WHOSE_OWN_SETUID,       "+-" "----" "--" "----"},
-	{WHO_USER,             WHOSE_OTHERS,           "+-" "----" "--" "----"},
-	{WHO_USER,             WHOSE_OTHERS_ELSEWHERE, "+-" "----" "--" "----"},
+	 *                                              ||   |||to what a rule gives
+	 *                                              ||   ||||above that
+	 *                                              ||   |||||many
+	 *                                              ||   ||||||   hold
+	 *                                              ||   ||||||   |hold gang
+	 *                                              ||   ||||||   ||   release own
+	 *                                              ||   ||||||   ||   |own, gang
+	 *                                              ||   ||||||   ||   ||admin's
+	 *                                              ||   ||||||   ||   |||others' */
+	{WHO_USER,             WHOSE_SELF,             "++" "++-+--" "+-" "+---"},
+	{WHO_USER,             WHOSE_OWN,              "+-" "++-+--" "+-" "+---"},
+	{WHO_USER,             WHOSE_OWN_ELSEWHERE,    "+-" "++-+--" "+-" "+---"},
+	{WHO_USER,             WHOSE_OWN_SETUID,       "+-" "------" "--" "----"},
+	{WHO_USER,             WHOSE_OTHERS,           "+-" "------" "--" "----"},
+	{WHO_USER,             WHOSE_OTHERS_ELSEWHERE, "+-" "------" "--" "----"},
 
-	{WHO_MEMBER,           WHOSE_SELF,             "++" "++++" "++" "++++"},
-	{WHO_MEMBER,           WHOSE_OWN,              "+-" "++++" "++" "++++"},
-	{WHO_MEMBER,           WHOSE_OWN_ELSEWHERE,    "+-" "++++" "++" "++++"},
-	{WHO_MEMBER,           WHOSE_OWN_SETUID,       "+-" "++++" "++" "++++"},
-	{WHO_MEMBER,           WHOSE_OTHERS,           "+-" "++++" "++" "++++"},
-	{WHO_MEMBER,           WHOSE_OTHERS_ELSEWHERE, "+-" "++++" "++" "++++"},
+	{WHO_MEMBER,           WHOSE_SELF,             "++" "++++++" "++" "++++"},
+	{WHO_MEMBER,           WHOSE_OWN,              "+-" "++++++" "++" "++++"},
+	{WHO_MEMBER,           WHOSE_OWN_ELSEWHERE,    "+-" "++++++" "++" "++++"},
+	{WHO_MEMBER,           WHOSE_OWN_SETUID,       "+-" "++++++" "++" "++++"},
+	{WHO_MEMBER,           WHOSE_OTHERS,           "+-" "++++++" "++" "++++"},
+	{WHO_MEMBER,           WHOSE_OTHERS_ELSEWHERE, "+-" "++++++" "++" "++++"},
 
-	{WHO_ROOT,             WHOSE_SELF,             "++" "++++" "++" "++++"},
-	{WHO_ROOT,             WHOSE_OWN,              "+-" "++++" "++" "++++"},
-	{WHO_ROOT,             WHOSE_OWN_ELSEWHERE,    "+-" "++++" "++" "++++"},
-	{WHO_ROOT,             WHOSE_OWN_SETUID,       "+-" "++++" "++" "++++"},
-	{WHO_ROOT,             WHOSE_OTHERS,           "+-" "++++" "++" "++++"},
-	{WHO_ROOT,             WHOSE_OTHERS_ELSEWHERE, "+-" "++++" "++" "++++"},
+	{WHO_ROOT,             WHOSE_SELF,             "++" "++++++" "++" "++++"},
+	{WHO_ROOT,             WHOSE_OWN,              "+-" "++++++" "++" "++++"},
+	{WHO_ROOT,             WHOSE_OWN_ELSEWHERE,    "+-" "++++++" "++" "++++"},
+	{WHO_ROOT,             WHOSE_OWN_SETUID,       "+-" "++++++" "++" "++++"},
+	{WHO_ROOT,             WHOSE_OTHERS,           "+-" "++++++" "++" "++++"},
+	{WHO_ROOT,             WHOSE_OTHERS_ELSEWHERE, "+-" "++++++" "++" "++++"},
 
-	{WHO_CONTAINED_USER,   WHOSE_SELF,             "++" "++--" "+-" "+---"},
-	{WHO_CONTAINED_USER,   WHOSE_OWN,              "+-" "++--" "+-" "+---"},
-	{WHO_CONTAINED_USER,   WHOSE_OWN_ELSEWHERE,    "--" "----" "--" "----"},
-	{WHO_CONTAINED_USER,   WHOSE_OWN_SETUID,       "--" "----" "--" "----"},
-	{WHO_CONTAINED_USER,   WHOSE_OTHERS,           "--" "----" "--" "----"},
-	{WHO_CONTAINED_USER,   WHOSE_OTHERS_ELSEWHERE, "--" "----" "--" "----"},
+	{WHO_CONTAINED_USER,   WHOSE_SELF,             "++" "++-+--" "+-" "+---"},
+	{WHO_CONTAINED_USER,   WHOSE_OWN,              "+-" "++-+--" "+-" "+---"},
+	{WHO_CONTAINED_USER,   WHOSE_OWN_ELSEWHERE,    "--" "------" "--" "----"},
+	{WHO_CONTAINED_USER,   WHOSE_OWN_SETUID,       "--" "------" "--" "----"},
+	{WHO_CONTAINED_USER,   WHOSE_OTHERS,           "--" "------" "--" "----"},
+	{WHO_CONTAINED_USER,   WHOSE_OTHERS_ELSEWHERE, "--" "------" "--" "----"},
 
-	{WHO_CONTAINED_MEMBER, WHOSE_SELF,             "++" "++--" "+-" "+---"},
-	{WHO_CONTAINED_MEMBER, WHOSE_OWN,              "+-" "++--" "+-" "+---"},
-	{WHO_CONTAINED_MEMBER, WHOSE_OWN_ELSEWHERE,    "--" "----" "--" "----"},
-	{WHO_CONTAINED_MEMBER, WHOSE_OWN_SETUID,       "--" "----" "--" "----"},
-	{WHO_CONTAINED_MEMBER, WHOSE_OTHERS,           "--" "----" "--" "----"},
-	{WHO_CONTAINED_MEMBER, WHOSE_OTHERS_ELSEWHERE, "--" "----" "--" "----"},
+	{WHO_CONTAINED_MEMBER, WHOSE_SELF,             "++" "++-+--" "+-" "+---"},
+	{WHO_CONTAINED_MEMBER, WHOSE_OWN,              "+-" "++-+--" "+-" "+---"},
+	{WHO_CONTAINED_MEMBER, WHOSE_OWN_ELSEWHERE,    "--" "------" "--" "----"},
+	{WHO_CONTAINED_MEMBER, WHOSE_OWN_SETUID,       "--" "------" "--" "----"},
+	{WHO_CONTAINED_MEMBER, WHOSE_OTHERS,           "--" "------" "--" "----"},
+	{WHO_CONTAINED_MEMBER, WHOSE_OTHERS_ELSEWHERE, "--" "------" "--" "----"},
 
-	{WHO_CONTAINED_ROOT,   WHOSE_SELF,             "++" "++--" "+-" "+---"},
-	{WHO_CONTAINED_ROOT,   WHOSE_OWN,              "+-" "++--" "+-" "+---"},
-	{WHO_CONTAINED_ROOT,   WHOSE_OWN_ELSEWHERE,    "--" "----" "--" "----"},
-	{WHO_CONTAINED_ROOT,   WHOSE_OWN_SETUID,       "--" "----" "--" "----"},
-	{WHO_CONTAINED_ROOT,   WHOSE_OTHERS,           "--" "----" "--" "----"},
-	{WHO_CONTAINED_ROOT,   WHOSE_OTHERS_ELSEWHERE, "--" "----" "--" "----"},
+	{WHO_CONTAINED_ROOT,   WHOSE_SELF,             "++" "++-+--" "+-" "+---"},
+	{WHO_CONTAINED_ROOT,   WHOSE_OWN,              "+-" "++-+--" "+-" "+---"},
+	{WHO_CONTAINED_ROOT,   WHOSE_OWN_ELSEWHERE,    "--" "------" "--" "----"},
+	{WHO_CONTAINED_ROOT,   WHOSE_OWN_SETUID,       "--" "------" "--" "----"},
+	{WHO_CONTAINED_ROOT,   WHOSE_OTHERS,           "--" "------" "--" "----"},
+	{WHO_CONTAINED_ROOT,   WHOSE_OTHERS_ELSEWHERE, "--" "------" "--" "----"},
 };
 
 enum rights_general { GENERAL_READ_ALL, GENERAL_RESUME_ALL, GENERAL_POLICY, GENERAL_RELOAD, RIGHTS_GENERAL };

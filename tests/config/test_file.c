@@ -31,7 +31,6 @@ static void an_empty_file_is_one_too(void **state)
 	assert_true(c->sockets.has_group);
 	assert_int_equal(c->sockets.group, GPREEMPT);
 	assert_false(c->metrics.on);
-	assert_int_equal(c->keeper_timeout_ns, GP_NS_PER_S);
 	assert_int_equal(c->log_level, GP_LOG_INFO);
 	assert_int_equal(c->memory_limit, 0);
 	assert_int_equal(c->nrules, 0);
@@ -62,7 +61,6 @@ static void every_key_of_the_service_has_its_place(void **state)
 	                                "  request_size: 8KiB\n"
 	                                "  rate: 7\n"
 	                                "  idle: 3s\n"
-	                                "keeper: {timeout: 2s}\n"
 	                                "log: debug\n"
 	                                "memory_limit: 40GiB\n"
 	                                "on_memory_limit: hold\n");
@@ -87,7 +85,6 @@ static void every_key_of_the_service_has_its_place(void **state)
 	assert_int_equal(c->clients.request_size, 8192);
 	assert_int_equal(c->clients.rate, 7);
 	assert_int_equal(c->clients.idle_ns, 3 * GP_NS_PER_S);
-	assert_int_equal(c->keeper_timeout_ns, 2 * GP_NS_PER_S);
 	assert_int_equal(c->log_level, GP_LOG_DEBUG);
 	assert_int_equal(c->memory_limit, 40ull << 30);
 	assert_int_equal(c->on_memory_limit, GP_MEMORY_HOLD);
@@ -336,6 +333,55 @@ static void the_file_that_is_installed_loads(void **state)
 	gp_config_free(c);
 }
 
+static void has_line(const char *text, const char *file, const char *format, uint64_t value)
+{
+	char line[128];
+
+	snprintf(line, sizeof line, format, (unsigned long)value);
+	if (!strstr(text, line))
+		fail_msg("%s does not say: %s", file, line);
+}
+
+static void the_limits_of_clients_are_those_that_the_documents_say(void **state)
+{
+	static const char *const files[] = {"docs/protocol.md", "etc/gpreempt.yaml",
+	                                    "man/gpreempt.yaml.5"};
+	/* The same order: of each file max, per_user, request_size, rate, idle. */
+	static const char *const lines[][5] = {
+		{"| connections | %lu, of", "| connections of a user | %lu;",
+	         "| a line | %lu KiB |", "| lines | %lu a second",
+	         "| time without a request | %lu minutes"},
+		{"max: %lu\n", "per_user: %lu\n", "request_size: %luKiB\n", "rate: %lu ",
+	         "idle: %lum\n"},
+		{"from 1 to 100000\n.Pq %lu .", "each user\n.Pq %lu .", ".Pq %luKiB .",
+	         "each may send\n.Pq %lu .", ".Pq %lum ."},
+	};
+	static char text[1 << 16];
+	const char *source = getenv("SRC");
+	struct gp_config *c;
+
+	(void)state;
+	if (!source)
+		skip();
+	assert_int_equal(gp_config_default(&c), 0);
+	for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
+		const uint64_t value[] = {c->clients.max, c->clients.per_user,
+		                          c->clients.request_size >> 10, c->clients.rate,
+		                          c->clients.idle_ns / GP_NS_PER_S / 60};
+		char path[512];
+		FILE *f;
+
+		snprintf(path, sizeof path, "%s/%s", source, files[i]);
+		f = fopen(path, "re");
+		assert_non_null(f);
+		text[fread(text, 1, sizeof text - 1, f)] = 0;
+		fclose(f);
+		for (unsigned j = 0; j < 5; j++)
+			has_line(text, files[i], lines[i][j], value[j]);
+	}
+	gp_config_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +396,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_a_file_is_refused_and_not_waited_for),
 		cmocka_unit_test(the_file_is_the_option_else_the_variable_else_in_etc),
 		cmocka_unit_test(the_file_that_is_installed_loads),
+		cmocka_unit_test(the_limits_of_clients_are_those_that_the_documents_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

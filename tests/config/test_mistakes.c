@@ -47,7 +47,7 @@ static void each_mistake_is_a_sentence_with_its_line_and_what_would_be_right(voi
 		{"metrics: {listen: ':80'}\n", 1, "'listen'", "address"},
 		{"metrics: {listen: '0.0.0.0:80'}\n", 1, "not a loopback", "public: true"},
 		{"metrics: {listen: '[::]:80'}\n", 1, "not a loopback", "public: true"},
-		{"keeper: {timeout: 1ms}\n", 1, "'timeout'", "100ms"},
+		{"keeper: {timeout: 1s}\n", 1, "unknown key 'keeper'", "keeper"},
 		{"log: loud\n", 1, "'log' must be one of", "debug"},
 		{"on_memory_limit: hold\n", 1, "without 'memory_limit'", "nothing"},
 		{"rules: {}\n", 1, "'rules' must be a list", "set of keys"},

@@ -190,19 +190,21 @@ static void a_memory_limit_is_the_rules_else_everybodys(void **state)
 	assert_true(m.clamped);
 }
 
-static void an_unmanaged_process_is_not_held_for_its_memory(void **state)
+/* That an unmanaged one is not held is seen when it passes the limit: tests/daemon/limits.sh. */
+static void what_happens_at_the_limit_does_not_depend_on_the_class(void **state)
 {
 	struct gp_facts f = alices();
 	struct gp_match m = match_in("memory_limit: 1GiB\non_memory_limit: hold\n", &f);
 
 	(void)state;
+	assert_int_equal(m.attr.class, GP_UNMANAGED);
 	assert_int_equal(m.memory_limit, 1 << 30);
-	assert_int_equal(m.on_memory_limit, GP_MEMORY_EVENT);
+	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
 	m = match_in("rules: [{match: {comm: '*'}, class: lc, memory_limit: 1GiB, "
 	             "on_memory_limit: hold}]",
 	             &f);
 	assert_int_equal(m.attr.class, GP_UNMANAGED); /* by the limit */
-	assert_int_equal(m.on_memory_limit, GP_MEMORY_EVENT);
+	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
 }
 
 /* ---- gangs --------------------------------------------------------------------------- */
@@ -280,7 +282,7 @@ int main(void)
 		cmocka_unit_test(root_of_a_container_has_the_limit_of_everybody),
 		cmocka_unit_test(who_is_not_known_has_the_limit_of_everybody),
 		cmocka_unit_test(a_memory_limit_is_the_rules_else_everybodys),
-		cmocka_unit_test(an_unmanaged_process_is_not_held_for_its_memory),
+		cmocka_unit_test(what_happens_at_the_limit_does_not_depend_on_the_class),
 		cmocka_unit_test(a_gang_is_a_name_a_cgroup_or_a_process),
 		cmocka_unit_test(nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls),
 		cmocka_unit_test(the_kinds_of_gangs_are_kept_apart_and_the_numbers_stay),

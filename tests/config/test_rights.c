@@ -51,6 +51,23 @@ static const struct gp_task_attr be = {.class = GP_BEST_EFFORT, .weight = 100},
 				 unmanaged = {.class = GP_UNMANAGED, .weight = 100},
 				 lc = {.class = GP_LATENCY_CRITICAL, .weight = 100};
 
+static const struct gp_task_attr ruled = {.class = GP_BEST_EFFORT,
+                                          .weight = 100,
+                                          .ceiling_permille = 500},
+				 lower = {.class = GP_BEST_EFFORT,
+                                          .weight = 50,
+                                          .ceiling_permille = 100};
+
+/* The limit of a user of whom nothing is written, for a process to which a rule gives something. */
+static const struct gp_limit *by_rule(void)
+{
+	static struct gp_limit limit_by_rule;
+
+	limit_by_rule = gp_limit_least;
+	gp_limit_add_given(&limit_by_rule, &ruled);
+	return &limit_by_rule;
+}
+
 /* The change; what it is about in the target is set there. */
 static struct gp_change change_of(enum rights_what what, const struct gp_peer *peer,
                                   struct gp_subject *t)
@@ -72,6 +89,13 @@ static struct gp_change change_of(enum rights_what what, const struct gp_peer *p
 	case WHAT_RELEASE_OTHERS:
 		c.kind = GP_CHANGE_RELEASE;
 		c.hold_uid = BOB;
+		return c;
+	case WHAT_TO_RULE:
+	case WHAT_ABOVE_RULE:
+		c.kind = GP_CHANGE_ATTR;
+		c.from = &lower;
+		c.to = what == WHAT_TO_RULE ? &ruled : &be;
+		c.limit = by_rule();
 		return c;
 	default: break;
 	}

@@ -64,6 +64,7 @@ static inline void world_end(struct world *w)
 	gp_gathers_end(&w->c);
 	gp_rpc_server_free(w->c.server);
 	close(w->client);
+	gp_facts_free(w->c.facts);
 	gp_procs_free(&w->c.procs);
 	gp_roster_close(w->c.roster);
 	gp_config_free(w->c.config);

@@ -44,6 +44,9 @@ try "$GPREEMPT" policy rr --device 1
 exits 0 '' 'policy on one device'
 try "$GPREEMPT" ps
 [[ $out == *'#0, policy fair'*'#1, policy rr'* ]] || fail "policies of the devices: $out"
+try "$GPREEMPT" policy --json
+holds '[.[] | select(.in_force != []) | [.name, .in_force]] | sort == [["fair", [0]], ["rr", [1]]]' \
+	'policy --json says what is in force'
 try "$GPREEMPT" policy rr --device 7
 exits 4 'gpreempt: there is no device 7*' 'policy on no device'
 try "$GPREEMPT" policy priority --json

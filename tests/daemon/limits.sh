@@ -16,14 +16,21 @@ END
 "$GPREEMPTD" --check --config "$work/config" >/dev/null || fail 'the configuration is wrong'
 is_held() { # NAME
 	"$GPREEMPT" ps --json |
-		jq -e "any(.[]; .name == \"$1\" and .by == \"user\" and .state == \"suspended\")" >/dev/null
+		jq -e "any(.[]; .name == \"$1\" and (.held_by | index(\"user\")) and .state == \"suspended\")" >/dev/null
 }
 begin_daemon --config "$work/config"
+
+# One that nobody said anything of is only reported.
+in_background free "$GPREEMPT" simload --name free --memory 4096
+free=$JOB
+until_true said free ready || fail "the program does not start: $(<"$work/free")"
+until_true said daemon "memory.limit pid=$free " || fail "it is not seen: $(<"$work/daemon")"
 
 # Registered before it had a queue, by its owner.
 in_background large "$GPREEMPT" run --class be -- "$GPREEMPT" simload --name large --memory 4096
 until_true said large ready || fail "the program does not start: $(<"$work/large")"
 until_true is_held large || fail "it is not held: $("$GPREEMPT" ps --json)"
+! is_held free || fail 'an unmanaged process is held' # its hold would have been ordered before
 
 # By a rule that is not about what it is, but about its memory.
 in_background small "$GPREEMPT" run --class be -- "$GPREEMPT" simload --name small --memory 200

@@ -29,6 +29,7 @@ struct still_gpu {
 	uint64_t start_time; /* of this process */
 	bool held[STILL_MAX];
 	_Atomic bool holds_nobody; /* every attempt fails */
+	_Atomic bool spares_first; /* every attempt to hold the first task */
 };
 
 static inline struct still_gpu *still_of(struct gp_gpu *gpu)
@@ -93,9 +94,11 @@ static inline int still_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_o
 
 static inline int still_act(struct gp_gpu *gpu, struct gp_action *a, unsigned n, bool held)
 {
-	bool fails = held && still_of(gpu)->holds_nobody;
+	const struct still_gpu *g = still_of(gpu);
 
 	for (unsigned i = 0; i < n; i++) {
+		bool fails = held && (g->holds_nobody || (g->spares_first && !a[i].handle));
+
 		still_of(gpu)->held[a[i].handle] = held && !fails;
 		a[i].status = fails ? -EIO : 0;
 		a[i].certainty = GP_OBSERVED;

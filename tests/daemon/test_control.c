@@ -2,6 +2,8 @@
 /* The control thread: what it says holds, also where a device refuses, is late or loses count. */
 #include "control_world.h"
 
+#include <sys/resource.h>
+
 static void a_policy_that_a_device_refuses_is_not_kept(void **state)
 {
 	struct json_object *answer;
@@ -117,6 +119,29 @@ static void a_hold_that_failed_is_not_for_tasks_that_come_later(void **state)
 	world_end(&w);
 }
 
+static void a_hold_that_failed_in_part_is_taken_back_as_a_whole(void **state)
+{
+	struct json_object *answer, *error;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 2, GP_CAP_HOLD);
+	w.gpu->spares_first = true;
+	assert_true(world_until(&w, has_two_tasks));
+	answer = world_ask(&w, "hold", "{}");
+	error = json_object_object_get(answer, "error");
+	assert_non_null(error);
+	assert_non_null(strstr(json_object_to_json_string(error), "still 0's driver"));
+	json_object_put(answer);
+	assert_true(w.c.procs.first->held_by == GP_NOBODY);
+	pthread_mutex_lock(&w.gpu->gate);
+	assert_false(w.gpu->held[0] || w.gpu->held[1]);
+	pthread_mutex_unlock(&w.gpu->gate);
+	w.gpu->spares_first = false;
+	expect_done(&w, "hold", 2);
+	world_end(&w);
+}
+
 /* Who waits for a hold that somebody takes back is told so, not let wait until he gives up. */
 static void a_hold_that_is_taken_back_on_its_way_is_answered(void **state)
 {
@@ -149,13 +174,85 @@ static void a_hold_that_is_taken_back_on_its_way_is_answered(void **state)
 	world_end(&w);
 }
 
+/* No more files can be opened from now on. Returns what was allowed before. */
+static struct rlimit leave_no_files(const struct world *w)
+{
+	int next = dup(w->client);
+	struct rlimit before, none;
+
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return before;
+}
+
+static void who_cannot_be_watched_is_steered_later_not_taken_for_dead(void **state)
+{
+	struct json_object *answer;
+	struct rlimit files;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 0, GP_CAP_HOLD);
+	answer = world_ask(&w, "devices", "{}"); /* so that it has been let in */
+	json_object_put(answer);
+	files = leave_no_files(&w);
+	w.gpu->tasks = 1;
+	assert_true(world_until(&w, has_one_task));
+	answer = world_ask(&w, "hold", "{}");
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (!strstr(json_object_to_json_string(answer), "EAGAIN"))
+		fail_msg("%s", json_object_to_json_string(answer));
+	json_object_put(answer);
+	expect_done(&w, "hold", 1);
+	world_end(&w);
+}
+
+static bool is_to_be_asked_again(struct world *w)
+{
+	return has_one_task(w) && w->c.procs.first->again_ns;
+}
+
+static bool fits_a_rule(struct world *w)
+{
+	return w->c.procs.first->said == GP_SAID_RULE;
+}
+
+static void rules_are_for_those_too_who_could_not_be_read_at_first(void **state)
+{
+	static const char rules[] = "rules: [{match: {anyone: true}, class: be}]\n";
+	struct rlimit files;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 0, GP_CAP_HOLD);
+	gp_config_free(w.c.config);
+	assert_int_equal(gp_config_parse("rules", rules, sizeof rules - 1, &gp_config_system_names,
+	                                 &w.c.config, NULL),
+	                 0);
+	assert_int_equal(gp_newcomers_begin(&w.c, NULL), 0);
+	files = leave_no_files(&w);
+	w.gpu->tasks = 1;
+	assert_true(world_until(&w, is_to_be_asked_again));
+	assert_false(fits_a_rule(&w));
+	setrlimit(RLIMIT_NOFILE, &files);
+	gp_newcomers_look(&w.c, w.c.procs.first->again_ns);
+	assert_true(world_until(&w, fits_a_rule));
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_policy_that_a_device_refuses_is_not_kept),
 		cmocka_unit_test(a_process_of_very_many_tasks_is_held_and_released_as_a_whole),
 		cmocka_unit_test(a_hold_that_failed_is_not_for_tasks_that_come_later),
+		cmocka_unit_test(a_hold_that_failed_in_part_is_taken_back_as_a_whole),
 		cmocka_unit_test(a_hold_that_is_taken_back_on_its_way_is_answered),
+		cmocka_unit_test(who_cannot_be_watched_is_steered_later_not_taken_for_dead),
+		cmocka_unit_test(rules_are_for_those_too_who_could_not_be_read_at_first),
 		cmocka_unit_test(many_tasks_that_come_and_go_at_once_are_all_heard_of),
 	};
 

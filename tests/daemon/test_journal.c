@@ -6,8 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "daemon/journal.h"
 
 static void fields_are(const char *line, const char *const *wanted, unsigned n)
@@ -65,6 +71,49 @@ static void what_does_not_fit_is_left_out(void **state)
 	assert_int_equal(gp_journal_split("info a b=1 c=2", 6, text, sizeof text, field), 2);
 }
 
+static void receive(int fd, char *text, size_t size)
+{
+	ssize_t n = recv(fd, text, size - 1, MSG_DONTWAIT);
+
+	assert_true(n > 0);
+	text[n] = 0;
+}
+
+/* A journal that hangs costs records, and nobody's time. */
+static void a_journal_that_does_not_read_is_not_waited_for(void **state)
+{
+	char folder[] = "/tmp/gpreempt-journal-XXXXXX", text[4096];
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	unsigned taken = 0, lost = 0;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(a.sun_path, sizeof a.sun_path, "%s/socket", folder);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+	assert_int_equal(gp_journal_to(a.sun_path), 0);
+	gp_log(GP_LOG_WARN, "hold.failed", "task=%d", 7);
+	receive(fd, text, sizeof text);
+	assert_string_equal(text, "SYSLOG_IDENTIFIER=gpreemptd\nMESSAGE=hold.failed task=7\n"
+	                          "PRIORITY=4\nGPREEMPT_EVENT=hold.failed\nGPREEMPT_TASK=7\n");
+	for (unsigned i = 0; i < 5000; i++) /* its queue is shorter */
+		gp_log(GP_LOG_INFO, "flood", "number=%u", i);
+	while (recv(fd, text, sizeof text, MSG_DONTWAIT) > 0)
+		taken++;
+	gp_log(GP_LOG_INFO, "again", "number=0");
+	receive(fd, text, sizeof text);
+	assert_int_equal(sscanf(strstr(text, "records="), "records=%u", &lost), 1);
+	assert_int_equal(taken + lost, 5000);
+	receive(fd, text, sizeof text);
+	assert_non_null(strstr(text, "GPREEMPT_EVENT=again"));
+	close(fd);
+	unlink(a.sun_path);
+	gp_log(GP_LOG_INFO, "nobody", "there=0");
+	gp_log_set_sink(NULL, NULL);
+	rmdir(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -72,6 +121,7 @@ int main(void)
 		cmocka_unit_test(a_quoted_value_may_hold_anything),
 		cmocka_unit_test(odd_records_lose_nothing_but_their_fields),
 		cmocka_unit_test(what_does_not_fit_is_left_out),
+		cmocka_unit_test(a_journal_that_does_not_read_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,15 +263,71 @@ static int stall(void *arg, struct gp_rpc_call *call, struct json_object *params
 	return gp_rpc_reply(call, NULL);
 }
 
+static int toil(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + 2 * GP_NS_PER_MS;
+	struct world *w = arg;
+
+	(void)params;
+	w->toils++;
+	while (gp_now_ns(&gp_clock_monotonic) < until_ns)
+		;
+	return gp_rpc_reply(call, NULL);
+}
+
+static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct world *w = arg;
+
+	(void)usec;
+	if (w->toils > w->most_toils)
+		w->most_toils = w->toils;
+	w->toils = 0;
+	sd_event_source_set_time_relative(source, 10000);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static void add_beat(struct world *w)
+{
+	sd_event_source *beat;
+
+	sd_event_add_time_relative(w->event, &beat, CLOCK_MONOTONIC, 0, 1, on_beat, w);
+	sd_event_source_set_priority(beat, SD_EVENT_PRIORITY_IMPORTANT);
+	sd_event_source_set_floating(beat, 1);
+	sd_event_source_unref(beat);
+}
+
+static int most_toils(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct world *w = arg;
+	unsigned most = w->most_toils;
+
+	(void)params;
+	if (!w->beats)
+		add_beat(w);
+	w->beats = true;
+	w->toils = w->most_toils = 0;
+	return gp_rpc_reply(call, json_object_new_int((int)most));
+}
+
 static const struct gp_rpc_method control_methods[] = {
-	{"take", take, 0},           {"taken", taken, 0},
-	{"ticket", ticket, 0},       {"stall", stall, 0},
-	{"echo", echo, 0},           {"keep", keep, 0},
-	{"let_go", let_go, 0},       {"counters", counters, 0},
-	{"files", files, 0},         {"hint", hint, GP_RPC_MAY_NOTIFY},
-	{"target", target, 0},       {"emit", emit, 0},
-	{"subscribe", subscribe, 0}, {"fail", refuse, 0},
+	{"take", take, 0},
+	{"taken", taken, 0},
+	{"ticket", ticket, 0},
+	{"stall", stall, 0},
+	{"echo", echo, 0},
+	{"keep", keep, 0},
+	{"let_go", let_go, 0},
+	{"counters", counters, 0},
+	{"files", files, 0},
+	{"hint", hint, GP_RPC_MAY_NOTIFY},
+	{"target", target, 0},
+	{"emit", emit, 0},
+	{"subscribe", subscribe, 0},
+	{"fail", refuse, 0},
 	{"blob", blob, 0},
+	{"toil", toil, 0},
+	{"most_toils", most_toils, 0},
 };
 static const struct gp_rpc_method hint_methods[] = {
 	{"hint", hint, GP_RPC_MAY_NOTIFY},

@@ -10,6 +10,8 @@
  *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
  *     blob      {"bytes": N}: a long answer               ticket    how many were asked for before
  *     take      the first file, for `taken`               taken     its size
+ *     toil      takes 2 ms of everybody's time
+ *     most_toils  how many there were between two beats of a timer since it was asked last
  *     stall     does nothing until `gate` is written to: what comes meanwhile comes at once
  *
  * The second socket has `hint` and `hints` (how many came) only.
@@ -46,6 +48,8 @@ struct world {
 	unsigned nkept;
 	unsigned hints, gone, emitted, tickets;
 	int taken;
+	unsigned toils, most_toils; /* since the last beat of a timer that comes before clients */
+	bool beats;
 };
 
 /* The limits must stand in `w` before; it is zeroed otherwise. */

@@ -128,6 +128,35 @@ static void who_has_much_to_ask_does_not_come_first(void **state)
 /* ---- open calls --------------------------------------------------------------------------------
  */
 
+/* 48 clients with 24 lines of 2 ms each: what comes before clients need not wait for a round. */
+static void a_round_of_much_work_is_not_done_at_once(void **state)
+{
+	struct world *w = *state;
+	int stalls = raw_connect(w->path), fd[48];
+	struct gp_client *client = client_of(w);
+	struct json_object *most;
+
+	raw_say(stalls, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"stall\"}");
+	for (unsigned i = 0; i < 48; i++) {
+		fd[i] = raw_connect(w->path);
+		for (unsigned n = 1; n <= 24; n++)
+			raw_say(fd[i], "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"toil\"}");
+	}
+	eventfd_write(w->gate, 1);
+	raw_hear_result(stalls, 1);
+	json_object_put(ask(client, "most_toils", NULL)); /* forget the stall */
+	for (unsigned i = 0; i < 48; i++) {
+		for (unsigned n = 1; n <= 24; n++)
+			raw_hear_result(fd[i], 1);
+		close(fd[i]);
+	}
+	most = ask(client, "most_toils", NULL);
+	assert_in_range(json_object_get_int(most), 1, 40); /* a round has 8 of each client */
+	json_object_put(most);
+	gp_client_close(client);
+	close(stalls);
+}
+
 static void open_calls_are_limited_by_waiting(void **state)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.in_flight = 2});
@@ -369,6 +398,7 @@ int main(void)
 		OWN_WORLD_TEST(long_lines_count_for_more),
 		WORLD_TEST(a_flood_slows_nobody_else),
 		WORLD_TEST(who_has_much_to_ask_does_not_come_first),
+		WORLD_TEST(a_round_of_much_work_is_not_done_at_once),
 		OWN_WORLD_TEST(open_calls_are_limited_by_waiting),
 		WORLD_TEST(a_slow_reader_loses_events_and_is_told),
 		WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more),

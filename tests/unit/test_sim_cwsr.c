@@ -333,6 +333,27 @@ static void no_kernel_begins_in_the_grace_period(void **state)
 	gp_sim_free(sim);
 }
 
+static void a_release_has_no_grace_period(void **state)
+{
+	(void)state;
+	const struct gp_sim_task task = closed_loop(1 * S);
+	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
+	uint64_t at_ns = 30 * MS;
+	struct gp_sim *sim;
+
+	device.grace_ns = 5 * MS;
+	sim = new_sim(&device, &task, 1, 1);
+	run_to(sim, 10 * MS);
+	attach(sim, 0);
+	hold(sim, 0, 10 * MS);
+	run_to(sim, at_ns);
+	release(sim, 0, at_ns);
+	while (look(sim, 0, at_ns).held)
+		run_to(sim, at_ns += 10 * US);
+	assert_in_range(at_ns, 30 * MS, 31 * MS);
+	gp_sim_free(sim);
+}
+
 /* ---- coming and going ---- */
 
 /* It is held at 10 ms and exits at `stop_ns`; the other goes on. */
@@ -628,6 +649,7 @@ int main(void)
 		cmocka_unit_test(one_call_for_many_stops_the_device_once),
 		cmocka_unit_test(waves_that_end_in_the_grace_period_are_not_saved),
 		cmocka_unit_test(no_kernel_begins_in_the_grace_period),
+		cmocka_unit_test(a_release_has_no_grace_period),
 		cmocka_unit_test(a_task_can_exit_in_every_state),
 		cmocka_unit_test(one_that_is_let_go_while_it_is_taken_off_runs_again),
 		cmocka_unit_test(a_hint_takes_no_room_until_its_kernel_comes),

@@ -22,6 +22,11 @@ bool gp_daemon_stats(uint64_t for_ns, bool json, int *exit);
 /* Prints which policy is in force, or nothing. */
 void gp_daemon_show_policy(void);
 
+/* Which policy is in force on each device, by its number. Returns how many devices there are, `max`
+ * at most; -1: no daemon answers. */
+#define GP_DAEMON_POLICY_SIZE 32
+int gp_daemon_policies(char name[][GP_DAEMON_POLICY_SIZE], unsigned max);
+
 /* Sets a policy ("qos:period=50") on all devices, or on one (-1: all). Returns the exit code. */
 int gp_daemon_set_policy(const char *text, int device, bool json);
 

@@ -51,6 +51,26 @@ void gp_daemon_show_policy(void)
 	gp_client_close(client);
 }
 
+int gp_daemon_policies(char name[][GP_DAEMON_POLICY_SIZE], unsigned max)
+{
+	struct gp_client *client = gp_ask_if_there();
+	struct json_object *answer = NULL, *devices;
+	int n = -1;
+
+	if (client && !gp_ask(client, "policy", NULL, &answer, NULL)) {
+		devices = gp_field(answer, "devices");
+		for (n = 0; json_object_is_type(devices, json_type_array) && n < (int)max &&
+		            (size_t)n < json_object_array_length(devices);
+		     n++)
+			snprintf(name[n], sizeof name[n], "%s",
+			         json_object_get_string(
+					 json_object_array_get_idx(devices, (size_t)n)));
+	}
+	json_object_put(answer);
+	gp_client_close(client);
+	return n;
+}
+
 int gp_daemon_set_policy(const char *text, int device, bool json)
 {
 	struct json_object *params = json_object_new_object(), *answer = NULL;

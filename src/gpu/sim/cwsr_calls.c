@@ -8,17 +8,19 @@
  *     driver's work | grace: no new kernel | unmap, save, map: nobody runs | waves come back
  *                   ^ stand = DRAINING     ^ STOPPED                       ^ RUNNING
  *
+ * A grace period is a suspend's: a resume has the driver's own, whose length is not known and
+ * taken as nothing.
+ *
  * With MES one queue is removed or added, and the others do not notice.
  */
 #include "gpu/sim/cwsr.h"
 
 /* How long its waves take to save: those that did not end in the grace period, at the part of the
  * device that it has. */
-static uint64_t save(struct gp_sim *s, const struct sim_task *t)
+static uint64_t save(struct gp_sim *s, const struct sim_task *t, uint64_t grace_ns)
 {
 	const struct cwsr *c = s->state;
 	uint64_t wave_ns = t->config.wave_ns ? t->config.wave_ns : t->config.kernel_ns;
-	uint64_t grace_ns = s->device.scheduler == GP_SIM_HWS ? s->device.grace_ns : 0;
 	uint64_t part = width_of(t) * (uint64_t)WHOLE / slowness(c);
 	unsigned __int128 saved_ns = 0;
 
@@ -30,20 +32,25 @@ static uint64_t save(struct gp_sim *s, const struct sim_task *t)
 
 /* ---- calls ---- */
 
-static uint64_t stop_all(struct gp_sim *s, uint32_t about)
+static uint64_t grace_of(const struct gp_sim *s, const struct control *call)
+{
+	return call->kind == CONTROL_HOLD ? s->device.grace_ns : 0;
+}
+
+static uint64_t stop_all(struct gp_sim *s, const struct control *call)
 {
 	struct cwsr *c = s->state;
 	uint64_t save_ns = 0;
 
 	cwsr_keep_books(s);
 	for (uint32_t i = 0; i < c->non; i++) /* all of them while all still share */
-		save_ns += save(s, c->on[i]);
+		save_ns += save(s, c->on[i], grace_of(s, call));
 	while (c->non)
 		cwsr_go_off(s, c->on[0]);
 	cwsr_set_timer(s);
 	c->stand = STOPPED;
 	s->totals.switches++;
-	sim_tell(s, GP_SIM_SWITCH, &s->task[about]);
+	sim_tell(s, GP_SIM_SWITCH, &s->task[call->task]);
 	return s->now_ns + s->device.unmap_ns + save_ns + s->device.map_ns;
 }
 
@@ -73,8 +80,8 @@ static uint64_t hws_call(struct gp_sim *s, const struct control *call, unsigned 
 		return step ? GP_NEVER : s->now_ns;
 	switch (step) {
 	case 0: return s->now_ns + (call->kind == CONTROL_HOLD ? d->hold_ns : d->release_ns);
-	case 1: c->stand = DRAINING; return s->now_ns + d->grace_ns;
-	case 2: return stop_all(s, call->task);
+	case 1: c->stand = DRAINING; return s->now_ns + grace_of(s, call);
+	case 2: return stop_all(s, call);
 	default: return GP_NEVER;
 	}
 }
@@ -87,7 +94,7 @@ static uint64_t remove_queue(struct gp_sim *s, struct sim_task *t)
 	context->removed = true;
 	if (context->place) {
 		cwsr_keep_books(s);
-		save_ns = save(s, t);
+		save_ns = save(s, t, 0);
 		cwsr_go_off(s, t);
 		cwsr_set_timer(s);
 	}
@@ -151,7 +158,7 @@ void cwsr_describe(const struct gp_sim *s, struct gp_gpu_info *info)
 	info->release_cost_ns = d->release_ns + d->map_ns;
 	if (hws) {
 		info->hold_cost_ns += d->grace_ns + d->map_ns;
-		info->release_cost_ns += d->grace_ns + d->unmap_ns + c->full_ns;
+		info->release_cost_ns += d->unmap_ns + c->full_ns;
 	}
 	info->switch_cost_ns = info->hold_cost_ns + c->full_ns; /* and waves that come back */
 }

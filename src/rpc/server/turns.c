@@ -5,7 +5,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "rpc/server/internal.h"
+
+#define ROUND_NS (5 * GP_NS_PER_MS)
 
 void conn_wake(struct conn *c)
 {
@@ -25,10 +28,22 @@ void conn_wake(struct conn *c)
 	turns->last = &c->next_turn;
 }
 
+/* Others are on this loop, too: who is left has the next round, before those who come meanwhile. */
+static void put_off(struct turns *turns, struct conn *c, struct conn **last)
+{
+	if (turns->first)
+		*last = turns->first;
+	else
+		turns->last = last;
+	turns->first = c;
+	eventfd_write(turns->fd, 1);
+}
+
 static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
+	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + ROUND_NS;
 	struct turns *turns = arg;
-	struct conn *c = turns->first;
+	struct conn *c = turns->first, **last = turns->last;
 	eventfd_t value;
 
 	(void)source;
@@ -43,6 +58,10 @@ static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 			conn_take_turn(c);
 		conn_unref(c);
 		c = next;
+		if (c && gp_now_ns(&gp_clock_monotonic) >= until_ns) {
+			put_off(turns, c, last);
+			break;
+		}
 	}
 	return 0;
 }

@@ -105,6 +105,7 @@ void case_stopped(struct world *w)
 	mark_progress(w);
 	printf("continued, released: all is well after %llu ms\n",
 	       (unsigned long long)settle(w, &limit) / GP_NS_PER_MS);
+	check_log(w, "device.stuck"); /* it was all of it that stood still */
 	start_client(w, STEERER);
 	settle_report();
 }

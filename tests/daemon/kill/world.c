@@ -250,17 +250,14 @@ static void check_folder(struct world *w)
 		fail(w, "%s is still mounted", w->gpu->folder());
 }
 
-/* What a sanitizer found in a program that was killed before it could say so by its status. */
-static void check_log(struct world *w)
+void check_log(struct world *w, const char *bad)
 {
-	static const char *const bad[] = {"Sanitizer", "runtime error:"};
 	char line[1024];
 	FILE *f = fopen(w->log, "re");
 	bool found = false;
 
 	while (f && !found && fgets(line, sizeof line, f))
-		for (unsigned i = 0; i < 2; i++)
-			found |= strstr(line, bad[i]) != NULL;
+		found = strstr(line, bad);
 	if (f)
 		fclose(f);
 	if (found)
@@ -297,7 +294,10 @@ void world_end(struct world *w)
 	if (!nobody_is_left(w, ORPHANS_MS))
 		fail(w, "a process is left that nobody waits for");
 	check_folder(w);
-	check_log(w);
+	/* What a sanitizer found in a program that was killed before it could say so by its status.
+	 */
+	check_log(w, "Sanitizer");
+	check_log(w, "runtime error:");
 	munmap(w->shared, sizeof *w->shared);
 	remove_folder(w->folder);
 }

@@ -94,6 +94,8 @@ __attribute__((format(printf, 2, 3), noreturn)) void fail(struct world *w, const
 /* Exits with 77 where it cannot be tried. */
 void world_begin(struct world *w, const struct gpu *gpu);
 /* Everything ends in an orderly way, and nothing is left. */
+/* Fails if a line of the log has it. */
+void check_log(struct world *w, const char *bad);
 void world_end(struct world *w);
 /* Whatever there is, at once. */
 void world_abandon(struct world *w);

@@ -68,14 +68,6 @@ END
 start_simgpu
 start_daemon --config "$work/config"
 
-# as UID[+GROUP] COMMAND...: it runs as that user; sets JOB.
-as() {
-	local uid=${1%+*} groups=--clear-groups
-	[[ $1 == *+* ]] && groups=--groups=${1#*+}
-	shift
-	in_background program setpriv --reuid "$uid" --regid "$uid" "$groups" "$@"
-}
-
 became() { # PID CLASS PRIORITY RULE
 	"$GPREEMPT" ps --json | jq -e --argjson pid "$1" --arg class "$2" --argjson priority "$3" \
 		--arg by "$4" '.[] | select(.pid == $pid) |

@@ -24,8 +24,9 @@ static const char *const who_names[RIGHTS_WHO] = {"user",
 static const char *const whose_names[RIGHTS_WHOSE] = {
 	"itself", "own", "own elsewhere", "own, set-uid", "another's", "another's elsewhere"};
 static const char *const what_names[RIGHTS_WHAT] = {
-	"read", "hint",      "lower",   "raise within", "raise above",     "too many",
-	"hold", "hold gang", "release", "release gang", "release admin's", "release others'"};
+	"read",        "hint",           "lower",           "raise within",   "raise above",
+	"to the rule", "above the rule", "too many",        "hold",           "hold gang",
+	"release",     "release gang",   "release admin's", "release others'"};
 
 static struct {
 	uid_t admin; /* 0, or who runs the daemon */
@@ -118,6 +119,23 @@ static bool set(struct scene *s, const char *from, const char *more, const char 
 	return done;
 }
 
+/* The rule of all these tests gives a ceiling of 50 percent, and no limit is written for ceilings.
+ */
+static bool set_ceiling(struct scene *s, const char *permille)
+{
+	char more[64];
+	bool done;
+
+	steward_does("set", s->target, ",\"class\":\"be\",\"ceiling_permille\":100");
+	snprintf(more, sizeof more, ",\"ceiling_permille\":%s", permille);
+	done = !actor_ask_about(s->asker, "set", s->target, more, s->said);
+	if (done != is(s->target, "ceiling_permille", permille)) {
+		printf("said %s, but ceiling is not %s: ", done ? "done" : "refused", permille);
+		test.failures++;
+	}
+	return done;
+}
+
 /* Held or not afterwards, as was said. */
 static bool steer(struct scene *s, const char *method, const char *state)
 {
@@ -204,6 +222,8 @@ static bool try_it(struct scene *s, enum rights_what what)
 	case WHAT_ABOVE:
 		return set(s, ",\"class\":\"be\",\"priority\":0",
 		           ",\"class\":\"lc\",\"priority\":5", "lc");
+	case WHAT_TO_RULE: return set_ceiling(s, "500");
+	case WHAT_ABOVE_RULE: return set_ceiling(s, "501");
 	case WHAT_HOLD: return hold(s, false);
 	case WHAT_HOLD_GANG: return hold(s, true);
 	default: return release(s, what);
@@ -256,6 +276,8 @@ static void play_row(enum rights_who who, enum rights_whose whose, const struct 
 	MUST(s.asker && s.target);
 	s.kind = owns;
 	actor_wait_for_task(test.steward, s.target);
+	while (!is(s.target, "by", "rule"))
+		usleep(5000);
 	/* First, while nobody has said anything of it. */
 	got[WHAT_MANY] = try_one_too_many(&s, asks) ? '+' : '-';
 	check(got[WHAT_MANY] == '+', may[WHAT_MANY], what_names[WHAT_MANY], s.said);

@@ -7,6 +7,10 @@
 
 cat >"$work/config" <<END
 sockets: {group: 59100}
+rules:
+  - match: {anyone: true}
+    class: be
+    ceiling: 50
 limits:
   default: {class: lc, priority: 4, max_tasks: 4}
 END

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt monitor --plot: the number of queues over time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/monitor.h"
+
+int gp_monitor_plot_open(const char *path, struct gp_error *err)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	return fd < 0 ? gp_fail(err, -errno, "cannot write %s: %s", path, strerror(errno)) : fd;
+}
+
+/* A kind that appears later was not there before. */
+static int add_line(struct gp_monitor *m)
+{
+	struct gp_plot_line *more = realloc(m->line, (m->nlines + 1) * sizeof *more);
+
+	if (!more)
+		return -ENOMEM;
+	m->line = more;
+	more += m->nlines++;
+	*more = (struct gp_plot_line){0};
+	return m->census.samples > 1 ? gp_plot_add(more, m->begin_ns, 0) : 0;
+}
+
+int gp_monitor_plot_sample(struct gp_monitor *m)
+{
+	int r = 0;
+
+	while (!r && m->nlines < m->census.nseries)
+		r = add_line(m);
+	for (unsigned i = 0; !r && i < m->nlines; i++)
+		r = gp_plot_add(&m->line[i], m->last_ns, m->census.series[i].count.last);
+	return r;
+}
+
+int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path, int fd,
+                          struct gp_error *err)
+{
+	char title[96];
+	struct gp_plot plot = {.title = title,
+	                       .unit = "queues",
+	                       .from_ns = m->begin_ns,
+	                       .to_ns = m->last_ns,
+	                       .n = m->nlines,
+	                       .line = m->line};
+	FILE *out = ftruncate(fd, 0) && errno != EINVAL ? NULL : fdopen(dup(fd), "w");
+	int r = out ? 0 : -errno;
+
+	snprintf(title, sizeof title, "Queues of %d (%s), %u samples", pid, m->name,
+	         m->census.samples);
+	for (unsigned i = 0; i < m->nlines; i++) {
+		const struct gp_census_series *s = &m->census.series[i];
+
+		snprintf(m->line[i].label, sizeof m->line[i].label, "%s on device %u (%s)", s->type,
+		         s->device, m->devices->device[s->device].gpu->info.name);
+	}
+	if (out) {
+		r = gp_plot_svg(out, &plot);
+		if (fclose(out))
+			r = -errno;
+	}
+	return r ? gp_fail(err, r, "cannot write %s: %s", path, gp_error_name(r)) : 0;
+}
+
+void gp_monitor_plot_close(const char *path, int fd)
+{
+	struct stat s;
+
+	if (fd < 0)
+		return;
+	if (!fstat(fd, &s) && S_ISREG(s.st_mode) && !s.st_size)
+		unlink(path);
+	close(fd);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done again and again: the daemon shows that it is alive, and looks after what nobody
+ * announces. */
+#include <systemd/sd-daemon.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "undo/undo.h"
+
+#define BEAT_NS       (200 * GP_NS_PER_MS)
+#define BEATS_A_CHECK 5 /* GPU memory is looked at every so many beats */
+
+/* A thread that does not look any more is as good as dead: who watches us shall know. Unless we
+ * were away ourselves, stopped or with the whole machine: then they have until the next beat. */
+static bool all_look(struct gp_control *c, uint64_t now_ns)
+{
+	bool stuck = false, was_away = c->beat_ns && now_ns - c->beat_ns > GP_STUCK_NS / 2;
+
+	c->beat_ns = now_ns;
+	if (was_away)
+		return !c->stuck;
+	for (unsigned i = 0; i < c->nhosts; i++) {
+		bool late = gp_host_overdue_ns(c->host[i], now_ns) > GP_STUCK_NS;
+
+		if (late && !c->stuck)
+			gp_log(GP_LOG_ERROR, "device.stuck", "device=%u", i);
+		stuck |= late;
+	}
+	c->stuck = stuck;
+	return !stuck;
+}
+
+static void look_for_keeper(struct gp_control *c, uint64_t now_ns)
+{
+	struct gp_undo_guard keeper;
+	struct json_object *event;
+	bool gone;
+
+	gp_undo_keeper(c->undo, &keeper);
+	gone = !keeper.pid || !keeper.lives || now_ns > keeper.beat_ns + 5 * GP_NS_PER_S;
+	if (gone == c->keeper_gone)
+		return;
+	c->keeper_gone = gone;
+	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.here", "pid=%d",
+	       keeper.pid);
+	event = gp_news_new(c, GP_TOPIC_KEEPER);
+	if (!event)
+		return;
+	json_object_object_add(event, "keeper", json_object_new_string(gone ? "gone" : "back"));
+	gp_news_tell(c, GP_TOPIC_KEEPER, event);
+}
+
+static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct gp_control *c = arg;
+	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+
+	(void)usec;
+	if (all_look(c, now_ns)) {
+		gp_undo_beat(c->undo, now_ns);
+		sd_notify(0, "WATCHDOG=1");
+	}
+	gp_news_catch_up(c);
+	for (unsigned i = 0; i < c->nhosts; i++)
+		gp_host_push(c->host[i]);
+	if (!(c->beats++ % BEATS_A_CHECK)) {
+		gp_procs_look(&c->procs);
+		gp_news_check_limits(c);
+		gp_newcomers_look(c, now_ns);
+		look_for_keeper(c, now_ns);
+		gp_news_want(c); /* who was interested may have gone */
+	}
+	sd_event_source_set_time_relative(source, BEAT_NS / 1000);
+	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+int gp_beats_begin(struct gp_control *c)
+{
+	int r = sd_event_add_time_relative(c->loop, &c->beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
+
+	/* However much clients ask for. */
+	return r < 0 ? r : sd_event_source_set_priority(c->beat, SD_EVENT_PRIORITY_IMPORTANT);
+}
