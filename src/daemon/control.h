@@ -63,6 +63,7 @@ struct gp_control {
 	struct gp_metrics *metrics; /* NULL: off */
 	struct gp_sweeper *sweeper;
 
+	struct gp_error no_device; /* why there is none yet, as it was last logged */
 	unsigned nhosts;
 	struct gp_host *host[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as asked for */
