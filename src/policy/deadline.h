@@ -44,7 +44,9 @@ struct gp_asked {
 	uint64_t budget_ns;   /* of all members together; 0 = not said */
 	uint64_t jitter_ns;   /* its requests may be seen so much late, and so are due earlier */
 	uint64_t change_ns;   /* what one change of hands costs; see gp_change_cost_ns */
-	uint64_t need_ns;     /* the budget, and switches among its own members */
+	uint64_t cost_ns;     /* all that a job costs beside its own work: admission.c ... */
+	uint64_t move_ns; /* ... and each time it takes the device from one that goes on later */
+	uint64_t need_ns; /* the budget, and switches among its own members */
 };
 
 /* The task blob; in use at the first task of a unit. What is needed of units that ask for nothing
@@ -112,8 +114,9 @@ struct gp_deadline_rules {
 	uint32_t (*pick)(const struct gp_view *view, const struct gp_policy_state *state,
 	                 uint32_t current, struct gp_plan *plan);
 
-	/* How many changes of hands a job causes beyond the two of its begin and end. NULL: none */
-	uint64_t (*more_changes)(const struct gp_policy_state *state, const struct gp_asked *asked);
+	/* How often the device moves between jobs because of this one, beyond its begin and end.
+	 * NULL: never */
+	uint64_t (*more_moves)(const struct gp_policy_state *state, const struct gp_asked *asked);
 };
 
 static inline struct deadline_unit *deadline_unit(const struct gp_policy_state *state, uint32_t i)
