@@ -55,14 +55,19 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Begin and end of a job may be seen late; if the device shows no activity, brackets alone count.
+/*
+ * Whether a request's begin is known when it begins. A sample of the past is of no use for that;
+ * on a device that gives no more, a unit is promised something when it first says so itself.
  */
+static bool is_seen_in_time(const struct gp_view *view, const struct deadline_unit *u)
+{
+	return u->told || gp_tells_in_time(view->caps, view->news_every_ns);
+}
+
 static uint64_t late_of(const struct gp_view *view, const struct gp_policy_state *state,
                         const struct deadline_unit *u)
 {
-	bool late = !u->told && view->caps & GP_CAP_ACTIVITY;
-
-	return late ? gp_late_ns(view, state) : 0;
+	return u->told ? 0 : gp_late_ns(view, state);
 }
 
 static uint64_t cost_of(const struct gp_view *view, const struct gp_policy_state *state,
@@ -128,9 +133,10 @@ static void add_member(struct deadline_unit *u, const struct gp_task_view *t, bo
 
 static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
 {
-	return a->deadline_ns == b->deadline_ns && a->budget_ns == b->budget_ns &&
-	       a->jitter_ns == b->jitter_ns && a->change_ns == b->change_ns &&
-	       a->cost_ns == b->cost_ns && a->move_ns == b->move_ns && a->need_ns == b->need_ns;
+	return a->seen == b->seen && a->deadline_ns == b->deadline_ns &&
+	       a->budget_ns == b->budget_ns && a->jitter_ns == b->jitter_ns &&
+	       a->change_ns == b->change_ns && a->cost_ns == b->cost_ns &&
+	       a->move_ns == b->move_ns && a->need_ns == b->need_ns;
 }
 
 static void complete(const struct gp_view *view, const struct gp_policy_state *state,
@@ -142,6 +148,7 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 		u->asks.budget_ns = 0;
 	if (u->asks.deadline_ns) {
 		u->asks.jitter_ns = jitter_of(view, state, u);
+		u->asks.seen = is_seen_in_time(view, u);
 		u->asks.change_ns = gp_change_cost_ns(view) + late_of(view, state, u);
 		u->asks.cost_ns = cost_of(view, state, u);
 		u->asks.move_ns = move_of(view, state, u);
@@ -149,14 +156,29 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 	}
 	if (is_same(&u->asks, &u->asked))
 		return;
-	if (u->asks.deadline_ns != u->asked.deadline_ns)
+	if (u->asks.deadline_ns != u->asked.deadline_ns || u->asks.seen != u->asked.seen) {
 		u->period_ns = u->asks.deadline_ns;
+		u->nominal_ns = 0;
+		u->jobs = 0;
+	}
 	u->asked = u->asks;
 	u->has_asked = u->asks.deadline_ns;
 	u->job.waits &= u->has_asked;
 	u->had_promise |= u->promised || u->in_promise;
 	u->promised = false;
 	d->ask_again = true;
+}
+
+/* A sample that says idle is old: what does not say so itself may begin to work at any time. */
+static void doubt_samples(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct deadline_unit *u = deadline_unit(state, t->gang);
+
+		if (t->class != GP_UNMANAGED && !(t->known & GP_KNOWN_BRACKET))
+			u->busy = !u->unit.user_held;
+	}
 }
 
 /* Marks the units of which more must be known. */
@@ -179,6 +201,8 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 	bool fresh = view->news_every_ns <= (uint64_t)state->param[POLL] * 1000;
 
 	find_askers(view, state);
+	if (!gp_tells_in_time(view->caps, view->news_every_ns))
+		doubt_samples(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
 		uint32_t first = view->task[i].gang;
 		struct deadline_unit *u = deadline_unit(state, first);
@@ -267,7 +291,7 @@ static void ask_round(const struct gp_view *view, const struct gp_policy_state *
 		struct deadline_unit *u = deadline_unit(state, i);
 
 		if (!u->has_asked || u->promised || u->had_promise != had_promise ||
-		    !u->asked.budget_ns || !time_of(u))
+		    !u->asked.seen || !u->asked.budget_ns || !time_of(u))
 			continue;
 		u->promised = fits(view, state, rules, u);
 		u->had_promise = false;

@@ -40,6 +40,7 @@ struct gp_job {
 
 /* What a unit asks for, and what it would cost. A change of any of it is a new question. */
 struct gp_asked {
+	bool seen;            /* it is known in time when its requests begin */
 	uint64_t deadline_ns; /* the shortest of its members; 0 = it asks for nothing */
 	uint64_t budget_ns;   /* of all members together; 0 = not said */
 	uint64_t jitter_ns;   /* its requests may be seen so much late, and so are due earlier */
@@ -55,7 +56,7 @@ struct deadline_unit {
 	struct gp_unit unit; /* first; as gp_rotate sees it: with a job that competes it is idle */
 
 	/* Gathered anew at each decision. */
-	bool busy;      /* not seen idle, and no user holds it */
+	bool busy;      /* not known to be idle at this moment, and no user holds it */
 	bool has_asked; /* for a deadline, now or at the last decision; else the rest is not kept */
 	bool told;      /* all members say where their requests begin and end */
 	bool run_known; /* measured, and up to date */

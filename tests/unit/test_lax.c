@@ -69,6 +69,8 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	assert_in_range(run_sets("lax", &draw), 1, draw.sets - 1);
 	bracketed.brackets = true;
 	assert_in_range(run_sets("lax", &bracketed), 1, draw.sets - 1);
+	bracketed.sampled = true;
+	assert_in_range(run_sets("lax", &bracketed), 1, draw.sets - 1);
 	gangs.gangs = true;
 	gangs.most = 6;
 	assert_in_range(run_sets("lax", &gangs), 1, draw.sets - 1);
