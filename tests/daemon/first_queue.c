@@ -4,7 +4,9 @@
  * epoch, as events have it), once it has it, and waits to be ended.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@ int main(void)
 	const char *path = gp_simgpu_path(usual, sizeof usual);
 	struct timespec asked;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* not to outlive a test that fails */
 	clock_gettime(CLOCK_REALTIME, &asked);
 	if (gp_simgpu_join(path, &hello, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
