@@ -345,8 +345,7 @@ void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *sta
 		d->shut = false; /* best-effort work runs: a window has just opened */
 		d->in_force = true;
 		d->phase_ns = view->now_ns;
-	} else if (w.open_ns < d->set.open_ns || differs(w.open_ns, d->set.open_ns) ||
-	           differs(w.shut_ns, d->set.shut_ns)) {
+	} else {
 		d->set = w;
 	}
 }

@@ -78,7 +78,7 @@ static struct outcome run_under(const char *policy)
 	return o;
 }
 
-/* The first second, before the load is known, is among the 120. */
+/* The first second, before the load is known, is among the 240. */
 static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
 {
 	static const struct {
@@ -96,7 +96,7 @@ static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		struct outcome o;
 
-		begin(120 * S, c[i].rate, 100 * US, (uint64_t)(c[i].target_ms * 1e6),
+		begin(240 * S, c[i].rate, 100 * US, (uint64_t)(c[i].target_ms * 1e6),
 		      c[i].brackets);
 		print_message("%u/s: ", c[i].rate);
 		o = run_under("qos");
