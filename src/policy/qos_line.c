@@ -12,6 +12,7 @@
 #include "policy/qos.h"
 
 #define LOAD_MOST  (GP_PPM * 49 / 50) /* nearer to 1 there is no end to it */
+#define EACH_MOST  (1000 * GP_MS)
 #define SETUP_MOST (1000 * GP_MS)
 
 /* The natural logarithm of `n`, at least 1. All in ppm. */
@@ -30,7 +31,10 @@ static uint64_t logarithm(uint64_t n)
 uint64_t gp_qos_line(uint64_t each_ns, uint64_t load_ppm, uint64_t setup_ns)
 {
 	uint64_t u = load_ppm < LOAD_MOST ? load_ppm : LOAD_MOST, slope, setups, late;
+	uint64_t scale = each_ns / EACH_MOST + 1; /* nothing overflows */
 
+	each_ns /= scale;
+	setup_ns /= scale;
 	if (!each_ns)
 		return 0;
 	setup_ns = setup_ns < SETUP_MOST ? setup_ns : SETUP_MOST;
@@ -39,5 +43,5 @@ uint64_t gp_qos_line(uint64_t each_ns, uint64_t load_ppm, uint64_t setup_ns)
 	setups = GP_PPM + u * setup_ns / each_ns;
 	/* 100 C (1 + u / x) / (1 + u B / e) */
 	late = (27 * GP_PPM + 74 * u) * (GP_PPM + u * slope / GP_PPM) / setups;
-	return each_ns * slope / GP_PPM * logarithm(late) / GP_PPM;
+	return each_ns * slope / GP_PPM * logarithm(late) / GP_PPM * scale;
 }
