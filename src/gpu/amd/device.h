@@ -27,7 +27,11 @@
 #define AMD_SPLITS_MAX 63                     /* of a process: a key has 6 bits for them */
 #define AMD_OPEN_MAX   (2 * GP_AMD_NODES_MAX) /* one may be open twice */
 #define AMD_DETECT_NS  (1 * GP_NS_PER_MS)     /* how soon a packet in a queue is seen */
-#define AMD_SCAN_NS    (50 * GP_NS_PER_MS)    /* how soon a process with its first queue is */
+/* Where the driver does not count occupied compute units: how long work that was taken is taken to
+ * run. Longer, and best-effort work waits for nothing after each request; shorter, and it comes
+ * back beside kernels that take so long. */
+#define AMD_LINGER_NS (10 * GP_NS_PER_MS)
+#define AMD_SCAN_NS   (50 * GP_NS_PER_MS) /* how soon a process with its first queue is */
 
 /* Where a queue says how far it is, in the memory of its process. */
 struct amd_pointers {
@@ -60,6 +64,7 @@ struct amd_task {
 	struct amd_pointers *pointer; /* of its compute queues */
 	unsigned npointers;
 	bool has_pointers;
+	bool new_pointers; /* the watch has not looked at them yet */
 
 	/* What the watch knows. */
 	unsigned nqueues; /* as sysfs shows them */
@@ -68,6 +73,8 @@ struct amd_task {
 	bool looked;                           /* activity is known */
 	bool active;
 	uint64_t pending;
+	uint64_t written;   /* sum of the write pointers at the last look */
+	uint64_t worked_ns; /* when work was last seen */
 	uint64_t active_since_ns;
 	uint64_t mqds_ns; /* when pointers were looked for last */
 };

@@ -36,38 +36,60 @@ int amd_open_memory(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-uint64_t amd_read_pending(int fd, const struct amd_pointers *p)
+/* Packets that were not taken, and how much was ever written. */
+static bool read_queue(int fd, const struct amd_pointers *p, uint64_t *pending, uint64_t *written)
 {
-	uint64_t read_at, write_at;
+	uint64_t read_at;
 
 	if (!read_pointer(fd, p->read_address, &read_at) ||
-	    !read_pointer(fd, p->write_address, &write_at))
-		return UINT64_MAX;
-	return (write_at - read_at) & p->mask;
+	    !read_pointer(fd, p->write_address, written))
+		return false;
+	*pending = (*written - read_at) & p->mask;
+	return true;
 }
 
-static void read_pending(struct amd_glance *g)
+uint64_t amd_read_pending(int fd, const struct amd_pointers *p)
+{
+	uint64_t pending, written;
+
+	return read_queue(fd, p, &pending, &written) ? pending : UINT64_MAX;
+}
+
+static void read_queues(struct amd_glance *g)
 {
 	g->known = g->n > 0;
-	g->pending = 0;
+	g->pending = g->written = 0;
 	g->opened = g->mem_fd < 0;
 	if (g->opened)
 		g->mem_fd = amd_open_memory(g->pid);
 	for (unsigned i = 0; i < g->n && g->known; i++) {
-		uint64_t pending = amd_read_pending(g->mem_fd, &g->pointer[i]);
+		uint64_t pending = 0, written = 0;
 
-		g->known = pending != UINT64_MAX;
+		g->known = read_queue(g->mem_fd, &g->pointer[i], &pending, &written);
 		g->pending += pending;
+		g->written += written;
 	}
 }
 
-/* Work that the hardware has taken cannot be seen in the pointers. */
+/* A packet that waits is work, and so is one that came and was taken between two looks. Whether
+ * one that was taken still runs cannot be seen in the pointers. */
+static enum amd_work find_work(const struct amd_glance *g)
+{
+	int occupied;
+
+	if (g->pending || (g->knows_written && g->written != g->written_before))
+		return AMD_WORK_SEEN;
+	if (g->was_idle)
+		return AMD_WORK_NONE;
+	occupied = g->has_occupancy ? gp_amd_occupancy(g->pid, g->gpu_id) : -1;
+	return occupied < 0 ? AMD_WORK_MAYBE : occupied ? AMD_WORK_SEEN : AMD_WORK_NONE;
+}
+
 static void look_at(struct amd_glance *g)
 {
-	read_pending(g);
-	g->active = g->known && g->pending;
-	if (g->known && !g->active && g->ask_occupancy)
-		g->active = gp_amd_occupancy(g->pid, g->gpu_id) > 0;
+	read_queues(g);
+	if (g->known)
+		g->work = find_work(g);
 }
 
 /* ---- the thread --------------------------------------------------------------------------------

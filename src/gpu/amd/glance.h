@@ -11,19 +11,32 @@
 
 #define AMD_POINTERS_MAX 256 /* of one task; more are not looked at */
 
+/* What can be seen of a task's work. */
+enum amd_work {
+	AMD_WORK_NONE,
+	AMD_WORK_MAYBE, /* nothing pending, and what the hardware may have taken cannot be seen */
+	AMD_WORK_SEEN,
+};
+
 /* A task as it was when it was chosen, and what was seen of it. */
 struct amd_glance {
 	pid_t pid;
 	uint32_t gpu_id;
-	bool ask_occupancy;
+	/* Whether nothing pending is to be believed; otherwise the driver is asked, if it can say.
+	 */
+	bool was_idle;
+	bool has_occupancy;
+	bool knows_written; /* ... and it was so much at the last look */
+	uint64_t written_before;
 	int mem_fd; /* opened by the reader when it is -1; the chooser's when it comes back */
 	bool opened;
 	unsigned n;
 	struct amd_pointers pointer[AMD_POINTERS_MAX];
 
 	bool known;
-	bool active;
+	enum amd_work work;
 	uint64_t pending;
+	uint64_t written; /* sum of the write pointers: another when something was submitted */
 };
 
 struct amd_reader;

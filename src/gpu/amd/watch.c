@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is there, and who works: from sysfs, and from the pointers that each queue keeps in the
- * memory of its process. A packet that the hardware has not taken is work; so are compute units
- * that a process occupies, where the driver counts them (gfx9). On other chips the last kernel of a
- * queue cannot be seen: it looks idle while that runs.
+ * memory of its process. A packet that the hardware has not taken is work; so is one that came
+ * since the last look, and so are compute units that a process occupies, where the driver counts
+ * them (gfx9). On other chips a kernel that was taken cannot be seen: it is believed to run for
+ * AMD_LINGER_NS.
  * Whose memory does not come when it is read is not looked at for a while (glance.h).
  */
 #include <errno.h>
@@ -180,17 +181,26 @@ static void look_around(struct amd_host *h, struct scan *scan)
  */
 
 /* What a held task had begun when it was held, it has still to end. */
+static bool is_active(const struct amd_task *t, const struct amd_glance *g, uint64_t now_ns)
+{
+	return g->work == AMD_WORK_SEEN || (t->held && t->looked && t->active) ||
+	       (g->work == AMD_WORK_MAYBE && now_ns < t->worked_ns + AMD_LINGER_NS);
+}
+
 static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64_t now_ns)
 {
-	bool active = g->active || (t->held && t->looked && t->active);
-	bool news = g->known != t->looked || (g->known && active != t->active);
+	bool active = g->known && is_active(t, g, now_ns);
+	bool news = g->known != t->looked || active != t->active;
 
 	t->mem_fd = g->mem_fd;
-	if (g->known && active && (!t->looked || !t->active))
+	if (active && !t->active)
 		t->active_since_ns = now_ns;
+	if (active && (g->work == AMD_WORK_SEEN || t->held))
+		t->worked_ns = now_ns;
 	t->looked = g->known;
-	t->active = g->known && active;
+	t->active = active;
 	t->pending = g->pending;
+	t->written = g->written;
 	return news;
 }
 
@@ -201,12 +211,16 @@ static bool is_to_be_seen(const struct amd_task *t, bool all, uint64_t now_ns)
 	       t->has_pointers;
 }
 
-static void glance_of(const struct amd_task *t, struct amd_glance *g)
+static void glance_of(struct amd_task *t, struct amd_glance *g)
 {
 	g->pid = t->pid;
 	g->gpu_id = t->gpu->node.gpu_id;
 	g->mem_fd = t->mem_fd;
-	g->ask_occupancy = t->looked && t->active && gp_amd_has_occupancy(&t->gpu->node);
+	g->was_idle = t->looked && !t->active && !t->new_pointers;
+	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node);
+	g->knows_written = t->looked && !t->new_pointers;
+	g->written_before = t->written;
+	t->new_pointers = false;
 	g->n = t->npointers < AMD_POINTERS_MAX ? t->npointers : AMD_POINTERS_MAX;
 	memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
 }
@@ -255,11 +269,11 @@ static void give_up(struct amd_host *h, struct eyes *eyes, struct amd_task *t)
 	eyes->given_up++;
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
 	t->stuck_until_ns = gp_now_ns(&gp_clock_monotonic) + t->stuck_for_ns;
-	t->looked = false;
+	t->looked = t->active = false;
 	for (unsigned i = 0; i < h->ngpus && eyes->given_up == READERS_MAX; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++)
 			if (h->gpu[i]->task[k])
-				h->gpu[i]->task[k]->looked = false;
+				h->gpu[i]->task[k]->looked = h->gpu[i]->task[k]->active = false;
 	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d", t->pid);
 	amd_tell(t->gpu);
 }
@@ -326,6 +340,7 @@ static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned
 		                                   .mask = UINT64_MAX};
 	t->npointers = n;
 	t->has_pointers = n > 0;
+	t->new_pointers = true;
 }
 
 /* Where the kernel's debug files tell, nobody needs to be attached. Otherwise a session tells,

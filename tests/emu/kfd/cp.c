@@ -3,7 +3,8 @@
  * The command processor of each device: a thread that takes packets from the rings of what is
  * mapped and executes them. The compute queues of a device share `slots` of them; a copy queue has
  * an engine of its own. A queue that is taken off stops in the middle of its packet, and goes on
- * from there.
+ * from there. The read pointer moves when a packet is taken, not when it ends: one that runs cannot
+ * be seen in the pointers.
  */
 #include <errno.h>
 #include <time.h>
@@ -49,7 +50,7 @@ static void queue_fault(struct queue *q)
 /* Takes the next packet, if there is one. */
 static void fetch(struct queue *q)
 {
-	uint64_t write_index, ring_packets = q->ring_size / sizeof(q->packet);
+	uint64_t write_index, index, ring_packets = q->ring_size / sizeof(q->packet);
 	uint64_t at = q->ring + q->read_index % ring_packets * sizeof(q->packet);
 
 	if (program_read(q->process, q->wptr, &write_index, sizeof(write_index))) {
@@ -66,6 +67,12 @@ static void fetch(struct queue *q)
 	}
 	if (q->packet.header == KFD_EMU_PACKET_INVALID) {
 		q->rung = false;
+		return;
+	}
+	q->read_index++;
+	index = q->read_index * queue_units(q);
+	if (program_write(q->process, q->rptr, &index, sizeof(index))) {
+		queue_fault(q);
 		return;
 	}
 	q->busy = true;
@@ -96,14 +103,11 @@ static int add_result(const struct queue *q)
 
 static void complete(struct queue *q)
 {
-	uint64_t index = (q->read_index + 1) * queue_units(q);
-
-	if (add_result(q) || program_write(q->process, q->rptr, &index, sizeof(index))) {
+	if (add_result(q)) {
 		queue_fault(q);
 		return;
 	}
 	q->busy = false;
-	q->read_index++;
 	q->executed++;
 	count_add("packets", 1);
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who works, as the watch sees it from outside: a program does one thing at a time, and what is
+ * known of it afterwards is compared with what it does.
+ */
+#include "target.h"
+
+/* A program with one queue that somebody wants to watch, and not to hold. */
+static uint32_t watch(struct amd_world *w, struct target *t)
+{
+	uint32_t handle;
+
+	target_start_with(t, 1);
+	aw_open(w);
+	handle = aw_attach(w, t->pid);
+	gp_gpu_prepare(w->gpu, handle, false);
+	AW_WAIT(aw_look(w, handle).known & GP_KNOWN_ACTIVE);
+	return handle;
+}
+
+static bool is_active(struct amd_world *w, uint32_t handle)
+{
+	struct gp_observation o = aw_look(w, handle);
+
+	return o.known & GP_KNOWN_ACTIVE && o.active;
+}
+
+static bool is_idle(struct amd_world *w, uint32_t handle)
+{
+	struct gp_observation o = aw_look(w, handle);
+
+	return o.known & GP_KNOWN_ACTIVE && !o.active;
+}
+
+static void take_one_packet(struct amd_world *w, struct target *t, unsigned steps)
+{
+	target_do(t, "submit 0 1 %u", steps);
+	AW_WAIT(kfd_emu_queue_number(&w->emu, t->pid, 0, "rptr") ==
+	        kfd_emu_queue_number(&w->emu, t->pid, 0, "wptr"));
+}
+
+/* ---- what the hardware has taken ---------------------------------------------------------------
+ */
+
+static void a_kernel_that_was_taken_is_seen_until_it_ends(void **state)
+{
+	struct amd_world *w = *state;
+	struct target t;
+	uint32_t handle = watch(w, &t);
+
+	AW_WAIT(is_idle(w, handle));
+	take_one_packet(w, &t, 10000); /* 1 s */
+	AW_WAIT(is_active(w, handle));
+	while (!target_ask(&t, "done 0")) {
+		bool active = is_active(w, handle);
+
+		/* Only what was so before and after is certain. */
+		if (target_ask(&t, "done 0"))
+			break;
+		assert_true(active);
+	}
+	AW_WAIT(is_idle(w, handle));
+	target_kill(&t);
+}
+
+/* It is found out when somebody begins to look. */
+static void one_that_was_taken_before_is_seen(void **state)
+{
+	struct amd_world *w = *state;
+	struct target t;
+	uint32_t handle;
+
+	target_start_with(&t, 1);
+	take_one_packet(w, &t, 20000);
+	aw_open(w);
+	handle = aw_attach(w, t.pid);
+	gp_gpu_prepare(w->gpu, handle, false);
+	AW_WAIT(is_active(w, handle));
+	assert_false(target_ask(&t, "done 0"));
+	target_kill(&t);
+}
+
+/* Elsewhere for a moment. */
+static void without_occupancy_it_is_believed_to_run_for_a_while(void **state)
+{
+	struct amd_world *w = *state;
+	struct target t;
+	uint32_t handle = watch(w, &t);
+	unsigned seen = 0;
+
+	for (int i = 0; i < 20; i++) { /* a machine that is busy may look too late at times */
+		AW_WAIT(is_idle(w, handle));
+		take_one_packet(w, &t, 10);
+		kfd_emu_sleep_ms(3);
+		seen += is_active(w, handle);
+	}
+	assert_in_range(seen, 10, 20);
+	take_one_packet(w, &t, 50000); /* 5 s: more than anybody can know */
+	AW_WAIT(is_idle(w, handle));
+	assert_false(target_ask(&t, "done 0"));
+	target_kill(&t);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi250),
+		AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, vega20),
+		AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi300x),
+		AMD_TEST(one_that_was_taken_before_is_seen),
+		AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31),
+	};
+
+	aw_begin(argc, argv);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
