@@ -101,6 +101,46 @@ static void without_occupancy_it_is_believed_to_run_for_a_while(void **state)
 	target_kill(&t);
 }
 
+/* ---- where the pointers are --------------------------------------------------------------------
+ */
+
+/* The new queue has the number or the count of the old one, not its memory. */
+static void a_queue_in_the_place_of_another_is_found(void **state)
+{
+	struct amd_world *w = *state;
+	struct target t;
+	uint32_t handle = watch(w, &t);
+
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned id = i % 2, other = !id;
+
+		AW_WAIT(is_idle(w, handle));
+		assert_int_equal(target_ask(&t, "queue aql"), other);
+		target_do(&t, "destroy %u", id);
+		target_do(&t, "submit %u 3 2500", other);
+		AW_WAIT(is_active(w, handle));
+		AW_WAIT(target_ask(&t, "done %u", other) > 0);
+	}
+	assert_false(kfd_emu_process_number(&w->emu, t.pid, "debugged"));
+	target_kill(&t);
+}
+
+/* The memory that was open is that of the program before. */
+static void a_program_that_began_another_is_found(void **state)
+{
+	struct amd_world *w = *state;
+	struct target t;
+	uint32_t handle = watch(w, &t);
+
+	target_tell(&t, "exec");
+	assert_int_equal(target_answer(&t), t.pid);
+	target_do(&t, "open");
+	target_do(&t, "queue aql");
+	target_do(&t, "submit 0 1 20000");
+	AW_WAIT(is_active(w, handle));
+	target_kill(&t);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +149,9 @@ int main(int argc, char **argv)
 		AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi300x),
 		AMD_TEST(one_that_was_taken_before_is_seen),
 		AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31),
+		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20),
+		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, mi250),
+		AMD_TEST(a_program_that_began_another_is_found),
 	};
 
 	aw_begin(argc, argv);

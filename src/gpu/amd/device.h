@@ -9,6 +9,7 @@
  *   targets.c   what that thread does with one process
  *   self.c      this process's own queues, without a session that lasts
  *   watch.c     a thread that looks who is there and who works, without asking the driver
+ *   pointers.c  where those have their pointers that nobody is attached to, for it
  *   glance.c    one that reads the memory of others for it
  *
  * Under `lock`, which nobody holds while calling the driver or reading somebody's memory: requests,
@@ -67,7 +68,7 @@ struct amd_task {
 	bool new_pointers; /* the watch has not looked at them yet */
 
 	/* What the watch knows. */
-	unsigned nqueues; /* as sysfs shows them */
+	uint64_t queues_mark; /* of its queues, as sysfs shows them */
 	int mem_fd;
 	uint64_t stuck_until_ns, stuck_for_ns; /* its memory did not come */
 	bool looked;                           /* activity is known */
@@ -76,7 +77,10 @@ struct amd_task {
 	uint64_t written;   /* sum of the write pointers at the last look */
 	uint64_t worked_ns; /* when work was last seen */
 	uint64_t active_since_ns;
-	uint64_t mqds_ns; /* when pointers were looked for last */
+	/* Pointers of one without a session: when they were looked for, of which queues, when next.
+	 */
+	uint64_t mqds_ns, mqds_mark, mqds_wait_ns;
+	uint64_t pointers_mark; /* of the queues whose they are */
 };
 
 enum amd_request_kind { AMD_PREPARE, AMD_HOLD, AMD_RELEASE };
@@ -110,6 +114,7 @@ struct amd_target {
 struct amd_seen {
 	struct gp_seen is;
 	unsigned queues;
+	uint64_t mark; /* another when one of them is another */
 };
 
 struct amd_gpu {
@@ -213,6 +218,13 @@ void amd_forget_targets(struct amd_host *h);
  */
 
 void *amd_watch(void *host);
+
+/* ---- pointers.c ---------------------------------------------------------------------------------
+ */
+
+/* Of one task at a time. Where the kernel's debug files tell, nobody needs to be attached.
+ * Otherwise a session tells, unless it would take the only place from a task that is to be held. */
+void amd_find_pointers(struct amd_host *h, uint64_t now_ns);
 
 /* ---- glance.c -----------------------------------------------------------------------------------
  */

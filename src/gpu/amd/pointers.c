@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the queues of a task that nobody is attached to have their pointers: on the watch's thread.
+ */
+#include <stdlib.h>
+
+#include "gpu/amd/glance.h"
+
+#define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers ... */
+#define MQDS_MAX_NS (2 * GP_NS_PER_S)   /* ... of queues that are the same, at the most */
+
+/* It has no pointers, or those of queues that it had before. */
+static bool is_unknown(const struct amd_task *t)
+{
+	return t && !t->leaving && !t->wants_hold && !t->target &&
+	       (!t->has_pointers || t->pointers_mark != t->queues_mark);
+}
+
+static bool is_due(const struct amd_task *t, uint64_t now_ns)
+{
+	return now_ns >= t->mqds_ns + (t->mqds_mark == t->queues_mark ? t->mqds_wait_ns : MQDS_NS);
+}
+
+static struct amd_task *find_unknown(struct amd_host *h, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < h->ngpus; i++)
+		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
+			struct amd_task *t = h->gpu[i]->task[k];
+
+			if (is_unknown(t) && is_due(t, now_ns))
+				return t;
+		}
+	return NULL;
+}
+
+/* A try that nothing came of is made again, less and less often: the kernel stops all processes
+ * from making queues while it writes the file. */
+static void note_try(struct amd_task *t, uint64_t now_ns)
+{
+	bool again = t->mqds_ns && t->mqds_mark == t->queues_mark;
+
+	t->mqds_wait_ns = again ? 2 * t->mqds_wait_ns : MQDS_NS;
+	if (t->mqds_wait_ns > MQDS_MAX_NS)
+		t->mqds_wait_ns = MQDS_MAX_NS;
+	t->mqds_mark = t->queues_mark;
+	t->mqds_ns = now_ns;
+}
+
+static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned n)
+{
+	struct amd_pointers *pointer = realloc(t->pointer, (n + 1) * sizeof *pointer);
+
+	if (!pointer)
+		return;
+	t->pointer = pointer;
+	for (unsigned i = 0; i < n; i++)
+		pointer[i] = (struct amd_pointers){.read_address = mqd[i].read_address,
+		                                   .write_address = mqd[i].write_address,
+		                                   .mask = UINT64_MAX};
+	t->npointers = n;
+	t->has_pointers = n > 0;
+	t->new_pointers = true;
+	/* As the last scan had them: if there were others by now, the next one says so. */
+	t->pointers_mark = t->mqds_mark;
+}
+
+void amd_find_pointers(struct amd_host *h, uint64_t now_ns)
+{
+	struct amd_mqd mqd[AMD_POINTERS_MAX];
+	struct amd_task *t;
+	int n;
+
+	pthread_mutex_lock(&h->lock);
+	t = find_unknown(h, now_ns);
+	if (t)
+		note_try(t, now_ns);
+	pthread_mutex_unlock(&h->lock);
+	if (!t)
+		return;
+	n = amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, AMD_POINTERS_MAX);
+	pthread_mutex_lock(&h->lock);
+	if (n > 0 && !t->target)
+		set_pointers(t, mqd,
+		             (unsigned)n < AMD_POINTERS_MAX ? (unsigned)n : AMD_POINTERS_MAX);
+	if (n < 0 && t->prepare && gp_amd_debugs_many(&t->gpu->node) && !t->leaving &&
+	    amd_ask(h, AMD_PREPARE, t))
+		t->wants_hold = true;
+	pthread_mutex_unlock(&h->lock);
+	if (n < 0)
+		amd_wake(h);
+}
