@@ -141,6 +141,27 @@ static void a_program_that_began_another_is_found(void **state)
 	target_kill(&t);
 }
 
+/* Nothing can be found out about them, again and again. */
+static void processes_that_nobody_named_keep_nobody_waiting(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *other[3], *lc;
+	uint32_t handle;
+
+	for (unsigned i = 0; i < 3; i++)
+		other[i] = aw_load(w, "--idle");
+	lc = aw_load(w, "--idle");
+	setenv("GPREEMPT_KFD_DEBUGFS", "/nonexistent", 1);
+	aw_open(w);
+	for (unsigned i = 0; i < 3; i++)
+		aw_attach(w, other[i]->pid);
+	handle = aw_attach(w, lc->pid);
+	gp_gpu_prepare(w->gpu, handle, false);
+	AW_WAIT(is_idle(w, handle));
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(kfd_emu_process_number(&w->emu, other[i]->pid, "debugged"));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +173,7 @@ int main(int argc, char **argv)
 		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20),
 		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, mi250),
 		AMD_TEST(a_program_that_began_another_is_found),
+		AMD_TEST(processes_that_nobody_named_keep_nobody_waiting),
 	};
 
 	aw_begin(argc, argv);

@@ -247,6 +247,7 @@ struct amd_mqd {
 /* Those of a process on a GPU: how many, the first `max` filled in, or -errno: the files cannot be
  * read. */
 int amd_read_mqds(pid_t pid, uint32_t gpu_id, struct amd_mqd *mqd, unsigned max);
+bool amd_has_mqds(void); /* whether they can be, as far as one can say without */
 const char *amd_debugfs(void);
 
 /* ---- questions.c --------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu/amd/device.h"
 
@@ -89,6 +90,14 @@ static void take_line(struct reader *r, const char *line)
 	} else if (!strncmp(line, "    ", 4)) {
 		take_dwords(r, line + 4);
 	}
+}
+
+bool amd_has_mqds(void)
+{
+	char path[320];
+
+	snprintf(path, sizeof path, "%s/mqds", amd_debugfs());
+	return !access(path, R_OK);
 }
 
 int amd_read_mqds(pid_t pid, uint32_t gpu_id, struct amd_mqd *mqd, unsigned max)

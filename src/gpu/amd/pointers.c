@@ -21,16 +21,28 @@ static bool is_due(const struct amd_task *t, uint64_t now_ns)
 	return now_ns >= t->mqds_ns + (t->mqds_mark == t->queues_mark ? t->mqds_wait_ns : MQDS_NS);
 }
 
-static struct amd_task *find_unknown(struct amd_host *h, uint64_t now_ns)
+/* Those that somebody waits for first, then who was not tried for longest. */
+static bool comes_before(const struct amd_task *a, const struct amd_task *b)
 {
+	if (!b || a->prepare != b->prepare)
+		return !b || a->prepare;
+	return a->mqds_ns < b->mqds_ns;
+}
+
+/* `readable`: the debug files are; without them nothing can follow for whom nobody waits. */
+static struct amd_task *find_unknown(struct amd_host *h, bool readable, uint64_t now_ns)
+{
+	struct amd_task *first = NULL;
+
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct amd_task *t = h->gpu[i]->task[k];
 
-			if (is_unknown(t) && is_due(t, now_ns))
-				return t;
+			if (is_unknown(t) && is_due(t, now_ns) && (readable || t->prepare) &&
+			    comes_before(t, first))
+				first = t;
 		}
-	return NULL;
+	return first;
 }
 
 /* A try that nothing came of is made again, less and less often: the kernel stops all processes
@@ -67,11 +79,12 @@ static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned
 void amd_find_pointers(struct amd_host *h, uint64_t now_ns)
 {
 	struct amd_mqd mqd[AMD_POINTERS_MAX];
+	bool readable = amd_has_mqds();
 	struct amd_task *t;
 	int n;
 
 	pthread_mutex_lock(&h->lock);
-	t = find_unknown(h, now_ns);
+	t = find_unknown(h, readable, now_ns);
 	if (t)
 		note_try(t, now_ns);
 	pthread_mutex_unlock(&h->lock);
