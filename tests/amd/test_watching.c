@@ -162,6 +162,29 @@ static void processes_that_nobody_named_keep_nobody_waiting(void **state)
 		assert_false(kfd_emu_process_number(&w->emu, other[i]->pid, "debugged"));
 }
 
+/* The read pointer of such a queue begins again at the end of its ring, of 1,024 packets; the write
+ * pointer does not. */
+static void a_pm4_queue_that_went_round_is_idle(void **state)
+{
+	struct amd_world *w = *state;
+	struct target t;
+	uint32_t handle;
+
+	target_start_with(&t, 0);
+	target_do(&t, "queue pm4");
+	aw_open(w);
+	handle = aw_attach(w, t.pid);
+	gp_gpu_prepare(w->gpu, handle, false);
+	for (int i = 0; i < 3; i++) {
+		target_do(&t, "submit 0 600 0");
+		AW_WAIT(target_ask(&t, "done 0") > 0);
+		AW_WAIT(is_idle(w, handle));
+	}
+	target_do(&t, "submit 0 2 10000");
+	AW_WAIT(is_active(w, handle));
+	target_kill(&t);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +196,7 @@ int main(int argc, char **argv)
 		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20),
 		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, mi250),
 		AMD_TEST(a_program_that_began_another_is_found),
+		AMD_TEST_ON(a_pm4_queue_that_went_round_is_idle, vega20),
 		AMD_TEST(processes_that_nobody_named_keep_nobody_waiting),
 	};
 

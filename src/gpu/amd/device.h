@@ -241,7 +241,8 @@ uint64_t amd_read_pending(int fd, const struct amd_pointers *pointers);
 struct amd_mqd {
 	uint64_t ring_address;
 	uint64_t read_address, write_address;
-	uint32_t priority; /* of the queue in its pipe */
+	uint64_t pointer_mask; /* as in struct amd_pointers */
+	uint32_t priority;     /* of the queue in its pipe */
 };
 
 /* Those of a process on a GPU: how many, the first `max` filled in, or -errno: the files cannot be

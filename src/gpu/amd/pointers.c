@@ -68,7 +68,7 @@ static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned
 	for (unsigned i = 0; i < n; i++)
 		pointer[i] = (struct amd_pointers){.read_address = mqd[i].read_address,
 		                                   .write_address = mqd[i].write_address,
-		                                   .mask = UINT64_MAX};
+		                                   .mask = mqd[i].pointer_mask};
 	t->npointers = n;
 	t->has_pointers = n > 0;
 	t->new_pointers = true;

@@ -38,6 +38,14 @@ uint64_t queue_units(const struct queue *q)
 	return sizeof(struct kfd_emu_packet) / (is_copy(q) ? 1 : 4);
 }
 
+/* As the hardware reports it: of PM4 in the ring, of the others for ever. */
+static uint64_t read_pointer(const struct queue *q)
+{
+	uint64_t index = q->read_index * queue_units(q);
+
+	return q->type == KFD_QUEUE_COMPUTE ? index % (q->ring_size / 4) : index;
+}
+
 /* ---- packets --------------------------------------------------------------------------------- */
 static void queue_fault(struct queue *q)
 {
@@ -70,7 +78,7 @@ static void fetch(struct queue *q)
 		return;
 	}
 	q->read_index++;
-	index = q->read_index * queue_units(q);
+	index = read_pointer(q);
 	if (program_write(q->process, q->rptr, &index, sizeof(index))) {
 		queue_fault(q);
 		return;
@@ -245,7 +253,7 @@ void cp_unmap(struct queue *q)
 	q->mapped = false;
 	q->preempted++;
 	q->saved += q->busy;
-	q->saved_rptr = q->read_index * queue_units(q);
+	q->saved_rptr = read_pointer(q);
 	if (!program_read(q->process, q->wptr, &write_index, sizeof(write_index)))
 		q->saved_wptr = write_index;
 	q->saved_waves = q->busy ? SAVED_WAVES * BYTES_PER_WAVE : 0;
