@@ -39,18 +39,26 @@ struct amd_glance {
 	uint64_t written; /* sum of the write pointers: another when something was submitted */
 };
 
-struct amd_reader;
+#define AMD_READERS_MAX 8
 
-/* NULL: no memory, or no thread. */
-struct amd_reader *amd_reader_start(void);
+/* One that reads, and those that have not come back yet. All 0 at first. */
+struct amd_readers {
+	struct amd_reader *reader; /* NULL: none yet */
+	struct amd_reader *out[AMD_READERS_MAX];
+	unsigned nout;
+	uint64_t patience_ns; /* with one task; 0: AMD_PATIENCE_NS */
+};
 
-/* Room for `n` glances, to be filled in before amd_reader_run(). NULL: no memory. */
-struct amd_glance *amd_reader_room(struct amd_reader *reader, unsigned n);
+#define AMD_PATIENCE_NS GP_NS_PER_S /* a machine that is busy is not a trap */
 
-/* Looks at all. -1: done; otherwise the number of the one that does not come back in time: the
- * reader is given up, and it and its glances are not to be touched again. */
-int amd_reader_run(struct amd_reader *reader, unsigned n);
+/* Room for `n` glances, to be filled in before amd_readers_run(). NULL: no memory, no thread, or so
+ * many have not come back that nobody may go any more, until one of them has. */
+struct amd_glance *amd_readers_room(struct amd_readers *readers, unsigned n);
 
-void amd_reader_end(struct amd_reader *reader);
+/* Looks at all. -1: done; otherwise the number of the one that does not come back in time: its
+ * reader is given up, and the glances are not to be touched again. */
+int amd_readers_run(struct amd_readers *readers, unsigned n);
+
+void amd_readers_end(struct amd_readers *readers);
 
 #endif

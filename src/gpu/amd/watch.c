@@ -18,14 +18,12 @@
 #include "base/process.h"
 #include "gpu/amd/glance.h"
 
-#define QUEUES_MAX  1024
-#define STUCK_NS    (10 * GP_NS_PER_S) /* the first time, then twice as long */
-#define READERS_MAX 8 /* that did not come back: then nobody is looked at any more */
+#define QUEUES_MAX 1024
+#define STUCK_NS   (10 * GP_NS_PER_S) /* the first time, then twice as long */
 
-/* Who reads the memory of others, and how many who did not come back from it. */
+/* Who reads the memory of others. */
 struct eyes {
-	struct amd_reader *reader;
-	unsigned given_up;
+	struct amd_readers readers;
 	struct amd_task **task; /* that it looks at */
 	unsigned capacity;
 };
@@ -277,21 +275,19 @@ static struct amd_glance *open_eyes(struct eyes *eyes, unsigned n)
 		eyes->task = task;
 		eyes->capacity = n;
 	}
-	if (!eyes->reader && eyes->given_up < READERS_MAX)
-		eyes->reader = amd_reader_start();
-	return eyes->reader ? amd_reader_room(eyes->reader, n) : NULL;
+	return amd_readers_room(&eyes->readers, n);
 }
 
 /* Its memory does not come: nothing is known of it for a while. When nobody is left to look,
- * nothing is known of anybody. */
-static void give_up(struct amd_host *h, struct eyes *eyes, struct amd_task *t)
+ * nothing is known of anybody, until one of those who went comes back. */
+static void give_up(struct amd_host *h, const struct eyes *eyes, struct amd_task *t)
 {
-	eyes->reader = NULL;
-	eyes->given_up++;
+	bool blind = eyes->readers.nout == AMD_READERS_MAX;
+
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
 	t->stuck_until_ns = gp_now_ns(&gp_clock_monotonic) + t->stuck_for_ns;
 	t->looked = t->active = false;
-	for (unsigned i = 0; i < h->ngpus && eyes->given_up == READERS_MAX; i++)
+	for (unsigned i = 0; i < h->ngpus && blind; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++)
 			if (h->gpu[i]->task[k])
 				h->gpu[i]->task[k]->looked = h->gpu[i]->task[k]->active = false;
@@ -318,7 +314,7 @@ static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
 	for (unsigned i = 0; i < n; i++)
 		glance_of(eyes->task[i], &glance[i]);
 	pthread_mutex_unlock(&h->lock);
-	late = amd_reader_run(eyes->reader, n);
+	late = amd_readers_run(&eyes->readers, n);
 	now_ns = gp_now_ns(&gp_clock_monotonic);
 	pthread_mutex_lock(&h->lock);
 	if (late >= 0)
@@ -408,8 +404,7 @@ void *amd_watch(void *host)
 	for (unsigned i = 0; scan && i < AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);
-	if (eyes.reader)
-		amd_reader_end(eyes.reader);
+	amd_readers_end(&eyes.readers);
 	free(eyes.task);
 	return NULL;
 }
