@@ -81,6 +81,7 @@ struct amd_task {
 	 */
 	uint64_t mqds_ns, mqds_mark, mqds_wait_ns;
 	uint64_t pointers_mark; /* of the queues whose they are */
+	bool blind;             /* there is no way to find them: that was said */
 };
 
 enum amd_request_kind { AMD_PREPARE, AMD_HOLD, AMD_RELEASE };

@@ -2,8 +2,10 @@
 /*
  * Where the queues of a task that nobody is attached to have their pointers: on the watch's thread.
  */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "gpu/amd/glance.h"
 
 #define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers ... */
@@ -72,8 +74,32 @@ static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned
 	t->npointers = n;
 	t->has_pointers = n > 0;
 	t->new_pointers = true;
+	t->blind = false;
 	/* As the last scan had them: if there were others by now, the next one says so. */
 	t->pointers_mark = t->mqds_mark;
+}
+
+/* Somebody waits for it, and it cannot be: said once. */
+static void note_blindness(struct amd_task *t)
+{
+	if (t->blind)
+		return;
+	t->blind = true;
+	gp_fail(&t->why, -ENOTSUP,
+	        "the work of process %d cannot be seen, so nobody makes way for it: its GPU debugs "
+	        "one process at a time, and %s/mqds cannot be read; be root and mount debugfs",
+	        t->pid, amd_debugfs());
+	gp_log(GP_LOG_WARN, "activity.unknown", "pid=%d", t->pid);
+	amd_tell(t->gpu);
+}
+
+/* A session tells. Under the lock. */
+static void ask_for_session(struct amd_host *h, struct amd_task *t)
+{
+	if (t->gpu->base.info.max_held <= 1)
+		note_blindness(t);
+	else if (amd_ask(h, AMD_PREPARE, t))
+		t->wants_hold = true;
 }
 
 void amd_find_pointers(struct amd_host *h, uint64_t now_ns)
@@ -95,9 +121,8 @@ void amd_find_pointers(struct amd_host *h, uint64_t now_ns)
 	if (n > 0 && !t->target)
 		set_pointers(t, mqd,
 		             (unsigned)n < AMD_POINTERS_MAX ? (unsigned)n : AMD_POINTERS_MAX);
-	if (n < 0 && t->prepare && gp_amd_debugs_many(&t->gpu->node) && !t->leaving &&
-	    amd_ask(h, AMD_PREPARE, t))
-		t->wants_hold = true;
+	if (n < 0 && t->prepare && !t->leaving && !t->target)
+		ask_for_session(h, t);
 	pthread_mutex_unlock(&h->lock);
 	if (n < 0)
 		amd_wake(h);
