@@ -3,47 +3,33 @@
  * Who looks, and does not come back: a FIFO that nobody writes to stands for what never answers. It
  * is where sysfs has the compute units that a process occupies.
  */
-#include <sys/stat.h>
-
-#include "amd_world.h"
+#include "folder.h"
 #include "gpu/amd/glance.h"
 
 #define GPU_ID 7u
 
-static char folder[] = "/tmp/test-glance-XXXXXX", fifo[128];
+static struct folder sysfs;
+static char fifo[128];
 static uint64_t pointer; /* read and write pointer of a queue in which nothing waits */
-
-static void make_folder(const char *path)
-{
-	char text[96];
-
-	snprintf(text, sizeof text, "%s/%s", folder, path);
-	assert_int_equal(mkdir(text, 0700), 0);
-}
 
 static int set_up(void **state)
 {
-	char path[64];
+	char name[64];
 
 	(void)state;
-	assert_non_null(mkdtemp(folder));
-	make_folder("proc");
-	snprintf(path, sizeof path, "proc/%d", getpid());
-	make_folder(path);
-	snprintf(path, sizeof path, "proc/%d/stats_%u", getpid(), GPU_ID);
-	make_folder(path);
-	snprintf(fifo, sizeof fifo, "%s/%s/cu_occupancy", folder, path);
-	assert_int_equal(mkfifo(fifo, 0600), 0);
-	return setenv("GPREEMPT_KFD_SYSFS", folder, 1);
+	folder_make(&sysfs, "GPREEMPT_KFD_SYSFS");
+	snprintf(name, sizeof name, "proc/%d/stats_%u/cu_occupancy", getpid(), GPU_ID);
+	folder_write(&sysfs, name, "", 0); /* makes the folders */
+	snprintf(fifo, sizeof fifo, "%s/%s", sysfs.path, name);
+	assert_int_equal(unlink(fifo), 0);
+	return mkfifo(fifo, 0600);
 }
 
 static int tear_down(void **state)
 {
-	char command[64];
-
 	(void)state;
-	snprintf(command, sizeof command, "rm -r %s", folder);
-	return system(command);
+	folder_remove(&sysfs);
+	return 0;
 }
 
 /* Looks at this process: -1 as amd_readers_run() says, if somebody may look at all. */
