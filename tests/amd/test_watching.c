@@ -162,6 +162,26 @@ static void processes_that_nobody_named_keep_nobody_waiting(void **state)
 		assert_false(kfd_emu_process_number(&w->emu, other[i]->pid, "debugged"));
 }
 
+/* Nothing that is known of the process says anything about it. */
+static void a_queue_that_is_a_task_is_idle_beside_a_busy_one(void **state)
+{
+	struct amd_world *w = *state;
+	struct gp_seen seen;
+	struct target t;
+	uint32_t handle = 0;
+
+	target_start_with(&t, 2);
+	target_do(&t, "submit 0 10 50000");
+	aw_open(w);
+	assert_int_equal(w->gpu->ops->split(w->gpu, t.pid, 1, &seen, NULL), 0);
+	AW_WAIT(!gp_gpu_attach(w->gpu, seen.key, &handle));
+	gp_gpu_prepare(w->gpu, handle, false);
+	AW_WAIT(is_idle(w, handle));
+	target_do(&t, "submit 1 10 50000");
+	AW_WAIT(is_active(w, handle));
+	target_kill(&t);
+}
+
 /* The read pointer of such a queue begins again at the end of its ring, of 1,024 packets; the write
  * pointer does not. */
 static void a_pm4_queue_that_went_round_is_idle(void **state)
@@ -196,6 +216,7 @@ int main(int argc, char **argv)
 		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20),
 		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, mi250),
 		AMD_TEST(a_program_that_began_another_is_found),
+		AMD_TEST(a_queue_that_is_a_task_is_idle_beside_a_busy_one),
 		AMD_TEST_ON(a_pm4_queue_that_went_round_is_idle, vega20),
 		AMD_TEST(processes_that_nobody_named_keep_nobody_waiting),
 	};

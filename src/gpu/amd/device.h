@@ -227,6 +227,10 @@ void *amd_watch(void *host);
  * Otherwise a session tells, unless it would take the only place from a task that is to be held. */
 void amd_find_pointers(struct amd_host *h, uint64_t now_ns);
 
+/* Under the lock: whether all queues of its process there are the task's. What is known of a
+ * process is not known of its parts. */
+bool amd_is_whole(const struct amd_task *t);
+
 /* ---- glance.c -----------------------------------------------------------------------------------
  */
 

@@ -11,6 +11,19 @@
 #define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers ... */
 #define MQDS_MAX_NS (2 * GP_NS_PER_S)   /* ... of queues that are the same, at the most */
 
+bool amd_is_whole(const struct amd_task *t)
+{
+	const struct amd_host *h = t->gpu->host;
+
+	if (t->queue != GP_QUEUE_ALL)
+		return false;
+	for (unsigned i = 0; i < h->nsplits; i++)
+		if (amd_process_of(h->split[i].key) == t->key &&
+		    h->split[i].gpu_id == t->gpu->node.gpu_id)
+			return false;
+	return true;
+}
+
 /* It has no pointers, or those of queues that it had before. */
 static bool is_unknown(const struct amd_task *t)
 {
@@ -85,10 +98,20 @@ static void note_blindness(struct amd_task *t)
 	if (t->blind)
 		return;
 	t->blind = true;
-	gp_fail(&t->why, -ENOTSUP,
-	        "the work of process %d cannot be seen, so nobody makes way for it: its GPU debugs "
-	        "one process at a time, and %s/mqds cannot be read; be root and mount debugfs",
-	        t->pid, amd_debugfs());
+	if (!amd_is_whole(t))
+		gp_fail(&t->why, -ENOTSUP,
+		        "the work of single queues of process %d cannot be seen on a GPU that "
+		        "debugs "
+		        "one process at a time: name the whole process",
+		        t->pid);
+	else
+		gp_fail(&t->why, -ENOTSUP,
+		        "the work of process %d cannot be seen, so nobody makes way for it: its "
+		        "GPU "
+		        "debugs one process at a time, and %s/mqds cannot be read; be root and "
+		        "mount "
+		        "debugfs",
+		        t->pid, amd_debugfs());
 	gp_log(GP_LOG_WARN, "activity.unknown", "pid=%d", t->pid);
 	amd_tell(t->gpu);
 }
@@ -105,18 +128,21 @@ static void ask_for_session(struct amd_host *h, struct amd_task *t)
 void amd_find_pointers(struct amd_host *h, uint64_t now_ns)
 {
 	struct amd_mqd mqd[AMD_POINTERS_MAX];
-	bool readable = amd_has_mqds();
+	bool readable = amd_has_mqds(), whole = false;
 	struct amd_task *t;
-	int n;
+	int n = -ENOTSUP; /* descriptors do not say which queue they are of */
 
 	pthread_mutex_lock(&h->lock);
 	t = find_unknown(h, readable, now_ns);
-	if (t)
+	if (t) {
 		note_try(t, now_ns);
+		whole = amd_is_whole(t);
+	}
 	pthread_mutex_unlock(&h->lock);
 	if (!t)
 		return;
-	n = amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, AMD_POINTERS_MAX);
+	if (whole)
+		n = amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, AMD_POINTERS_MAX);
 	pthread_mutex_lock(&h->lock);
 	if (n > 0 && !t->target)
 		set_pointers(t, mqd,

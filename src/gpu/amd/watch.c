@@ -236,7 +236,7 @@ static void glance_of(struct amd_task *t, struct amd_glance *g)
 	g->gpu_id = t->gpu->node.gpu_id;
 	g->mem_fd = t->mem_fd;
 	g->was_idle = t->looked && !t->active && !t->new_pointers;
-	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node);
+	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && amd_is_whole(t);
 	g->knows_written = t->looked && !t->new_pointers;
 	g->written_before = t->written;
 	t->new_pointers = false;
