@@ -17,6 +17,7 @@
 static struct {
 	const char *path;
 	const char *trace, *plot;
+	bool all;
 	bool sweeps;
 	struct gp_sweep sweep;
 	enum gp_draw_format format; /* of the plot */
@@ -89,6 +90,15 @@ static void parse_sweep(struct argp_state *state, const char *arg)
 		argp_error(state, "%s", err.text);
 }
 
+/* As it comes, without parameters. */
+static bool is_named(const char *policy)
+{
+	for (unsigned i = 0; i < env.runs.n; i++)
+		if (!strcmp(env.runs.label[i], policy))
+			return true;
+	return false;
+}
+
 static void finish_options(struct argp_state *state)
 {
 	if (!env.path)
@@ -97,6 +107,9 @@ static void finish_options(struct argp_state *state)
 		argp_error(state, "--from and --for go with --plot or --trace");
 	if (env.sweeps && (env.trace || env.window.has_from || env.window.has_for))
 		argp_error(state, "--sweep does not go with --trace, --from and --for");
+	for (const struct gp_policy_ops *const *p = gp_policies; env.all && *p; p++)
+		if (!is_named((*p)->name))
+			add_policy(state, (*p)->name);
 	if (!env.runs.n)
 		add_policies(state, "none,priority");
 }
@@ -107,10 +120,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p': add_policies(state, arg); break;
-	case 'a':
-		for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
-			add_policy(state, (*p)->name);
-		break;
+	case 'a': env.all = true; break;
 	case 's':
 		env.has_seed = gp_cli_number(arg, UINT64_MAX, &env.seed);
 		if (!env.has_seed)

@@ -325,8 +325,12 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
 		gp_news_tell(c, GP_TOPIC_LIMIT, event);
 	}
-	if (!proc->hold_at_limit || proc->attr.class == GP_UNMANAGED)
-		return;
+}
+
+/* Once: who released it since meant it. */
+static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
+{
+	proc->limit_held = true;
 	/* One whom its owner holds as well: he could release it. */
 	if (proc->held_by != GP_NOBODY && proc->held_by_admin)
 		return;
@@ -358,5 +362,9 @@ void gp_news_check_limits(struct gp_control *c)
 		if (passed && !p->limit_passed)
 			pass_limit(c, p, p->memory);
 		p->limit_passed = passed;
+		p->limit_held &= passed;
+		/* Nobody unmanaged is held, but one may become something else later. */
+		if (passed && p->hold_at_limit && !p->limit_held && p->attr.class != GP_UNMANAGED)
+			hold_for_limit(c, p);
 	}
 }

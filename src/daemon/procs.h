@@ -48,6 +48,7 @@ struct gp_proc {
 	bool hold_at_limit;
 	uint64_t memory; /* as last added up */
 	bool limit_passed;
+	bool limit_held;   /* ... and it was held for that */
 	bool asked;        /* for its facts */
 	unsigned tries;    /* that brought too few of them */
 	uint64_t again_ns; /* when to ask again; 0 = they are known */

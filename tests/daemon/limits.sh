@@ -32,6 +32,11 @@ until_true said large ready || fail "the program does not start: $(<"$work/large
 until_true is_held large || fail "it is not held: $("$GPREEMPT" ps --json)"
 ! is_held free || fail 'an unmanaged process is held' # its hold would have been ordered before
 
+# What was unmanaged when it passed its limit, and is not any more.
+"$GPREEMPT" set "$free" --class be >/dev/null || fail 'the class is refused'
+until_true is_held free || fail "it got a class and is not held: $("$GPREEMPT" ps --json)"
+(($(grep -c "memory.limit pid=$free " "$work/daemon") == 1)) || fail 'it passed its limit once'
+
 # By a rule that is not about what it is, but about its memory.
 in_background small "$GPREEMPT" run --class be -- "$GPREEMPT" simload --name small --memory 200
 until_true said small ready || fail "the program does not start: $(<"$work/small")"

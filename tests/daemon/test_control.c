@@ -222,7 +222,7 @@ static bool fits_a_rule(struct world *w)
 
 static void rules_are_for_those_too_who_could_not_be_read_at_first(void **state)
 {
-	static const char rules[] = "rules: [{match: {anyone: true}, class: be}]\n";
+	static const char rules[] = "rules: [{match: {comm: \"*\"}, class: be}]\n";
 	struct rlimit files;
 	struct world w;
 

@@ -35,8 +35,6 @@ static void check_match(const struct gp_config *c, const struct gp_facts *facts)
 		abort();
 	if (!m.trusted && gp_limit_clamp(&limit, &m.attr))
 		abort();
-	if (m.attr.class == GP_UNMANAGED && m.on_memory_limit == GP_MEMORY_HOLD)
-		abort();
 	if (facts->known == GP_FACT_ALL && m.rule < 0 && m.incomplete && c->nrules < 4)
 		abort(); /* so few rules do not use up the steps */
 }

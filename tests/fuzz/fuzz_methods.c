@@ -154,7 +154,7 @@ static unsigned read_answers(struct fuzz *f, int fd, struct gp_lines *lines)
 static void ask(struct fuzz *f, int fd, struct gp_lines *lines, const uint8_t *data, size_t size)
 {
 	static char line[LINE_MAX + 200];
-	unsigned method = (data[0] & ~WITH_FILES) % gp_control_nmethods;
+	unsigned method = (data[0] & ~WITH_FILES) % gp_control_nmethods, answers = 0;
 	int n;
 
 	if (size > LINE_MAX)
@@ -166,7 +166,13 @@ static void ask(struct fuzz *f, int fd, struct gp_lines *lines, const uint8_t *d
 	line[(size_t)n + size - 1] = '}';
 	line[(size_t)n + size] = '\n';
 	send_line(f, fd, line, (size_t)n + size + 1, data[0] & WITH_FILES);
-	require(read_answers(f, fd, lines) == 1);
+	for (unsigned i = 0; !answers && i < 100;
+	     i++) { /* a thread may have to read a file first */
+		if (i)
+			sd_event_run(f->control.loop, 100000);
+		answers = read_answers(f, fd, lines);
+	}
+	require(answers == 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
