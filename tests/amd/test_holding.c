@@ -854,6 +854,7 @@ int main(int argc, char **argv)
 		AMD_TEST_ON(a_batch_is_held_together_and_others_go_on, mi250),
 		AMD_TEST_ON(a_batch_is_held_together_and_others_go_on, navi31_old),
 		AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, vega20),
+		AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, mixed),
 		AMD_TEST_ON(a_process_on_two_gpus_is_held_on_each_by_itself, two_mi250),
 		AMD_TEST_ON(a_process_on_two_gpus_is_held_on_each_by_itself, two_navi31),
 		AMD_TEST_ON(a_process_is_a_task_only_where_it_has_queues, two_mi250),

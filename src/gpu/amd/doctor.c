@@ -55,10 +55,12 @@ static void check_node(const struct gp_teller *to, const struct gp_amd_node *nod
 		       "%s: each suspend and each resume stops every queue of the GPU for a "
 		       "moment, the latency-critical ones too",
 		       gfx);
-	if (!gp_amd_debugs_many(node))
+	if (!gp_amd_chip_debugs_many(node))
 		gp_say(to, GP_FINDING_WARNING, "processes",
 		       "name one best-effort process; services are watched without attaching",
-		       "%s: one process at a time can be held, and no debugger beside it", gfx);
+		       "%s: one process at a time can be held, and no debugger beside it, on any "
+		       "GPU of the machine",
+		       gfx);
 	if (node->gfx >= 110000 && node->gfx <= 110003)
 		gp_say(to, GP_FINDING_WARNING, "compute units", NULL,
 		       "%s: the driver halves the compute units of a process while it is attached",
