@@ -33,6 +33,20 @@ exits 4 '' 'doctor with an old driver'
 [[ $out == *missing*'interface is 1.12'*'-> use Linux 6.5'*'not ready: use Linux 6.5 or later' ]] || fail "doctor: $out"
 kfd_emu version 1.17
 
+# While a GPU is reset nobody can begin; who was there stays evicted, but may be held and released.
+kfd_emu "reset 0 begin"
+refused 1 "$KFD_MNT/kfd cannot be opened now: *reset*; try again*" queues "${holding[@]}" 'schedule --be'
+try "$GPREEMPT" doctor
+exits 4 '' 'doctor during a reset'
+[[ $out == *missing*'cannot be opened now'*'-> try again'* && $out != *render* ]] || fail "doctor: $out"
+kfd_emu "reset 0 end"
+try "$GPREEMPT" suspend "$load" --for 10ms
+exits 0 '' 'a hold after a reset'
+stands_still "$load" || fail 'the emulator restores who was evicted by a reset'
+kill -9 "$load" # it would wait for its packets
+start_kfd_load --queues 2 --steps 3
+load=$LOAD
+
 # Not a program that uses the GPU, and none at all.
 try "$GPREEMPT" suspend $$
 exits 4 "gpreempt: process $$ does not use an AMD GPU" 'not a ROCm program'

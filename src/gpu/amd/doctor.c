@@ -8,6 +8,15 @@
 #include "gpu/amd/device.h"
 #include "gpu/finding.h"
 
+static const char *driver_advice(int code)
+{
+	switch (code) {
+	case -ENOTSUP: return "use Linux 6.5 or later";
+	case -EBUSY: return "try again in a few seconds; the kernel's log says what happens";
+	default: return "run as root, or as a member of the group `render`";
+	}
+}
+
 static bool check_driver(const struct gp_teller *to)
 {
 	struct gp_error err = {0};
@@ -23,10 +32,7 @@ static bool check_driver(const struct gp_teller *to)
 	if (kfd == -ENOENT)
 		gp_say(to, GP_FINDING_NOTE, "driver", NULL, "%s", err.text);
 	else
-		gp_say(to, GP_FINDING_MISSING, "driver",
-		       kfd == -ENOTSUP ? "use Linux 6.5 or later"
-		                       : "run as root, or as a member of the group `render`",
-		       "%s", err.text);
+		gp_say(to, GP_FINDING_MISSING, "driver", driver_advice(kfd), "%s", err.text);
 	return false;
 }
 
