@@ -434,8 +434,8 @@ static const char *type_name(uint32_t type)
 	return type < sizeof type_names / sizeof type_names[0] ? type_names[type] : "unknown";
 }
 
-static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct amd_mqd *mqd,
-                                      int nmqds)
+static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct gp_amd_node *node,
+                                      const struct amd_mqd *mqd, int nmqds)
 {
 	struct gp_queue out = {
 		.id = q->is.queue_id,
@@ -445,7 +445,8 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 		.ring_address = q->is.ring_base_address,
 		.ring_bytes = q->is.ring_size,
 		.save_address = q->is.ctx_save_restore_address,
-		.save_bytes = q->is.ctx_save_restore_area_size,
+		/* The driver says what one XCC needs; each has its own, one behind the other. */
+		.save_bytes = (uint64_t)q->is.ctx_save_restore_area_size * node->xccs,
 		.pending = UINT64_MAX,
 		.priority = UINT32_MAX,
 	};
@@ -482,8 +483,8 @@ void amd_list_queues(struct amd_host *h, struct amd_call *call)
 		if (q->is.gpu_id != gpu_id)
 			continue;
 		if ((unsigned)n < call->max) {
-			call->queue[n] =
-				describe_queue(q, mqd, nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
+			call->queue[n] = describe_queue(q, &call->gpu->node, mqd,
+			                                nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
 			call->pointer[n] = pointers_of(&q->is);
 		}
 		n++;
