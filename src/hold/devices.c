@@ -123,7 +123,10 @@ int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place
 	if (n)
 		return (int)n;
 	if (worst.code == -ENODEV && devices->n > 1)
-		return gp_fail(err, -ENODEV, "process %d has no queues on any of the %u GPUs here",
+		return gp_fail(err, -ENODEV,
+		               "process %d has no queues on any of the %u GPUs here; gpreempt ps "
+		               "lists those "
+		               "that have",
 		               pid, devices->n);
 	return gp_fail(err, worst.code, "%s", worst.text);
 }

@@ -519,7 +519,7 @@ static void where_one_can_be_held_the_second_is_refused_in_a_sentence(void **sta
 	assert_int_equal(o.failed, -EBUSY);
 	assert_false(o.held);
 	w->gpu->ops->why(w->gpu, handle[1], &err);
-	assert_non_null(strstr(err.text, "one process at a time"));
+	assert_non_null(strstr(err.text, "one process at a time; choose one of them"));
 	gp_gpu_detach(w->gpu, handle[0]);
 	AW_WAIT(!aw_hold(w, handle[1]).failed); /* as soon as the place is free */
 	assert_int_equal(aw_suspended(w, load[1]->pid), 1);

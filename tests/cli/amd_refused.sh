@@ -49,7 +49,12 @@ load=$LOAD
 
 # Not a program that uses the GPU, and none at all.
 try "$GPREEMPT" suspend $$
-exits 4 "gpreempt: process $$ does not use an AMD GPU" 'not a ROCm program'
+exits 4 "gpreempt: process $$ does not use an AMD GPU; gpreempt ps lists *" 'not a ROCm program'
+start_kfd_load --type sdma --idle
+try "$GPREEMPT" suspend "$LOAD"
+exits 4 "gpreempt: process $LOAD has no compute queue on this GPU; gpreempt ps lists *" 'only copies'
+one_sentence 'only copies'
+stop_kfd_load "$LOAD"
 sleep 0 &
 gone=$!
 wait "$gone"
@@ -159,7 +164,7 @@ if [[ $group ]]; then
 	try "$GPREEMPT" suspend "$inner" --for 10ms
 	exits 0 '' 'by its number on the host'
 	try "$GPREEMPT" suspend 1 --for 10ms
-	exits 4 'gpreempt: process 1 does not use an AMD GPU' 'its number inside is not its number here'
+	exits 4 'gpreempt: process 1 does not use an AMD GPU; *' 'its number inside is not its number here'
 	try "$GPREEMPT" queues --container "gpreempt-amd-$$" "$inner"
 	exits 4 "gpreempt: no process $inner in a container*" 'the number on the host is not the one inside'
 	kill "$inner"

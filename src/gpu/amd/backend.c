@@ -342,7 +342,7 @@ static int amd_release_process(pid_t pid, struct gp_error *err)
 {
 	int n = gp_amd_sysfs_queues(pid, NULL, 0);
 
-	return n == -ESRCH ? gp_fail(err, -ENODEV, "process %d does not use an AMD GPU", pid) : n;
+	return n == -ESRCH ? gp_amd_not_a_user(pid, -ENODEV, err) : n;
 }
 
 const struct gp_gpu_ops gp_amd_ops = {

@@ -51,9 +51,13 @@ int amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_erro
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	r = gp_amd_sysfs_queues(pid, NULL, 0);
 	if (r == -ESRCH)
-		return gp_fail(err, -ENODEV, "process %d does not use an AMD GPU", pid);
+		return gp_amd_not_a_user(pid, -ENODEV, err);
 	r = look_for(of(gpu), gp_process_key(start_time, pid), seen);
-	return r ? gp_fail(err, r, "process %d has no compute queue on this GPU", pid) : 0;
+	return r ? gp_fail(err, r,
+	                   "process %d has no compute queue on this GPU; gpreempt ps lists those "
+	                   "that have one",
+	                   pid)
+	         : 0;
 }
 
 /* The key of a queue's task: a new one unless it is one already. 0: too many. */
@@ -116,8 +120,10 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
 	if (r == -ESRCH || !start_time)
 		return r;
 	if (!has_queue(pid, d->node.gpu_id, queue))
-		return gp_fail(err, -ENOENT, "process %d has no compute queue %u on this GPU", pid,
-		               queue);
+		return gp_fail(err, -ENOENT,
+		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
+		               "lists those that it has",
+		               pid, queue, pid);
 	pthread_mutex_lock(&d->host->lock);
 	held = is_held(d, gp_process_key(start_time, pid));
 	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);

@@ -290,15 +290,25 @@ static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *i
 	return 0;
 }
 
-int gp_amd_session_check(const struct gp_amd_session *s, struct gp_error *err)
+static int say_place_is_taken(const struct gp_amd_session *s, pid_t other, struct gp_error *err)
+{
+	if (other)
+		return gp_fail(
+			err, -EBUSY,
+			"process %d cannot be suspended beside process %d: a GPU here debugs "
+			"one process at a time; choose one of them",
+			s->pid, other);
+	return gp_fail(err, -EBUSY,
+	               "process %d cannot be suspended: a GPU here debugs one process at a time, "
+	               "and another one is attached; end its debugger, or gpreempt resume it",
+	               s->pid);
+}
+
+int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_error *err)
 {
 	switch (s->runtime_state) {
 	case KFD_RUNTIME_ENABLED: return 0;
-	case KFD_RUNTIME_BUSY:
-		return gp_fail(err, -EBUSY,
-		               "process %d cannot be suspended: its GPU debugs one process at a "
-		               "time, and another one is attached",
-		               s->pid);
+	case KFD_RUNTIME_BUSY: return say_place_is_taken(s, other, err);
 	case KFD_RUNTIME_ERROR:
 		return gp_fail(err, -EIO,
 		               "process %d cannot be suspended: the driver could not set up its "
@@ -319,10 +329,16 @@ static int link_to(struct gp_amd_session *s, struct gp_error *err)
 	return s->pid == getpid() || s->link == GP_AMD_LINKED ? 0 : gp_amd_link(s, err);
 }
 
+int gp_amd_not_a_user(pid_t pid, int code, struct gp_error *err)
+{
+	return gp_fail(err, code,
+	               "process %d does not use an AMD GPU; gpreempt ps lists those that do", pid);
+}
+
 static int explain_enable(const struct gp_amd_session *s, int code, struct gp_error *err)
 {
 	switch (code) {
-	case -ESRCH: return gp_fail(err, code, "process %d does not use an AMD GPU", s->pid);
+	case -ESRCH: return gp_amd_not_a_user(s->pid, code, err);
 	case -EALREADY:
 		return gp_fail(err, -EBUSY,
 		               "process %d is in the hands of another debugger or scheduler; end "
@@ -331,10 +347,12 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	case -EBUSY:
 		return gp_fail(err, code,
 		               "process %d uses cooperative launches (GWS), which its GPU cannot "
-		               "suspend",
+		               "suspend: start it without them, or leave it unmanaged",
 		               s->pid);
 	case -ENODEV:
-		return gp_fail(err, code, "process %d can see a GPU that is too old to suspend",
+		return gp_fail(err, code,
+		               "process %d can see a GPU that is too old to suspend: "
+		               "start it in a container without that GPU",
 		               s->pid);
 	default:
 		return gp_fail(err, code, "the driver does not let process %d be attached: %s",

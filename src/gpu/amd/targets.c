@@ -161,6 +161,15 @@ static void take_over_link(struct amd_host *h, pid_t pid)
 			forget(h, h->target[i]);
 }
 
+/* Another process that we are attached to; 0: none. */
+static pid_t other_than(const struct amd_host *h, const struct amd_target *target)
+{
+	for (unsigned i = 0; i < h->ntargets; i++)
+		if (h->target[i] != target && h->target[i]->session.enabled)
+			return h->target[i]->session.pid;
+	return 0;
+}
+
 static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t start_time,
                                       struct gp_error *err)
 {
@@ -183,7 +192,7 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 		drop_target(h, target);
 		return NULL;
 	}
-	r = gp_amd_session_check(&target->session, err);
+	r = gp_amd_session_check(&target->session, other_than(h, target), err);
 	if (!r && target->session.start_time != start_time)
 		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
 	if (!r) {
