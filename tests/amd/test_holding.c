@@ -246,13 +246,21 @@ static void a_process_that_only_copies_is_no_task(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--type", "sdma");
+	struct gp_queue queue[4];
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
+	uint32_t handle = 0;
 
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, load->pid, &seen, &err), -ENODEV);
+	assert_int_equal(w->gpu->ops->find(w->gpu, load->pid, &seen, &err), -ENODATA);
 	assert_non_null(strstr(err.text, "no compute queue"));
 	assert_false(aw_sees(w, load->pid, NULL));
+	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), -ESRCH);
+	for (int closely = 0; closely < 2; closely++) { /* but it can be looked at */
+		assert_int_equal(w->gpu->ops->queues(w->gpu, seen.key, closely, queue, 4, &err), 1);
+		assert_string_equal(queue[0].type, "sdma");
+		assert_true(queue[0].copies);
+	}
 }
 
 static void a_queue_that_is_made_while_the_others_are_held_is_held_too(void **state)

@@ -63,6 +63,21 @@ exits 0 '' queues
 try "$GPREEMPT" queues "$pm4"
 [[ $out == *'1 pm4 queue on '* ]] || fail "queues of a pm4 program: $out"
 
+# Queues that only copy, on whatever GPU, belong to the list; a program without others has one, too.
+start_kfd_load --type sdma --queues 2 --idle --gpu 1
+for how in '' --json; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" queues "$LOAD" $how
+	exits 0 '' "queues $how of a program that only copies"
+done
+holds '.queues | length == 2 and all(.[]; .type == "sdma" and .copies and .device == 1)' 'only copies'
+try "$GPREEMPT" queues "$LOAD"
+[[ $out == *'2 sdma queues on device 1 (AMD gfx1100 #1)'* ]] || fail "totals of queues that copy: $out"
+try "$GPREEMPT" monitor "$LOAD" --for 0s --json
+exits 0 '' 'monitor of a program that only copies'
+holds '.total.min == 2 and .queues[0].type == "sdma"' 'monitor of a program that only copies'
+stop_kfd_load "$LOAD"
+
 try "$GPREEMPT" queues "$three" --min-priority 11 --json
 holds '.queues | length == 3' 'a priority that is high enough'
 try "$GPREEMPT" queues "$three" --min-priority 12 --json

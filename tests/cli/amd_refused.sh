@@ -52,7 +52,7 @@ try "$GPREEMPT" suspend $$
 exits 4 "gpreempt: process $$ does not use an AMD GPU; gpreempt ps lists *" 'not a ROCm program'
 start_kfd_load --type sdma --idle
 try "$GPREEMPT" suspend "$LOAD"
-exits 4 "gpreempt: process $LOAD has no compute queue on this GPU; gpreempt ps lists *" 'only copies'
+exits 4 "gpreempt: process $LOAD has no compute queue on this GPU, *; gpreempt queues $LOAD *" 'only copies'
 one_sentence 'only copies'
 stop_kfd_load "$LOAD"
 sleep 0 &
