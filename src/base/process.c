@@ -205,11 +205,19 @@ static bool same_user_namespace(pid_t pid)
 	       mine.st_ino == theirs.st_ino;
 }
 
-#define CAPABILITY_SYS_PTRACE 19
+#define CAPABILITY_DAC_OVERRIDE    1
+#define CAPABILITY_DAC_READ_SEARCH 2
+#define CAPABILITY_SYS_PTRACE      19
 
 bool gp_have_ptrace(void)
 {
 	return have_capability(CAPABILITY_SYS_PTRACE);
+}
+
+bool gp_have_read_all(void)
+{
+	return have_capability(CAPABILITY_DAC_OVERRIDE) ||
+	       have_capability(CAPABILITY_DAC_READ_SEARCH);
 }
 
 char gp_yama_scope(void)
@@ -226,7 +234,7 @@ static int denied_without_rights(struct gp_error *err, pid_t pid, uid_t uid, cha
 	if (uid != geteuid())
 		return gp_fail(err, code,
 		               "process %d belongs to user %u; run as root (or with "
-		               "CAP_SYS_PTRACE)",
+		               "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH)",
 		               pid, uid);
 	if (scope && scope != '0')
 		return gp_fail(err, code,
@@ -258,6 +266,11 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 		               "process %d is outside this container's user namespace; run on the "
 		               "host",
 		               pid);
+	if (code == -EACCES && uid != geteuid() && !gp_have_read_all())
+		return gp_fail(err, code,
+		               "process %d belongs to user %u, whose files in /proc cannot be "
+		               "opened; run with CAP_DAC_READ_SEARCH, too",
+		               pid, uid);
 	return gp_fail(err, code,
 	               "a security module (SELinux, AppArmor or seccomp) does not let root attach "
 	               "to process %d; look into the kernel's audit log",

@@ -47,6 +47,10 @@ bool gp_pidfd_ended(int pidfd);
 /* Whether this process may look into others (CAP_SYS_PTRACE). */
 bool gp_have_ptrace(void);
 
+/* Whether it may open /proc/PID/fd and mem of other users, whatever else it may do to them
+ * (CAP_DAC_READ_SEARCH). */
+bool gp_have_read_all(void);
+
 /* kernel.yama.ptrace_scope, '0' to '3'; 0: there is no Yama. */
 char gp_yama_scope(void);
 

@@ -16,7 +16,7 @@ const char *gp_run_dir(char *out, size_t size)
 	if (own && *own)
 		snprintf(out, size, "%s", own);
 	else if (geteuid() == 0)
-		snprintf(out, size, "/run/gpreempt");
+		snprintf(out, size, GP_RUN_DIR_SYSTEM);
 	else if (runtime && *runtime)
 		snprintf(out, size, "%s/gpreempt", runtime);
 	else
@@ -37,6 +37,13 @@ static int check(const char *path, struct gp_error *err)
 		               "remove it, or name another with GPREEMPT_RUN",
 		               path, geteuid());
 	return 0;
+}
+
+int gp_run_dir_check(struct gp_error *err)
+{
+	char path[GP_RUN_DIR_SIZE];
+
+	return check(gp_run_dir(path, sizeof path), err);
 }
 
 int gp_run_dir_make(struct gp_error *err)

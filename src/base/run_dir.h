@@ -9,7 +9,8 @@
 
 #include "base/error.h"
 
-#define GP_RUN_DIR_SIZE 256 /* of a text that takes every name */
+#define GP_RUN_DIR_SIZE   256             /* of a text that takes every name */
+#define GP_RUN_DIR_SYSTEM "/run/gpreempt" /* root's */
 
 /*
  * GPREEMPT_RUN (not in setuid programs), else /run/gpreempt for root, else gpreempt in the user's
@@ -22,5 +23,8 @@ const char *gp_run_dir(char *out, size_t size);
  * to which nobody else may write (-EPERM). root's can be entered by everybody, others' by nobody.
  */
 int gp_run_dir_make(struct gp_error *err);
+
+/* The same without making it. -ENOENT: it is not there. */
+int gp_run_dir_check(struct gp_error *err);
 
 #endif

@@ -56,13 +56,19 @@ static double device_ns(const struct gp_scenario *s, uint32_t task, uint64_t wor
 	return (double)work_ns * width / 1000;
 }
 
-/* In percent of the device while the task was there. */
+/*
+ * In percent of the time for which the task was there: a part of the device is a part of its time,
+ * whether a task fills all of it or not. A closed loop wants it all the time, and its own pauses
+ * are its own: what it does alone is the whole.
+ */
 static double share_of(const struct gp_report *r, unsigned run, uint32_t task)
 {
-	double whole = present_ns(r, task) * part_to_divide(&r->run[run]);
-	double work = device_ns(r->scenario, task, r->run[run].task[task].work_ns);
+	const struct gp_run_task *t = &r->run[run].task[task];
+	bool closed = r->scenario->task[task].load == GP_LOAD_CLOSED;
+	double whole =
+		(closed ? (double)t->alone_ns : present_ns(r, task)) * part_to_divide(&r->run[run]);
 
-	return whole > 0 ? 100 * work / whole : 0;
+	return whole > 0 ? 100 * (double)t->work_ns / whole : 0;
 }
 
 static struct claim share_claim(const struct gp_report *r, unsigned run, uint32_t task)

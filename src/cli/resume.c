@@ -53,6 +53,14 @@ static bool is_target(pid_t pid)
 	return env.all;
 }
 
+/* And not ours to look into. */
+static bool is_someone_elses(pid_t pid)
+{
+	uid_t uid;
+
+	return !gp_have_ptrace() && gp_process_uid(pid, &uid) && uid != geteuid();
+}
+
 /* Every back end is asked: a process may use several. How many queues were reached, or -errno. */
 static int release_everywhere(pid_t pid, struct gp_error *err)
 {
@@ -112,6 +120,8 @@ static void ask_daemon(struct gp_outcome *o)
 	if (env.by_hand || !gp_daemon_resume(&env.targets, env.all, &released))
 		return;
 	o->daemon = released.daemon;
+	o->its_own = o->daemon && is_someone_elses(o->daemon);
+	o->answer = released.err;
 	for (unsigned i = 0; i < released.n; i++)
 		gp_outcome_released(o, released.pid[i], released.daemon);
 	if (released.others) {
@@ -126,7 +136,6 @@ static void ask_daemon(struct gp_outcome *o)
 		if (released.err[i].code && released.err[i].code != -ESRCH)
 			gp_outcome_failed(o, env.targets.pid[i], &released.err[i]);
 	free(released.pid);
-	free(released.err);
 }
 
 /* It runs, or waits, as the daemon's policy wants it: that is nobody's to undo. */
@@ -140,6 +149,15 @@ static void tell_scheduled(struct gp_outcome *o, pid_t pid)
 		printf("%d is scheduled by the daemon (%d) and not held by hand; gpreempt set %d "
 		       "--class unmanaged takes it out\n",
 		       pid, o->daemon, pid);
+}
+
+/* Those of which root's daemon knows, and which it did not hold by hand: its records would say so,
+ * but are not for us to read. */
+static void tell_its_own(struct gp_outcome *o)
+{
+	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
+		if (!o->answer[i].code)
+			tell_scheduled(o, env.targets.pid[i]);
 }
 
 /* ---- by record ----------------------------------------------------------------------------------
@@ -265,14 +283,6 @@ static void release_all(const struct gp_devices *devices, struct gp_outcome *o)
 	free(place);
 }
 
-/* On some devices everybody can see a process, but not whether it is held. */
-static bool is_someone_elses(pid_t pid)
-{
-	uid_t uid;
-
-	return !gp_have_ptrace() && gp_process_uid(pid, &uid) && uid != geteuid();
-}
-
 static void release_named(const struct gp_devices *devices, struct gp_outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++) {
@@ -283,6 +293,7 @@ static void release_named(const struct gp_devices *devices, struct gp_outcome *o
 		                ? 0
 		                : gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
 
+		/* On some devices everybody can see a process, but not whether it is held. */
 		if (n > 0 && is_someone_elses(pid))
 			n = gp_process_denied(&err, pid, -EPERM);
 		if (n < 0)
@@ -305,8 +316,10 @@ static void release_unrecorded(struct gp_outcome *o)
 	struct gp_devices devices;
 	struct gp_error err = {0};
 
-	if (all_told(o))
-		return;
+	if (o->its_own)
+		tell_its_own(o);
+	if (all_told(o) || (o->its_own && env.all))
+		return; /* what is left is as the daemon wants it */
 	if (gp_devices_open(&devices, 0, &err)) {
 		/* Where there is no device, nothing is held. */
 		if (!env.all || err.code != -ENODEV)
@@ -344,11 +357,12 @@ static int run(int argc, char **argv)
 	gp_outcome_begin(&outcome);
 	ask_daemon(&outcome);
 	/* Records that cannot be read are no reason to leave anything held. */
-	if (replay_records(&outcome, &err))
+	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.its_own))
 		outcome.exit = gp_cli_fail(&err);
 	release_unrecorded(&outcome);
 	gp_outcome_end(&outcome);
 	free(outcome.told);
+	free(outcome.answer);
 	return outcome.exit;
 }
 

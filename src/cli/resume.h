@@ -11,11 +11,13 @@
 /* What came of it. A process is said once, however many records it has. */
 struct gp_outcome {
 	bool json;
-	unsigned released; /* processes */
-	unsigned looked;   /* that had nothing to undo */
-	unsigned stale;    /* records of processes that ended */
-	int exit;          /* the first failure */
-	pid_t daemon;      /* that answered: what is in its hands stays there; 0 = none */
+	unsigned released;       /* processes */
+	unsigned looked;         /* that had nothing to undo */
+	unsigned stale;          /* records of processes that ended */
+	int exit;                /* the first failure */
+	pid_t daemon;            /* that answered: what is in its hands stays there; 0 = none */
+	bool its_own;            /* its records are not for us to read */
+	struct gp_error *answer; /* of the daemon, by target; .code 0: it knows the process */
 	unsigned n, capacity;
 	pid_t *told; /* those that are dealt with */
 };

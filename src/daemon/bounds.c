@@ -4,6 +4,7 @@
  * user's limit. It was checked when it was said, but the rule may have become known only then, and
  * rules and limits may be others since, after a reload or a restart.
  */
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@
 #include "config/rights.h"
 #include "daemon/control.h"
 
-#define ENTRY_MAX  ((size_t)1 << 16)
 #define GROUPS_MAX 1024
 
 bool gp_is_users_word(const struct gp_proc *proc)
@@ -21,31 +21,75 @@ bool gp_is_users_word(const struct gp_proc *proc)
 }
 
 /* With the groups that a login would have: who asked may have gone. */
-static struct gp_limit look_up_limit(const struct gp_control *c, uid_t uid)
+struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid)
 {
 	struct passwd entry, *user = NULL;
 	gid_t group[GROUPS_MAX];
 	int n = GROUPS_MAX;
-	char *room = malloc(ENTRY_MAX);
+	char *room = malloc(GP_NAMES_ROOM);
 
-	if (!room || getpwuid_r(uid, &entry, room, ENTRY_MAX, &user) || !user ||
+	if (!room || getpwuid_r(uid, &entry, room, GP_NAMES_ROOM, &user) || !user ||
 	    getgrouplist(user->pw_name, user->pw_gid, group, &n) < 0)
 		n = 0;
 	free(room);
-	return gp_config_limit(c->config, uid, group, (uint32_t)n);
+	return gp_config_limit(config, uid, group, (uint32_t)n);
+}
+
+static int find_user(const uid_t *user, unsigned n, uid_t uid)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (user[i] == uid)
+			return (int)i;
+	return -1;
+}
+
+int gp_bounds_users(const struct gp_control *c, struct gp_reading *r)
+{
+	unsigned most = 1;
+
+	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
+		most += gp_is_users_word(p);
+	r->user = calloc(most, sizeof *r->user);
+	r->limit = calloc(most, sizeof *r->limit);
+	if (!r->user || !r->limit) {
+		free(r->user);
+		free(r->limit);
+		return -ENOMEM;
+	}
+	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
+		if (gp_is_users_word(p) && find_user(r->user, r->nusers, p->said_by) < 0)
+			r->user[r->nusers++] = p->said_by;
+	return 0;
+}
+
+bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limit *limit,
+                   unsigned n)
+{
+	bool all = true;
+
+	for (struct gp_proc *p = c->procs.first; p; p = p->next) {
+		int i = gp_is_users_word(p) ? find_user(user, n, p->said_by) : -1;
+
+		if (i >= 0)
+			p->limit = limit[i];
+		else if (gp_is_users_word(p)) /* without groups, until they have been asked for */
+			p->limit = gp_config_limit(c->config, p->said_by, NULL, 0);
+		all &= i >= 0 || !gp_is_users_word(p);
+	}
+	return all;
 }
 
 void gp_bounds_renew(struct gp_control *c)
 {
-	const struct gp_proc *last = NULL;
+	struct gp_reading r = {0};
 
-	for (struct gp_proc *p = c->procs.first; p; p = p->next) {
-		if (!gp_is_users_word(p))
-			continue;
-		p->limit = last && last->said_by == p->said_by ? last->limit
-		                                               : look_up_limit(c, p->said_by);
-		last = p;
-	}
+	if (gp_bounds_users(c, &r))
+		return;
+	for (unsigned i = 0; i < r.nusers; i++)
+		r.limit[i] = gp_bounds_of(c->config, r.user[i]);
+	gp_bounds_set(c, r.user, r.limit, r.nusers);
+	free(r.user);
+	free(r.limit);
 }
 
 void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts)

@@ -1,24 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the daemon does about its configuration: at the beginning, and when it is read again. */
+/* The daemon's configuration: where it is, what it says of devices and of who may govern. */
 #include <grp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/control.h"
 
-static int load_config(struct gp_control *c, struct gp_config **config, struct gp_error *err)
+static int load_config(struct gp_reading *r)
 {
-	bool chosen, had = *c->config_path;
-	const char *path = gp_config_path(c->options.config, &chosen);
+	bool chosen;
+	const char *path = gp_config_path(r->option, &chosen);
 
-	*c->config_path = 0;
-	if (!chosen && !had && access(path, F_OK)) /* one that is gone is a mistake */
-		return gp_config_default(config);
-	snprintf(c->config_path, sizeof c->config_path, "%s", path);
-	return gp_config_load(path, config, err);
+	if (!chosen && !r->had_file && access(path, F_OK)) /* one that is gone is a mistake */
+		return gp_config_default(&r->config);
+	snprintf(r->path, sizeof r->path, "%s", path);
+	return gp_config_load(path, &r->config, &r->err);
+}
+
+static gid_t find_group(const struct gp_config *config)
+{
+	struct group entry, *group = NULL;
+	char *room;
+
+	if (config->sockets.has_group)
+		return config->sockets.group;
+	room = malloc(GP_NAMES_ROOM);
+	if (room)
+		getgrnam_r("gpreempt", &entry, room, GP_NAMES_ROOM, &group);
+	free(room);
+	return group ? entry.gr_gid : (gid_t)-1;
+}
+
+void gp_configuration_read(struct gp_reading *r)
+{
+	r->code = load_config(r);
+	if (r->code)
+		return;
+	r->group = find_group(r->config);
+	for (unsigned i = 0; i < r->nusers; i++)
+		r->limit[i] = gp_bounds_of(r->config, r->user[i]);
 }
 
 int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
@@ -35,69 +58,22 @@ int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy
 	return 0;
 }
 
-static void use_config(struct gp_control *c)
+void gp_configuration_use(struct gp_control *c, const struct gp_reading *r)
 {
-	struct group *group = getgrnam("gpreempt");
-
-	c->group = c->config->sockets.has_group ? c->config->sockets.group
-	           : group                      ? group->gr_gid
-	                                        : (gid_t)-1;
+	memcpy(c->config_path, r->path, sizeof c->config_path);
+	c->config = r->config;
+	c->group = r->group;
 	gp_log_set_level((enum gp_log_level)c->config->log_level);
 }
 
 int gp_control_configure(struct gp_control *c, struct gp_error *err)
 {
-	int r = load_config(c, &c->config, err);
+	struct gp_reading r = {.option = c->options.config};
 
-	if (!r)
-		use_config(c);
-	return r;
-}
-
-static void tell_config(struct gp_control *c, const char *text)
-{
-	struct json_object *event = gp_news_new(c, GP_TOPIC_CONFIG);
-
-	if (!event)
-		return;
-	json_object_object_add(event, "text", json_object_new_string(text));
-	gp_news_tell(c, GP_TOPIC_CONFIG, event);
-}
-
-/* What devices there are, sockets and addresses stay as they are until a restart. */
-int gp_control_reload(struct gp_control *c, struct gp_error *err)
-{
-	struct gp_config *config;
-	char path[sizeof c->config_path];
-	int r;
-
-	memcpy(path, c->config_path, sizeof path);
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-	           (unsigned long long)(gp_now_ns(&gp_clock_monotonic) / 1000));
-	r = load_config(c, &config, err);
-	sd_notify(0, "READY=1");
-	if (r) {
-		memcpy(c->config_path, path, sizeof path);
-		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", err->text);
-		tell_config(c, err->text);
-		return r;
-	}
-	gp_config_free(c->config);
-	c->config = config;
-	use_config(c);
-	for (unsigned i = 0; i < c->nhosts; i++) {
-		struct gp_order order = {.kind = GP_ORDER_POLICY};
-
-		if (gp_control_policy(c, gp_host_info(c->host[i])->name, &order.policy, NULL))
-			continue;
-		if (!memcmp(&order.policy, &c->policy[i], sizeof order.policy))
-			continue;
-		c->policy[i] = order.policy;
-		gp_host_order(c->host[i], &order);
-	}
-	gp_bounds_renew(c);
-	gp_newcomers_again(c);
-	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
-	tell_config(c, "loaded");
-	return 0;
+	gp_configuration_read(&r);
+	if (!r.code)
+		gp_configuration_use(c, &r);
+	else if (err)
+		*err = r.err;
+	return r.code;
 }

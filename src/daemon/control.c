@@ -30,11 +30,9 @@ static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo 
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
 {
-	struct gp_error err = {0};
-
 	(void)source;
 	(void)info;
-	gp_control_reload(arg, &err); /* says itself what is wrong */
+	gp_control_reload(arg, NULL); /* says itself what is wrong */
 	return 0;
 }
 
@@ -265,6 +263,17 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 
 #define RETRY_US 5000000ull
 
+/* Once for each reason: it is asked every few seconds. */
+static void log_no_device(struct gp_control *c, const struct gp_error *err)
+{
+	char why[300];
+
+	if (!strcmp(err->text, c->no_device.text))
+		return;
+	c->no_device = *err;
+	gp_log(GP_LOG_WARN, "device.none", "text=%s", gp_log_quote(why, sizeof why, err->text));
+}
+
 /* No GPU yet: a driver may be loaded later. */
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 {
@@ -276,6 +285,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 		sd_notifyf(0, "STATUS=Scheduling %u devices", c->nhosts);
 		return 0;
 	}
+	log_no_device(c, &err);
 	sd_event_source_set_time_relative(source, RETRY_US);
 	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 	return 0;
@@ -287,7 +297,7 @@ static int start_or_wait(struct gp_control *c, struct gp_error *err)
 
 	if (r != -ENODEV || !c->options.wait)
 		return r;
-	gp_log(GP_LOG_WARN, "device.none", "text=\"%s\"", err->text);
+	log_no_device(c, err);
 	*err = (struct gp_error){0};
 	r = sd_event_add_time_relative(c->loop, NULL, CLOCK_MONOTONIC, RETRY_US, 0, on_retry, c);
 	return r < 0 ? gp_fail(err, r, "cannot begin: %s", gp_error_name(r)) : 0;
@@ -343,6 +353,7 @@ void gp_control_end(struct gp_control *c)
 		gp_host_stop(c->host[i]);
 	c->nhosts = 0;
 	gp_gathers_end(c);
+	gp_reload_end(c);
 	gp_rpc_server_free(c->server);
 	c->server = NULL;
 	gp_sweeper_end(c);
@@ -356,6 +367,7 @@ void gp_control_end(struct gp_control *c)
 		gp_undo_guard_end(c->undo);
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
+	gp_config_free(c->began_with);
 	sd_event_source_disable_unref(c->beat);
 	sd_event_source_disable_unref(c->wake);
 	if (c->wake_fd >= 0)

@@ -54,6 +54,8 @@ struct gp_control {
 	struct gp_options options;
 	char config_path[256];
 	struct gp_config *config;
+	struct gp_reload *reload;     /* NULL: it was never read again */
+	struct gp_config *began_with; /* what some keys still say; NULL: the same */
 	struct gp_roster *roster;
 	struct gp_undo_file *undo;
 	struct gp_facts_pool *facts;
@@ -61,6 +63,7 @@ struct gp_control {
 	struct gp_metrics *metrics; /* NULL: off */
 	struct gp_sweeper *sweeper;
 
+	struct gp_error no_device; /* why there is none yet, as it was last logged */
 	unsigned nhosts;
 	struct gp_host *host[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as asked for */
@@ -93,19 +96,46 @@ void gp_control_end(struct gp_control *c);
 /* ---- configure.c: the configuration ------------------------------------------------------------
  */
 
+#define GP_NAMES_ROOM ((size_t)1 << 16) /* for an entry of a user or group */
+
+/* Reading it, which may take long: nothing of the daemon's is touched. */
+struct gp_reading {
+	const char *option; /* the command line's */
+	bool had_file;      /* there was one before */
+	unsigned nusers;    /* whose limits are wanted, with those of their groups */
+	uid_t *user;
+	struct gp_limit *limit;
+
+	int code;
+	struct gp_error err;
+	char path[256]; /* "": none, these are the defaults */
+	struct gp_config *config;
+	gid_t group; /* members may do what root may; (gid_t)-1: there is none */
+};
+void gp_configuration_read(struct gp_reading *r);
+void gp_configuration_use(struct gp_control *c, const struct gp_reading *r);
 /* The first one. */
 int gp_control_configure(struct gp_control *c, struct gp_error *err);
-/* Reads the configuration again; when it is wrong, the old one stays. */
-int gp_control_reload(struct gp_control *c, struct gp_error *err);
 /* Which policy a device shall have: somebody's choice at run time, the command line's, the
  * configuration's. */
 int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
                       struct gp_error *err);
 
+/* ---- reload.c: the configuration, again --------------------------------------------------------
+ */
+
+/* Begins to read it; when it is wrong, the old one stays. `call`, if any, is answered then. 0 or
+ * -errno: it is not answered. */
+int gp_control_reload(struct gp_control *c, struct gp_rpc_call *call);
+void gp_reload_end(struct gp_control *c);
+
 /* ---- beats.c: what is done again and again -----------------------------------------------------
  */
 
 int gp_beats_begin(struct gp_control *c);
+
+/* restart.c: says in the log which keys have another value that holds only after a restart. */
+void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new);
 
 /* ---- sweeper.c: records of processes that have ended -------------------------------------------
  */
@@ -132,6 +162,11 @@ void gp_newcomers_again(struct gp_control *c);
 bool gp_is_users_word(const struct gp_proc *proc);
 /* There is a new configuration. Asks for the groups of users, so it may wait. */
 void gp_bounds_renew(struct gp_control *c);
+/* The same in three steps: who, which may wait for a directory, and true if that was all. */
+int gp_bounds_users(const struct gp_control *c, struct gp_reading *r);
+struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid);
+bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limit *limit,
+                   unsigned n);
 /* Takes from what a user said of it what is neither given to it nor within the user's limit. */
 void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts);
 

@@ -106,8 +106,5 @@ int gp_method_reload(void *arg, struct gp_rpc_call *call, struct json_object *pa
 	if (gp_params_known(params, NULL, 0, err))
 		return -EINVAL;
 	r = gp_may_govern(c, call, err);
-	if (!r)
-		r = gp_control_reload(c, err);
-	return r ? gp_rpc_fail(call, 0, r, "%s", err->text)
-	         : gp_rpc_reply(call, json_object_new_object());
+	return r ? r : gp_control_reload(c, call);
 }

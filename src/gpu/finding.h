@@ -31,6 +31,8 @@ __attribute__((format(printf, 5, 6))) static inline void gp_say(const struct gp_
 			.level = level, .subject = subject, .text = text, .advice = advice});
 }
 
+#define GP_RIGHTS_ADVICE "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+
 /* Whether other processes may be attached to. */
 static inline void gp_say_rights(const struct gp_teller *to)
 {
@@ -40,13 +42,16 @@ static inline void gp_say_rights(const struct gp_teller *to)
 		gp_say(to, GP_FINDING_MISSING, "rights",
 		       "boot with kernel.yama.ptrace_scope below 3",
 		       "Yama (ptrace_scope 3) forbids everybody to attach to processes");
+	else if (gp_have_ptrace() && !gp_have_read_all())
+		gp_say(to, GP_FINDING_WARNING, "rights", "run with CAP_DAC_READ_SEARCH, too",
+		       "may attach to every process, but not open the files of other users'");
 	else if (gp_have_ptrace())
 		gp_say(to, GP_FINDING_OK, "rights", NULL, "may attach to every process");
 	else if (scope && scope != '0')
-		gp_say(to, GP_FINDING_MISSING, "rights", "run as root, or with CAP_SYS_PTRACE",
+		gp_say(to, GP_FINDING_MISSING, "rights", GP_RIGHTS_ADVICE,
 		       "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
 	else
-		gp_say(to, GP_FINDING_WARNING, "rights", "run as root, or with CAP_SYS_PTRACE",
+		gp_say(to, GP_FINDING_WARNING, "rights", GP_RIGHTS_ADVICE,
 		       "may attach to processes of this user only");
 }
 

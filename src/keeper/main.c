@@ -21,8 +21,10 @@
 #include "keeper/notify.h"
 #include "keeper/watch.h"
 
-#define ONCE_NS (10 * GP_NS_PER_S) /* the service manager waits for it */
-#define LAST_NS (2 * GP_NS_PER_S)  /* for what is being undone when we are told to end */
+/* The service manager waits for it before it starts the scheduler again, which tries, too; the
+ * unit's TimeoutStopSec is well above. */
+#define ONCE_NS (3 * GP_NS_PER_S)
+#define LAST_NS (2 * GP_NS_PER_S) /* for what is being undone when we are told to end */
 
 static struct {
 	uint64_t timeout_ns;

@@ -2,15 +2,24 @@
 /*
  * Which deadlines can be promised.
  *
- * A change of hands is: hold one, release another, and two switches of the hardware, the second
- * because the newcomer may get on the device before it is held. A job causes at most two, at its
- * begin and at its end; whoever waits then has the device taken away, or is held up, that long and
- * no longer. So a unit loads the device with
+ * What a job costs beside its own work, where the hardware takes turns. If it is due earlier than
+ * the one that has the device, that one is held, and released behind it: two switches, and the
+ * device stands still for a release. (While a hold is on its way, whoever is to be held works on.)
+ * If it is due later, it may get on the device before it is held: that costs the others a hold and
+ * two switches, and its own turn begins with a release and one more switch. So at most
  *
- *     (budget + 2 changes) / (min(deadline, period) - jitter)
+ *     cost = hold + release + 3 switches
  *
- * or with one change in the shortest of all these times, whichever is more: a rare job with a late
- * deadline also disturbs one that is due soon. Promises are given as long as
+ * and what it takes to refill the device behind two of them. Where all run at once (AMD), the calls
+ * are the switches: one to hold, one to release. Begin and end may be seen late. So a unit loads
+ * the device with
+ *
+ *     (budget + cost + 2 * late) / (min(deadline, period) - jitter)
+ *
+ * or with one change of hands (hold, release, two switches) in the shortest of all these times,
+ * whichever is more: a rare job with a late deadline also disturbs one that is due soon. Not both:
+ * of the jobs of a unit that arrive while another one is in a hurry, the first is there from the
+ * start, and interrupts nobody. Promises are given as long as
  *
  *     the sum of the loads + one change in the shortest time <= 1 - reserve
  *
@@ -18,10 +27,10 @@
  * earliest deadline first on one processor (Liu and Layland 1973, with costs and blocking put in),
  * sufficient for sporadic jobs whatever their phases.
  *
- * How far that goes. Budgets of 0.8 of the device take 0.8 * 64/63 = 0.813 when the jitter is at
- * its most; the reserve takes 0.02. With a change of 1 % of the shortest deadline, the rest has
- * room for that one change (0.010) and for 2 changes a task (0.0203): 7 tasks. 8 or more with a
- * total of 0.8 are accepted where deadlines differ or changes cost less: at 0.1 %, 81.
+ * How far that goes, with equal deadlines: n tasks must pay n costs within one of them, whoever
+ * schedules. Budgets of 0.8 of the device take 0.8 * 64/63 = 0.813 when the jitter is at its most,
+ * the reserve takes 0.02, one change and n costs must go into the rest. test_edf.c has the numbers
+ * that the man page gives.
  *
  * The period is the deadline at first. A unit whose last 16 jobs came closer together on average
  * has that average for a period, and is asked anew; a longer period makes no difference.
@@ -46,14 +55,38 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Begin and end of a job may be seen late; if the device shows no activity, brackets alone count.
+/*
+ * Whether a request's begin is known when it begins. A sample of the past is of no use for that;
+ * on a device that gives no more, a unit is promised something when it first says so itself.
  */
-static uint64_t change_of(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct deadline_unit *u)
+static bool is_seen_in_time(const struct gp_view *view, const struct deadline_unit *u)
 {
-	bool late = !u->told && view->caps & GP_CAP_ACTIVITY;
+	return u->told || gp_tells_in_time(view->caps, view->news_every_ns);
+}
 
-	return gp_change_cost_ns(view) + (late ? gp_late_ns(view, state) : 0);
+static uint64_t late_of(const struct gp_view *view, const struct gp_policy_state *state,
+                        const struct deadline_unit *u)
+{
+	return u->told ? 0 : gp_late_ns(view, state);
+}
+
+static uint64_t cost_of(const struct gp_view *view, const struct gp_policy_state *state,
+                        const struct deadline_unit *u)
+{
+	uint64_t cost_ns = view->slice_default_us ? gp_change_cost_ns(view) + view->switch_cost_ns
+	                                          : 2 * gp_full_switch_ns(view);
+
+	return cost_ns + 2 * late_of(view, state, u);
+}
+
+/* To take the device from one job and give it to another that waits: nobody is late to see that,
+ * and the first works on until it is held. But where run time is not seen, neither is that. */
+static uint64_t move_of(const struct gp_view *view, const struct gp_policy_state *state,
+                        const struct deadline_unit *u)
+{
+	if (u->told || !view->slice_default_us)
+		return gp_change_cost_ns(view) + late_of(view, state, u);
+	return view->release_cost_ns + gp_full_switch_ns(view);
 }
 
 static uint64_t jitter_of(const struct gp_view *view, const struct gp_policy_state *state,
@@ -100,9 +133,10 @@ static void add_member(struct deadline_unit *u, const struct gp_task_view *t, bo
 
 static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
 {
-	return a->deadline_ns == b->deadline_ns && a->budget_ns == b->budget_ns &&
-	       a->jitter_ns == b->jitter_ns && a->change_ns == b->change_ns &&
-	       a->need_ns == b->need_ns;
+	return a->seen == b->seen && a->deadline_ns == b->deadline_ns &&
+	       a->budget_ns == b->budget_ns && a->jitter_ns == b->jitter_ns &&
+	       a->change_ns == b->change_ns && a->cost_ns == b->cost_ns &&
+	       a->move_ns == b->move_ns && a->need_ns == b->need_ns;
 }
 
 static void complete(const struct gp_view *view, const struct gp_policy_state *state,
@@ -114,19 +148,37 @@ static void complete(const struct gp_view *view, const struct gp_policy_state *s
 		u->asks.budget_ns = 0;
 	if (u->asks.deadline_ns) {
 		u->asks.jitter_ns = jitter_of(view, state, u);
-		u->asks.change_ns = change_of(view, state, u);
+		u->asks.seen = is_seen_in_time(view, u);
+		u->asks.change_ns = gp_change_cost_ns(view) + late_of(view, state, u);
+		u->asks.cost_ns = cost_of(view, state, u);
+		u->asks.move_ns = move_of(view, state, u);
 		u->asks.need_ns = need_of(view, u);
 	}
 	if (is_same(&u->asks, &u->asked))
 		return;
-	if (u->asks.deadline_ns != u->asked.deadline_ns)
+	if (u->asks.deadline_ns != u->asked.deadline_ns || u->asks.seen != u->asked.seen) {
 		u->period_ns = u->asks.deadline_ns;
+		u->nominal_ns = 0;
+		u->jobs = 0;
+	}
 	u->asked = u->asks;
 	u->has_asked = u->asks.deadline_ns;
 	u->job.waits &= u->has_asked;
 	u->had_promise |= u->promised || u->in_promise;
 	u->promised = false;
 	d->ask_again = true;
+}
+
+/* A sample that says idle is old: what does not say so itself may begin to work at any time. */
+static void doubt_samples(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct deadline_unit *u = deadline_unit(state, t->gang);
+
+		if (t->class != GP_UNMANAGED && !(t->known & GP_KNOWN_BRACKET))
+			u->busy = !u->unit.user_held;
+	}
 }
 
 /* Marks the units of which more must be known. */
@@ -149,6 +201,8 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 	bool fresh = view->news_every_ns <= (uint64_t)state->param[POLL] * 1000;
 
 	find_askers(view, state);
+	if (!gp_tells_in_time(view->caps, view->news_every_ns))
+		doubt_samples(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
 		uint32_t first = view->task[i].gang;
 		struct deadline_unit *u = deadline_unit(state, first);
@@ -196,8 +250,8 @@ static void include(const struct deadline_unit *u, struct total *t)
 static void add_load(const struct gp_policy_state *state, const struct gp_deadline_rules *rules,
                      const struct deadline_unit *u, struct total *t)
 {
-	uint64_t changes = 2 + (rules->more_changes ? rules->more_changes(state, &u->asked) : 0);
-	uint64_t use_ns = u->asked.need_ns + changes * u->asked.change_ns;
+	uint64_t moves = rules->more_moves ? rules->more_moves(state, &u->asked) : 0;
+	uint64_t use_ns = u->asked.need_ns + u->asked.cost_ns + moves * u->asked.move_ns;
 
 	t->load += larger(part(use_ns, time_of(u)), part(u->asked.change_ns, t->shortest_ns));
 }
@@ -237,7 +291,7 @@ static void ask_round(const struct gp_view *view, const struct gp_policy_state *
 		struct deadline_unit *u = deadline_unit(state, i);
 
 		if (!u->has_asked || u->promised || u->had_promise != had_promise ||
-		    !u->asked.budget_ns || !time_of(u))
+		    !u->asked.seen || !u->asked.budget_ns || !time_of(u))
 			continue;
 		u->promised = fits(view, state, rules, u);
 		u->had_promise = false;

@@ -72,14 +72,18 @@ static void begin_job(const struct gp_view *view, const struct gp_policy_state *
 	u->cuts_before = d->cuts++; /* it may get on the device before it is held */
 }
 
-/* A job that was cut short gets its budget all the same: each time costs it a moment to be back. */
+/* A job that was cut short gets its budget all the same: each time costs it a moment to be back.
+ * Where having been chosen counts, so does waiting for a call that was on its way before. */
 static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_state *state,
                            const struct deadline_unit *u)
 {
 	const struct deadline_device *d = state->device;
-	uint64_t each_ns = u->run_known ? gp_full_switch_ns(view) : u->asked.change_ns;
+	uint64_t cuts = d->cuts - u->cuts_before;
 
-	return u->asked.need_ns + (d->cuts - u->cuts_before) * each_ns;
+	if (u->run_known)
+		return u->asked.need_ns + cuts * gp_full_switch_ns(view);
+	return u->asked.need_ns + cuts * u->asked.change_ns +
+	       later(view->hold_cost_ns, view->release_cost_ns);
 }
 
 /* Where nobody measures run time, having been chosen counts as running. */
@@ -106,7 +110,7 @@ static void note_job(const struct gp_view *view, const struct gp_policy_state *s
 
 	if (!u->has_asked)
 		return;
-	if (!u->busy) {
+	if (!u->busy || !u->asked.seen) {
 		u->job.waits = false;
 		u->overran = false;
 		return;
@@ -128,7 +132,21 @@ static bool is_background(const struct gp_view *view, const struct gp_policy_sta
 	return deadline_unit(state, i)->busy && !gp_job_of(view, state, i);
 }
 
-/* Who wants the device: jobs, and how many without. To the rotation, all but those are idle. */
+/*
+ * Who was not seen to work gets no turn for it: it may run beside whoever has one, and is seen if
+ * it does. Where nothing is ever seen all take turns, but not services that have not said a word:
+ * most of the time a service does nothing.
+ */
+static bool takes_turns(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+{
+	const struct deadline_unit *u = deadline_unit(state, i);
+
+	return is_background(view, state, i) &&
+	       (u->unit.active || u->unit.rotating || !u->has_asked);
+}
+
+/* Who wants the device: jobs, and how many without. To the rotation, all but some of those are
+ * idle. */
 static void survey(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	struct deadline_device *d = state->device;
@@ -141,8 +159,8 @@ static void survey(const struct gp_view *view, const struct gp_policy_state *sta
 
 		d->jobs |= u->busy && !background;
 		d->unannounced |= u->promised && !u->told && !(view->caps & GP_CAP_EVENTS);
-		d->background += background;
-		u->unit.idle |= !background;
+		d->background += background && !u->unit.idle;
+		u->unit.idle |= !takes_turns(view, state, i);
 	}
 }
 
@@ -202,11 +220,10 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 
 /* A turn lasts until its unit had something of it. Returns whether they take turns. */
 static bool rotate_background(const struct gp_view *view, const struct gp_policy_state *state,
-                              uint32_t user_held, const struct reserve *r)
+                              uint32_t user_held, const struct reserve *r, struct gp_plan *plan)
 {
 	struct deadline_device *d = state->device;
 	struct gp_rotation_rules rules = {
-		.unknown_joins = true,
 		.room = user_held < view->max_held ? view->max_held - user_held : 0,
 		.quantum_ns = (uint64_t)state->param[QUANTUM] * GP_MS,
 	};
@@ -215,7 +232,7 @@ static bool rotate_background(const struct gp_view *view, const struct gp_policy
 
 	if (d->turn_got_ns < r->run_ns && d->rotation.ends_ns <= view->now_ns)
 		d->rotation.ends_ns = view->now_ns + 1;
-	rotates = gp_rotate(view, state, &d->rotation, &rules);
+	rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
 	if (d->rotation.current != had_turn)
 		d->turn_got_ns = 0;
 	return rotates;
@@ -284,7 +301,7 @@ static bool must_wait(const struct gp_view *view, const struct gp_policy_state *
 	if (!u->busy || view->task[i].id == d->chosen)
 		return false;
 	if (d->background_chosen && is_background(view, state, i))
-		return rotates && view->task[i].id != d->rotation.current;
+		return rotates && u->unit.rotating && view->task[i].id != d->rotation.current;
 	return d->chosen || d->background_chosen;
 }
 
@@ -346,7 +363,7 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 	gp_admission_decide(view, state, rules);
 	survey(view, state);
 	note_background(view, state, &reserve);
-	rotates = rotate_background(view, state, user_held, &reserve);
+	rotates = rotate_background(view, state, user_held, &reserve, plan);
 	choose(view, state, rules, plan);
 	fill_plan(view, state, user_held, rotates, plan);
 	if (d->unannounced)

@@ -40,11 +40,14 @@ struct gp_job {
 
 /* What a unit asks for, and what it would cost. A change of any of it is a new question. */
 struct gp_asked {
+	bool seen;            /* it is known in time when its requests begin */
 	uint64_t deadline_ns; /* the shortest of its members; 0 = it asks for nothing */
 	uint64_t budget_ns;   /* of all members together; 0 = not said */
 	uint64_t jitter_ns;   /* its requests may be seen so much late, and so are due earlier */
 	uint64_t change_ns;   /* what one change of hands costs; see gp_change_cost_ns */
-	uint64_t need_ns;     /* the budget, and switches among its own members */
+	uint64_t cost_ns;     /* all that a job costs beside its own work: admission.c ... */
+	uint64_t move_ns; /* ... and each time it takes the device from one that goes on later */
+	uint64_t need_ns; /* the budget, and switches among its own members */
 };
 
 /* The task blob; in use at the first task of a unit. What is needed of units that ask for nothing
@@ -53,7 +56,7 @@ struct deadline_unit {
 	struct gp_unit unit; /* first; as gp_rotate sees it: with a job that competes it is idle */
 
 	/* Gathered anew at each decision. */
-	bool busy;      /* not seen idle, and no user holds it */
+	bool busy;      /* not known to be idle at this moment, and no user holds it */
 	bool has_asked; /* for a deadline, now or at the last decision; else the rest is not kept */
 	bool told;      /* all members say where their requests begin and end */
 	bool run_known; /* measured, and up to date */
@@ -112,8 +115,9 @@ struct gp_deadline_rules {
 	uint32_t (*pick)(const struct gp_view *view, const struct gp_policy_state *state,
 	                 uint32_t current, struct gp_plan *plan);
 
-	/* How many changes of hands a job causes beyond the two of its begin and end. NULL: none */
-	uint64_t (*more_changes)(const struct gp_policy_state *state, const struct gp_asked *asked);
+	/* How often the device moves between jobs because of this one, beyond its begin and end.
+	 * NULL: never */
+	uint64_t (*more_moves)(const struct gp_policy_state *state, const struct gp_asked *asked);
 };
 
 static inline struct deadline_unit *deadline_unit(const struct gp_policy_state *state, uint32_t i)

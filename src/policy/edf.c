@@ -5,8 +5,9 @@
  *
  * Good for requests with known GPU time and a time by which they must be done: control loops,
  * frames, speech. The order of two requests never changes while both wait, so there are as few
- * switches as there can be. Bad without budgets: nobody can promise what nobody has measured; and
- * where a hold takes as long as a request, since each job is charged with two changes of hands.
+ * switches as there can be. Bad without budgets: nobody can promise what nobody has measured; where
+ * a hold takes as long as a request, since each job pays for one; and for narrow requests on a
+ * device that could run several at once, since nobody tells how much of it they fill.
  */
 #include "policy/deadline.h"
 

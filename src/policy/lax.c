@@ -13,10 +13,9 @@
  * requests yet to come, must also be done by j's time, and j's own rest with it: so all of it fits
  * into j's laxity, which is no more than e's; and e can wait. And a request whose budget is no more
  * than the hysteresis never overtakes one that is due earlier; another one does so at most once for
- * each time the hysteresis goes into its budget, and each time costs two changes of hands more. So
- * with changes of 1 % and budgets of 0.8 in all there is room for 4 tasks, where `edf` has room for
- * 7: three of them can have more than a quarter of their deadline for a budget, which makes 14
- * changes.
+ * each time the hysteresis goes into its budget, and each time the device moves twice more
+ * (admission.c). So with changes of 1 % and budgets of 0.8 in all there is room for 11 tasks, where
+ * `edf` has room for 13: three of them can have more than a quarter of their deadline for a budget.
  *
  * Good where some requests are long for their deadlines and should get going early, because their
  * budgets are guesses. Bad where switching is dear: `edf` keeps the same promises with fewer
@@ -98,7 +97,7 @@ static uint32_t lax_pick(const struct gp_view *view, const struct gp_policy_stat
 	return runs;
 }
 
-static uint64_t lax_more_changes(const struct gp_policy_state *state, const struct gp_asked *asked)
+static uint64_t lax_more_moves(const struct gp_policy_state *state, const struct gp_asked *asked)
 {
 	return 2 * (asked->need_ns / hysteresis_ns(state, asked->deadline_ns));
 }
@@ -107,7 +106,7 @@ static int lax_decide(const struct gp_view *view, const struct gp_policy_state *
                       struct gp_plan *plan)
 {
 	static const struct gp_deadline_rules rules = {.pick = lax_pick,
-	                                               .more_changes = lax_more_changes};
+	                                               .more_moves = lax_more_moves};
 
 	return gp_deadline_decide(view, state, &rules, plan);
 }

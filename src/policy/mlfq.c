@@ -4,17 +4,22 @@
  * long at a stretch sinks, one whose stretches are short rises. The top goes before the others.
  *
  * Where it is known at once who works, a stretch lasts from one pause to the next: up to `short` at
- * the top, ten times that at the middle level. Elsewhere run times tell who takes much and who
- * takes little between two samples: two levels, and a task is judged by its past.
+ * the top, ten times that at the middle level. Elsewhere run times tell what part of the device
+ * each takes between two samples: two levels, and who takes nearly as much as the one that takes
+ * most is below.
  *
  * Where slices can be set, nobody waits for software: tasks at the top have long slices, one of the
  * others runs with a short one that gives way soon, and the rest of them are held and take long
- * turns. Elsewhere the others are held while one at the top works, and let in from time to time.
+ * turns, as long as that keeps the device busy. Elsewhere the others are held while one at the top
+ * works, and let in from time to time.
  *
  * Good for a GPU that people share without saying what they do. Bad for those who know better: a
- * service with long requests is taken for a job, and `priority` answers sooner.
+ * service with long requests, or one that wants more than an equal part, is taken for a job, and
+ * `priority` answers sooner.
  */
 #include "policy/mlfq.h"
+
+#define SLICE_MIN_US 1000u /* under that, switching eats the GPU */
 
 /* clang-format off */
 static const struct gp_param mlfq_params[] = {
@@ -56,18 +61,10 @@ static uint64_t boost_ns(const struct gp_view *view, const struct gp_policy_stat
 	return param_ms(state, BOOST) < all_in_time_ns ? param_ms(state, BOOST) : all_in_time_ns;
 }
 
-struct census {
-	uint32_t top;        /* units at the top ... */
-	uint32_t sunk;       /* ... and below ... */
-	uint32_t below;      /* ... that are not idle */
-	uint32_t tasks;      /* of those */
-	bool top_works;      /* one at the top does, or has just paused */
-	uint32_t below_only; /* index of the only unit below */
-};
-
-static struct census take_census(const struct gp_view *view, const struct gp_policy_state *state)
+static struct mlfq_census take_census(const struct gp_view *view,
+                                      const struct gp_policy_state *state)
 {
-	struct census c = {0};
+	struct mlfq_census c = {0};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct mlfq_task *t = gp_policy_task(state, i);
@@ -91,7 +88,7 @@ static struct census take_census(const struct gp_view *view, const struct gp_pol
 }
 
 static bool rotate(const struct gp_view *view, const struct gp_policy_state *state, uint32_t room,
-                   uint32_t below)
+                   uint32_t below, struct gp_plan *plan)
 {
 	struct mlfq_device *d = state->device;
 	struct gp_rotation_rules rules = {
@@ -102,7 +99,11 @@ static bool rotate(const struct gp_view *view, const struct gp_policy_state *sta
 		.age_run_ns = LET_IN_NS,
 	};
 
-	return (view->caps & GP_CAP_HOLD) && gp_rotate(view, state, &d->rotation, &rules);
+	if (!(view->caps & GP_CAP_HOLD) || (!gp_is_prompt(view) && !d->turns)) {
+		d->rotation.current = 0;
+		return false;
+	}
+	return gp_rotate(view, state, &d->rotation, &rules, plan);
 }
 
 static bool knows_wait(const struct gp_view *view, const struct gp_unit *u)
@@ -167,24 +168,37 @@ static void plan_holds(const struct gp_view *view, const struct gp_policy_state 
 	}
 }
 
+/* A round must end well inside the starvation limit. */
+static uint32_t long_slice(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	uint64_t longest_us = view->starve_limit_ns / 1000 / 4 / (view->n + 1);
+	uint32_t wanted_us = slice_param(view, state, SLICE);
+
+	if (longest_us < SLICE_MIN_US)
+		longest_us = SLICE_MIN_US;
+	return wanted_us < longest_us ? wanted_us : (uint32_t)longest_us;
+}
+
 /*
  * With slices the hardware arbitrates. They do not change with each pause: setting one is a call to
- * the driver. Where several below cannot be held, they keep their own: two short ones would only
- * waste the GPU on switching.
+ * the driver. Where several below are not held, they keep their own: two short ones would only
+ * waste the GPU on switching. If nobody is above them, long ones waste less.
  */
 static void plan_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct census *c, bool rotates, struct gp_plan *plan)
+                        const struct mlfq_census *c, bool rotates, struct gp_plan *plan)
 {
 	bool one_runs = rotates || c->below <= 1;
+	bool shared = !one_runs && !c->top && !gp_is_prompt(view);
+	uint32_t long_us = long_slice(view, state);
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct mlfq_task *t = gp_policy_task(state, view->task[i].gang);
 
-		if (view->task[i].class == GP_UNMANAGED || !c->top || !c->sunk)
+		if (view->task[i].class == GP_UNMANAGED || !c->sunk)
 			continue;
-		if (t->level == TOP)
-			plan->task[i].slice_us = slice_param(view, state, SLICE);
-		else if (one_runs && t->unit.members == 1)
+		if (t->level == TOP || shared)
+			plan->task[i].slice_us = long_us;
+		else if (one_runs && c->top && t->unit.members == 1)
 			plan->task[i].slice_us = slice_param(view, state, YIELD);
 	}
 }
@@ -193,7 +207,7 @@ static void plan_slices(const struct gp_view *view, const struct gp_policy_state
  * The others run beside the one that is let in: so long that the hardware comes round to it, but
  * not so long that others below would starve.
  */
-static uint64_t let_in_length(const struct gp_view *view, const struct census *c)
+static uint64_t let_in_length(const struct gp_view *view, const struct mlfq_census *c)
 {
 	uint64_t each_ns = view->slice_default_us * 1000ull + view->switch_cost_ns, round_ns = 0;
 	uint64_t most_ns = view->starve_limit_ns / 4 / (c->below + 1);
@@ -207,7 +221,7 @@ static uint64_t let_in_length(const struct gp_view *view, const struct census *c
 
 /* The one below that had nothing for longest is let in although the top works. */
 static void let_in(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct census *c)
+                   const struct mlfq_census *c)
 {
 	struct mlfq_device *d = state->device;
 	uint32_t hungriest = c->below_only;
@@ -225,7 +239,7 @@ static void let_in(const struct gp_view *view, const struct gp_policy_state *sta
 
 /* Whether those below must wait for the top; lets one in when they have waited for long. */
 static bool is_barred(const struct gp_view *view, const struct gp_policy_state *state,
-                      const struct census *c, uint32_t room, struct gp_plan *plan)
+                      const struct mlfq_census *c, uint32_t room, struct gp_plan *plan)
 {
 	struct mlfq_device *d = state->device;
 	uint64_t due_ns;
@@ -254,11 +268,13 @@ static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state 
 	uint32_t user_held = gp_units_gather(view, state);
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
 	bool slices = view->caps & GP_CAP_SLICE, rotates, barred = false;
-	struct census c;
+	struct mlfq_census c;
 
 	gp_mlfq_set_levels(view, state, param_ms(state, SHORT), plan);
 	c = take_census(view, state);
-	rotates = rotate(view, state, room, c.below);
+	if (!gp_is_prompt(view))
+		gp_mlfq_weigh_turns(view, state, &c);
+	rotates = rotate(view, state, room, c.below, plan);
 	if (!slices)
 		barred = is_barred(view, state, &c, room, plan);
 	plan_holds(view, state, rotates, barred, plan);

@@ -232,7 +232,7 @@ static bool rotate_best_effort(const struct gp_view *view, const struct gp_polic
 		d->rotation.current = 0;
 		return false;
 	}
-	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules))
+	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules, plan))
 		return false;
 	gp_look_again(plan, d->rotation.ends_ns);
 	return true;

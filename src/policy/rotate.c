@@ -2,6 +2,8 @@
 #include "policy/rotate.h"
 
 #define QUANTUM_MIN_NS (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA: shorter ones waste */
+#define LINGER_NS      GP_MS        /* a pause this short is not the end of a turn ... */
+#define LAST_PAUSES    7u           /* ... of a unit of whose last three one was that short */
 
 static void reset_unit(struct gp_unit *u)
 {
@@ -53,17 +55,55 @@ uint32_t gp_units_gather(const struct gp_view *view, const struct gp_policy_stat
 	return user_held;
 }
 
+/* Where activity is looked at now and then, a pause of nothing lasts from one look to the next. */
+static uint64_t linger_ns(const struct gp_view *view)
+{
+	return LINGER_NS + view->notice_ns / 2;
+}
+
+static void note_pause(const struct gp_view *view, struct gp_unit *u)
+{
+	if (u->idle && u->members) {
+		if (!u->idle_since_ns)
+			u->idle_since_ns = view->now_ns;
+	} else if (u->idle_since_ns) {
+		u->pauses = (uint8_t)(u->pauses << 1) |
+		            (view->now_ns < u->idle_since_ns + linger_ns(view));
+		u->idle_since_ns = 0;
+	}
+}
+
+/*
+ * The one whose turn it is may pause for a moment, where its pauses are seen at once: a request of
+ * many kernels pauses after each, and would have one kernel in each round. One that did not come
+ * back so soon the last times is not waited for: that would leave the device idle for nothing.
+ */
+static bool lingers(const struct gp_view *view, const struct gp_unit *u, bool current,
+                    struct gp_plan *plan)
+{
+	uint64_t until_ns = u->idle_since_ns + linger_ns(view);
+
+	if (!current || !(u->pauses & LAST_PAUSES) ||
+	    !gp_tells_in_time(view->caps, view->news_every_ns) || view->now_ns >= until_ns)
+		return false;
+	gp_look_again(plan, until_ns);
+	return true;
+}
+
 /*
  * On a device that shows activity only of what runs, a held unit is unknown and keeps its place.
  */
 static void join_or_leave(const struct gp_view *view, const struct gp_rotation_rules *rules,
-                          struct gp_unit *u)
+                          struct gp_unit *u, bool current, struct gp_plan *plan)
 {
 	bool was = u->rotating;
 
-	if (!u->members || u->user_held || u->barred || u->idle ||
+	note_pause(view, u);
+	if (!u->members || u->user_held || u->barred ||
 	    (rules->classes_apply && u->class != GP_BEST_EFFORT))
 		u->rotating = false;
+	else if (u->idle)
+		u->rotating = was && lingers(view, u, current, plan);
 	else if (u->active || rules->unknown_joins || !(view->caps & GP_CAP_ACTIVITY))
 		u->rotating = true;
 	if (!u->rotating || !was)
@@ -85,19 +125,20 @@ static bool goes_before(const struct gp_unit *a, const struct gp_unit *b, bool b
 
 static struct survey look_over(const struct gp_view *view, const struct gp_policy_state *state,
                                const struct gp_rotation *rotation,
-                               const struct gp_rotation_rules *rules)
+                               const struct gp_rotation_rules *rules, struct gp_plan *plan)
 {
 	struct survey s = {.top = UINT32_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_unit *u = gp_policy_task(state, i);
+		bool current = view->task[i].id == rotation->current;
 
-		join_or_leave(view, rules, u);
+		join_or_leave(view, rules, u, current, plan);
 		if (!u->rotating)
 			continue;
 		s.units++;
 		s.tasks += u->members;
-		if (view->task[i].id == rotation->current)
+		if (current)
 			s.current = u;
 		else if (s.top == UINT32_MAX ||
 		         goes_before(u, gp_policy_task(state, s.top), rules->classes_apply))
@@ -196,9 +237,10 @@ static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotatio
 }
 
 bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
-               struct gp_rotation *rotation, const struct gp_rotation_rules *rules)
+               struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
+               struct gp_plan *plan)
 {
-	struct survey s = look_over(view, state, rotation, rules);
+	struct survey s = look_over(view, state, rotation, rules, plan);
 	uint64_t quantum_ns = rules->quantum_ns;
 
 	rotation->units = s.units;

@@ -27,8 +27,10 @@ struct gp_unit {
 	uint64_t waited_ns; /* the longest */
 
 	/* Kept from one decision to the next. */
-	bool rotating;      /* takes part in the rotation */
-	uint64_t queued_ns; /* since when it waits for a turn */
+	bool rotating;          /* takes part in the rotation */
+	uint64_t queued_ns;     /* since when it waits for a turn */
+	uint64_t idle_since_ns; /* seen idle since then; 0 = is not */
+	uint8_t pauses;         /* its last ones, a bit each, the last one lowest: it was short */
 };
 
 /* Fills in the units of a view. Returns how many tasks users hold. */
@@ -61,12 +63,14 @@ struct gp_rotation_rules {
 
 /*
  * Lets units join (seen active; or not known, where the rules say so or the device never tells) and
- * leave (seen idle), and moves the turn on when it is over. Returns false when there is nothing to
- * rotate: fewer than two units, no room to hold the others, or so many that one would starve before
- * its turn.
+ * leave (seen idle; the one that has the turn, for more than a moment), and moves the turn on when
+ * it is over. Asks the plan for the look at which a pause ends a turn. Returns false when there is
+ * nothing to rotate: fewer than two units, no room to hold the others, or so many that one would
+ * starve before its turn.
  */
 bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
-               struct gp_rotation *rotation, const struct gp_rotation_rules *rules);
+               struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
+               struct gp_plan *plan);
 
 /* Gives the turn to the unit whose first task is `to`, whoever has it now. */
 void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,

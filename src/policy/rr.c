@@ -57,7 +57,7 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 		.room = user_held < view->max_held ? view->max_held - user_held : 0,
 		.quantum_ns = quantum_ns,
 	};
-	bool rotates = gp_rotate(view, state, &d->rotation, &rules);
+	bool rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_unit *u = gp_unit_of(view, state, i);
@@ -68,7 +68,7 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 		plan->task[i].want = rotates && u->rotating && !current ? GP_HOLD : GP_RUN;
 	}
 	if (rotates)
-		plan->next_ns = d->rotation.ends_ns;
+		gp_look_again(plan, d->rotation.ends_ns);
 }
 
 static int rr_decide(const struct gp_view *view, const struct gp_policy_state *state,

@@ -4,34 +4,23 @@
  * nobody's, or that its owner does not want, goes to all by weight; a ceiling limits what a task
  * can get of that. Guarantees of more than the whole are refused to those who came last.
  *
- * The turns are those of `fair`, with weights that are worked out from all that at each look. A
- * ceiling that leaves time over is kept by letting nobody have a turn, which takes holds, also
- * where slices would do otherwise.
+ * The turns are those of `fair`, with weights that are worked out from all that at each look. Where
+ * slices would do, holds are used all the same for two things. A ceiling that leaves time over is
+ * kept by letting nobody have a turn. And one that pauses for a moment after each kernel gives the
+ * rest of its slice away each time: if by its run times it lacks what it was guaranteed, all others
+ * are held until it has it.
  *
- * Good where somebody pays for a part of a GPU. Bad for latency: a part of the time is not a time.
+ * A part of the device is a part of its time: who has a turn has all of the device, whether it
+ * fills it or not.
+ *
+ * Good where somebody pays for a part of a GPU. Bad for latency: a part of the time is not a time;
+ * and for kernels that fill only some of an AMD GPU: they could run side by side.
  */
-#include "policy/registry.h"
-#include "policy/turns.h"
+#include "policy/share.h"
 
-#define WHOLE_PERMILLE 1000u
-#define ROUNDS         16
-#define PER_PERMILLE   ((uint64_t)GP_TURN_WEIGHT_MAX / WHOLE_PERMILLE) /* weights are finer */
+#define ROUNDS 16
 
 static const struct gp_param share_params[] = {GP_TURN_PARAMS};
-
-struct share_task {
-	struct gp_turn_unit turn;
-
-	/* Of the unit, gathered anew at each decision. */
-	uint32_t weight;             /* of its heaviest member */
-	uint32_t guarantee_permille; /* the largest; 0 = none, or refused */
-	uint32_t ceiling_permille;   /* the largest; WHOLE_PERMILLE = none */
-	bool capped;                 /* gets its ceiling */
-
-	/* Kept, by each member: what was promised is not taken back for a newcomer's sake, nor when
-	 * the first of a gang leaves. */
-	bool admitted;
-};
 
 static struct share_task *unit_of(const struct gp_view *view, const struct gp_policy_state *state,
                                   uint32_t task)
@@ -183,8 +172,10 @@ static uint32_t work_out(const struct gp_view *view, const struct gp_policy_stat
 static int share_decide(const struct gp_view *view, const struct gp_policy_state *state,
                         struct gp_plan *plan)
 {
-	struct gp_turns *turns = state->device;
+	struct share_device *d = state->device;
+	struct gp_turns *turns = &d->turns;
 	uint32_t user_held = gp_turns_gather(view, state, turns, plan);
+	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
 	bool blind = (view->caps & GP_CAP_SLICE) && !gp_is_prompt(view);
 	struct gp_turn_rules rules = gp_turn_rules(state);
 
@@ -193,9 +184,14 @@ static int share_decide(const struct gp_view *view, const struct gp_policy_state
 	say_who_is_refused(view, state, plan);
 	work_out(view, state, true); /* for those that want nothing now: so that they have it */
 	rules.nobody = work_out(view, state, false);
-	if ((blind && !rules.nobody) ||
-	    !gp_turns_by_holds(view, state, turns, &rules, user_held, plan))
+	if (blind && !rules.nobody) {
 		gp_turns_by_slices(view, state, turns, &rules, plan);
+		gp_share_make_up(view, state, room, plan);
+	} else {
+		gp_share_forget(view, state);
+		if (!gp_turns_by_holds(view, state, turns, &rules, user_held, plan))
+			gp_turns_by_slices(view, state, turns, &rules, plan);
+	}
 	return 0;
 }
 
@@ -204,7 +200,7 @@ const struct gp_policy_ops gp_policy_share = {
 	.summary = "guaranteed percentages; spare time by weight",
 	.param = share_params,
 	.nparam = sizeof share_params / sizeof *share_params,
-	.device_state = sizeof(struct gp_turns),
+	.device_state = sizeof(struct share_device),
 	.task_state = sizeof(struct share_task),
 	.watches = true,
 	.decide = share_decide,

@@ -54,7 +54,8 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 	                                               : (uint32_t)(slice_ns / 1000);
 }
 
-/* One that was not seen to work at every look wants less than its part, or was not there. */
+/* One that was not seen to work at every look wants less than its part, or was not there; unless it
+ * was held, when nobody could see it. */
 static void note_window(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -62,7 +63,9 @@ static void note_window(const struct gp_view *view, const struct gp_policy_state
 
 		u->ahead_ns = 0;
 		u->window_run_ns += u->ran_ns;
-		u->window_whole &= u->unit.active && u->told && !u->joined;
+		u->window_held |= !u->loose;
+		u->window_whole &= u->unit.active || (u->window_held && !u->unit.idle);
+		u->window_whole &= u->told && !u->joined;
 	}
 }
 
@@ -114,7 +117,8 @@ static void keep_window(const struct gp_view *view, const struct gp_policy_state
 
 		judge(u, least_ns);
 		u->window_run_ns = 0;
-		u->window_whole = u->unit.active;
+		u->window_held = !u->loose;
+		u->window_whole = u->unit.active || (u->window_held && !u->unit.idle);
 	}
 }
 

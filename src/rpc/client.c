@@ -5,13 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/run_dir.h"
+#include "rpc/reach.h"
 #include "rpc/stream.h"
 
 struct gp_client {
@@ -218,18 +215,6 @@ int gp_client_fd(const struct gp_client *client)
 /* ---- connections -------------------------------------------------------------------------------
  */
 
-const char *gp_client_path(char *out, size_t size)
-{
-	const char *path = secure_getenv("GPREEMPT_SOCKET");
-	char folder[GP_RUN_DIR_SIZE];
-
-	if (path && *path)
-		snprintf(out, size, "%s", path);
-	else
-		snprintf(out, size, "%s/gpreemptd.sock", gp_run_dir(folder, sizeof folder));
-	return out;
-}
-
 static int say_hello(struct gp_client *client, struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object(), *result = NULL, *name;
@@ -285,47 +270,6 @@ int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err)
 	return adopt(fd, GP_CLIENT_TIMEOUT_MS, client, err);
 }
 
-static int no_daemon(int code, const char *path, struct gp_error *err)
-{
-	switch (code) {
-	case -ENOENT:
-	case -ECONNREFUSED:
-		return gp_fail(
-			err, -ECONNREFUSED,
-			"no daemon answers at %s; start it with systemctl start gpreemptd, or "
-			"try it without a GPU: gpreemptd --gpu sim",
-			path);
-	case -EAGAIN: return gp_stream_late(err); /* its queue of clients is full */
-	case -EACCES: return gp_fail(err, code, "you may not connect to the daemon at %s", path);
-	default: return gp_fail(err, code, "%s: %s", path, gp_error_name(code));
-	}
-}
-
-/* A connected socket, or -errno with a sentence. `timeout_ms` 0: it does not wait. */
-static int open_socket(const char *path, int timeout_ms, struct gp_error *err)
-{
-	struct timeval limit = {.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000L};
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char usual[sizeof address.sun_path + 1];
-	int fd, r;
-
-	if (!path)
-		path = gp_client_path(usual, sizeof usual);
-	if (strlen(path) >= sizeof address.sun_path)
-		return no_daemon(-ENAMETOOLONG, path, err);
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (timeout_ms ? 0 : SOCK_NONBLOCK), 0);
-	if (fd < 0)
-		return no_daemon(-errno, path, err);
-	/* connect(2) waits where a stopped daemon has more clients than it can queue. */
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-	if (!connect(fd, (const struct sockaddr *)&address, sizeof address))
-		return fd;
-	r = -errno;
-	close(fd);
-	return no_daemon(r, path, err);
-}
-
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err)
 {
 	return gp_client_connect_within(path, GP_CLIENT_TIMEOUT_MS, client, err);
@@ -334,7 +278,7 @@ int gp_client_connect(const char *path, struct gp_client **client, struct gp_err
 int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
                              struct gp_error *err)
 {
-	int fd = open_socket(path, timeout_ms, err);
+	int fd = gp_reach(path, timeout_ms, err);
 
 	*client = NULL;
 	return fd < 0 ? fd : adopt(fd, timeout_ms, client, err);
@@ -342,7 +286,7 @@ int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client 
 
 int gp_client_begin(const char *path, struct gp_client **client, struct gp_error *err)
 {
-	int fd = open_socket(path, 0, err);
+	int fd = gp_reach(path, 0, err);
 
 	*client = NULL;
 	return fd < 0 ? fd : wrap(fd, GP_CLIENT_TIMEOUT_MS, client, err);

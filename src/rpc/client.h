@@ -15,12 +15,9 @@ struct gp_client;
 #define GP_CLIENT_TIMEOUT_MS 10000 /* of a call, unless told */
 #define GP_CLIENT_EVENTS_MAX 65536 /* that came while an answer was waited for */
 
-/* GPREEMPT_SOCKET (not in setuid programs), else gpreemptd.sock in the run-time folder. */
-const char *gp_client_path(char *out, size_t size);
-
 /*
- * Connects and says hello. `path` NULL: gp_client_path. -ECONNREFUSED: no daemon answers; the
- * sentence says how to start one. -ETIMEDOUT: one is there, but hangs.
+ * Connects and says hello. `path` NULL: the usual ones (rpc/reach.h). -ECONNREFUSED: no daemon
+ * answers; the sentence says how to start one. -ETIMEDOUT: one is there, but hangs.
  */
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err);
 

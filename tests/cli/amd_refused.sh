@@ -108,7 +108,7 @@ mkdir "$work/nobody"
 chown $nobody "$work/nobody"
 as="setpriv --reuid $nobody --regid $nobody --clear-groups env GPREEMPT_UNDO=$work/nobody/undo"
 if $as test -x "$GPREEMPT"; then
-	refused 3 "*process $load belongs to user 0; run as root (or with CAP_SYS_PTRACE)" \
+	refused 3 "*process $load belongs to user 0; run as root (or with CAP_SYS_PTRACE and *)" \
 		queues resume "${holding[@]}"
 	is_running "$load" || fail 'someone else could hold it'
 	# shellcheck disable=SC2086

@@ -21,7 +21,7 @@ if as_nobody test -x "$GPREEMPT"; then
 	# Someone else's process.
 	for verb in queues monitor suspend resume bench; do
 		try as_nobody "$GPREEMPT" $verb "$load"
-		exits 3 "gpreempt: process $load belongs to user 0; run as root (or with CAP_SYS_PTRACE)" \
+		exits 3 "gpreempt: process $load belongs to user 0; run as root (or with CAP_SYS_PTRACE and *)" \
 			"$verb of someone else's process"
 	done
 	is_running "$load" || fail 'someone else could hold it'

@@ -51,7 +51,8 @@ holds '.runs[0].kept | any(startswith("training: share"))' 'a share is kept wher
 try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority
 [[ $out != *compared* ]] || fail 'one policy is compared with nothing'
 
-# Where tasks run at the same time, best-effort work is counted in time of the whole device.
+# Where tasks run at the same time, best-effort work is counted in time of the whole device, and a
+# share in time: what a task leaves empty of the device is not held against anybody.
 cat >"$work/narrow.yaml" <<-'END'
 	duration: 1s
 	device: {model: cwsr}
@@ -61,7 +62,22 @@ cat >"$work/narrow.yaml" <<-'END'
 END
 try "$GPREEMPT" sim "$work/narrow.yaml" --policy none,priority
 verdict=$(grep '^none  ' "$work/out")
-[[ $verdict =~ \ (9[0-9]\.[0-9])\ .*narrow-2:\ share\ 36 ]] || fail "two narrow tasks: $verdict"
+[[ $verdict =~ \ (9[0-9]\.[0-9])\ .*narrow-2:\ share\ 9[0-9]\.[0-9]\ of\ 38 ]] ||
+	fail "two narrow tasks: $verdict"
+try "$GPREEMPT" sim "$work/narrow.yaml" --policy none,share
+verdict=$(grep '^share  ' "$work/out")
+[[ $verdict == *'narrow-2: share 4'*' of 38'* ]] || fail "two narrow tasks in turns: $verdict"
+
+# A loop's own pauses are its own.
+cat >"$work/pauses.yaml" <<-'END'
+	duration: 10s
+	tasks:
+	  - {name: paid, class: be, load: closed, kernel: 1ms, gap: 200us, share: 50}
+	  - {name: other, class: be, load: closed, kernel: 13.6ms, share: 50}
+END
+try "$GPREEMPT" sim "$work/pauses.yaml" --policy none,share --json
+holds '.runs[0].broke | any(startswith("paid: share"))' 'pauses without a policy'
+holds '.runs[1] | (.kept | length == 2) and (.broke | length == 0)' 'a loop with pauses has its share'
 
 # A policy that this device cannot run is named with the reason, and the others go on. edf needs to
 # hold tasks.

@@ -333,6 +333,55 @@ static void the_file_that_is_installed_loads(void **state)
 	gp_config_free(c);
 }
 
+static void has_line(const char *text, const char *file, const char *format, uint64_t value)
+{
+	char line[128];
+
+	snprintf(line, sizeof line, format, (unsigned long)value);
+	if (!strstr(text, line))
+		fail_msg("%s does not say: %s", file, line);
+}
+
+static void the_limits_of_clients_are_those_that_the_documents_say(void **state)
+{
+	static const char *const files[] = {"docs/protocol.md", "etc/gpreempt.yaml",
+	                                    "man/gpreempt.yaml.5"};
+	/* The same order: of each file max, per_user, request_size, rate, idle. */
+	static const char *const lines[][5] = {
+		{"| connections | %lu, of", "| connections of a user | %lu;",
+	         "| a line | %lu KiB |", "| lines | %lu a second",
+	         "| time without a request | %lu minutes"},
+		{"max: %lu\n", "per_user: %lu\n", "request_size: %luKiB\n", "rate: %lu ",
+	         "idle: %lum\n"},
+		{"from 1 to 100000\n.Pq %lu .", "each user\n.Pq %lu .", ".Pq %luKiB .",
+	         "each may send\n.Pq %lu .", ".Pq %lum ."},
+	};
+	static char text[1 << 16];
+	const char *source = getenv("SRC");
+	struct gp_config *c;
+
+	(void)state;
+	if (!source)
+		skip();
+	assert_int_equal(gp_config_default(&c), 0);
+	for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
+		const uint64_t value[] = {c->clients.max, c->clients.per_user,
+		                          c->clients.request_size >> 10, c->clients.rate,
+		                          c->clients.idle_ns / GP_NS_PER_S / 60};
+		char path[512];
+		FILE *f;
+
+		snprintf(path, sizeof path, "%s/%s", source, files[i]);
+		f = fopen(path, "re");
+		assert_non_null(f);
+		text[fread(text, 1, sizeof text - 1, f)] = 0;
+		fclose(f);
+		for (unsigned j = 0; j < 5; j++)
+			has_line(text, files[i], lines[i][j], value[j]);
+	}
+	gp_config_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +396,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_a_file_is_refused_and_not_waited_for),
 		cmocka_unit_test(the_file_is_the_option_else_the_variable_else_in_etc),
 		cmocka_unit_test(the_file_that_is_installed_loads),
+		cmocka_unit_test(the_limits_of_clients_are_those_that_the_documents_say),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,6 +77,32 @@ ask stats
 holds ".result.daemon.config == \"$work/config\"" 'and the daemon still says which file it has'
 becomes "$chosen" '.class == "lc"' 'and the old one stays'
 
+# What holds only after a restart is said, key by key, and what is as it was is not.
+restart_keys() {
+	sed -n 's/.*config.restart key="\([^"]*\)".*/\1/p' "$work/daemon"
+}
+while IFS=/ read -r key line; do
+	for text in "$line" "$line" ''; do
+		: >"$work/daemon"
+		configure lc 5 "$text"
+		ask reload
+		holds '.result' "a good file is taken: $text"
+		until_true said daemon config.loaded || fail "not loaded: $text"
+		[[ $(restart_keys) == "${text:+$key}" ]] ||
+			fail "'$text' needs a restart for '$key', and the log says '$(restart_keys)'"
+	done
+done <<'END'
+gpu/gpu: sim
+devices: ignore/devices: [{match: nothing, ignore: true}]
+scheduler/scheduler: {scan: 50ms}
+scheduler/scheduler: {realtime: 1}
+sockets/sockets: {hint: {mode: 0600}}
+clients/clients: {rate: 10}
+metrics: listen/metrics: {listen: "127.0.0.1:9"}
+/devices: [{match: nothing, policy: fair}]
+/memory_limit: 1GiB
+END
+
 # By signal, with another policy, and a rule less.
 POLICY=fair configure be 2
 kill -HUP "$DAEMON"

@@ -70,6 +70,34 @@ static void every_queue_can_be_a_task(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
+/* On AMD's GPUs each call may stop the whole device. */
+static void many_queues_are_one_call(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load(w, "8");
+	struct gpreempt *g = lw_open(load->pid);
+	struct gpreempt_queue some[6];
+	unsigned long calls = 0;
+
+	for (unsigned i = 0; i < 6; i++)
+		some[i] = lw_queue(g, i);
+	if (w->vendor == LW_AMD)
+		calls = kfd_emu_count(&w->amd, "suspend_queues");
+	LW_CALL(g, gpreempt_suspend_queues(g, some, 6), 6);
+	assert_int_equal(lw_held(w, load->pid), 6);
+	if (w->vendor == LW_AMD)
+		assert_int_equal(kfd_emu_count(&w->amd, "suspend_queues"), calls + 1);
+	if (w->vendor == LW_AMD)
+		calls = kfd_emu_count(&w->amd, "resume_queues");
+	LW_CALL(g, gpreempt_resume_queues(g, some, 5), 5);
+	assert_int_equal(lw_held(w, load->pid), 1);
+	if (w->vendor == LW_AMD)
+		assert_int_equal(kfd_emu_count(&w->amd, "resume_queues"), calls + 1);
+	lw_close(g);
+	assert_int_equal(lw_held(w, load->pid), 0);
+	LW_ENDS_RIGHT(w, load);
+}
+
 static void all_or_none(void **state)
 {
 	struct lib_world *w = *state;
@@ -121,6 +149,7 @@ int main(void)
 		LIB_TEST(a_single_queue_can_be_held),
 		LIB_TEST(a_queue_can_be_released_from_the_whole),
 		LIB_TEST(every_queue_can_be_a_task),
+		LIB_TEST(many_queues_are_one_call),
 		LIB_TEST(all_or_none),
 		LIB_TEST_ON(queues_that_copy_are_never_held, nvidia),
 		LIB_TEST_ON(a_process_that_only_copies_cannot_be_held, amd),

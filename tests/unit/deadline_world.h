@@ -66,6 +66,13 @@ static inline void world_init(struct world *w, uint64_t permille)
 #undef SCALE
 }
 
+/* An H200 as it is. */
+static inline void world_show_samples(struct world *w)
+{
+	w->device.slices = true;
+	w->device.activity = GP_ACTIVITY_SAMPLED;
+}
+
 /* What a policy takes a change of hands to cost on this device: admission.c. */
 static inline uint64_t world_change_ns(const struct world *w)
 {
@@ -234,9 +241,12 @@ struct draw {
 	uint64_t low, high;       /* permille of the device that they ask for together */
 	uint64_t change_permille; /* a change of hands is this part of the shortest deadline */
 	uint64_t cost_permille;   /* of an H200's */
+	bool any_costs;           /* of its own, whatever an H200's are */
 	bool equal;               /* all have the shortest deadline */
 	bool sporadic;    /* at random times, a deadline apart at least; the first all at once */
-	bool brackets;    /* requests of several kernels with gaps, on a blind device */
+	bool brackets;    /* requests of several kernels with gaps, on a blind device ... */
+	bool sampled;     /* ... or on an H200 as it is: slices, and samples of activity */
+	bool silent;      /* one in three has no brackets; on a device that must be told */
 	bool unannounced; /* the device tells only who asks */
 	bool cwsr;        /* AMD's way: an MI300X at its full costs */
 	bool gangs;       /* two tasks each, which work at the same time */
@@ -262,6 +272,19 @@ static inline void draw_arrivals(struct world *w, struct gp_rng *rng, uint32_t i
 	w->task[i].load = GP_LOAD_TRACE;
 	w->task[i].arrival_ns = w->arrival_ns[i];
 	w->task[i].arrivals = n;
+}
+
+/* Of a change of hands, any part may be most: hold, release or switch. */
+static inline void draw_costs(struct world *w, struct gp_rng *rng)
+{
+	bool prompt_hold = gp_rng_below(rng, 2), prompt_release = gp_rng_below(rng, 2);
+
+	w->device.switch_ns = draw_between(rng, 50, 600) * US;
+	w->device.switch_idle_ns = w->device.switch_ns * draw_between(rng, 3, 4) / 4;
+	w->device.refill_ns = w->device.switch_ns / 5;
+	w->device.hold_ns = draw_between(rng, 10, prompt_hold ? 100 : 3000) * US;
+	w->device.release_ns = draw_between(rng, 10, prompt_release ? 100 : 1500) * US;
+	w->device.slice_us = (uint32_t)draw_between(rng, 500, 3000);
 }
 
 /* Half of the budget is spent on the host, in between and before: nobody else has the device then.
@@ -294,7 +317,7 @@ static inline uint64_t draw_task(struct world *w, struct gp_rng *rng, const stru
 	for (unsigned m = 0; m < members; m++) {
 		uint32_t i = world_add_service(w, deadline_ns, every_ns, budget_ns / members);
 
-		if (draw->brackets)
+		if (draw->brackets && !(draw->silent && !gp_rng_below(rng, 3)))
 			split_request(w, i);
 		if (draw->sporadic || draw->gangs)
 			draw_arrivals(w, rng, i);
@@ -377,8 +400,13 @@ static inline unsigned run_sets(const char *policy, const struct draw *draw)
 		w.seed = seed;
 		if (draw->brackets)
 			w.device.activity = GP_ACTIVITY_NONE;
+		if (draw->sampled)
+			world_show_samples(&w);
+		w.config.brackets = draw->brackets;
 		if (draw->unannounced)
 			w.device.activity = GP_ACTIVITY_EXACT;
+		if (draw->any_costs)
+			draw_costs(&w, &rng);
 		if (draw->cwsr)
 			w.device = gp_sim_mi300x;
 		asked = world_draw(&w, &rng, draw);

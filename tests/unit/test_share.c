@@ -193,6 +193,27 @@ static void a_ceiling_is_kept_also_when_nobody_else_wants_the_device(void **stat
 	}
 }
 
+/* How much of the device a kernel fills is not known: who has a turn has all of it. */
+static void a_guarantee_is_of_time_however_narrow_the_kernels(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		struct gp_sim_task narrow = busy(5 * MS);
+		struct gp_run run;
+
+		narrow.width_permille = 300; /* together they would fit */
+		begin(kind, 10 * S);
+		add(narrow, share_attr(500, 0, 100));
+		add(narrow, share_attr(300, 0, 100));
+		add(narrow, share_attr(200, 0, 100));
+		run = finish("share");
+		assert_part(kind, &run, 0, 50, 2);
+		assert_part(kind, &run, 1, 30, 2);
+		assert_part(kind, &run, 2, 20, 2);
+		gp_run_free(&run);
+	}
+}
+
 static void where_nothing_can_be_held_a_ceiling_costs_nobody_anything(void **state)
 {
 	struct gp_run run;
@@ -216,6 +237,7 @@ int main(void)
 		cmocka_unit_test(random_sets_of_claims_are_kept),
 		cmocka_unit_test(a_ceiling_leaves_more_to_the_others),
 		cmocka_unit_test(a_ceiling_is_kept_also_when_nobody_else_wants_the_device),
+		cmocka_unit_test(a_guarantee_is_of_time_however_narrow_the_kernels),
 		cmocka_unit_test(where_nothing_can_be_held_a_ceiling_costs_nobody_anything),
 	};
 

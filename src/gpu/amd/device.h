@@ -25,6 +25,7 @@
 #include "gpu/gpu.h"
 
 #define AMD_SPLITS_MAX 63                     /* of a process: a key has 6 bits for them */
+#define AMD_BATCH_MAX  (AMD_SPLITS_MAX + 1)   /* requests that are done at once */
 #define AMD_OPEN_MAX   (2 * GP_AMD_NODES_MAX) /* one may be open twice */
 #define AMD_DETECT_NS  (1 * GP_NS_PER_MS)     /* how soon a packet in a queue is seen */
 #define AMD_SCAN_NS    (50 * GP_NS_PER_MS)    /* how soon a process with its first queue is */
@@ -186,8 +187,9 @@ bool amd_is_of(const struct amd_host *h, uint64_t key, uint32_t queue, uint32_t 
  */
 
 void amd_prepare(struct amd_host *h, struct amd_task *task);
-int amd_hold(struct amd_host *h, struct amd_task *task);
-int amd_release(struct amd_host *h, struct amd_task *task);
+/* Tasks of one process, all or none of them. 0 or -errno. */
+int amd_hold(struct amd_host *h, struct amd_task *const *task, unsigned n);
+int amd_release(struct amd_host *h, struct amd_task *const *task, unsigned n);
 void amd_let_go(struct amd_host *h, struct amd_task *task);
 void amd_list_queues(struct amd_host *h, struct amd_call *call);
 

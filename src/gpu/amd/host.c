@@ -69,42 +69,60 @@ bool amd_ask(struct amd_host *h, enum amd_request_kind kind, struct amd_task *ta
 	return true;
 }
 
-static bool take(struct amd_host *h, struct amd_request *request)
+/* Whether a request can be done by the same call as the first: the driver takes queues of one
+ * process, and each call may stop the whole device. */
+static bool goes_with(const struct amd_request *first, const struct amd_request *r)
 {
-	bool any;
+	return r->kind == first->kind && r->kind != AMD_PREPARE &&
+	       r->task->pid == first->task->pid && r->task->start_time == first->task->start_time &&
+	       r->task->grace == first->task->grace;
+}
+
+/* Those that are next and go together. */
+static unsigned take(struct amd_host *h, struct amd_request request[AMD_BATCH_MAX])
+{
+	unsigned n = 0;
 
 	pthread_mutex_lock(&h->lock);
-	any = h->ring_count;
-	if (any) {
-		*request = h->ring[h->ring_first];
+	while (h->ring_count && n < AMD_BATCH_MAX &&
+	       (!n || goes_with(&request[0], &h->ring[h->ring_first]))) {
+		request[n++] = h->ring[h->ring_first];
 		h->ring_first = (h->ring_first + 1) % h->ring_capacity;
 		h->ring_count--;
 	}
 	pthread_mutex_unlock(&h->lock);
-	return any;
+	return n;
 }
 
 static bool act(struct amd_host *h)
 {
-	struct amd_request r;
+	struct amd_request r[AMD_BATCH_MAX];
+	struct amd_task *task[AMD_BATCH_MAX];
+	unsigned n = take(h, r);
 	int failed = 0;
 
-	if (!take(h, &r))
+	for (unsigned i = 0; i < n; i++)
+		task[i] = r[i].task;
+	if (!n)
 		return false;
-	if (r.kind == AMD_PREPARE)
-		amd_prepare(h, r.task);
+	if (r[0].kind == AMD_PREPARE)
+		amd_prepare(h, task[0]);
 	else
-		failed = (r.kind == AMD_HOLD ? amd_hold : amd_release)(h, r.task);
+		failed = (r[0].kind == AMD_HOLD ? amd_hold : amd_release)(h, task, n);
 	pthread_mutex_lock(&h->lock);
-	r.task->queued--;
-	if (r.kind != AMD_PREPARE)
-		r.task->failed = failed;
-	if (r.task->target)
-		amd_publish(h, r.task->target, false);
+	for (unsigned i = 0; i < n; i++) {
+		task[i]->queued--;
+		if (r[0].kind != AMD_PREPARE)
+			task[i]->failed = failed;
+	}
+	if (task[0]->target)
+		amd_publish(h, task[0]->target, false);
 	pthread_mutex_unlock(&h->lock);
-	amd_tell(r.task->gpu);
-	if (r.task->target && r.task->target->session.changed)
-		amd_settle(h, r.task->target);
+	for (unsigned i = 0; i < n; i++)
+		if (!i || task[i]->gpu != task[i - 1]->gpu)
+			amd_tell(task[i]->gpu);
+	if (task[0]->target && task[0]->target->session.changed)
+		amd_settle(h, task[0]->target);
 	return true;
 }
 

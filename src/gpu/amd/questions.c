@@ -134,16 +134,52 @@ static bool has_queue(pid_t pid, uint32_t gpu_id, uint32_t id)
 	return false;
 }
 
+static struct amd_seen *find_seen(struct amd_gpu *d, uint64_t key)
+{
+	for (unsigned i = 0; i < d->nseen; i++)
+		if (d->seen[i].is.key == key)
+			return &d->seen[i];
+	return NULL;
+}
+
+/* Under the lock: as the next scan will find it, which need not be waited for. false: the process
+ * is not known, or there is no memory. */
+static bool see_split(struct amd_gpu *d, uint64_t key, uint32_t queue, struct gp_seen *seen)
+{
+	struct amd_seen *found = find_seen(d, key), split;
+
+	if (!found) {
+		found = find_seen(d, amd_process_of(key));
+		if (!found)
+			return false;
+		split = *found;
+		split.is.key = key;
+		split.is.queue = queue;
+		split.queues = 1;
+		if (d->nseen == d->seen_capacity) {
+			found = realloc(d->seen, (d->nseen + 16) * sizeof *found);
+			if (!found)
+				return false;
+			d->seen = found;
+			d->seen_capacity = d->nseen + 16;
+		}
+		found = &d->seen[d->nseen++];
+		*found = split;
+	}
+	*seen = found->is;
+	return true;
+}
+
 int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
               struct gp_error *err)
 {
 	struct amd_gpu *d = of(gpu);
-	int r = amd_find(gpu, pid, seen, err);
 	uint64_t start_time = gp_process_start_time(pid), key;
-	bool held;
+	bool held, known = false;
+	int r;
 
-	if (r == -ESRCH || !start_time)
-		return r;
+	if (!start_time)
+		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	if (!has_queue(pid, d->node.gpu_id, queue))
 		return gp_fail(err, -ENOENT,
 		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
@@ -152,12 +188,17 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
 	pthread_mutex_lock(&d->host->lock);
 	held = is_held(d, gp_process_key(start_time, pid));
 	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
+	if (key)
+		known = see_split(d, key, queue, seen);
 	pthread_mutex_unlock(&d->host->lock);
 	if (held)
 		return gp_fail(err, -EBUSY, "process %d is held as a whole; release it first", pid);
 	if (!key)
-		return gp_fail(err, -ENOSPC, "too many queues of process %d are tasks", pid);
-	r = look_for(d, key, seen);
+		return gp_fail(
+			err, -ENOSPC,
+			"at most %d single queues of process %d can be held; hold it as a whole",
+			AMD_SPLITS_MAX, pid);
+	r = known ? 0 : look_for(d, key, seen);
 	return r ? gp_fail(err, -ENOENT, "process %d has no compute queue %u any more", pid, queue)
 	         : 0;
 }

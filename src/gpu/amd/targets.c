@@ -92,23 +92,32 @@ static void tell_all(struct amd_host *h)
 	pthread_mutex_unlock(&h->lock);
 }
 
+/* Tasks of one process. */
+struct some {
+	struct amd_task *const *task;
+	unsigned n;
+};
+
 /* For the session, which is asked without the lock: splits come from other threads. */
 static bool is_meant(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 {
-	const struct amd_task *task = arg;
-	bool meant;
+	const struct some *some = arg;
+	struct amd_host *h = some->task[0]->gpu->host;
+	bool meant = false;
 
-	pthread_mutex_lock(&task->gpu->host->lock);
-	meant = is_of(task, queue);
-	pthread_mutex_unlock(&task->gpu->host->lock);
+	pthread_mutex_lock(&h->lock);
+	for (unsigned i = 0; i < some->n && !meant; i++)
+		meant = is_of(some->task[i], queue);
+	pthread_mutex_unlock(&h->lock);
 	return meant;
 }
 
-static int resume(struct amd_task *task)
+static int resume(struct amd_task *const *task, unsigned n)
 {
-	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = task};
+	struct some some = {.task = task, .n = n};
+	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &some};
 
-	return gp_amd_session_resume(&task->target->session, &choice);
+	return gp_amd_session_resume(&task[0]->target->session, &choice);
 }
 
 /* ---- sessions ----------------------------------------------------------------------------------
@@ -280,7 +289,7 @@ void amd_let_go(struct amd_host *h, struct amd_task *task)
 	if (!target)
 		return;
 	if (target->users > 1)
-		resume(task);
+		resume(&task, 1);
 	pthread_mutex_lock(&h->lock);
 	task->target = NULL;
 	pthread_mutex_unlock(&h->lock);
@@ -291,22 +300,20 @@ void amd_let_go(struct amd_host *h, struct amd_task *task)
 /* ---- actions -----------------------------------------------------------------------------------
  */
 
-static int suspend(struct amd_task *task)
+static int suspend(struct amd_task *const *task, unsigned n)
 {
-	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = task};
+	struct some some = {.task = task, .n = n};
+	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &some};
 	uint32_t grace;
 
-	pthread_mutex_lock(&task->gpu->host->lock);
-	grace = task->grace;
-	pthread_mutex_unlock(&task->gpu->host->lock);
-	return gp_amd_session_suspend(&task->target->session, &choice, grace);
+	pthread_mutex_lock(&task[0]->gpu->host->lock);
+	grace = task[0]->grace;
+	pthread_mutex_unlock(&task[0]->gpu->host->lock);
+	return gp_amd_session_suspend(&task[0]->target->session, &choice, grace);
 }
 
-static int note_failure(struct amd_host *h, struct amd_task *task, int code, bool hold)
+static void explain(struct amd_task *task, int code, bool hold)
 {
-	if (code >= 0)
-		return 0;
-	pthread_mutex_lock(&h->lock);
 	if (code == -EIO)
 		gp_fail(&task->why, code,
 		        "the GPU did not %s the queues of process %d in time: it may be about to "
@@ -318,32 +325,51 @@ static int note_failure(struct amd_host *h, struct amd_task *task, int code, boo
 	else
 		gp_fail(&task->why, code, "the driver says no to process %d: %s", task->pid,
 		        gp_error_name(code));
+}
+
+static int note_failure(struct amd_host *h, struct amd_task *const *task, unsigned n, int code,
+                        bool hold)
+{
+	if (code >= 0)
+		return 0;
+	pthread_mutex_lock(&h->lock);
+	for (unsigned i = 0; i < n; i++)
+		explain(task[i], code, hold);
 	pthread_mutex_unlock(&h->lock);
 	/* Somebody ended the session, or the program is another: the next try begins anew. */
 	if (code == -EINVAL || code == -ESRCH)
-		amd_lose(h, task->target);
+		amd_lose(h, task[0]->target);
 	return code;
 }
 
-int amd_hold(struct amd_host *h, struct amd_task *task)
+int amd_hold(struct amd_host *h, struct amd_task *const *task, unsigned n)
 {
-	int r = get_session(h, task);
+	int r = 0;
 
+	for (unsigned i = 0; i < n && !r; i++)
+		r = get_session(h, task[i]);
 	if (r)
 		return r;
-	task->hold_want = true;
-	r = suspend(task);
-	if (r < 0)
-		task->hold_want = false; /* what comes later is not held for it */
-	return note_failure(h, task, r, true);
+	for (unsigned i = 0; i < n; i++)
+		task[i]->hold_want = true;
+	r = suspend(task, n);
+	for (unsigned i = 0; i < n && r < 0; i++)
+		task[i]->hold_want = false; /* what comes later is not held for it */
+	return note_failure(h, task, n, r, true);
 }
 
-int amd_release(struct amd_host *h, struct amd_task *task)
+/* Who has no session has nothing suspended. */
+int amd_release(struct amd_host *h, struct amd_task *const *task, unsigned n)
 {
-	task->hold_want = false;
-	if (!task->target)
-		return 0; /* nobody held it: who has no session has nothing suspended */
-	return note_failure(h, task, resume(task), false);
+	struct amd_task *mine[AMD_BATCH_MAX];
+	unsigned nmine = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		task[i]->hold_want = false;
+		if (task[i]->target)
+			mine[nmine++] = task[i];
+	}
+	return nmine ? note_failure(h, mine, nmine, resume(mine, nmine), false) : 0;
 }
 
 /* ---- what targets do ---------------------------------------------------------------------------
@@ -375,7 +401,7 @@ static void hold_newcomers(struct amd_host *h, struct amd_target *target)
 	unsigned n = find_held(h, target, held);
 
 	for (unsigned i = 0; i < n; i++) /* only this thread lets tasks go */
-		suspend(held[i]);
+		suspend(&held[i], 1);
 }
 
 void amd_settle(struct amd_host *h, struct amd_target *target)

@@ -156,18 +156,29 @@ static void hand_over(struct amd_gpu *gpu, const struct list *l)
 		amd_tell(gpu);
 }
 
+/* Returns with the lock: what was found is true then. */
+static void scan_all(struct amd_host *h, struct scan *scan)
+{
+	unsigned nsplits;
+
+	pthread_mutex_lock(&h->lock);
+	do { /* a queue that became a task meanwhile may not be in the list */
+		nsplits = h->nsplits;
+		scan->ngpus = h->ngpus;
+		for (unsigned i = 0; i < h->ngpus; i++) {
+			scan->gpu_id[i] = h->gpu[i]->node.gpu_id;
+			scan->list[i].n = 0;
+		}
+		pthread_mutex_unlock(&h->lock);
+		gp_amd_each_process(see, scan);
+		pthread_mutex_lock(&h->lock);
+	} while (nsplits != h->nsplits);
+}
+
 static void look_around(struct amd_host *h, struct scan *scan)
 {
 	scan->host = h;
-	pthread_mutex_lock(&h->lock);
-	scan->ngpus = h->ngpus;
-	for (unsigned i = 0; i < h->ngpus; i++) {
-		scan->gpu_id[i] = h->gpu[i]->node.gpu_id;
-		scan->list[i].n = 0;
-	}
-	pthread_mutex_unlock(&h->lock);
-	gp_amd_each_process(see, scan);
-	pthread_mutex_lock(&h->lock);
+	scan_all(h, scan);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < scan->ngpus; k++)
 			if (h->gpu[i]->node.gpu_id == scan->gpu_id[k])

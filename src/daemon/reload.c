@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration is read again, by a thread of its own: users and groups may come from a
+ * directory on the network, which may take its time. Until it is there, or turns out to be wrong,
+ * the old one is in force. Who asks for it while one is being read waits for the next.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+
+struct gp_reload {
+	struct gp_reading reading; /* the thread's, until it has written to done_fd */
+	int done_fd;
+	sd_event_source *done;
+	bool again;
+	struct gp_rpc_call **call; /* who waits: `ncalls` for this one, the rest for the next */
+	unsigned ncalls, nall;
+};
+
+/* ---- who waits ---------------------------------------------------------------------------------
+ */
+
+static int keep_call(struct gp_reload *r, struct gp_rpc_call *call)
+{
+	struct gp_rpc_call **list = realloc(r->call, (r->nall + 1) * sizeof *list);
+
+	if (!list)
+		return -ENOMEM;
+	r->call = list;
+	list[r->nall++] = call;
+	return 0;
+}
+
+static void answer(struct gp_reload *r, int code, const char *text)
+{
+	for (unsigned i = 0; i < r->ncalls; i++)
+		if (code)
+			gp_rpc_fail(r->call[i], 0, code, "%s", text);
+		else
+			gp_rpc_reply(r->call[i], json_object_new_object());
+	r->nall -= r->ncalls;
+	if (r->nall)
+		memmove(r->call, r->call + r->ncalls, r->nall * sizeof(struct gp_rpc_call *));
+	r->ncalls = 0;
+}
+
+static void tell(struct gp_control *c, const char *text)
+{
+	struct json_object *event = gp_news_new(c, GP_TOPIC_CONFIG);
+
+	if (!event)
+		return;
+	json_object_object_add(event, "text", json_object_new_string(text));
+	gp_news_tell(c, GP_TOPIC_CONFIG, event);
+}
+
+/* ---- it is there -------------------------------------------------------------------------------
+ */
+
+/* What devices there are, how their threads run, sockets, clients and addresses stay as they are
+ * until a restart. */
+static void apply(struct gp_control *c, const struct gp_reading *reading)
+{
+	if (!c->began_with)
+		c->began_with = c->config;
+	else
+		gp_config_free(c->config);
+	gp_configuration_use(c, reading);
+	gp_warn_of_restart(c->began_with, c->config);
+	for (unsigned i = 0; i < c->nhosts; i++) {
+		struct gp_order order = {.kind = GP_ORDER_POLICY};
+
+		if (gp_control_policy(c, gp_host_info(c->host[i])->name, &order.policy, NULL))
+			continue;
+		if (!memcmp(&order.policy, &c->policy[i], sizeof order.policy))
+			continue;
+		c->policy[i] = order.policy;
+		gp_host_order(c->host[i], &order);
+	}
+	c->reload->again |= !gp_bounds_set(c, reading->user, reading->limit, reading->nusers);
+	gp_newcomers_again(c);
+	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
+	tell(c, "loaded");
+}
+
+static void finish(struct gp_control *c)
+{
+	struct gp_reload *r = c->reload;
+	struct gp_reading *reading = &r->reading;
+
+	r->done = sd_event_source_disable_unref(r->done);
+	close(r->done_fd);
+	r->done_fd = -1;
+	sd_notify(0, "READY=1");
+	if (reading->code) {
+		const char *why =
+			*reading->err.text ? reading->err.text : gp_error_name(reading->code);
+
+		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", why);
+		tell(c, why);
+	} else {
+		apply(c, reading);
+	}
+	answer(r, reading->code, reading->err.text);
+	free(reading->user);
+	free(reading->limit);
+}
+
+/* ---- it is asked for ---------------------------------------------------------------------------
+ */
+
+static void *read_it(void *arg)
+{
+	struct gp_reload *r = arg;
+
+	gp_configuration_read(&r->reading);
+	eventfd_write(r->done_fd, 1);
+	return NULL;
+}
+
+static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg);
+
+/* 0 or -errno: then nothing was begun. */
+static int begin(struct gp_control *c)
+{
+	struct gp_reload *r = c->reload;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int code;
+
+	r->reading = (struct gp_reading){.option = c->options.config, .had_file = *c->config_path};
+	code = gp_bounds_users(c, &r->reading);
+	if (code)
+		return code;
+	r->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	code = r->done_fd < 0 ? -errno
+	                      : sd_event_add_io(c->loop, &r->done, r->done_fd, EPOLLIN, on_done, c);
+	if (code >= 0) {
+		/* Nobody waits for it at the end: it has only what is its own. */
+		pthread_attr_init(&attr);
+		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+		code = -pthread_create(&thread, &attr, read_it, r);
+		pthread_attr_destroy(&attr);
+	}
+	if (!code) {
+		r->ncalls = r->nall;
+		sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
+		           (unsigned long long)(gp_now_ns(&gp_clock_monotonic) / 1000));
+		return 0;
+	}
+	r->done = sd_event_source_disable_unref(r->done);
+	if (r->done_fd >= 0)
+		close(r->done_fd);
+	r->done_fd = -1;
+	free(r->reading.user);
+	free(r->reading.limit);
+	return code;
+}
+
+static void begin_or_say(struct gp_control *c)
+{
+	int code = begin(c);
+
+	if (!code)
+		return;
+	gp_log(GP_LOG_ERROR, "config.unread", "errno=%d", -code);
+	c->reload->ncalls = c->reload->nall;
+	answer(c->reload, code, gp_error_name(code));
+}
+
+static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	struct gp_control *c = arg;
+
+	(void)source;
+	(void)fd;
+	(void)events;
+	finish(c);
+	if (c->reload->again) {
+		c->reload->again = false;
+		begin_or_say(c);
+	}
+	return 0;
+}
+
+int gp_control_reload(struct gp_control *c, struct gp_rpc_call *call)
+{
+	if (!c->reload) {
+		c->reload = calloc(1, sizeof *c->reload);
+		if (!c->reload)
+			return -ENOMEM;
+		c->reload->done_fd = -1;
+	}
+	if (call && keep_call(c->reload, call))
+		return -ENOMEM;
+	if (c->reload->done_fd >= 0)
+		c->reload->again = true;
+	else
+		begin_or_say(c);
+	return 0;
+}
+
+/* One that is still being read keeps what it needs until the program ends. */
+void gp_reload_end(struct gp_control *c)
+{
+	struct gp_reload *r = c->reload;
+
+	if (!r)
+		return;
+	r->ncalls = r->nall;
+	answer(r, -ECANCELED, "the daemon ends");
+	free(r->call);
+	r->call = NULL;
+	r->done = sd_event_source_disable_unref(r->done);
+	if (r->done_fd < 0)
+		free(r);
+	c->reload = NULL;
+}

@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# An ordinary user and the machine's daemon in /run/gpreempt, with no variable that says where it is:
+# it is found, and nobody else who answers is believed. In a mount namespace of its own.
+set -u
+if [[ ! ${OWN_RUN-} ]]; then
+	unshare --mount true 2>/dev/null || {
+		echo 'no mount namespace can be made'
+		exit 77
+	}
+	OWN_RUN=1 exec unshare --mount bash "$0"
+fi
+mount -t tmpfs -o mode=755 tmpfs /run || exit 77
+# shellcheck source=tests/daemon/daemon.bash
+. "$SRC/tests/daemon/daemon.bash"
+unset GPREEMPT_RUN GPREEMPT_SOCKET XDG_RUNTIME_DIR SOCKET
+export GPREEMPT_SIMGPU=$work/simgpu.sock
+chmod 755 "$work"
+user=$((1500000000 + $$)) # /tmp is everybody's: nobody else's folder may be in the way
+impostor=$((user + 500000000))
+trap 'end_jobs; rm -rf "$work" "/tmp/gpreempt-$user"' EXIT
+cp "$GPREEMPTD" "$SIMGPU" "$work" # where everybody may run them
+cp "$GPREEMPT" "$work/gpreempt"
+
+as() { # USER COMMAND...
+	setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"
+}
+
+# Neither has a daemon yet.
+try as "$user" "$work/gpreempt" set 1 --class be
+exits 1 'gpreempt: no daemon answers at /run/gpreempt/gpreemptd.sock; start it with *' 'no daemon'
+
+start_simgpu --devices 1
+chmod 666 "$GPREEMPT_SIMGPU"
+start_daemon --policy none
+in_background own setpriv --reuid "$user" --regid "$user" --clear-groups "$work/gpreempt" simload --name own
+own=$JOB
+until_true said own '^ready$' || fail "no load: $(<"$work/own")"
+
+sees_it() {
+	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"by\"))" >/dev/null
+}
+until_true sees_it || fail "a user's ps does not ask the machine's daemon: $(as "$user" "$work/gpreempt" ps --json)"
+try as "$user" "$work/gpreempt" run --class be -- /bin/true
+exits 0 '' "run by an ordinary user"
+try as "$user" "$work/gpreempt" set "$own" --class be
+exits 0 '' "set of one's own program"
+# What the variable says of another session is no reason not to look further.
+XDG_RUNTIME_DIR=/run/nowhere try as "$user" "$work/gpreempt" set "$own" --class be
+exits 0 '' 'with XDG_RUNTIME_DIR that is not there'
+
+# One's own holds. The daemon's records are root's, wherever they stand: that is no failure.
+for run in '' /run/gpreempt; do
+	for what in "$own" --all; do
+		try as "$user" "$work/gpreempt" suspend "$own"
+		exits 0 '' "suspend of one's own program"
+		GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$what"
+		exits 0 '' "resume $what of one's own hold, GPREEMPT_RUN='$run'"
+		[[ $out == "released $own (gpreempt), in the hands of $DAEMON (gpreemptd)" ]] || fail "resume $what: $out"
+	done
+	GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$own"
+	exits 0 '' "resume of what is not held, GPREEMPT_RUN='$run'"
+	[[ $out == "$own is scheduled by the daemon ($DAEMON)"* ]] || fail "resume of what is not held: $out"
+done
+in_background idle setpriv --reuid "$user" --regid "$user" --clear-groups sleep 1000
+try as "$user" "$work/gpreempt" resume "$JOB"
+[[ $out != *scheduled* ]] || fail "a program without queues: $out"
+
+# Somebody else makes the user's folder and answers there.
+as "$impostor" mkdir -m 777 "/tmp/gpreempt-$user"
+echo '{}' >"$work/answers"
+: >"$work/heard"
+chmod 666 "$work/heard"
+in_background fake python3 "$SRC/tests/cli/fake_daemon.py" "/tmp/gpreempt-$user/gpreemptd.sock" "$work/answers" "$work/heard"
+fake=$JOB
+until_true test -S "/tmp/gpreempt-$user/gpreemptd.sock" || fail "no impostor: $(<"$work/fake")"
+chmod 666 "/tmp/gpreempt-$user/gpreemptd.sock"
+try as "$user" "$work/gpreempt" set "$own" --class be
+exits 0 '' 'set beside an impostor'
+[[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
+end_daemon
+try as "$user" "$work/gpreempt" run --class be -- /bin/true
+exits 125 "gpreempt: /tmp/gpreempt-$user is not a folder of user $user *GPREEMPT_RUN" 'run with only an impostor'
+[[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
+kill "$fake"
+wait "$fake" 2>/dev/null
+rm -r "/tmp/gpreempt-$user"
+
+# One's own daemon comes before the machine's.
+start_daemon --policy none
+machines=$DAEMON
+as_user=(env -u GPREEMPT_SIMGPU setpriv --reuid "$user" --regid "$user" --clear-groups)
+in_background simgpu_own "${as_user[@]}" "$work/gpreempt-simgpu"
+until_true said simgpu_own '^ready$' || fail "no simulated GPU of one's own: $(<"$work/simgpu_own")"
+in_background daemon_own "${as_user[@]}" "$work/gpreemptd" --gpu sim
+until_true said daemon_own '^info ready' || fail "no daemon of one's own: $(<"$work/daemon_own")"
+daemon_of() { # USER: the pid of the daemon that answers that user
+	as "$1" "$work/gpreempt" stats --for 0s --json | jq .daemon.pid
+}
+[[ $(daemon_of "$user") == "$JOB" ]] || fail "the user's own daemon ($JOB) is not asked: $(daemon_of "$user")"
+[[ $(daemon_of "$impostor") == "$machines" ]] || fail "another user does not reach the machine's daemon"
+finish

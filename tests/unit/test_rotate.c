@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Turns by holds, as `rr` takes them without slices and `edf` and `lax` for those without a
+ * promise: what a pause does to a turn.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sharing.h"
+
+static const char *const policies[] = {"rr", "edf", "lax"};
+
+#define POLICIES (sizeof policies / sizeof *policies)
+
+static bool takes_turns(const struct device_kind *kind, const char *policy)
+{
+	return knows_at_once(kind) && !(kind->slices && !strcmp(policy, "rr"));
+}
+
+static void show(const struct device_kind *kind, const char *policy, const struct gp_run *run)
+{
+	if (getenv("GPREEMPT_SHOW"))
+		print_message(
+			"%-28s %-4s %4llu done, %4llu left, p50 %7.1f ms, %4.1f and %4.1f %%\n",
+			kind->name, policy, (unsigned long long)run->task[0].finished,
+			(unsigned long long)run->task[0].left, (double)run->task[0].p50_ns / 1e6,
+			part(run, 0), part(run, 1));
+}
+
+/* Ten requests a second, each of 40 kernels with a moment of host time in between. */
+static void a_request_of_many_kernels_is_done_in_a_turn_or_two(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		for (size_t i = 0; i < POLICIES; i++) {
+			struct gp_run run;
+
+			if (!takes_turns(kind, policies[i]))
+				continue;
+			begin(kind, 20 * S);
+			add((struct gp_sim_task){.load = GP_LOAD_POISSON,
+			                         .every_ns = 100 * MS,
+			                         .kernel_ns = 50 * US,
+			                         .kernels = 40,
+			                         .kernel_gap_ns = 30 * US},
+			    be_attr(100));
+			add(busy(13600 * US), be_attr(100));
+			run = finish(policies[i]);
+			show(kind, policies[i], &run);
+			if (run.task[0].left > 5 || run.task[0].p50_ns > 250 * MS)
+				fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
+				         (unsigned long long)run.task[0].left);
+			gp_run_free(&run);
+		}
+	}
+}
+
+static void between_two_requests_that_wait_a_turn_is_not_over(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		for (size_t i = 0; i < POLICIES; i++) {
+			struct gp_run run;
+
+			if (!takes_turns(kind, policies[i]))
+				continue;
+			begin(kind, 20 * S);
+			add((struct gp_sim_task){.load = GP_LOAD_POISSON,
+			                         .every_ns = 50 * MS,
+			                         .kernel_ns = 3 * MS},
+			    be_attr(100));
+			add(busy(13600 * US), be_attr(100));
+			run = finish(policies[i]);
+			show(kind, policies[i], &run);
+			if (run.task[0].left > 5)
+				fail_msg("%s, %s: %llu requests left over", kind->name, policies[i],
+				         (unsigned long long)run.task[0].left);
+			gp_run_free(&run);
+		}
+	}
+}
+
+/* A frame of 4 ms, then 8 ms of nothing: to wait a millisecond for more would cost 7 % of the job.
+ */
+static void nobody_waits_for_one_whose_pauses_are_long(void **state)
+{
+	const struct device_kind *kind = device_named("no slices, events");
+	struct gp_sim_task frames = busy(4 * MS);
+	struct gp_run run;
+
+	(void)state;
+	frames.gap_ns = 8 * MS;
+	begin(kind, 20 * S);
+	scenario.device.hold_ns = scenario.device.release_ns = 20 * US;
+	add(frames, be_attr(100));
+	add(busy(13600 * US), be_attr(100));
+	run = finish("rr");
+	show(kind, "rr", &run);
+	assert_true(part(&run, 0) + part(&run, 1) > 96);
+	gp_run_free(&run);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request_of_many_kernels_is_done_in_a_turn_or_two),
+		cmocka_unit_test(between_two_requests_that_wait_a_turn_is_not_over),
+		cmocka_unit_test(nobody_waits_for_one_whose_pauses_are_long),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

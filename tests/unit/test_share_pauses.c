@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `share` promises to tasks that pause for a moment after each kernel, and so give the rest of
+ * a slice away each time: they have the device for the part they were guaranteed, their own pauses
+ * included. And what it does not do for tasks that only want less than that.
+ *
+ * Where run times are not known at all nobody can see what a task lacks: that device is left out.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sharing.h"
+
+static const uint64_t news_every_ns[] = {20 * MS, 167 * MS}; /* where activity is sampled */
+
+#define NEWS (sizeof news_every_ns / sizeof *news_every_ns)
+
+static struct gp_task_attr share_attr(uint32_t share_permille)
+{
+	struct gp_task_attr attr = be_attr(100);
+
+	attr.share_permille = share_permille;
+	return attr;
+}
+
+static struct gp_sim_task pausing(uint64_t kernel_ns, uint64_t gap_ns)
+{
+	struct gp_sim_task task = busy(kernel_ns);
+
+	task.gap_ns = gap_ns;
+	return task;
+}
+
+static const struct device_kind *sampled(void)
+{
+	return device_named("slices, sampled activity");
+}
+
+static bool tells_run_times(const struct device_kind *kind)
+{
+	return kind->activity != GP_ACTIVITY_NONE;
+}
+
+/* In percent of what it could have done alone, when a closed loop pauses, too, in the time that was
+ * not spent switching: that is nobody's share. */
+static void assert_has(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
+                       double wanted)
+{
+	double switching = (double)run->device.switch_ns / (double)run->duration_ns;
+	double alone = (double)run->task[task].alone_ns * (1 - switching);
+	double got = 100.0 * (double)run->task[task].work_ns / alone;
+
+	if (getenv("GPREEMPT_SHOW"))
+		print_message("%-28s task %u: %5.1f %% of alone, wanted %5.1f\n", kind->name, task,
+		              got, wanted);
+	else if (got < wanted - 2)
+		fail_msg("%s: task %u had the device for %.1f %% of the time, not %.1f", kind->name,
+		         task, got, wanted);
+}
+
+static const struct {
+	uint64_t kernel_ns, gap_ns;
+} loops[] = {
+	{200 * US, 20 * US}, {1 * MS, 50 * US},  {2 * MS, 100 * US},
+	{5 * MS, 20 * US},   {5 * MS, 900 * US}, {20 * MS, 500 * US},
+};
+
+#define LOOPS (sizeof loops / sizeof *loops)
+
+static void a_guarantee_is_kept_to_one_that_pauses(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		for (unsigned i = 0; i < LOOPS && tells_run_times(kind); i++) {
+			struct gp_run run;
+
+			begin(kind, 10 * S);
+			add(pausing(loops[i].kernel_ns, loops[i].gap_ns), share_attr(500));
+			add(busy(13600 * US), share_attr(0));
+			run = finish("share");
+			assert_has(kind, &run, 0, 50);
+			/* With time to spare, shorter pauses are made up for as well. */
+			if (loops[i].gap_ns * 8 <= loops[i].kernel_ns)
+				assert_true(part(&run, 0) > 48);
+			gp_run_free(&run);
+		}
+	}
+}
+
+static void pauses_cost_nobody_else_its_guarantee(void **state)
+{
+	(void)state;
+	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
+		for (unsigned i = 0; i < LOOPS && tells_run_times(kind); i++) {
+			struct gp_run run;
+
+			begin(kind, 10 * S);
+			add(pausing(loops[i].kernel_ns, loops[i].gap_ns), share_attr(500));
+			add(busy(13600 * US), share_attr(500));
+			run = finish("share");
+			assert_has(kind, &run, 0, 50);
+			assert_has(kind, &run, 1, 50);
+			gp_run_free(&run);
+		}
+	}
+}
+
+static void most_of_the_device_can_be_guaranteed_to_one_that_pauses(void **state)
+{
+	(void)state;
+	for (uint32_t share = 100; share <= 900; share += 200) {
+		for (unsigned news = 0; news < NEWS; news++) {
+			struct gp_run run;
+
+			begin(sampled(), 10 * S);
+			scenario.device.activity_window_ns = news_every_ns[news];
+			add(pausing(1 * MS, 50 * US), share_attr(share));
+			add(busy(13600 * US), share_attr(1000 - share));
+			run = finish("share");
+			assert_has(sampled(), &run, 0, share / 10.0);
+			assert_has(sampled(), &run, 1, 100 - share / 10.0);
+			gp_run_free(&run);
+		}
+	}
+}
+
+static void several_may_pause(void **state)
+{
+	static const uint32_t share[] = {300, 300, 200};
+
+	(void)state;
+	for (unsigned news = 0; news < NEWS; news++) {
+		struct gp_run run;
+
+		begin(sampled(), 10 * S);
+		scenario.device.activity_window_ns = news_every_ns[news];
+		add(pausing(1 * MS, 50 * US), share_attr(share[0]));
+		add(pausing(2 * MS, 30 * US), share_attr(share[1]));
+		add(pausing(5 * MS, 30 * US), share_attr(share[2]));
+		add(busy(13600 * US), share_attr(0));
+		run = finish("share");
+		for (uint32_t i = 0; i < 3; i++)
+			assert_has(sampled(), &run, i, share[i] / 10.0);
+		assert_true(part(&run, 3) > 5);
+		gp_run_free(&run);
+	}
+}
+
+/* The limit is 10 s, and finish() fails if the policy was ejected. */
+static void nobody_starves_beside_many_that_pause(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(sampled(), 60 * S);
+	for (uint32_t i = 0; i < 8; i++)
+		add(pausing(200 * US, 50 * US), share_attr(120));
+	for (uint32_t i = 0; i < 8; i++)
+		add(busy(13600 * US), share_attr(0));
+	run = finish("share");
+	for (uint32_t i = 0; i < 16; i++)
+		assert_true(run.task[i].finished > 60);
+	gp_run_free(&run);
+}
+
+/* 3 ms every 10 ms: less than its half, and more than slices of 10 ms on the other side leave. */
+static void one_that_wants_less_has_it_and_the_others_the_rest(void **state)
+{
+	(void)state;
+	for (unsigned news = 0; news < NEWS; news++) {
+		struct gp_run run;
+
+		begin(sampled(), 60 * S);
+		scenario.device.activity_window_ns = news_every_ns[news];
+		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
+		                         .every_ns = 10 * MS,
+		                         .kernel_ns = 3 * MS},
+		    share_attr(500));
+		add(busy(13600 * US), share_attr(0));
+		run = finish("share");
+		assert_part(sampled(), &run, 0, 30, 0.5);
+		assert_part(sampled(), &run, 1, 66, 2);
+		gp_run_free(&run);
+	}
+}
+
+/* Its pauses are long enough to be seen: slices do, and no turn is wasted on them. */
+static void one_that_comes_and_goes_costs_the_others_nothing(void **state)
+{
+	(void)state;
+	for (unsigned news = 0; news < NEWS; news++) {
+		struct gp_run run;
+		double sum;
+
+		begin(sampled(), 20 * S);
+		scenario.device.activity_window_ns = news_every_ns[news];
+		add(pausing(500 * MS, 500 * MS), share_attr(500));
+		add(busy(13600 * US), share_attr(0));
+		run = finish("share");
+		sum = part(&run, 0) + part(&run, 1);
+		if (sum < 98)
+			fail_msg("%.1f %% of the device are used", sum);
+		gp_run_free(&run);
+	}
+}
+
+static void one_that_begins_to_pause_is_seen(void **state)
+{
+	struct gp_sim_task first = busy(5 * MS), later = pausing(1 * MS, 50 * US);
+	struct gp_run run;
+
+	(void)state;
+	first.stop_ns = 20 * S;
+	later.start_ns = 20 * S;
+	begin(sampled(), 30 * S);
+	add(first, share_attr(500));
+	add(later, share_attr(500));
+	add(busy(13600 * US), share_attr(500));
+	run = finish("share");
+	assert_true((double)run.task[1].work_ns > 0.48 * 0.95 * 10 * (double)S);
+	gp_run_free(&run);
+}
+
+/* Where nothing can be held it does what slices can do. */
+static void where_nothing_can_be_held_slices_go_on(void **state)
+{
+	struct gp_run run;
+
+	(void)state;
+	begin(sampled(), 10 * S);
+	scenario.device.max_held = 0;
+	add(pausing(1 * MS, 50 * US), share_attr(500));
+	add(busy(13600 * US), share_attr(0));
+	run = finish("share");
+	assert_true(part(&run, 0) > 10);
+	assert_true(part(&run, 0) + part(&run, 1) > 85);
+	gp_run_free(&run);
+}
+
+static void random_sets_of_loops_have_what_they_were_guaranteed(void **state)
+{
+	struct gp_rng rng;
+
+	(void)state;
+	gp_rng_init(&rng, 8, 0);
+	for (unsigned set = 0; set < SETS; set++) {
+		uint32_t n = (uint32_t)between(&rng, 2, 4), share[4];
+		struct gp_run run;
+
+		begin(sampled(), 20 * S);
+		scenario.device.activity_window_ns = news_every_ns[set % NEWS];
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t kernel_ns = between(&rng, 200 * US, 20 * MS);
+
+			share[i] = (uint32_t)between(&rng, 500 / n, 950 / n);
+			add(pausing(kernel_ns, between(&rng, 0, kernel_ns / 8)),
+			    share_attr(share[i]));
+		}
+		run = finish("share");
+		for (uint32_t i = 0; i < n; i++)
+			assert_has(sampled(), &run, i, share[i] / 10.0);
+		gp_run_free(&run);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_guarantee_is_kept_to_one_that_pauses),
+		cmocka_unit_test(pauses_cost_nobody_else_its_guarantee),
+		cmocka_unit_test(most_of_the_device_can_be_guaranteed_to_one_that_pauses),
+		cmocka_unit_test(several_may_pause),
+		cmocka_unit_test(nobody_starves_beside_many_that_pause),
+		cmocka_unit_test(one_that_wants_less_has_it_and_the_others_the_rest),
+		cmocka_unit_test(one_that_comes_and_goes_costs_the_others_nothing),
+		cmocka_unit_test(one_that_begins_to_pause_is_seen),
+		cmocka_unit_test(where_nothing_can_be_held_slices_go_on),
+		cmocka_unit_test(random_sets_of_loops_have_what_they_were_guaranteed),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
