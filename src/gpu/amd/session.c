@@ -75,11 +75,15 @@ static void take_snapshot(struct gp_amd_session *s, unsigned n)
 		const struct gp_amd_queue *same = find_same(s, &s->entry[i]);
 
 		changed |= !same;
-		s->id[i] = same ? (uint32_t)same->suspended | (uint32_t)same->doubtful << 1 : 0;
+		s->id[i] = same ? (uint32_t)same->suspended | (uint32_t)same->doubtful << 1 |
+		                           (uint32_t)same->blamed << 2
+		                : 0;
 	}
 	for (unsigned i = 0; i < n; i++)
-		s->queue[i] = (struct gp_amd_queue){
-			.is = s->entry[i], .suspended = s->id[i] & 1, .doubtful = s->id[i] & 2};
+		s->queue[i] = (struct gp_amd_queue){.is = s->entry[i],
+		                                    .suspended = s->id[i] & 1,
+		                                    .doubtful = s->id[i] & 2,
+		                                    .blamed = s->id[i] & 4};
 	s->nqueues = n;
 	s->changed |= changed;
 }
@@ -161,7 +165,15 @@ static bool any_refused(const struct gp_amd_session *s, const struct gp_amd_choi
 	return false;
 }
 
-int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+/* Kept for who reports it: the bits are those of the next call soon. */
+static void blame(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (is_meant(choice, &s->queue[i]))
+			s->queue[i].blamed = s->queue[i].failed;
+}
+
+static int resume_once(struct gp_amd_session *s, const struct gp_amd_choice *choice)
 {
 	uint32_t n = gather(s, choice, true);
 	int r = n ? gp_kfd_resume(s->kfd, s->pid, s->id, n) : 0;
@@ -170,6 +182,14 @@ int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *
 		return r;
 	note_bits(s, n, false);
 	return any_failed(s, choice) ? -EIO : r;
+}
+
+int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	int r = resume_once(s, choice);
+
+	blame(s, choice);
+	return r;
 }
 
 static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *choice,
@@ -198,8 +218,9 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
 			again = suspend_once(s, choice, grace);
 		r = again < 0 ? again : any_failed(s, choice) ? -EIO : r + again;
 	}
+	blame(s, choice);
 	if (r < 0) /* half a hold is none */
-		gp_amd_session_resume(s, choice);
+		resume_once(s, choice);
 	return r;
 }
 

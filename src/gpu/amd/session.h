@@ -30,6 +30,7 @@ struct gp_amd_queue {
 	bool refused;   /* the last call could not reach it: it is being destroyed, or new */
 	bool failed;    /* the last call failed on it: the hardware did not answer in time */
 	bool doubtful;  /* one before failed on it: it may be suspended, or not */
+	bool blamed;    /* it is why the last suspend or resume that was asked for failed */
 };
 
 enum gp_amd_link { GP_AMD_UNLINKED, GP_AMD_LINKED, GP_AMD_UNLINKING };

@@ -12,6 +12,7 @@
 
 #define MQDS_MAX     256
 #define SETTLE_TRIES 3
+#define BLAMED_MAX   8   /* that are named in a sentence */
 #define HELD_MAX     256 /* tasks of one process: on each GPU, and its queues that are tasks */
 
 /* ---- what is known goes to the tasks -----------------------------------------------------------
@@ -218,6 +219,7 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 /* Under the lock. Who lives is tried again at once: a keeper that took it has let go by then. */
 static void note_loss(struct amd_task *task, bool ended)
 {
+	task->why = (struct gp_error){0};
 	if (ended) {
 		gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
 		return;
@@ -312,13 +314,39 @@ static int suspend(struct amd_task *const *task, unsigned n)
 	return gp_amd_session_suspend(&task[0]->target->session, &choice, grace);
 }
 
+/* "queue 2" or "queues 0, 1, 5": those of the task whose fault it was. */
+static const char *name_blamed(const struct amd_task *task, char *out, size_t size)
+{
+	const struct gp_amd_session *s = &task->target->session;
+	char list[BLAMED_MAX * 12] = "";
+	size_t length = 0;
+	unsigned n = 0;
+
+	for (unsigned i = s->nqueues; i-- > 0;) { /* the oldest first */
+		if (!s->queue[i].blamed || !is_of(task, &s->queue[i].is) || ++n > BLAMED_MAX)
+			continue;
+		length += (size_t)snprintf(list + length, sizeof list - length, "%s%u",
+		                           n == 1 ? "" : ", ", s->queue[i].is.queue_id);
+	}
+	if (!n) /* another task's, in the same call */
+		snprintf(out, size, "some queues");
+	else if (n > BLAMED_MAX)
+		snprintf(out, size, "queues %s and %u more", list, n - BLAMED_MAX);
+	else
+		snprintf(out, size, "queue%s %s", n == 1 ? "" : "s", list);
+	return out;
+}
+
 static void explain(struct amd_task *task, int code, bool hold)
 {
+	char blamed[BLAMED_MAX * 12 + 32];
+
+	task->why = (struct gp_error){0};
 	if (code == -EIO)
 		gp_fail(&task->why, code,
-		        "the GPU did not %s the queues of process %d in time: it may be about to "
-		        "be reset",
-		        hold ? "stop" : "start", task->pid);
+		        "the GPU did not %s %s of process %d in time: it may be about to be reset",
+		        hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
+		        task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
 		        "process %d has ended its runtime, or runs another program", task->pid);
