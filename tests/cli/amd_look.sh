@@ -14,6 +14,10 @@ exits 0 '' 'ps of nobody'
 try "$GPREEMPT" doctor
 exits 0 '' 'doctor'
 [[ $out != *missing* && $out == *'amdkfd, interface 1.17'*gfx90a*gfx1100* ]] || fail "doctor: $out"
+for way in 'cu masks      not offered: they preempt nothing' 'criu pause    not offered: nobody resumes' \
+	'whole device  stopping a whole GPU is not offered: ' 'from inside   a program that links the library'; do
+	[[ $out == *"$way"* ]] || fail "doctor does not say '$way': $out"
+done
 [[ $(tail -n 1 "$work/out") == 'ready: 2 GPUs; gpreempt ps shows who uses them' ]] ||
 	fail "verdict: $(tail -n 1 "$work/out")"
 try "$GPREEMPT" doctor --json

@@ -92,9 +92,18 @@ static void check_sources(const struct gp_teller *to)
 	}
 }
 
-/* What the kernel could do and we do not, so that nobody looks for it. */
-static void say_what_is_not_offered(const struct gp_teller *to)
+/* What the kernel could do and we do not, so that nobody looks for it; and the one that a program
+ * can do itself. */
+static void say_other_ways(const struct gp_teller *to)
 {
+	gp_say(to, GP_FINDING_OK, "from inside", NULL,
+	       "a program that links the library can take its own queues off the GPU: "
+	       "gpreempt_hold_self(3)");
+	gp_say(to, GP_FINDING_NOTE, "cu masks", NULL,
+	       "not offered: they preempt nothing, and cannot be put back, since the driver shows "
+	       "nobody the mask that a queue has");
+	gp_say(to, GP_FINDING_NOTE, "criu pause", NULL,
+	       "not offered: nobody resumes the queues if the one who paused them dies");
 	gp_say(to, GP_FINDING_NOTE, "whole device", NULL,
 	       "stopping a whole GPU is not offered: what the kernel has for it "
 	       "(enforce_isolation, "
@@ -128,5 +137,5 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 		check_node(&to, &node[i]);
 	gp_say_rights(&to);
 	check_sources(&to);
-	say_what_is_not_offered(&to);
+	say_other_ways(&to);
 }
