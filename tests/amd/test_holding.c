@@ -183,6 +183,7 @@ static void a_hold_is_one_cycle_of_the_run_list_and_one_call(void **state)
 	uint32_t handle = 0;
 
 	aw_open(w);
+	assert_true(w->gpu->info.caps & GP_CAP_STOPS_ALL);
 	handle = aw_attach(w, load->pid);
 	gp_gpu_prepare(w->gpu, handle, true);
 	aw_settled(w, handle);
@@ -207,6 +208,7 @@ static void where_queues_are_taken_one_by_one_only_those_of_the_task_are(void **
 	uint32_t handle = 0;
 
 	aw_open(w);
+	assert_false(w->gpu->info.caps & GP_CAP_STOPS_ALL);
 	handle = aw_attach(w, load->pid);
 	gp_gpu_prepare(w->gpu, handle, true);
 	aw_settled(w, handle);
