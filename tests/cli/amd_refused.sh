@@ -132,6 +132,27 @@ if $as test -x "$GPREEMPT"; then
 fi
 as=
 
+# gpreempt in a pid namespace of its own: the numbers in sysfs are others' there, and nobody is taken
+# for somebody else. With the emulator's sysfs where the driver's is: the variable is for tests alone.
+in_foreign_namespace() {
+	# shellcheck disable=SC2016
+	unshare --mount --pid --fork --mount-proc bash -c 'mount -t tmpfs none /sys/class &&
+		mkdir -p /sys/class/kfd/kfd && mount --bind "$1/sysfs" /sys/class/kfd/kfd || exit 99
+		unset GPREEMPT_KFD_SYSFS; shift; "$@"' - "$KFD_MNT" "$@"
+}
+if in_foreign_namespace true 2>/dev/null; then
+	for verb in 'suspend 1 --for 10ms' 'queues 1' 'monitor 1 --for 0s' 'bench 1 -n 2' 'schedule --be 1' ps; do
+		# shellcheck disable=SC2086
+		try in_foreign_namespace "$GPREEMPT" $verb
+		exits 3 "gpreempt: amdkfd names processes by the host's numbers*: run in the host's pid namespace" "$verb there"
+		one_sentence "$verb there"
+	done
+	try in_foreign_namespace "$GPREEMPT" doctor
+	exits 4 '' 'doctor there'
+	[[ $out == *missing*"host's numbers"*'-> run it on the host, or in a container with'* ]] || fail "doctor there: $out"
+	is_running "$load" || fail 'held from a foreign namespace'
+fi
+
 # --container: in a pid namespace and a cgroup of its own, where that can be made.
 group=
 for folder in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/pids; do

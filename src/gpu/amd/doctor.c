@@ -123,8 +123,8 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 	if (!gp_amd_sees_host_pids()) {
 		gp_say(&to, GP_FINDING_MISSING, "processes",
 		       "run it on the host, or in a container with the host's pid namespace",
-		       "amdkfd names processes by the host's numbers, which are not ours here: it "
-		       "takes the host's pid namespace");
+		       "amdkfd names processes by the host's numbers, which are not ours here: run "
+		       "in the host's pid namespace");
 		return;
 	}
 	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
