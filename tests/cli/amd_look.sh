@@ -126,6 +126,10 @@ grep -q '>aql on device 0 (AMD gfx90a #0)<' "$work/plot.svg" || fail "plot: $(he
 python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$work/plot.svg" || fail 'the plot is no XML'
 try "$GPREEMPT" monitor "$three" --plot "$work/no/such/folder.svg"
 exits 2 'gpreempt: cannot write *folder.svg: *' 'a plot that cannot be written'
+try "$GPREEMPT" monitor "$three" --for 0s --plot "$work/plot.png"
+exits 2 'gpreempt: this plot is drawn as SVG: take a name that ends with .svg*' 'a plot of another format'
+[[ ! -e $work/plot.png ]] || fail 'a plot under a name that it is not'
+[[ $("$GPREEMPT" monitor "$three" --for 0s --plot /dev/stdout) == *'<svg'* ]] || fail 'no plot into a pipe'
 try "$GPREEMPT" monitor $$ --for 0s --plot "$work/nothing.svg"
 exits 4 "gpreempt: process $$ had no queues in 1 sample" 'monitor of a process without any'
 [[ ! -e $work/nothing.svg ]] || fail 'an empty plot stays'
