@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,12 +65,24 @@ uint64_t gp_process_start_time(pid_t pid)
 	return stat_number(read_stat(pid, text, sizeof text), 22);
 }
 
+bool gp_process_gone(pid_t pid, uint64_t start_time)
+{
+	uint64_t now = gp_process_start_time(pid);
+
+	if (now)
+		return now != start_time;
+	/* It could not be read: it is gone, or there is no file left to read it with. */
+	return pid <= 0 || (kill(pid, 0) && errno == ESRCH);
+}
+
 bool gp_process_lives(pid_t pid, uint64_t start_time)
 {
 	char text[1024];
 	const char *p = read_stat(pid, text, sizeof text);
 
-	if (!p || stat_number(p, 22) != start_time)
+	if (!p)
+		return !gp_process_gone(pid, start_time);
+	if (stat_number(p, 22) != start_time)
 		return false;
 	/* The leader may have ended before the others. */
 	return (p[2] != 'Z' && p[2] != 'X') || stat_number(p, 20) > 1;

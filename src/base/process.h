@@ -10,10 +10,15 @@
 
 #include "base/error.h"
 
-/* In clock ticks since boot: with the pid it names a process for ever. 0: there is none. */
+/* In clock ticks since boot: with the pid it names a process for ever. 0: there is none, or no file
+ * is left to read it with. */
 uint64_t gp_process_start_time(pid_t pid);
 
-/* Whether it has not ended. Who has, and is not waited for by its parent, has. */
+/* It has ended, or its pid is another's by now. Not where that cannot be told. */
+bool gp_process_gone(pid_t pid, uint64_t start_time);
+
+/* Whether it has not ended. Who has, and is not waited for by its parent, has. Where that cannot be
+ * told, it has not. */
 bool gp_process_lives(pid_t pid, uint64_t start_time);
 
 /* A name for a process that is not reused: its start time and pid; the lowest 6 bits are 0, for who

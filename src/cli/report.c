@@ -172,6 +172,7 @@ static void json_task(FILE *out, const struct gp_report *r, const struct gp_run_
 	        (unsigned long long)t->left);
 	json_number(out, "missed", r->scenario->attr[task].deadline_ns, (double)t->missed, 0);
 	fprintf(out, ",\"refused\":%s", t->refused ? "true" : "false");
+	json_number(out, "mean_us", t->has_response, (double)t->mean_ns / 1e3, 3);
 	json_number(out, "p50_us", t->has_response, (double)t->p50_ns / 1e3, 3);
 	json_number(out, "p99_us", t->has_response, (double)t->p99_ns / 1e3, 3);
 	json_number(out, "p999_us", t->has_response, (double)t->p999_ns / 1e3, 3);

@@ -51,6 +51,7 @@ struct gp_scheduled {
 	int ready_fd;
 	bool ready;
 	bool complained; /* that something cannot be held */
+	bool warned;     /* that somebody's work cannot be seen */
 	bool failed;     /* nothing could be */
 	atomic_int over; /* 0: it drives; 1: somebody else put everything back; -errno */
 };

@@ -94,6 +94,27 @@ static void complain(struct gp_scheduled *s)
 	}
 }
 
+/* Nobody makes way for a service whose work cannot be seen. Said once, if the back end says why. */
+static void warn(struct gp_scheduled *s)
+{
+	const struct gp_view *view = gp_engine_view(s->engine);
+
+	for (unsigned i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct gp_error why = {0};
+		struct gp_task_stats stats;
+
+		if (t->class != GP_LATENCY_CRITICAL || t->known & GP_KNOWN_ACTIVE)
+			continue;
+		gp_engine_task_stats(s->engine, i, &stats);
+		s->gpu->ops->why(s->gpu, stats.handle, &why);
+		if (!*why.text)
+			continue;
+		fprintf(stderr, "gpreempt: %s\n", why.text);
+		s->warned = true;
+	}
+}
+
 static int after_look(void *arg, uint64_t now_ns)
 {
 	struct gp_scheduled *s = arg;
@@ -103,6 +124,8 @@ static int after_look(void *arg, uint64_t now_ns)
 		return 1;
 	if (!s->complained && gp_engine_stats(s->engine)->failures)
 		complain(s);
+	if (!s->warned && s->gpu->ops->why && gp_engine_policy(s->engine)->watches)
+		warn(s);
 	if (!s->ready && is_in_force(s->engine)) {
 		s->ready = true;
 		eventfd_write(s->ready_fd, 1);

@@ -174,7 +174,7 @@ static int read_file(struct gp_roster *r)
 	free(line);
 	fclose(f);
 	for (unsigned i = r->n; i-- > 0;)
-		if (gp_process_start_time(r->entry[i].pid) != r->entry[i].start_time)
+		if (gp_process_gone(r->entry[i].pid, r->entry[i].start_time))
 			forget(r, &r->entry[i]);
 	return 0;
 }

@@ -101,7 +101,7 @@ static struct question *leave_behind(struct gp_facts_pool *p, struct reader *r)
 	p->stuck++;
 	if (r->in_memory && q->facts.known & GP_FACT_USER)
 		distrust(p, q->facts.uid[0]);
-	if (gp_process_start_time(q->facts.pid) != q->facts.start_time) {
+	if (gp_process_gone(q->facts.pid, q->facts.start_time)) {
 		q->facts.gone = -ESRCH;
 		q->facts.known = 0;
 	}

@@ -248,7 +248,7 @@ static bool answer_questions(struct reader *r)
 		begin(r, q);
 		pthread_mutex_unlock(&p->lock);
 		read_all(r);
-		gone = gp_process_start_time(r->pid) != r->start_time;
+		gone = gp_process_gone(r->pid, r->start_time);
 		pthread_mutex_lock(&p->lock);
 		if (!finish(r, gone))
 			return false;

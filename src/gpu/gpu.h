@@ -208,8 +208,8 @@ struct gp_gpu_ops {
 	 * `queues`, not for `attach`; -EPERM, -EACCES: it may not be looked into. */
 	int (*find)(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 
-	/* Why the last call for a task failed, as a sentence. Leaves `err` alone if there is none.
-	 */
+	/* Why the last call for a task failed, or its activity cannot be known, as a sentence.
+	 * Leaves `err` alone if there is none. */
 	void (*why)(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err);
 
 	/* Makes one queue of a process a task of its own. -ENOENT: it has no such queue. */

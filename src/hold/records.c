@@ -15,15 +15,7 @@
 
 bool gp_record_process_lives(const struct gp_undo_entry *entry)
 {
-	uint64_t start_time;
-
-	if (entry->undo.pid <= 0)
-		return false;
-	start_time = gp_process_start_time(entry->undo.pid);
-	if (start_time)
-		return start_time == entry->undo.start_time;
-	/* It could not be read: it is gone, or there is no file left to read it with. */
-	return !kill(entry->undo.pid, 0) || errno != ESRCH;
+	return entry->undo.pid > 0 && !gp_process_gone(entry->undo.pid, entry->undo.start_time);
 }
 
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,

@@ -37,6 +37,7 @@ const struct gp_policy_ops gp_policy_edf = {
 	.task_state = sizeof(struct deadline_unit),
 	.needs = GP_CAP_HOLD,
 	.needs_one = GP_CAP_ACTIVITY | GP_CAP_BRACKETS,
+	.every_deadline = true,
 	.watches = true,
 	.task_out = gp_deadline_task_out,
 	.decide = edf_decide,

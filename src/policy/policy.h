@@ -113,6 +113,7 @@ struct gp_policy_ops {
 	uint32_t needs_one;  /* ... and of these one is enough. Activity counts here only where it
 	                      * is told in time (gp_tells_in_time) */
 	uint32_t watch_free; /* ... but not on devices with one of these GP_CAP_* */
+	bool every_deadline; /* it promises deadlines to every request, not to 99 of 100 */
 	bool watches;        /* plans depend on activity: on a device without EVENTS the engine
 	                      * looks every few milliseconds, not only at next_ns */
 

@@ -7,7 +7,8 @@
  * With slices there are two ways, and the better one by measured run times is taken: a tiny slice
  * for best-effort work, as `priority`, where requests are rare; and windows, in which requests
  * gather and then share two switches, where they are frequent (qos_choose.c says when and why).
- * Without slices, a preemption waits as long as the target allows.
+ * Without slices, a preemption waits as long as the target allows, where that spares some. A target
+ * that the load forbids is refused, with slices.
  *
  * Good for a service that is so busy that `priority` leaves best-effort work little, or itself
  * behind; much better when its programs say where a request begins and ends (brackets). Bad beside
@@ -15,6 +16,8 @@
  * longer than need be is used up: answers come as late as was allowed.
  */
 #include "policy/qos.h"
+
+#define HUNGRY_NS (1000 * GP_MS)
 
 /* clang-format off */
 static const struct gp_param qos_params[] = {
@@ -79,6 +82,20 @@ static bool can_have_windows(const struct gp_view *view, const struct qos_crew *
 	       crew->held + crew->be <= view->max_held;
 }
 
+/* Aging is for those who get nothing. In windows everybody gets something, and is only let in
+ * beside requests when that does not come true. */
+static bool is_somebody_hungry(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		const struct qos_task *q = gp_policy_task(state, i);
+
+		if (q->windowed && (t->known & GP_KNOWN_WAITED) && t->waited_ns >= HUNGRY_NS)
+			return true;
+	}
+	return false;
+}
+
 static bool refuses_shares(const struct gp_view *view, const struct qos_crew *crew)
 {
 	return asks_too_much(view) || crew->strangers || !(view->caps & GP_CAP_HOLD);
@@ -122,7 +139,7 @@ static void decide_with_slices(const struct gp_view *view, const struct gp_polic
 			gp_qos_choose(view, state, &crew);
 			gp_qos_open_book(view, d);
 		}
-		if (d->windows && !d->priority.age_until_ns)
+		if (d->windows && !(d->priority.age_until_ns && is_somebody_hungry(view, state)))
 			gp_qos_apply_windows(view, state, &crew, plan);
 		/* A sample is to be seen soon after it was taken: it ends the period. */
 		gp_look_again(plan, view->now_ns + (often_ns > GP_MS ? often_ns : GP_MS));

@@ -5,6 +5,7 @@
  *
  *   qos_book.c     who ran how long, period by period
  *   qos_choose.c   slices or windows, and how long the windows are
+ *   qos_line.c     how long requests wait for each other
  *   qos_windows.c  best-effort work in windows
  *   qos_wait.c     without slices: how long a preemption can wait
  *   qos_share.c    ceilings, and whose turn it is for the sake of a guaranteed share
@@ -88,6 +89,17 @@ struct qos_device {
 	uint64_t phase_ns;   /* in force since */
 	uint64_t waiting_ns; /* an lc task has work since then, but for short gaps; 0 = none */
 	uint64_t idle_ns;    /* none has work since; 0 = one has */
+
+	/* Without slices: for how long there was work, and whether it is any use to wait with a
+	 * hold. */
+	struct {
+		uint64_t from_ns, seen_ns; /* 0 = not begun; the last look ... */
+		uint64_t busy_ns;
+		bool wanted; /* ... at which there was some */
+	} load;
+	bool waits;        /* for the request that is there */
+	uint32_t vain;     /* of 256 waits, so many were followed by the hold all the same */
+	uint32_t unwaited; /* requests in a row for which there was none */
 };
 
 struct qos_task {
@@ -143,6 +155,10 @@ void gp_qos_open_book(const struct gp_view *view, struct qos_device *d);
 
 /* In windows: the service ran for all the time that it had, as far as its gaps let it. */
 bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *state);
+
+/* What one request in a hundred waits for others, and not for the `setup_ns` that every first one
+ * waits. Requests take `each_ns` and keep the device busy for `load_ppm` of the time. */
+uint64_t gp_qos_line(uint64_t each_ns, uint64_t load_ppm, uint64_t setup_ns);
 
 /* At the end of a period: what to do from now on. */
 void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,

@@ -10,10 +10,9 @@
  *
  * In windows, requests share the switches: best-effort work runs undisturbed for W, then it is
  * held for H, in which the service does what has gathered, back to back, and keeps the GPU in its
- * gaps. The request that waits longest came when the window opened: W + s + r. So W follows
- * from the target, and H from u: the mean of what gathers, and of its spread what one request in a
- * hundred may meet. That leaves about
- *     (W - s) / (W + H).
+ * gaps. The request that waits longest came when the window opened: W + s + r, and what it waits
+ * for others (qos_line.c). So W follows from the target, and H from u: the mean of what gathers,
+ * and of its spread what one request in a hundred may meet. That leaves about (W - s) / (W + H).
  *
  * Both are estimated from measured run times; the better one is taken, and kept for a while.
  */
@@ -54,13 +53,19 @@ static uint64_t square_root(uint64_t n)
 	return low;
 }
 
+/* The part of the time for which requests keep the service busy, with the host's time. */
+static uint64_t load_of(const struct gp_policy_state *state)
+{
+	const struct qos_device *d = state->device;
+
+	return least(d->lc_ppm * each_request(state) / most(d->request_ns, 1), GP_PPM);
+}
+
 /* What gathers in `open_ns`, while that is done, and so on. For requests that come at random: with
  * 9/4 standard deviations, 99 of 100 are answered in time (tried from 600 to 3,000 a second). */
 static uint64_t work_behind(const struct gp_policy_state *state, uint64_t open_ns, bool with_spread)
 {
-	const struct qos_device *d = state->device;
-	uint64_t each_ns = each_request(state), work_ns = 0;
-	uint64_t load_ppm = least(d->lc_ppm * each_ns / most(d->request_ns, 1), GP_PPM);
+	uint64_t each_ns = each_request(state), load_ppm = load_of(state), work_ns = 0;
 
 	for (int i = 0; i < 24; i++) {
 		uint64_t mean_ns = (open_ns + work_ns) * load_ppm / GP_PPM;
@@ -72,34 +77,47 @@ static uint64_t work_behind(const struct gp_policy_state *state, uint64_t open_n
 	return work_ns;
 }
 
-/* The longest after which the first request of a window is still answered in time. */
+/* The longest after which 99 of 100 requests are still answered in time. */
 static uint64_t longest_window(const struct gp_view *view, const struct gp_policy_state *state,
                                const struct qos_crew *crew, bool *keeps)
 {
 	uint64_t shortest_ns = most(most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
-	uint64_t answer_ns = view->switch_cost_ns + 2 * each_request(state);
+	uint64_t each_ns = each_request(state), load_ppm = load_of(state);
 	uint64_t open_ns = param_ns(state, WINDOW);
+	const struct qos_device *d = state->device;
 
-	if (crew->target_ns && crew->target_ns < open_ns + answer_ns)
+	for (int i = 0; crew->target_ns && i < 4; i++) {
+		uint64_t answer_ns = view->switch_cost_ns + each_ns +
+		                     gp_qos_line(each_ns, load_ppm, open_ns + view->switch_cost_ns);
+
 		open_ns = crew->target_ns > answer_ns ? crew->target_ns - answer_ns : 0;
+		open_ns = least(open_ns, param_ns(state, WINDOW));
+	}
 	*keeps = open_ns >= shortest_ns;
-	return most(open_ns, shortest_ns);
+	if (*keeps || !d->refuses)
+		return most(open_ns, shortest_ns);
+	/* It is missed in any case: not with more switches than need be. */
+	open_ns = crew->target_ns - least(crew->target_ns, view->switch_cost_ns + 2 * each_ns);
+	return most(least(open_ns, param_ns(state, WINDOW)), shortest_ns);
 }
 
 /*
  * Where it is seen when there is work, a window stays open until the first request, on average for
- * r / u, and best-effort work is back a release after the last one.
+ * r / u, and best-effort work is back a release after the last one. Returns by how much longer the
+ * line may be than on average, of which two standard deviations are counted.
  */
-static void estimate_seen(const struct gp_view *view, const struct gp_policy_state *state,
-                          struct qos_windows *w)
+static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy_state *state,
+                              struct qos_windows *w)
 {
 	const struct qos_device *d = state->device;
 	uint64_t first_ns = d->request_ns * GP_PPM / most(d->lc_ppm, 1);
 	uint64_t run_ns = w->open_ns + least(first_ns, 1000 * GP_MS);
 	uint64_t lost_ns = view->switch_cost_ns + view->release_cost_ns;
+	uint64_t load_ppm = least(load_of(state), GP_PPM * 49 / 50);
 
 	w->shut_ns = lost_ns + work_behind(state, w->open_ns + lost_ns, false);
 	w->be_ppm = (run_ns - view->switch_cost_ns * 5 / 4) * GP_PPM / (run_ns + w->shut_ns);
+	return 2 * square_root(w->shut_ns * each_request(state)) * GP_PPM / (GP_PPM - load_ppm);
 }
 
 /* So that best-effort work has `floor_ppm` also beside a service that gives the GPU up only at the
@@ -121,7 +139,9 @@ static struct qos_windows plan_windows(const struct gp_view *view,
 {
 	uint64_t switch_ns = view->switch_cost_ns, least_ns = view->release_cost_ns + switch_ns;
 	uint64_t floor_ppm = most((uint64_t)state->param[FLOOR] * 1000, crew->share_ppm);
+	const struct qos_device *d = state->device;
 	struct qos_windows w = {0};
+	uint64_t spread_ns = 0;
 
 	floor_ppm = least(floor_ppm, GP_PPM * 9 / 10);
 	w.open_ns = longest_window(view, state, crew, &w.keeps);
@@ -129,11 +149,15 @@ static struct qos_windows plan_windows(const struct gp_view *view,
 	if (crew->untargeted) /* for shares alone */
 		w.shut_ns = w.most_ns;
 	else if (crew->seen_at_once)
-		estimate_seen(view, state, &w);
+		spread_ns = estimate_seen(view, state, &w);
 	else
 		w.shut_ns =
 			most(switch_ns + work_behind(state, w.open_ns + switch_ns, true), least_ns);
-	w.keeps &= w.shut_ns <= w.most_ns && !crew->untargeted;
+	w.keeps &= w.shut_ns + spread_ns <= (w.be_ppm > 2 * floor_ppm ? 4 : 1) * w.most_ns &&
+	           !crew->untargeted;
+	/* The floor counts over some time: work that has more is not let into a long line. */
+	if (crew->seen_at_once && d->be_ppm > 3 * floor_ppm / 2)
+		w.most_ns *= 4;
 	w.shut_ns = least(w.shut_ns, w.most_ns);
 	if (!w.be_ppm)
 		w.be_ppm = (w.open_ns - switch_ns * 5 / 4) * GP_PPM / (w.open_ns + w.shut_ns);
@@ -150,23 +174,24 @@ static uint64_t left_by_slices(const struct gp_view *view, const struct qos_devi
 	return taken_ppm < GP_PPM ? GP_PPM - taken_ppm : 0;
 }
 
-/*
- * Whether requests are answered in time with a tiny slice. Each occupies the GPU for r + 2 s; from
- * half of the time on, the line counts: of requests that come at random, one in a hundred waits
- * for 15/8 of that, divided by the part of the time that is left.
- */
+/* Whether requests are answered in time with a tiny slice. Each occupies the GPU for r + 2 s. */
 static bool slices_keep(const struct gp_view *view, const struct gp_policy_state *state,
                         const struct qos_crew *crew, uint64_t left_ppm)
 {
 	const struct qos_device *d = state->device;
-	uint64_t answer_ns = view->switch_cost_ns + each_request(state);
 	uint64_t each_ns = d->request_ns + 2 * view->switch_cost_ns;
+	uint64_t answer_ns = view->switch_cost_ns + each_request(state);
 
 	if (left_ppm < most(crew->share_ppm, DROWNING_PPM))
 		return false;
-	if (left_ppm < GP_PPM / 2)
-		answer_ns += each_ns * 15 / 8 * GP_PPM / left_ppm;
+	answer_ns += gp_qos_line(each_ns, GP_PPM - left_ppm, view->switch_cost_ns);
 	return !crew->target_ns || answer_ns <= crew->target_ns;
+}
+
+/* By more than periods do by chance. */
+static bool differs(uint64_t a, uint64_t b)
+{
+	return a > b + b / 8 || b > a + a / 8;
 }
 
 /* From what was lost beside service and best-effort work: two switches a request. */
@@ -201,7 +226,7 @@ static void measure_lc(const struct gp_view *view, const struct gp_policy_state 
 		                 d->be_ppm >= DROWNING_PPM;
 		d->lc_ppm = lc_ppm;
 	} else if (crew->seen_at_once || !gp_qos_is_full(view, state)) {
-		d->lc_ppm = lc_ppm;
+		d->lc_ppm = differs(lc_ppm, d->lc_ppm) ? lc_ppm : (3 * d->lc_ppm + lc_ppm) / 4;
 	} else if (!d->counts_idle) {
 		d->lc_ppm = least(most(lc_ppm, d->lc_ppm) * 3 / 2, GP_PPM);
 	}
@@ -287,11 +312,6 @@ static void judge(const struct gp_view *view, const struct gp_policy_state *stat
 		d->refuses = refuses;
 }
 
-static bool differs(uint64_t a, uint64_t b)
-{
-	return a > b + b / 8 || b > a + a / 8;
-}
-
 void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
                    const struct qos_crew *crew)
 {
@@ -325,7 +345,7 @@ void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *sta
 		d->shut = false; /* best-effort work runs: a window has just opened */
 		d->in_force = true;
 		d->phase_ns = view->now_ns;
-	} else if (differs(w.open_ns, d->set.open_ns) || differs(w.shut_ns, d->set.shut_ns)) {
+	} else {
 		d->set = w;
 	}
 }

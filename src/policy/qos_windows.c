@@ -50,9 +50,14 @@ static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_
 	if (!crew->seen_at_once || crew->untargeted)
 		return d->shut ? ahead(d->phase_ns + d->set.shut_ns, view->release_cost_ns)
 		               : ahead(d->phase_ns + d->set.open_ns, view->hold_cost_ns);
+	if (!d->shut && d->waiting_ns) {
+		/* A line that was cut short for the floor has waited long, and a window is one. */
+		uint64_t from_ns = d->waiting_ns < d->asked_ns ? d->phase_ns : d->waiting_ns;
+
+		return ahead(from_ns + d->set.open_ns, view->hold_cost_ns);
+	}
 	if (!d->shut)
-		return d->waiting_ns ? ahead(d->waiting_ns + d->set.open_ns, view->hold_cost_ns)
-		                     : UINT64_MAX;
+		return UINT64_MAX;
 	if (d->idle_ns && d->idle_ns + linger_ns < d->phase_ns + d->set.most_ns)
 		return d->idle_ns + linger_ns;
 	return ahead(d->phase_ns + d->set.most_ns, view->release_cost_ns);

@@ -3,6 +3,7 @@
 #include "undo/undo.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,7 +23,9 @@ static enum undo_state kind(uint64_t state)
 
 static bool writer_lives(uint64_t state)
 {
-	return gp_process_start_time((pid_t)(state >> 32));
+	pid_t pid = (pid_t)(state >> 32);
+
+	return pid > 0 && (!kill(pid, 0) || errno != ESRCH);
 }
 
 static uint64_t next_state(uint64_t state, enum undo_state kind, pid_t writer)

@@ -38,6 +38,14 @@ static inline uint64_t timer_lateness_ns(void)
 	return percentile(late, 40, 90);
 }
 
+/* The same before and after something was measured, whichever is more. */
+static inline uint64_t worse_lateness_ns(uint64_t before_ns)
+{
+	uint64_t after_ns = timer_lateness_ns();
+
+	return before_ns > after_ns ? before_ns : after_ns;
+}
+
 static inline bool timing_is_any(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 {
 	(void)arg;
@@ -67,6 +75,10 @@ static inline uint64_t bare_suspend_ns(pid_t pid, unsigned n)
 		usleep(200);
 	}
 	gp_amd_session_close(&s);
+	while (s.link != GP_AMD_UNLINKED) { /* or nobody else can attach to it */
+		usleep(1000);
+		gp_amd_session_tick(&s);
+	}
 	close(kfd);
 	p50 = percentile(ns, n, 50);
 	free(ns);

@@ -43,6 +43,28 @@ sed 's/kernel: 100us/kernel: 10s/' "$work/scenario.yaml" >"$work/silent.yaml"
 try "$GPREEMPT" sim "$work/silent.yaml" --policy none,priority --json
 holds 'all(.runs[]; .kept | any(startswith("inference:")) | not)' 'no answer keeps no deadline'
 
+# A target is kept if 99 of 100 answers are in time; who was refused keeps nothing.
+cat >"$work/target.yaml" <<-'END'
+	duration: 20s
+	tasks:
+	  - {name: random, class: lc, load: poisson, rate: 1282, kernel: 100us, bracket: true, deadline: 2ms, budget: 100us}
+	  - {name: training, class: be, load: closed, kernel: 13.6ms}
+END
+try "$GPREEMPT" sim "$work/target.yaml" --policy none,qos --json
+holds '.runs[1].tasks[0] | .missed > 0 and .missed < 0.01 * .requests' 'a few miss the target'
+holds '.runs[1] | .broke == [] and (.kept[0] | test("^random: deadline 2.00 ms in 99[.][0-9]+ %$"))' 'a target is kept by 99 of 100'
+holds '.runs[0] | .broke | any(startswith("random: deadline 2.00 ms missed by"))' 'a target is missed'
+holds '.runs[1].tasks[0] | .mean_us > 0 and .mean_us < .p99_us' 'JSON has means'
+cat >"$work/target.yaml" <<-'END'
+	duration: 5s
+	tasks:
+	  - {name: modest, class: be, load: periodic, every: 200ms, kernel: 1ms, share: 60}
+	  - {name: training, class: be, load: closed, kernel: 5ms, share: 60}
+END
+try "$GPREEMPT" sim "$work/target.yaml" --policy none,qos --json
+holds '.runs[1] | all(.tasks[]; .refused) and .tasks[0].work_pct > 98' 'more than the whole is refused'
+holds '.runs[1] | .broke[0] == "modest: refused" and (.kept | any(startswith("modest:")) | not)' 'the refused keep nothing'
+
 # A task that wants less than its share is not wronged.
 sed -i 's/share: 30/share: 30, gap: 1s/' "$work/scenario.yaml"
 try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority --json

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +91,37 @@ static void who_has_ended_does_not_live_though_nobody_waited_for_it(void **state
 	assert_false(gp_process_lives(pid, time));
 	waitpid(pid, NULL, 0);
 	assert_false(gp_process_lives(pid, time));
+}
+
+/* A file table that is full says nothing about anybody else. */
+static void who_cannot_be_looked_at_is_not_gone(void **state)
+{
+	pid_t pid = start(NULL, 0);
+	uint64_t start_time = gp_process_start_time(pid);
+	struct rlimit before, none;
+	int next = dup(STDIN_FILENO);
+	bool gone[3], lives[2];
+
+	(void)state;
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
+	assert_false(gp_process_gone(pid, start_time));
+	assert_true(gp_process_gone(pid, start_time + 1));
+	assert_true(gp_process_gone(-1, 1) && gp_process_gone(0, 1));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	gone[0] = gp_process_start_time(pid) || gp_process_gone(pid, start_time);
+	lives[0] = gp_process_lives(pid, start_time);
+	stop(pid);
+	gone[1] = gp_process_gone(pid, start_time);
+	lives[1] = gp_process_lives(pid, start_time);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	gone[2] = gp_process_gone(pid, start_time);
+	assert_false(gone[0]);
+	assert_true(lives[0]);
+	assert_true(gone[1] && gone[2]);
+	assert_false(lives[1]);
 }
 
 static void a_name_with_brackets_and_blanks_does_not_hide_the_start_time(void **state)
@@ -312,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_start_time_stays_and_is_0_for_nobody),
 		cmocka_unit_test(who_has_ended_does_not_live_though_nobody_waited_for_it),
+		cmocka_unit_test(who_cannot_be_looked_at_is_not_gone),
 		cmocka_unit_test(a_name_with_brackets_and_blanks_does_not_hide_the_start_time),
 		cmocka_unit_test(a_name_is_cut_to_fit_and_empty_for_nobody),
 		cmocka_unit_test(a_user_is_told),

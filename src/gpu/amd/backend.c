@@ -149,7 +149,7 @@ static struct amd_task *make_task(struct amd_gpu *d, const struct amd_seen *foun
 	t->pid = found->is.pid;
 	t->start_time = found->is.start_time;
 	t->queue = found->is.queue;
-	t->nqueues = found->queues;
+	t->queues_mark = found->mark;
 	t->grace = KFD_GRACE_DEFAULT;
 	t->mem_fd = -1;
 	return t;

@@ -9,6 +9,7 @@
  *   targets.c   what that thread does with one process
  *   self.c      this process's own queues, without a session that lasts
  *   watch.c     a thread that looks who is there and who works, without asking the driver
+ *   pointers.c  where those have their pointers that nobody is attached to, for it
  *   glance.c    one that reads the memory of others for it
  *
  * Under `lock`, which nobody holds while calling the driver or reading somebody's memory: requests,
@@ -28,7 +29,11 @@
 #define AMD_BATCH_MAX  (AMD_SPLITS_MAX + 1)   /* requests that are done at once */
 #define AMD_OPEN_MAX   (2 * GP_AMD_NODES_MAX) /* one may be open twice */
 #define AMD_DETECT_NS  (1 * GP_NS_PER_MS)     /* how soon a packet in a queue is seen */
-#define AMD_SCAN_NS    (50 * GP_NS_PER_MS)    /* how soon a process with its first queue is */
+/* Where the driver does not count occupied compute units: how long work that was taken is taken to
+ * run. Longer, and best-effort work waits for nothing after each request; shorter, and it comes
+ * back beside kernels that take so long. */
+#define AMD_LINGER_NS (10 * GP_NS_PER_MS)
+#define AMD_SCAN_NS   (50 * GP_NS_PER_MS) /* how soon a process with its first queue is */
 
 /* Where a queue says how far it is, in the memory of its process. */
 struct amd_pointers {
@@ -61,16 +66,23 @@ struct amd_task {
 	struct amd_pointers *pointer; /* of its compute queues */
 	unsigned npointers;
 	bool has_pointers;
+	bool new_pointers; /* the watch has not looked at them yet */
 
 	/* What the watch knows. */
-	unsigned nqueues; /* as sysfs shows them */
+	uint64_t queues_mark; /* of its queues, as sysfs shows them */
 	int mem_fd;
 	uint64_t stuck_until_ns, stuck_for_ns; /* its memory did not come */
 	bool looked;                           /* activity is known */
 	bool active;
 	uint64_t pending;
+	uint64_t written;   /* sum of the write pointers at the last look */
+	uint64_t worked_ns; /* when work was last seen */
 	uint64_t active_since_ns;
-	uint64_t mqds_ns; /* when pointers were looked for last */
+	/* Pointers of one without a session: when they were looked for, of which queues, when next.
+	 */
+	uint64_t mqds_ns, mqds_mark, mqds_wait_ns;
+	uint64_t pointers_mark; /* of the queues whose they are */
+	bool blind;             /* there is no way to find them: that was said */
 };
 
 enum amd_request_kind { AMD_PREPARE, AMD_HOLD, AMD_RELEASE };
@@ -104,6 +116,7 @@ struct amd_target {
 struct amd_seen {
 	struct gp_seen is;
 	unsigned queues;
+	uint64_t mark; /* another when one of them is another */
 };
 
 struct amd_gpu {
@@ -209,6 +222,17 @@ void amd_forget_targets(struct amd_host *h);
 
 void *amd_watch(void *host);
 
+/* ---- pointers.c ---------------------------------------------------------------------------------
+ */
+
+/* Of one task at a time. Where the kernel's debug files tell, nobody needs to be attached.
+ * Otherwise a session tells, unless it would take the only place from a task that is to be held. */
+void amd_find_pointers(struct amd_host *h, uint64_t now_ns);
+
+/* Under the lock: whether all queues of its process there are the task's. What is known of a
+ * process is not known of its parts. */
+bool amd_is_whole(const struct amd_task *t);
+
 /* ---- glance.c -----------------------------------------------------------------------------------
  */
 
@@ -224,12 +248,14 @@ uint64_t amd_read_pending(int fd, const struct amd_pointers *pointers);
 struct amd_mqd {
 	uint64_t ring_address;
 	uint64_t read_address, write_address;
-	uint32_t priority; /* of the queue in its pipe */
+	uint64_t pointer_mask; /* as in struct amd_pointers */
+	uint32_t priority;     /* of the queue in its pipe */
 };
 
 /* Those of a process on a GPU: how many, the first `max` filled in, or -errno: the files cannot be
  * read. */
 int amd_read_mqds(pid_t pid, uint32_t gpu_id, struct amd_mqd *mqd, unsigned max);
+bool amd_has_mqds(void); /* whether they can be, as far as one can say without */
 const char *amd_debugfs(void);
 
 /* ---- questions.c --------------------------------------------------------------------------------

@@ -73,7 +73,8 @@ static void check_node(const struct gp_teller *to, const struct gp_amd_node *nod
 		       gfx);
 }
 
-static void check_sources(const struct gp_teller *to)
+/* `one_place`: who is watched cannot be attached to, for that would take it from who is held. */
+static void check_sources(const struct gp_teller *to, bool one_place)
 {
 	char path[320];
 	int fd;
@@ -85,10 +86,12 @@ static void check_sources(const struct gp_teller *to)
 		gp_say(to, GP_FINDING_OK, "activity", NULL,
 		       "the queues of processes can be watched without attaching to them");
 	} else {
-		gp_say(to, GP_FINDING_NOTE, "activity",
+		gp_say(to, one_place ? GP_FINDING_WARNING : GP_FINDING_NOTE, "activity",
 		       geteuid() ? "run as root" : "mount debugfs, or switch lockdown off",
-		       "%s cannot be read (%s): who is watched must be attached to", path,
-		       gp_error_name(-errno));
+		       "%s cannot be read (%s): %s", path, gp_error_name(-errno),
+		       one_place ? "the work of services cannot be seen on a GPU that debugs one "
+		                   "process at a time"
+		                 : "who is watched must be attached to");
 	}
 }
 
@@ -116,6 +119,7 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 {
 	struct gp_teller to = {.say = say, .arg = arg};
 	struct gp_amd_node node[GP_AMD_NODES_MAX];
+	bool one_place = false;
 	int n;
 
 	if (!check_driver(&to))
@@ -133,9 +137,11 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 		       n < 0 ? "%s cannot be read" : "amdkfd has no GPU in %s", gp_amd_sysfs());
 		return;
 	}
-	for (int i = 0; i < n && i < GP_AMD_NODES_MAX; i++)
+	for (int i = 0; i < n && i < GP_AMD_NODES_MAX; i++) {
 		check_node(&to, &node[i]);
+		one_place |= !gp_amd_debugs_many(&node[i]);
+	}
 	gp_say_rights(&to);
-	check_sources(&to);
+	check_sources(&to, one_place);
 	say_other_ways(&to);
 }

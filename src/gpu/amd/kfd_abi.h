@@ -367,6 +367,7 @@ enum kfd_mqd_dword {
 	KFD_MQD_PQ_WPTR = 182, /* 64 bits */
 };
 #define KFD_MQD_COMPUTE_DWORDS 512u
+#define KFD_MQD_PQ_SIZE_MASK   0x3fu /* of PQ_CONTROL: log2 of the ring's dwords, less 1 */
 
 /* ---- SMI events --------------------------------------------------------------------------------
  */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu/amd/device.h"
 
@@ -36,6 +37,15 @@ static uint64_t pair(const struct reader *r, unsigned dword)
 	return (uint64_t)r->dword[dword + 1] << 32 | r->dword[dword];
 }
 
+/* What read and write pointer differ by at the most, and a bit more: a ring of dwords (PM4, whose
+ * read pointer wraps) is longer than one of packets (AQL), so this does for both. */
+static uint64_t pointer_mask(const struct reader *r)
+{
+	unsigned log2 = (r->dword[KFD_MQD_PQ_CONTROL] & KFD_MQD_PQ_SIZE_MASK) + 1;
+
+	return log2 >= 32 ? UINT64_MAX : (1ull << log2) - 1;
+}
+
 /* The dump of a queue has ended. Of several XCCs the first counts. */
 static void end_queue(struct reader *r)
 {
@@ -45,6 +55,7 @@ static void end_queue(struct reader *r)
 				.ring_address = pair(r, KFD_MQD_PQ_BASE) << 8,
 				.read_address = pair(r, KFD_MQD_RPTR_REPORT_ADDR),
 				.write_address = pair(r, KFD_MQD_WPTR_POLL_ADDR),
+				.pointer_mask = pointer_mask(r),
 				.priority = r->dword[KFD_MQD_QUEUE_PRIORITY],
 			};
 		r->n++;
@@ -89,6 +100,14 @@ static void take_line(struct reader *r, const char *line)
 	} else if (!strncmp(line, "    ", 4)) {
 		take_dwords(r, line + 4);
 	}
+}
+
+bool amd_has_mqds(void)
+{
+	char path[320];
+
+	snprintf(path, sizeof path, "%s/mqds", amd_debugfs());
+	return !access(path, R_OK);
 }
 
 int amd_read_mqds(pid_t pid, uint32_t gpu_id, struct amd_mqd *mqd, unsigned max)

@@ -53,7 +53,7 @@ static void publish_pointers(struct amd_task *task, const struct gp_amd_session 
 	for (unsigned i = 0; i < s->nqueues; i++)
 		if (is_of(task, &s->queue[i].is))
 			pointer[task->npointers++] = pointers_of(&s->queue[i].is);
-	task->has_pointers = true;
+	task->has_pointers = task->new_pointers = true;
 }
 
 static void publish_held(struct amd_task *task, const struct gp_amd_session *s)

@@ -64,7 +64,7 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 
 int amd_undo(const struct gp_undo *undo, struct gp_error *err)
 {
-	if (gp_process_start_time(undo->pid) != undo->start_time)
+	if (gp_process_gone(undo->pid, undo->start_time))
 		return -ESRCH;
 	if (!undo->holder || undo->holder == getpid() ||
 	    !gp_process_lives(undo->holder, undo->holder_start_time))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who is there, and who works: from sysfs, and from the pointers that each queue keeps in the
- * memory of its process. A packet that the hardware has not taken is work; so are compute units
- * that a process occupies, where the driver counts them (gfx9). On other chips the last kernel of a
- * queue cannot be seen: it looks idle while that runs.
+ * memory of its process. A packet that the hardware has not taken is work; so is one that came
+ * since the last look, and so are compute units that a process occupies, where the driver counts
+ * them (gfx9). On other chips a kernel that was taken cannot be seen: it is believed to run for
+ * AMD_LINGER_NS.
  * Whose memory does not come when it is read is not looked at for a while (glance.h).
  */
 #include <errno.h>
@@ -17,15 +18,12 @@
 #include "base/process.h"
 #include "gpu/amd/glance.h"
 
-#define QUEUES_MAX  1024
-#define STUCK_NS    (10 * GP_NS_PER_S) /* the first time, then twice as long */
-#define READERS_MAX 8 /* that did not come back: then nobody is looked at any more */
-#define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers */
+#define QUEUES_MAX 1024
+#define STUCK_NS   (10 * GP_NS_PER_S) /* the first time, then twice as long */
 
-/* Who reads the memory of others, and how many who did not come back from it. */
+/* Who reads the memory of others. */
 struct eyes {
-	struct amd_reader *reader;
-	unsigned given_up;
+	struct amd_readers readers;
 	struct amd_task **task; /* that it looks at */
 	unsigned capacity;
 };
@@ -61,17 +59,27 @@ static void add_seen(struct scan *scan, unsigned i, const struct amd_seen *seen)
 	l->seen[l->n++] = *seen;
 }
 
-/* How many of the queues belong to the task. */
-static unsigned count(const struct scan *scan, unsigned n, const struct gp_seen *seen,
-                      uint32_t gpu_id)
+/* Serial numbers that are near each other are far apart in a sum of these. */
+static uint64_t spread(uint64_t serial)
 {
-	unsigned queues = 0;
+	serial *= 0x9e3779b97f4a7c15ull;
+	return (serial ^ serial >> 32) * 0x9e3779b97f4a7c15ull;
+}
 
-	for (unsigned k = 0; k < n; k++)
-		queues += scan->queue[k].gpu_id == gpu_id &&
-		          scan->queue[k].type == KFD_SYSFS_QUEUE_COMPUTE &&
-		          amd_is_of(scan->host, seen->key, seen->queue, gpu_id, scan->queue[k].id);
-	return queues;
+/* Which of the queues belong to the task. */
+static void count(const struct scan *scan, unsigned n, struct amd_seen *seen, uint32_t gpu_id)
+{
+	seen->queues = 0;
+	seen->mark = 0;
+	for (unsigned k = 0; k < n; k++) {
+		const struct gp_amd_sysfs_queue *q = &scan->queue[k];
+
+		if (q->gpu_id != gpu_id || q->type != KFD_SYSFS_QUEUE_COMPUTE ||
+		    !amd_is_of(scan->host, seen->is.key, seen->is.queue, gpu_id, q->id))
+			continue;
+		seen->queues++;
+		seen->mark += spread(q->serial);
+	}
 }
 
 /* The process on a GPU, and those of its queues there that are tasks of their own. */
@@ -82,7 +90,7 @@ static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_se
 
 	s.is.memory = gp_amd_memory(process->pid, scan->gpu_id[i]);
 	pthread_mutex_lock(&h->lock);
-	s.queues = count(scan, n, &s.is, scan->gpu_id[i]);
+	count(scan, n, &s, scan->gpu_id[i]);
 	if (s.queues)
 		add_seen(scan, i, &s);
 	for (unsigned k = 0; k < h->nsplits; k++) {
@@ -91,7 +99,7 @@ static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_se
 		if (amd_process_of(s.is.key) != process->key ||
 		    h->split[k].gpu_id != scan->gpu_id[i])
 			continue;
-		s.queues = count(scan, n, &s.is, scan->gpu_id[i]);
+		count(scan, n, &s, scan->gpu_id[i]);
 		if (s.queues)
 			add_seen(scan, i, &s);
 	}
@@ -131,7 +139,7 @@ static void note_queues(struct amd_gpu *gpu, const struct list *l)
 	for (unsigned i = 0; i < gpu->ntasks; i++)
 		for (unsigned k = 0; gpu->task[i] && k < l->n; k++)
 			if (gpu->task[i]->key == l->seen[k].is.key)
-				gpu->task[i]->nqueues = l->seen[k].queues;
+				gpu->task[i]->queues_mark = l->seen[k].mark;
 }
 
 /* Copied: a device may be open twice. */
@@ -191,17 +199,38 @@ static void look_around(struct amd_host *h, struct scan *scan)
  */
 
 /* What a held task had begun when it was held, it has still to end. */
+static bool is_active(const struct amd_task *t, const struct amd_glance *g, uint64_t now_ns)
+{
+	return g->work == AMD_WORK_SEEN || (t->held && t->looked && t->active) ||
+	       (g->work == AMD_WORK_MAYBE && now_ns < t->worked_ns + AMD_LINGER_NS);
+}
+
+/* They could not be read: another program is there, or other queues. */
+static void doubt_pointers(struct amd_task *t)
+{
+	if (t->mem_fd >= 0)
+		close(t->mem_fd);
+	t->mem_fd = -1;
+	if (!t->target) /* whose session says which there are */
+		t->has_pointers = false;
+}
+
 static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64_t now_ns)
 {
-	bool active = g->active || (t->held && t->looked && t->active);
-	bool news = g->known != t->looked || (g->known && active != t->active);
+	bool active = g->known && is_active(t, g, now_ns);
+	bool news = g->known != t->looked || active != t->active;
 
 	t->mem_fd = g->mem_fd;
-	if (g->known && active && (!t->looked || !t->active))
+	if (!g->known)
+		doubt_pointers(t);
+	if (active && !t->active)
 		t->active_since_ns = now_ns;
+	if (active && (g->work == AMD_WORK_SEEN || t->held))
+		t->worked_ns = now_ns;
 	t->looked = g->known;
-	t->active = g->known && active;
+	t->active = active;
 	t->pending = g->pending;
+	t->written = g->written;
 	return news;
 }
 
@@ -212,12 +241,16 @@ static bool is_to_be_seen(const struct amd_task *t, bool all, uint64_t now_ns)
 	       t->has_pointers;
 }
 
-static void glance_of(const struct amd_task *t, struct amd_glance *g)
+static void glance_of(struct amd_task *t, struct amd_glance *g)
 {
 	g->pid = t->pid;
 	g->gpu_id = t->gpu->node.gpu_id;
 	g->mem_fd = t->mem_fd;
-	g->ask_occupancy = t->looked && t->active && gp_amd_has_occupancy(&t->gpu->node);
+	g->was_idle = t->looked && !t->active && !t->new_pointers;
+	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && amd_is_whole(t);
+	g->knows_written = t->looked && !t->new_pointers;
+	g->written_before = t->written;
+	t->new_pointers = false;
 	g->n = t->npointers < AMD_POINTERS_MAX ? t->npointers : AMD_POINTERS_MAX;
 	memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
 }
@@ -253,24 +286,22 @@ static struct amd_glance *open_eyes(struct eyes *eyes, unsigned n)
 		eyes->task = task;
 		eyes->capacity = n;
 	}
-	if (!eyes->reader && eyes->given_up < READERS_MAX)
-		eyes->reader = amd_reader_start();
-	return eyes->reader ? amd_reader_room(eyes->reader, n) : NULL;
+	return amd_readers_room(&eyes->readers, n);
 }
 
 /* Its memory does not come: nothing is known of it for a while. When nobody is left to look,
- * nothing is known of anybody. */
-static void give_up(struct amd_host *h, struct eyes *eyes, struct amd_task *t)
+ * nothing is known of anybody, until one of those who went comes back. */
+static void give_up(struct amd_host *h, const struct eyes *eyes, struct amd_task *t)
 {
-	eyes->reader = NULL;
-	eyes->given_up++;
+	bool blind = eyes->readers.nout == AMD_READERS_MAX;
+
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
 	t->stuck_until_ns = gp_now_ns(&gp_clock_monotonic) + t->stuck_for_ns;
-	t->looked = false;
-	for (unsigned i = 0; i < h->ngpus && eyes->given_up == READERS_MAX; i++)
+	t->looked = t->active = false;
+	for (unsigned i = 0; i < h->ngpus && blind; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++)
 			if (h->gpu[i]->task[k])
-				h->gpu[i]->task[k]->looked = false;
+				h->gpu[i]->task[k]->looked = h->gpu[i]->task[k]->active = false;
 	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d", t->pid);
 	amd_tell(t->gpu);
 }
@@ -294,7 +325,7 @@ static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
 	for (unsigned i = 0; i < n; i++)
 		glance_of(eyes->task[i], &glance[i]);
 	pthread_mutex_unlock(&h->lock);
-	late = amd_reader_run(eyes->reader, n);
+	late = amd_readers_run(&eyes->readers, n);
 	now_ns = gp_now_ns(&gp_clock_monotonic);
 	pthread_mutex_lock(&h->lock);
 	if (late >= 0)
@@ -304,67 +335,6 @@ static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
 			amd_tell(eyes->task[i]->gpu);
 	pthread_mutex_unlock(&h->lock);
 	return n;
-}
-
-/* ---- tasks without a session -------------------------------------------------------------------
- */
-
-/* One that nobody is attached to, and whose queues have changed. */
-static struct amd_task *find_unknown(struct amd_host *h, uint64_t now_ns)
-{
-	for (unsigned i = 0; i < h->ngpus; i++)
-		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *t = h->gpu[i]->task[k];
-
-			if (t && !t->leaving && !t->wants_hold && !t->target &&
-			    (!t->has_pointers || t->npointers != t->nqueues) &&
-			    now_ns >= t->mqds_ns + MQDS_NS)
-				return t;
-		}
-	return NULL;
-}
-
-static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned n)
-{
-	struct amd_pointers *pointer = realloc(t->pointer, (n + 1) * sizeof *pointer);
-
-	if (!pointer)
-		return;
-	t->pointer = pointer;
-	for (unsigned i = 0; i < n; i++)
-		pointer[i] = (struct amd_pointers){.read_address = mqd[i].read_address,
-		                                   .write_address = mqd[i].write_address,
-		                                   .mask = UINT64_MAX};
-	t->npointers = n;
-	t->has_pointers = n > 0;
-}
-
-/* Where the kernel's debug files tell, nobody needs to be attached. Otherwise a session tells,
- * unless it would take the only place from a task that is to be held. */
-static void find_pointers(struct amd_host *h, uint64_t now_ns)
-{
-	struct amd_mqd mqd[AMD_POINTERS_MAX];
-	struct amd_task *t;
-	int n;
-
-	pthread_mutex_lock(&h->lock);
-	t = find_unknown(h, now_ns);
-	if (t)
-		t->mqds_ns = now_ns;
-	pthread_mutex_unlock(&h->lock);
-	if (!t)
-		return;
-	n = amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, AMD_POINTERS_MAX);
-	pthread_mutex_lock(&h->lock);
-	if (n > 0 && !t->target)
-		set_pointers(t, mqd,
-		             (unsigned)n < AMD_POINTERS_MAX ? (unsigned)n : AMD_POINTERS_MAX);
-	if (n < 0 && t->prepare && gp_amd_debugs_many(&t->gpu->node) && !t->leaving &&
-	    amd_ask(h, AMD_PREPARE, t))
-		t->wants_hold = true;
-	pthread_mutex_unlock(&h->lock);
-	if (n < 0)
-		amd_wake(h);
 }
 
 /* ---- the loop ----------------------------------------------------------------------------------
@@ -437,7 +407,7 @@ void *amd_watch(void *host)
 		free_gone(h);
 		if (scan && (all || is_asked(h))) {
 			look_around(h, scan);
-			find_pointers(h, now_ns);
+			amd_find_pointers(h, now_ns);
 			scan_ns = now_ns + AMD_SCAN_NS;
 		}
 		looked = look_who_works(h, all, &eyes);
@@ -445,8 +415,7 @@ void *amd_watch(void *host)
 	for (unsigned i = 0; scan && i < AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);
-	if (eyes.reader)
-		amd_reader_end(eyes.reader);
+	amd_readers_end(&eyes.readers);
 	free(eyes.task);
 	return NULL;
 }

@@ -202,7 +202,7 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	memcpy(&r, undo->data, sizeof r);
 	if (r.n > sizeof r.group / sizeof *r.group || undo->pid <= 0)
 		return gp_fail(err, -EINVAL, "the undo record of process %d is damaged", undo->pid);
-	if (gp_process_start_time(undo->pid) != undo->start_time)
+	if (gp_process_gone(undo->pid, undo->start_time))
 		return replay_on_heir(undo, &r, err);
 	code = open_with_groups(&t, undo->pid, &r, err);
 	if (code)

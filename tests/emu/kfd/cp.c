@@ -3,7 +3,8 @@
  * The command processor of each device: a thread that takes packets from the rings of what is
  * mapped and executes them. The compute queues of a device share `slots` of them; a copy queue has
  * an engine of its own. A queue that is taken off stops in the middle of its packet, and goes on
- * from there.
+ * from there. The read pointer moves when a packet is taken, not when it ends: one that runs cannot
+ * be seen in the pointers.
  */
 #include <errno.h>
 #include <time.h>
@@ -37,6 +38,14 @@ uint64_t queue_units(const struct queue *q)
 	return sizeof(struct kfd_emu_packet) / (is_copy(q) ? 1 : 4);
 }
 
+/* As the hardware reports it: of PM4 in the ring, of the others for ever. */
+static uint64_t read_pointer(const struct queue *q)
+{
+	uint64_t index = q->read_index * queue_units(q);
+
+	return q->type == KFD_QUEUE_COMPUTE ? index % (q->ring_size / 4) : index;
+}
+
 /* ---- packets --------------------------------------------------------------------------------- */
 static void queue_fault(struct queue *q)
 {
@@ -49,7 +58,7 @@ static void queue_fault(struct queue *q)
 /* Takes the next packet, if there is one. */
 static void fetch(struct queue *q)
 {
-	uint64_t write_index, ring_packets = q->ring_size / sizeof(q->packet);
+	uint64_t write_index, index, ring_packets = q->ring_size / sizeof(q->packet);
 	uint64_t at = q->ring + q->read_index % ring_packets * sizeof(q->packet);
 
 	if (program_read(q->process, q->wptr, &write_index, sizeof(write_index))) {
@@ -66,6 +75,12 @@ static void fetch(struct queue *q)
 	}
 	if (q->packet.header == KFD_EMU_PACKET_INVALID) {
 		q->rung = false;
+		return;
+	}
+	q->read_index++;
+	index = read_pointer(q);
+	if (program_write(q->process, q->rptr, &index, sizeof(index))) {
+		queue_fault(q);
 		return;
 	}
 	q->busy = true;
@@ -96,14 +111,11 @@ static int add_result(const struct queue *q)
 
 static void complete(struct queue *q)
 {
-	uint64_t index = (q->read_index + 1) * queue_units(q);
-
-	if (add_result(q) || program_write(q->process, q->rptr, &index, sizeof(index))) {
+	if (add_result(q)) {
 		queue_fault(q);
 		return;
 	}
 	q->busy = false;
-	q->read_index++;
 	q->executed++;
 	count_add("packets", 1);
 }
@@ -241,7 +253,7 @@ void cp_unmap(struct queue *q)
 	q->mapped = false;
 	q->preempted++;
 	q->saved += q->busy;
-	q->saved_rptr = q->read_index * queue_units(q);
+	q->saved_rptr = read_pointer(q);
 	if (!program_read(q->process, q->wptr, &write_index, sizeof(write_index)))
 		q->saved_wptr = write_index;
 	q->saved_waves = q->busy ? SAVED_WAVES * BYTES_PER_WAVE : 0;

@@ -87,6 +87,7 @@ struct queue {
 	uint32_t saved_control_stack, saved_waves; /* bytes */
 
 	uint64_t executed, saved, preempted, run_ns, doorbells;
+	uint64_t rung_ns; /* its doorbell, the last time */
 };
 
 struct process_device {
@@ -127,6 +128,7 @@ struct process {
 	uint64_t exceptions, enabled_exceptions;
 	uint32_t flags, launch_mode, override_mask;
 	uint64_t suspends, resumes; /* queues */
+	uint64_t suspended_ns;      /* when the last call that suspended some ended */
 	uint32_t grace;             /* of the last suspend */
 };
 

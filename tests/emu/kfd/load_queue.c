@@ -173,16 +173,24 @@ void queue_submit(int fd, struct load_queue *q, uint32_t steps)
 
 uint64_t queue_room(const struct load_queue *q)
 {
-	return RING_PACKETS - 1 - (q->submitted - q->results->rptr / units(q));
+	return RING_PACKETS - 1 - (q->submitted - q->results->completed);
+}
+
+/* The hardware has taken all: it counts PM4 in the ring, the others for ever. */
+static bool is_taken(const struct load_queue *q)
+{
+	uint64_t index = q->submitted * units(q);
+
+	return q->results->rptr == (q->type == KFD_QUEUE_COMPUTE ? index % (RING_SIZE / 4) : index);
 }
 
 bool queue_is_done(const struct load_queue *q)
 {
-	return q->results->completed >= q->submitted && q->results->rptr >= q->submitted * units(q);
+	return q->results->completed >= q->submitted && is_taken(q);
 }
 
 bool queue_is_right(const struct load_queue *q)
 {
 	return q->results->completed == q->submitted && q->results->accumulator == q->expected &&
-	       q->results->rptr == q->submitted * units(q);
+	       is_taken(q);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the emulated command processor executes. A packet takes 64 bytes, in a queue of any type;
- * read and write index count packets (AQL), dwords (PM4) or bytes (SDMA).
+ * read and write index count packets (AQL), dwords (PM4) or bytes (SDMA). They only grow, but for
+ * the read index of PM4, which is that in the ring.
  */
 #ifndef TESTS_EMU_KFD_PACKET_H
 #define TESTS_EMU_KFD_PACKET_H

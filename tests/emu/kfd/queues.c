@@ -392,6 +392,7 @@ int queue_ring(struct call *call, uint64_t doorbell)
 				q->device); /* its work begins now, not when the device went idle */
 			q->rung = true;
 			q->doorbells++;
+			q->rung_ns = kfd_now_ns();
 			cp_ring(q->device);
 			return 0;
 		}

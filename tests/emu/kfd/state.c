@@ -31,10 +31,10 @@ static void print_queue(FILE *out, const struct queue *q)
 	fprintf(out,
 	        "\"exceptions\":%lu,\"executed\":%lu,\"saved\":%lu,\"preempted\":%lu,"
 	        "\"doorbells\":%lu,\"run_ns\":%lu,\"left_ns\":%lu,\"rptr\":%lu,\"wptr\":%lu,"
-	        "\"doorbell\":%lu}",
+	        "\"doorbell\":%lu,\"rung_ns\":%lu}",
 	        q->exceptions, q->executed, q->saved, q->preempted, q->doorbells, q->run_ns,
 	        q->busy ? q->left_ns : 0, read_index(q, q->rptr), read_index(q, q->wptr),
-	        q->doorbell);
+	        q->doorbell, q->rung_ns);
 }
 
 static void print_process(FILE *out, const struct process *p)
@@ -50,10 +50,10 @@ static void print_process(FILE *out, const struct process *p)
 	        "\n {\"process\":%d,\"pasid\":%u,\"runtime_state\":%u,\"debugged\":%s,"
 	        "\"debugger\":%d,\"locked\":%s,\"waiting_answers\":%u,\"exceptions\":%lu,"
 	        "\"queue_count\":%u,\"suspended_count\":%u,\"new_count\":%u,\"suspends\":%lu,"
-	        "\"resumes\":%lu,\"grace\":%u,\"queues\":[",
+	        "\"resumes\":%lu,\"suspended_ns\":%lu,\"grace\":%u,\"queues\":[",
 	        p->pid, p->pasid, p->runtime.runtime_state, yes_no(p->debugged),
 	        debugger ? debugger->pid : 0, yes_no(p->locked), p->runtime_sema, p->exceptions,
-	        p->nqueues, suspended, new, p->suspends, p->resumes, p->grace);
+	        p->nqueues, suspended, new, p->suspends, p->resumes, p->suspended_ns, p->grace);
 	for (const struct queue *q = p->queues; q; q = q->next) {
 		print_queue(out, q);
 		fputs(q->next ? "," : "", out);

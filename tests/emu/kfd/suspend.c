@@ -142,6 +142,8 @@ int suspend_queues(struct call *call, struct process *target, struct kfd_dbg_tra
 	for (struct queue *q = target->queues; total && q; q = q->next)
 		if (q->type == KFD_QUEUE_COMPUTE || q->type == KFD_QUEUE_COMPUTE_AQL)
 			queue_write_save_area(q);
+	if (total)
+		target->suspended_ns = kfd_now_ns();
 	ids_write(call, &ids);
 	return (int)total;
 }

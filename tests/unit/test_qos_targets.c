@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `qos` keeps a target or says that it cannot: on the simulated H200 up to rates at which requests
+ * wait for each other, and on the AMD model, where it never leaves best-effort work less than
+ * `priority` does.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "scenario/scenario.h"
+
+#define US GP_NS_PER_US
+#define MS GP_NS_PER_MS
+#define S  GP_NS_PER_S
+
+static struct gp_scenario scenario;
+
+static void add(const char *name, struct gp_sim_task task, struct gp_task_attr attr)
+{
+	snprintf(task.name, sizeof task.name, "%s", name);
+	task.stop_ns = GP_NEVER;
+	attr.weight = 100;
+	assert_int_equal(gp_scenario_add(&scenario, &task, &attr), 0);
+}
+
+/* A service whose requests come at random, and a job that fills the device. */
+static void begin(uint64_t duration_ns, unsigned rate, uint64_t kernel_ns, uint64_t target_ns,
+                  bool brackets)
+{
+	gp_scenario_init(&scenario);
+	scenario.duration_ns = duration_ns;
+	add("service",
+	    (struct gp_sim_task){.load = GP_LOAD_POISSON,
+	                         .every_ns = S / rate,
+	                         .kernel_ns = kernel_ns,
+	                         .bracket = brackets},
+	    (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
+	                          .deadline_ns = target_ns,
+	                          .budget_ns = kernel_ns});
+	add("job", (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 13600 * US},
+	    (struct gp_task_attr){.class = GP_BEST_EFFORT});
+}
+
+struct outcome {
+	double p99_ms;
+	double kept; /* of the job's work, in percent */
+	bool refused;
+};
+
+static struct outcome run_under(const char *policy)
+{
+	struct gp_policy_choice choice;
+	struct gp_error err = {0};
+	struct outcome o;
+	struct gp_run run;
+
+	if (gp_policy_parse(policy, &choice, &err) ||
+	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
+		fail_msg("%s", err.text);
+		abort(); /* fail_msg does not come back; not every reader knows */
+	}
+	assert_int_equal(run.ejections, 0);
+	o = (struct outcome){
+		.p99_ms = (double)run.task[0].p99_ns / 1e6,
+		.kept = 100.0 * (double)run.task[1].work_ns / (double)run.task[1].alone_ns,
+		.refused = run.task[0].refused,
+	};
+	print_message("%-8s p99 %7.3f ms, job keeps %4.1f %%%s\n", policy, o.p99_ms, o.kept,
+	              o.refused ? ", refused" : "");
+	gp_run_free(&run);
+	return o;
+}
+
+/* The first second, before the load is known, is among the 240. */
+static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
+{
+	static const struct {
+		unsigned rate;
+		double target_ms;
+		bool brackets;
+		double job; /* keeps at least so much, in percent */
+	} c[] = {
+		{3000, 2, true, 43},  {4000, 2, true, 33},  {5000, 2, true, 23},
+		{5500, 2, true, 17},  {5000, 5, true, 30},  {3000, 2, false, 26},
+		{4000, 2, false, 17}, {4000, 3, false, 22},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		struct outcome o;
+
+		begin(240 * S, c[i].rate, 100 * US, (uint64_t)(c[i].target_ms * 1e6),
+		      c[i].brackets);
+		print_message("%u/s: ", c[i].rate);
+		o = run_under("qos");
+		assert_false(o.refused);
+		assert_true(o.p99_ms <= c[i].target_ms);
+		assert_true(o.kept > c[i].job);
+		gp_scenario_free(&scenario);
+	}
+}
+
+static void a_target_that_is_missed_is_refused(void **state)
+{
+	static const struct {
+		unsigned rate;
+		uint64_t target_ns;
+		bool brackets;
+	} c[] = {
+		{6500, 2 * MS, true},  {7000, 2 * MS, true},  {7500, 3 * MS, true},
+		{6500, 2 * MS, false}, {7000, 2 * MS, false}, {4000, 1 * MS, true},
+		{2000, 1 * MS, false}, {9000, 2 * MS, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		struct outcome o;
+
+		begin(60 * S, c[i].rate, 100 * US, c[i].target_ns, c[i].brackets);
+		print_message("%u/s, %.1f ms: ", c[i].rate, (double)c[i].target_ns / 1e6);
+		o = run_under("qos");
+		assert_true(o.refused);
+		assert_true(o.kept > 4);
+		gp_scenario_free(&scenario);
+	}
+}
+
+/* Holding and releasing cost there as much as they save, unless the hold is spared. */
+static void without_slices_no_target_costs_more_than_under_priority(void **state)
+{
+	static const struct {
+		unsigned rate;
+		uint64_t kernel_ns;
+		uint32_t width_permille;
+		bool brackets;
+	} c[] = {
+		{20, 3 * MS, 1000, false},  {100, 3 * MS, 1000, false}, {20, 3 * MS, 1000, true},
+		{200, 1 * MS, 1000, false}, {40, 3 * MS, 400, false},   {100, 3 * MS, 1000, true},
+	};
+	static const double target[] = {5, 6, 7, 8, 9, 10, 11, 12, 15, 20};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+		double most = 0;
+
+		for (size_t k = 0; k < sizeof target / sizeof *target; k++) {
+			struct outcome priority, qos;
+
+			begin(20 * S, c[i].rate, c[i].kernel_ns, (uint64_t)(target[k] * 1e6),
+			      c[i].brackets);
+			scenario.device = gp_sim_mi300x;
+			scenario.task[0].width_permille = c[i].width_permille;
+			scenario.task[1].width_permille = 1000;
+			print_message("%u/s, %.0f ms:\n", c[i].rate, target[k]);
+			priority = run_under("priority");
+			qos = run_under("qos");
+			assert_true(qos.kept > priority.kept - 0.1);
+			if (priority.p99_ms <= target[k])
+				assert_true(qos.p99_ms <= target[k]);
+			if (qos.kept - priority.kept > most)
+				most = qos.kept - priority.kept;
+			gp_scenario_free(&scenario);
+		}
+		assert_true(most > 1); /* where the target leaves the time */
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_target_is_kept_where_requests_wait_for_each_other),
+		cmocka_unit_test(a_target_that_is_missed_is_refused),
+		cmocka_unit_test(without_slices_no_target_costs_more_than_under_priority),
+	};
+
+	gp_log_set_level(GP_LOG_ERROR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
