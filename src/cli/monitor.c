@@ -90,7 +90,7 @@ static int sample(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 	struct gp_place place[GP_DEVICES_MAX];
 	struct gp_error why = {0};
 	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
-	int n = gp_devices_find(m->devices, pid, place, GP_DEVICES_MAX, &why), r = 0;
+	int n = gp_devices_find_any(m->devices, pid, place, GP_DEVICES_MAX, &why), r = 0;
 
 	if (n < 0 && n != -ENODEV)
 		return gp_fail(err, n, "%s", why.text);

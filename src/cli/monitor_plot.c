@@ -9,10 +9,24 @@
 
 #include "cli/monitor.h"
 
+/* A name that promises another format; one without an ending (/dev/stdout) promises none. */
+static bool is_of_another_format(const char *path)
+{
+	const char *name = strrchr(path, '/'), *end = strrchr(name ? name : path, '.');
+
+	return end && strcmp(end, ".svg") != 0;
+}
+
 int gp_monitor_plot_open(const char *path, struct gp_error *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	int fd;
 
+	if (is_of_another_format(path))
+		return gp_fail(err, -EINVAL,
+		               "this plot is drawn as SVG: take a name that ends with .svg, not "
+		               "'%s'",
+		               path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 	return fd < 0 ? gp_fail(err, -errno, "cannot write %s: %s", path, strerror(errno)) : fd;
 }
 

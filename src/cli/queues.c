@@ -313,7 +313,7 @@ static int list_queues(const struct gp_devices *devices, struct gp_error *err)
 {
 	struct gp_place place[GP_DEVICES_MAX];
 	struct list list[GP_DEVICES_MAX] = {0};
-	int n = gp_devices_find(devices, env.targets.pid[0], place, GP_DEVICES_MAX, err), r = 0;
+	int n = gp_devices_find_any(devices, env.targets.pid[0], place, GP_DEVICES_MAX, err), r = 0;
 
 	if (n < 0)
 		return n;

@@ -177,7 +177,7 @@ int gp_schedule_find(struct gp_schedule *what, struct gp_gpu *gpu, const struct 
 			n->key = seen.key;
 			n->start_time = seen.start_time;
 			found++;
-		} else if (r != -ENODEV && r != -ENOENT) {
+		} else if (r != -ENODEV && r != -ENODATA && r != -ENOENT) {
 			return gp_fail(err, r, "%s", why.text);
 		}
 	}

@@ -105,6 +105,7 @@ static struct json_object *render_caps(uint32_t caps)
 		{GP_CAP_EVENTS, "events"},
 		{GP_CAP_PREEMPT_MODE, "preempt_mode"},
 		{GP_CAP_BRACKETS, "brackets"},
+		{GP_CAP_STOPS_ALL, "stops_all"},
 	};
 	struct json_object *list = json_object_new_array();
 

@@ -21,6 +21,7 @@ enum gp_cap {
 	GP_CAP_EVENTS = 1u << 3,       /* a change of activity makes itself known */
 	GP_CAP_PREEMPT_MODE = 1u << 4, /* how a running kernel is interrupted can be chosen */
 	GP_CAP_BRACKETS = 1u << 5,     /* programs say where a request begins and ends */
+	GP_CAP_STOPS_ALL = 1u << 6,    /* none: a hold or release stops all for a moment */
 };
 
 /* Where a run time comes from, the best first. */

@@ -204,7 +204,8 @@ struct gp_gpu_ops {
 	int (*release_process)(pid_t pid, struct gp_error *err);
 
 	/* Finds this process now, without a look at all others. -ESRCH: no such process; -ENODEV:
-	 * it has no queues here; -EPERM, -EACCES: it may not be looked into. */
+	 * it has no queues here; -ENODATA: only such as cannot be held, and `seen` names it for
+	 * `queues`, not for `attach`; -EPERM, -EACCES: it may not be looked into. */
 	int (*find)(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 
 	/* Why the last call for a task failed, or its activity cannot be known, as a sentence.

@@ -99,8 +99,8 @@ static int find_on(const struct gp_device *d, pid_t pid, struct gp_seen *seen, s
 	return r ? gp_fail(err, r, "process %d cannot be looked at: %s", pid, gp_error_name(r)) : 0;
 }
 
-int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
-                    unsigned max, struct gp_error *err)
+static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp_place *place,
+                unsigned max, struct gp_error *err)
 {
 	struct gp_error worst = {0};
 	unsigned n = 0;
@@ -110,7 +110,9 @@ int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place
 		struct gp_error why = {0};
 		struct gp_seen seen;
 
-		if (find_on(d, pid, &seen, &why)) {
+		if (find_on(d, pid, &seen, &why) && !(any && why.code == -ENODATA)) {
+			if (why.code == -ENODATA)
+				why.code = -ENODEV;
 			if (weight(why.code) > weight(worst.code))
 				worst = why;
 		} else {
@@ -123,9 +125,24 @@ int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place
 	if (n)
 		return (int)n;
 	if (worst.code == -ENODEV && devices->n > 1)
-		return gp_fail(err, -ENODEV, "process %d has no queues on any of the %u GPUs here",
+		return gp_fail(err, -ENODEV,
+		               "process %d has no queues on any of the %u GPUs here; gpreempt ps "
+		               "lists those "
+		               "that have",
 		               pid, devices->n);
 	return gp_fail(err, worst.code, "%s", worst.text);
+}
+
+int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+                    unsigned max, struct gp_error *err)
+{
+	return find(devices, pid, false, place, max, err);
+}
+
+int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+                        unsigned max, struct gp_error *err)
+{
+	return find(devices, pid, true, place, max, err);
 }
 
 /* Adds the tasks of one device behind the `n` that are there. How many there are then. */

@@ -36,6 +36,10 @@ void gp_devices_close(struct gp_devices *devices);
 int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
                     unsigned max, struct gp_error *err);
 
+/* The same to look at only: devices where it has nothing that could be held are there, too. */
+int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+                        unsigned max, struct gp_error *err);
+
 /* All tasks of all devices, or of the one whose number is not GP_DEVICES_MAX. The caller frees
  * *place. Returns how many, or -errno. */
 int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_place **place,

@@ -77,7 +77,7 @@ int lib_find_tasks(struct gpreempt *g, struct gp_place **place)
 	*place = calloc(LIB_PLACES_MAX, sizeof **place);
 	if (!*place)
 		return gp_fail(&g->err, -ENOMEM, "no memory");
-	n = gp_devices_find(&g->machine->devices, g->pid, *place, LIB_PLACES_MAX, &g->err);
+	n = gp_devices_find_any(&g->machine->devices, g->pid, *place, LIB_PLACES_MAX, &g->err);
 	if (n < 0 && n != -ENODEV)
 		return n;
 	found = add_splits(g, *place, n < 0 ? 0 : (unsigned)n);

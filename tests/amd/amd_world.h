@@ -46,6 +46,7 @@ __attribute__((unused)) static struct aw_machine
 	vega20_old = {.gpu = "vega20", .rule = "old"}, navi31 = {.gpu = "navi31", .rule = "new"},
 	navi31_old = {.gpu = "navi31", .rule = "old"},
 	two_mi250 = {.gpu = "mi250", .rule = "new", .second_gpu = "mi250"},
+	mixed = {.gpu = "mi250", .rule = "new", .second_gpu = "vega20"},
 	two_navi31 = {.gpu = "navi31", .rule = "new", .second_gpu = "navi31"};
 
 /* A sanitizer cannot look for leaks in a process that is traced when it ends. */

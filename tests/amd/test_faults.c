@@ -50,6 +50,15 @@ static void is_explained(struct amd_world *w, uint32_t handle, int code)
 	assert_true(strlen(err.text) > 20);
 }
 
+static void is_blamed(struct amd_world *w, uint32_t handle, const char *queues)
+{
+	struct gp_error err = {0};
+
+	w->gpu->ops->why(w->gpu, handle, &err);
+	if (!strstr(err.text, queues))
+		fail_msg("not \"%s\": %s", queues, err.text);
+}
+
 static void runs(struct amd_world *w, pid_t pid)
 {
 	AW_WAIT(!aw_suspended(w, pid));
@@ -99,6 +108,31 @@ static void a_hold_that_the_hardware_does_not_obey_fails_and_is_undone(void **st
 		runs(w, load->pid);
 		works_again(w, handle, load->pid);
 	}
+	assert_int_equal(kfd_load_stop(load), 0);
+}
+
+/* HWS fails as a whole; MES at the first queue that it is asked for, the newest. */
+static void the_queues_that_failed_are_named(void **state)
+{
+	struct amd_world *w = *state;
+	struct kfd_load *load = aw_load(w, "--queues", "12");
+	uint32_t handle = 0;
+	bool mes;
+
+	aw_open(w);
+	mes = !(w->gpu->info.caps & GP_CAP_PREEMPT_MODE);
+	handle = prepared(w, load->pid);
+	disturb(w, "preempt_timeout 1");
+	assert_int_equal(aw_hold(w, handle).failed, -EIO);
+	is_blamed(w, handle,
+	          mes ? " stop queue 11 of "
+	              : " stop queues 0, 1, 2, 3, 4, 5, 6, 7 and 4 more of ");
+	aw_must_release(w, handle);
+	aw_must_hold(w, handle);
+	disturb(w, "preempt_timeout 1");
+	assert_int_equal(aw_release(w, handle).failed, -EIO);
+	is_blamed(w, handle, mes ? " start queue 11 of " : " start queues 0, 1, 2");
+	works_again(w, handle, load->pid);
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
@@ -576,6 +610,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250),
 		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, navi31),
+		AMD_TEST_ON(the_queues_that_failed_are_named, mi250),
+		AMD_TEST_ON(the_queues_that_failed_are_named, navi31),
 		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,
 	                    mi250),
 		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,

@@ -64,7 +64,8 @@ static void gpus_are_read_as_they_are(void **state)
 		assert_int_equal(node[i].fw_version, 78);
 		assert_string_equal(gp_amd_gfx_name(&node[i], text, sizeof text), chip[i].name);
 		assert_int_equal(gp_amd_has_mes(&node[i]), chip[i].mes);
-		assert_int_equal(gp_amd_debugs_many(&node[i]), chip[i].many);
+		assert_int_equal(gp_amd_chip_debugs_many(&node[i]), chip[i].many);
+		assert_false(gp_amd_debugs_many(&node[i])); /* for the others that cannot */
 		assert_int_equal(gp_amd_has_occupancy(&node[i]), chip[i].occupancy);
 		assert_true(gp_amd_can_suspend(&node[i]));
 	}

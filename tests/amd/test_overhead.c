@@ -312,7 +312,7 @@ static void a_hold_takes_less_than_two_bare_suspends(void **state)
 
 	for (unsigned i = 0; i < 2; i++)
 		load[i] = aw_load(w, "--queues", "4", "--steps", "20");
-	kfd_emu_control(&w->emu, "suspend_us 200us");
+	kfd_emu_control(&w->emu, "suspend_us 0"); /* what the hardware takes would hide us */
 	open_bare(&b, load[0]->pid);
 	aw_open(w);
 	handle = aw_attach(w, load[1]->pid);

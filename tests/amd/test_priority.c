@@ -389,6 +389,7 @@ int main(int argc, char **argv)
 		AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, mi250),
 		AMD_TEST_ON(otherwise_it_is_attached_to, mi250),
 		AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20),
+		AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, mixed),
 	};
 
 	aw_begin(argc, argv);

@@ -127,7 +127,7 @@ static void a_process_is_attached_to_before_its_runtime_is_there(void **state)
 	PUMP_UNTIL(&d, target_has_answered(&t));
 	assert_int_equal(target_answer(&t), 0);
 	assert_int_equal(d.session.runtime_state, KFD_RUNTIME_ENABLED);
-	assert_int_equal(gp_amd_session_check(&d.session, NULL), 0);
+	assert_int_equal(gp_amd_session_check(&d.session, 0, NULL), 0);
 
 	target_tell(&t, "runtime 0");
 	AW_WAIT(has_news(&d.session));
@@ -676,7 +676,7 @@ static void one_without_a_runtime_cannot_be_suspended(void **state)
 	target_do(&t, "open");
 	target_do(&t, "queue aql");
 	must_attach(&d, t.pid);
-	assert_int_equal(gp_amd_session_check(&d.session, &d.err), -ENOTSUP);
+	assert_int_equal(gp_amd_session_check(&d.session, 0, &d.err), -ENOTSUP);
 	assert_non_null(strstr(d.err.text, "runtime"));
 	assert_int_equal(suspend(&d), -EPERM);
 	let_go(&d);
@@ -692,15 +692,16 @@ static void where_there_is_one_place_the_second_is_told_so(void **state)
 	for (int i = 0; i < 2; i++)
 		target_start_with(&t[i], 1);
 	must_attach(&first, t[0].pid);
-	assert_int_equal(gp_amd_session_check(&first.session, NULL), 0);
+	assert_int_equal(gp_amd_session_check(&first.session, 0, NULL), 0);
 	must_attach(&second, t[1].pid);
-	assert_int_equal(gp_amd_session_check(&second.session, &second.err), -EBUSY);
+	assert_int_equal(gp_amd_session_check(&second.session, 0, &second.err), -EBUSY);
 	assert_non_null(strstr(second.err.text, "one process at a time"));
+	assert_non_null(strstr(second.err.text, "gpreempt resume"));
 	gp_amd_session_close(&second.session);
 	assert_int_equal(suspend(&first), 1); /* as before */
 	gp_amd_session_close(&first.session);
 	must_attach(&second, t[1].pid);
-	assert_int_equal(gp_amd_session_check(&second.session, NULL), 0);
+	assert_int_equal(gp_amd_session_check(&second.session, 0, NULL), 0);
 	assert_int_equal(suspend(&second), 1);
 	let_go(&second);
 	close(first.kfd);
@@ -717,7 +718,7 @@ static void where_there_are_many_places_two_are_suspended_together(void **state)
 	for (int i = 0; i < 2; i++) {
 		target_start_with(&t[i], 1);
 		must_attach(&d[i], t[i].pid);
-		assert_int_equal(gp_amd_session_check(&d[i].session, NULL), 0);
+		assert_int_equal(gp_amd_session_check(&d[i].session, 0, NULL), 0);
 		assert_int_equal(suspend(&d[i]), 1);
 	}
 	for (int i = 0; i < 2; i++) {
@@ -754,7 +755,7 @@ static void one_that_never_used_a_gpu_has_nothing_to_suspend(void **state)
 	(void)state;
 	target_start(&t);
 	must_attach(&d, t.pid); /* it may open the device later */
-	assert_int_equal(gp_amd_session_check(&d.session, &d.err), -ENOTSUP);
+	assert_int_equal(gp_amd_session_check(&d.session, 0, &d.err), -ENOTSUP);
 	let_go(&d);
 	assert_int_equal(aw_tracer(t.pid), 0);
 	assert_int_equal(target_ask(&t, "signals"), 0);

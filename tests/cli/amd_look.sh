@@ -14,6 +14,10 @@ exits 0 '' 'ps of nobody'
 try "$GPREEMPT" doctor
 exits 0 '' 'doctor'
 [[ $out != *missing* && $out == *'amdkfd, interface 1.17'*gfx90a*gfx1100* ]] || fail "doctor: $out"
+for way in 'cu masks      not offered: they preempt nothing' 'criu pause    not offered: nobody resumes' \
+	'whole device  stopping a whole GPU is not offered: ' 'from inside   a program that links the library'; do
+	[[ $out == *"$way"* ]] || fail "doctor does not say '$way': $out"
+done
 [[ $(tail -n 1 "$work/out") == 'ready: 2 GPUs; gpreempt ps shows who uses them' ]] ||
 	fail "verdict: $(tail -n 1 "$work/out")"
 try "$GPREEMPT" doctor --json
@@ -63,6 +67,21 @@ exits 0 '' queues
 try "$GPREEMPT" queues "$pm4"
 [[ $out == *'1 pm4 queue on '* ]] || fail "queues of a pm4 program: $out"
 
+# Queues that only copy, on whatever GPU, belong to the list; a program without others has one, too.
+start_kfd_load --type sdma --queues 2 --idle --gpu 1
+for how in '' --json; do
+	# shellcheck disable=SC2086
+	try "$GPREEMPT" queues "$LOAD" $how
+	exits 0 '' "queues $how of a program that only copies"
+done
+holds '.queues | length == 2 and all(.[]; .type == "sdma" and .copies and .device == 1)' 'only copies'
+try "$GPREEMPT" queues "$LOAD"
+[[ $out == *'2 sdma queues on device 1 (AMD gfx1100 #1)'* ]] || fail "totals of queues that copy: $out"
+try "$GPREEMPT" monitor "$LOAD" --for 0s --json
+exits 0 '' 'monitor of a program that only copies'
+holds '.total.min == 2 and .queues[0].type == "sdma"' 'monitor of a program that only copies'
+stop_kfd_load "$LOAD"
+
 try "$GPREEMPT" queues "$three" --min-priority 11 --json
 holds '.queues | length == 3' 'a priority that is high enough'
 try "$GPREEMPT" queues "$three" --min-priority 12 --json
@@ -107,6 +126,10 @@ grep -q '>aql on device 0 (AMD gfx90a #0)<' "$work/plot.svg" || fail "plot: $(he
 python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$work/plot.svg" || fail 'the plot is no XML'
 try "$GPREEMPT" monitor "$three" --plot "$work/no/such/folder.svg"
 exits 2 'gpreempt: cannot write *folder.svg: *' 'a plot that cannot be written'
+try "$GPREEMPT" monitor "$three" --for 0s --plot "$work/plot.png"
+exits 2 'gpreempt: this plot is drawn as SVG: take a name that ends with .svg*' 'a plot of another format'
+[[ ! -e $work/plot.png ]] || fail 'a plot under a name that it is not'
+[[ $("$GPREEMPT" monitor "$three" --for 0s --plot /dev/stdout) == *'<svg'* ]] || fail 'no plot into a pipe'
 try "$GPREEMPT" monitor $$ --for 0s --plot "$work/nothing.svg"
 exits 4 "gpreempt: process $$ had no queues in 1 sample" 'monitor of a process without any'
 [[ ! -e $work/nothing.svg ]] || fail 'an empty plot stays'

@@ -33,9 +33,28 @@ exits 4 '' 'doctor with an old driver'
 [[ $out == *missing*'interface is 1.12'*'-> use Linux 6.5'*'not ready: use Linux 6.5 or later' ]] || fail "doctor: $out"
 kfd_emu version 1.17
 
+# While a GPU is reset nobody can begin; who was there stays evicted, but may be held and released.
+kfd_emu "reset 0 begin"
+refused 1 "$KFD_MNT/kfd cannot be opened now: *reset*; try again*" queues "${holding[@]}" 'schedule --be'
+try "$GPREEMPT" doctor
+exits 4 '' 'doctor during a reset'
+[[ $out == *missing*'cannot be opened now'*'-> try again'* && $out != *render* ]] || fail "doctor: $out"
+kfd_emu "reset 0 end"
+try "$GPREEMPT" suspend "$load" --for 10ms
+exits 0 '' 'a hold after a reset'
+stands_still "$load" || fail 'the emulator restores who was evicted by a reset'
+kill -9 "$load" # it would wait for its packets
+start_kfd_load --queues 2 --steps 3
+load=$LOAD
+
 # Not a program that uses the GPU, and none at all.
 try "$GPREEMPT" suspend $$
-exits 4 "gpreempt: process $$ does not use an AMD GPU" 'not a ROCm program'
+exits 4 "gpreempt: process $$ does not use an AMD GPU; gpreempt ps lists *" 'not a ROCm program'
+start_kfd_load --type sdma --idle
+try "$GPREEMPT" suspend "$LOAD"
+exits 4 "gpreempt: process $LOAD has no compute queue on this GPU, *; gpreempt queues $LOAD *" 'only copies'
+one_sentence 'only copies'
+stop_kfd_load "$LOAD"
 sleep 0 &
 gone=$!
 wait "$gone"
@@ -113,6 +132,27 @@ if $as test -x "$GPREEMPT"; then
 fi
 as=
 
+# gpreempt in a pid namespace of its own: the numbers in sysfs are others' there, and nobody is taken
+# for somebody else. With the emulator's sysfs where the driver's is: the variable is for tests alone.
+in_foreign_namespace() {
+	# shellcheck disable=SC2016
+	unshare --mount --pid --fork --mount-proc bash -c 'mount -t tmpfs none /sys/class &&
+		mkdir -p /sys/class/kfd/kfd && mount --bind "$1/sysfs" /sys/class/kfd/kfd || exit 99
+		unset GPREEMPT_KFD_SYSFS; shift; "$@"' - "$KFD_MNT" "$@"
+}
+if in_foreign_namespace true 2>/dev/null; then
+	for verb in 'suspend 1 --for 10ms' 'queues 1' 'monitor 1 --for 0s' 'bench 1 -n 2' 'schedule --be 1' ps; do
+		# shellcheck disable=SC2086
+		try in_foreign_namespace "$GPREEMPT" $verb
+		exits 3 "gpreempt: amdkfd names processes by the host's numbers*: run in the host's pid namespace" "$verb there"
+		one_sentence "$verb there"
+	done
+	try in_foreign_namespace "$GPREEMPT" doctor
+	exits 4 '' 'doctor there'
+	[[ $out == *missing*"host's numbers"*'-> run it on the host, or in a container with'* ]] || fail "doctor there: $out"
+	is_running "$load" || fail 'held from a foreign namespace'
+fi
+
 # --container: in a pid namespace and a cgroup of its own, where that can be made.
 group=
 for folder in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/pids; do
@@ -145,7 +185,7 @@ if [[ $group ]]; then
 	try "$GPREEMPT" suspend "$inner" --for 10ms
 	exits 0 '' 'by its number on the host'
 	try "$GPREEMPT" suspend 1 --for 10ms
-	exits 4 'gpreempt: process 1 does not use an AMD GPU' 'its number inside is not its number here'
+	exits 4 'gpreempt: process 1 does not use an AMD GPU; *' 'its number inside is not its number here'
 	try "$GPREEMPT" queues --container "gpreempt-amd-$$" "$inner"
 	exits 4 "gpreempt: no process $inner in a container*" 'the number on the host is not the one inside'
 	kill "$inner"

@@ -72,6 +72,19 @@ static void amd_tells_addresses_and_pending_work(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
+static void amd_lists_a_program_that_only_copies(void **state)
+{
+	struct lib_world *w = *state;
+	struct lw_load *load = lw_load_with(w, "--type", "sdma", NULL, NULL);
+	struct gpreempt *g = lw_open(load->pid);
+	struct gpreempt_queue queue[4];
+
+	LW_CALL(g, gpreempt_get_all_queues(g, queue, 4), 1);
+	assert_true(queue[0].copies);
+	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), -ENODEV);
+	lw_close(g);
+}
+
 static int tracer_of(pid_t pid)
 {
 	return lw_sh("grep -q '^TracerPid:.*[1-9]' /proc/%d/status", pid) == 0;
@@ -119,6 +132,7 @@ int main(void)
 		LIB_TEST(all_queues_are_listed),
 		LIB_TEST_ON(nvidia_tells_slices_and_channels, nvidia),
 		LIB_TEST_ON(amd_tells_addresses_and_pending_work, amd),
+		LIB_TEST_ON(amd_lists_a_program_that_only_copies, amd),
 		LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd),
 		LIB_TEST(a_process_that_ended_is_no_other),
 	};

@@ -49,8 +49,8 @@ static void fill_info(struct amd_gpu *d, unsigned index)
 	info->caps = GP_CAP_ACTIVITY | GP_CAP_EVENTS;
 	if (gp_amd_can_suspend(&d->node)) {
 		info->caps |= GP_CAP_HOLD;
-		if (!gp_amd_has_mes(&d->node)) /* which takes no notice of it */
-			info->caps |= GP_CAP_PREEMPT_MODE;
+		if (!gp_amd_has_mes(&d->node)) /* which takes no notice of a mode, and stops one */
+			info->caps |= GP_CAP_PREEMPT_MODE | GP_CAP_STOPS_ALL;
 		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
 	}
 	/* What a hold costs depends on what runs: nothing is known before it is measured. */
@@ -342,7 +342,7 @@ static int amd_release_process(pid_t pid, struct gp_error *err)
 {
 	int n = gp_amd_sysfs_queues(pid, NULL, 0);
 
-	return n == -ESRCH ? gp_fail(err, -ENODEV, "process %d does not use an AMD GPU", pid) : n;
+	return n == -ESRCH ? gp_amd_not_a_user(pid, -ENODEV, err) : n;
 }
 
 const struct gp_gpu_ops gp_amd_ops = {

@@ -8,6 +8,15 @@
 #include "gpu/amd/device.h"
 #include "gpu/finding.h"
 
+static const char *driver_advice(int code)
+{
+	switch (code) {
+	case -ENOTSUP: return "use Linux 6.5 or later";
+	case -EBUSY: return "try again in a few seconds; the kernel's log says what happens";
+	default: return "run as root, or as a member of the group `render`";
+	}
+}
+
 static bool check_driver(const struct gp_teller *to)
 {
 	struct gp_error err = {0};
@@ -23,10 +32,7 @@ static bool check_driver(const struct gp_teller *to)
 	if (kfd == -ENOENT)
 		gp_say(to, GP_FINDING_NOTE, "driver", NULL, "%s", err.text);
 	else
-		gp_say(to, GP_FINDING_MISSING, "driver",
-		       kfd == -ENOTSUP ? "use Linux 6.5 or later"
-		                       : "run as root, or as a member of the group `render`",
-		       "%s", err.text);
+		gp_say(to, GP_FINDING_MISSING, "driver", driver_advice(kfd), "%s", err.text);
 	return false;
 }
 
@@ -55,10 +61,12 @@ static void check_node(const struct gp_teller *to, const struct gp_amd_node *nod
 		       "%s: each suspend and each resume stops every queue of the GPU for a "
 		       "moment, the latency-critical ones too",
 		       gfx);
-	if (!gp_amd_debugs_many(node))
+	if (!gp_amd_chip_debugs_many(node))
 		gp_say(to, GP_FINDING_WARNING, "processes",
 		       "name one best-effort process; services are watched without attaching",
-		       "%s: one process at a time can be held, and no debugger beside it", gfx);
+		       "%s: one process at a time can be held, and no debugger beside it, on any "
+		       "GPU of the machine",
+		       gfx);
 	if (node->gfx >= 110000 && node->gfx <= 110003)
 		gp_say(to, GP_FINDING_WARNING, "compute units", NULL,
 		       "%s: the driver halves the compute units of a process while it is attached",
@@ -87,9 +95,18 @@ static void check_sources(const struct gp_teller *to, bool one_place)
 	}
 }
 
-/* What the kernel could do and we do not, so that nobody looks for it. */
-static void say_what_is_not_offered(const struct gp_teller *to)
+/* What the kernel could do and we do not, so that nobody looks for it; and the one that a program
+ * can do itself. */
+static void say_other_ways(const struct gp_teller *to)
 {
+	gp_say(to, GP_FINDING_OK, "from inside", NULL,
+	       "a program that links the library can take its own queues off the GPU: "
+	       "gpreempt_hold_self(3)");
+	gp_say(to, GP_FINDING_NOTE, "cu masks", NULL,
+	       "not offered: they preempt nothing, and cannot be put back, since the driver shows "
+	       "nobody the mask that a queue has");
+	gp_say(to, GP_FINDING_NOTE, "criu pause", NULL,
+	       "not offered: nobody resumes the queues if the one who paused them dies");
 	gp_say(to, GP_FINDING_NOTE, "whole device", NULL,
 	       "stopping a whole GPU is not offered: what the kernel has for it "
 	       "(enforce_isolation, "
@@ -110,7 +127,8 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 	if (!gp_amd_sees_host_pids()) {
 		gp_say(&to, GP_FINDING_MISSING, "processes",
 		       "run it on the host, or in a container with the host's pid namespace",
-		       "amdkfd names processes by the host's numbers, which are not ours here");
+		       "amdkfd names processes by the host's numbers, which are not ours here: run "
+		       "in the host's pid namespace");
 		return;
 	}
 	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
@@ -125,5 +143,5 @@ void amd_doctor(gp_finding_fn *say, void *arg)
 	}
 	gp_say_rights(&to);
 	check_sources(&to, one_place);
-	say_what_is_not_offered(&to);
+	say_other_ways(&to);
 }

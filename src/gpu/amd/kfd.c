@@ -29,19 +29,35 @@ static int check_version(int kfd, struct gp_error *err)
 	return 0;
 }
 
+static int explain_open(int code, struct gp_error *err)
+{
+	const char *path = gp_kfd_path();
+
+	switch (code) {
+	case -ENOENT:
+	case -ENXIO:
+	case -ENODEV:
+		return gp_fail(err, -ENOENT, "there is no %s: no AMD GPU, or amdgpu is not loaded",
+		               path);
+	case -EINVAL: /* to open is to begin a process, which a locked driver does not */
+	case -EAGAIN:
+		return gp_fail(err, -EBUSY,
+		               "%s cannot be opened now: the driver is resetting a GPU, or has put "
+		               "it to sleep; try again in a few seconds",
+		               path);
+	default:
+		return gp_fail(err, code,
+		               "%s may not be opened: %s; be root or in the group `render`", path,
+		               gp_error_name(code));
+	}
+}
+
 int gp_kfd_open(struct gp_error *err)
 {
 	int kfd = open(gp_kfd_path(), O_RDWR | O_CLOEXEC), r;
 
-	if (kfd < 0) {
-		r = -errno;
-		if (r == -ENOENT || r == -ENXIO || r == -ENODEV)
-			return gp_fail(err, -ENOENT,
-			               "there is no %s: no AMD GPU, or amdgpu is not loaded",
-			               gp_kfd_path());
-		return gp_fail(err, r, "%s may not be opened: %s; be root or in the group `render`",
-		               gp_kfd_path(), gp_error_name(r));
-	}
+	if (kfd < 0)
+		return explain_open(-errno, err);
 	r = check_version(kfd, err);
 	if (!r)
 		return kfd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What amdkfd's interface 1.13 and later (Linux 6.5) looks like: numbers, structures, and names as
- * the driver has them. Every size and offset is checked here.
+ * the driver has them. Every size and offset is checked at compile time, in kfd_abi_check.c.
  */
 #ifndef GP_GPU_AMD_KFD_ABI_H
 #define GP_GPU_AMD_KFD_ABI_H
@@ -13,10 +13,6 @@
 #define KFD_DEBUG_MAJOR 1
 #define KFD_DEBUG_MINOR 13 /* the first with AMDKFD_IOC_DBG_TRAP as it is here */
 
-#define KFD_AT(type, member, at, size)                                     \
-	_Static_assert(offsetof(type, member) == (at), #type "." #member); \
-	_Static_assert(sizeof((type *)NULL)->member == (size), #type "." #member " size")
-
 /* ---- version, queues, runtime ------------------------------------------------------------------
  */
 
@@ -24,7 +20,6 @@ struct kfd_version {
 	uint32_t major;
 	uint32_t minor;
 };
-_Static_assert(sizeof(struct kfd_version) == 8, "");
 
 /* As the ioctls number them; sysfs has other numbers (KFD_SYSFS_QUEUE_*). */
 enum kfd_queue_type {
@@ -66,19 +61,11 @@ struct kfd_create_queue {
 	uint32_t sdma_engine_id;
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct kfd_create_queue) == 96, "");
-KFD_AT(struct kfd_create_queue, doorbell_offset, 24, 8);
-KFD_AT(struct kfd_create_queue, ring_size, 32, 4);
-KFD_AT(struct kfd_create_queue, queue_priority, 48, 4);
-KFD_AT(struct kfd_create_queue, queue_id, 52, 4);
-KFD_AT(struct kfd_create_queue, ctx_save_restore_address, 72, 8);
-KFD_AT(struct kfd_create_queue, sdma_engine_id, 88, 4);
 
 struct kfd_destroy_queue {
 	uint32_t queue_id;
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct kfd_destroy_queue) == 8, "");
 
 /* Percentage 0 takes the queue off the hardware, its waves saved. Own process only. */
 struct kfd_update_queue {
@@ -88,28 +75,23 @@ struct kfd_update_queue {
 	uint32_t queue_percentage;
 	uint32_t queue_priority;
 };
-_Static_assert(sizeof(struct kfd_update_queue) == 24, "");
-KFD_AT(struct kfd_update_queue, queue_percentage, 16, 4);
 
 struct kfd_acquire_vm {
 	uint32_t drm_fd;
 	uint32_t gpu_id;
 };
-_Static_assert(sizeof(struct kfd_acquire_vm) == 8, "");
 
 struct kfd_process_apertures {
 	uint64_t apertures_ptr;
 	uint32_t num_of_nodes;
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct kfd_process_apertures) == 16, "");
 
 struct kfd_set_cu_mask {
 	uint32_t queue_id;
 	uint32_t num_cu_mask; /* bits: a multiple of 32 */
 	uint64_t cu_mask_ptr;
 };
-_Static_assert(sizeof(struct kfd_set_cu_mask) == 16, "");
 
 struct kfd_get_queue_wave_state {
 	uint64_t ctl_stack_address;
@@ -118,13 +100,11 @@ struct kfd_get_queue_wave_state {
 	uint32_t queue_id;
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct kfd_get_queue_wave_state) == 24, "");
 
 struct kfd_smi_events {
 	uint32_t gpuid;
 	uint32_t anon_fd; /* out */
 };
-_Static_assert(sizeof(struct kfd_smi_events) == 8, "");
 
 struct kfd_criu {
 	uint64_t devices;
@@ -138,8 +118,6 @@ struct kfd_criu {
 	uint32_t op;
 	uint32_t pad;
 };
-_Static_assert(sizeof(struct kfd_criu) == 56, "");
-KFD_AT(struct kfd_criu, op, 48, 4);
 
 enum kfd_runtime_state {
 	KFD_RUNTIME_DISABLED = 0,
@@ -156,15 +134,12 @@ struct kfd_runtime_enable {
 	uint32_t mode_mask;
 	uint32_t capabilities_mask;
 };
-_Static_assert(sizeof(struct kfd_runtime_enable) == 16, "");
 
 struct kfd_runtime_info {
 	uint64_t r_debug;
 	uint32_t runtime_state; /* enum kfd_runtime_state */
 	uint32_t ttmp_setup;
 };
-_Static_assert(sizeof(struct kfd_runtime_info) == 16, "");
-KFD_AT(struct kfd_runtime_info, runtime_state, 8, 4);
 
 /* At the beginning of a queue's save area, once for each XCC. */
 struct kfd_save_area_header {
@@ -178,8 +153,6 @@ struct kfd_save_area_header {
 	uint32_t err_event_id;
 	uint32_t reserved;
 };
-_Static_assert(sizeof(struct kfd_save_area_header) == 40, "");
-KFD_AT(struct kfd_save_area_header, err_payload_addr, 24, 8);
 
 /* ---- the debugger's interface ------------------------------------------------------------------
  */
@@ -305,29 +278,6 @@ struct kfd_dbg_trap {
 		} device_snapshot;
 	};
 };
-_Static_assert(sizeof(struct kfd_dbg_trap) == 32, "");
-KFD_AT(struct kfd_dbg_trap, enable.exception_mask, 8, 8);
-KFD_AT(struct kfd_dbg_trap, enable.rinfo_ptr, 16, 8);
-KFD_AT(struct kfd_dbg_trap, enable.rinfo_size, 24, 4);
-KFD_AT(struct kfd_dbg_trap, enable.dbg_fd, 28, 4);
-KFD_AT(struct kfd_dbg_trap, send_runtime_event.gpu_id, 16, 4);
-KFD_AT(struct kfd_dbg_trap, send_runtime_event.queue_id, 20, 4);
-KFD_AT(struct kfd_dbg_trap, launch_override.support_request_mask, 16, 4);
-KFD_AT(struct kfd_dbg_trap, suspend_queues.queue_array_ptr, 16, 8);
-KFD_AT(struct kfd_dbg_trap, suspend_queues.num_queues, 24, 4);
-KFD_AT(struct kfd_dbg_trap, suspend_queues.grace_period, 28, 4);
-KFD_AT(struct kfd_dbg_trap, resume_queues.queue_array_ptr, 8, 8);
-KFD_AT(struct kfd_dbg_trap, resume_queues.num_queues, 16, 4);
-KFD_AT(struct kfd_dbg_trap, set_node_address_watch.gpu_id, 24, 4);
-KFD_AT(struct kfd_dbg_trap, clear_node_address_watch.id, 12, 4);
-KFD_AT(struct kfd_dbg_trap, query_debug_event.gpu_id, 16, 4);
-KFD_AT(struct kfd_dbg_trap, query_debug_event.queue_id, 20, 4);
-KFD_AT(struct kfd_dbg_trap, query_exception_info.info_size, 16, 4);
-KFD_AT(struct kfd_dbg_trap, query_exception_info.clear_exception, 28, 4);
-KFD_AT(struct kfd_dbg_trap, queue_snapshot.snapshot_buf_ptr, 16, 8);
-KFD_AT(struct kfd_dbg_trap, queue_snapshot.num_queues, 24, 4);
-KFD_AT(struct kfd_dbg_trap, queue_snapshot.entry_size, 28, 4);
-KFD_AT(struct kfd_dbg_trap, device_snapshot.num_devices, 24, 4);
 
 struct kfd_queue_snapshot_entry {
 	uint64_t exception_status;
@@ -342,11 +292,6 @@ struct kfd_queue_snapshot_entry {
 	uint32_t ctx_save_restore_area_size;
 	uint32_t reserved;
 };
-_Static_assert(sizeof(struct kfd_queue_snapshot_entry) == 64, "");
-KFD_AT(struct kfd_queue_snapshot_entry, read_pointer_address, 24, 8);
-KFD_AT(struct kfd_queue_snapshot_entry, queue_id, 40, 4);
-KFD_AT(struct kfd_queue_snapshot_entry, queue_type, 52, 4);
-KFD_AT(struct kfd_queue_snapshot_entry, ctx_save_restore_area_size, 56, 4);
 
 struct kfd_device_snapshot_entry {
 	uint64_t exception_status;
@@ -367,11 +312,6 @@ struct kfd_device_snapshot_entry {
 	uint32_t capability;
 	uint32_t debug_prop;
 };
-_Static_assert(sizeof(struct kfd_device_snapshot_entry) == 120, "");
-KFD_AT(struct kfd_device_snapshot_entry, gpu_id, 56, 4);
-KFD_AT(struct kfd_device_snapshot_entry, gfx_target_version, 88, 4);
-KFD_AT(struct kfd_device_snapshot_entry, num_xcc, 108, 4);
-KFD_AT(struct kfd_device_snapshot_entry, debug_prop, 116, 4);
 
 /* ---- numbers -----------------------------------------------------------------------------------
  */

@@ -42,6 +42,26 @@ static int look_for(struct amd_gpu *d, uint64_t key, struct gp_seen *seen)
 	return r;
 }
 
+/* It has queues here, but none is a task: they only copy. */
+static bool only_copies(const struct amd_gpu *d, pid_t pid, uint64_t start_time,
+                        struct gp_seen *seen)
+{
+	struct gp_amd_sysfs_queue queue[QUEUES_MAX];
+	int n = gp_amd_sysfs_queues(pid, queue, QUEUES_MAX);
+
+	for (int i = 0; i < n && i < QUEUES_MAX; i++)
+		if (queue[i].gpu_id == d->node.gpu_id && queue[i].type != KFD_SYSFS_QUEUE_COMPUTE) {
+			*seen = (struct gp_seen){.key = gp_process_key(start_time, pid),
+			                         .pid = pid,
+			                         .queue = GP_QUEUE_ALL,
+			                         .start_time = start_time,
+			                         .memory = gp_amd_memory(pid, d->node.gpu_id)};
+			gp_process_name(pid, seen->name, sizeof seen->name);
+			return true;
+		}
+	return false;
+}
+
 int amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
 	uint64_t start_time = gp_process_start_time(pid);
@@ -51,9 +71,18 @@ int amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_erro
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	r = gp_amd_sysfs_queues(pid, NULL, 0);
 	if (r == -ESRCH)
-		return gp_fail(err, -ENODEV, "process %d does not use an AMD GPU", pid);
+		return gp_amd_not_a_user(pid, -ENODEV, err);
 	r = look_for(of(gpu), gp_process_key(start_time, pid), seen);
-	return r ? gp_fail(err, r, "process %d has no compute queue on this GPU", pid) : 0;
+	if (r && only_copies(of(gpu), pid, start_time, seen))
+		return gp_fail(err, -ENODATA,
+		               "process %d has no compute queue on this GPU, only such as copy; "
+		               "gpreempt queues %d lists them",
+		               pid, pid);
+	return r ? gp_fail(err, r,
+	                   "process %d has no compute queue on this GPU; gpreempt ps lists those "
+	                   "that have one",
+	                   pid)
+	         : 0;
 }
 
 /* The key of a queue's task: a new one unless it is one already. 0: too many. */
@@ -152,8 +181,10 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
 	if (!start_time)
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	if (!has_queue(pid, d->node.gpu_id, queue))
-		return gp_fail(err, -ENOENT, "process %d has no compute queue %u on this GPU", pid,
-		               queue);
+		return gp_fail(err, -ENOENT,
+		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
+		               "lists those that it has",
+		               pid, queue, pid);
 	pthread_mutex_lock(&d->host->lock);
 	held = is_held(d, gp_process_key(start_time, pid));
 	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
@@ -253,21 +284,45 @@ static int look_closely(struct amd_gpu *d, struct amd_call *call)
 	return call->result;
 }
 
+/* A process that only copies is no task, and not among those seen. */
+struct named {
+	uint64_t key;
+	pid_t pid; /* 0: not found */
+	uint64_t start_time;
+};
+
+static int is_named(void *arg, pid_t pid)
+{
+	struct named *who = arg;
+	uint64_t start_time = gp_process_start_time(pid);
+
+	if (!start_time || gp_process_key(start_time, pid) != who->key)
+		return 0;
+	who->pid = pid;
+	who->start_time = start_time;
+	return 1;
+}
+
 int amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue, unsigned max,
                struct gp_error *err)
 {
 	struct amd_gpu *d = of(gpu);
 	struct gp_error why = {0};
 	struct amd_call call = {.gpu = d, .queue = queue, .max = max, .err = err ? err : &why};
+	struct named who = {.key = key};
 	int r;
 
 	pthread_mutex_lock(&d->host->lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key) {
-			call.pid = d->seen[i].is.pid;
-			call.start_time = d->seen[i].is.start_time;
+			who.pid = d->seen[i].is.pid;
+			who.start_time = d->seen[i].is.start_time;
 		}
 	pthread_mutex_unlock(&d->host->lock);
+	if (!who.pid)
+		gp_amd_each_process(is_named, &who);
+	call.pid = who.pid;
+	call.start_time = who.start_time;
 	if (!call.pid)
 		return gp_fail(err, -ESRCH, "the process has ended");
 	if (!closely)

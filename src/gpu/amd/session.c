@@ -75,11 +75,15 @@ static void take_snapshot(struct gp_amd_session *s, unsigned n)
 		const struct gp_amd_queue *same = find_same(s, &s->entry[i]);
 
 		changed |= !same;
-		s->id[i] = same ? (uint32_t)same->suspended | (uint32_t)same->doubtful << 1 : 0;
+		s->id[i] = same ? (uint32_t)same->suspended | (uint32_t)same->doubtful << 1 |
+		                           (uint32_t)same->blamed << 2
+		                : 0;
 	}
 	for (unsigned i = 0; i < n; i++)
-		s->queue[i] = (struct gp_amd_queue){
-			.is = s->entry[i], .suspended = s->id[i] & 1, .doubtful = s->id[i] & 2};
+		s->queue[i] = (struct gp_amd_queue){.is = s->entry[i],
+		                                    .suspended = s->id[i] & 1,
+		                                    .doubtful = s->id[i] & 2,
+		                                    .blamed = s->id[i] & 4};
 	s->nqueues = n;
 	s->changed |= changed;
 }
@@ -161,7 +165,15 @@ static bool any_refused(const struct gp_amd_session *s, const struct gp_amd_choi
 	return false;
 }
 
-int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+/* Kept for who reports it: the bits are those of the next call soon. */
+static void blame(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	for (unsigned i = 0; i < s->nqueues; i++)
+		if (is_meant(choice, &s->queue[i]))
+			s->queue[i].blamed = s->queue[i].failed;
+}
+
+static int resume_once(struct gp_amd_session *s, const struct gp_amd_choice *choice)
 {
 	uint32_t n = gather(s, choice, true);
 	int r = n ? gp_kfd_resume(s->kfd, s->pid, s->id, n) : 0;
@@ -170,6 +182,14 @@ int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *
 		return r;
 	note_bits(s, n, false);
 	return any_failed(s, choice) ? -EIO : r;
+}
+
+int gp_amd_session_resume(struct gp_amd_session *s, const struct gp_amd_choice *choice)
+{
+	int r = resume_once(s, choice);
+
+	blame(s, choice);
+	return r;
 }
 
 static int suspend_once(struct gp_amd_session *s, const struct gp_amd_choice *choice,
@@ -198,8 +218,9 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
 			again = suspend_once(s, choice, grace);
 		r = again < 0 ? again : any_failed(s, choice) ? -EIO : r + again;
 	}
+	blame(s, choice);
 	if (r < 0) /* half a hold is none */
-		gp_amd_session_resume(s, choice);
+		resume_once(s, choice);
 	return r;
 }
 
@@ -290,15 +311,25 @@ static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *i
 	return 0;
 }
 
-int gp_amd_session_check(const struct gp_amd_session *s, struct gp_error *err)
+static int say_place_is_taken(const struct gp_amd_session *s, pid_t other, struct gp_error *err)
+{
+	if (other)
+		return gp_fail(
+			err, -EBUSY,
+			"process %d cannot be suspended beside process %d: a GPU here debugs "
+			"one process at a time; choose one of them",
+			s->pid, other);
+	return gp_fail(err, -EBUSY,
+	               "process %d cannot be suspended: a GPU here debugs one process at a time, "
+	               "and another one is attached; end its debugger, or gpreempt resume it",
+	               s->pid);
+}
+
+int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_error *err)
 {
 	switch (s->runtime_state) {
 	case KFD_RUNTIME_ENABLED: return 0;
-	case KFD_RUNTIME_BUSY:
-		return gp_fail(err, -EBUSY,
-		               "process %d cannot be suspended: its GPU debugs one process at a "
-		               "time, and another one is attached",
-		               s->pid);
+	case KFD_RUNTIME_BUSY: return say_place_is_taken(s, other, err);
 	case KFD_RUNTIME_ERROR:
 		return gp_fail(err, -EIO,
 		               "process %d cannot be suspended: the driver could not set up its "
@@ -319,10 +350,16 @@ static int link_to(struct gp_amd_session *s, struct gp_error *err)
 	return s->pid == getpid() || s->link == GP_AMD_LINKED ? 0 : gp_amd_link(s, err);
 }
 
+int gp_amd_not_a_user(pid_t pid, int code, struct gp_error *err)
+{
+	return gp_fail(err, code,
+	               "process %d does not use an AMD GPU; gpreempt ps lists those that do", pid);
+}
+
 static int explain_enable(const struct gp_amd_session *s, int code, struct gp_error *err)
 {
 	switch (code) {
-	case -ESRCH: return gp_fail(err, code, "process %d does not use an AMD GPU", s->pid);
+	case -ESRCH: return gp_amd_not_a_user(s->pid, code, err);
 	case -EALREADY:
 		return gp_fail(err, -EBUSY,
 		               "process %d is in the hands of another debugger or scheduler; end "
@@ -331,10 +368,12 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	case -EBUSY:
 		return gp_fail(err, code,
 		               "process %d uses cooperative launches (GWS), which its GPU cannot "
-		               "suspend",
+		               "suspend: start it without them, or leave it unmanaged",
 		               s->pid);
 	case -ENODEV:
-		return gp_fail(err, code, "process %d can see a GPU that is too old to suspend",
+		return gp_fail(err, code,
+		               "process %d can see a GPU that is too old to suspend: "
+		               "start it in a container without that GPU",
 		               s->pid);
 	default:
 		return gp_fail(err, code, "the driver does not let process %d be attached: %s",

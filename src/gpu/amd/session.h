@@ -30,6 +30,7 @@ struct gp_amd_queue {
 	bool refused;   /* the last call could not reach it: it is being destroyed, or new */
 	bool failed;    /* the last call failed on it: the hardware did not answer in time */
 	bool doubtful;  /* one before failed on it: it may be suspended, or not */
+	bool blamed;    /* it is why the last suspend or resume that was asked for failed */
 };
 
 enum gp_amd_link { GP_AMD_UNLINKED, GP_AMD_LINKED, GP_AMD_UNLINKING };
@@ -65,8 +66,11 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
                         struct gp_error *err);
 
 /* Whether its queues can be suspended: 0, or -errno with a sentence: -ENOTSUP (its runtime is not
- * enabled), -EBUSY (the hardware's only place is taken), -EIO. */
-int gp_amd_session_check(const struct gp_amd_session *s, struct gp_error *err);
+ * enabled), -EBUSY (the hardware's only place is taken, by us with `other` unless 0), -EIO. */
+int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_error *err);
+
+/* Says so, and returns the code. */
+int gp_amd_not_a_user(pid_t pid, int code, struct gp_error *err);
 
 /* Resumes everything, ends the session and the link. The target may be gone. If it is not unlinked
  * then (its leader sleeps where nothing reaches it), go on with gp_amd_session_tick() until it is:

@@ -12,6 +12,7 @@
 
 #define MQDS_MAX     256
 #define SETTLE_TRIES 3
+#define BLAMED_MAX   8   /* that are named in a sentence */
 #define HELD_MAX     256 /* tasks of one process: on each GPU, and its queues that are tasks */
 
 /* ---- what is known goes to the tasks -----------------------------------------------------------
@@ -170,6 +171,15 @@ static void take_over_link(struct amd_host *h, pid_t pid)
 			forget(h, h->target[i]);
 }
 
+/* Another process that we are attached to; 0: none. */
+static pid_t other_than(const struct amd_host *h, const struct amd_target *target)
+{
+	for (unsigned i = 0; i < h->ntargets; i++)
+		if (h->target[i] != target && h->target[i]->session.enabled)
+			return h->target[i]->session.pid;
+	return 0;
+}
+
 static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t start_time,
                                       struct gp_error *err)
 {
@@ -192,7 +202,7 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 		drop_target(h, target);
 		return NULL;
 	}
-	r = gp_amd_session_check(&target->session, err);
+	r = gp_amd_session_check(&target->session, other_than(h, target), err);
 	if (!r && target->session.start_time != start_time)
 		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
 	if (!r) {
@@ -209,6 +219,7 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 /* Under the lock. Who lives is tried again at once: a keeper that took it has let go by then. */
 static void note_loss(struct amd_task *task, bool ended)
 {
+	task->why = (struct gp_error){0};
 	if (ended) {
 		gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
 		return;
@@ -303,13 +314,39 @@ static int suspend(struct amd_task *const *task, unsigned n)
 	return gp_amd_session_suspend(&task[0]->target->session, &choice, grace);
 }
 
+/* "queue 2" or "queues 0, 1, 5": those of the task whose fault it was. */
+static const char *name_blamed(const struct amd_task *task, char *out, size_t size)
+{
+	const struct gp_amd_session *s = &task->target->session;
+	char list[BLAMED_MAX * 12] = "";
+	size_t length = 0;
+	unsigned n = 0;
+
+	for (unsigned i = s->nqueues; i-- > 0;) { /* the oldest first */
+		if (!s->queue[i].blamed || !is_of(task, &s->queue[i].is) || ++n > BLAMED_MAX)
+			continue;
+		length += (size_t)snprintf(list + length, sizeof list - length, "%s%u",
+		                           n == 1 ? "" : ", ", s->queue[i].is.queue_id);
+	}
+	if (!n) /* another task's, in the same call */
+		snprintf(out, size, "some queues");
+	else if (n > BLAMED_MAX)
+		snprintf(out, size, "queues %s and %u more", list, n - BLAMED_MAX);
+	else
+		snprintf(out, size, "queue%s %s", n == 1 ? "" : "s", list);
+	return out;
+}
+
 static void explain(struct amd_task *task, int code, bool hold)
 {
+	char blamed[BLAMED_MAX * 12 + 32];
+
+	task->why = (struct gp_error){0};
 	if (code == -EIO)
 		gp_fail(&task->why, code,
-		        "the GPU did not %s the queues of process %d in time: it may be about to "
-		        "be reset",
-		        hold ? "stop" : "start", task->pid);
+		        "the GPU did not %s %s of process %d in time: it may be about to be reset",
+		        hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
+		        task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
 		        "process %d has ended its runtime, or runs another program", task->pid);
@@ -460,8 +497,8 @@ static const char *type_name(uint32_t type)
 	return type < sizeof type_names / sizeof type_names[0] ? type_names[type] : "unknown";
 }
 
-static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct amd_mqd *mqd,
-                                      int nmqds)
+static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct gp_amd_node *node,
+                                      const struct amd_mqd *mqd, int nmqds)
 {
 	struct gp_queue out = {
 		.id = q->is.queue_id,
@@ -471,7 +508,8 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 		.ring_address = q->is.ring_base_address,
 		.ring_bytes = q->is.ring_size,
 		.save_address = q->is.ctx_save_restore_address,
-		.save_bytes = q->is.ctx_save_restore_area_size,
+		/* The driver says what one XCC needs; each has its own, one behind the other. */
+		.save_bytes = (uint64_t)q->is.ctx_save_restore_area_size * node->xccs,
 		.pending = UINT64_MAX,
 		.priority = UINT32_MAX,
 	};
@@ -508,8 +546,8 @@ void amd_list_queues(struct amd_host *h, struct amd_call *call)
 		if (q->is.gpu_id != gpu_id)
 			continue;
 		if ((unsigned)n < call->max) {
-			call->queue[n] =
-				describe_queue(q, mqd, nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
+			call->queue[n] = describe_queue(q, &call->gpu->node, mqd,
+			                                nmqds < MQDS_MAX ? nmqds : MQDS_MAX);
 			call->pointer[n] = pointers_of(&q->is);
 		}
 		n++;

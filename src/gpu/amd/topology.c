@@ -125,7 +125,7 @@ int gp_amd_nodes(struct gp_amd_node *node, unsigned max)
 {
 	char path[PATH_SIZE];
 	unsigned n = 0;
-	bool there = false;
+	bool there = false, one_at_a_time = false;
 
 	/* Numbered without gaps; a gap would be a node that is being removed. */
 	for (unsigned i = 0; i < GP_AMD_NODES_MAX * 2; i++) {
@@ -137,10 +137,13 @@ int gp_amd_nodes(struct gp_amd_node *node, unsigned max)
 		there = true;
 		if (r)
 			continue;
+		one_at_a_time |= !gp_amd_chip_debugs_many(&found);
 		if (n < max)
 			node[n] = found;
 		n++;
 	}
+	for (unsigned i = 0; i < n && i < max; i++)
+		node[i].one_at_a_time = one_at_a_time;
 	snprintf(path, sizeof path, "%s/topology/nodes", gp_amd_sysfs());
 	return there || !access(path, R_OK) ? (int)n : -errno;
 }
@@ -152,10 +155,15 @@ bool gp_amd_has_mes(const struct gp_amd_node *node)
 
 /* Those with debug registers for each VMID: the chips that the driver calls 9.4.2 (gfx90a), 9.4.3
  * and 9.4.4 (gfx94x), and 11.0 and later. */
-bool gp_amd_debugs_many(const struct gp_amd_node *node)
+bool gp_amd_chip_debugs_many(const struct gp_amd_node *node)
 {
 	return node->gfx == 90010 || (node->gfx >= 90400 && node->gfx < 100000) ||
 	       node->gfx >= 110000;
+}
+
+bool gp_amd_debugs_many(const struct gp_amd_node *node)
+{
+	return !node->one_at_a_time;
 }
 
 bool gp_amd_can_suspend(const struct gp_amd_node *node)

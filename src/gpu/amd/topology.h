@@ -19,6 +19,7 @@ struct gp_amd_node {
 	uint32_t xccs;
 	uint32_t compute_units;
 	uint32_t fw_version;
+	bool one_at_a_time; /* some GPU of the machine, this or another, debugs one process only */
 };
 
 /* "/sys/class/kfd/kfd", or what GPREEMPT_KFD_SYSFS says. */
@@ -33,8 +34,10 @@ int gp_amd_nodes(struct gp_amd_node *node, unsigned max);
 /* The firmware has MES, which stops single queues; without, one call stops all of the device. */
 bool gp_amd_has_mes(const struct gp_amd_node *node);
 
-/* Whether a second process can be debugged at the same time. */
+/* Whether a second process can be debugged at the same time: attaching covers all GPUs that it
+ * sees, so every one of the machine must be able to. The second: whether this one is. */
 bool gp_amd_debugs_many(const struct gp_amd_node *node);
+bool gp_amd_chip_debugs_many(const struct gp_amd_node *node);
 
 /* Whether the chip can save and restore waves for a debugger. */
 bool gp_amd_can_suspend(const struct gp_amd_node *node);
