@@ -30,7 +30,7 @@ struct gp_reload {
 
 static int keep_call(struct gp_reload *r, struct gp_rpc_call *call)
 {
-	struct gp_rpc_call **list = realloc(r->call, (r->nall + 1) * sizeof *list);
+	struct gp_rpc_call **list = realloc(r->call, (r->nall + 1) * sizeof(struct gp_rpc_call *));
 
 	if (!list)
 		return -ENOMEM;

@@ -7,9 +7,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+
+#define EXIT_NS (2 * GP_NS_PER_S) /* how long exit() waits for calls to end */
 
 /* Held while the machine is made and ended; before the machine's own lock. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
@@ -152,13 +156,21 @@ int lib_leave(struct lib_call *call, int r)
 /* ---- exit ---------------------------------------------------------------------------------------
  */
 
-/* A program that calls exit() leaves nothing held. Another thread may be in a call: then the undo
- * records have to do, as when it is killed. */
+/* Another thread may be in a call, or the one that keeps holds at its work: they get a while. */
+static int lock_soon(pthread_mutex_t *lock)
+{
+	struct timespec until = gp_timespec(gp_now_ns(&gp_clock_monotonic) + EXIT_NS);
+
+	return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
+}
+
+/* A program that calls exit() leaves nothing held. If a call does not end (it may be this thread's
+ * own, under a signal handler), the undo records have to do, as when the program is killed. */
 __attribute__((destructor)) static void release_at_exit(void)
 {
-	if (machine_owner != getpid() || pthread_mutex_trylock(&life))
+	if (machine_owner != getpid() || lock_soon(&life))
 		return;
-	if (machine && !pthread_mutex_trylock(&machine->lock)) {
+	if (machine && !lock_soon(&machine->lock)) {
 		for (struct gpreempt *g = machine->first; g; g = g->next)
 			lib_drop_all(g);
 		pthread_mutex_unlock(&machine->lock);

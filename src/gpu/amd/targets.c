@@ -242,6 +242,7 @@ void amd_lose(struct amd_host *h, struct amd_target *target)
 				continue;
 			task->target = NULL;
 			task->held = task->has_pointers = false;
+			task->looked = task->active = false; /* the watch cannot look any more */
 			task->npointers = 0;
 			note_loss(task, ended);
 		}
