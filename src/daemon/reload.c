@@ -95,21 +95,20 @@ static void finish(struct gp_control *c)
 {
 	struct gp_reload *r = c->reload;
 	struct gp_reading *reading = &r->reading;
+	const char *why;
 
 	r->done = sd_event_source_disable_unref(r->done);
 	close(r->done_fd);
 	r->done_fd = -1;
 	sd_notify(0, "READY=1");
+	why = *reading->err.text ? reading->err.text : gp_error_name(reading->code);
 	if (reading->code) {
-		const char *why =
-			*reading->err.text ? reading->err.text : gp_error_name(reading->code);
-
 		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", why);
 		tell(c, why);
 	} else {
 		apply(c, reading);
 	}
-	answer(r, reading->code, reading->err.text);
+	answer(r, reading->code, why);
 	free(reading->user);
 	free(reading->limit);
 }
