@@ -75,10 +75,19 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 	return 0;
 }
 
+int gp_before_clients(sd_event_source *source)
+{
+	int r = sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
+
+	sd_event_source_set_floating(source, true);
+	sd_event_source_unref(source);
+	return r;
+}
+
 int gp_beats_begin(struct gp_control *c)
 {
-	int r = sd_event_add_time_relative(c->loop, &c->beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
+	sd_event_source *beat;
+	int r = sd_event_add_time_relative(c->loop, &beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
 
-	/* However much clients ask for. */
-	return r < 0 ? r : sd_event_source_set_priority(c->beat, SD_EVENT_PRIORITY_IMPORTANT);
+	return r < 0 ? r : gp_before_clients(beat); /* however much they ask for */
 }

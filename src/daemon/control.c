@@ -368,8 +368,6 @@ void gp_control_end(struct gp_control *c)
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
 	gp_config_free(c->began_with);
-	sd_event_source_disable_unref(c->beat);
-	sd_event_source_disable_unref(c->wake);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	sd_event_unref(c->loop);

@@ -70,14 +70,12 @@ struct gp_control {
 	uint64_t told_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far as heard */
 	bool behind[GP_DEVICES_MAX];      /* some that came or went were not heard of */
 	int wake_fd;                      /* hosts have news */
-	sd_event_source *wake;
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
 	uint32_t wanted; /* events that hosts are to tell */
 
 	uint64_t started_ns;
-	sd_event_source *beat;
 	uint64_t beats;
 	uint64_t beat_ns;       /* of the last one */
 	bool stuck;             /* a device's thread does not look any more */
@@ -133,6 +131,8 @@ void gp_reload_end(struct gp_control *c);
  */
 
 int gp_beats_begin(struct gp_control *c);
+/* What the source is for comes before what clients ask. It is the loop's from then on. */
+int gp_before_clients(sd_event_source *source);
 
 /* restart.c: says in the log which keys have another value that holds only after a restart. */
 void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new);

@@ -288,14 +288,14 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 int gp_news_begin(struct gp_control *c)
 {
+	sd_event_source *wake;
 	int r;
 
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->wake_fd < 0)
 		return -errno;
-	r = sd_event_add_io(c->loop, &c->wake, c->wake_fd, EPOLLIN, on_wake, c);
-	/* Rings of news are bounded: they come before what clients ask. */
-	return r < 0 ? r : sd_event_source_set_priority(c->wake, SD_EVENT_PRIORITY_IMPORTANT);
+	r = sd_event_add_io(c->loop, &wake, c->wake_fd, EPOLLIN, on_wake, c);
+	return r < 0 ? r : gp_before_clients(wake); /* rings of news are bounded */
 }
 
 void gp_news_want(struct gp_control *c)

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,7 +18,8 @@
 #include "daemon/control.h"
 
 struct gp_reload {
-	struct gp_reading reading; /* the thread's, until it has written to done_fd */
+	struct gp_reading reading; /* the thread's, until it is `read` */
+	_Atomic bool read;
 	int done_fd;
 	sd_event_source *done;
 	bool again;
@@ -121,6 +123,7 @@ static void *read_it(void *arg)
 	struct gp_reload *r = arg;
 
 	gp_configuration_read(&r->reading);
+	atomic_store_explicit(&r->read, true, memory_order_release);
 	eventfd_write(r->done_fd, 1);
 	return NULL;
 }
@@ -135,6 +138,7 @@ static int begin(struct gp_control *c)
 	pthread_t thread;
 	int code;
 
+	r->read = false;
 	r->reading = (struct gp_reading){.option = c->options.config, .had_file = *c->config_path};
 	code = gp_bounds_users(c, &r->reading);
 	if (code)
@@ -182,6 +186,8 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg)
 	(void)source;
 	(void)fd;
 	(void)events;
+	if (!atomic_load_explicit(&c->reload->read, memory_order_acquire))
+		return 0;
 	finish(c);
 	if (c->reload->again) {
 		c->reload->again = false;

@@ -188,7 +188,8 @@ static void a_flood_of_files_slows_nobody_else(void **state)
 		for (unsigned i = 0; i < 10; i++)
 			raw_send_files(fd, " ", file, MANY);
 		bystander_goes_on(&beside, 5);
-		assert_in_range(open_files(), before - 8, before + 8);
+		/* Of 200 messages: those of one may just have come. */
+		assert_in_range(open_files(), before - 8, before + 2 * MANY + 8);
 	}
 	bystander_stop(&beside);
 	close(fd);
