@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon-crowd SOCKET CLIENTS SECONDS TIMERS: many busy clients of a daemon, and bare timers to
- * compare its threads with.
+ * daemon-crowd SOCKET CLIENTS SECONDS TIMERS REALTIME: many busy clients of a daemon, and bare
+ * timers to compare its threads with, with that real-time priority (0: none).
  *
  * The timers run from the start: TIMERS threads, each with a timerfd every 100 ms and nothing else
  * to do. Says `ready`; a line of pids on standard input lets the clients begin. Most ask, some
@@ -11,10 +11,12 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -32,6 +34,7 @@ static struct {
 	uint64_t seconds;
 	unsigned npids;
 	int pid[PIDS_MAX];
+	int realtime;
 	_Atomic bool stop;
 	_Atomic uint64_t calls, refused, failed, events, slowest_ns;
 	pthread_mutex_t lock;
@@ -44,6 +47,11 @@ static void *wait_for_timer(void *arg)
 	uint64_t due_ns = gp_now_ns(&gp_clock_monotonic), ignored;
 
 	(void)arg;
+	if (crowd.realtime &&
+	    pthread_setschedparam(pthread_self(), SCHED_FIFO,
+	                          &(struct sched_param){.sched_priority = crowd.realtime}))
+		exit(1);
+	prctl(PR_SET_TIMERSLACK, 1ul);
 	while (!crowd.stop) {
 		struct itimerspec at;
 		uint64_t now_ns;
@@ -190,8 +198,9 @@ int main(int argc, char **argv)
 {
 	pthread_t *thread;
 
-	if (argc != 5)
+	if (argc != 6)
 		return 2;
+	crowd.realtime = atoi(argv[5]);
 	crowd.socket = argv[1];
 	crowd.nclients = (unsigned)atoi(argv[2]);
 	crowd.seconds = (uint64_t)atoi(argv[3]);
