@@ -182,10 +182,11 @@ static void begin_or_say(struct gp_control *c)
 static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	struct gp_control *c = arg;
+	eventfd_t ignored;
 
 	(void)source;
-	(void)fd;
 	(void)events;
+	eventfd_read(fd, &ignored);
 	if (!atomic_load_explicit(&c->reload->read, memory_order_acquire))
 		return 0;
 	finish(c);
