@@ -144,7 +144,8 @@ static int compare_queues(const void *a, const void *b)
 	return p->queue.id < q->queue.id ? -1 : p->queue.id > q->queue.id;
 }
 
-static int monitor(const struct gp_devices *devices, pid_t pid, int plot_fd, struct gp_error *err)
+static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_file *plot,
+                   struct gp_error *err)
 {
 	struct gp_monitor *m = calloc(1, sizeof *m);
 	int r;
@@ -160,8 +161,8 @@ static int monitor(const struct gp_devices *devices, pid_t pid, int plot_fd, str
 	if (!r) {
 		qsort(m->census.queue, m->census.nqueues, sizeof *m->census.queue, compare_queues);
 		(env.json ? gp_monitor_json : gp_monitor_print)(m, pid);
-		if (plot_fd >= 0)
-			r = gp_monitor_plot_write(m, pid, env.plot, plot_fd, err);
+		if (plot->out)
+			r = gp_monitor_plot_write(m, pid, env.plot, plot, err);
 	}
 	forget(m);
 	return r;
@@ -183,7 +184,8 @@ static int run(int argc, char **argv)
 	};
 	struct gp_devices devices;
 	struct gp_error err = {0};
-	int r, plot_fd = -1;
+	struct gp_out_file plot = {0};
+	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	r = gp_targets_resolve(&env.targets, &err);
@@ -195,10 +197,10 @@ static int run(int argc, char **argv)
 	if (r < 0)
 		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
 	else if (env.plot)
-		r = plot_fd = gp_monitor_plot_open(env.plot, &err);
+		r = gp_monitor_plot_open(&plot, env.plot, &err);
 	if (r >= 0)
-		r = monitor(&devices, env.targets.pid[0], plot_fd, &err);
-	gp_monitor_plot_close(env.plot, plot_fd);
+		r = monitor(&devices, env.targets.pid[0], &plot, &err);
+	gp_out_drop(&plot);
 	gp_devices_close(&devices);
 	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
 }

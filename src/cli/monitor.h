@@ -3,6 +3,7 @@
 #ifndef GP_CLI_MONITOR_H
 #define GP_CLI_MONITOR_H
 
+#include "cli/out_file.h"
 #include "cli/plot.h"
 #include "cli/share.h"
 #include "hold/census.h"
@@ -30,13 +31,11 @@ void gp_monitor_json(const struct gp_monitor *m, pid_t pid);
 /* ---- monitor_plot.c ----------------------------------------------------------------------------
  */
 
-/* That it cannot be written is said before the time is spent. The file, or -errno. */
-int gp_monitor_plot_open(const char *path, struct gp_error *err);
+/* That it cannot be written is said before the time is spent. 0 or -errno with a sentence. */
+int gp_monitor_plot_open(struct gp_out_file *file, const char *path, struct gp_error *err);
 /* The sample that was closed last. 0 or -ENOMEM. */
 int gp_monitor_plot_sample(struct gp_monitor *m);
-int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path, int fd,
-                          struct gp_error *err);
-/* What there is nothing to draw of leaves no empty file. */
-void gp_monitor_plot_close(const char *path, int fd);
+int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path,
+                          struct gp_out_file *file, struct gp_error *err);
 
 #endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpreempt monitor --plot: the number of queues over time. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/monitor.h"
 
@@ -17,17 +14,17 @@ static bool is_of_another_format(const char *path)
 	return end && strcmp(end, ".svg") != 0;
 }
 
-int gp_monitor_plot_open(const char *path, struct gp_error *err)
+int gp_monitor_plot_open(struct gp_out_file *file, const char *path, struct gp_error *err)
 {
-	int fd;
+	int r;
 
 	if (is_of_another_format(path))
 		return gp_fail(err, -EINVAL,
 		               "this plot is drawn as SVG: take a name that ends with .svg, not "
 		               "'%s'",
 		               path);
-	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	return fd < 0 ? gp_fail(err, -errno, "cannot write %s: %s", path, strerror(errno)) : fd;
+	r = gp_out_open(file, path);
+	return r ? gp_fail(err, r, "cannot write %s: %s", path, gp_error_name(r)) : 0;
 }
 
 /* A kind that appears later was not there before. */
@@ -54,8 +51,8 @@ int gp_monitor_plot_sample(struct gp_monitor *m)
 	return r;
 }
 
-int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path, int fd,
-                          struct gp_error *err)
+int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path,
+                          struct gp_out_file *file, struct gp_error *err)
 {
 	char title[96];
 	struct gp_plot plot = {.title = title,
@@ -64,8 +61,7 @@ int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path, int
 	                       .to_ns = m->last_ns,
 	                       .n = m->nlines,
 	                       .line = m->line};
-	FILE *out = ftruncate(fd, 0) && errno != EINVAL ? NULL : fdopen(dup(fd), "w");
-	int r = out ? 0 : -errno;
+	int r;
 
 	snprintf(title, sizeof title, "Queues of %d (%s), %u samples", pid, m->name,
 	         m->census.samples);
@@ -75,21 +71,8 @@ int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path, int
 		snprintf(m->line[i].label, sizeof m->line[i].label, "%s on device %u (%s)", s->type,
 		         s->device, m->devices->device[s->device].gpu->info.name);
 	}
-	if (out) {
-		r = gp_plot_svg(out, &plot);
-		if (fclose(out))
-			r = -errno;
-	}
+	r = gp_plot_svg(file->out, &plot);
+	if (!r)
+		r = gp_out_keep(file);
 	return r ? gp_fail(err, r, "cannot write %s: %s", path, gp_error_name(r)) : 0;
-}
-
-void gp_monitor_plot_close(const char *path, int fd)
-{
-	struct stat s;
-
-	if (fd < 0)
-		return;
-	if (!fstat(fd, &s) && S_ISREG(s.st_mode) && !s.st_size)
-		unlink(path);
-	close(fd);
 }
