@@ -13,6 +13,7 @@
 #include "config/rights.h"
 #include "daemon/control.h"
 
+#define ENTRY_MAX  ((size_t)1 << 16) /* of a user */
 #define GROUPS_MAX 1024
 
 bool gp_is_users_word(const struct gp_proc *proc)
@@ -26,9 +27,9 @@ struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid)
 	struct passwd entry, *user = NULL;
 	gid_t group[GROUPS_MAX];
 	int n = GROUPS_MAX;
-	char *room = malloc(GP_NAMES_ROOM);
+	char *room = malloc(ENTRY_MAX);
 
-	if (!room || getpwuid_r(uid, &entry, room, GP_NAMES_ROOM, &user) || !user ||
+	if (!room || getpwuid_r(uid, &entry, room, ENTRY_MAX, &user) || !user ||
 	    getgrouplist(user->pw_name, user->pw_gid, group, &n) < 0)
 		n = 0;
 	free(room);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon's configuration: where it is, what it says of devices and of who may govern. */
-#include <grp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,16 +20,11 @@ static int load_config(struct gp_reading *r)
 
 static gid_t find_group(const struct gp_config *config)
 {
-	struct group entry, *group = NULL;
-	char *room;
+	gid_t group;
 
 	if (config->sockets.has_group)
 		return config->sockets.group;
-	room = malloc(GP_NAMES_ROOM);
-	if (room)
-		getgrnam_r("gpreempt", &entry, room, GP_NAMES_ROOM, &group);
-	free(room);
-	return group ? entry.gr_gid : (gid_t)-1;
+	return gp_config_system_names.group("gpreempt", &group) ? (gid_t)-1 : group;
 }
 
 void gp_configuration_read(struct gp_reading *r)

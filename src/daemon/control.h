@@ -94,8 +94,6 @@ void gp_control_end(struct gp_control *c);
 /* ---- configure.c: the configuration ------------------------------------------------------------
  */
 
-#define GP_NAMES_ROOM ((size_t)1 << 16) /* for an entry of a user or group */
-
 /* Reading it, which may take long: nothing of the daemon's is touched. */
 struct gp_reading {
 	const char *option; /* the command line's */
