@@ -4,9 +4,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 PREFIX ?= /usr/local
+TRIES ?= 1
 CTEST := ctest --no-label-summary --output-on-failure -j$(shell nproc)
 CONFIGURE := cmake -G Ninja -S .
-CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON
+CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON -DGPREEMPT_TRIES=$(strip $(TRIES))
 
 .PHONY: all configure demo tour test bench soak install format lint configure-test clean help
 
@@ -31,7 +32,7 @@ tour: ## try the daemon: programs, classes, holds, a kill -9, on a simulated GPU
 
 test: configure-test ## all tests, sanitizers, fuzzers, lint: what CI runs; installs the tools for it
 	@cmake --build build/test
-	@$(CTEST) --test-dir build/test
+	@$(CTEST) --test-dir build/test --repeat until-pass:$(strip $(TRIES))
 
 configure-test:
 	@tools/setup test
