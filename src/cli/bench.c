@@ -18,6 +18,7 @@
 #define EFFECTS        100 /* each costs a wait for the next sample */
 #define EFFECT_SOON_NS (50 * GP_NS_PER_MS)
 #define EFFECT_WAIT_NS (200 * GP_NS_PER_MS)
+#define BLIND_AFTER    5 /* waits in vain: the first sample of a driver may take longer than one */
 
 static struct {
 	struct gp_targets targets;
@@ -72,8 +73,8 @@ struct bench {
 	struct side hold, release;
 	struct gp_hist open, find; /* ns, on a device opened for it */
 	struct gp_online online;
-	bool blind;   /* the device does not tell when a task is on it */
-	bool stopped; /* by a signal, or because the process ended */
+	unsigned blind; /* how often in a row the device did not tell when a task is on it */
+	bool stopped;   /* by a signal, or because the process ended */
 };
 
 static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
@@ -135,7 +136,7 @@ static void measure_effect(struct bench *b, struct side *s, struct gp_holds *hol
 {
 	bool known = false;
 
-	if (s->tried > EFFECTS || b->blind)
+	if (s->tried > EFFECTS || b->blind >= BLIND_AFTER)
 		return;
 	wait_for_sample(holds);
 	for (unsigned i = 0; i < holds->n; i++)
@@ -143,7 +144,7 @@ static void measure_effect(struct bench *b, struct side *s, struct gp_holds *hol
 			note_effect(s, &holds->hold[i], s == &b->hold, scheduled[i]);
 			known = true;
 		}
-	b->blind = !known;
+	b->blind = known ? 0 : b->blind + 1;
 }
 
 /* One hold and one release; true: there is no point in another. */

@@ -108,8 +108,8 @@ number() { # FILE KEYS...: a number in JSON, by the order of keys that lead to i
 	python3 -c 'import json, sys
 v = json.load(open(sys.argv[1]))
 for k in sys.argv[2:]:
-    v = v[k]
-print(v)' "$file" "$@"
+    v = v and v[k]
+print("unknown" if v is None else v)' "$file" "$@"
 }
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -122,6 +122,10 @@ attach() { # finding a running process takes at most 2 ms (p50)
 	release="$(number "$work/bench" release answer_us p50)/$(number "$work/bench" release effect_us p50)"
 	awk "BEGIN { exit !($find <= 2000) }"
 	check $? "attach p50 $find us (limit 2000); hold $hold us to answer/effect, release $release us"
+	if "$GPREEMPT" doctor | grep -q 'measured from the firmware'; then
+		[[ $hold/$release != *unknown* ]]
+		check $? 'where switches are recorded, the effect is seen'
+	fi
 	end_victim
 	check $? 'results right afterwards'
 }
