@@ -36,7 +36,7 @@ struct gp_turn_unit {
 	uint64_t window_run_ns; /* in this window ... */
 	bool window_whole;      /* ... during which it always worked, and that was measured */
 	bool window_held;       /* ... or could not be seen to, because it was held */
-	uint32_t less;          /* its slice is shortened by so many quarters */
+	uint32_t less;          /* its slice is shortened by so many permille */
 };
 
 /* Stands in the device blob. */

@@ -2,16 +2,19 @@
 /*
  * Weighted turns where the hardware takes them: slices in proportion to the weights.
  *
- * That is all it takes for tasks that always have work. One that pauses for a moment after each
- * kernel gives the rest of its slice away each time, so where run times are measured, those that
- * get more for their weight than another have their slices shortened, step by step. The device
- * never idles for it, and nobody has a claim to what it missed.
+ * That is nearly all it takes for tasks that always have work. But one that runs out of it before
+ * its slice ends gives the rest away: for a moment after each kernel, or because few are queued. So
+ * where run times are measured, those that get more for their weight than another have their slices
+ * shortened, step by step. The device never idles for it, and nobody has a claim to what it missed.
  */
 #include "policy/turns.h"
 
 #define SLICE_MIN_NS  GP_MS          /* under that, switching eats the GPU (H200: 18 % at 1 ms) */
 #define WINDOW_NS     (2000 * GP_MS) /* for judging who gets how much ... */
 #define WINDOW_ROUNDS 8              /* ... and each must have had several slices in it */
+#define WHOLE         1000u
+#define LESS_MAX      750u /* permille */
+#define LET_PASS      100u /* more by one of so many is chance */
 
 struct sum {
 	uint64_t weight;
@@ -45,7 +48,7 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 {
 	uint64_t slice_ns = s->round_ns * u->weight / s->weight;
 
-	slice_ns = slice_ns * (4 - u->less) / 4 / (u->busy ? u->busy : 1);
+	slice_ns = slice_ns * (WHOLE - u->less) / WHOLE / (u->busy ? u->busy : 1);
 	if (slice_ns < SLICE_MIN_NS)
 		slice_ns = SLICE_MIN_NS;
 	if (slice_ns < view->slice_min_us * 1000ull)
@@ -86,17 +89,37 @@ static uint64_t least_of_window(const struct gp_view *view, const struct gp_poli
 	return units > 1 ? least_ns : UINT64_MAX;
 }
 
-/* A quarter less for half as much again; a quarter back when that has become a fifth. */
+/* Half of the way to what would have been right, had all gone on as before. */
 static void judge(struct gp_turn_unit *u, uint64_t least_ns)
 {
 	uint64_t got_ns = gp_turn_normal(u->window_run_ns, u->weight);
 
 	if (!u->window_whole || least_ns == UINT64_MAX)
 		u->less = 0;
-	else if (got_ns > least_ns + least_ns / 2 && u->less < 3)
-		u->less++;
-	else if (got_ns <= least_ns + least_ns / 5 && u->less > 0)
-		u->less--;
+	else if (got_ns > least_ns + least_ns / LET_PASS)
+		u->less =
+			WHOLE - (uint32_t)((WHOLE - u->less) * 2 * least_ns / (got_ns + least_ns));
+	if (u->less > LESS_MAX)
+		u->less = LESS_MAX;
+}
+
+/* Slices matter in proportion to each other only: somebody has all of his. */
+static void give_back(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	uint32_t least = WHOLE;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_turn_unit *u = gp_policy_task(state, i);
+
+		if (u->window_whole && u->less < least)
+			least = u->less;
+	}
+	for (uint32_t i = 0; least < WHOLE && i < view->n; i++) {
+		struct gp_turn_unit *u = gp_policy_task(state, i);
+
+		if (u->window_whole)
+			u->less = WHOLE - (WHOLE - u->less) * WHOLE / (WHOLE - least);
+	}
 }
 
 static void keep_window(const struct gp_view *view, const struct gp_policy_state *state,
@@ -112,10 +135,12 @@ static void keep_window(const struct gp_view *view, const struct gp_policy_state
 		return;
 	least_ns = turns->window_ns ? least_of_window(view, state) : UINT64_MAX;
 	turns->window_ns = view->now_ns;
+	for (uint32_t i = 0; i < view->n; i++)
+		judge(gp_policy_task(state, i), least_ns);
+	give_back(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_turn_unit *u = gp_policy_task(state, i);
 
-		judge(u, least_ns);
 		u->window_run_ns = 0;
 		u->window_held = !u->loose;
 		u->window_whole = u->unit.active || (u->window_held && !u->unit.idle);

@@ -6,8 +6,8 @@
  * The timers run from the start: TIMERS threads, each with a timerfd every 100 ms and nothing else
  * to do. Says `ready`; a line of pids on standard input lets the clients begin. Most ask, some
  * change the classes of these processes or hold and release them, some subscribe and read slowly or
- * not at all, some come and go. At the end one line of JSON: calls, refusals, failures, the slowest
- * call, how late the timers were.
+ * not at all, some come and go. At the end one line of JSON: calls, refusals, connections that were
+ * overrun by events nobody read, failures, the slowest call, how late the timers were.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -36,7 +36,7 @@ static struct {
 	int pid[PIDS_MAX];
 	int realtime;
 	_Atomic bool stop;
-	_Atomic uint64_t calls, refused, failed, events, slowest_ns;
+	_Atomic uint64_t calls, refused, failed, overrun, events, slowest_ns;
 	pthread_mutex_t lock;
 	struct gp_hist lag_ns;
 } crowd = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -86,9 +86,12 @@ static void note(const char *method, int r, const char *why, uint64_t took_ns)
 	crowd.calls++;
 	if (r == -ESRCH || r == -EBUSY || r == -EAGAIN || r == -EPERM || r == -ECANCELED) {
 		crowd.refused++;
+	} else if (r == -ENOBUFS) { /* who never reads events has no use of the connection */
+		crowd.overrun++;
 	} else if (r) {
 		crowd.failed++;
-		fprintf(stderr, "%s: error %d: %s\n", method, -r, why);
+		fprintf(stderr, "%s: error %d after %llu ms: %s\n", method, -r,
+		        (unsigned long long)(took_ns / GP_NS_PER_MS), why);
 	}
 	while (took_ns > slowest_ns &&
 	       !atomic_compare_exchange_weak(&crowd.slowest_ns, &slowest_ns, took_ns))
@@ -103,7 +106,7 @@ static int ask(struct gp_client *client, const char *method, struct json_object 
 	int r = gp_client_call(client, method, params, NULL, 0, NULL, &err);
 
 	note(method, r, err.text, gp_now_ns(&gp_clock_monotonic) - begin_ns);
-	return r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO ? r : 0;
+	return r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO || r == -ENOBUFS ? r : 0;
 }
 
 static int ask_something(struct gp_client *client, struct gp_rng *rng)
@@ -219,10 +222,11 @@ int main(int argc, char **argv)
 	crowd.stop = true;
 	for (unsigned i = 0; i < crowd.nclients + crowd.ntimers; i++)
 		pthread_join(thread[i], NULL);
-	printf("{\"calls\":%llu,\"refused\":%llu,\"failed\":%llu,\"events\":%llu,"
+	printf("{\"calls\":%llu,\"refused\":%llu,\"overrun\":%llu,\"failed\":%llu,\"events\":%llu,"
 	       "\"slowest_ms\":%llu,\"lag_p50_us\":%llu,\"lag_p99_us\":%llu,\"lags\":%llu}\n",
 	       (unsigned long long)crowd.calls, (unsigned long long)crowd.refused,
-	       (unsigned long long)crowd.failed, (unsigned long long)crowd.events,
+	       (unsigned long long)crowd.overrun, (unsigned long long)crowd.failed,
+	       (unsigned long long)crowd.events,
 	       (unsigned long long)(crowd.slowest_ns / GP_NS_PER_MS),
 	       (unsigned long long)(gp_hist_quantile(&crowd.lag_ns, 500000) / 1000),
 	       (unsigned long long)(gp_hist_quantile(&crowd.lag_ns, 990000) / 1000),

@@ -234,6 +234,27 @@ static void a_pause_of_a_moment_costs_no_turn_where_it_is_seen(void **state)
 	}
 }
 
+/* Its slice of 30 ms ends with its kernel: 27 in 37 are 73 %. */
+static void a_slice_that_is_not_used_up_is_made_up_for(void **state)
+{
+	const struct device_kind *kind = device_named("slices, sampled activity");
+	struct gp_sim_task eager = busy(27 * MS);
+	struct gp_run run;
+	double got;
+
+	(void)state;
+	eager.gap_ns = 50 * US;
+	begin(kind, 30 * S);
+	scenario.device.activity_window_ns = 167 * MS; /* so that slices are used */
+	add(eager, be_attr(300));
+	add(busy(5 * MS), be_attr(100));
+	run = finish("fair");
+	got = 100 * part(&run, 0) / (part(&run, 0) + part(&run, 1));
+	if (got < 74.3 || got > 75.7)
+		fail_msg("it got %.1f of 100, not 75", got);
+	gp_run_free(&run);
+}
+
 static void one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn(void **state)
 {
 	(void)state;
@@ -302,6 +323,7 @@ int main(void)
 		cmocka_unit_test(a_task_that_slept_for_long_does_not_shut_the_others_out),
 		cmocka_unit_test(a_gang_is_one_in_the_line),
 		cmocka_unit_test(a_pause_of_a_moment_costs_no_turn_where_it_is_seen),
+		cmocka_unit_test(a_slice_that_is_not_used_up_is_made_up_for),
 		cmocka_unit_test(one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn),
 		cmocka_unit_test(little_is_lost_to_switching),
 		cmocka_unit_test(where_not_all_can_be_held_all_run),
