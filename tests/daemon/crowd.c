@@ -7,7 +7,8 @@
  * to do. Says `ready`; a line of pids on standard input lets the clients begin. Most ask, some
  * change the classes of these processes or hold and release them, some subscribe and read slowly or
  * not at all, some come and go. At the end one line of JSON: calls, refusals, connections that were
- * overrun by events nobody read, failures, the slowest call, how late the timers were.
+ * overrun by events nobody read, failures, the slowest call, how late the timers were. When the
+ * machine itself stood still, calls that were under way say nothing; how many is said, too.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@
 #include "rpc/client.h"
 
 #define TIMER_NS (100 * GP_NS_PER_MS)
+#define STALL_NS GP_NS_PER_S /* later than that no thread is that the kernel could have run */
 #define PIDS_MAX 1024
 
 static struct {
@@ -36,7 +38,8 @@ static struct {
 	int pid[PIDS_MAX];
 	int realtime;
 	_Atomic bool stop;
-	_Atomic uint64_t calls, refused, failed, overrun, events, slowest_ns;
+	_Atomic uint64_t calls, refused, failed, overrun, excused, events, slowest_ns;
+	_Atomic uint64_t stalls_ns; /* for so long the machine stood still, in pieces of STALL_NS */
 	pthread_mutex_t lock;
 	struct gp_hist lag_ns;
 } crowd = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -64,6 +67,8 @@ static void *wait_for_timer(void *arg)
 		now_ns = gp_now_ns(&gp_clock_monotonic);
 		pthread_mutex_lock(&crowd.lock);
 		gp_hist_add(&crowd.lag_ns, now_ns - due_ns);
+		if (now_ns - due_ns > STALL_NS)
+			crowd.stalls_ns += now_ns - due_ns;
 		pthread_mutex_unlock(&crowd.lock);
 	}
 	close(fd);
@@ -79,11 +84,16 @@ static struct json_object *about(int pid)
 	return params;
 }
 
-static void note(const char *method, int r, const char *why, uint64_t took_ns)
+/* `stalled`: while it was under way, everything stood still for a while. */
+static void note(const char *method, int r, const char *why, uint64_t took_ns, bool stalled)
 {
 	uint64_t slowest_ns = crowd.slowest_ns;
 
 	crowd.calls++;
+	if (stalled && (!r || r == -ETIMEDOUT)) {
+		crowd.excused++;
+		return;
+	}
 	if (r == -ESRCH || r == -EBUSY || r == -EAGAIN || r == -EPERM || r == -ECANCELED) {
 		crowd.refused++;
 	} else if (r == -ENOBUFS) { /* who never reads events has no use of the connection */
@@ -101,11 +111,12 @@ static void note(const char *method, int r, const char *why, uint64_t took_ns)
 /* -errno after which the connection is of no use. */
 static int ask(struct gp_client *client, const char *method, struct json_object *params)
 {
-	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic), stalls_ns = crowd.stalls_ns;
 	struct gp_error err = {0};
 	int r = gp_client_call(client, method, params, NULL, 0, NULL, &err);
 
-	note(method, r, err.text, gp_now_ns(&gp_clock_monotonic) - begin_ns);
+	note(method, r, err.text, gp_now_ns(&gp_clock_monotonic) - begin_ns,
+	     crowd.stalls_ns > stalls_ns);
 	return r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO || r == -ENOBUFS ? r : 0;
 }
 
@@ -222,11 +233,13 @@ int main(int argc, char **argv)
 	crowd.stop = true;
 	for (unsigned i = 0; i < crowd.nclients + crowd.ntimers; i++)
 		pthread_join(thread[i], NULL);
-	printf("{\"calls\":%llu,\"refused\":%llu,\"overrun\":%llu,\"failed\":%llu,\"events\":%llu,"
+	printf("{\"calls\":%llu,\"refused\":%llu,\"overrun\":%llu,\"failed\":%llu,"
+	       "\"stalls_ms\":%llu,\"excused\":%llu,\"events\":%llu,"
 	       "\"slowest_ms\":%llu,\"lag_p50_us\":%llu,\"lag_p99_us\":%llu,\"lags\":%llu}\n",
 	       (unsigned long long)crowd.calls, (unsigned long long)crowd.refused,
 	       (unsigned long long)crowd.overrun, (unsigned long long)crowd.failed,
-	       (unsigned long long)crowd.events,
+	       (unsigned long long)(crowd.stalls_ns / GP_NS_PER_MS),
+	       (unsigned long long)crowd.excused, (unsigned long long)crowd.events,
 	       (unsigned long long)(crowd.slowest_ns / GP_NS_PER_MS),
 	       (unsigned long long)(gp_hist_quantile(&crowd.lag_ns, 500000) / 1000),
 	       (unsigned long long)(gp_hist_quantile(&crowd.lag_ns, 990000) / 1000),

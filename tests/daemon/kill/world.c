@@ -81,6 +81,20 @@ static void show_driver(const struct world *w)
 		        (unsigned long long)w->target[i].mark_ns / GP_NS_PER_MS);
 }
 
+/* Where its threads are. */
+static void show_threads(pid_t pid)
+{
+	char path[64], command[512];
+
+	snprintf(path, sizeof path, "/proc/%d/task", pid);
+	snprintf(command, sizeof command,
+	         "for t in %s/*; do echo \"$(cat $t/comm): state $(cut -d' ' -f3 $t/stat), in "
+	         "$(cat $t/wchan)\"; done >&2",
+	         path);
+	if (access(path, F_OK) || system(command)) /* NOLINT(cert-env33-c): our own words */
+		fprintf(stderr, "%s is not there\n", path);
+}
+
 void fail(struct world *w, const char *format, ...)
 {
 	va_list list;
@@ -92,6 +106,7 @@ void fail(struct world *w, const char *format, ...)
 	vfprintf(stderr, format, list);
 	va_end(list);
 	fprintf(stderr, "\ngpreemptd %d, gpreempt-keeper %d\n", w->daemon, w->keeper);
+	show_threads(w->daemon);
 	show_driver(w);
 	show_log(w);
 	if (getenv("GPREEMPT_PAUSE")) /* to look at it */
@@ -108,7 +123,9 @@ static void make_folder(struct world *w)
 	char run[80];
 	FILE *f;
 
-	snprintf(w->folder, sizeof w->folder, "/tmp/gpreempt-kill-XXXXXX");
+	/* In memory, as /run is: who writes a record to a file on a disk waits for the disk. */
+	snprintf(w->folder, sizeof w->folder, "%s/gpreempt-kill-XXXXXX",
+	         access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	if (!mkdtemp(w->folder))
 		fail(w, "%s: %d", w->folder, errno);
 	snprintf(run, sizeof run, "%s/run", w->folder);
