@@ -2,9 +2,12 @@
 /*
  * How long requests took: the part of them that took longer, on two logarithmic axes, so that the
  * one in a thousand is as visible as the median. A panel for each task, a line for each policy.
+ * Policies often make no difference to a task; lines that lie on each other are named, and their
+ * marks stand side by side.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/picture.h"
@@ -16,6 +19,7 @@ enum {
 	LEFT = 92,   /* the percentiles' names */
 	RIGHT = 18,
 	BOTTOM = 44,
+	MARK = 13, /* what a mark needs */
 };
 
 /* The lines that percentiles lie on; the lowest is the end of the axis. */
@@ -145,10 +149,150 @@ static void draw_run(struct gp_draw *d, const struct frame *f, unsigned run)
 		return; /* a line less is better than no picture */
 	gp_draw_lines(d, point, trace_curve(f, h, point), &stroke);
 	free(point);
-	for (size_t i = 0; i < LEVELS; i++)
-		if (levels[i].per_million && (double)h->count * levels[i].longer >= 1)
-			gp_chart_mark(d, x_of(f, us_of(gp_hist_quantile(h, levels[i].per_million))),
-			              y_of(f, levels[i].longer), run);
+}
+
+/* ---- marks ------------------------------------------------------------------------------------
+ */
+
+/* Marks that would hide each other, side by side around the middle of where they belong. */
+struct row {
+	unsigned first, n;
+	double sum; /* of where they belong */
+};
+
+static double left_of(const struct frame *f, const struct row *r)
+{
+	double width = MARK * (r->n - 1.0), left = r->sum / r->n - width / 2;
+
+	left = left > f->area.right - width ? f->area.right - width : left;
+	return left < f->area.left ? f->area.left : left;
+}
+
+struct mark {
+	double x;
+	unsigned run;
+};
+
+static void draw_rows(struct gp_draw *d, const struct frame *f, double y, const struct mark *mark,
+                      const struct row *row, unsigned rows)
+{
+	for (unsigned i = 0; i < rows; i++)
+		for (unsigned k = 0; k < row[i].n; k++)
+			gp_chart_mark(d, left_of(f, &row[i]) + MARK * k, y,
+			              mark[row[i].first + k].run);
+}
+
+/* The marks of one level from left to right. */
+static unsigned find_marks(const struct frame *f, const struct level *level, struct mark *mark)
+{
+	unsigned n = 0;
+
+	for (unsigned run = 0; run < f->p->report->nruns; run++) {
+		const struct gp_hist *h = hist_of(f, run);
+		unsigned at;
+		double x;
+
+		if (!h || (double)h->count * level->longer < 1)
+			continue;
+		x = x_of(f, us_of(gp_hist_quantile(h, level->per_million)));
+		for (at = n++; at && mark[at - 1].x > x; at--)
+			mark[at] = mark[at - 1];
+		mark[at] = (struct mark){x, run};
+	}
+	return n;
+}
+
+static void draw_level(struct gp_draw *d, const struct frame *f, const struct level *level,
+                       struct mark *mark, struct row *row)
+{
+	unsigned n = find_marks(f, level, mark), rows = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		row[rows++] = (struct row){i, 1, mark[i].x};
+		while (rows > 1 && left_of(f, &row[rows - 2]) + MARK * row[rows - 2].n >
+		                           left_of(f, &row[rows - 1])) {
+			rows--;
+			row[rows - 1].n += row[rows].n;
+			row[rows - 1].sum += row[rows].sum;
+		}
+	}
+	draw_rows(d, f, y_of(f, level->longer), mark, row, rows);
+}
+
+static void draw_marks(struct gp_draw *d, const struct frame *f)
+{
+	unsigned runs = f->p->report->nruns;
+	struct mark *mark;
+	struct row *row;
+
+	if (!runs)
+		return;
+	mark = calloc(runs, sizeof *mark);
+	row = calloc(runs, sizeof *row);
+	for (size_t i = 0; i < LEVELS && mark && row; i++)
+		if (levels[i].per_million)
+			draw_level(d, f, &levels[i], mark, row);
+	free(row);
+	free(mark);
+}
+
+/* ---- lines that are the same ------------------------------------------------------------------
+ */
+
+/* Nowhere further apart than a line is wide. */
+static bool are_same(const struct frame *f, unsigned run, unsigned other)
+{
+	static const uint32_t per_million[] = {1,      100000, 250000, 500000, 750000,
+	                                       900000, 990000, 999000, 999900, 1000000};
+	const struct gp_hist *a = hist_of(f, run), *b = hist_of(f, other);
+
+	for (size_t i = 0; a && b && i < sizeof per_million / sizeof *per_million; i++)
+		if (fabs(x_of(f, us_of(gp_hist_quantile(a, per_million[i]))) -
+		         x_of(f, us_of(gp_hist_quantile(b, per_million[i])))) > 2)
+			return false;
+	return a && b;
+}
+
+/* The first run that looks like this one. */
+static unsigned first_like(const struct frame *f, unsigned run)
+{
+	unsigned first = 0;
+
+	while (first < run && !are_same(f, run, first))
+		first++;
+	return first;
+}
+
+/* Behind the title, as "one line: none, priority; rr, fair". */
+static void put_same(struct gp_draw *d, const struct frame *f, double title_right, double y)
+{
+	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_END);
+	char text[512] = "one line: ", fit[512];
+	size_t begin = strlen(text), at = begin;
+
+	for (unsigned i = 0; i < f->p->report->nruns; i++) {
+		size_t before = at;
+		unsigned members = 0;
+
+		if (!hist_of(f, i) || first_like(f, i) < i)
+			continue;
+		for (unsigned k = i; k < f->p->report->nruns && at < sizeof text; k++)
+			if (hist_of(f, k) && first_like(f, k) == i)
+				at += (size_t)snprintf(text + at, sizeof text - at, "%s%s",
+				                       members++    ? ", "
+				                       : at > begin ? "; "
+				                                    : "",
+				                       f->p->report->label[k]);
+		if (members < 2)
+			at = before;
+		at = at < sizeof text ? at : sizeof text - 1;
+		text[at] = '\0';
+	}
+	if (at > begin)
+		gp_draw_text(d, f->area.right, y,
+		             gp_chart_fit(fit, sizeof fit, text, f->area.right - title_right - 12,
+		                          font.size),
+		             &font);
 }
 
 /* ---- the section ------------------------------------------------------------------------------
@@ -165,7 +309,9 @@ static void draw_panel(struct gp_draw *d, double x, double y, double width,
 	                           .bottom = y + HEAD + PANEL}};
 	const struct gp_tails *t = &p->tails[0];
 
-	gp_draw_text(d, x, y + 18, p->report->scenario->task[t->task[index]].name, &gp_font_head);
+	const char *name = p->report->scenario->task[t->task[index]].name;
+
+	gp_draw_text(d, x, y + 18, name, &gp_font_head);
 	if (!find_range(&f)) {
 		gp_draw_text(d, f.area.left, f.area.top + 20, "no request was finished",
 		             &gp_font_plain);
@@ -175,6 +321,8 @@ static void draw_panel(struct gp_draw *d, double x, double y, double width,
 	gp_time_axis(d, &f.area, "response time");
 	for (unsigned i = 0; i < p->report->nruns; i++)
 		draw_run(d, &f, i);
+	draw_marks(d, &f);
+	put_same(d, &f, x + gp_draw_text_width(name, gp_font_head.size) * 1.1, y + 18);
 }
 
 static double draw_head(struct gp_draw *d, double y, const struct gp_picture *p)
@@ -186,7 +334,8 @@ static double draw_head(struct gp_draw *d, double y, const struct gp_picture *p)
 	gp_draw_text(
 		d, MARGIN, y + 48,
 		"From scheduled arrival to end, over the whole run: the part of them that took "
-		"longer. Marks at p50, p99 and p99.9.",
+		"longer. Marks at p50, p99 and p99.9, side by side where they would hide each "
+		"other.",
 		&gp_font_plain);
 	for (unsigned i = 0; i < p->report->nruns; i++)
 		if (!gp_report_cannot(p->report, i))

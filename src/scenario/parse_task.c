@@ -47,8 +47,8 @@ static gp_yaml_read read_arrivals;
 /* clang-format off */
 enum {
 	KEY_TASK_NAME, KEY_CLASS, KEY_PRIORITY, KEY_WEIGHT, KEY_SHARE, KEY_CEILING, KEY_DEADLINE,
-	KEY_BUDGET, KEY_GANG, KEY_LOAD, KEY_EVERY, KEY_RATE, KEY_ARRIVALS, KEY_TRACE, KEY_KERNEL,
-	KEY_WIDTH, KEY_WAVE, KEY_KERNELS, KEY_KERNEL_GAP, KEY_GAP, KEY_PREPARE, KEY_HINT,
+	KEY_BUDGET, KEY_GANG, KEY_LOAD, KEY_EVERY, KEY_RATE, KEY_PHASE, KEY_ARRIVALS, KEY_TRACE,
+	KEY_KERNEL, KEY_WIDTH, KEY_WAVE, KEY_KERNELS, KEY_KERNEL_GAP, KEY_GAP, KEY_PREPARE, KEY_HINT,
 	KEY_BRACKET, KEY_START, KEY_STOP, KEY_SLICE, KEY_COUNT, TASK_KEYS
 };
 
@@ -68,6 +68,7 @@ static const struct gp_yaml_key task_keys[] = {
 	[KEY_RATE]      = {"rate",     .type = GP_YAML_NUMBER, .unit = "requests per second",
 				       .min = RATE_SCALE / 10000, .max = 1000000 * RATE_SCALE,
 				       .scale = RATE_SCALE, IN(rate)},
+	[KEY_PHASE]     = {"phase",    DURATION(GP_NS_PER_US, DAY), IN(task.phase_ns)},
 	[KEY_ARRIVALS]  = {"arrivals", NESTED(read_arrivals)},
 	[KEY_TRACE]     = {"trace",    TEXT, IN(trace)},
 	[KEY_KERNEL]    = {"kernel",   DURATION(GP_NS_PER_US, HOUR), IN(task.kernel_ns)},
@@ -106,6 +107,7 @@ static const struct {
 } fits[] = {
 	{KEY_EVERY, REGULAR, "periodic and poisson"},
 	{KEY_RATE, REGULAR, "periodic and poisson"},
+	{KEY_PHASE, LOAD(PERIODIC), "periodic"},
 	{KEY_ARRIVALS, LOAD(TRACE), "trace"},
 	{KEY_TRACE, LOAD(TRACE), "trace"},
 	{KEY_PREPARE, OPEN, "periodic, poisson and trace"},

@@ -3,6 +3,7 @@
 """check_svg.py FILE: well-formed, nothing outside the page, no words on top of each other. Writes a
 summary as JSON, or says what is wrong and exits 1."""
 import json
+import re
 import sys
 import unicodedata
 import xml.etree.ElementTree as ElementTree
@@ -53,6 +54,20 @@ def check_rectangles(root, width, height):
     return fills
 
 
+def hidden_marks(root):
+    """Marks with the mark of another line on them."""
+    marks = []
+    for element in root.iter(SVG + "path"):
+        if element.get("d").endswith("z") and element.get("fill") not in ("none", "#ffffff", None):
+            numbers = [float(n) for n in re.findall(r"-?[0-9.]+", element.get("d"))]
+            middle = [(min(n) + max(n)) / 2 for n in (numbers[::2], numbers[1::2])]
+            marks.append((*middle, element.get("fill")))
+    return sum(
+        any(abs(a[0] - b[0]) < 8 and abs(a[1] - b[1]) < 8 and a[2] != b[2] for b in marks[i + 1 :])
+        for i, a in enumerate(marks)
+    )
+
+
 def main():
     root = ElementTree.parse(sys.argv[1]).getroot()
     width, height = float(root.get("width")), float(root.get("height"))
@@ -62,6 +77,7 @@ def main():
     lines = [e for e in root.iter(SVG + "path") if e.get("fill") == "none"]
     summary["strokes"] = sorted({e.get("stroke") for e in lines})
     summary["dashes"] = len({e.get("stroke-dasharray") for e in lines})
+    summary["hidden_marks"] = hidden_marks(root)
     json.dump(summary, sys.stdout)
 
 

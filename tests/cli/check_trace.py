@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """check_trace.py FILE: what the Trace Event Format asks of a JSON trace, and what Perfetto's reader
-needs beyond it. Writes a summary as JSON, or says what is wrong and exits 1."""
+needs beyond it. Writes a summary as JSON, or says what is wrong and exits 1.
+
+Events may stand in any order, except a beginning and its end (B and E), which are told by it, and
+what has the same time on a curve."""
 import collections
 import decimal
 import json
+import re
 import sys
 
 
@@ -24,7 +28,7 @@ def is_time(value):
 
 
 def check_common(event):
-    if event.get("ph") not in ("M", "X", "B", "E", "b", "e", "i", "C"):
+    if event.get("ph") not in ("M", "X", "B", "E", "b", "e", "i", "C", "s", "t", "f"):
         fail(f"unknown phase: {event}")
     for key in ("pid", "tid"):
         if type(event.get(key)) is not int or not 0 < event[key] < 2**32:
@@ -33,6 +37,8 @@ def check_common(event):
         fail(f"no name: {event}")
     if event["ph"] != "M" and not is_time(event.get("ts")):
         fail(f"no time: {event}")
+    if event["ph"] == "M" and not isinstance(event.get("args"), dict):
+        fail(f"says nothing: {event}")
     if event["ph"] == "i" and event.get("s") not in ("g", "p", "t"):
         fail(f"whose moment is it: {event}")
     if event["ph"] == "C" and not all(map(is_time, event.get("args", {"": None}).values())):
@@ -50,6 +56,8 @@ def check_names(events, summary):
             key = kind, event["pid"] if kind == "process" else event["tid"]
             if key in names:
                 fail(f"{key} is named twice")
+            if not (isinstance(event["args"].get("name"), str) and event["args"]["name"]):
+                fail(f"an empty name: {event}")
             names[key] = event["args"]["name"]
     for event in events:
         if event["ph"] != "M":
@@ -63,8 +71,13 @@ def check_names(events, summary):
 def spans_of(events):
     """Complete events, and pairs of B and E, of each thread."""
     spans, stacks = collections.defaultdict(list), collections.defaultdict(list)
+    last = {}
     for event in events:
         track = event["pid"], event["tid"]
+        if event["ph"] in "BE":
+            if event["ts"] < last.get(track, 0):
+                fail(f"comes behind a later one: {event}")
+            last[track] = event["ts"]
         if event["ph"] == "X":
             if not is_time(event.get("dur")):
                 fail(f"no duration: {event}")
@@ -75,8 +88,8 @@ def spans_of(events):
             if not stacks[track]:
                 fail(f"an end without a beginning: {event}")
             begin = stacks[track].pop()
-            if event["ts"] < begin["ts"]:
-                fail(f"ends before it begins: {event}")
+            if event["name"] != begin["name"]:
+                fail(f"ends another one than {begin}: {event}")
             spans[track].append((begin["ts"], event["ts"], begin["name"]))
     for track, stack in stacks.items():
         if stack:
@@ -110,6 +123,8 @@ def check_async(events, summary):
             continue
         if not (isinstance(event.get("id"), str) and event["id"].startswith("0x")):
             fail(f"no id: {event}")
+        if not isinstance(event.get("cat"), str):
+            fail(f"no category: {event}")
         seen = begins if event["ph"] == "b" else ends
         if (event["cat"], event["id"]) in seen:
             fail(f"the id is not its own: {event}")
@@ -121,6 +136,32 @@ def check_async(events, summary):
         if end["ts"] < begin["ts"] or any(begin[k] != end[k] for k in ("pid", "tid", "name")):
             fail(f"these do not fit together: {begin} {end}")
     summary["async"] = dict(collections.Counter(cat for cat, _ in begins))
+
+
+def check_flows(events):
+    """Each id of an arrow has one start, before all else of it, and one end, behind all else."""
+    flows = collections.defaultdict(list)
+    for event in events:
+        if event["ph"] in "stf":
+            if "id" not in event:
+                fail(f"no id: {event}")
+            flows[event.get("cat"), event["name"], event["id"]].append(event)
+    for flow in flows.values():
+        flow.sort(key=lambda event: (event["ts"], "stf".index(event["ph"])))
+        phases = "".join(event["ph"] for event in flow)
+        if not re.fullmatch("st*f", phases):
+            fail(f"an arrow without start or end: {flow[0]}")
+
+
+def check_curves(events):
+    """A curve has one value at a time."""
+    seen = set()
+    for event in events:
+        if event["ph"] == "C":
+            key = event["pid"], event["name"], event["ts"], event.get("id")
+            if key in seen:
+                fail(f"two values at the same time: {event}")
+            seen.add(key)
 
 
 def main():
@@ -141,6 +182,8 @@ def main():
     check_names(events, summary)
     check_spans(events, summary)
     check_async(events, summary)
+    check_flows(events)
+    check_curves(events)
     summary["moments"] = dict(
         collections.Counter(event["name"] for event in events if event["ph"] == "i")
     )

@@ -18,7 +18,10 @@ tables() {
 	done < <(sed -n "/$2/,/^\[/p" "$work/out" | grep -v '^\[')
 }
 tables test_hardware '^case'
-tables test_published '^ .*added\|^prepare\|^rate'
+tables test_published '^ .*alone, ms\|^ .*added'
+tables test_published_figures '^prepare\|^rate'
+tables test_priority_services '^lc_shared_slice'
+tables test_published_why '^Y with\|^slice in\|^turns'
 [[ $(grep -c '^    .* \(sets\|predicted\)$' "$SRC/docs/simulator.md") -ge 30 ]] ||
 	fail 'the table of docs/simulator.md is not complete'
 

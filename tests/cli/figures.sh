@@ -39,6 +39,17 @@ says 'keeps %.1f and %.1f %%' '.runs[].tasks[1].work_pct'
 runs eager-gaps
 says '%.1f ms at the median with a bracket, %.1f ms without' '.runs[1].tasks[0, 1].p50_us / 1000'
 
+runs two-services
+says "p99 is %.1f ms under \`none\` and %.1f ms under \`priority\`" '.runs[].tasks[0].p99_us / 1000'
+try "$GPREEMPT" sim two-services --policy none,priority,priority:lc_shared_slice=20000 --json
+says 'and %.1f ms with turns of 20 ms' '.runs[2].tasks[0].p99_us / 1000'
+says 'keeps %.1f, %.1f and %.1f %%' '.runs[].tasks[2].work_pct'
+for us in 5000 10000; do
+	try "$GPREEMPT" sim two-services --policy "priority:lc_shared_slice=$us" --json
+	row=$(grep -F '`two-services` has' docs/simulator.md)
+	says "%.1f with $((us / 1000))" '.runs[0].tasks[0].p99_us / 1000'
+done
+
 # The CPU time of one process: others may use this machine.
 TIMEFORMAT=%U
 fleet() { # DEVICES: milliseconds for two simulated seconds

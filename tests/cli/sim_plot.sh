@@ -67,9 +67,19 @@ cp "$work/plot.svg" "$work/before.svg"
 drawn 'three tasks again' h200-two-be-lc
 cmp -s "$work/plot.svg" "$work/before.svg" || fail 'same seed, another picture'
 
+drawn 'policies that make no difference' h200-alone --policy none,priority,rr
+holds '.texts | index("one line: none, priority, rr")' 'lines that lie on each other are named'
+holds '.hidden_marks == 0' 'their marks are all to be seen'
+drawn 'some that do' h200-two-be-lc --policy none,priority,qos
+holds '.texts | index("one line: priority, qos")' 'only those that are the same are named'
+holds '.hidden_marks == 0' 'all marks are to be seen'
+drawn 'policies that differ' h200-two-be-lc --policy none,rr
+holds '.texts | any(startswith("one line")) | not' 'lines that differ are not called the same'
+
 drawn 'six tasks, ten policies' "$work/six.yaml" --policy "$ten"
 holds '.fills["url(#dots)"] > 5' 'unmanaged tasks have a pattern'
 holds '(.strokes | length) > 10 and .dashes >= 10' 'ten policies differ in colour and dashes'
+holds '.hidden_marks == 0' 'ten policies: all marks are to be seen'
 (($("$GPREEMPT" policy --names | wc -l) <= 10)) || fail 'there are more policies than styles'
 holds '.texts | index("recommendation-service-frontend (lc)")' 'long names are whole'
 drawn 'forty tasks' "$work/many.yaml"

@@ -84,9 +84,30 @@ cmp -s "$work/trace.json" "$work/before.json" || fail 'same seed, another trace'
 
 # The checker itself sees what is wrong.
 for wrong in 's/"dur":[0-9.]*/"dur":-1/' 's/"ph":"e"/"ph":"b"/' 's/"dur":[0-9.]*/"dur":900/' \
-	's/"name":"thread_name"/"name":"other"/' 's/^]}/]/'; do
+	's/"name":"thread_name"/"name":"other"/' 's/"name":"process_name"/"name":"other"/' \
+	's/"args":{"name":"[^"]*"}/"args":{"name":""}/' 's/"ts":[0-9.]*/"ts":-1/' 's/^]}/]/'; do
 	sed "$wrong" "$work/before.json" >"$work/wrong.json"
 	! python3 "$SRC/tests/cli/check_trace.py" "$work/wrong.json" >/dev/null 2>&1 || fail "passes: $wrong"
+done
+
+# checked EVENT...: the trace with these as well, each "PHASE TIME MORE" on the thread of a device.
+checked() {
+	local event all=
+	for event; do
+		read -r phase time more <<<"$event"
+		all+="{\"ph\":\"$phase\",\"pid\":1,\"tid\":1,\"ts\":$time,\"name\":\"more\"$more},"
+	done
+	sed "1s/\$/{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"x\"}},$all/" \
+		"$work/before.json" >"$work/more.json"
+	python3 "$SRC/tests/cli/check_trace.py" "$work/more.json" >"$work/more.out" 2>&1
+}
+arrow=',"cat":"a","id":7' value=',"args":{"n":1}'
+checked 'B 1' 'B 2' 'E 3' 'E 3' "s 1 $arrow" "t 2 $arrow" "f 3 $arrow" "C 1 $value" "C 2 $value" ||
+	fail "a trace that keeps the rules: $(<"$work/more.out")"
+for wrong in 'B 1' 'E 1' 'B 2|E 1' 'B 2|E 3|B 1|E 2' "s 1 $arrow" "f 1 $arrow" "s 2 $arrow|f 1 $arrow" 's 1|f 2' \
+	"C 1 $value|C 1 $value" 'X 1 ,"dur":-1' 'b 1 ,"id":"0x1"' 'i 1'; do
+	IFS='|' read -ra events <<<"$wrong"
+	! checked "${events[@]}" || fail "passes: $wrong"
 done
 
 try "$GPREEMPT" sim h200-corun --trace "$work/missing/trace.json"

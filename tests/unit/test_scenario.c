@@ -172,6 +172,7 @@ static void every_key_of_a_task_has_its_place(void **state)
 	                              "    share: 12.5\n"
 	                              "    load: periodic\n"
 	                              "    every: 3ms\n"
+	                              "    phase: 24h\n"
 	                              "    kernel: 100us\n"
 	                              "    hint: 200us\n"
 	                              "    start: 1s\n"
@@ -202,6 +203,7 @@ static void every_key_of_a_task_has_its_place(void **state)
 	assert_string_equal(s.task[0].name, "inference");
 	assert_int_equal(s.task[0].load, GP_LOAD_PERIODIC);
 	assert_int_equal(s.task[0].every_ns, 3 * GP_NS_PER_MS);
+	assert_int_equal(s.task[0].phase_ns, 86400 * GP_NS_PER_S);
 	assert_int_equal(s.task[0].kernel_ns, 100000);
 	assert_int_equal(s.task[0].hint_ns, 200000);
 	assert_int_equal(s.task[0].start_ns, GP_NS_PER_S);
@@ -505,6 +507,10 @@ static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
 	refuse(TASK "  kernel: 1ms\n", 3, "'kernel' means nothing with load 'idle'", "closed");
 	refuse("tasks:\n- load: periodic\n  kernel: 1ms\n  every: 3ms\n  gap: 0us\n", 5,
 	       "'gap' means nothing with load 'periodic'", "goes with closed");
+	refuse("tasks:\n- load: poisson\n  kernel: 1ms\n  every: 3ms\n  phase: 1us\n", 5,
+	       "'phase' means nothing with load 'poisson'", "goes with periodic");
+	refuse("tasks:\n- load: periodic\n  kernel: 1ms\n  every: 3ms\n  phase: 0us\n", 5,
+	       "'phase'", "from 1us");
 }
 
 static void what_lies_between_kernels_needs_two_of_them(void **state)

@@ -811,6 +811,29 @@ static void a_periodic_task_has_its_period_at_a_phase_of_its_own(void **state)
 	gp_sim_free(sim);
 }
 
+static void a_phase_says_when_the_first_request_comes(void **state)
+{
+	struct gp_sim_task task = periodic(10 * MS, 1 * US);
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 3; seed++) {
+		struct gp_sim *sim;
+
+		task.phase_ns = 7 * MS;
+		task.start_ns = 1 * MS;
+		sim = new_sim(&plain, &task, 1, seed);
+		run_to(sim, 8 * MS);
+		assert_int_equal(finished(sim, 0), 0);
+		run_to(sim, 8 * MS + 1 * US);
+		assert_int_equal(finished(sim, 0), 1);
+		run_to(sim, 18 * MS + 1 * US - 1);
+		assert_int_equal(finished(sim, 0), 1);
+		run_to(sim, 18 * MS + 1 * US);
+		assert_int_equal(finished(sim, 0), 2);
+		gp_sim_free(sim);
+	}
+}
+
 static void a_closed_loop_pauses_between_requests(void **state)
 {
 	struct gp_sim_task task[] = {closed_loop(1 * MS)};
@@ -1327,6 +1350,7 @@ int main(void)
 		cmocka_unit_test(what_arrives_at_the_very_end_is_not_left_over),
 		cmocka_unit_test(poisson_arrivals_have_their_rate_and_their_spread),
 		cmocka_unit_test(a_periodic_task_has_its_period_at_a_phase_of_its_own),
+		cmocka_unit_test(a_phase_says_when_the_first_request_comes),
 		cmocka_unit_test(a_closed_loop_pauses_between_requests),
 		cmocka_unit_test(without_activity_nobody_can_tell),
 		cmocka_unit_test(a_device_says_what_it_can_do),

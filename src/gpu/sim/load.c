@@ -123,7 +123,9 @@ static void start(struct gp_sim *s, struct sim_task *t)
 		gp_heap_set(&s->heap, &t->stop_timer, t->config.stop_ns);
 	switch (t->config.load) {
 	case GP_LOAD_PERIODIC: /* at a random phase, or all periodic tasks would meet */
-		t->arrival_ns = s->now_ns + gp_rng_below(&t->rng, t->config.every_ns);
+		t->arrival_ns = s->now_ns + (t->config.phase_ns
+		                                     ? t->config.phase_ns
+		                                     : gp_rng_below(&t->rng, t->config.every_ns));
 		send_request(s, t);
 		break;
 	case GP_LOAD_POISSON:

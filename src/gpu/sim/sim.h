@@ -88,6 +88,7 @@ struct gp_sim_task {
 	char name[32];
 	enum gp_sim_load load;
 	uint64_t every_ns; /* periodic, Poisson */
+	uint64_t phase_ns; /* periodic: the first request, counted from start_ns; 0 = at random */
 
 	/* Trace: when requests come, counted from start_ns; never falling. Not copied: it stays
 	 * with the caller and must outlive the simulation. */

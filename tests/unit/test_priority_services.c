@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Several services on a GPU with slices, beside best-effort work: `priority` as it comes leaves
+ * none of them worse off than the driver's own sharing does. Sets at random, simulated on an H200.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "scenario/scenario.h"
+
+#define SETS         60
+#define DURATION     (10 * GP_NS_PER_S)
+#define MEAN_PERCENT 2  /* the same requests meet in another way */
+#define P99_PERCENT  10 /* of a service with few requests it is the worst but one */
+
+static double between(struct gp_rng *rng, double low, double high)
+{
+	return low + (high - low) * (double)gp_rng_below(rng, 1000001) / 1e6;
+}
+
+/* Over two and a half decades, each length as often as another. */
+static uint64_t draw_kernel(struct gp_rng *rng)
+{
+	static const uint64_t us[] = {100,  180,  320,   560,   1000, 1800,
+	                              3200, 5600, 10000, 32000, 50000};
+
+	return us[gp_rng_below(rng, sizeof us / sizeof *us)] * GP_NS_PER_US;
+}
+
+static void add(struct gp_scenario *s, enum gp_class class, struct gp_sim_task task)
+{
+	const struct gp_task_attr attr = {.class = (uint8_t) class, .weight = 100};
+
+	task.stop_ns = GP_NEVER;
+	assert_int_equal(gp_scenario_add(s, &task, &attr), 0);
+}
+
+/* Two to five services that take 10 to 60 % of the GPU together, and one to three jobs. */
+static void draw_set(struct gp_scenario *s, uint64_t number)
+{
+	struct gp_rng rng;
+	uint64_t services, jobs;
+	double load;
+
+	gp_scenario_init(s);
+	gp_rng_init(&rng, number, 0);
+	s->duration_ns = DURATION;
+	services = 2 + gp_rng_below(&rng, 4);
+	jobs = 1 + gp_rng_below(&rng, 3);
+	load = between(&rng, 0.1, 0.6) / (double)services;
+	for (uint64_t i = 0; i < services; i++) {
+		uint64_t kernel_ns = draw_kernel(&rng);
+		bool poisson = gp_rng_below(&rng, 2);
+
+		add(s, GP_LATENCY_CRITICAL,
+		    (struct gp_sim_task){.load = poisson ? GP_LOAD_POISSON : GP_LOAD_PERIODIC,
+		                         .kernel_ns = kernel_ns,
+		                         .every_ns = (uint64_t)((double)kernel_ns / load)});
+	}
+	for (uint64_t i = 0; i < jobs; i++)
+		add(s, GP_BEST_EFFORT,
+		    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = draw_kernel(&rng)});
+}
+
+static void run(struct gp_scenario *s, const char *policy, struct gp_run *run)
+{
+	struct gp_policy_choice choice;
+	struct gp_error err = {0};
+
+	if (gp_policy_parse(policy, &choice, &err) || gp_scenario_run(s, &choice, NULL, run, &err))
+		fail_msg("%s", err.text);
+}
+
+/* How many services are worse off under the policy, and how many there are. */
+static unsigned count_worse(const char *policy, unsigned *services)
+{
+	unsigned worse = 0;
+
+	*services = 0;
+	for (uint64_t number = 1; number <= SETS; number++) {
+		struct gp_run driver, ours;
+		struct gp_scenario s;
+
+		draw_set(&s, number);
+		run(&s, "none", &driver);
+		run(&s, policy, &ours);
+		for (uint32_t i = 0; i < s.ntasks; i++) {
+			const struct gp_run_task *a = &driver.task[i], *b = &ours.task[i];
+
+			if (s.attr[i].class != GP_LATENCY_CRITICAL)
+				continue;
+			++*services;
+			worse += b->mean_ns > a->mean_ns * (100 + MEAN_PERCENT) / 100 ||
+			         b->p99_ns > a->p99_ns * (100 + P99_PERCENT) / 100;
+		}
+		gp_run_free(&driver);
+		gp_run_free(&ours);
+		gp_scenario_free(&s);
+	}
+	return worse;
+}
+
+static void no_service_is_worse_off_than_under_the_driver(void **state)
+{
+	unsigned services;
+
+	(void)state;
+	assert_int_equal(count_worse("priority", &services), 0);
+	assert_true(services > 2 * SETS);
+}
+
+/* ... which is why the turns of services are not longer by default. */
+static void with_long_turns_some_are(void **state)
+{
+	static const unsigned ms[] = {2, 4, 6, 10, 20};
+	unsigned worse = 0, services, last = 0;
+
+	(void)state;
+	printf("lc_shared_slice  worse off than under the driver\n");
+	for (size_t i = 0; i < sizeof ms / sizeof *ms; i++) {
+		char policy[64];
+
+		snprintf(policy, sizeof policy, "priority:lc_shared_slice=%u", ms[i] * 1000);
+		worse = count_worse(policy, &services);
+		printf("%12u ms  %u of %u services\n", ms[i], worse, services);
+		assert_true(worse >= last);
+		last = worse;
+	}
+	assert_true(worse > 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_service_is_worse_off_than_under_the_driver),
+		cmocka_unit_test(with_long_turns_some_are),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
