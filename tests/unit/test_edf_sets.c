@@ -233,7 +233,7 @@ static void survey(unsigned sets, unsigned attempts)
 	for (unsigned costs = 0; costs < COSTS; costs++) {
 		printf("%s\n%5s %9s %5s %13s %16s\n", kinds[costs].name, "tasks", "accepted",
 		       "late", "refused, late", "refused, not yet");
-		for (unsigned n = 1; n <= 2 * kinds[costs].always; n++) {
+		for (unsigned n = 1; n <= 3 * kinds[costs].always && n < SET_TASKS; n++) {
 			unsigned accepted = 0, late = 0, witnessed = 0, open = 0;
 
 			for (unsigned k = 0; k < sets; k++) {
