@@ -63,7 +63,7 @@ static void begin_job(const struct gp_view *view, const struct gp_policy_state *
 	                        : less(begin_ns, jitter_ns);
 	u->job = (struct gp_job){
 		.waits = true,
-		.due_ns = later(u->nominal_ns, begin_ns) + u->asked.deadline_ns - jitter_ns,
+		.due_ns = later(u->nominal_ns, begin_ns) + u->asked.within_ns - jitter_ns,
 		.within_ns = u->asked.deadline_ns,
 	};
 	u->overran = false;
@@ -81,7 +81,7 @@ static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_st
 	uint64_t cuts = d->cuts - u->cuts_before;
 
 	if (u->run_known)
-		return u->asked.need_ns + cuts * gp_full_switch_ns(view);
+		return u->asked.need_ns + cuts * gp_refill_ns(view);
 	return u->asked.need_ns + cuts * u->asked.change_ns +
 	       later(view->hold_cost_ns, view->release_cost_ns);
 }
@@ -126,12 +126,6 @@ static void note_job(const struct gp_view *view, const struct gp_policy_state *s
 		u->seen_ns = view->now_ns;
 }
 
-static bool is_background(const struct gp_view *view, const struct gp_policy_state *state,
-                          uint32_t i)
-{
-	return deadline_unit(state, i)->busy && !gp_job_of(view, state, i);
-}
-
 /*
  * Who was not seen to work gets no turn for it: it may run beside whoever has one, and is seen if
  * it does. Where nothing is ever seen all take turns, but not services that have not said a word:
@@ -141,7 +135,7 @@ static bool takes_turns(const struct gp_view *view, const struct gp_policy_state
 {
 	const struct deadline_unit *u = deadline_unit(state, i);
 
-	return is_background(view, state, i) &&
+	return gp_is_background(view, state, i) &&
 	       (u->unit.active || u->unit.rotating || !u->has_asked);
 }
 
@@ -151,13 +145,14 @@ static void survey(const struct gp_view *view, const struct gp_policy_state *sta
 {
 	struct deadline_device *d = state->device;
 
-	d->jobs = d->unannounced = false;
+	d->jobs = d->unannounced = d->brackets = false;
 	d->background = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct deadline_unit *u = deadline_unit(state, i);
-		bool background = is_background(view, state, i);
+		bool background = gp_is_background(view, state, i);
 
 		d->jobs |= u->busy && !background;
+		d->brackets |= u->promised && u->told;
 		d->unannounced |= u->promised && !u->told && !(view->caps & GP_CAP_EVENTS);
 		d->background += background && !u->unit.idle;
 		u->unit.idle |= !takes_turns(view, state, i);
@@ -171,10 +166,7 @@ struct reserve {
 	uint64_t run_ns;   /* ... the background has the device so long */
 };
 
-/*
- * Each unit of the background must be reached well within the starvation limit, one at a time; and
- * at least half of the reserve is to be run time, not changes of hands.
- */
+/* Each unit of the background must be reached well within the starvation limit, one at a time. */
 static struct reserve size_reserve(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	const struct deadline_device *d = state->device;
@@ -183,7 +175,7 @@ static struct reserve size_reserve(const struct gp_view *view, const struct gp_p
 
 	if (d->background && every_ns > view->starve_limit_ns / 2 / d->background)
 		every_ns = view->starve_limit_ns / 2 / d->background;
-	every_ns = later(every_ns, 4 * change_ns * 1000 / permille + 1);
+	every_ns = later(every_ns, gp_reserve_apart_ns(view, state));
 	return (struct reserve){every_ns, every_ns * permille / 1000 - 2 * change_ns};
 }
 
@@ -267,6 +259,22 @@ static uint32_t find_current(const struct gp_view *view, const struct gp_policy_
 	return UINT32_MAX;
 }
 
+/* The background works on until it is held, which counts: so it pays for that itself. */
+static void move(const struct gp_view *view, struct deadline_device *d, uint64_t id,
+                 bool background)
+{
+	if (d->background_chosen)
+		d->got_ns += view->hold_cost_ns + view->release_cost_ns;
+	if (background) /* no more than jobs pay for when they interrupt it: what it has, counts */
+		d->on_way_ns = view->release_cost_ns + gp_full_switch_ns(view) +
+		               (d->jobs && d->chosen ? view->hold_cost_ns : 0);
+	d->cuts++;
+	d->before = d->chosen;
+	d->background_before = d->background_chosen;
+	d->chosen = id;
+	d->background_chosen = background;
+}
+
 static void choose(const struct gp_view *view, const struct gp_policy_state *state,
                    const struct gp_deadline_rules *rules, struct gp_plan *plan)
 {
@@ -276,11 +284,8 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 	bool background = chosen == view->n && d->background;
 	uint64_t id = chosen < view->n ? view->task[chosen].id : 0;
 
-	if (background && !d->background_chosen)
-		d->on_way_ns = gp_change_cost_ns(view);
-	d->cuts += id != d->chosen || background != d->background_chosen;
-	d->background_chosen = background;
-	d->chosen = id;
+	if (id != d->chosen || background != d->background_chosen)
+		move(view, d, id, background);
 	if (chosen < view->n) {
 		const struct deadline_unit *u = deadline_unit(state, chosen);
 
@@ -290,63 +295,6 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 	}
 	if (d->jobs && d->background && d->from_ns > view->now_ns)
 		look_in(view, plan, d->from_ns - view->now_ns);
-}
-
-static bool must_wait(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
-                      bool rotates)
-{
-	const struct deadline_device *d = state->device;
-	const struct deadline_unit *u = deadline_unit(state, i);
-
-	if (!u->busy || view->task[i].id == d->chosen)
-		return false;
-	if (d->background_chosen && is_background(view, state, i))
-		return rotates && u->unit.rotating && view->task[i].id != d->rotation.current;
-	return d->chosen || d->background_chosen;
-}
-
-/* Who is held already comes first where there is not room for all, and the background before jobs:
- * then a look changes nothing without need. */
-static void hold_in_rounds(const struct gp_view *view, const struct gp_policy_state *state,
-                           bool rotates, uint32_t room, struct gp_plan *plan)
-{
-	for (unsigned k = 0; k < 4 * view->n; k++) {
-		uint32_t i = k % view->n;
-		const struct deadline_unit *u = deadline_unit(state, i);
-		unsigned round =
-			(u->unit.policy_held ? 0u : 2u) + (is_background(view, state, i) ? 0u : 1u);
-
-		if (k / view->n != round || !must_wait(view, state, i, rotates))
-			continue;
-		plan->task[i].want = u->unit.members > room ? GP_RUN : GP_HOLD;
-		if (plan->task[i].want == GP_HOLD)
-			room -= u->unit.members;
-	}
-	for (uint32_t i = 0; i < view->n; i++)
-		if (view->task[i].class != GP_UNMANAGED)
-			plan->task[i].want = plan->task[view->task[i].gang].want;
-}
-
-static void fill_plan(const struct gp_view *view, const struct gp_policy_state *state,
-                      uint32_t user_held, bool rotates, struct gp_plan *plan)
-{
-	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0, held = 0;
-
-	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_task_view *t = &view->task[i];
-		const struct deadline_unit *u = deadline_unit(state, t->gang);
-		bool waits;
-
-		if (t->class == GP_UNMANAGED)
-			continue;
-		waits = must_wait(view, state, t->gang, rotates);
-		held += waits;
-		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
-		plan->task[i].refused = t->deadline_ns && !u->promised;
-		plan->task[i].overran = t->deadline_ns && u->promised && u->overran;
-	}
-	if (held > room)
-		hold_in_rounds(view, state, rotates, room, plan);
 }
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
@@ -365,7 +313,7 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 	note_background(view, state, &reserve);
 	rotates = rotate_background(view, state, user_held, &reserve, plan);
 	choose(view, state, rules, plan);
-	fill_plan(view, state, user_held, rotates, plan);
+	gp_deadline_holds(view, state, user_held, rotates, plan);
 	if (d->unannounced)
 		look_in(view, plan, gp_late_ns(view, state));
 	if (rotates && d->background_chosen)

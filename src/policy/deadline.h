@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `edf` and `lax` share: jobs, the promise (admission.c), what is left for tasks without one,
- * and the plan. They differ only in which job goes first.
+ * What `edf` and `lax` share: jobs, the promise (admission.c, demand.c), what is left for tasks
+ * without one, and the plan. They differ only in which job goes first.
  *
  * A unit (a gang, or a task without one) that has a deadline and a budget asks for a promise. Its
  * job begins when it is seen active, or says so with a bracket, and ends when it is idle; it is due
@@ -40,14 +40,15 @@ struct gp_job {
 
 /* What a unit asks for, and what it would cost. A change of any of it is a new question. */
 struct gp_asked {
-	bool seen;            /* it is known in time when its requests begin */
+	bool seen;            /* it is known in time when its requests begin ... */
+	bool told;            /* ... because they say so themselves */
 	uint64_t deadline_ns; /* the shortest of its members; 0 = it asks for nothing */
+	uint64_t within_ns;   /* done in this time: the deadline, but soon enough not to starve */
 	uint64_t budget_ns;   /* of all members together; 0 = not said */
 	uint64_t jitter_ns;   /* its requests may be seen so much late, and so are due earlier */
 	uint64_t change_ns;   /* what one change of hands costs; see gp_change_cost_ns */
-	uint64_t cost_ns;     /* all that a job costs beside its own work: admission.c ... */
-	uint64_t move_ns; /* ... and each time it takes the device from one that goes on later */
-	uint64_t need_ns; /* the budget, and switches among its own members */
+	uint64_t late_ns;     /* so late are begin and end seen at worst */
+	uint64_t need_ns;     /* the budget, and switches among its own members */
 };
 
 /* The task blob; in use at the first task of a unit. What is needed of units that ask for nothing
@@ -92,10 +93,15 @@ struct deadline_device {
 	uint64_t last_ns;            /* the last decision; 0 = none yet */
 	uint64_t chosen;             /* id of the first task of who has the device ... */
 	bool background_chosen;      /* ... or all that have no promise */
-	uint64_t cuts;               /* how often somebody may have been cut short */
-	bool jobs;                   /* somebody has one that competes */
-	bool unannounced;            /* somebody's jobs are seen only by looking */
-	bool ask_again;              /* somebody asks for something else, or left */
+	uint64_t before;             /* the same of who had it before, and may work on */
+	bool background_before;
+	bool crowded;     /* somebody waits, or did since the last time without jobs */
+	bool brackets;    /* some who have a promise have brackets */
+	uint64_t cuts;    /* how often somebody may have been cut short */
+	bool jobs;        /* somebody has one that competes */
+	bool unannounced; /* somebody's jobs are seen only by looking */
+	bool ask_again;   /* somebody asks for something else, or left */
+	uint64_t work;    /* what asking took in this decision: demand.c */
 
 	/* The reserve: the background as a job of its own. */
 	uint32_t background; /* units */
@@ -118,6 +124,8 @@ struct gp_deadline_rules {
 	/* How often the device moves between jobs because of this one, beyond its begin and end.
 	 * NULL: never */
 	uint64_t (*more_moves)(const struct gp_policy_state *state, const struct gp_asked *asked);
+
+	bool promise_all; /* to find out what goes wrong without a test; no policy does that */
 };
 
 static inline struct deadline_unit *deadline_unit(const struct gp_policy_state *state, uint32_t i)
@@ -166,7 +174,45 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct gp_deadline_rules *rules);
 
+/* ---- demand.c ---- */
+
+#define GP_TIME_CAP (1ull << 42) /* ns, 73 minutes: longer times count as this; products fit */
+
+/* Hold, release, and two switches. */
 uint64_t gp_change_cost_ns(const struct gp_view *view);
+
+/* What a job may run for nothing each time that somebody is held. */
+uint64_t gp_refill_ns(const struct gp_view *view);
+
+/* Whether it is better that who loses the device works on until the other is released. `brackets`:
+ * somebody's requests have gaps. */
+bool gp_works_on(const struct gp_view *view, bool brackets);
+
+/* Whether all that have a promise, and one more, can be done in time whatever happens. */
+bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
+                    const struct gp_deadline_rules *rules, const struct deadline_unit *newcomer);
+
+/* ---- deadline_holds.c ---- */
+
+/* Fills in who is held: all but who is chosen. `rotates`: the background takes turns. */
+void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state *state,
+                       uint32_t user_held, bool rotates, struct gp_plan *plan);
+
+/* ---- both ---- */
+
+/* The reserve's jobs are never closer together: at least half of it is to be run time, not changes
+ * of hands. */
+static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view,
+                                           const struct gp_policy_state *state)
+{
+	return 4 * gp_change_cost_ns(view) * 1000 / (uint64_t)state->param[RESERVE] + 1;
+}
+
+static inline bool gp_is_background(const struct gp_view *view, const struct gp_policy_state *state,
+                                    uint32_t i)
+{
+	return deadline_unit(state, i)->busy && !gp_job_of(view, state, i);
+}
 
 /* How late the begin or end of a job is seen at worst. */
 static inline uint64_t gp_late_ns(const struct gp_view *view, const struct gp_policy_state *state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edf: the request that is due first has the device, the others are held. A deadline is promised
- * only if it can be kept (admission.c); whoever is refused runs with the tasks that have none.
+ * only if it can be kept (demand.c); whoever is refused runs with the tasks that have none.
  *
  * Good for requests with known GPU time and a time by which they must be done: control loops,
  * frames, speech. The order of two requests never changes while both wait, so there are as few

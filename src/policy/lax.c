@@ -13,9 +13,11 @@
  * requests yet to come, must also be done by j's time, and j's own rest with it: so all of it fits
  * into j's laxity, which is no more than e's; and e can wait. And a request whose budget is no more
  * than the hysteresis never overtakes one that is due earlier; another one does so at most once for
- * each time the hysteresis goes into its budget, and each time the device moves twice more
- * (admission.c). So with changes of 1 % and budgets of 0.8 in all there is room for 11 tasks, where
- * `edf` has room for 13: three of them can have more than a quarter of their deadline for a budget.
+ * each time the hysteresis goes into its budget, and each time the device moves twice more. Whoever
+ * loses it works on until it is held, although it may be the one that is due later: so each of
+ * these moves is charged as a whole change of hands (demand.c). With changes of 1 % and budgets of
+ * 0.8 in all there is room for 12 tasks, where `edf` has room for 18: three of them can have more
+ * than a quarter of their deadline for a budget.
  *
  * Good where some requests are long for their deadlines and should get going early, because their
  * budgets are guesses. Bad where switching is dear: `edf` keeps the same promises with fewer

@@ -73,7 +73,7 @@ static inline void world_show_samples(struct world *w)
 	w->device.activity = GP_ACTIVITY_SAMPLED;
 }
 
-/* What a policy takes a change of hands to cost on this device: admission.c. */
+/* What a policy takes a change of hands to cost on this device: demand.c. */
 static inline uint64_t world_change_ns(const struct world *w)
 {
 	struct gp_sim_task idle = {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER};
@@ -187,12 +187,10 @@ static inline void world_collect(struct world *w, struct gp_sim *sim)
 		memcpy(w->ejected, ejection->text, sizeof w->ejected);
 }
 
-/* Runs it under "edf" or "lax:hysteresis=500". */
-static inline void world_run(struct world *w, const char *policy)
+static inline void world_run_choice(struct world *w, const struct gp_policy_choice *choice)
 {
 	struct gp_sim_config config = {
 		.device = w->device, .task = w->task, .ntasks = w->n, .seed = w->seed};
-	struct gp_policy_choice choice;
 	struct gp_error err = {0};
 	struct gp_sim *sim;
 
@@ -203,8 +201,7 @@ static inline void world_run(struct world *w, const char *policy)
 	w->config.classify = world_classify;
 	w->config.arg = w;
 	assert_int_equal(gp_engine_new(&w->config, &w->engine), 0);
-	assert_int_equal(gp_policy_parse(policy, &choice, &err), 0);
-	if (gp_engine_set_policy(w->engine, 0, &choice, &err))
+	if (gp_engine_set_policy(w->engine, 0, choice, &err))
 		fail_msg("%s", err.text);
 	gp_sim_set_watch(sim, world_watch, w);
 	world_drive(w, sim);
@@ -212,6 +209,16 @@ static inline void world_run(struct world *w, const char *policy)
 	gp_engine_free(w->engine);
 	w->engine = NULL;
 	gp_sim_free(sim);
+}
+
+/* Runs it under "edf" or "lax:hysteresis=500". */
+static inline void world_run(struct world *w, const char *policy)
+{
+	struct gp_policy_choice choice;
+	struct gp_error err = {0};
+
+	assert_int_equal(gp_policy_parse(policy, &choice, &err), 0);
+	world_run_choice(w, &choice);
 }
 
 static inline unsigned world_refused(const struct world *w)
