@@ -48,9 +48,9 @@ static const struct kind kinds[] = {
 	{"MI300X, looks every ms", &gp_sim_mi300x, false, true, 300},
 };
 
-static const double kernels_us[] = {100, 1000, 10000};
+static const double kernels_us[] = {100, 300, 1000, 10000};
 /* Of what the device can do with two switches for each request; negative: with none. */
-static const double loads[] = {0.1, 0.35, 0.65, 0.85, -0.7, -1.1};
+static const double loads[] = {0.1, 0.35, 0.5, 0.65, 0.85, -0.7, -1.1};
 static const double targets[] = {0.5, 0.8, 0.95, 1.05, 1.25, 2, 10}; /* times priority's p99 */
 static const double target_bases[] = {4, 16, 64}; /* where it has none: times a request alone */
 
@@ -262,7 +262,9 @@ static void a_target_is_kept_with_no_more_loss_than_under_priority_or_refused(vo
 					         &n);
 		print_message("%-24s %9u %9u %9u %9u %9u %9u\n", kinds[i].name, n.both, n.only_qos,
 		              n.refused, n.unclear, n.unseen, n.broken);
-		assert_true(n.both > 20 && n.refused > 20);
+		assert_true(n.both > 40 && n.refused > 30);
+		/* With windows, it keeps what slices miss. */
+		assert_true(n.only_qos > 10 || !kinds[i].device->slices);
 		broken += n.broken;
 	}
 	assert_int_equal(broken, 0);
