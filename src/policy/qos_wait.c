@@ -7,11 +7,12 @@
  */
 #include "policy/qos.h"
 
-#define BEHIND_NS (10 * (int64_t)GP_MS) /* so much of a guaranteed share may be owed */
-#define LOAD_NS   (500 * GP_MS)
-#define VAIN_ALL  256
-#define VAIN_MOST (VAIN_ALL * 3 / 4) /* with more waits than that in vain, none is made ... */
-#define TRY_EVERY 32                 /* ... but one in so many, to see */
+#define BEHIND_NS  (10 * (int64_t)GP_MS) /* so much of a guaranteed share may be owed */
+#define LOAD_NS    (500 * GP_MS)
+#define LONGEST_NS (1000 * GP_MS) /* of a request: longer ones are not worth the arithmetic */
+#define VAIN_ALL   256
+#define VAIN_MOST  (VAIN_ALL * 3 / 4) /* with more waits than that in vain, none is made ... */
+#define TRY_EVERY  32                 /* ... but one in so many, to see */
 
 /* So late at most is it known that the task has work, or none any more. */
 static uint64_t notice_of(const struct gp_view *view, const struct gp_task_view *t)
@@ -191,6 +192,8 @@ static void judge_target(const struct gp_view *view, const struct gp_policy_stat
 			first = t;
 	}
 	d->request_ns = first ? request_of(first) : 0;
+	if (d->request_ns > LONGEST_NS)
+		d->request_ns = LONGEST_NS;
 	if (!first || !first->budget_ns)
 		gp_qos_judge(view, state, true, false);
 	else
