@@ -6,9 +6,9 @@
  *
  * With slices there are two ways, and the better one by measured run times is taken: a tiny slice
  * for best-effort work, as `priority`, where requests are rare; and windows, in which requests
- * gather and then share two switches, where they are frequent (qos_choose.c says when and why).
+ * gather and then share two switches, where they are frequent (qos_plan.c says when and why).
  * Without slices, a preemption waits as long as the target allows, where that spares some. A target
- * that the load forbids is refused, with slices.
+ * that the load forbids is refused.
  *
  * Good for a service that is so busy that `priority` leaves best-effort work little, or itself
  * behind; much better when its programs say where a request begins and ends (brackets). Bad beside

@@ -38,9 +38,15 @@ bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *st
 	const struct qos_device *d = state->device;
 	uint64_t lost_ns = d->book.shuts * view->switch_cost_ns;
 	uint64_t time_ns = d->book.shut_ns > lost_ns ? d->book.shut_ns - lost_ns : 0;
-	uint64_t full_ns = each_request(state) ? time_ns * d->request_ns / each_request(state) : 0;
+	uint64_t each_ns = each_request(state), ran_ns = d->book.lc_ns;
+	/* Gaps may be twice as long as was said; and what it ran by chance is not a sign. */
+	uint64_t slow_ns = each_ns ? time_ns * d->request_ns / (each_ns + gap_ns(state)) : 0;
+	uint64_t full_ns = each_ns ? time_ns * d->request_ns / each_ns : 0;
 
-	return d->book.lc_ns >= full_ns - full_ns / 5; /* its gaps may be longer than was said */
+	slow_ns += 2 * gp_qos_square_root(ran_ns * d->request_ns);
+	if (slow_ns < full_ns)
+		full_ns = slow_ns;
+	return ran_ns >= full_ns - full_ns / 32;
 }
 
 /* The service falls behind. The sooner that ends, the better: one sample is enough. */

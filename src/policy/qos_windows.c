@@ -32,7 +32,7 @@ static bool is_in_force(const struct gp_view *view, const struct gp_policy_state
 /* So long after its last request, a service has no more. */
 static uint64_t linger_of(const struct gp_policy_state *state, const struct qos_crew *crew)
 {
-	return crew->bracketed ? 0 : 2 * gap_ns(state);
+	return crew->bracketed ? 0 : linger_ns(state);
 }
 
 static uint64_t ahead(uint64_t at_ns, uint64_t cost_ns)
@@ -45,7 +45,7 @@ static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_
                              const struct qos_crew *crew)
 {
 	const struct qos_device *d = state->device;
-	uint64_t linger_ns = linger_of(state, crew);
+	uint64_t stays_ns = linger_of(state, crew);
 
 	if (!crew->seen_at_once || crew->untargeted)
 		return d->shut ? ahead(d->phase_ns + d->set.shut_ns, view->release_cost_ns)
@@ -58,8 +58,8 @@ static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_
 	}
 	if (!d->shut)
 		return UINT64_MAX;
-	if (d->idle_ns && d->idle_ns + linger_ns < d->phase_ns + d->set.most_ns)
-		return d->idle_ns + linger_ns;
+	if (d->idle_ns && d->idle_ns + stays_ns < d->phase_ns + d->set.most_ns)
+		return d->idle_ns + stays_ns;
 	return ahead(d->phase_ns + d->set.most_ns, view->release_cost_ns);
 }
 
@@ -85,6 +85,7 @@ static void move_on(const struct gp_view *view, const struct gp_policy_state *st
 	d->in_force = false;
 	d->asked_ns = view->now_ns;
 	d->book.shuts += d->shut;
+	d->book.cuts += !d->shut && d->waiting_ns;
 }
 
 static uint32_t possible_slice(const struct gp_view *view, uint64_t us)
