@@ -282,7 +282,8 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 
 	(void)usec;
 	if (!start_hosts(c, &err) || c->nhosts) {
-		sd_notifyf(0, "STATUS=Scheduling %u devices", c->nhosts);
+		sd_notifyf(0, "STATUS=Scheduling %u device%s", c->nhosts,
+		           c->nhosts == 1 ? "" : "s");
 		return 0;
 	}
 	log_no_device(c, &err);

@@ -6,14 +6,13 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/journal_stream.h"
 #include "base/log.h"
 
 struct record {
@@ -155,22 +154,9 @@ int gp_journal_to(const char *path)
 	return 0;
 }
 
-/* As sd-daemon(3) says: the variable names the file that the service manager gave us as standard
- * error; if it is still that one, the journal reads it. */
 void gp_journal_begin(void)
 {
-	const char *stream = getenv("JOURNAL_STREAM");
-	unsigned long long device, inode;
-	struct stat s;
-	char *end;
-
 	gp_log_set_sink(gp_log_if_possible, NULL); /* the threads of devices log, too */
-	if (!stream)
-		return;
-	device = strtoull(stream, &end, 10);
-	if (*end != ':')
-		return;
-	inode = strtoull(end + 1, NULL, 10);
-	if (!fstat(STDERR_FILENO, &s) && s.st_dev == device && s.st_ino == inode)
+	if (gp_stderr_is_journal())
 		gp_journal_to("/run/systemd/journal/socket"); /* else standard error does */
 }

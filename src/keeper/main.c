@@ -13,9 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/journal_stream.h"
 #include "base/log.h"
 #include "config.h"
 #include "keeper/notify.h"
@@ -74,6 +76,16 @@ static void stay_alive(void)
 	}
 	if (mlockall(MCL_CURRENT))
 		gp_log(GP_LOG_DEBUG, "memory.not-locked", "errno=%d", errno);
+}
+
+/* As sd-daemon(3) says: the journal takes the priority from the beginning of a line. */
+static void log_with_priority(void *arg, enum gp_log_level level, const char *line)
+{
+	static const int priority[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
+	char text[GP_LOG_LINE_MAX + 8];
+
+	snprintf(text, sizeof text, "<%d>%s", priority[level], line);
+	gp_log_if_possible(arg, level, text);
 }
 
 static int open_signals(void)
@@ -199,7 +211,8 @@ int main(int argc, char **argv)
 	argp_program_version = "gpreempt-keeper " GP_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	gp_log_set_sink(gp_log_if_possible, NULL); /* its reader may hang */
+	/* Not what waits for its reader, who may hang. */
+	gp_log_set_sink(gp_stderr_is_journal() ? log_with_priority : gp_log_if_possible, NULL);
 	r = gp_undo_open(&file, !env.once, &err);
 	if (r == -ENOENT && env.once)
 		return EXIT_SUCCESS; /* nobody ever changed anything */
