@@ -263,8 +263,8 @@ static void a_target_is_kept_with_no_more_loss_than_under_priority_or_refused(vo
 		print_message("%-24s %9u %9u %9u %9u %9u %9u\n", kinds[i].name, n.both, n.only_qos,
 		              n.refused, n.unclear, n.unseen, n.broken);
 		assert_true(n.both > 40 && n.refused > 30);
-		/* With windows, it keeps what slices miss. */
-		assert_true(n.only_qos > 10 || !kinds[i].device->slices);
+		/* With windows, it keeps what slices miss; most where requests are seen. */
+		assert_true(n.only_qos > (i ? 5 : 10) || !kinds[i].device->slices);
 		broken += n.broken;
 	}
 	assert_int_equal(broken, 0);
