@@ -126,7 +126,8 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct gp_waiting 
 		answer(h, w->token, -ECANCELED, "somebody released it meanwhile");
 		return true;
 	}
-	if (w->held ? t.held : !t.held || (t.held_by & GP_HELD_BY_POLICY)) {
+	/* What was released may stay held: for the policy, its gang, or somebody who came later. */
+	if (w->held ? t.held : !t.held || t.held_by) {
 		answer(h, w->token, 0, "");
 		return true;
 	}

@@ -142,35 +142,49 @@ static void a_hold_that_failed_in_part_is_taken_back_as_a_whole(void **state)
 	world_end(&w);
 }
 
-/* Who waits for a hold that somebody takes back is told so, not let wait until he gives up. */
-static void a_hold_that_is_taken_back_on_its_way_is_answered(void **state)
+/* Asks, and gives the device the order `kind` before it has looked. The answer is in `line`. */
+static void ask_and_be_overtaken(struct world *w, const char *method, enum gp_order_kind kind,
+                                 char line[1024])
 {
-	static const char hold[] =
-		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"hold\",\"params\":{}}\n";
-	struct json_object *answer;
-	struct world w;
-	char line[1024] = "";
+	struct gp_order order = {.kind = kind, .task = 1};
+	char call[128];
+	size_t length;
 	ssize_t n;
+
+	length = (size_t)snprintf(
+		call, sizeof call,
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"%s\",\"params\":{}}\n", method);
+	pthread_mutex_lock(&w->gpu->gate);
+	assert_true(world_until(w, world_device_waits));
+	assert_int_equal(send(w->client, call, length, 0), length);
+	for (unsigned i = 0; !w->c.gathers && i < 1000; i++)
+		sd_event_run(w->c.loop, 10000);
+	assert_int_equal(gp_host_order(w->c.host[0], &order), 0);
+	pthread_mutex_unlock(&w->gpu->gate);
+	assert_true(world_until(w, world_has_reply));
+	n = recv(w->client, line, 1023, 0);
+	assert_true(n > 0);
+	line[n] = 0;
+}
+
+/* Who waits for a hold that somebody takes back is told so, not let wait until he gives up; and so
+ * is who waits for a release after which somebody held it again. */
+static void a_hold_or_release_that_is_overtaken_is_answered(void **state)
+{
+	struct json_object *answer;
+	char line[1024];
+	struct world w;
 
 	(void)state;
 	world_begin(&w, 1, GP_CAP_HOLD);
 	assert_true(world_until(&w, has_one_task));
-	pthread_mutex_lock(&w.gpu->gate);
-	assert_true(world_until(&w, world_device_waits));
-	assert_int_equal(send(w.client, hold, sizeof hold - 1, 0), sizeof hold - 1);
-	for (unsigned i = 0; !w.c.gathers && i < 1000; i++)
-		sd_event_run(w.c.loop, 10000);
-	assert_int_equal(
-		gp_host_order(w.c.host[0], &(struct gp_order){.kind = GP_ORDER_RELEASE, .task = 1}),
-		0);
-	pthread_mutex_unlock(&w.gpu->gate);
-	assert_true(world_until(&w, world_has_reply));
-	n = recv(w.client, line, sizeof line - 1, 0);
-	assert_true(n > 0);
+	ask_and_be_overtaken(&w, "hold", GP_ORDER_RELEASE, line);
 	assert_non_null(strstr(line, "ECANCELED"));
 	answer = world_ask(&w, "hold", "{}");
 	assert_null(json_object_object_get(answer, "error"));
 	json_object_put(answer);
+	ask_and_be_overtaken(&w, "release", GP_ORDER_HOLD, line);
+	assert_non_null(strstr(line, "\"result\""));
 	world_end(&w);
 }
 
@@ -250,7 +264,7 @@ int main(void)
 		cmocka_unit_test(a_process_of_very_many_tasks_is_held_and_released_as_a_whole),
 		cmocka_unit_test(a_hold_that_failed_is_not_for_tasks_that_come_later),
 		cmocka_unit_test(a_hold_that_failed_in_part_is_taken_back_as_a_whole),
-		cmocka_unit_test(a_hold_that_is_taken_back_on_its_way_is_answered),
+		cmocka_unit_test(a_hold_or_release_that_is_overtaken_is_answered),
 		cmocka_unit_test(who_cannot_be_watched_is_steered_later_not_taken_for_dead),
 		cmocka_unit_test(rules_are_for_those_too_who_could_not_be_read_at_first),
 		cmocka_unit_test(many_tasks_that_come_and_go_at_once_are_all_heard_of),
