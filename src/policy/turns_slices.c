@@ -97,8 +97,8 @@ static void judge(struct gp_turn_unit *u, uint64_t least_ns)
 	if (!u->window_whole || least_ns == UINT64_MAX)
 		u->less = 0;
 	else if (got_ns > least_ns + least_ns / LET_PASS)
-		u->less =
-			WHOLE - (uint32_t)((WHOLE - u->less) * 2 * least_ns / (got_ns + least_ns));
+		u->less = WHOLE -
+		          (uint32_t)(2ull * (WHOLE - u->less) * least_ns / (got_ns + least_ns));
 	if (u->less > LESS_MAX)
 		u->less = LESS_MAX;
 }
