@@ -261,8 +261,6 @@ static inline bool is_late(const struct set *s, const struct gp_policy_choice *g
 
 /* ---- edf without an admission test ---- */
 
-static const struct gp_param all_params[] = {GP_DEADLINE_PARAMS};
-
 static inline uint32_t pick_earliest(const struct gp_view *view,
                                      const struct gp_policy_state *state, uint32_t current,
                                      struct gp_plan *plan)
@@ -279,26 +277,13 @@ static inline int decide_all(const struct gp_view *view, const struct gp_policy_
 	return gp_deadline_decide(view, state, &rules, plan);
 }
 
-static const struct gp_policy_ops accepts_all = {
-	.name = "accepts_all",
-	.summary = "edf that promises whatever is asked for",
-	.param = all_params,
-	.nparam = SHARED_PARAMS,
-	.device_state = sizeof(struct deadline_device),
-	.task_state = sizeof(struct deadline_unit),
-	.needs = GP_CAP_HOLD,
-	.needs_one = GP_CAP_ACTIVITY | GP_CAP_BRACKETS,
-	.every_deadline = true,
-	.watches = true,
-	.task_out = gp_deadline_task_out,
-	.decide = decide_all,
-};
-
 /* Looks for a way in which somebody is late if all are accepted. */
 static inline bool has_witness(const struct set *s, unsigned attempts)
 {
+	struct gp_policy_ops accepts_all = gp_policy_edf;
 	struct gp_policy_choice choice;
 
+	accepts_all.decide = decide_all;
 	gp_policy_defaults(&accepts_all, &choice);
 	for (unsigned attempt = 0; attempt < attempts; attempt++)
 		if (is_late(s, &choice, attempt))
