@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "count_alloc.h"
 #include "engine/engine.h"
-#include "gpu/sim/sim.h"
+#include "sim/model/sim_gpu.h"
 
 static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
 {

@@ -17,9 +17,9 @@
 #include "base/hist.h"
 #include "children.h"
 #include "count_alloc.h"
-#include "gpu/simgpu/backend.h"
-#include "gpu/simgpu/program.h"
-#include "simgpu/server.h"
+#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/program.h"
+#include "sim/server/sim_server.h"
 
 #define TASKS     128
 #define LOOKS     20000

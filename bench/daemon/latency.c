@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From detection to action, in the daemon's own thread for a device (src/daemon/host.h), on the
- * simulated GPU in real time: a latency-critical program gets work, and the best-effort one that
- * has the device is to be held. Three ways to know of it:
+ * From detection to action, in the daemon's own thread for a device (src/daemon/device_thread.h),
+ * on the simulated GPU in real time: a latency-critical program gets work, and the best-effort one
+ * that has the device is to be held. Three ways to know of it:
  *
  * - events: the device announces changes. From its own time stamp until the job is off it.
  * - triggers: the program announces its work itself, with a hint. From there, the same.
@@ -32,10 +32,10 @@
 #include "base/hist.h"
 #include "base/process.h"
 #include "children.h"
-#include "daemon/host.h"
-#include "gpu/simgpu/backend.h"
-#include "gpu/simgpu/program.h"
-#include "simgpu/server.h"
+#include "daemon/device_thread.h"
+#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/program.h"
+#include "sim/server/sim_server.h"
 
 #define PAUSE_NS                                                                        \
 	(12 * GP_NS_PER_MS) /* between two requests: the device is given back meanwhile \

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/glob.h"
-#include "config/parse.h"
+#include "config/parse_config.h"
 
 #define COMM_MAX  15u        /* bytes; the kernel cuts the rest */
 #define STEPS_MAX (1u << 20) /* more than two patterns of ours can take */

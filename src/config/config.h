@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/engine.h"
-#include "facts/facts.h"
+#include "procinfo/procinfo.h"
 
 #define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/parse.h"
+#include "config/parse_config.h"
 
 struct rule_entry {
 	struct gp_rule rule;

@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 #include "base/run_dir.h"
-#include "daemon/metrics.h"
-#include "hold/records.h"
+#include "daemon/metrics_page.h"
+#include "hold/replay.h"
 #include "undo/undo.h"
 
 /* ---- signals -----------------------------------------------------------------------------------

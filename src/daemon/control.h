@@ -9,11 +9,11 @@
 
 #include <systemd/sd-event.h>
 
-#include "config.h"
+#include "build_config.h"
 #include "config/config.h"
-#include "daemon/host.h"
+#include "daemon/device_thread.h"
 #include "daemon/procs.h"
-#include "facts/facts.h"
+#include "procinfo/procinfo.h"
 #include "hold/devices.h"
 #include "rpc/server/server.h"
 

@@ -3,7 +3,7 @@
  * libmicrohttpd without a thread of its own: its epoll file is a source of the loop, and a timer
  * stands for the time it wants to be called at, at the latest.
  */
-#include "config.h"
+#include "build_config.h"
 
 #if GP_HAVE_METRICS
 

@@ -2,7 +2,7 @@
 /* What clients may ask for. A method is a function in a file of its own and a line here. */
 #include "base/process.h"
 #include "daemon/control.h"
-#include "rpc/server/target.h"
+#include "rpc/server/target_process.h"
 
 const struct gp_rpc_method gp_control_methods[] = {
 	{"devices", gp_method_devices, 0},

@@ -12,7 +12,7 @@
 
 #include "base/table.h"
 #include "config/config.h"
-#include "daemon/roster.h"
+#include "daemon/assignments.h"
 
 #define GP_NOBODY ((uid_t)-1)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What comes of it for people: waits that have ended, how late work was noticed, how the device's
  * time went. Nothing here is decided by. */
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 /*
  * When a wait ended. It is seen to have at a look, or at the sample before it; it came on the

@@ -9,7 +9,7 @@
  * slice or a release that would break it waits until the hold before it is seen to be in force.
  */
 #include "base/log.h"
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 #define FAILURES_LOGGED 8 /* per look: a device that is gone fails for everybody */
 

@@ -2,7 +2,7 @@
 /* What the policy wants: asks it, and watches over it. */
 #include <string.h>
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 static void watch_for_starvation(struct gp_engine *e, uint64_t now_ns)
 {

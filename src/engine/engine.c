@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 #define ABSENCE_NS (1 * GP_NS_PER_S) /* a look that comes so late: somebody had stopped us */
 

@@ -15,7 +15,7 @@
 #define GP_ENGINE_ENGINE_H
 
 #include "base/clock.h"
-#include "base/coarse.h"
+#include "base/log2_hist.h"
 #include "base/error.h"
 #include "base/hist.h"
 #include "gpu/gpu.h"

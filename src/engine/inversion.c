@@ -8,7 +8,7 @@
  * Unmanaged tasks and those that a user holds take no part. One pass: the highest rank that waits
  * against the lowest that runs.
  */
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 struct ranks {
 	int waits;      /* highest priority that waits; -1 = nobody */

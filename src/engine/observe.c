@@ -2,7 +2,7 @@
 /* What is: asks the back end, settles the actions on their way, and fills the view. */
 #include <string.h>
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 /* Whether an action on its way has ended, as far as can be told. */
 static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, uint32_t is)

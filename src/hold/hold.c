@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "hold/records.h"
+#include "hold/replay.h"
 
 #define ANSWER_NS (10 * GP_NS_PER_S) /* a driver call that takes longer hangs */
 #define RECORD_NS (5 * GP_NS_PER_S)

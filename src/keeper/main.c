@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/journal_stream.h"
 #include "base/log.h"
-#include "config.h"
+#include "build_config.h"
 #include "keeper/notify.h"
-#include "keeper/watch.h"
+#include "keeper/heartbeat_watch.h"
 
 /* The service manager waits for it before it starts the scheduler again, which tries, too; the
  * unit's TimeoutStopSec is well above. */

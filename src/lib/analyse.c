@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gpreempt.h"
-#include "hold/census.h"
+#include "hold/queue_counts.h"
 
 /* As far as it says which queue it is, and what is counted of it. */
 static struct gp_queue translate(const struct gpreempt_queue *q)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/coarse.h"
+#include "base/log2_hist.h"
 #include "base/hist.h"
 
 /* HELP and TYPE; the samples of the family follow. */

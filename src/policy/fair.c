@@ -13,7 +13,7 @@
  * request waits for the turns of others; and, with slices, for a task that pauses for a moment
  * after each kernel: every pause gives its turn away.
  */
-#include "policy/turns.h"
+#include "policy/weighted_turns.h"
 
 static const struct gp_param fair_params[] = {GP_TURN_PARAMS};
 

@@ -9,7 +9,7 @@
  * Good for several jobs of equal standing: with 10 ms turns little is lost to switching. Bad for
  * latency: a request waits for everybody else's turn.
  */
-#include "policy/rotate.h"
+#include "policy/rotation.h"
 
 #define SLICE_MIN_US 1000u /* under that, switching eats the GPU */
 

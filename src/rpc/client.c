@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "rpc/reach.h"
+#include "rpc/connect.h"
 #include "rpc/stream.h"
 
 struct gp_client {

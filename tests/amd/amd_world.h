@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "gpu/amd/backend.h"
-#include "kfd_emu.h"
+#include "gpu/amd/amd_backend.h"
+#include "emu/kfd/kfd_emu.h"
 
 #define AW_LOADS 8
 

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "folder.h"
-#include "gpu/amd/device.h"
+#include "gpu/amd/amd_device.h"
 #include "target.h"
 
 /* ---- GPUs -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/simgpu/program.h"
+#include "gpu/simclient/program.h"
 
 int main(void)
 {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
-#include "daemon/host.h"
+#include "daemon/device_thread.h"
 
 #define STILL_MAX 2048
 

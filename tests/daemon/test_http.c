@@ -3,7 +3,7 @@
  * The page over HTTP: who asks for it gets it, who asks for something else is told so, and nobody
  * can keep others from it, neither by silence nor by numbers nor by asking too often.
  */
-#include "config.h"
+#include "build_config.h"
 
 #include <stdarg.h>
 #include <stddef.h>

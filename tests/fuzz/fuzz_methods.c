@@ -4,7 +4,7 @@
  * says which method and whether files go with it, the rest is `params`. Whatever comes, each gets
  * one answer, and an error says what is wrong. The daemon has no device here.
  */
-#include "config.h"
+#include "build_config.h"
 
 #include <stddef.h>
 #include <stdint.h>

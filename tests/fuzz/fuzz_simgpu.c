@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "simgpu/server.h"
+#include "sim/server/sim_server.h"
 
 #define CLIENTS 4
 

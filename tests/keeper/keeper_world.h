@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "emu.h"
-#include "emulator.h"
-#include "kfd_emu.h"
+#include "emu/nvidia/emu.h"
+#include "emu/common/emulator.h"
+#include "emu/kfd/kfd_emu.h"
 #include "undo/undo.h"
 
 #define KW_LOADS 4

@@ -19,9 +19,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/drive.h"
+#include "engine/real_time.h"
 #include "hold/devices.h"
-#include "hold/records.h"
+#include "hold/replay.h"
 
 #define SLICE_US 700
 #define BEAT_US  100000

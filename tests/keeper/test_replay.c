@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hold/records.h"
-#include "keeper/replay.h"
+#include "hold/replay.h"
+#include "keeper/replay_workers.h"
 
 #define SLOTS 200
 

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "emu.h"
-#include "gpu/nvidia/backend.h"
+#include "emu/nvidia/emu.h"
+#include "gpu/nvidia/nvidia_backend.h"
 
 struct gpu_world {
 	struct emu emu;

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "engine/drive.h"
+#include "engine/real_time.h"
 #include "gpu_world.h"
 #include "policy/registry.h"
 

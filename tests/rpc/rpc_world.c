@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "rpc/params.h"
-#include "rpc/server/target.h"
+#include "rpc/server/target_process.h"
 
 struct json_object *object(const char *text)
 {

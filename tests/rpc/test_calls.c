@@ -14,7 +14,7 @@
 /* after those it needs */
 #include <cmocka.h>
 
-#include "rpc/reach.h"
+#include "rpc/connect.h"
 #include "rpc_world.h"
 
 static void a_call_is_answered(void **state)

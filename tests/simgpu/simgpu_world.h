@@ -27,9 +27,9 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "gpu/simgpu/backend.h"
-#include "gpu/simgpu/device.h"
-#include "gpu/simgpu/program.h"
+#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/simclient_device.h"
+#include "gpu/simclient/program.h"
 
 #define WORLD_PROGRAMS 8
 #define PATIENCE_NS    (30 * GP_NS_PER_S)

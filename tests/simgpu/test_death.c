@@ -3,7 +3,7 @@
  * is gone says so at once. */
 #include "simgpu_world.h"
 
-#include "hold/records.h"
+#include "hold/replay.h"
 #include "undo/undo.h"
 
 /* Another process holds the program and sets a tiny slice, writes the record, and is killed. */

@@ -7,7 +7,7 @@
 #ifndef TESTS_UNIT_DEADLINE_SETS_H
 #define TESTS_UNIT_DEADLINE_SETS_H
 
-#include "policy/deadline.h"
+#include "policy/deadline/deadline.h"
 
 #define SET_TASKS 40
 

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "engine/engine.h"
-#include "gpu/sim/sim.h"
+#include "sim/model/sim_gpu.h"
 
 #define US          GP_NS_PER_US
 #define MS          GP_NS_PER_MS

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "scenario/scenario.h"
+#include "build_config.h"
+#include "sim/scenario/scenario.h"
 
 #if GP_HAVE_YAML
 

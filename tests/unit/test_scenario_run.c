@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define US GP_NS_PER_US
 #define MS GP_NS_PER_MS

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cli/top/shot.h"
+#include "cli/top/top_snapshot.h"
 
 /* As they stand from left to right. */
 enum gp_top_column {

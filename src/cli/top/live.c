@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/stop.h"
+#include "cli/lib/stop.h"
 #include "cli/top/top.h"
 
 /* ---- how styles look ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 #ifndef GP_CLI_TOP_RATES_H
 #define GP_CLI_TOP_RATES_H
 
-#include "cli/top/shot.h"
+#include "cli/top/top_snapshot.h"
 
 #define GP_TOP_PAST 48 /* shots; the oldest go first */
 

@@ -4,9 +4,9 @@
 #define GP_CLI_TOP_TOP_H
 
 #include "cli/top/columns.h"
-#include "cli/top/link.h"
+#include "cli/top/top_connection.h"
 #include "cli/top/rates.h"
-#include "cli/top/sheet.h"
+#include "cli/top/cells.h"
 #include "cli/top/spark.h"
 #include "cli/top/view.h"
 #include "hold/devices.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/amd/device.h"
+#include "gpu/amd/amd_device.h"
 
 #define DWORDS_PER_LINE 8
 

@@ -8,7 +8,7 @@
 
 #include "base/process.h"
 #include "gpu/amd/handshake.h"
-#include "gpu/amd/link.h"
+#include "gpu/amd/ptrace_link.h"
 
 /* Nothing else: for what nobody subscribes to, the driver tells the program's own runtime. */
 #define EXCEPTIONS   (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)

@@ -3,7 +3,7 @@
 #ifndef GP_GPU_NVIDIA_PROCESSES_H
 #define GP_GPU_NVIDIA_PROCESSES_H
 
-#include "gpu/nvidia/device.h"
+#include "gpu/nvidia/nvidia_device.h"
 
 /* ---- processes.c -------------------------------------------------------------------------------
  */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gpu/nvidia/device.h"
+#include "gpu/nvidia/nvidia_device.h"
 
 #define SILENT_MAX   3
 #define MEMORY_NS    (2 * GP_NS_PER_S)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "rpc/client.h"
 #include "world.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "world.h"
 
 #define STOP_NS (10 * GP_NS_PER_S)

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/run_dir.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 
 #define SKIP         77
 #define LOG_LINES    60   /* shown when something went wrong */

@@ -20,7 +20,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-#include "gpu/simgpu/program.h"
+#include "gpu/simclient/program.h"
 
 static void run_from_memory(char **argv)
 {
