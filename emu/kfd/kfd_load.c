@@ -100,7 +100,7 @@ static const struct argp argp = {
 /* ---- the work -------------------------------------------------------------------------------- */
 static uint64_t now_ns(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 static void on_signal(int number)

@@ -46,7 +46,7 @@ void kfd_unlock(void)
 
 uint64_t kfd_now_ns(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 void kfd_changed(void)

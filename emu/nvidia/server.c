@@ -28,7 +28,7 @@ struct rm rm = {
 
 uint64_t rm_now_ns(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 void rm_lock(void)

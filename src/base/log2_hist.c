@@ -25,13 +25,13 @@ static unsigned bucket_of(uint64_t ns)
 	return 1 + 4 * (top_bit - US_BITS) + (unsigned)(units >> (top_bit - 2) & 3);
 }
 
-void gp_coarse_init(struct gp_coarse *h)
+void gp_log2_hist_init(struct gp_log2_hist *h)
 {
 	memset(h, 0, sizeof *h);
 	h->min_ns = UINT64_MAX;
 }
 
-void gp_coarse_add(struct gp_coarse *h, uint64_t ns)
+void gp_log2_hist_add(struct gp_log2_hist *h, uint64_t ns)
 {
 	uint32_t *bucket = &h->bucket[bucket_of(ns)];
 
@@ -44,7 +44,7 @@ void gp_coarse_add(struct gp_coarse *h, uint64_t ns)
 	*bucket += *bucket != UINT32_MAX;
 }
 
-void gp_coarse_bounds(unsigned index, uint64_t *low_ns, uint64_t *high_ns)
+void gp_log2_hist_bounds(unsigned index, uint64_t *low_ns, uint64_t *high_ns)
 {
 	unsigned power = (index - 1) / 4, quarter = (index - 1) % 4;
 
@@ -55,11 +55,11 @@ void gp_coarse_bounds(unsigned index, uint64_t *low_ns, uint64_t *high_ns)
 		*high_ns = index ? ((250ull * (5 + quarter)) << power) - 1 : 999;
 }
 
-static uint64_t middle(const struct gp_coarse *h, unsigned index)
+static uint64_t middle(const struct gp_log2_hist *h, unsigned index)
 {
 	uint64_t low_ns, high_ns, ns;
 
-	gp_coarse_bounds(index, &low_ns, &high_ns);
+	gp_log2_hist_bounds(index, &low_ns, &high_ns);
 	if (index == GP_COARSE_BUCKETS - 1)
 		high_ns = low_ns;
 	ns = low_ns + (high_ns - low_ns) / 2;
@@ -68,7 +68,7 @@ static uint64_t middle(const struct gp_coarse *h, unsigned index)
 	return ns > h->max_ns ? h->max_ns : ns;
 }
 
-uint64_t gp_coarse_quantile(const struct gp_coarse *h, uint32_t per_million)
+uint64_t gp_log2_hist_quantile(const struct gp_log2_hist *h, uint32_t per_million)
 {
 	uint64_t rank = h->count / MILLION * per_million +
 	                (h->count % MILLION * per_million + MILLION - 1) / MILLION;

@@ -33,15 +33,15 @@ int gp_config_check_rule(const struct gp_yaml *y, const struct gp_config *c,
 
 /* The keys of `match`, in the order of GP_ASKS_*. */
 enum {
-	MATCH_USER,
-	MATCH_GROUP,
-	MATCH_CGROUP,
-	MATCH_EXE,
-	MATCH_COMM,
-	MATCH_CMDLINE,
-	MATCH_ENV,
-	MATCH_ANYONE,
-	MATCH_KEYS
+	GP_MATCH_USER,
+	GP_MATCH_GROUP,
+	GP_MATCH_CGROUP,
+	GP_MATCH_EXE,
+	GP_MATCH_COMM,
+	GP_MATCH_CMDLINE,
+	GP_MATCH_ENV,
+	GP_MATCH_ANYONE,
+	GP_MATCH_KEYS
 };
 
 #endif

@@ -121,19 +121,19 @@ void gp_limit_add_given(struct gp_limit *limit, const struct gp_task_attr *given
 	gp_limit_widen(limit, &by);
 }
 
-struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_facts *facts)
+struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_procinfo *info)
 {
 	struct gp_limit limit = gp_limit_none;
 
-	if (!(facts->known & GP_FACT_USER))
+	if (!(info->known & GP_PROCINFO_USER))
 		return c->limit;
 	for (unsigned i = 0; i < 3; i++) {
 		struct gp_limit one;
 
-		if (!facts->uid[i] && !facts->other_pidns)
+		if (!info->uid[i] && !info->other_pidns)
 			continue;
-		one = limit_of_user(c, c->limit, facts->uid[i], facts->group, facts->ngroups);
-		add_groups(c, &facts->gid, 1, &one);
+		one = limit_of_user(c, c->limit, info->uid[i], info->group, info->ngroups);
+		add_groups(c, &info->gid, 1, &one);
 		narrow(&limit, &one);
 	}
 	return limit;

@@ -78,7 +78,7 @@ static uint32_t count_described(const struct gp_control *c, uid_t uid)
 	uint32_t n = 0;
 
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		n += p->said == GP_SAID_USER && p->said_by == uid && !gp_proc_ended(p);
+		n += p->source == GP_ATTR_BY_USER && p->set_by == uid && !gp_proc_ended(p);
 	return n;
 }
 
@@ -97,7 +97,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 		.from = &proc->attr,
 		.to = to,
 		.limit = &limit,
-		.tasks = proc->said == GP_SAID_USER && proc->said_by == peer->uid
+		.tasks = proc->source == GP_ATTR_BY_USER && proc->set_by == peer->uid
 	                         ? 0
 	                         : count_described(c, peer->uid) + 1,
 	};
@@ -109,7 +109,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                 bool release, struct gp_error *err)
 {
-	bool held = proc->held_by != GP_NOBODY; /* what nobody holds everybody may release */
+	bool held = proc->held_by != GP_NO_UID; /* what nobody holds everybody may release */
 	struct gp_change change = {
 		.kind = release ? GP_CHANGE_RELEASE : GP_CHANGE_HOLD,
 		.hold_uid = held ? proc->held_by : gp_rpc_peer(call)->uid,

@@ -13,7 +13,7 @@ static void ask_later(struct gp_proc *proc)
 {
 	unsigned pause_s = 1u << (proc->tries < TRIES_MAX ? proc->tries++ : TRIES_MAX);
 
-	proc->again_ns = gp_now_ns(&gp_clock_monotonic) + pause_s * GP_NS_PER_S;
+	proc->again_ns = gp_monotonic_ns() + pause_s * GP_NS_PER_S;
 }
 
 /* No facts in time, too many questions: it stays as it is until it is asked for again. */
@@ -25,8 +25,8 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 	if (proc->asked || gp_proc_ended(proc))
 		return;
 	if (gp_is_users_word(proc))
-		wants |= GP_FACT_USER;
-	r = gp_facts_ask(c->facts, proc->pid, proc->start_time, wants, 0);
+		wants |= GP_PROCINFO_USER;
+	r = gp_procinfo_ask(c->info, proc->pid, proc->start_time, wants, 0);
 	proc->asked = !r;
 	proc->again_ns = 0;
 	if (!r)
@@ -42,32 +42,33 @@ static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)
 }
 
 /* Everybody's limit holds until it is known which rule fits. */
-void gp_newcomer(struct gp_control *c, struct gp_proc *proc)
+void gp_process_arrived(struct gp_control *c, struct gp_proc *proc)
 {
 	limit_memory(proc, c->config->memory_limit, c->config->on_memory_limit);
 	if (c->config->nrules || gp_is_users_word(proc))
 		ask(c, proc);
 }
 
-static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts,
+static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info,
                   const struct gp_match *match)
 {
-	struct gp_entry entry = {.pid = proc->pid,
-	                         .start_time = proc->start_time,
-	                         .said = GP_SAID_RULE,
-	                         .rule = (unsigned)(match->rule + 1),
-	                         .attr = match->attr};
+	struct gp_assignment entry = {.pid = proc->pid,
+	                              .start_time = proc->start_time,
+	                              .source = GP_ATTR_BY_RULE,
+	                              .rule = (unsigned)(match->rule + 1),
+	                              .attr = match->attr};
 
 	limit_memory(proc, match->memory_limit, match->on_memory_limit);
 	proc->given = match->attr;
 	if (gp_is_users_word(proc))
-		gp_bound(c, proc, facts);
-	if (proc->said == GP_SAID_USER)
+		gp_bound(c, proc, info);
+	if (proc->source == GP_ATTR_BY_USER)
 		return; /* somebody was quicker: people come before rules */
-	proc->said = match->rule >= 0 ? GP_SAID_RULE : GP_SAID_DEFAULT;
+	proc->source = match->rule >= 0 ? GP_ATTR_BY_RULE : GP_ATTR_BY_DEFAULT;
 	proc->rule = entry.rule;
 	if (match->rule >= 0)
-		gp_roster_put(c->roster, &entry, NULL); /* for its tasks on other devices */
+		gp_assignments_put(c->assignments, &entry,
+		                   NULL); /* for its tasks on other devices */
 	if (gp_task_attr_same(&proc->attr, &match->attr))
 		return;
 	proc->attr = match->attr;
@@ -80,14 +81,14 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_fa
 static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	struct gp_control *c = arg;
-	struct gp_facts *facts;
+	struct gp_procinfo *info;
 	uint64_t token;
 
 	(void)source;
 	(void)fd;
 	(void)events;
-	while (!gp_facts_take(c->facts, &facts, &token)) {
-		struct gp_proc *proc = gp_procs_find(&c->procs, facts->pid, facts->start_time);
+	while (!gp_procinfo_take(c->info, &info, &token)) {
+		struct gp_proc *proc = gp_procs_find(&c->procs, info->pid, info->start_time);
 		struct gp_match match;
 
 		if (proc)
@@ -95,39 +96,39 @@ static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 		if (proc && proc->ask_again) {
 			proc->ask_again = false;
 			ask(c, proc);
-		} else if (proc && facts->gone) {
+		} else if (proc && info->gone) {
 			if (!gp_proc_ended(proc)) /* it could not be read, then */
 				ask_later(proc);
 		} else if (proc) {
-			gp_config_match(c->config, facts, &match);
-			apply(c, proc, facts, &match);
+			gp_config_match(c->config, info, &match);
+			apply(c, proc, info, &match);
 			if (match.incomplete)
 				ask_later(proc);
 		}
-		gp_facts_drop(facts);
+		gp_procinfo_drop(info);
 	}
 	return 0;
 }
 
-int gp_newcomers_begin(struct gp_control *c, struct gp_error *err)
+int gp_rules_begin(struct gp_control *c, struct gp_error *err)
 {
-	int fd, r = gp_facts_new(&c->facts, &fd);
+	int fd, r = gp_procinfo_new(&c->info, &fd);
 
 	if (!r)
 		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_facts, c);
 	return r < 0 ? gp_fail(err, r, "cannot read about processes: %s", gp_error_name(r)) : 0;
 }
 
-void gp_newcomers_look(struct gp_control *c, uint64_t now_ns)
+void gp_rules_retry(struct gp_control *c, uint64_t now_ns)
 {
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
 		if (proc->again_ns && now_ns >= proc->again_ns)
 			ask(c, proc);
 }
 
-void gp_newcomers_again(struct gp_control *c)
+void gp_rules_reapply(struct gp_control *c)
 {
-	gp_roster_drop_rules(c->roster);
+	gp_assignments_drop_rules(c->assignments);
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
 		if (proc->ntasks || gp_is_users_word(proc)) {
 			proc->ask_again = proc->asked; /* these rules may want to know more */

@@ -18,10 +18,10 @@
 #define ANCESTORS_MAX 16        /* of a program started through shells and wrappers */
 #define FILE_MAX      (1 << 20) /* one larger than that, and than twice what holds, is written anew */
 
-struct gp_roster {
+struct gp_assignments {
 	pthread_mutex_t lock; /* held for moments only: the file is written without it */
 	struct gp_table by_key;
-	struct gp_entry *entry;
+	struct gp_assignment *entry;
 	unsigned n, capacity;
 	char policy[256];
 
@@ -34,16 +34,16 @@ struct gp_roster {
 /* ---- in memory ---------------------------------------------------------------------------------
  */
 
-static struct gp_entry *find(struct gp_roster *r, pid_t pid, uint64_t start_time)
+static struct gp_assignment *find(struct gp_assignments *r, pid_t pid, uint64_t start_time)
 {
 	uint64_t i;
 
 	return gp_table_get(&r->by_key, gp_process_key(start_time, pid), &i) ? &r->entry[i] : NULL;
 }
 
-static int keep(struct gp_roster *r, const struct gp_entry *entry)
+static int keep(struct gp_assignments *r, const struct gp_assignment *entry)
 {
-	struct gp_entry *e = find(r, entry->pid, entry->start_time);
+	struct gp_assignment *e = find(r, entry->pid, entry->start_time);
 
 	if (e) {
 		*e = *entry;
@@ -51,7 +51,7 @@ static int keep(struct gp_roster *r, const struct gp_entry *entry)
 	}
 	if (r->n == r->capacity) {
 		unsigned capacity = r->capacity ? 2 * r->capacity : 64;
-		struct gp_entry *more = realloc(r->entry, capacity * sizeof *more);
+		struct gp_assignment *more = realloc(r->entry, capacity * sizeof *more);
 
 		if (!more)
 			return -ENOMEM;
@@ -65,9 +65,9 @@ static int keep(struct gp_roster *r, const struct gp_entry *entry)
 }
 
 /* The last one takes its place. */
-static void forget(struct gp_roster *r, struct gp_entry *e)
+static void forget(struct gp_assignments *r, struct gp_assignment *e)
 {
-	struct gp_entry *last = &r->entry[r->n - 1];
+	struct gp_assignment *last = &r->entry[r->n - 1];
 
 	gp_table_remove(&r->by_key, gp_process_key(e->start_time, e->pid));
 	if (e != last) {
@@ -83,7 +83,7 @@ static void forget(struct gp_roster *r, struct gp_entry *e)
  * and has no control characters.
  */
 
-static int print_entry(char *out, size_t size, const struct gp_entry *e)
+static int print_entry(char *out, size_t size, const struct gp_assignment *e)
 {
 	const struct gp_task_attr *a = &e->attr;
 
@@ -112,7 +112,7 @@ static const char *read_numbers(const char *text, uint64_t *number, unsigned n)
 	return text;
 }
 
-static bool read_entry(const char *line, struct gp_entry *e)
+static bool read_entry(const char *line, struct gp_assignment *e)
 {
 	uint64_t n[12];
 	const char *rest = strncmp(line, "set", 3) ? NULL : read_numbers(line + 3, n, 12);
@@ -120,26 +120,26 @@ static bool read_entry(const char *line, struct gp_entry *e)
 	if (!rest || *rest != ' ' || n[0] > INT32_MAX || n[2] > GP_LATENCY_CRITICAL ||
 	    n[3] > GP_PRIORITY_MAX || n[4] > 10000 || n[5] > 1000 || n[6] > 1000)
 		return false;
-	*e = (struct gp_entry){.pid = (pid_t)n[0],
-	                       .start_time = n[1],
-	                       .said = GP_SAID_USER,
-	                       .inherit = n[10],
-	                       .by = (uid_t)n[11],
-	                       .attr = {.class = (uint8_t)n[2],
-	                                .priority = (uint8_t)n[3],
-	                                .weight = (uint32_t)n[4],
-	                                .share_permille = (uint32_t)n[5],
-	                                .ceiling_permille = (uint32_t)n[6],
-	                                .deadline_ns = n[7],
-	                                .budget_ns = n[8],
-	                                .gang = n[9]}};
+	*e = (struct gp_assignment){.pid = (pid_t)n[0],
+	                            .start_time = n[1],
+	                            .source = GP_ATTR_BY_USER,
+	                            .inherit = n[10],
+	                            .by = (uid_t)n[11],
+	                            .attr = {.class = (uint8_t)n[2],
+	                                     .priority = (uint8_t)n[3],
+	                                     .weight = (uint32_t)n[4],
+	                                     .share_permille = (uint32_t)n[5],
+	                                     .ceiling_permille = (uint32_t)n[6],
+	                                     .deadline_ns = n[7],
+	                                     .budget_ns = n[8],
+	                                     .gang = n[9]}};
 	snprintf(e->gang, sizeof e->gang, "%s", rest + 1);
 	return true;
 }
 
-static void read_line(struct gp_roster *r, const char *line)
+static void read_line(struct gp_assignments *r, const char *line)
 {
-	struct gp_entry e, *known;
+	struct gp_assignment e, *known;
 	uint64_t who[2];
 
 	if (!strncmp(line, "policy ", 7)) {
@@ -157,7 +157,7 @@ static void read_line(struct gp_roster *r, const char *line)
 
 /* A last line without its end was being written when the daemon died: nobody was told that it
  * holds. */
-static int read_file(struct gp_roster *r)
+static int read_file(struct gp_assignments *r)
 {
 	FILE *f = fopen(r->path, "re");
 	size_t size = 0;
@@ -179,7 +179,7 @@ static int read_file(struct gp_roster *r)
 	return 0;
 }
 
-static int append(struct gp_roster *r, const char *line, int length)
+static int append(struct gp_assignments *r, const char *line, int length)
 {
 	ssize_t n;
 	int code;
@@ -198,7 +198,7 @@ static int append(struct gp_roster *r, const char *line, int length)
 }
 
 /* All that holds now, in a new file that takes the place of the old one. */
-static int write_file(struct gp_roster *r)
+static int write_file(struct gp_assignments *r)
 {
 	char path[sizeof r->path + 4], line[512];
 	int old = r->fd, fd, code = 0;
@@ -213,7 +213,7 @@ static int write_file(struct gp_roster *r)
 	if (*r->policy)
 		code = append(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
 	for (unsigned i = 0; i < r->n && !code; i++)
-		if (r->entry[i].said == GP_SAID_USER)
+		if (r->entry[i].source == GP_ATTR_BY_USER)
 			code = append(r, line, print_entry(line, sizeof line, &r->entry[i]));
 	if (!code && rename(path, r->path))
 		code = -errno;
@@ -231,7 +231,7 @@ static int write_file(struct gp_roster *r)
 
 /* After what was appended is in memory, too: that is what the new file is made from. If it cannot
  * be written, the old one is as good, and longer. */
-static void tidy(struct gp_roster *r)
+static void tidy(struct gp_assignments *r)
 {
 	int code;
 
@@ -254,12 +254,12 @@ static void init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&a);
 }
 
-int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error *err)
+int gp_assignments_open(const char *path, struct gp_assignments **assignments, struct gp_error *err)
 {
-	struct gp_roster *r = calloc(1, sizeof *r);
+	struct gp_assignments *r = calloc(1, sizeof *r);
 	int code = 0;
 
-	*roster = NULL;
+	*assignments = NULL;
 	if (!r)
 		return -ENOMEM;
 	init_lock(&r->lock);
@@ -273,14 +273,14 @@ int gp_roster_open(const char *path, struct gp_roster **roster, struct gp_error 
 			code = write_file(r);
 	}
 	if (code) {
-		gp_roster_close(r);
+		gp_assignments_close(r);
 		return gp_fail(err, code, "cannot use %s: %s", path, gp_error_name(code));
 	}
-	*roster = r;
+	*assignments = r;
 	return 0;
 }
 
-void gp_roster_close(struct gp_roster *r)
+void gp_assignments_close(struct gp_assignments *r)
 {
 	if (!r)
 		return;
@@ -295,9 +295,10 @@ void gp_roster_close(struct gp_roster *r)
 /* ---- asking and changing -----------------------------------------------------------------------
  */
 
-bool gp_roster_get(struct gp_roster *r, pid_t pid, uint64_t start_time, struct gp_entry *entry)
+bool gp_assignments_get(struct gp_assignments *r, pid_t pid, uint64_t start_time,
+                        struct gp_assignment *entry)
 {
-	const struct gp_entry *e;
+	const struct gp_assignment *e;
 
 	pthread_mutex_lock(&r->lock);
 	e = find(r, pid, start_time);
@@ -307,11 +308,12 @@ bool gp_roster_get(struct gp_roster *r, pid_t pid, uint64_t start_time, struct g
 	return e;
 }
 
-bool gp_roster_find(struct gp_roster *r, pid_t pid, uint64_t start_time, struct gp_entry *entry)
+bool gp_assignments_find(struct gp_assignments *r, pid_t pid, uint64_t start_time,
+                         struct gp_assignment *entry)
 {
 	uid_t owner;
 
-	if (gp_roster_get(r, pid, start_time, entry))
+	if (gp_assignments_get(r, pid, start_time, entry))
 		return true;
 	if (!gp_process_uid(pid, &owner))
 		return false;
@@ -319,18 +321,19 @@ bool gp_roster_find(struct gp_roster *r, pid_t pid, uint64_t start_time, struct 
 		pid = gp_process_parent(pid);
 		if (pid <= 1)
 			return false;
-		if (gp_roster_get(r, pid, gp_process_start_time(pid), entry))
+		if (gp_assignments_get(r, pid, gp_process_start_time(pid), entry))
 			return entry->inherit && (entry->by == GP_BY_ADMIN || entry->by == owner);
 	}
 	return false;
 }
 
-int gp_roster_put(struct gp_roster *r, const struct gp_entry *entry, struct gp_error *err)
+int gp_assignments_put(struct gp_assignments *r, const struct gp_assignment *entry,
+                       struct gp_error *err)
 {
 	char line[512];
 	int code = 0;
 
-	if (entry->said == GP_SAID_USER)
+	if (entry->source == GP_ATTR_BY_USER)
 		code = append(r, line, print_entry(line, sizeof line, entry));
 	if (code)
 		return gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code));
@@ -341,14 +344,14 @@ int gp_roster_put(struct gp_roster *r, const struct gp_entry *entry, struct gp_e
 	return code;
 }
 
-void gp_roster_drop(struct gp_roster *r, pid_t pid, uint64_t start_time)
+void gp_assignments_drop(struct gp_assignments *r, pid_t pid, uint64_t start_time)
 {
-	struct gp_entry *e = find(r, pid, start_time); /* only this thread changes anything */
+	struct gp_assignment *e = find(r, pid, start_time); /* only this thread changes anything */
 	char line[64];
 
 	if (!e)
 		return;
-	if (e->said == GP_SAID_USER)
+	if (e->source == GP_ATTR_BY_USER)
 		append(r, line,
 		       snprintf(line, sizeof line, "drop %d %" PRIu64 "\n", pid, start_time));
 	pthread_mutex_lock(&r->lock);
@@ -357,23 +360,23 @@ void gp_roster_drop(struct gp_roster *r, pid_t pid, uint64_t start_time)
 	tidy(r);
 }
 
-void gp_roster_drop_rules(struct gp_roster *r)
+void gp_assignments_drop_rules(struct gp_assignments *r)
 {
 	pthread_mutex_lock(&r->lock);
 	for (unsigned i = r->n; i-- > 0;)
-		if (r->entry[i].said == GP_SAID_RULE)
+		if (r->entry[i].source == GP_ATTR_BY_RULE)
 			forget(r, &r->entry[i]);
 	pthread_mutex_unlock(&r->lock);
 }
 
-void gp_roster_each(struct gp_roster *r, void (*each)(void *arg, const struct gp_entry *entry),
-                    void *arg)
+void gp_assignments_each(struct gp_assignments *r,
+                         void (*each)(void *arg, const struct gp_assignment *entry), void *arg)
 {
 	for (unsigned i = 0; i < r->n; i++)
 		each(arg, &r->entry[i]);
 }
 
-int gp_roster_set_policy(struct gp_roster *r, const char *text, struct gp_error *err)
+int gp_assignments_set_policy(struct gp_assignments *r, const char *text, struct gp_error *err)
 {
 	char line[300];
 	int code;
@@ -384,7 +387,7 @@ int gp_roster_set_policy(struct gp_roster *r, const char *text, struct gp_error 
 	return code ? gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code)) : 0;
 }
 
-const char *gp_roster_policy(const struct gp_roster *r)
+const char *gp_assignments_policy(const struct gp_assignments *r)
 {
 	return r->policy;
 }

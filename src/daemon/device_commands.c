@@ -17,7 +17,7 @@
  */
 
 /* Kept until there is a picture that shows what was done: who was answered looks at it. */
-static void answer(struct gp_host *h, uint64_t token, int status, const char *text)
+static void answer(struct gp_device_thread *h, uint64_t token, int status, const char *text)
 {
 	struct gp_answer *a = &h->answer[h->nanswers];
 
@@ -28,7 +28,7 @@ static void answer(struct gp_host *h, uint64_t token, int status, const char *te
 	h->nanswers++;
 }
 
-void gp_host_give_answers(struct gp_host *h)
+void gp_device_thread_give_answers(struct gp_device_thread *h)
 {
 	for (unsigned i = 0; i < h->nanswers; i++)
 		gp_ring_put(&h->answers, &h->answer[i]); /* has room for all on their way */
@@ -37,8 +37,8 @@ void gp_host_give_answers(struct gp_host *h)
 }
 
 /* Why the back end says that it failed, else which device it was. */
-static void answer_failure(struct gp_host *h, uint64_t token, const struct gp_task_stats *t,
-                           int status)
+static void answer_failure(struct gp_device_thread *h, uint64_t token,
+                           const struct gp_task_stats *t, int status)
 {
 	struct gp_error why = {0};
 
@@ -50,7 +50,7 @@ static void answer_failure(struct gp_host *h, uint64_t token, const struct gp_ta
 	answer(h, token, status, why.text);
 }
 
-static void begin_waiting(struct gp_host *h, uint64_t now_ns, const struct gp_order *o)
+static void begin_waiting(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
 {
 	struct gp_task_stats t = {0};
 
@@ -58,7 +58,7 @@ static void begin_waiting(struct gp_host *h, uint64_t now_ns, const struct gp_or
 		return;
 	h->waiting[h->nwaiting++] = (struct gp_waiting){.token = o->token,
 	                                                .task = o->task,
-	                                                .held = o->kind == GP_ORDER_HOLD,
+	                                                .held = o->kind == GP_COMMAND_HOLD,
 	                                                .failures = t.failures,
 	                                                .since_ns = now_ns};
 }
@@ -70,35 +70,37 @@ static const char *refusal(int status)
 	                           : "the task has ended";
 }
 
-static void obey(struct gp_host *h, uint64_t now_ns, const struct gp_order *o)
+static void obey(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
 {
 	struct gp_error err = {0};
 	int r = 0;
 
 	switch (o->kind) {
-	case GP_ORDER_ATTR: r = gp_engine_set_attr(h->engine, o->task, &o->attr); break;
-	case GP_ORDER_HOLD: r = gp_engine_user_hold(h->engine, o->task); break;
-	case GP_ORDER_RELEASE: r = gp_engine_user_release(h->engine, o->task); break;
-	case GP_ORDER_POLICY: r = gp_engine_set_policy(h->engine, now_ns, &o->policy, &err); break;
-	case GP_ORDER_BRACKET: r = gp_engine_bracket(h->engine, now_ns, o->key, o->begins); break;
-	case GP_ORDER_HINT: r = gp_engine_hint(h->engine, now_ns, o->key, HINT_NS); break;
+	case GP_COMMAND_ATTR: r = gp_engine_set_attr(h->engine, o->task, &o->attr); break;
+	case GP_COMMAND_HOLD: r = gp_engine_user_hold(h->engine, o->task); break;
+	case GP_COMMAND_RELEASE: r = gp_engine_user_release(h->engine, o->task); break;
+	case GP_COMMAND_POLICY:
+		r = gp_engine_set_policy(h->engine, now_ns, &o->policy, &err);
+		break;
+	case GP_COMMAND_MARK: r = gp_engine_mark(h->engine, now_ns, o->key, o->begins); break;
+	case GP_COMMAND_HINT: r = gp_engine_hint(h->engine, now_ns, o->key, HINT_NS); break;
 	}
 	h->publish |= o->token != 0;
-	if (r || (o->kind != GP_ORDER_HOLD && o->kind != GP_ORDER_RELEASE))
+	if (r || (o->kind != GP_COMMAND_HOLD && o->kind != GP_COMMAND_RELEASE))
 		answer(h, o->token, r, *err.text ? err.text : r ? refusal(r) : "");
 	else
 		begin_waiting(h, now_ns, o);
 }
 
-void gp_host_obey(struct gp_host *h, uint64_t now_ns)
+void gp_device_thread_obey(struct gp_device_thread *h, uint64_t now_ns)
 {
-	struct gp_order o;
+	struct gp_command o;
 
-	while (gp_ring_take(&h->orders, &o))
+	while (gp_ring_take(&h->commands, &o))
 		obey(h, now_ns, &o);
 }
 
-static bool is_hopeless(struct gp_host *h, uint64_t now_ns, const struct gp_waiting *w,
+static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struct gp_waiting *w,
                         const struct gp_task_stats *t)
 {
 	uint64_t waited_ns = now_ns - w->since_ns;
@@ -114,7 +116,7 @@ static bool is_hopeless(struct gp_host *h, uint64_t now_ns, const struct gp_wait
 }
 
 /* Whether the wait is over; it is answered then. */
-static bool is_over(struct gp_host *h, uint64_t now_ns, const struct gp_waiting *w)
+static bool is_over(struct gp_device_thread *h, uint64_t now_ns, const struct gp_waiting *w)
 {
 	struct gp_task_stats t;
 
@@ -143,7 +145,7 @@ static bool is_over(struct gp_host *h, uint64_t now_ns, const struct gp_waiting 
 	return true;
 }
 
-void gp_host_answer_waiting(struct gp_host *h, uint64_t now_ns)
+void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns)
 {
 	unsigned left = 0;
 
@@ -159,43 +161,43 @@ void gp_host_answer_waiting(struct gp_host *h, uint64_t now_ns)
  */
 
 /* false: there is no room for it, or for its answer. */
-static bool hand_over(struct gp_host *h, const struct gp_order *order)
+static bool hand_over(struct gp_device_thread *h, const struct gp_command *command)
 {
-	if (order->token && h->unanswered == GP_ORDERS_MAX)
+	if (command->token && h->unanswered == GP_COMMANDS_MAX)
 		return false;
-	if (!gp_ring_put(&h->orders, order))
+	if (!gp_ring_put(&h->commands, command))
 		return false;
-	h->unanswered += order->token != 0;
-	eventfd_write(h->order_fd, 1);
+	h->unanswered += command->token != 0;
+	eventfd_write(h->command_fd, 1);
 	return true;
 }
 
-void gp_host_push(struct gp_host *h)
+void gp_device_thread_push(struct gp_device_thread *h)
 {
-	const struct gp_order *order;
+	const struct gp_command *command;
 
-	while ((order = gp_backlog_first(&h->late)) && hand_over(h, order))
+	while ((command = gp_backlog_first(&h->late)) && hand_over(h, command))
 		gp_backlog_drop_first(&h->late);
 }
 
 /* Those that somebody waits for have an end: they come from clients, as many as these like. */
-int gp_host_order(struct gp_host *h, const struct gp_order *order)
+int gp_device_thread_command(struct gp_device_thread *h, const struct gp_command *command)
 {
-	bool passing = order->kind == GP_ORDER_BRACKET || order->kind == GP_ORDER_HINT;
+	bool passing = command->kind == GP_COMMAND_MARK || command->kind == GP_COMMAND_HINT;
 
-	gp_host_push(h);
-	if ((!h->late.n || passing) && hand_over(h, order))
+	gp_device_thread_push(h);
+	if ((!h->late.n || passing) && hand_over(h, command))
 		return 0;
-	if (passing || (order->token && h->late.n >= LATE_MAX))
+	if (passing || (command->token && h->late.n >= LATE_MAX))
 		return -EAGAIN;
-	return gp_backlog_add(&h->late, order);
+	return gp_backlog_add(&h->late, command);
 }
 
-bool gp_host_next_answer(struct gp_host *h, struct gp_answer *answer)
+bool gp_device_thread_next_answer(struct gp_device_thread *h, struct gp_answer *answer)
 {
 	if (!gp_ring_take(&h->answers, answer))
 		return false;
 	h->unanswered--;
-	gp_host_push(h);
+	gp_device_thread_push(h);
 	return true;
 }

@@ -11,10 +11,10 @@
 #include "daemon/snapshot.h"
 #include "engine/engine.h"
 
-struct gp_host_config {
+struct gp_device_thread_config {
 	struct gp_gpu *gpu; /* the host closes it */
 	unsigned number;    /* of the device */
-	struct gp_roster *roster;
+	struct gp_assignments *assignments;
 	struct gp_policy_choice policy;
 	bool undo;    /* records are kept; false only where changes cannot outlive us */
 	int realtime; /* SCHED_FIFO priority, 0 = none */
@@ -24,17 +24,17 @@ struct gp_host_config {
 	int wake_fd; /* an eventfd of the control thread: there is news */
 };
 
-enum gp_order_kind {
-	GP_ORDER_ATTR,    /* task, attr */
-	GP_ORDER_HOLD,    /* task: answered when it is held */
-	GP_ORDER_RELEASE, /* task: answered when that is done */
-	GP_ORDER_POLICY,  /* policy */
-	GP_ORDER_BRACKET, /* key, begins */
-	GP_ORDER_HINT,    /* key: its work will follow in a moment */
+enum gp_command_kind {
+	GP_COMMAND_ATTR,    /* task, attr */
+	GP_COMMAND_HOLD,    /* task: answered when it is held */
+	GP_COMMAND_RELEASE, /* task: answered when that is done */
+	GP_COMMAND_POLICY,  /* policy */
+	GP_COMMAND_MARK,    /* key, begins */
+	GP_COMMAND_HINT,    /* key: its work will follow in a moment */
 };
 
-struct gp_order {
-	enum gp_order_kind kind;
+struct gp_command {
+	enum gp_command_kind kind;
 	uint64_t token; /* comes back with the answer; 0: none is wanted */
 	uint64_t task;
 	uint64_t key;
@@ -50,7 +50,7 @@ struct gp_answer {
 };
 
 /* An event of the engine, with what was known of the task. */
-struct gp_news {
+struct gp_device_event {
 	struct gp_event event;
 	uint8_t held_by; /* HELD: GP_HELD_BY_* */
 	bool resumed;    /* RELEASED: a hold by hand is over, by the records */
@@ -63,40 +63,42 @@ struct gp_news {
 	char text[256]; /* EJECTED, ACTION_FAILED: a sentence; POLICY: its name */
 };
 
-#define GP_ORDERS_MAX 512 /* that are with the thread and were not answered yet */
+#define GP_COMMANDS_MAX 512 /* that are with the thread and were not answered yet */
 
-struct gp_host;
+struct gp_device_thread;
 
 /* Starts the thread. On error, too, the device is closed. */
-int gp_host_start(const struct gp_host_config *config, struct gp_host **host, struct gp_error *err);
+int gp_device_thread_start(const struct gp_device_thread_config *config,
+                           struct gp_device_thread **thread, struct gp_error *err);
 
 /* Everything is put back and the thread has ended. The records stay: when all hosts have stopped,
  * gp_records_settle does it once more by them, and drops those of what is as it was. */
-void gp_host_stop(struct gp_host *host);
+void gp_device_thread_stop(struct gp_device_thread *thread);
 
 /* They keep their order, and those for which there is no room yet wait for it here; hints and
  * brackets, which are of no use later, do not. -EAGAIN: too many wait. -ENOMEM. */
-int gp_host_order(struct gp_host *host, const struct gp_order *order);
+int gp_device_thread_command(struct gp_device_thread *thread, const struct gp_command *command);
 /* Sends those that wait, as far as there is room; to be called now and then. */
-void gp_host_push(struct gp_host *host);
-bool gp_host_next_answer(struct gp_host *host, struct gp_answer *answer);
-bool gp_host_next_news(struct gp_host *host, struct gp_news *news);
+void gp_device_thread_push(struct gp_device_thread *thread);
+bool gp_device_thread_next_answer(struct gp_device_thread *thread, struct gp_answer *answer);
+bool gp_device_thread_next_event(struct gp_device_thread *thread,
+                                 struct gp_device_event *device_event);
 
 /* How many were lost because nobody took them in time; reading sets it to 0. The picture that one
  * gets afterwards is not older than what they told of tasks that came and went. */
-uint64_t gp_host_lost_news(struct gp_host *host);
+uint64_t gp_device_thread_lost_events(struct gp_device_thread *thread);
 
 /* Which events are news: a bit for each kind. Those of tasks and policies always are. */
-void gp_host_want(struct gp_host *host, uint32_t kinds);
+void gp_device_thread_want(struct gp_device_thread *thread, uint32_t kinds);
 
 /* The device as it was at most a few hundred ms ago. Valid until the next call. */
-const struct gp_shot *gp_host_shot(struct gp_host *host);
+const struct gp_snapshot *gp_device_thread_snapshot(struct gp_device_thread *thread);
 
-const struct gp_gpu_info *gp_host_info(const struct gp_host *host);
-const char *gp_host_backend(const struct gp_host *host);
-uint32_t gp_host_caps(const struct gp_host *host);
+const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *thread);
+const char *gp_device_thread_backend(const struct gp_device_thread *thread);
+uint32_t gp_device_thread_caps(const struct gp_device_thread *thread);
 
 /* For how long the thread should have looked and did not; 0: it is well. */
-uint64_t gp_host_overdue_ns(const struct gp_host *host, uint64_t now_ns);
+uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *thread, uint64_t now_ns);
 
 #endif

@@ -16,7 +16,7 @@
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 
 /* Events that are news whoever is interested. */
-#define NEWS_ALWAYS                                                                 \
+#define EVENTS_ALWAYS                                                               \
 	(1u << GP_EVENT_TASK_IN | 1u << GP_EVENT_TASK_OUT | 1u << GP_EVENT_POLICY | \
 	 1u << GP_EVENT_EJECTED | 1u << GP_EVENT_REFUSED | 1u << GP_EVENT_ADMITTED)
 
@@ -25,17 +25,17 @@
 
 static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
 {
-	struct gp_host *h = arg;
-	struct gp_entry entry;
+	struct gp_device_thread *h = arg;
+	struct gp_assignment entry;
 
 	h->newcomer = *seen;
-	if (gp_roster_find(h->config.roster, seen->pid, seen->start_time, &entry))
+	if (gp_assignments_find(h->config.assignments, seen->pid, seen->start_time, &entry))
 		*attr = entry.attr;
 }
 
 static int before_change(void *arg, const struct gp_undo *undo)
 {
-	struct gp_host *h = arg;
+	struct gp_device_thread *h = arg;
 	int slot = h->undo ? gp_undo_put(h->undo, h->gpu->ops->name, undo) : 0;
 
 	return slot < 0 ? slot : 0;
@@ -45,58 +45,60 @@ static int before_change(void *arg, const struct gp_undo *undo)
  * administrator. */
 static uint64_t epoch(void *arg)
 {
-	const struct gp_host *h = arg;
+	const struct gp_device_thread *h = arg;
 
 	return h->undo ? gp_undo_epoch(h->undo) : 0;
 }
 
-static void describe_task(struct gp_host *h, struct gp_news *news)
+static void describe_task(struct gp_device_thread *h, struct gp_device_event *device_event)
 {
 	struct gp_task_stats t;
 
-	switch (news->event.kind) {
+	switch (device_event->event.kind) {
 	case GP_EVENT_TASK_IN:
-		if (!gp_engine_find_task(h->engine, news->event.task, &t))
-			news->attr = t.attr;
-		news->pid = h->newcomer.pid;
-		news->start_time = h->newcomer.start_time;
-		news->key = h->newcomer.key;
-		news->seen_flags = h->newcomer.flags;
-		memcpy(news->name, h->newcomer.name, sizeof news->name);
+		if (!gp_engine_find_task(h->engine, device_event->event.task, &t))
+			device_event->attr = t.attr;
+		device_event->pid = h->newcomer.pid;
+		device_event->start_time = h->newcomer.start_time;
+		device_event->key = h->newcomer.key;
+		device_event->seen_flags = h->newcomer.flags;
+		memcpy(device_event->name, h->newcomer.name, sizeof device_event->name);
 		break;
 	case GP_EVENT_TASK_OUT: break;
 	case GP_EVENT_EJECTED:
-		snprintf(news->text, sizeof news->text, "%s", gp_engine_ejection(h->engine)->text);
+		snprintf(device_event->text, sizeof device_event->text, "%s",
+		         gp_engine_ejection(h->engine)->text);
 		break;
 	case GP_EVENT_POLICY:
-		snprintf(news->text, sizeof news->text, "%s", gp_engine_policy(h->engine)->name);
+		snprintf(device_event->text, sizeof device_event->text, "%s",
+		         gp_engine_policy(h->engine)->name);
 		break;
 	default:
-		if (!gp_engine_find_task(h->engine, news->event.task, &t)) {
-			news->held_by = t.held_by;
-			news->attr = t.attr;
+		if (!gp_engine_find_task(h->engine, device_event->event.task, &t)) {
+			device_event->held_by = t.held_by;
+			device_event->attr = t.attr;
 		}
 	}
 }
 
 static void on_event(void *arg, const struct gp_event *event)
 {
-	struct gp_host *h = arg;
-	struct gp_news news = {.event = *event};
-	uint32_t wanted = atomic_load_explicit(&h->wanted, memory_order_relaxed) | NEWS_ALWAYS;
+	struct gp_device_thread *h = arg;
+	struct gp_device_event device_event = {.event = *event};
+	uint32_t wanted = atomic_load_explicit(&h->wanted, memory_order_relaxed) | EVENTS_ALWAYS;
 
 	if (event->kind == GP_EVENT_TASK_IN || event->kind == GP_EVENT_TASK_OUT)
 		h->publish = true;
 	if (!(wanted & 1u << event->kind))
 		return;
-	describe_task(h, &news);
-	h->dropped += !gp_ring_put(&h->news, &news);
+	describe_task(h, &device_event);
+	h->dropped += !gp_ring_put(&h->device_event, &device_event);
 	h->tell = true;
 }
 
-int gp_host_make_engine(struct gp_host *h, struct gp_error *err)
+int gp_device_thread_make_engine(struct gp_device_thread *h, struct gp_error *err)
 {
-	const struct gp_host_config *c = &h->config;
+	const struct gp_device_thread_config *c = &h->config;
 	struct gp_engine_config config = {
 		.gpu = h->gpu,
 		.classify = classify,
@@ -104,7 +106,7 @@ int gp_host_make_engine(struct gp_host *h, struct gp_error *err)
 		.epoch = epoch,
 		.on_event = on_event,
 		.arg = h,
-		.brackets = true,
+		.request_marks = true,
 		.decide_clock = &gp_clock_thread_cpu,
 		.check_ns = c->check_ns,
 		.check_lc_ns = c->check_lc_ns,
@@ -122,11 +124,11 @@ int gp_host_make_engine(struct gp_host *h, struct gp_error *err)
 /* ---- looks -------------------------------------------------------------------------------------
  */
 
-static void publish(struct gp_host *h, uint64_t now_ns)
+static void publish(struct gp_device_thread *h, uint64_t now_ns)
 {
 	if (!h->publish && now_ns - h->published_ns < PUBLISH_EVERY_NS)
 		return;
-	gp_shots_take(&h->shots, h->engine, now_ns, h->since_ns, &h->lag_ns);
+	gp_snapshots_take(&h->snapshots, h->engine, now_ns, h->since_ns, &h->lag_ns);
 	h->published_ns = now_ns;
 	h->publish = false;
 }
@@ -136,7 +138,7 @@ static void publish(struct gp_host *h, uint64_t now_ns)
  * before. A record that is gone was taken away by a person (gpreempt resume): then a hold by hand
  * is over.
  */
-static void notice_resuming(struct gp_host *h, uint64_t now_ns)
+static void notice_resuming(struct gp_device_thread *h, uint64_t now_ns)
 {
 	uint64_t now = epoch(h);
 
@@ -144,8 +146,8 @@ static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 		return;
 	h->epoch = now;
 	for (unsigned i = 0; i < gp_engine_tasks(h->engine); i++) {
-		struct gp_news news = {.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns},
-		                       .resumed = true};
+		struct gp_device_event device_event = {
+			.event = {.kind = GP_EVENT_RELEASED, .now_ns = now_ns}, .resumed = true};
 		struct gp_undo_entry e;
 		struct gp_task_stats t;
 
@@ -154,22 +156,22 @@ static void notice_resuming(struct gp_host *h, uint64_t now_ns)
 		    gp_records_find(h->undo, t.pid, t.start_time, &e))
 			continue;
 		gp_engine_user_release(h->engine, t.id);
-		news.event.task = t.id;
-		h->dropped += !gp_ring_put(&h->news, &news);
+		device_event.event.task = t.id;
+		h->dropped += !gp_ring_put(&h->device_event, &device_event);
 		h->tell = true;
 	}
 }
 
-static void look(struct gp_host *h)
+static void look(struct gp_device_thread *h)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), next_ns;
+	uint64_t now_ns = gp_monotonic_ns(), next_ns;
 
 	notice_resuming(h, now_ns);
-	gp_host_obey(h, now_ns);
+	gp_device_thread_obey(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
-	gp_host_answer_waiting(h, now_ns);
+	gp_device_thread_answer_waiting(h, now_ns);
 	publish(h, now_ns);
-	gp_host_give_answers(h);
+	gp_device_thread_give_answers(h);
 	if (h->dropped) { /* not before there is a picture that shows what they were about */
 		atomic_fetch_add_explicit(&h->lost, h->dropped, memory_order_release);
 		h->dropped = 0;
@@ -187,37 +189,37 @@ static void look(struct gp_host *h)
 }
 
 /* Until the next look is due, or something happens. */
-static void wait(struct gp_host *h, int news_fd)
+static void wait(struct gp_device_thread *h, int event_fd)
 {
 	uint64_t due_ns = atomic_load_explicit(&h->due_ns, memory_order_relaxed), now_ns, ignored;
 	struct itimerspec at = {.it_value = gp_timespec(due_ns ? due_ns : 1)};
 	struct pollfd p[3] = {{.fd = h->timer_fd, .events = POLLIN},
-	                      {.fd = h->order_fd, .events = POLLIN},
-	                      {.fd = news_fd, .events = POLLIN}};
+	                      {.fd = h->command_fd, .events = POLLIN},
+	                      {.fd = event_fd, .events = POLLIN}};
 
-	now_ns = gp_now_ns(&gp_clock_monotonic);
+	now_ns = gp_monotonic_ns();
 	if (due_ns <= now_ns) {
 		if (!h->at_once) /* the last look took so long */
 			gp_hist_add(&h->lag_ns, now_ns - due_ns);
 		return;
 	}
 	timerfd_settime(h->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-	if (poll(p, news_fd >= 0 ? 3 : 2, -1) < 0)
+	if (poll(p, event_fd >= 0 ? 3 : 2, -1) < 0)
 		return; /* a signal; the engine says when to look */
-	now_ns = gp_now_ns(&gp_clock_monotonic);
+	now_ns = gp_monotonic_ns();
 	if (p[0].revents && now_ns > due_ns)
 		gp_hist_add(&h->lag_ns, now_ns - due_ns);
-	if (p[1].revents && read(h->order_fd, &ignored, sizeof ignored) < 0)
+	if (p[1].revents && read(h->command_fd, &ignored, sizeof ignored) < 0)
 		return;
-	if (news_fd >= 0 && p[2].revents) {
-		if (read(news_fd, &ignored, sizeof ignored) < 0)
+	if (event_fd >= 0 && p[2].revents) {
+		if (read(event_fd, &ignored, sizeof ignored) < 0)
 			return;
 		gp_engine_trigger(h->engine, true);
 	}
 }
 
 /* What is refused here is said and done without: the daemon is slower then, not wrong. */
-static void settle_in(const struct gp_host *h)
+static void settle_in(const struct gp_device_thread *h)
 {
 	char name[16];
 	int r;
@@ -245,15 +247,15 @@ static void settle_in(const struct gp_host *h)
 	}
 }
 
-void *gp_host_run(void *arg)
+void *gp_device_thread_run(void *arg)
 {
-	struct gp_host *h = arg;
-	int news_fd = h->gpu->ops->event_fd ? h->gpu->ops->event_fd(h->gpu) : -1;
+	struct gp_device_thread *h = arg;
+	int event_fd = h->gpu->ops->event_fd ? h->gpu->ops->event_fd(h->gpu) : -1;
 
 	settle_in(h);
 	while (!atomic_load_explicit(&h->stop, memory_order_acquire)) {
 		look(h);
-		wait(h, news_fd);
+		wait(h, event_fd);
 	}
 	return NULL;
 }

@@ -24,8 +24,8 @@ struct gp_waiting {
 	uint64_t since_ns;
 };
 
-struct gp_host {
-	struct gp_host_config config;
+struct gp_device_thread {
+	struct gp_device_thread_config config;
 	struct gp_gpu *gpu;
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
@@ -38,9 +38,9 @@ struct gp_host {
 	struct gp_backlog late; /* orders for which there is no room yet */
 
 	/* Between both. */
-	struct gp_ring orders, answers, news;
-	int order_fd;
-	struct gp_shots shots;
+	struct gp_ring commands, answers, device_event;
+	int command_fd;
+	struct gp_snapshots snapshots;
 	_Atomic bool stop;
 	_Atomic uint32_t wanted;
 	_Atomic uint64_t lost;
@@ -55,9 +55,9 @@ struct gp_host {
 	bool publish;     /* something changed that people want to see at once */
 	bool tell;        /* the control thread has something to take */
 	uint64_t dropped; /* news that did not fit, in this look */
-	struct gp_answer answer[GP_ORDERS_MAX];
+	struct gp_answer answer[GP_COMMANDS_MAX];
 	unsigned nanswers;
-	struct gp_waiting waiting[GP_ORDERS_MAX];
+	struct gp_waiting waiting[GP_COMMANDS_MAX];
 	unsigned nwaiting;
 };
 
@@ -65,18 +65,18 @@ struct gp_host {
  */
 
 /* Does what was ordered since the last look. */
-void gp_host_obey(struct gp_host *h, uint64_t now_ns);
+void gp_device_thread_obey(struct gp_device_thread *h, uint64_t now_ns);
 /* Answers those whose hold or release has come, or will not come. */
-void gp_host_answer_waiting(struct gp_host *h, uint64_t now_ns);
+void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns);
 /* Hands over the answers: there is a picture that shows what was done. */
-void gp_host_give_answers(struct gp_host *h);
+void gp_device_thread_give_answers(struct gp_device_thread *h);
 
 /* ---- host_thread.c -----------------------------------------------------------------------------
  */
 
 /* Before the thread begins. */
-int gp_host_make_engine(struct gp_host *h, struct gp_error *err);
+int gp_device_thread_make_engine(struct gp_device_thread *h, struct gp_error *err);
 /* The thread; `arg` is the host. Ends when it is to stop. */
-void *gp_host_run(void *arg);
+void *gp_device_thread_run(void *arg);
 
 #endif

@@ -14,13 +14,14 @@
  * were away ourselves, stopped or with the whole machine: then they have until the next beat. */
 static bool all_look(struct gp_control *c, uint64_t now_ns)
 {
-	bool stuck = false, was_away = c->beat_ns && now_ns - c->beat_ns > GP_STUCK_NS / 2;
+	bool stuck = false,
+	     was_away = c->heartbeat_ns && now_ns - c->heartbeat_ns > GP_STUCK_NS / 2;
 
-	c->beat_ns = now_ns;
+	c->heartbeat_ns = now_ns;
 	if (was_away)
 		return !c->stuck;
-	for (unsigned i = 0; i < c->nhosts; i++) {
-		bool late = gp_host_overdue_ns(c->host[i], now_ns) > GP_STUCK_NS;
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		bool late = gp_device_thread_overdue_ns(c->thread[i], now_ns) > GP_STUCK_NS;
 
 		if (late && !c->stuck)
 			gp_log(GP_LOG_ERROR, "device.stuck", "device=%u", i);
@@ -32,43 +33,43 @@ static bool all_look(struct gp_control *c, uint64_t now_ns)
 
 static void look_for_keeper(struct gp_control *c, uint64_t now_ns)
 {
-	struct gp_undo_guard keeper;
+	struct gp_undo_scheduler keeper;
 	struct json_object *event;
 	bool gone;
 
 	gp_undo_keeper(c->undo, &keeper);
-	gone = !keeper.pid || !keeper.lives || now_ns > keeper.beat_ns + 5 * GP_NS_PER_S;
+	gone = !keeper.pid || !keeper.lives || now_ns > keeper.heartbeat_ns + 5 * GP_NS_PER_S;
 	if (gone == c->keeper_gone)
 		return;
 	c->keeper_gone = gone;
 	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.here", "pid=%d",
 	       keeper.pid);
-	event = gp_news_new(c, GP_TOPIC_KEEPER);
+	event = gp_event_new(c, GP_TOPIC_KEEPER);
 	if (!event)
 		return;
 	json_object_object_add(event, "keeper", json_object_new_string(gone ? "gone" : "back"));
-	gp_news_tell(c, GP_TOPIC_KEEPER, event);
+	gp_events_publish(c, GP_TOPIC_KEEPER, event);
 }
 
-static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
+static int on_heartbeat(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct gp_control *c = arg;
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 
 	(void)usec;
 	if (all_look(c, now_ns)) {
-		gp_undo_beat(c->undo, now_ns);
+		gp_undo_heartbeat(c->undo, now_ns);
 		sd_notify(0, "WATCHDOG=1");
 	}
-	gp_news_catch_up(c);
-	for (unsigned i = 0; i < c->nhosts; i++)
-		gp_host_push(c->host[i]);
-	if (!(c->beats++ % BEATS_A_CHECK)) {
-		gp_procs_look(&c->procs);
-		gp_news_check_limits(c);
-		gp_newcomers_look(c, now_ns);
+	gp_events_catch_up(c);
+	for (unsigned i = 0; i < c->nthreads; i++)
+		gp_device_thread_push(c->thread[i]);
+	if (!(c->heartbeats++ % BEATS_A_CHECK)) {
+		gp_procs_retry(&c->procs);
+		gp_events_check_limits(c);
+		gp_rules_retry(c, now_ns);
 		look_for_keeper(c, now_ns);
-		gp_news_want(c); /* who was interested may have gone */
+		gp_events_want(c); /* who was interested may have gone */
 	}
 	sd_event_source_set_time_relative(source, BEAT_NS / 1000);
 	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -84,10 +85,11 @@ int gp_before_clients(sd_event_source *source)
 	return r;
 }
 
-int gp_beats_begin(struct gp_control *c)
+int gp_heartbeat_begin(struct gp_control *c)
 {
-	sd_event_source *beat;
-	int r = sd_event_add_time_relative(c->loop, &beat, CLOCK_MONOTONIC, 0, 1000, on_beat, c);
+	sd_event_source *heartbeat;
+	int r = sd_event_add_time_relative(c->loop, &heartbeat, CLOCK_MONOTONIC, 0, 1000,
+	                                   on_heartbeat, c);
 
-	return r < 0 ? r : gp_before_clients(beat); /* however much they ask for */
+	return r < 0 ? r : gp_before_clients(heartbeat); /* however much they ask for */
 }

@@ -68,7 +68,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *to, unsigned status, c
 /* As it is, unless it is too old. */
 static int make_page(struct gp_http *h)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	char *page = NULL;
 	size_t size = 0;
 	FILE *out;

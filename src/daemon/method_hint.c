@@ -11,17 +11,18 @@ static const struct gp_proc *caller(const struct gp_control *c, const struct gp_
 	return peer->start_time ? gp_procs_find(&c->procs, peer->pid, peer->start_time) : NULL;
 }
 
-static int tell_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_order_kind kind,
+static int tell_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_command_kind kind,
                       bool begins)
 {
 	const struct gp_proc *proc = caller(c, call);
 	struct json_object *result;
 
 	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
-		struct gp_order order = {.kind = kind, .key = proc->task[i].key, .begins = begins};
+		struct gp_command command = {
+			.kind = kind, .key = proc->task[i].key, .begins = begins};
 
 		/* Where it does not fit any more, the device is looking without a break. */
-		gp_host_order(c->host[proc->task[i].device], &order);
+		gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
 	if (gp_rpc_is_notification(call))
 		return gp_rpc_reply(call, NULL);
@@ -34,10 +35,10 @@ int gp_method_hint(void *arg, struct gp_rpc_call *call, struct json_object *para
 {
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
-	return tell_tasks(arg, call, GP_ORDER_HINT, false);
+	return tell_tasks(arg, call, GP_COMMAND_HINT, false);
 }
 
-int gp_method_bracket(void *arg, struct gp_rpc_call *call, struct json_object *params)
+int gp_method_mark(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	struct gp_error *err = gp_rpc_error(call);
 	bool begins = false;
@@ -45,5 +46,5 @@ int gp_method_bracket(void *arg, struct gp_rpc_call *call, struct json_object *p
 	if (GP_PARAMS_KNOWN(params, err, "begins") ||
 	    gp_params_bool(params, "begins", &begins, NULL, err))
 		return -EINVAL;
-	return tell_tasks(arg, call, GP_ORDER_BRACKET, begins);
+	return tell_tasks(arg, call, GP_COMMAND_MARK, begins);
 }

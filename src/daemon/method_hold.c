@@ -21,12 +21,12 @@ static void finish(struct gp_gather *g)
 }
 
 static void order_all(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc,
-                      enum gp_order_kind kind)
+                      enum gp_command_kind kind)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
-		struct gp_order order = {.kind = kind, .task = proc->task[i].id};
+		struct gp_command command = {.kind = kind, .task = proc->task[i].id};
 
-		gp_gather_order(g, c->host[proc->task[i].device], &order);
+		gp_gather_command(g, c->thread[proc->task[i].device], &command);
 	}
 }
 
@@ -39,7 +39,7 @@ static void take_back(struct gp_gather *g, const struct gp_proc *proc)
 		return; /* which was answered */
 	back->status = g->status;
 	memcpy(back->text, g->text, sizeof back->text);
-	order_all(g->control, back, proc, GP_ORDER_RELEASE);
+	order_all(g->control, back, proc, GP_COMMAND_RELEASE);
 	gp_gather_go(back);
 }
 
@@ -54,7 +54,7 @@ static void finish_hold(struct gp_gather *g)
 		finish(g);
 		return;
 	}
-	proc->held_by = GP_NOBODY;
+	proc->held_by = GP_NO_UID;
 	if (!g->done)
 		finish(g);
 	else
@@ -90,13 +90,13 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 		return 0;
 	g->pid = proc->pid;
 	g->start_time = proc->start_time;
-	g->first = proc->held_by == GP_NOBODY;
-	if (proc->held_by == GP_NOBODY || gp_administers(c, gp_rpc_peer(call))) {
+	g->first = proc->held_by == GP_NO_UID;
+	if (proc->held_by == GP_NO_UID || gp_administers(c, gp_rpc_peer(call))) {
 		proc->held_by = gp_rpc_peer(call)->uid;
 		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));
 	}
 	gp_log(GP_LOG_INFO, "process.hold", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
-	order_all(c, g, proc, GP_ORDER_HOLD);
+	order_all(c, g, proc, GP_COMMAND_HOLD);
 	gp_gather_go(g);
 	return 0;
 }
@@ -124,9 +124,9 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
-	proc->held_by = GP_NOBODY;
+	proc->held_by = GP_NO_UID;
 	gp_log(GP_LOG_INFO, "process.release", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
-	order_all(c, g, proc, GP_ORDER_RELEASE);
+	order_all(c, g, proc, GP_COMMAND_RELEASE);
 	gp_gather_go(g);
 	return 0;
 }
@@ -142,10 +142,10 @@ int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_objec
 	if (!g)
 		return 0;
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next) {
-		if (proc->held_by == GP_NOBODY || gp_may_hold(c, call, proc, true, NULL))
+		if (proc->held_by == GP_NO_UID || gp_may_hold(c, call, proc, true, NULL))
 			continue;
-		proc->held_by = GP_NOBODY;
-		order_all(c, g, proc, GP_ORDER_RELEASE);
+		proc->held_by = GP_NO_UID;
+		order_all(c, g, proc, GP_COMMAND_RELEASE);
 	}
 	gp_gather_go(g);
 	return 0;

@@ -18,11 +18,12 @@ static struct json_object *render_policy(struct gp_control *c)
 		json_object_object_add(param, choice->ops->param[i].name,
 		                       json_object_new_int64(choice->param[i]));
 	json_object_object_add(o, "params", param);
-	for (unsigned i = 0; i < c->nhosts; i++) {
-		const struct gp_shot *shot = gp_host_shot(c->host[i]);
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
 
-		json_object_array_add(devices, json_object_new_string(
-						       shot->policy ? shot->policy->name : "none"));
+		json_object_array_add(
+			devices,
+			json_object_new_string(snapshot->policy ? snapshot->policy->name : "none"));
 	}
 	json_object_object_add(o, "devices", devices);
 	return o;
@@ -36,15 +37,15 @@ static void finish(struct gp_gather *g)
 	struct gp_error err = {0};
 	int r = g->status;
 
-	for (unsigned i = 0; i < c->nhosts; i++)
+	for (unsigned i = 0; i < c->nthreads; i++)
 		if (g->did & 1ull << i)
 			c->policy[i] = g->policy;
-	if (!c->nhosts)
+	if (!c->nthreads)
 		c->policy[0] = g->policy;
 	if (r)
 		gp_fail(&err, r, "%s", g->text);
 	else if (*g->policy_text)
-		r = gp_roster_set_policy(c->roster, g->policy_text, &err);
+		r = gp_assignments_set_policy(c->assignments, g->policy_text, &err);
 	if (r)
 		gp_rpc_fail(g->call, 0, r, "%s", err.text);
 	else
@@ -55,23 +56,23 @@ static void finish(struct gp_gather *g)
 static int choose(struct gp_control *c, struct gp_rpc_call *call, const char *text, int device)
 {
 	struct gp_error *err = gp_rpc_error(call);
-	struct gp_order order = {.kind = GP_ORDER_POLICY};
+	struct gp_command command = {.kind = GP_COMMAND_POLICY};
 	struct gp_gather *g;
-	int r = gp_policy_parse(text, &order.policy, err);
+	int r = gp_policy_parse(text, &command.policy, err);
 
 	if (r)
 		return r;
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
-	g->policy = order.policy;
+	g->policy = command.policy;
 	if (device < 0)
 		snprintf(g->policy_text, sizeof g->policy_text, "%s", text);
-	gp_log(GP_LOG_INFO, "policy.set", "policy=%s by=%u", order.policy.ops->name,
+	gp_log(GP_LOG_INFO, "policy.set", "policy=%s by=%u", command.policy.ops->name,
 	       gp_rpc_peer(call)->uid);
-	for (unsigned i = 0; i < c->nhosts; i++)
+	for (unsigned i = 0; i < c->nthreads; i++)
 		if (device < 0 || (unsigned)device == i)
-			gp_gather_order(g, c->host[i], &order);
+			gp_gather_command(g, c->thread[i], &command);
 	gp_gather_go(g);
 	return 0;
 }
@@ -92,7 +93,7 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 	if (!given)
 		return gp_rpc_reply(call, render_policy(c));
 	r = gp_may_govern(c, call, err);
-	if (!r && one && device >= c->nhosts)
+	if (!r && one && device >= c->nthreads)
 		r = gp_fail(err, -ENODEV, "there is no device %u: see devices", (unsigned)device);
 	return r ? r : choose(c, call, text, one ? (int)device : -1);
 }

@@ -19,7 +19,7 @@ static struct json_object *render_devices(struct gp_control *c)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (unsigned i = 0; i < c->nhosts; i++)
+	for (unsigned i = 0; i < c->nthreads; i++)
 		json_object_array_add(list, gp_render_device(c, i));
 	return list;
 }
@@ -32,17 +32,17 @@ int gp_method_devices(void *arg, struct gp_rpc_call *call, struct json_object *p
 		return -EINVAL;
 	result = json_object_new_object();
 	json_object_object_add(result, "devices", render_devices(arg));
-	add(result, "now_ns", gp_now_ns(&gp_clock_monotonic));
+	add(result, "now_ns", gp_monotonic_ns());
 	return gp_rpc_reply(call, result);
 }
 
 /* Who counts what a task had between two looks must know when they were. */
 static struct json_object *render_task(struct gp_control *c, unsigned device,
-                                       const struct gp_shot *shot, unsigned i)
+                                       const struct gp_snapshot *snapshot, unsigned i)
 {
-	struct json_object *task = gp_render_task(c, device, &shot->task[i]);
+	struct json_object *task = gp_render_task(c, device, &snapshot->task[i]);
 
-	add(task, "mono_ns", shot->now_ns);
+	add(task, "mono_ns", snapshot->now_ns);
 	return task;
 }
 
@@ -72,23 +72,23 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 	if (one_pid && !gp_rpc_peer(call)->same_pidns)
 		return gp_fail(err, -EPERM,
 		               "a pid means another process in your pid namespace: ask for all");
-	if (one_device && device >= c->nhosts)
+	if (one_device && device >= c->nthreads)
 		return gp_fail(err, -ENODEV, "there is no device %u: see devices",
 		               (unsigned)device);
 	list = json_object_new_array();
-	for (unsigned i = 0; i < c->nhosts; i++) {
-		const struct gp_shot *shot = gp_host_shot(c->host[i]);
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
 
 		if (one_device && i != device)
 			continue;
-		for (unsigned t = 0; t < shot->ntasks; t++)
-			if ((!one_pid || (uint64_t)shot->task[t].pid == pid) &&
-			    may_see(c, call, i, &shot->task[t]))
-				json_object_array_add(list, render_task(c, i, shot, t));
+		for (unsigned t = 0; t < snapshot->ntasks; t++)
+			if ((!one_pid || (uint64_t)snapshot->task[t].pid == pid) &&
+			    may_see(c, call, i, &snapshot->task[t]))
+				json_object_array_add(list, render_task(c, i, snapshot, t));
 	}
 	result = json_object_new_object();
 	json_object_object_add(result, "tasks", list);
-	add(result, "now_ns", gp_now_ns(&gp_clock_monotonic));
+	add(result, "now_ns", gp_monotonic_ns());
 	return gp_rpc_reply(call, result);
 }
 
@@ -122,7 +122,7 @@ static struct json_object *render_daemon(struct gp_control *c)
 
 	gp_rpc_server_counters(c->server, &counters);
 	add(o, "pid", (uint64_t)getpid());
-	add(o, "uptime_ns", gp_now_ns(&gp_clock_monotonic) - c->started_ns);
+	add(o, "uptime_ns", gp_monotonic_ns() - c->started_ns);
 	add(o, "cpu_ns", gp_cpu_ns());
 	add(o, "rss_bytes", gp_resident_bytes());
 	add(o, "clients", counters.clients);

@@ -81,41 +81,41 @@ static void finish(struct gp_gather *g)
 
 static void tell(struct gp_control *c, const struct gp_proc *proc)
 {
-	struct json_object *event = gp_news_new(c, GP_TOPIC_ATTR);
+	struct json_object *event = gp_event_new(c, GP_TOPIC_ATTR);
 
 	if (!event)
 		return;
-	gp_news_of_proc(event, proc);
+	gp_event_add_proc(event, proc);
 	gp_render_attr(event, &proc->attr, proc->gang);
-	gp_news_tell(c, GP_TOPIC_ATTR, event);
+	gp_events_publish(c, GP_TOPIC_ATTR, event);
 }
 
 void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
-		struct gp_order order = {
-			.kind = GP_ORDER_ATTR, .task = proc->task[i].id, .attr = proc->attr};
+		struct gp_command command = {
+			.kind = GP_COMMAND_ATTR, .task = proc->task[i].id, .attr = proc->attr};
 
 		if (g)
-			gp_gather_order(g, c->host[proc->task[i].device], &order);
+			gp_gather_command(g, c->thread[proc->task[i].device], &command);
 		else
-			gp_host_order(c->host[proc->task[i].device], &order);
+			gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
 	tell(c, proc);
 }
 
 /* Everything is checked; from here on it holds. */
 static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
-               const struct gp_entry *entry)
+               const struct gp_assignment *entry)
 {
 	struct gp_error *err = gp_rpc_error(call);
 	struct gp_gather *g;
-	int r = gp_roster_put(c->roster, entry, err);
+	int r = gp_assignments_put(c->assignments, entry, err);
 
 	if (r)
 		return r;
-	proc->said = GP_SAID_USER;
-	proc->said_by = entry->by;
+	proc->source = GP_ATTR_BY_USER;
+	proc->set_by = entry->by;
 	proc->limit = gp_written_limit(c, gp_rpc_peer(call));
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
@@ -136,8 +136,8 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 	struct gp_control *c = arg;
 	struct gp_error *err = gp_rpc_error(call);
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
-	struct gp_entry entry = {.said = GP_SAID_USER,
-	                         .by = gp_administers(c, peer) ? GP_BY_ADMIN : peer->uid};
+	struct gp_assignment entry = {.source = GP_ATTR_BY_USER,
+	                              .by = gp_administers(c, peer) ? GP_BY_ADMIN : peer->uid};
 	struct gp_proc *proc;
 	bool there;
 	int r;

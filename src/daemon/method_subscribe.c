@@ -43,7 +43,7 @@ int gp_method_subscribe(void *arg, struct gp_rpc_call *call, struct json_object 
 	if (!given)
 		bits = (1ull << GP_TOPICS) - 1;
 	gp_rpc_subscribe(call, bits);
-	gp_news_want(c);
+	gp_events_want(c);
 	names = json_object_new_array();
 	for (unsigned i = 0; i < GP_TOPICS; i++)
 		if (bits & 1ull << i)

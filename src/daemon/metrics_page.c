@@ -52,22 +52,22 @@ static uint64_t count_over_limit(const struct gp_control *c)
 static void fill_device(const struct gp_control *c, unsigned i, uint64_t now_ns,
                         struct gp_metrics_device *d)
 {
-	struct gp_host *h = c->host[i];
-	const struct gp_shot *shot = gp_host_shot(h);
+	struct gp_device_thread *h = c->thread[i];
+	const struct gp_snapshot *snapshot = gp_device_thread_snapshot(h);
 	uint64_t limit_ns = c->config->scheduler.starve_limit_ns;
 
 	*d = (struct gp_metrics_device){
-		.name = gp_host_info(h)->name,
-		.backend = gp_host_backend(h),
-		.policy = shot->policy ? shot->policy->name : NULL,
+		.name = gp_device_thread_info(h)->name,
+		.backend = gp_device_thread_backend(h),
+		.policy = snapshot->policy ? snapshot->policy->name : NULL,
 		.wanted = c->policy[i].ops->name,
-		.caps = gp_host_caps(h),
-		.stuck = gp_host_overdue_ns(h, now_ns) > GP_STUCK_NS,
+		.caps = gp_device_thread_caps(h),
+		.stuck = gp_device_thread_overdue_ns(h, now_ns) > GP_STUCK_NS,
 		.starve_limit_ns = limit_ns ? limit_ns : GP_STARVE_LIMIT_NS,
-		.stats = &shot->stats,
-		.lag_ns = &shot->lag_ns,
-		.ntasks = shot->ntasks,
-		.task = shot->task,
+		.stats = &snapshot->stats,
+		.lag_ns = &snapshot->lag_ns,
+		.ntasks = snapshot->ntasks,
+		.task = snapshot->task,
 	};
 }
 
@@ -76,12 +76,12 @@ static void write_page(FILE *out, void *arg)
 	const struct gp_metrics *m = arg;
 	struct gp_control *c = m->control;
 	struct gp_metrics_device device[GP_DEVICES_MAX];
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	struct gp_rpc_counters n;
 	struct gp_metrics_page page;
 
 	gp_rpc_server_counters(c->server, &n);
-	for (unsigned i = 0; i < c->nhosts; i++)
+	for (unsigned i = 0; i < c->nthreads; i++)
 		fill_device(c, i, now_ns, &device[i]);
 	page = (struct gp_metrics_page){
 		.version = GP_VERSION,
@@ -101,7 +101,7 @@ static void write_page(FILE *out, void *arg)
 		.limits_passed = c->limits_passed,
 		.over_limit = count_over_limit(c),
 		.tasks = c->config->metrics.tasks,
-		.ndevices = c->nhosts,
+		.ndevices = c->nthreads,
 		.device = device,
 	};
 	gp_metrics_write(out, &page);

@@ -6,44 +6,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-void gp_shots_init(struct gp_shots *s)
+void gp_snapshots_init(struct gp_snapshots *s)
 {
 	memset(s, 0, sizeof *s);
 	for (unsigned i = 0; i < 3; i++) {
-		gp_hist_init(&s->shot[i].lag_ns);
-		gp_hist_init(&s->shot[i].stats.hold_ns);
-		gp_hist_init(&s->shot[i].stats.release_ns);
-		gp_hist_init(&s->shot[i].stats.decide_ns);
-		gp_hist_init(&s->shot[i].stats.wait_ns);
-		gp_hist_init(&s->shot[i].stats.detect_ns);
+		gp_hist_init(&s->snapshot[i].lag_ns);
+		gp_hist_init(&s->snapshot[i].stats.hold_ns);
+		gp_hist_init(&s->snapshot[i].stats.release_ns);
+		gp_hist_init(&s->snapshot[i].stats.decide_ns);
+		gp_hist_init(&s->snapshot[i].stats.wait_ns);
+		gp_hist_init(&s->snapshot[i].stats.detect_ns);
 	}
 	s->mine = 0;
 	s->theirs = 1;
 	atomic_init(&s->newest, 2);
 }
 
-void gp_shots_free(struct gp_shots *s)
+void gp_snapshots_free(struct gp_snapshots *s)
 {
 	for (unsigned i = 0; i < 3; i++)
-		free(s->shot[i].task);
+		free(s->snapshot[i].task);
 	memset(s, 0, sizeof *s);
 }
 
-static void copy_tasks(struct gp_shot *shot, const struct gp_engine *e)
+static void copy_tasks(struct gp_snapshot *snapshot, const struct gp_engine *e)
 {
 	unsigned n = gp_engine_tasks(e);
 
-	if (n > shot->capacity) {
-		struct gp_task_stats *task = realloc(shot->task, (size_t)2 * n * sizeof *task);
+	if (n > snapshot->capacity) {
+		struct gp_task_stats *task = realloc(snapshot->task, (size_t)2 * n * sizeof *task);
 
 		if (task) {
-			shot->task = task;
-			shot->capacity = 2 * n;
+			snapshot->task = task;
+			snapshot->capacity = 2 * n;
 		}
 	}
-	shot->ntasks = n < shot->capacity ? n : shot->capacity;
-	for (unsigned i = 0; i < shot->ntasks; i++)
-		gp_engine_task_stats(e, i, &shot->task[i]);
+	snapshot->ntasks = n < snapshot->capacity ? n : snapshot->capacity;
+	for (unsigned i = 0; i < snapshot->ntasks; i++)
+		gp_engine_task_stats(e, i, &snapshot->task[i]);
 }
 
 static void copy_ejection(struct gp_ejection_note *note, const struct gp_ejection *ejection)
@@ -71,27 +71,27 @@ static void copy_stats(struct gp_engine_stats *copy, const struct gp_engine_stat
 	gp_hist_catch_up(&copy->detect_ns, &stats->detect_ns);
 }
 
-void gp_shots_take(struct gp_shots *s, const struct gp_engine *e, uint64_t now_ns,
-                   uint64_t since_ns, const struct gp_hist *lag_ns)
+void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64_t now_ns,
+                       uint64_t since_ns, const struct gp_hist *lag_ns)
 {
-	struct gp_shot *shot = &s->shot[s->mine];
+	struct gp_snapshot *snapshot = &s->snapshot[s->mine];
 
-	shot->now_ns = now_ns;
-	shot->since_ns = since_ns;
-	shot->policy = gp_engine_policy(e);
-	copy_tasks(shot, e);
-	copy_ejection(&shot->ejection, gp_engine_ejection(e));
-	copy_stats(&shot->stats, gp_engine_stats(e));
-	gp_hist_catch_up(&shot->lag_ns, lag_ns);
-	s->mine = atomic_exchange_explicit(&s->newest, s->mine | GP_SHOT_FRESH,
+	snapshot->now_ns = now_ns;
+	snapshot->since_ns = since_ns;
+	snapshot->policy = gp_engine_policy(e);
+	copy_tasks(snapshot, e);
+	copy_ejection(&snapshot->ejection, gp_engine_ejection(e));
+	copy_stats(&snapshot->stats, gp_engine_stats(e));
+	gp_hist_catch_up(&snapshot->lag_ns, lag_ns);
+	s->mine = atomic_exchange_explicit(&s->newest, s->mine | GP_SNAPSHOT_FRESH,
 	                                   memory_order_acq_rel) &
-	          ~GP_SHOT_FRESH;
+	          ~GP_SNAPSHOT_FRESH;
 }
 
-const struct gp_shot *gp_shots_look(struct gp_shots *s)
+const struct gp_snapshot *gp_snapshots_look(struct gp_snapshots *s)
 {
-	if (atomic_load_explicit(&s->newest, memory_order_relaxed) & GP_SHOT_FRESH)
+	if (atomic_load_explicit(&s->newest, memory_order_relaxed) & GP_SNAPSHOT_FRESH)
 		s->theirs = atomic_exchange_explicit(&s->newest, s->theirs, memory_order_acq_rel) &
-		            ~GP_SHOT_FRESH;
-	return &s->shot[s->theirs];
+		            ~GP_SNAPSHOT_FRESH;
+	return &s->snapshot[s->theirs];
 }

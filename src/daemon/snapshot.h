@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 
-struct gp_shot {
+struct gp_snapshot {
 	uint64_t now_ns;   /* when it was taken; 0: never yet */
 	uint64_t since_ns; /* when counting began */
 	const struct gp_policy_ops *policy;
@@ -29,22 +29,23 @@ struct gp_shot {
 	struct gp_hist lag_ns;        /* how late the thread woke up */
 };
 
-struct gp_shots {
-	struct gp_shot shot[3];
-	unsigned mine, theirs;   /* who takes them has `mine`, who looks has `theirs` */
-	_Atomic unsigned newest; /* the third; with GP_SHOT_FRESH while nobody has looked at it */
+struct gp_snapshots {
+	struct gp_snapshot snapshot[3];
+	unsigned mine, theirs; /* who takes them has `mine`, who looks has `theirs` */
+	_Atomic unsigned
+		newest; /* the third; with GP_SNAPSHOT_FRESH while nobody has looked at it */
 };
 
-#define GP_SHOT_FRESH 4u
+#define GP_SNAPSHOT_FRESH 4u
 
-void gp_shots_init(struct gp_shots *s);
-void gp_shots_free(struct gp_shots *s);
+void gp_snapshots_init(struct gp_snapshots *s);
+void gp_snapshots_free(struct gp_snapshots *s);
 
 /* The thread of the device. What could not be allocated is missing from the picture. */
-void gp_shots_take(struct gp_shots *s, const struct gp_engine *e, uint64_t now_ns,
-                   uint64_t since_ns, const struct gp_hist *lag_ns);
+void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64_t now_ns,
+                       uint64_t since_ns, const struct gp_hist *lag_ns);
 
 /* The other one. The newest, never NULL; valid until the next call. */
-const struct gp_shot *gp_shots_look(struct gp_shots *s);
+const struct gp_snapshot *gp_snapshots_look(struct gp_snapshots *s);
 
 #endif

@@ -54,25 +54,25 @@ static void add_hist(struct json_object *o, const char *key, const struct gp_his
 	json_object_object_add(o, key, times);
 }
 
-static struct json_object *render_times(const struct gp_shot *shot)
+static struct json_object *render_times(const struct gp_snapshot *snapshot)
 {
 	struct json_object *o = json_object_new_object();
 
-	add_hist(o, "hold", &shot->stats.hold_ns);
-	add_hist(o, "release", &shot->stats.release_ns);
-	add_hist(o, "decide", &shot->stats.decide_ns);
-	add_hist(o, "detect", &shot->stats.detect_ns);
-	add_hist(o, "wait", &shot->stats.wait_ns);
-	add_hist(o, "lag", &shot->lag_ns);
+	add_hist(o, "hold", &snapshot->stats.hold_ns);
+	add_hist(o, "release", &snapshot->stats.release_ns);
+	add_hist(o, "decide", &snapshot->stats.decide_ns);
+	add_hist(o, "detect", &snapshot->stats.detect_ns);
+	add_hist(o, "wait", &snapshot->stats.wait_ns);
+	add_hist(o, "lag", &snapshot->lag_ns);
 	return o;
 }
 
-static struct json_object *render_stats(const struct gp_shot *shot)
+static struct json_object *render_stats(const struct gp_snapshot *snapshot)
 {
-	const struct gp_engine_stats *s = &shot->stats;
+	const struct gp_engine_stats *s = &snapshot->stats;
 	struct json_object *o = json_object_new_object();
 
-	add(o, "looks", s->looks);
+	add(o, "looks", s->ticks);
 	add(o, "decisions", s->decisions);
 	add(o, "holds", s->holds);
 	add(o, "releases", s->releases);
@@ -89,7 +89,7 @@ static struct json_object *render_stats(const struct gp_shot *shot)
 	add(o, "ejections", s->ejections);
 	if (s->busy_seen)
 		add(o, "busy_ns", s->busy_ns);
-	add(o, "since_ns", shot->now_ns - shot->since_ns);
+	add(o, "since_ns", snapshot->now_ns - snapshot->since_ns);
 	return o;
 }
 
@@ -104,7 +104,7 @@ static struct json_object *render_caps(uint32_t caps)
 		{GP_CAP_ACTIVITY, "activity"},
 		{GP_CAP_EVENTS, "events"},
 		{GP_CAP_PREEMPT_MODE, "preempt_mode"},
-		{GP_CAP_BRACKETS, "brackets"},
+		{GP_CAP_REQUEST_MARKS, "brackets"},
 		{GP_CAP_STOPS_ALL, "stops_all"},
 	};
 	struct json_object *list = json_object_new_array();
@@ -128,27 +128,27 @@ static struct json_object *render_ejection(const struct gp_ejection_note *note)
 
 struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 {
-	struct gp_host *h = c->host[device];
-	const struct gp_shot *shot = gp_host_shot(h);
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	struct gp_device_thread *h = c->thread[device];
+	const struct gp_snapshot *snapshot = gp_device_thread_snapshot(h);
+	uint64_t now_ns = gp_monotonic_ns();
 	struct json_object *o = json_object_new_object();
 
 	add(o, "device", device);
-	add_text(o, "name", gp_host_info(h)->name);
-	add_text(o, "backend", gp_host_backend(h));
-	if (*gp_host_info(h)->bus)
-		add_text(o, "bus", gp_host_info(h)->bus);
-	add_text(o, "state", gp_host_overdue_ns(h, now_ns) > GP_STUCK_NS ? "stuck" : "ok");
-	if (shot->policy)
-		add_text(o, "policy", shot->policy->name);
+	add_text(o, "name", gp_device_thread_info(h)->name);
+	add_text(o, "backend", gp_device_thread_backend(h));
+	if (*gp_device_thread_info(h)->bus)
+		add_text(o, "bus", gp_device_thread_info(h)->bus);
+	add_text(o, "state", gp_device_thread_overdue_ns(h, now_ns) > GP_STUCK_NS ? "stuck" : "ok");
+	if (snapshot->policy)
+		add_text(o, "policy", snapshot->policy->name);
 	add_text(o, "policy_wanted", c->policy[device].ops->name);
-	json_object_object_add(o, "capabilities", render_caps(gp_host_caps(h)));
-	add(o, "tasks", shot->ntasks);
-	add(o, "mono_ns", shot->now_ns);
-	if (shot->ejection.policy)
-		json_object_object_add(o, "ejection", render_ejection(&shot->ejection));
-	json_object_object_add(o, "stats", render_stats(shot));
-	json_object_object_add(o, "times", render_times(shot));
+	json_object_object_add(o, "capabilities", render_caps(gp_device_thread_caps(h)));
+	add(o, "tasks", snapshot->ntasks);
+	add(o, "mono_ns", snapshot->now_ns);
+	if (snapshot->ejection.policy)
+		json_object_object_add(o, "ejection", render_ejection(&snapshot->ejection));
+	json_object_object_add(o, "stats", render_stats(snapshot));
+	json_object_object_add(o, "times", render_times(snapshot));
 	return o;
 }
 
@@ -181,15 +181,15 @@ static void add_holders(struct json_object *o, uint8_t held_by)
 
 static void add_owner(struct json_object *o, const struct gp_proc *proc)
 {
-	static const char *const said[] = {"default", "rule", "user"};
+	static const char *const source[] = {"default", "rule", "user"};
 	char name[32];
 
-	if (proc->uid != GP_NOBODY) {
+	if (proc->uid != GP_NO_UID) {
 		add(o, "uid", proc->uid);
 		add_text(o, "user", gp_user_name(proc->uid, name, sizeof name));
 	}
-	add_text(o, "by", said[proc->said]);
-	if (proc->said == GP_SAID_RULE)
+	add_text(o, "by", source[proc->source]);
+	if (proc->source == GP_ATTR_BY_RULE)
 		add(o, "rule", proc->rule);
 }
 

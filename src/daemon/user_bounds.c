@@ -18,7 +18,7 @@
 
 bool gp_is_users_word(const struct gp_proc *proc)
 {
-	return proc->said == GP_SAID_USER && proc->said_by != GP_BY_ADMIN;
+	return proc->source == GP_ATTR_BY_USER && proc->set_by != GP_BY_ADMIN;
 }
 
 /* With the groups that a login would have: who asked may have gone. */
@@ -58,8 +58,8 @@ int gp_bounds_users(const struct gp_control *c, struct gp_reading *r)
 		return -ENOMEM;
 	}
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		if (gp_is_users_word(p) && find_user(r->user, r->nusers, p->said_by) < 0)
-			r->user[r->nusers++] = p->said_by;
+		if (gp_is_users_word(p) && find_user(r->user, r->nusers, p->set_by) < 0)
+			r->user[r->nusers++] = p->set_by;
 	return 0;
 }
 
@@ -69,12 +69,12 @@ bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limi
 	bool all = true;
 
 	for (struct gp_proc *p = c->procs.first; p; p = p->next) {
-		int i = gp_is_users_word(p) ? find_user(user, n, p->said_by) : -1;
+		int i = gp_is_users_word(p) ? find_user(user, n, p->set_by) : -1;
 
 		if (i >= 0)
 			p->limit = limit[i];
 		else if (gp_is_users_word(p)) /* without groups, until they have been asked for */
-			p->limit = gp_config_limit(c->config, p->said_by, NULL, 0);
+			p->limit = gp_config_limit(c->config, p->set_by, NULL, 0);
 		all &= i >= 0 || !gp_is_users_word(p);
 	}
 	return all;
@@ -93,25 +93,26 @@ void gp_bounds_renew(struct gp_control *c)
 	free(r.limit);
 }
 
-void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts)
+void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info)
 {
 	struct gp_limit limit = proc->limit;
-	struct gp_entry entry;
+	struct gp_assignment entry;
 
-	if (!gp_roster_get(c->roster, proc->pid, proc->start_time, &entry))
+	if (!gp_assignments_get(c->assignments, proc->pid, proc->start_time, &entry))
 		return;
-	if (facts->known & GP_FACT_USER) {
+	if (info->known & GP_PROCINFO_USER) {
 		struct gp_limit here =
-			gp_config_limit(c->config, proc->said_by, facts->group, facts->ngroups);
+			gp_config_limit(c->config, proc->set_by, info->group, info->ngroups);
 
 		gp_limit_widen(&limit, &here);
 	}
 	gp_limit_add_given(&limit, &proc->given);
 	if (!gp_limit_clamp(&limit, &entry.attr))
 		return;
-	gp_roster_put(c->roster, &entry, NULL); /* if it cannot be written, it is done again */
+	gp_assignments_put(c->assignments, &entry,
+	                   NULL); /* if it cannot be written, it is done again */
 	proc->attr = entry.attr;
 	gp_log(GP_LOG_INFO, "process.bound", "pid=%d class=%s priority=%u by=%u", proc->pid,
-	       gp_class_name(proc->attr.class), proc->attr.priority, proc->said_by);
+	       gp_class_name(proc->attr.class), proc->attr.priority, proc->set_by);
 	gp_apply_attr(c, NULL, proc);
 }

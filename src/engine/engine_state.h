@@ -36,14 +36,14 @@ struct gp_task {
 	bool refused;        /* as the last plan says */
 	bool overran;        /* the same */
 
-	bool has_brackets;
-	bool in_bracket;
+	bool has_marks;
+	bool in_request;
 	bool waited_known;
-	bool waits;             /* a wait stands that will be recorded ... */
-	bool waits_held;        /* ... and the task is held */
-	uint64_t bracket_ns;    /* when that began */
-	uint64_t hint_ns;       /* when it said that work will follow ... */
-	uint64_t hint_until_ns; /* ... and until when that is believed; 0 = it said nothing */
+	bool waits;                /* a wait stands that will be recorded ... */
+	bool waits_held;           /* ... and the task is held */
+	uint64_t request_since_ns; /* when that began */
+	uint64_t hint_ns;          /* when it said that work will follow ... */
+	uint64_t hint_until_ns;    /* ... and until when that is believed; 0 = it said nothing */
 
 	bool held; /* as believed: observed where possible, else as accepted */
 	uint32_t slice_us;
@@ -64,9 +64,9 @@ struct gp_task {
 };
 
 /* What is counted of a task, apart from the rest, because most looks do not touch it. */
-struct gp_tally {
+struct gp_task_counters {
 	uint64_t preemptions, failures, undone, overruns;
-	struct gp_coarse waits; /* that have ended */
+	struct gp_log2_hist waits; /* that have ended */
 };
 
 struct gp_engine {
@@ -80,7 +80,7 @@ struct gp_engine {
 	/* All of the same length and order: arrival. */
 	unsigned n, capacity;
 	struct gp_task *task;
-	struct gp_tally *tally;
+	struct gp_task_counters *counters;
 	struct gp_seen *who; /* the same: a look does not touch it */
 	struct gp_task_view *view_task;
 	struct gp_task_plan *plan_task;
@@ -104,7 +104,7 @@ struct gp_engine {
 	uint64_t next_attempt_ns; /* the earliest retry or confirmation that is due */
 	uint64_t scan_at_ns;
 	uint64_t hint_over_ns; /* the first hint that will have been in vain */
-	uint64_t last_look_ns;
+	uint64_t last_tick_ns;
 	uint64_t absent_ns;  /* before this look, nobody looked though it was due; 0: in time */
 	uint64_t starved_ns; /* the longest of all tasks */
 	bool promises;       /* the last plan refused something, or saw an overrun */
@@ -112,9 +112,9 @@ struct gp_engine {
 	bool idle;           /* the same: nobody had work */
 	unsigned lc_tasks;
 	unsigned managed;
-	unsigned held;       /* tasks that are held, or will be by what is on its way */
-	unsigned loose_tiny; /* tasks that may be running with a tiny slice */
-	unsigned failures;   /* in this look */
+	unsigned held;          /* tasks that are held, or will be by what is on its way */
+	unsigned released_tiny; /* tasks that may be running with a tiny slice */
+	unsigned failures;      /* in this look */
 	bool triggered;
 	uint64_t epoch;   /* as last seen */
 	bool interrupted; /* it changed in this step: the rest of it waits for the next */
@@ -124,7 +124,7 @@ struct gp_engine {
 };
 
 /* What one look adds up over all tasks. */
-struct gp_look {
+struct gp_tick {
 	uint64_t ran_ns;     /* since the last one, as measured */
 	uint64_t starved_ns; /* the longest of those whose wait is known now */
 	uint32_t known;      /* GP_KNOWN_* of them all */
@@ -141,7 +141,7 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns);
 void gp_account_wait(struct gp_engine *e, struct gp_task *t, const struct gp_task_view *v,
                      const struct gp_observation *o, uint64_t evidence_ns, uint64_t ran_ns);
 void gp_account_task(struct gp_engine *e, unsigned i, uint64_t now_ns);
-void gp_account_look(struct gp_engine *e, uint64_t now_ns, const struct gp_look *look);
+void gp_account_tick(struct gp_engine *e, uint64_t now_ns, const struct gp_tick *tick);
 /* Activity that nobody has noticed yet, and that began after the task came. */
 static inline bool gp_has_begun(const struct gp_task *t, const struct gp_task_view *v)
 {
@@ -171,12 +171,13 @@ int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *ch
 
 static inline uint32_t gp_engine_caps(const struct gp_engine *e)
 {
-	return e->gpu->info.caps | (e->config.brackets ? GP_CAP_BRACKETS : 0);
+	return e->gpu->info.caps | (e->config.request_marks ? GP_CAP_REQUEST_MARKS : 0);
 }
 
-static inline struct gp_tally *gp_tally_of(const struct gp_engine *e, const struct gp_task *t)
+static inline struct gp_task_counters *gp_counters_of(const struct gp_engine *e,
+                                                      const struct gp_task *t)
 {
-	return &e->tally[t - e->task];
+	return &e->counters[t - e->task];
 }
 
 static inline void gp_engine_tell(struct gp_engine *e, uint64_t now_ns, enum gp_event_kind kind,

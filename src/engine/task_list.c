@@ -28,7 +28,7 @@ static int reserve_tasks(struct gp_engine *e, unsigned n)
 		capacity *= 2;
 #define GROW(member) (r = r ? r : grow_array((void **)&e->member, sizeof *e->member, capacity))
 	GROW(task);
-	GROW(tally);
+	GROW(counters);
 	GROW(who);
 	GROW(view_task);
 	GROW(plan_task);
@@ -87,8 +87,8 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	                      .last_got_ns = now_ns,
 	                      .noticed_ns = now_ns};
 	e->who[e->n] = *seen;
-	e->tally[e->n] = (struct gp_tally){0};
-	gp_coarse_init(&e->tally[e->n].waits);
+	e->counters[e->n] = (struct gp_task_counters){0};
+	gp_log2_hist_init(&e->counters[e->n].waits);
 	if (e->config.classify)
 		e->config.classify(e->config.arg, seen, &t->attr);
 	if (!attr_is_valid(&t->attr)) {
@@ -130,7 +130,7 @@ static void move_task(struct gp_engine *e, unsigned to, unsigned from)
 		return;
 	e->task[to] = e->task[from];
 	e->who[to] = e->who[from];
-	e->tally[to] = e->tally[from];
+	e->counters[to] = e->counters[from];
 	e->view_task[to] = e->view_task[from];
 	e->plan_task[to] = e->plan_task[from];
 	if (e->state.task_stride)
@@ -306,7 +306,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 {
 	const struct gp_task *t = &e->task[index];
 	const struct gp_task_view *v = &e->view_task[index];
-	const struct gp_tally *tally = &e->tally[index];
+	const struct gp_task_counters *counters = &e->counters[index];
 
 	*out = (struct gp_task_stats){
 		.id = t->id,
@@ -318,12 +318,12 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
 		.held = t->held,
 		.refused = t->refused,
-		.overruns = tally->overruns,
+		.overruns = counters->overruns,
 		.slice_us = t->slice_us,
 		.held_ns = t->held_ns,
-		.preemptions = tally->preemptions,
-		.failures = tally->failures,
-		.undone = tally->undone,
+		.preemptions = counters->preemptions,
+		.failures = counters->failures,
+		.undone = counters->undone,
 		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
 		.run_source = v->known & GP_KNOWN_RUN ? v->run_source : GP_RUN_UNKNOWN,
 		.scheduled = e->seen[index].scheduled,
@@ -335,11 +335,11 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.known = v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
 		.active = gp_seen_active(v),
 		.running = (v->known & GP_KNOWN_RUNNING) && v->running,
-		.waits = tally->waits.count,
-		.wait_p50_ns = gp_coarse_quantile(&tally->waits, 500000),
-		.wait_p99_ns = gp_coarse_quantile(&tally->waits, 990000),
-		.wait_max_ns = tally->waits.max_ns,
-		.wait_sum_ns = tally->waits.sum_ns,
+		.waits = counters->waits.count,
+		.wait_p50_ns = gp_log2_hist_quantile(&counters->waits, 500000),
+		.wait_p99_ns = gp_log2_hist_quantile(&counters->waits, 990000),
+		.wait_max_ns = counters->waits.max_ns,
+		.wait_sum_ns = counters->waits.sum_ns,
 	};
 	memcpy(out->name, e->who[index].name, sizeof out->name);
 }

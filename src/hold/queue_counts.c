@@ -34,15 +34,15 @@ static void *make_room(void *list, size_t size, unsigned n, unsigned *capacity)
 }
 
 /* A kind that appears later was not there before: its least is 0. */
-static struct gp_census_count begin_count(const struct gp_census *c)
+static struct gp_queue_counts_count begin_count(const struct gp_queue_counts *c)
 {
-	return (struct gp_census_count){.min = c->samples ? 0 : UINT32_MAX};
+	return (struct gp_queue_counts_count){.min = c->samples ? 0 : UINT32_MAX};
 }
 
 /* Its number, or -ENOMEM. */
-static int find_series(struct gp_census *c, unsigned device, const struct gp_queue *q)
+static int find_series(struct gp_queue_counts *c, unsigned device, const struct gp_queue *q)
 {
-	struct gp_census_series *s;
+	struct gp_queue_counts_series *s;
 
 	for (unsigned i = 0; i < c->nseries; i++)
 		if (c->series[i].device == device && !strcmp(c->series[i].type, q->type))
@@ -52,18 +52,18 @@ static int find_series(struct gp_census *c, unsigned device, const struct gp_que
 		return -ENOMEM;
 	c->series = s;
 	s += c->nseries;
-	*s = (struct gp_census_series){
+	*s = (struct gp_queue_counts_series){
 		.device = device, .copies = q->copies, .count = begin_count(c)};
 	memcpy(s->type, q->type, sizeof s->type);
 	return (int)c->nseries++;
 }
 
 /* NULL: no memory. */
-static struct gp_census_queue *add_queue(struct gp_census *c, unsigned device,
-                                         const struct gp_queue *q, uint64_t now_ns)
+static struct gp_queue_counts_queue *add_queue(struct gp_queue_counts *c, unsigned device,
+                                               const struct gp_queue *q, uint64_t now_ns)
 {
 	int series = find_series(c, device, q);
-	struct gp_census_queue *k;
+	struct gp_queue_counts_queue *k;
 
 	if (series < 0)
 		return NULL;
@@ -72,15 +72,15 @@ static struct gp_census_queue *add_queue(struct gp_census *c, unsigned device,
 		return NULL;
 	c->queue = k;
 	k += c->nqueues++;
-	*k = (struct gp_census_queue){
+	*k = (struct gp_queue_counts_queue){
 		.device = device, .queue = *q, .series = (unsigned)series, .first_ns = now_ns};
 	return k;
 }
 
 /* Samples list queues in the same order, as a rule: the search begins behind the one that was found
  * last. */
-static struct gp_census_queue *find_queue(struct gp_census *c, unsigned device,
-                                          const struct gp_queue *q)
+static struct gp_queue_counts_queue *find_queue(struct gp_queue_counts *c, unsigned device,
+                                                const struct gp_queue *q)
 {
 	for (unsigned i = 0; i < c->nqueues; i++) {
 		unsigned at = (c->guess + i) % c->nqueues;
@@ -96,20 +96,20 @@ static struct gp_census_queue *find_queue(struct gp_census *c, unsigned device,
 /* ---- counting -----------------------------------------------------------------------------------
  */
 
-static void note_slice(struct gp_census_series *s, uint32_t slice_us)
+static void note_slice(struct gp_queue_counts_series *s, uint32_t slice_us)
 {
 	for (unsigned i = 0; i < s->nslices; i++)
 		if (s->slice_us[i] == slice_us)
 			return;
-	if (slice_us && s->nslices < GP_CENSUS_SLICES_MAX)
+	if (slice_us && s->nslices < GP_QUEUE_COUNTS_SLICES_MAX)
 		s->slice_us[s->nslices++] = slice_us;
 }
 
-int gp_census_note(struct gp_census *c, unsigned device, const struct gp_queue *queue,
-                   uint64_t now_ns)
+int gp_queue_counts_note(struct gp_queue_counts *c, unsigned device, const struct gp_queue *queue,
+                         uint64_t now_ns)
 {
-	struct gp_census_queue *k = find_queue(c, device, queue);
-	struct gp_census_series *s;
+	struct gp_queue_counts_queue *k = find_queue(c, device, queue);
+	struct gp_queue_counts_series *s;
 	bool came;
 
 	if (!k)
@@ -132,7 +132,7 @@ int gp_census_note(struct gp_census *c, unsigned device, const struct gp_queue *
 	return 0;
 }
 
-static void close_count(struct gp_census_count *n)
+static void close_count(struct gp_queue_counts_count *n)
 {
 	n->min = n->now < n->min ? n->now : n->min;
 	n->max = n->now > n->max ? n->now : n->max;
@@ -141,7 +141,7 @@ static void close_count(struct gp_census_count *n)
 	n->now = 0;
 }
 
-void gp_census_close(struct gp_census *c)
+void gp_queue_counts_close(struct gp_queue_counts *c)
 {
 	if (!c->samples)
 		c->all.min = UINT32_MAX;
@@ -156,19 +156,20 @@ void gp_census_close(struct gp_census *c)
 	c->samples++;
 }
 
-bool gp_census_is_stable(const struct gp_census *c)
+bool gp_queue_counts_is_stable(const struct gp_queue_counts *c)
 {
 	return !c->all.came && !c->all.went;
 }
 
-double gp_census_average(const struct gp_census *c, const struct gp_census_count *count)
+double gp_queue_counts_average(const struct gp_queue_counts *c,
+                               const struct gp_queue_counts_count *count)
 {
 	return (double)count->sum / c->samples;
 }
 
-void gp_census_free(struct gp_census *c)
+void gp_queue_counts_free(struct gp_queue_counts *c)
 {
 	free(c->series);
 	free(c->queue);
-	*c = (struct gp_census){0};
+	*c = (struct gp_queue_counts){0};
 }

@@ -30,7 +30,7 @@ bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_
 			continue;
 		*entry = e;
 		found = true;
-		if (gp_undo_holder_lives(&e))
+		if (gp_undo_owner_lives(&e))
 			break;
 	}
 	return found;
@@ -47,7 +47,7 @@ int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
 /* Somebody else undoes it at this moment. */
 static bool is_being_undone(const struct gp_undo_entry *e)
 {
-	return e->claimed && e->holder != getpid() && gp_undo_holder_lives(e);
+	return e->claimed && e->owner != getpid() && gp_undo_owner_lives(e);
 }
 
 static unsigned count_being_undone(const struct gp_undo_file *file)
@@ -62,7 +62,7 @@ static unsigned count_being_undone(const struct gp_undo_file *file)
 
 void gp_records_replay_dead(struct gp_undo_file *file)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + OTHERS_NS;
+	uint64_t until_ns = gp_monotonic_ns() + OTHERS_NS;
 	struct gp_undo_entry e;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
@@ -73,7 +73,7 @@ void gp_records_replay_dead(struct gp_undo_file *file)
 		else
 			gp_undo_drop_same(file, i, &e);
 	}
-	while (count_being_undone(file) && gp_now_ns(&gp_clock_monotonic) < until_ns)
+	while (count_being_undone(file) && gp_monotonic_ns() < until_ns)
 		usleep(PAUSE_US);
 }
 
@@ -82,7 +82,7 @@ void gp_records_drop_ended(struct gp_undo_file *file)
 	struct gp_undo_entry e;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		if (gp_undo_get(file, i, &e) && e.holder == getpid() && !e.claimed &&
+		if (gp_undo_get(file, i, &e) && e.owner == getpid() && !e.claimed &&
 		    !gp_record_process_lives(&e) && !gp_record_undo(&e, NULL))
 			gp_undo_drop_same(file, i, &e);
 }
@@ -93,13 +93,13 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 	struct gp_undo_entry e;
 	char name[32];
 
-	if (!gp_records_find(file, pid, start_time, &e) || e.holder == getpid() ||
-	    !gp_undo_holder_lives(&e))
+	if (!gp_records_find(file, pid, start_time, &e) || e.owner == getpid() ||
+	    !gp_undo_owner_lives(&e))
 		return 0;
 	return gp_fail(err, -EBUSY,
 	               "process %d is in the hands of process %d (%s) already; end that, or run "
 	               "gpreempt resume %d",
-	               pid, e.holder, gp_process_name(e.holder, name, sizeof name), pid);
+	               pid, e.owner, gp_process_name(e.owner, name, sizeof name), pid);
 }
 
 int gp_records_settle(struct gp_undo_file *file, struct gp_error *err)
@@ -110,7 +110,7 @@ int gp_records_settle(struct gp_undo_file *file, struct gp_error *err)
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		int r;
 
-		if (!gp_undo_get(file, i, &e) || e.holder != getpid())
+		if (!gp_undo_get(file, i, &e) || e.owner != getpid())
 			continue;
 		r = gp_record_undo(&e, err);
 		if (!r)

@@ -36,42 +36,41 @@
 
 static struct gp_watched *find_holder(struct gp_watch *w, const struct gp_undo_entry *e)
 {
-	for (unsigned i = 0; i < w->nholders; i++)
-		if (w->holder[i].pid == e->holder &&
-		    w->holder[i].start_time == e->holder_start_time)
-			return &w->holder[i];
+	for (unsigned i = 0; i < w->nowners; i++)
+		if (w->owner[i].pid == e->owner && w->owner[i].start_time == e->owner_start_time)
+			return &w->owner[i];
 	return NULL;
 }
 
 /* NULL: it is gone, or there is no room. */
 static struct gp_watched *add_holder(struct gp_watch *w, const struct gp_undo_entry *e)
 {
-	struct gp_watched *h = &w->holder[w->nholders];
-	int pidfd = w->nholders < GP_WATCH_HOLDERS ? gp_pidfd_open(e->holder) : -1;
+	struct gp_watched *h = &w->owner[w->nowners];
+	int pidfd = w->nowners < GP_WATCH_OWNERS ? gp_pidfd_open(e->owner) : -1;
 
 	if (pidfd < 0)
 		return NULL;
 	*h = (struct gp_watched){
-		.pid = e->holder, .start_time = e->holder_start_time, .pidfd = pidfd};
+		.pid = e->owner, .start_time = e->owner_start_time, .pidfd = pidfd};
 	/* The number may have become another's before it was opened. */
 	h->ended = !gp_process_lives(h->pid, h->start_time);
-	w->nholders++;
+	w->nowners++;
 	return h;
 }
 
-static bool holder_lives(struct gp_watch *w, const struct gp_undo_entry *e)
+static bool owner_lives(struct gp_watch *w, const struct gp_undo_entry *e)
 {
 	struct gp_watched *h;
 
-	if (e->holder <= 0)
+	if (e->owner <= 0)
 		return false;
-	if (e->holder == getpid()) /* we claimed it, and it is on its way */
+	if (e->owner == getpid()) /* we claimed it, and it is on its way */
 		return true;
 	h = find_holder(w, e);
 	if (!h)
 		h = add_holder(w, e);
 	if (!h)
-		return gp_undo_holder_lives(e);
+		return gp_undo_owner_lives(e);
 	h->wanted = true;
 	return !h->ended;
 }
@@ -79,10 +78,10 @@ static bool holder_lives(struct gp_watch *w, const struct gp_undo_entry *e)
 /* Those that have ended, or have no record any more. */
 static void forget_holders(struct gp_watch *w)
 {
-	for (unsigned i = w->nholders; i-- > 0;)
-		if (w->holder[i].ended || !w->holder[i].wanted) {
-			close(w->holder[i].pidfd);
-			w->holder[i] = w->holder[--w->nholders];
+	for (unsigned i = w->nowners; i-- > 0;)
+		if (w->owner[i].ended || !w->owner[i].wanted) {
+			close(w->owner[i].pidfd);
+			w->owner[i] = w->owner[--w->nowners];
 		}
 }
 
@@ -91,7 +90,7 @@ static void forget_holders(struct gp_watch *w)
 
 static bool is_schedulers(const struct gp_watch *w, const struct gp_undo_entry *e)
 {
-	return e->holder == w->scheduler.pid && e->holder_start_time == w->scheduler.start_time;
+	return e->owner == w->scheduler.pid && e->owner_start_time == w->scheduler.start_time;
 }
 
 /* Whether it is time to undo it; notes when it will be. */
@@ -109,13 +108,13 @@ static bool is_due(struct gp_watch *w, unsigned slot, uint64_t now_ns)
 static void look_at_record(struct gp_watch *w, unsigned slot, struct gp_undo_entry *e,
                            uint64_t now_ns)
 {
-	if (holder_lives(w, e)) {
+	if (owner_lives(w, e)) {
 		if (!w->silent || !is_schedulers(w, e) || e->claimed || !is_due(w, slot, now_ns))
 			return;
-		e->undo.holder = e->holder;
-		e->undo.holder_start_time = e->holder_start_time;
-		gp_replay_ask(&w->replay, slot, e, w->scheduler.beats);
-	} else if (e->holder || is_due(w, slot, now_ns)) { /* at once, when he has just died */
+		e->undo.owner = e->owner;
+		e->undo.owner_start_time = e->owner_start_time;
+		gp_replay_ask(&w->replay, slot, e, w->scheduler.heartbeats);
+	} else if (e->owner || is_due(w, slot, now_ns)) { /* at once, when he has just died */
 		if (gp_undo_claim(w->file, slot, e))
 			gp_replay_ask(&w->replay, slot, e, 0);
 		else if (w->search_ns > now_ns + INTERVAL_NS)
@@ -130,9 +129,9 @@ static void search(struct gp_watch *w, uint64_t now_ns)
 	w->must_search = false;
 	w->changes = gp_undo_changes(w->file);
 	w->search_ns = GP_NEVER;
-	for (unsigned i = 0; i < w->nholders; i++) {
-		w->holder[i].ended |= gp_pidfd_ended(w->holder[i].pidfd);
-		w->holder[i].wanted = false;
+	for (unsigned i = 0; i < w->nowners; i++) {
+		w->owner[i].ended |= gp_pidfd_ended(w->owner[i].pidfd);
+		w->owner[i].wanted = false;
 	}
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 		if (gp_undo_get(w->file, i, &e)) {
@@ -151,7 +150,7 @@ static void try_again_later(struct gp_watch *w, unsigned slot)
 	*backoff_ns = *backoff_ns ? 2 * *backoff_ns : BACKOFF_MIN_NS;
 	if (*backoff_ns > BACKOFF_MAX_NS)
 		*backoff_ns = BACKOFF_MAX_NS;
-	w->again[slot].not_before_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), *backoff_ns);
+	w->again[slot].not_before_ns = gp_time_add(gp_monotonic_ns(), *backoff_ns);
 	if (w->again[slot].not_before_ns < w->search_ns)
 		w->search_ns = w->again[slot].not_before_ns;
 }
@@ -174,7 +173,7 @@ static void take_result(void *arg, unsigned slot, const struct gp_undo_entry *en
 /* ---- the scheduler ------------------------------------------------------------------------------
  */
 
-static void note_voice(struct gp_watch *w, const struct gp_undo_guard *now)
+static void note_voice(struct gp_watch *w, const struct gp_undo_scheduler *now)
 {
 	if (w->silent) {
 		memset(w->again, 0, sizeof w->again);
@@ -187,15 +186,15 @@ static void note_voice(struct gp_watch *w, const struct gp_undo_guard *now)
 
 static void look_at_scheduler(struct gp_watch *w)
 {
-	struct gp_undo_guard now;
+	struct gp_undo_scheduler now;
 
-	gp_undo_guard(w->file, &now);
+	gp_undo_scheduler(w->file, &now);
 	if (now.pid != w->scheduler.pid || now.start_time != w->scheduler.start_time) {
 		if (now.pid)
 			gp_log(GP_LOG_INFO, "scheduler.new", "pid=%d", now.pid);
 		note_voice(w, &now);
 		w->must_search = true;
-	} else if (now.beats != w->scheduler.beats || !now.lives) {
+	} else if (now.heartbeats != w->scheduler.heartbeats || !now.lives) {
 		note_voice(w, &now);
 	} else {
 		w->quiet++;
@@ -224,14 +223,14 @@ int gp_watch_begin(struct gp_watch *w, struct gp_undo_file *file, uint64_t timeo
 void gp_watch_end(struct gp_watch *w)
 {
 	gp_replay_end(&w->replay);
-	for (unsigned i = 0; i < w->nholders; i++)
-		close(w->holder[i].pidfd);
+	for (unsigned i = 0; i < w->nowners; i++)
+		close(w->owner[i].pidfd);
 }
 
 static bool any_holder_ended(const struct gp_watch *w)
 {
-	for (unsigned i = 0; i < w->nholders; i++)
-		if (gp_pidfd_ended(w->holder[i].pidfd))
+	for (unsigned i = 0; i < w->nowners; i++)
+		if (gp_pidfd_ended(w->owner[i].pidfd))
 			return true;
 	return false;
 }
@@ -264,10 +263,10 @@ uint64_t gp_watch_run(struct gp_watch *w, uint64_t now_ns, bool *is_look)
 
 void gp_watch_poll(const struct gp_watch *w, struct pollfd *p)
 {
-	for (unsigned i = 0; i < GP_WATCH_HOLDERS; i++)
-		p[i] = (struct pollfd){.fd = i < w->nholders ? w->holder[i].pidfd : -1,
+	for (unsigned i = 0; i < GP_WATCH_OWNERS; i++)
+		p[i] = (struct pollfd){.fd = i < w->nowners ? w->owner[i].pidfd : -1,
 		                       .events = POLLIN};
-	gp_replay_poll(&w->replay, p + GP_WATCH_HOLDERS);
+	gp_replay_poll(&w->replay, p + GP_WATCH_OWNERS);
 }
 
 bool gp_watch_is_idle(const struct gp_watch *w)

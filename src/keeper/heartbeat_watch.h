@@ -8,8 +8,8 @@
 
 #include "keeper/replay_workers.h"
 
-#define GP_WATCH_HOLDERS 64 /* of more, the death is noticed at a look */
-#define GP_WATCH_FDS     (GP_WATCH_HOLDERS + GP_REPLAY_FDS)
+#define GP_WATCH_OWNERS 64 /* of more, the death is noticed at a look */
+#define GP_WATCH_FDS    (GP_WATCH_OWNERS + GP_REPLAY_FDS)
 
 struct gp_watched {
 	pid_t pid;
@@ -24,11 +24,11 @@ struct gp_watch {
 	uint64_t timeout_ns; /* without a beat, after which a scheduler counts as gone */
 	uint64_t look_ns;    /* the next look; there are 4 a second */
 
-	struct gp_watched holder[GP_WATCH_HOLDERS];
-	unsigned nholders;
+	struct gp_watched owner[GP_WATCH_OWNERS];
+	unsigned nowners;
 
-	struct gp_undo_guard scheduler; /* as last seen */
-	unsigned quiet;                 /* looks in a row without a beat */
+	struct gp_undo_scheduler scheduler; /* as last seen */
+	unsigned quiet;                     /* looks in a row without a beat */
 	bool silent;
 
 	uint64_t changes; /* of the file, when it was last looked through */

@@ -23,7 +23,7 @@ enum job_state { IDLE, TODO, DOING, DONE };
 struct job {
 	uint32_t state;
 	int32_t result;
-	uint64_t beats;
+	uint64_t heartbeats;
 	struct gp_undo_entry entry;
 };
 
@@ -54,12 +54,12 @@ static int undo(const struct gp_replay *r, const struct job *job)
 {
 	const struct gp_undo_entry *e = &job->entry;
 	struct gp_error err = {0};
-	struct gp_undo_guard guard;
+	struct gp_undo_scheduler guard;
 	char why[300];
 	int code;
 
-	gp_undo_guard(r->file, &guard);
-	if (!e->claimed && guard.beats != job->beats)
+	gp_undo_scheduler(r->file, &guard);
+	if (!e->claimed && guard.heartbeats != job->heartbeats)
 		return -ECANCELED;
 	code = gp_record_undo(e, &err);
 	if (code)
@@ -78,8 +78,7 @@ static void work(const struct gp_replay *r, unsigned worker)
 
 		if (state_of(job) != TODO)
 			continue;
-		__atomic_store_n(&r->board->since_ns[worker], gp_now_ns(&gp_clock_monotonic),
-		                 __ATOMIC_RELEASE);
+		__atomic_store_n(&r->board->since_ns[worker], gp_monotonic_ns(), __ATOMIC_RELEASE);
 		if (__atomic_compare_exchange_n(&job->state, &todo, DOING | worker << 8, false,
 		                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
 			job->result = undo(r, job);
@@ -148,12 +147,12 @@ void gp_replay_end(struct gp_replay *r)
 }
 
 void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
-                   uint64_t beats)
+                   uint64_t heartbeats)
 {
 	struct job *job = &r->board->job[slot];
 
 	job->entry = *entry;
-	job->beats = beats;
+	job->heartbeats = heartbeats;
 	set_state(job, TODO);
 }
 

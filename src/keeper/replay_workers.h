@@ -41,7 +41,7 @@ void gp_replay_end(struct gp_replay *r);
 /* Has the record undone. One that is not claimed is its living holder's: only while that one, the
  * scheduler, has beaten no more than `beats`. */
 void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
-                   uint64_t beats);
+                   uint64_t heartbeats);
 
 /* Whether the record of this slot is being undone; of any slot. */
 bool gp_replay_has(const struct gp_replay *r, unsigned slot);

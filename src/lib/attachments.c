@@ -8,26 +8,26 @@
 
 #include "lib/lib.h"
 
-static bool is_place(const struct gp_place *a, const struct gp_place *b)
+static bool is_ref(const struct gp_task_ref *a, const struct gp_task_ref *b)
 {
 	return a->device == b->device && a->seen.key == b->seen.key;
 }
 
-struct lib_grip *lib_grip_of(struct gpreempt *g, const struct gp_place *place)
+struct gp_lib_attachment *gp_lib_attachment_of(struct gpreempt *g, const struct gp_task_ref *ref)
 {
-	for (unsigned i = 0; i < g->ngrips; i++)
-		if (is_place(&g->grip[i].hold.place, place))
-			return &g->grip[i];
+	for (unsigned i = 0; i < g->nattachments; i++)
+		if (is_ref(&g->attachment[i].hold.ref, ref))
+			return &g->attachment[i];
 	return NULL;
 }
 
-bool lib_holds_all_on(const struct gpreempt *g, unsigned device)
+bool gp_lib_holds_all_on(const struct gpreempt *g, unsigned device)
 {
-	for (unsigned i = 0; i < g->ngrips; i++) {
-		const struct gp_place *place = &g->grip[i].hold.place;
+	for (unsigned i = 0; i < g->nattachments; i++) {
+		const struct gp_task_ref *ref = &g->attachment[i].hold.ref;
 
-		if (place->device == device && place->seen.queue == GP_QUEUE_ALL)
-			return g->grip[i].wanted;
+		if (ref->device == device && ref->seen.queue == GP_QUEUE_ALL)
+			return g->attachment[i].wanted;
 	}
 	return false;
 }
@@ -35,22 +35,23 @@ bool lib_holds_all_on(const struct gpreempt *g, unsigned device)
 /* ---- attaching ----------------------------------------------------------------------------------
  */
 
-static int begin(struct gpreempt *g, const struct gp_place *place, unsigned n)
+static int begin(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 {
-	struct lib_grip *list = realloc(g->grip, (g->ngrips + n) * sizeof *list);
+	struct gp_lib_attachment *list =
+		realloc(g->attachment, (g->nattachments + n) * sizeof *list);
 	struct gp_holds fresh;
 	int r;
 
 	if (!list)
 		return gp_fail(&g->err, -ENOMEM, "no memory");
-	g->grip = list;
-	r = gp_holds_begin(&fresh, &g->machine->devices, place, n, &g->err);
+	g->attachment = list;
+	r = gp_holds_begin(&fresh, &g->machine->devices, ref, n, &g->err);
 	if (r) {
 		gp_holds_end(&fresh);
 		return r;
 	}
 	for (unsigned i = 0; i < fresh.n; i++)
-		list[g->ngrips++] = (struct lib_grip){.hold = fresh.hold[i]};
+		list[g->nattachments++] = (struct gp_lib_attachment){.hold = fresh.hold[i]};
 	/* One of them is enough: it is the same file. */
 	if (g->undo)
 		gp_undo_close(fresh.undo);
@@ -60,17 +61,17 @@ static int begin(struct gpreempt *g, const struct gp_place *place, unsigned n)
 	return 0;
 }
 
-int lib_take(struct gpreempt *g, const struct gp_place *place, unsigned n)
+int gp_lib_take(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 {
-	struct gp_place *missing = calloc(n + 1, sizeof *missing);
+	struct gp_task_ref *missing = calloc(n + 1, sizeof *missing);
 	unsigned nmissing = 0;
 	int r = 0;
 
 	if (!missing)
 		return gp_fail(&g->err, -ENOMEM, "no memory");
 	for (unsigned i = 0; i < n; i++)
-		if (!lib_grip_of(g, &place[i]))
-			missing[nmissing++] = place[i];
+		if (!gp_lib_attachment_of(g, &ref[i]))
+			missing[nmissing++] = ref[i];
 	if (nmissing)
 		r = begin(g, missing, nmissing);
 	free(missing);
@@ -83,28 +84,30 @@ int lib_take(struct gpreempt *g, const struct gp_place *place, unsigned n)
 /* Some of the grips, as the layer below wants them; `grip` says whose they are. */
 struct selection {
 	struct gp_holds holds;
-	struct lib_grip **grip;
+	struct gp_lib_attachment **attachment;
 };
 
-static bool is_meant(const struct lib_grip *grip, const struct gp_place *place, unsigned n)
+static bool is_meant(const struct gp_lib_attachment *attachment, const struct gp_task_ref *ref,
+                     unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (is_place(&grip->hold.place, &place[i]))
+		if (is_ref(&attachment->hold.ref, &ref[i]))
 			return true;
-	return !place;
+	return !ref;
 }
 
-static int gather(struct gpreempt *g, const struct gp_place *place, unsigned n, struct selection *s)
+static int gather(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
+                  struct selection *s)
 {
 	*s = (struct selection){.holds = {.devices = &g->machine->devices, .undo = g->undo}};
-	s->holds.hold = calloc(g->ngrips + 1, sizeof *s->holds.hold);
-	s->grip = calloc(g->ngrips + 1, sizeof(struct lib_grip *));
-	if (!s->holds.hold || !s->grip)
+	s->holds.hold = calloc(g->nattachments + 1, sizeof *s->holds.hold);
+	s->attachment = calloc(g->nattachments + 1, sizeof(struct gp_lib_attachment *));
+	if (!s->holds.hold || !s->attachment)
 		return -ENOMEM;
-	for (unsigned i = 0; i < g->ngrips; i++)
-		if (is_meant(&g->grip[i], place, n)) {
-			s->grip[s->holds.n] = &g->grip[i];
-			s->holds.hold[s->holds.n++] = g->grip[i].hold;
+	for (unsigned i = 0; i < g->nattachments; i++)
+		if (is_meant(&g->attachment[i], ref, n)) {
+			s->attachment[s->holds.n] = &g->attachment[i];
+			s->holds.hold[s->holds.n++] = g->attachment[i].hold;
 		}
 	return 0;
 }
@@ -112,9 +115,9 @@ static int gather(struct gpreempt *g, const struct gp_place *place, unsigned n, 
 static void give_back(struct selection *s)
 {
 	for (unsigned i = 0; i < s->holds.n; i++)
-		s->grip[i]->hold = s->holds.hold[i];
+		s->attachment[i]->hold = s->holds.hold[i];
 	free(s->holds.hold);
-	free(s->grip);
+	free(s->attachment);
 }
 
 /* After a failure: what was not to be held before is not held now. */
@@ -125,31 +128,31 @@ static void take_back(const struct selection *s)
 	for (unsigned i = 0; i < s->holds.n; i++) {
 		one.n = 1;
 		one.hold = &s->holds.hold[i];
-		if (!s->grip[i]->wanted)
+		if (!s->attachment[i]->wanted)
 			gp_holds_release(&one, NULL);
 	}
 }
 
-int lib_switch(struct gpreempt *g, const struct gp_place *place, unsigned n, bool hold,
-               struct gp_error *err)
+int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n, bool hold,
+                  struct gp_error *err)
 {
 	struct selection s;
-	int r = gather(g, place, n, &s);
+	int r = gather(g, ref, n, &s);
 
 	if (r) {
 		s.holds.n = 0;
 		give_back(&s);
 		return gp_fail(err, r, "no memory");
 	}
-	gp_holds_look(&s.holds);
+	gp_holds_refresh(&s.holds);
 	r = (hold ? gp_holds_hold : gp_holds_release)(&s.holds, err);
 	if (r && hold)
 		take_back(&s);
 	for (unsigned i = 0; i < s.holds.n; i++)
 		if (!r)
-			s.grip[i]->wanted = hold;
+			s.attachment[i]->wanted = hold;
 		else if (!hold && !s.holds.hold[i].status)
-			s.grip[i]->wanted = false;
+			s.attachment[i]->wanted = false;
 	give_back(&s);
 	return r;
 }
@@ -157,30 +160,30 @@ int lib_switch(struct gpreempt *g, const struct gp_place *place, unsigned n, boo
 /* ---- letting go ---------------------------------------------------------------------------------
  */
 
-bool lib_drop_gone(struct gpreempt *g)
+bool gp_lib_drop_gone(struct gpreempt *g)
 {
 	bool any = false;
 
-	for (unsigned i = g->ngrips; i-- > 0;) {
+	for (unsigned i = g->nattachments; i-- > 0;) {
 		struct gp_holds one = {.devices = &g->machine->devices,
 		                       .undo = g->undo,
 		                       .n = 1,
-		                       .hold = &g->grip[i].hold};
+		                       .hold = &g->attachment[i].hold};
 
 		if (!gp_hold_has_ended(&one, one.hold) && gp_hold_is_recorded(&one, one.hold))
 			continue;
 		gp_holds_remove(&one, 0, true);
-		g->grip[i] = g->grip[--g->ngrips];
+		g->attachment[i] = g->attachment[--g->nattachments];
 		any = true;
 	}
 	return any;
 }
 
-void lib_drop_all(struct gpreempt *g)
+void gp_lib_drop_all(struct gpreempt *g)
 {
 	struct selection s;
 
-	lib_release_self(g);
+	gp_lib_release_self(g);
 	if (!gather(g, NULL, 0, &s)) {
 		gp_holds_release(&s.holds, NULL);
 		gp_holds_end(&s.holds); /* and with it the undo file */
@@ -188,8 +191,8 @@ void lib_drop_all(struct gpreempt *g)
 	} else {
 		free(s.holds.hold); /* the records stay */
 	}
-	free(s.grip);
-	free(g->grip);
-	g->grip = NULL;
-	g->ngrips = 0;
+	free(s.attachment);
+	free(g->attachment);
+	g->attachment = NULL;
+	g->nattachments = 0;
 }

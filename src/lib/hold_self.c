@@ -10,7 +10,7 @@
 /* All devices have one state for all handles: so one handle at a time has it. */
 static int check(struct gpreempt *g)
 {
-	const struct lib_machine *m = g->machine;
+	const struct gp_lib_machine *m = g->machine;
 
 	if (g->pid != getpid())
 		return gp_fail(&g->err, -EINVAL,
@@ -70,7 +70,7 @@ static int hold_all(struct gpreempt *g, unsigned flags)
 	return gp_fail(&g->err, -ENODEV, "this program has no queues that compute");
 }
 
-void lib_release_self(struct gpreempt *g)
+void gp_lib_release_self(struct gpreempt *g)
 {
 	if (g->machine->holds_self != g)
 		return;
@@ -80,24 +80,24 @@ void lib_release_self(struct gpreempt *g)
 
 int gpreempt_hold_self(struct gpreempt *g, unsigned flags)
 {
-	struct lib_call call;
-	int r = lib_enter(&call, g);
+	struct gp_lib_call call;
+	int r = gp_lib_enter(&call, g);
 
 	if (!r)
 		r = flags & ~(unsigned)FLAGS_KNOWN ? -EINVAL : check(g);
 	if (!r)
 		r = hold_all(g, flags);
-	return lib_leave(&call, r);
+	return gp_lib_leave(&call, r);
 }
 
 int gpreempt_release_self(struct gpreempt *g)
 {
-	struct lib_call call;
-	int r = lib_enter(&call, g);
+	struct gp_lib_call call;
+	int r = gp_lib_enter(&call, g);
 
 	if (!r)
 		r = check(g);
 	if (!r && g->machine->holds_self)
 		r = release_all(g, &g->err);
-	return lib_leave(&call, r);
+	return gp_lib_leave(&call, r);
 }

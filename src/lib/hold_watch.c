@@ -11,43 +11,45 @@
 
 #define LOOK_NS (100 * GP_NS_PER_MS)
 
-static bool is_loose(struct gpreempt *g, struct lib_grip *grip)
+static bool is_loose(struct gpreempt *g, struct gp_lib_attachment *attachment)
 {
-	struct gp_holds one = {
-		.devices = &g->machine->devices, .undo = g->undo, .n = 1, .hold = &grip->hold};
+	struct gp_holds one = {.devices = &g->machine->devices,
+	                       .undo = g->undo,
+	                       .n = 1,
+	                       .hold = &attachment->hold};
 
-	gp_holds_look(&one);
-	return grip->wanted && !grip->hold.held;
+	gp_holds_refresh(&one);
+	return attachment->wanted && !attachment->hold.held;
 }
 
 static void watch_over(struct gpreempt *g)
 {
-	if (g->ngrips)
-		lib_drop_gone(g);
-	for (unsigned i = 0; i < g->ngrips; i++) {
-		struct gp_place place = g->grip[i].hold.place;
+	if (g->nattachments)
+		gp_lib_drop_gone(g);
+	for (unsigned i = 0; i < g->nattachments; i++) {
+		struct gp_task_ref ref = g->attachment[i].hold.ref;
 
 		/* What fails is tried again, and shows in the list of queues. */
-		if (is_loose(g, &g->grip[i]))
-			lib_switch(g, &place, 1, true, NULL);
+		if (is_loose(g, &g->attachment[i]))
+			gp_lib_switch(g, &ref, 1, true, NULL);
 	}
 }
 
-static bool holds_any(const struct lib_machine *m)
+static bool holds_any(const struct gp_lib_machine *m)
 {
 	for (const struct gpreempt *g = m->first; g; g = g->next)
-		if (g->ngrips)
+		if (g->nattachments)
 			return true;
 	return false;
 }
 
 static void *keep(void *arg)
 {
-	struct lib_machine *m = arg;
+	struct gp_lib_machine *m = arg;
 
 	pthread_mutex_lock(&m->lock);
 	while (!m->quit) {
-		struct timespec next = gp_timespec(gp_now_ns(&gp_clock_monotonic) + LOOK_NS);
+		struct timespec next = gp_timespec(gp_monotonic_ns() + LOOK_NS);
 
 		for (struct gpreempt *g = m->first; g; g = g->next)
 			watch_over(g);
@@ -60,7 +62,7 @@ static void *keep(void *arg)
 	return NULL;
 }
 
-int lib_keep(struct lib_machine *m)
+int gp_lib_keep(struct gp_lib_machine *m)
 {
 	sigset_t all, before;
 	int r = 0;
@@ -77,7 +79,7 @@ int lib_keep(struct lib_machine *m)
 	return -r;
 }
 
-void lib_stop_keeping(struct lib_machine *m)
+void gp_lib_stop_keeping(struct gp_lib_machine *m)
 {
 	pthread_mutex_lock(&m->lock);
 	m->quit = true;

@@ -63,14 +63,14 @@ static void sleep_until(uint64_t ns)
 
 static int monitor(struct monitor *m, uint64_t for_ns, uint64_t every_ns)
 {
-	uint64_t next_ns = gp_now_ns(&gp_clock_monotonic), end_ns = next_ns + for_ns;
+	uint64_t next_ns = gp_monotonic_ns(), end_ns = next_ns + for_ns;
 	int r;
 
 	for (;;) {
 		uint64_t now_ns;
 
 		r = sample(m);
-		now_ns = gp_now_ns(&gp_clock_monotonic);
+		now_ns = gp_monotonic_ns();
 		/* One that is late is left out: two in a row would tell nothing new. */
 		while (next_ns <= now_ns)
 			next_ns += every_ns;

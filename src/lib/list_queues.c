@@ -32,18 +32,18 @@ static struct gpreempt_queue translate(unsigned device, const struct gp_queue *q
 }
 
 /* Adds those of one device. 0 or -errno. */
-static int list_place(struct gpreempt *g, const struct gp_place *place, enum lib_look how,
-                      struct lib_queues *queues)
+static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_lib_look how,
+                    struct gp_lib_queues *queues)
 {
-	bool closely = how != LIB_AS_OPENED || !(g->flags & GPREEMPT_FROM_AFAR);
+	bool closely = how != GP_LIB_AS_OPENED || !(g->flags & GPREEMPT_FROM_AFAR);
 	struct gpreempt_queue *to;
 	struct gp_queue *from;
-	int n = gp_place_queues(place, closely, &from, &g->err);
+	int n = gp_task_ref_queues(ref, closely, &from, &g->err);
 
 	/* Somebody else may be its debugger, or we not permitted to: better less than nothing. */
-	if (n < 0 && n != -ESRCH && closely && how == LIB_AS_OPENED) {
+	if (n < 0 && n != -ESRCH && closely && how == GP_LIB_AS_OPENED) {
 		g->err = (struct gp_error){0};
-		n = gp_place_queues(place, false, &from, &g->err);
+		n = gp_task_ref_queues(ref, false, &from, &g->err);
 	}
 	if (n < 0)
 		return n;
@@ -51,18 +51,18 @@ static int list_place(struct gpreempt *g, const struct gp_place *place, enum lib
 	if (to)
 		queues->queue = to;
 	for (int i = 0; i < n && to; i++)
-		to[queues->n++] = translate(place->device, &from[i]);
+		to[queues->n++] = translate(ref->device, &from[i]);
 	free(from);
 	return to ? 0 : gp_fail(&g->err, -ENOMEM, "no memory");
 }
 
 /* Every task of a process names all its queues on the device; but one that is a single queue only
  * while that is there. 0 or -errno. */
-static int list_device(struct gpreempt *g, unsigned device, const struct gp_place *place, int n,
-                       enum lib_look how, struct lib_queues *queues)
+static int list_device(struct gpreempt *g, unsigned device, const struct gp_task_ref *ref, int n,
+                       enum gp_lib_look how, struct gp_lib_queues *queues)
 {
 	for (int i = 0; i < n; i++) {
-		int r = place[i].device == device ? list_place(g, &place[i], how, queues) : -ESRCH;
+		int r = ref[i].device == device ? list_ref(g, &ref[i], how, queues) : -ESRCH;
 
 		if (r != -ESRCH)
 			return r;
@@ -72,31 +72,31 @@ static int list_device(struct gpreempt *g, unsigned device, const struct gp_plac
 }
 
 /* Those that need not be looked for. How many, or -errno. */
-static int places_attached(struct gpreempt *g, struct gp_place **place)
+static int places_attached(struct gpreempt *g, struct gp_task_ref **ref)
 {
-	*place = calloc(g->ngrips + 1, sizeof **place);
-	if (!*place)
+	*ref = calloc(g->nattachments + 1, sizeof **ref);
+	if (!*ref)
 		return gp_fail(&g->err, -ENOMEM, "no memory");
-	for (unsigned i = 0; i < g->ngrips; i++)
-		(*place)[i] = g->grip[i].hold.place;
-	return (int)g->ngrips;
+	for (unsigned i = 0; i < g->nattachments; i++)
+		(*ref)[i] = g->attachment[i].hold.ref;
+	return (int)g->nattachments;
 }
 
-int lib_list(struct gpreempt *g, enum lib_look how, struct lib_queues *queues)
+int gp_lib_list(struct gpreempt *g, enum gp_lib_look how, struct gp_lib_queues *queues)
 {
-	struct gp_place *place;
-	int n = (how == LIB_ATTACHED ? places_attached : lib_find_tasks)(g, &place);
+	struct gp_task_ref *ref;
+	int n = (how == GP_LIB_ATTACHED ? places_attached : gp_lib_find_tasks)(g, &ref);
 	int r = n < 0 ? n : 0;
 
-	*queues = (struct lib_queues){0};
+	*queues = (struct gp_lib_queues){0};
 	for (unsigned i = 0; i < g->machine->devices.n && !r; i++)
-		r = list_device(g, i, place, n, how, queues);
-	free(place);
+		r = list_device(g, i, ref, n, how, queues);
+	free(ref);
 	return r;
 }
 
-const struct gpreempt_queue *lib_find_queue(const struct lib_queues *queues,
-                                            const struct gpreempt_queue *meant)
+const struct gpreempt_queue *gp_lib_find_queue(const struct gp_lib_queues *queues,
+                                               const struct gpreempt_queue *meant)
 {
 	for (unsigned i = 0; i < queues->n; i++)
 		if (queues->queue[i].id == meant->id && queues->queue[i].device == meant->device)
@@ -104,7 +104,7 @@ const struct gpreempt_queue *lib_find_queue(const struct lib_queues *queues,
 	return NULL;
 }
 
-unsigned lib_count_held(const struct lib_queues *queues)
+unsigned gp_lib_count_held(const struct gp_lib_queues *queues)
 {
 	unsigned held = 0;
 
@@ -115,8 +115,8 @@ unsigned lib_count_held(const struct lib_queues *queues)
 
 static int get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue, unsigned max)
 {
-	struct lib_queues queues;
-	int r = lib_list(g, LIB_AS_OPENED, &queues);
+	struct gp_lib_queues queues;
+	int r = gp_lib_list(g, GP_LIB_AS_OPENED, &queues);
 
 	for (unsigned i = 0; i < queues.n && i < max && !r; i++)
 		queue[i] = queues.queue[i];
@@ -126,28 +126,28 @@ static int get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue, unsi
 
 int gpreempt_get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue, unsigned max)
 {
-	struct lib_call call;
-	int r = lib_enter(&call, g);
+	struct gp_lib_call call;
+	int r = gp_lib_enter(&call, g);
 
 	if (!r)
 		r = max && !queue ? -EINVAL : get_all_queues(g, queue, max);
-	return lib_leave(&call, r);
+	return gp_lib_leave(&call, r);
 }
 
 /* ---- snapshots ----------------------------------------------------------------------------------
  */
 
-int lib_take_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
+int gp_lib_take_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
 {
-	struct lib_queues queues;
-	int r = lib_list(g, LIB_AS_OPENED, &queues);
+	struct gp_lib_queues queues;
+	int r = gp_lib_list(g, GP_LIB_AS_OPENED, &queues);
 
 	*snapshot = (struct gpreempt_snapshot){0};
 	if (r) {
 		free(queues.queue);
 		return r;
 	}
-	snapshot->time_ns = gp_now_ns(&gp_clock_monotonic);
+	snapshot->time_ns = gp_monotonic_ns();
 	snapshot->n = queues.n;
 	snapshot->queue = queues.queue;
 	return 0;
@@ -155,14 +155,14 @@ int lib_take_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
 
 int gpreempt_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
 {
-	struct lib_call call;
-	int r = lib_enter(&call, g);
+	struct gp_lib_call call;
+	int r = gp_lib_enter(&call, g);
 
 	if (snapshot)
 		*snapshot = (struct gpreempt_snapshot){0};
 	if (!r)
-		r = snapshot ? lib_take_snapshot(g, snapshot) : -EINVAL;
-	return lib_leave(&call, r ? r : (int)snapshot->n);
+		r = snapshot ? gp_lib_take_snapshot(g, snapshot) : -EINVAL;
+	return gp_lib_leave(&call, r ? r : (int)snapshot->n);
 }
 
 void gpreempt_snapshot_free(struct gpreempt_snapshot *snapshot)

@@ -17,7 +17,7 @@
 
 /* Held while the machine is made and ended; before the machine's own lock. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
-static struct lib_machine *machine;
+static struct gp_lib_machine *machine;
 static _Atomic pid_t machine_owner; /* who has one: a fork has only a copy; 0 = nobody */
 
 /* What back ends have to say in a log is for programs that have one. */
@@ -38,7 +38,7 @@ __attribute__((constructor)) static void be_silent(void)
 
 static int make_machine(struct gp_error *err)
 {
-	struct lib_machine *m = calloc(1, sizeof *m);
+	struct gp_lib_machine *m = calloc(1, sizeof *m);
 	pthread_condattr_t monotonic;
 	int r;
 
@@ -64,9 +64,9 @@ static int make_machine(struct gp_error *err)
 	return 0;
 }
 
-static void end_machine(struct lib_machine *m)
+static void end_machine(struct gp_lib_machine *m)
 {
-	lib_stop_keeping(m);
+	gp_lib_stop_keeping(m);
 	gp_devices_close(&m->devices);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
@@ -76,7 +76,7 @@ static void end_machine(struct lib_machine *m)
 	machine_owner = 0;
 }
 
-int lib_machine_join(struct gpreempt *g, struct gp_error *err)
+int gp_lib_machine_join(struct gpreempt *g, struct gp_error *err)
 {
 	pid_t owner = machine_owner;
 	int r;
@@ -100,9 +100,9 @@ int lib_machine_join(struct gpreempt *g, struct gp_error *err)
 	return r;
 }
 
-void lib_machine_leave(struct gpreempt *g)
+void gp_lib_machine_leave(struct gpreempt *g)
 {
-	struct lib_machine *m = g->machine;
+	struct gp_lib_machine *m = g->machine;
 	bool last;
 
 	pthread_mutex_lock(&life);
@@ -122,9 +122,9 @@ void lib_machine_leave(struct gpreempt *g)
 /* ---- calls --------------------------------------------------------------------------------------
  */
 
-int lib_enter(struct lib_call *call, struct gpreempt *g)
+int gp_lib_enter(struct gp_lib_call *call, struct gpreempt *g)
 {
-	*call = (struct lib_call){.saved_errno = errno};
+	*call = (struct gp_lib_call){.saved_errno = errno};
 	if (!g)
 		return -EINVAL;
 	if (g->owner != getpid()) {
@@ -138,7 +138,7 @@ int lib_enter(struct lib_call *call, struct gpreempt *g)
 	return 0;
 }
 
-int lib_leave(struct lib_call *call, int r)
+int gp_lib_leave(struct gp_lib_call *call, int r)
 {
 	struct gpreempt *g = call->locked;
 
@@ -159,7 +159,7 @@ int lib_leave(struct lib_call *call, int r)
 /* Another thread may be in a call, or the one that keeps holds at its work: they get a while. */
 static int lock_soon(pthread_mutex_t *lock)
 {
-	struct timespec until = gp_timespec(gp_now_ns(&gp_clock_monotonic) + EXIT_NS);
+	struct timespec until = gp_timespec(gp_monotonic_ns() + EXIT_NS);
 
 	return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
 }
@@ -172,7 +172,7 @@ __attribute__((destructor)) static void release_at_exit(void)
 		return;
 	if (machine && !lock_soon(&machine->lock)) {
 		for (struct gpreempt *g = machine->first; g; g = g->next)
-			lib_drop_all(g);
+			gp_lib_drop_all(g);
 		pthread_mutex_unlock(&machine->lock);
 	}
 	pthread_mutex_unlock(&life);

@@ -14,31 +14,31 @@ static uint64_t key_of(const struct gpreempt *g)
 	return gp_process_key(g->start_time, g->pid);
 }
 
-static struct lib_split *find_split(const struct gpreempt *g, unsigned device, uint32_t queue)
+static struct gp_lib_split *find_split(const struct gpreempt *g, unsigned device, uint32_t queue)
 {
-	const struct lib_machine *m = g->machine;
+	const struct gp_lib_machine *m = g->machine;
 
 	for (unsigned i = 0; i < m->nsplits; i++)
-		if (m->split[i].process == key_of(g) && m->split[i].place.device == device &&
-		    m->split[i].place.seen.queue == queue)
+		if (m->split[i].process == key_of(g) && m->split[i].ref.device == device &&
+		    m->split[i].ref.seen.queue == queue)
 			return &m->split[i];
 	return NULL;
 }
 
-bool lib_is_split(const struct gpreempt *g, unsigned device, uint32_t queue)
+bool gp_lib_is_split(const struct gpreempt *g, unsigned device, uint32_t queue)
 {
 	return find_split(g, device, queue);
 }
 
-int lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_place *place)
+int gp_lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_task_ref *ref)
 {
 	struct gp_gpu *gpu = g->machine->devices.device[device].gpu;
-	struct lib_split *split = find_split(g, device, queue), *list;
-	struct lib_machine *m = g->machine;
+	struct gp_lib_split *split = find_split(g, device, queue), *list;
+	struct gp_lib_machine *m = g->machine;
 	int r;
 
 	if (split) {
-		*place = split->place;
+		*ref = split->ref;
 		return 0;
 	}
 	if (!gpu->ops->split)
@@ -48,39 +48,39 @@ int lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_pla
 	if (!list)
 		return gp_fail(&g->err, -ENOMEM, "no memory");
 	m->split = list;
-	*place = (struct gp_place){.device = device, .gpu = gpu};
-	r = gpu->ops->split(gpu, g->pid, queue, &place->seen, &g->err);
+	*ref = (struct gp_task_ref){.device = device, .gpu = gpu};
+	r = gpu->ops->split(gpu, g->pid, queue, &ref->seen, &g->err);
 	if (!r)
-		list[m->nsplits++] = (struct lib_split){.process = key_of(g), .place = *place};
+		list[m->nsplits++] = (struct gp_lib_split){.process = key_of(g), .ref = *ref};
 	return r;
 }
 
-static unsigned add_splits(struct gpreempt *g, struct gp_place *place, unsigned n)
+static unsigned add_splits(struct gpreempt *g, struct gp_task_ref *ref, unsigned n)
 {
-	const struct lib_machine *m = g->machine;
+	const struct gp_lib_machine *m = g->machine;
 
-	for (unsigned i = 0; i < m->nsplits && n < LIB_PLACES_MAX; i++)
+	for (unsigned i = 0; i < m->nsplits && n < GP_LIB_REFS_MAX; i++)
 		if (m->split[i].process == key_of(g))
-			place[n++] = m->split[i].place;
+			ref[n++] = m->split[i].ref;
 	return n;
 }
 
-int lib_find_tasks(struct gpreempt *g, struct gp_place **place)
+int gp_lib_find_tasks(struct gpreempt *g, struct gp_task_ref **ref)
 {
 	unsigned found;
 	int n;
 
-	*place = NULL;
+	*ref = NULL;
 	/* Another process may have the number by now. */
 	if (gp_process_start_time(g->pid) != g->start_time)
 		return gp_fail(&g->err, -ESRCH, "process %d has ended", g->pid);
-	*place = calloc(LIB_PLACES_MAX, sizeof **place);
-	if (!*place)
+	*ref = calloc(GP_LIB_REFS_MAX, sizeof **ref);
+	if (!*ref)
 		return gp_fail(&g->err, -ENOMEM, "no memory");
-	n = gp_devices_find_any(&g->machine->devices, g->pid, *place, LIB_PLACES_MAX, &g->err);
+	n = gp_devices_find_any(&g->machine->devices, g->pid, *ref, GP_LIB_REFS_MAX, &g->err);
 	if (n < 0 && n != -ENODEV)
 		return n;
-	found = add_splits(g, *place, n < 0 ? 0 : (unsigned)n);
+	found = add_splits(g, *ref, n < 0 ? 0 : (unsigned)n);
 	if (found)
 		g->err = (struct gp_error){0};
 	return (int)found;

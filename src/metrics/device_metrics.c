@@ -27,7 +27,7 @@ static const struct number {
          AT(switch_ns), AT(switches_seen)},
 	{"gpreempt_device_switches_total", "How often tasks came on the hardware.", COUNT,
          AT(switches), AT(switches_seen)},
-	{"gpreempt_looks_total", "Looks at the device.", COUNT, AT(looks), ALWAYS},
+	{"gpreempt_looks_total", "Looks at the device.", COUNT, AT(ticks), ALWAYS},
 	{"gpreempt_blind_looks_total", "Looks at which the device could say nothing.", COUNT,
          AT(blind), ALWAYS},
 	{"gpreempt_decisions_total", "How often the policy decided.", COUNT, AT(decisions), ALWAYS},

@@ -5,7 +5,7 @@
 #define LINGER_NS      GP_MS        /* a pause this short is not the end of a turn ... */
 #define LAST_PAUSES    7u           /* ... of a unit of whose last three one was that short */
 
-static void reset_unit(struct gp_unit *u)
+static void reset_entity(struct gp_entity *u)
 {
 	u->members = 0;
 	u->class = GP_UNMANAGED;
@@ -19,7 +19,7 @@ static void reset_unit(struct gp_unit *u)
 	u->waited_ns = 0;
 }
 
-static void add_member(struct gp_unit *u, const struct gp_task_view *t)
+static void add_member(struct gp_entity *u, const struct gp_task_view *t)
 {
 	u->members++;
 	if (t->class > u->class) {
@@ -40,17 +40,17 @@ static void add_member(struct gp_unit *u, const struct gp_task_view *t)
 		u->waited_ns = t->waited_ns;
 }
 
-uint32_t gp_units_gather(const struct gp_view *view, const struct gp_policy_state *state)
+uint32_t gp_entities_gather(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint32_t user_held = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
 
-		reset_unit(gp_policy_task(state, i));
+		reset_entity(gp_policy_task(state, i));
 		user_held += (t->held_by & GP_HELD_BY_USER) != 0;
 		if (t->class != GP_UNMANAGED) /* the first of a gang comes before the others */
-			add_member(gp_unit_of(view, state, i), t);
+			add_member(gp_entity_of(view, state, i), t);
 	}
 	return user_held;
 }
@@ -61,7 +61,7 @@ static uint64_t linger_ns(const struct gp_view *view)
 	return LINGER_NS + view->notice_ns / 2;
 }
 
-static void note_pause(const struct gp_view *view, struct gp_unit *u)
+static void note_pause(const struct gp_view *view, struct gp_entity *u)
 {
 	if (u->idle && u->members) {
 		if (!u->idle_since_ns)
@@ -78,15 +78,15 @@ static void note_pause(const struct gp_view *view, struct gp_unit *u)
  * many kernels pauses after each, and would have one kernel in each round. One that did not come
  * back so soon the last times is not waited for: that would leave the device idle for nothing.
  */
-static bool lingers(const struct gp_view *view, const struct gp_unit *u, bool current,
+static bool lingers(const struct gp_view *view, const struct gp_entity *u, bool current,
                     struct gp_plan *plan)
 {
 	uint64_t until_ns = u->idle_since_ns + linger_ns(view);
 
 	if (!current || !(u->pauses & LAST_PAUSES) ||
-	    !gp_tells_in_time(view->caps, view->news_every_ns) || view->now_ns >= until_ns)
+	    !gp_tells_in_time(view->caps, view->sample_period_ns) || view->now_ns >= until_ns)
 		return false;
-	gp_look_again(plan, until_ns);
+	gp_plan_wake_at(plan, until_ns);
 	return true;
 }
 
@@ -94,7 +94,7 @@ static bool lingers(const struct gp_view *view, const struct gp_unit *u, bool cu
  * On a device that shows activity only of what runs, a held unit is unknown and keeps its place.
  */
 static void join_or_leave(const struct gp_view *view, const struct gp_rotation_rules *rules,
-                          struct gp_unit *u, bool current, struct gp_plan *plan)
+                          struct gp_entity *u, bool current, struct gp_plan *plan)
 {
 	bool was = u->rotating;
 
@@ -111,12 +111,12 @@ static void join_or_leave(const struct gp_view *view, const struct gp_rotation_r
 }
 
 struct survey {
-	uint32_t units, tasks;
+	uint32_t entities, tasks;
 	uint32_t top; /* index of the best by priority, then wait, that does not have the turn */
-	struct gp_unit *current;
+	struct gp_entity *current;
 };
 
-static bool goes_before(const struct gp_unit *a, const struct gp_unit *b, bool by_priority)
+static bool goes_before(const struct gp_entity *a, const struct gp_entity *b, bool by_priority)
 {
 	if (by_priority && a->priority != b->priority)
 		return a->priority > b->priority;
@@ -130,13 +130,13 @@ static struct survey look_over(const struct gp_view *view, const struct gp_polic
 	struct survey s = {.top = UINT32_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_unit *u = gp_policy_task(state, i);
+		struct gp_entity *u = gp_policy_task(state, i);
 		bool current = view->task[i].id == rotation->current;
 
 		join_or_leave(view, rules, u, current, plan);
 		if (!u->rotating)
 			continue;
-		s.units++;
+		s.entities++;
 		s.tasks += u->members;
 		if (current)
 			s.current = u;
@@ -155,13 +155,13 @@ static uint32_t find_aged(const struct gp_view *view, const struct gp_policy_sta
 	uint32_t found = UINT32_MAX;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_unit *u = gp_policy_task(state, i);
+		const struct gp_entity *u = gp_policy_task(state, i);
 
 		if (!u->rotating || u->priority >= below || view->task[i].id == rotation->current ||
 		    view->now_ns - u->queued_ns < rules->age_after_ns)
 			continue;
 		if (found == UINT32_MAX ||
-		    u->queued_ns < ((struct gp_unit *)gp_policy_task(state, found))->queued_ns)
+		    u->queued_ns < ((struct gp_entity *)gp_policy_task(state, found))->queued_ns)
 			found = i;
 	}
 	return found;
@@ -181,7 +181,7 @@ void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].id == rotation->current)
-			((struct gp_unit *)gp_policy_task(state, i))->queued_ns = view->now_ns;
+			((struct gp_entity *)gp_policy_task(state, i))->queued_ns = view->now_ns;
 	gp_rotation_give(view, rotation, to, length_ns, true);
 }
 
@@ -191,7 +191,7 @@ static void next_turn(const struct gp_view *view, const struct gp_policy_state *
                       struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
                       const struct survey *s, uint64_t quantum_ns)
 {
-	const struct gp_unit *top = gp_policy_task(state, s->top);
+	const struct gp_entity *top = gp_policy_task(state, s->top);
 	uint8_t best = top->priority;
 
 	if (s->current) {
@@ -224,13 +224,13 @@ static void next_turn(const struct gp_view *view, const struct gp_policy_state *
 static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotation,
                          const struct survey *s)
 {
-	uint64_t longest_ns = view->news_every_ns + view->news_every_ns / 2;
+	uint64_t longest_ns = view->sample_period_ns + view->sample_period_ns / 2;
 	uint64_t sample_ns = rotation->began_ns + longest_ns;
 
 	if (view->now_ns < rotation->ends_ns)
 		return false;
 	if (s->current->active || view->now_ns >= sample_ns || !(view->caps & GP_CAP_ACTIVITY) ||
-	    longest_ns > view->starve_limit_ns / 5 / s->units)
+	    longest_ns > view->starve_limit_ns / 5 / s->entities)
 		return true;
 	rotation->ends_ns = sample_ns;
 	return false;
@@ -243,25 +243,25 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 	struct survey s = look_over(view, state, rotation, rules, plan);
 	uint64_t quantum_ns = rules->quantum_ns;
 
-	rotation->units = s.units;
+	rotation->entities = s.entities;
 	rotation->tasks = s.tasks;
 	rotation->round_ns = 0;
-	if (s.units < 2 || s.tasks - 1 > rules->room) {
+	if (s.entities < 2 || s.tasks - 1 > rules->room) {
 		rotation->current = 0;
 		return false;
 	}
 	/* A round must end well inside the starvation limit, or the hardware shares better. */
-	if (quantum_ns > view->starve_limit_ns / 2 / s.units)
-		quantum_ns = view->starve_limit_ns / 2 / s.units;
+	if (quantum_ns > view->starve_limit_ns / 2 / s.entities)
+		quantum_ns = view->starve_limit_ns / 2 / s.entities;
 	if (quantum_ns < QUANTUM_MIN_NS) {
 		rotation->current = 0;
 		return false;
 	}
-	rotation->round_ns = s.units * quantum_ns;
+	rotation->round_ns = s.entities * quantum_ns;
 	/* A turn ends early when its unit left, or when one of higher priority came. */
 	if (!s.current || turn_is_over(view, rotation, &s) ||
 	    (rules->classes_apply && !rotation->aged &&
-	     ((struct gp_unit *)gp_policy_task(state, s.top))->priority > s.current->priority))
+	     ((struct gp_entity *)gp_policy_task(state, s.top))->priority > s.current->priority))
 		next_turn(view, state, rotation, rules, &s, quantum_ns);
 	return true;
 }

@@ -14,7 +14,7 @@
  * A gang, or a task without one. Stands at the start of the task blob of the gang's first task;
  * those of the other members are unused. The upper part is gathered anew at each decision.
  */
-struct gp_unit {
+struct gp_entity {
 	uint32_t members; /* 0: not the first of a gang, or unmanaged: not a unit */
 	uint8_t class;    /* the highest of its members, and the highest priority in it */
 	uint8_t priority;
@@ -22,8 +22,8 @@ struct gp_unit {
 	bool idle;   /* all are seen idle. Neither: not known */
 	bool user_held;
 	bool policy_held;
-	bool barred;        /* must not run now, says the policy itself, behind gp_units_gather */
-	bool waited_known;  /* of all members that are not idle */
+	bool barred;       /* must not run now, says the policy itself, behind gp_entities_gather */
+	bool waited_known; /* of all members that are not idle */
 	uint64_t waited_ns; /* the longest */
 
 	/* Kept from one decision to the next. */
@@ -34,10 +34,10 @@ struct gp_unit {
 };
 
 /* Fills in the units of a view. Returns how many tasks users hold. */
-uint32_t gp_units_gather(const struct gp_view *view, const struct gp_policy_state *state);
+uint32_t gp_entities_gather(const struct gp_view *view, const struct gp_policy_state *state);
 
-static inline struct gp_unit *gp_unit_of(const struct gp_view *view,
-                                         const struct gp_policy_state *state, uint32_t task)
+static inline struct gp_entity *gp_entity_of(const struct gp_view *view,
+                                             const struct gp_policy_state *state, uint32_t task)
 {
 	return gp_policy_task(state, view->task[task].gang);
 }
@@ -47,7 +47,7 @@ struct gp_rotation {
 	uint64_t began_ns;
 	uint64_t ends_ns;
 	bool aged;         /* that turn was given for having waited, not for priority */
-	uint32_t units;    /* how many take part */
+	uint32_t entities; /* how many take part */
 	uint32_t tasks;    /* ... with how many tasks */
 	uint64_t round_ns; /* how long it takes until all have had their turn */
 };

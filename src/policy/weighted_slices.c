@@ -28,9 +28,9 @@ static struct sum add_up(const struct gp_view *view, const struct gp_policy_stat
 	struct sum s = {.lightest = GP_TURN_WEIGHT_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_unit *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *u = gp_policy_task(state, i);
 
-		if (!u->unit.members || u->unit.user_held)
+		if (!u->entity.members || u->entity.user_held)
 			continue;
 		s.weight += u->weight;
 		if (u->weight < s.lightest)
@@ -44,7 +44,7 @@ static struct sum add_up(const struct gp_view *view, const struct gp_policy_stat
 
 /* Its members share a unit's slice. */
 static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
-                         const struct gp_turn_unit *u)
+                         const struct gp_turn_entity *u)
 {
 	uint64_t slice_ns = s->round_ns * u->weight / s->weight;
 
@@ -62,12 +62,12 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 static void note_window(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_unit *u = gp_policy_task(state, i);
+		struct gp_turn_entity *u = gp_policy_task(state, i);
 
 		u->ahead_ns = 0;
 		u->window_run_ns += u->ran_ns;
-		u->window_held |= !u->loose;
-		u->window_whole &= u->unit.active || (u->window_held && !u->unit.idle);
+		u->window_held |= !u->released;
+		u->window_whole &= u->entity.active || (u->window_held && !u->entity.idle);
 		u->window_whole &= u->told && !u->joined;
 	}
 }
@@ -76,21 +76,21 @@ static void note_window(const struct gp_view *view, const struct gp_policy_state
 static uint64_t least_of_window(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint64_t least_ns = UINT64_MAX;
-	uint32_t units = 0;
+	uint32_t entities = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_unit *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *u = gp_policy_task(state, i);
 		uint64_t got_ns = gp_turn_normal(u->window_run_ns, u->weight);
 
-		units += u->window_whole;
+		entities += u->window_whole;
 		if (u->window_whole && got_ns < least_ns)
 			least_ns = got_ns;
 	}
-	return units > 1 ? least_ns : UINT64_MAX;
+	return entities > 1 ? least_ns : UINT64_MAX;
 }
 
 /* Half of the way to what would have been right, had all gone on as before. */
-static void judge(struct gp_turn_unit *u, uint64_t least_ns)
+static void judge(struct gp_turn_entity *u, uint64_t least_ns)
 {
 	uint64_t got_ns = gp_turn_normal(u->window_run_ns, u->weight);
 
@@ -109,13 +109,13 @@ static void give_back(const struct gp_view *view, const struct gp_policy_state *
 	uint32_t least = WHOLE;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_unit *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *u = gp_policy_task(state, i);
 
 		if (u->window_whole && u->less < least)
 			least = u->less;
 	}
 	for (uint32_t i = 0; least < WHOLE && i < view->n; i++) {
-		struct gp_turn_unit *u = gp_policy_task(state, i);
+		struct gp_turn_entity *u = gp_policy_task(state, i);
 
 		if (u->window_whole)
 			u->less = WHOLE - (WHOLE - u->less) * WHOLE / (WHOLE - least);
@@ -139,11 +139,11 @@ static void keep_window(const struct gp_view *view, const struct gp_policy_state
 		judge(gp_policy_task(state, i), least_ns);
 	give_back(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_unit *u = gp_policy_task(state, i);
+		struct gp_turn_entity *u = gp_policy_task(state, i);
 
 		u->window_run_ns = 0;
-		u->window_held = !u->loose;
-		u->window_whole = u->unit.active || (u->window_held && !u->unit.idle);
+		u->window_held = !u->released;
+		u->window_whole = u->entity.active || (u->window_held && !u->entity.idle);
 	}
 }
 
@@ -154,7 +154,7 @@ void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state
 	struct sum s = add_up(view, state, rules);
 
 	turns->current = 0;
-	turns->nobody.unit.rotating = false;
+	turns->nobody.entity.rotating = false;
 	turns->round_ns = s.round_ns;
 	keep_window(view, state, turns, s.round_ns);
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -163,6 +163,6 @@ void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state
 		plan->task[i].want = GP_RUN;
 		if ((view->caps & GP_CAP_SLICE) && s.weight)
 			plan->task[i].slice_us =
-				slice_of(view, &s, gp_turn_unit_of(view, state, i));
+				slice_of(view, &s, gp_turn_entity_of(view, state, i));
 	}
 }

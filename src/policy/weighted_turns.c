@@ -8,10 +8,10 @@
 
 /* ---- what each got ---- */
 
-static void reset(struct gp_turn_unit *u)
+static void reset(struct gp_turn_entity *u)
 {
 	u->busy = 0;
-	u->loose = true;
+	u->released = true;
 	u->told = true;
 	u->joined = false;
 	u->ran_ns = 0;
@@ -22,10 +22,11 @@ static void reset(struct gp_turn_unit *u)
 static void note_member(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_task_view *t = &view->task[i];
-	struct gp_turn_unit *own = gp_policy_task(state, i), *u = gp_turn_unit_of(view, state, i);
+	struct gp_turn_entity *own = gp_policy_task(state, i),
+			      *u = gp_turn_entity_of(view, state, i);
 	bool held = (t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0;
 
-	u->loose &= !held;
+	u->released &= !held;
 	u->busy += !gp_seen_idle(t);
 	if (!(t->known & GP_KNOWN_RUN)) {
 		u->told &= own->run_known; /* one look without it is no loss: it only grows */
@@ -37,7 +38,7 @@ static void note_member(const struct gp_view *view, const struct gp_policy_state
 	own->run_known = true;
 }
 
-static void charge(struct gp_turn_unit *u, uint64_t got_ns)
+static void charge(struct gp_turn_entity *u, uint64_t got_ns)
 {
 	u->ahead_ns += gp_turn_normal(got_ns, u->weight);
 }
@@ -50,20 +51,20 @@ static void charge_all(const struct gp_view *view, const struct gp_policy_state 
                        struct gp_turns *turns)
 {
 	uint64_t passed_ns = turns->decided_ns ? view->now_ns - turns->decided_ns : 0;
-	uint32_t loose = 0;
+	uint32_t released = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_unit *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *u = gp_policy_task(state, i);
 
-		loose += u->unit.rotating && u->loose;
+		released += u->entity.rotating && u->released;
 	}
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_unit *u = gp_policy_task(state, i);
+		struct gp_turn_entity *u = gp_policy_task(state, i);
 
-		if (u->unit.rotating && u->loose)
-			charge(u, passed_ns / loose);
+		if (u->entity.rotating && u->released)
+			charge(u, passed_ns / released);
 	}
-	if (turns->current == NOBODY && !loose)
+	if (turns->current == NOBODY && !released)
 		charge(&turns->nobody, passed_ns);
 }
 
@@ -76,12 +77,12 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
 {
 	uint64_t passed_ns = view->now_ns - turns->decided_ns, least_ns = UINT64_MAX;
 
-	if (turns->nobody.unit.rotating)
+	if (turns->nobody.entity.rotating)
 		least_ns = turns->nobody.ahead_ns;
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_unit *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *u = gp_policy_task(state, i);
 
-		if (u->unit.rotating && u->ahead_ns < least_ns)
+		if (u->entity.rotating && u->ahead_ns < least_ns)
 			least_ns = u->ahead_ns;
 	}
 	if (least_ns == UINT64_MAX)
@@ -89,7 +90,7 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
 	turns->nobody.ahead_ns -=
 		least_ns < turns->nobody.ahead_ns ? least_ns : turns->nobody.ahead_ns;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_unit *u = gp_policy_task(state, i);
+		struct gp_turn_entity *u = gp_policy_task(state, i);
 
 		u->ahead_ns -= least_ns < u->ahead_ns ? least_ns : u->ahead_ns;
 	}
@@ -102,43 +103,43 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
  * one that was not seen to work for less than a round only had no slice meanwhile, perhaps.
  */
 static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
-                    const struct gp_turn_unit *u, bool current, struct gp_plan *plan)
+                    const struct gp_turn_entity *u, bool current, struct gp_plan *plan)
 {
 	uint64_t until_ns = u->idle_since_ns + LINGER_NS;
 
 	if (turns->window_ns)
-		return view->now_ns < u->idle_since_ns + turns->round_ns + view->news_every_ns;
+		return view->now_ns < u->idle_since_ns + turns->round_ns + view->sample_period_ns;
 	if (!current || !gp_is_prompt(view) || view->now_ns >= until_ns)
 		return false;
-	gp_look_again(plan, until_ns);
+	gp_plan_wake_at(plan, until_ns);
 	return true;
 }
 
 /* Of a unit that nothing is known of at this look, what was known last goes on. */
 static void join_or_leave(const struct gp_view *view, const struct gp_turns *turns,
-                          struct gp_turn_unit *u, bool current, struct gp_plan *plan)
+                          struct gp_turn_entity *u, bool current, struct gp_plan *plan)
 {
-	bool was = u->unit.rotating;
+	bool was = u->entity.rotating;
 
-	if (!u->unit.idle || !u->unit.members)
+	if (!u->entity.idle || !u->entity.members)
 		u->idle_since_ns = 0;
 	else if (!u->idle_since_ns)
 		u->idle_since_ns = view->now_ns;
-	if (!u->unit.members || u->unit.user_held)
-		u->unit.rotating = false;
-	else if (u->unit.idle)
-		u->unit.rotating = was && lingers(view, turns, u, current, plan);
-	else if (u->unit.active || !(view->caps & GP_CAP_ACTIVITY))
-		u->unit.rotating = true;
-	u->joined = u->unit.rotating && !was;
-	if (!u->unit.rotating || !was)
-		u->unit.queued_ns = view->now_ns;
+	if (!u->entity.members || u->entity.user_held)
+		u->entity.rotating = false;
+	else if (u->entity.idle)
+		u->entity.rotating = was && lingers(view, turns, u, current, plan);
+	else if (u->entity.active || !(view->caps & GP_CAP_ACTIVITY))
+		u->entity.rotating = true;
+	u->joined = u->entity.rotating && !was;
+	if (!u->entity.rotating || !was)
+		u->entity.queued_ns = view->now_ns;
 }
 
 uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_state *state,
                          struct gp_turns *turns, struct gp_plan *plan)
 {
-	uint32_t user_held = gp_units_gather(view, state);
+	uint32_t user_held = gp_entities_gather(view, state);
 
 	for (uint32_t i = 0; i < view->n; i++)
 		reset(gp_policy_task(state, i));
@@ -157,25 +158,25 @@ uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_stat
 /* ---- turns ---- */
 
 struct line {
-	uint32_t units, tasks;
+	uint32_t entities, tasks;
 	uint32_t lightest;
 	uint64_t weight; /* of all */
-	struct gp_turn_unit *current, *next, *overdue, *guest;
+	struct gp_turn_entity *current, *next, *overdue, *guest;
 	uint64_t next_id, overdue_id;
 };
 
-static bool goes_before(const struct gp_turn_unit *a, const struct gp_turn_unit *b)
+static bool goes_before(const struct gp_turn_entity *a, const struct gp_turn_entity *b)
 {
 	if (!b || a->ahead_ns != b->ahead_ns)
 		return !b || a->ahead_ns < b->ahead_ns;
-	return a->unit.queued_ns < b->unit.queued_ns;
+	return a->entity.queued_ns < b->entity.queued_ns;
 }
 
-static void add_to_line(const struct gp_view *view, struct line *l, struct gp_turn_unit *u,
+static void add_to_line(const struct gp_view *view, struct line *l, struct gp_turn_entity *u,
                         uint64_t id, uint64_t current)
 {
-	l->units++;
-	l->tasks += u->unit.members;
+	l->entities++;
+	l->tasks += u->entity.members;
 	l->weight += u->weight;
 	if (u->weight < l->lightest)
 		l->lightest = u->weight;
@@ -185,8 +186,8 @@ static void add_to_line(const struct gp_view *view, struct line *l, struct gp_tu
 	}
 	if (id == current)
 		l->current = u;
-	else if (id != NOBODY && view->now_ns - u->unit.queued_ns >= view->starve_limit_ns / 2 &&
-	         (!l->overdue || u->unit.queued_ns < l->overdue->unit.queued_ns)) {
+	else if (id != NOBODY && view->now_ns - u->entity.queued_ns >= view->starve_limit_ns / 2 &&
+	         (!l->overdue || u->entity.queued_ns < l->overdue->entity.queued_ns)) {
 		l->overdue = u;
 		l->overdue_id = id;
 	}
@@ -197,17 +198,17 @@ static struct line line_up(const struct gp_view *view, const struct gp_policy_st
 {
 	struct line l = {.lightest = GP_TURN_WEIGHT_MAX};
 
-	if (!turns->nobody.unit.rotating)
-		turns->nobody.unit.queued_ns = view->now_ns;
-	turns->nobody.unit.rotating = rules->nobody != 0;
+	if (!turns->nobody.entity.rotating)
+		turns->nobody.entity.queued_ns = view->now_ns;
+	turns->nobody.entity.rotating = rules->nobody != 0;
 	turns->nobody.weight = rules->nobody ? rules->nobody : 1;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_unit *u = gp_policy_task(state, i);
+		struct gp_turn_entity *u = gp_policy_task(state, i);
 
-		if (u->unit.rotating)
+		if (u->entity.rotating)
 			add_to_line(view, &l, u, view->task[i].id, turns->current);
 	}
-	if (rules->nobody && l.units)
+	if (rules->nobody && l.entities)
 		add_to_line(view, &l, &turns->nobody, NOBODY, turns->current);
 	return l;
 }
@@ -218,10 +219,10 @@ static void find_guest(const struct gp_view *view, const struct gp_policy_state 
                        struct gp_turns *turns, struct line *l)
 {
 	for (uint32_t i = 0; i < view->n && l->current; i++) {
-		struct gp_turn_unit *u = gp_policy_task(state, i);
+		struct gp_turn_entity *u = gp_policy_task(state, i);
 		uint64_t id = view->task[i].id;
 
-		if (!u->unit.rotating || u == l->current || u->ahead_ns > l->current->ahead_ns ||
+		if (!u->entity.rotating || u == l->current || u->ahead_ns > l->current->ahead_ns ||
 		    !(id == turns->guest || (u->joined && !turns->guest)))
 			continue;
 		l->guest = u;
@@ -249,15 +250,15 @@ static uint64_t turn_length(const struct gp_view *view, const struct line *l,
  */
 static bool turn_is_over(const struct gp_view *view, struct gp_turns *turns, const struct line *l)
 {
-	uint64_t sampled_ns = view->news_every_ns + view->news_every_ns / 2;
+	uint64_t sampled_ns = view->sample_period_ns + view->sample_period_ns / 2;
 
 	if (l->guest && turns->ends_ns > turns->began_ns + TURN_MIN_NS)
 		turns->ends_ns = turns->began_ns + TURN_MIN_NS;
 	if (view->now_ns < turns->ends_ns)
 		return false;
-	if (!(view->caps & GP_CAP_ACTIVITY) || l->current->unit.active ||
+	if (!(view->caps & GP_CAP_ACTIVITY) || l->current->entity.active ||
 	    l->current == &turns->nobody || view->now_ns >= turns->began_ns + sampled_ns ||
-	    sampled_ns > view->starve_limit_ns / 5 / l->units)
+	    sampled_ns > view->starve_limit_ns / 5 / l->entities)
 		return true;
 	turns->ends_ns = turns->began_ns + sampled_ns;
 	return false;
@@ -278,7 +279,7 @@ static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct
                       const struct gp_turn_rules *rules)
 {
 	if (l->current)
-		l->current->unit.queued_ns = view->now_ns;
+		l->current->entity.queued_ns = view->now_ns;
 	if (l->overdue)
 		give_turn(view, turns, l->overdue_id, TURN_MIN_NS);
 	else if (l->guest)
@@ -303,13 +304,13 @@ static void plan_turn(const struct gp_view *view, const struct gp_policy_state *
                       uint64_t current, const struct gp_turn_rules *rules, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_unit *u = gp_turn_unit_of(view, state, i);
-		bool waits = u->unit.rotating && view->task[view->task[i].gang].id != current;
+		const struct gp_turn_entity *u = gp_turn_entity_of(view, state, i);
+		bool waits = u->entity.rotating && view->task[view->task[i].gang].id != current;
 
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
 		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
-		if (u->unit.members > 1)
+		if (u->entity.members > 1)
 			plan->task[i].slice_us = slice_in_gang(view, rules);
 	}
 }
@@ -322,19 +323,19 @@ bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state 
 	struct line l = line_up(view, state, turns, rules);
 
 	if (!(view->caps & GP_CAP_HOLD) || l.tasks > room + !rules->nobody ||
-	    l.units * TURN_MIN_NS > view->starve_limit_ns / 4) {
+	    l.entities * TURN_MIN_NS > view->starve_limit_ns / 4) {
 		turns->current = 0;
 		return false;
 	}
 	turns->window_ns = 0;
 	find_guest(view, state, turns, &l);
-	if (!l.units)
+	if (!l.entities)
 		turns->current = 0;
 	else if (!l.current || turn_is_over(view, turns, &l))
 		next_turn(view, turns, &l, rules);
 	plan_turn(view, state, turns->current, rules, plan);
 	/* Alone, its turn has no end. */
-	if (l.units > 1)
-		gp_look_again(plan, turns->ends_ns);
+	if (l.entities > 1)
+		gp_plan_wake_at(plan, turns->ends_ns);
 	return true;
 }

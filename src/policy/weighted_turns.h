@@ -13,13 +13,13 @@
 
 #define GP_TURN_WEIGHT_MAX 100000u
 
-/* Stands at the start of the task blob, as struct gp_unit does, and is used in the same way. */
-struct gp_turn_unit {
-	struct gp_unit unit; /* `rotating`: takes part, because it wants the device */
+/* Stands at the start of the task blob, as struct gp_entity does, and is used in the same way. */
+struct gp_turn_entity {
+	struct gp_entity entity; /* `rotating`: takes part, because it wants the device */
 
 	/* Gathered anew at each decision. */
 	uint32_t busy;   /* members that are not seen idle */
-	bool loose;      /* none of them is held */
+	bool released;   /* none of them is held */
 	bool told;       /* the run times of all of them are known */
 	bool joined;     /* it takes part since this decision */
 	uint64_t ran_ns; /* since the last decision, as measured */
@@ -44,11 +44,11 @@ struct gp_turns {
 	uint64_t current; /* id of the unit's first task whose turn it is; 0 = nobody's */
 	uint64_t began_ns;
 	uint64_t ends_ns;
-	uint64_t guest;             /* id of one that came back and is next; 0 = none */
-	uint64_t decided_ns;        /* the last decision */
-	uint64_t round_ns;          /* with slices: all of them together */
-	uint64_t window_ns;         /* with slices: when this window began; 0 = none */
-	struct gp_turn_unit nobody; /* takes its turns where the device is to stay idle */
+	uint64_t guest;               /* id of one that came back and is next; 0 = none */
+	uint64_t decided_ns;          /* the last decision */
+	uint64_t round_ns;            /* with slices: all of them together */
+	uint64_t window_ns;           /* with slices: when this window began; 0 = none */
+	struct gp_turn_entity nobody; /* takes its turns where the device is to stay idle */
 };
 
 struct gp_turn_rules {
@@ -117,12 +117,12 @@ static inline uint64_t gp_turn_normal(uint64_t ns, uint32_t weight)
 /* Activity is known as it is, or nearly, not as a sample of the past. */
 static inline bool gp_is_prompt(const struct gp_view *view)
 {
-	return gp_tells_in_time(view->caps, view->news_every_ns);
+	return gp_tells_in_time(view->caps, view->sample_period_ns);
 }
 
-static inline struct gp_turn_unit *gp_turn_unit_of(const struct gp_view *view,
-                                                   const struct gp_policy_state *state,
-                                                   uint32_t task)
+static inline struct gp_turn_entity *gp_turn_entity_of(const struct gp_view *view,
+                                                       const struct gp_policy_state *state,
+                                                       uint32_t task)
 {
 	return gp_policy_task(state, view->task[task].gang);
 }

@@ -63,16 +63,16 @@ static bool is_trusted(const struct line *l)
 			return false;
 		slash = strrchr(path, '/');
 		*slash = '\0';
-		if (gp_facts_path_is_roots(path))
+		if (gp_procinfo_path_is_roots(path))
 			return true;
 	}
 	return false;
 }
 
-int gp_facts_read_cgroup(pid_t pid, char **path, bool *trusted)
+int gp_procinfo_read_cgroup(pid_t pid, char **path, bool *trusted)
 {
 	char *list = malloc(LIST_MAX), *rest = list, *text;
-	ssize_t n = list ? gp_facts_read_file(pid, "cgroup", list, LIST_MAX) : -ENOMEM;
+	ssize_t n = list ? gp_procinfo_read_file(pid, "cgroup", list, LIST_MAX) : -ENOMEM;
 	struct line best = {0}, line;
 
 	while (n > 0 && (text = strsep(&rest, "\n")) && *text)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Questions and answers, as the caller sees them. Nothing here waits for a reader but
- * gp_facts_free, and that no longer than the deadline: one that is stuck keeps the pool until it
+ * gp_procinfo_free, and that no longer than the deadline: one that is stuck keeps the pool until it
  * comes back.
  */
 #include "procinfo/pool.h"
@@ -19,12 +19,12 @@
 
 static uint64_t now_ns(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* ---- questions ----------------------------------------------------------------------- */
 
-void gp_facts_append(struct questions *list, struct question *q)
+void gp_procinfo_append(struct questions *list, struct question *q)
 {
 	q->next = NULL;
 	if (list->last)
@@ -34,7 +34,7 @@ void gp_facts_append(struct questions *list, struct question *q)
 	list->last = q;
 }
 
-struct question *gp_facts_take_first(struct questions *list)
+struct question *gp_procinfo_take_first(struct questions *list)
 {
 	struct question *q = list->first;
 
@@ -50,26 +50,26 @@ static void drop_all(struct questions *list)
 {
 	struct question *q;
 
-	while ((q = gp_facts_take_first(list)))
-		gp_facts_drop(&q->facts);
+	while ((q = gp_procinfo_take_first(list)))
+		gp_procinfo_drop(&q->info);
 }
 
-void gp_facts_drop(struct gp_facts *facts)
+void gp_procinfo_drop(struct gp_procinfo *info)
 {
-	if (!facts)
+	if (!info)
 		return;
 	/* They are ours; const is for those who look at them. */
-	free((void *)(uintptr_t)facts->group);
-	free((void *)(uintptr_t)facts->cgroup);
-	free((void *)(uintptr_t)facts->exe);
-	free((void *)(uintptr_t)facts->cmdline);
-	free((void *)(uintptr_t)facts->environ);
-	free(facts); /* is the whole question */
+	free((void *)(uintptr_t)info->group);
+	free((void *)(uintptr_t)info->cgroup);
+	free((void *)(uintptr_t)info->exe);
+	free((void *)(uintptr_t)info->cmdline);
+	free((void *)(uintptr_t)info->environ);
+	free(info); /* is the whole question */
 }
 
 /* ---- deadlines ----------------------------------------------------------------------- */
 
-void gp_facts_set_timer(struct gp_facts_pool *p)
+void gp_procinfo_set_timer(struct gp_procinfo_pool *p)
 {
 	struct itimerspec at = {0}; /* never */
 
@@ -79,7 +79,7 @@ void gp_facts_set_timer(struct gp_facts_pool *p)
 }
 
 /* In place of the one that would be forgotten first. */
-static void distrust(struct gp_facts_pool *p, uid_t uid)
+static void distrust(struct gp_procinfo_pool *p, uid_t uid)
 {
 	unsigned place = 0;
 
@@ -91,7 +91,7 @@ static void distrust(struct gp_facts_pool *p, uid_t uid)
 }
 
 /* Its question, as far as it is answered. */
-static struct question *leave_behind(struct gp_facts_pool *p, struct reader *r)
+static struct question *leave_behind(struct gp_procinfo_pool *p, struct reader *r)
 {
 	struct question *q = r->question;
 
@@ -99,17 +99,17 @@ static struct question *leave_behind(struct gp_facts_pool *p, struct reader *r)
 	r->question = NULL;
 	p->readers--;
 	p->stuck++;
-	if (r->in_memory && q->facts.known & GP_FACT_USER)
-		distrust(p, q->facts.uid[0]);
-	if (gp_process_gone(q->facts.pid, q->facts.start_time)) {
-		q->facts.gone = -ESRCH;
-		q->facts.known = 0;
+	if (r->in_memory && q->info.known & GP_PROCINFO_USER)
+		distrust(p, q->info.uid[0]);
+	if (gp_process_gone(q->info.pid, q->info.start_time)) {
+		q->info.gone = -ESRCH;
+		q->info.known = 0;
 	}
 	return q;
 }
 
 /* Whoever looks so late was stopped, and those who read with him: they get their time. */
-static void forgive_absence(struct gp_facts_pool *p, uint64_t now)
+static void forgive_absence(struct gp_procinfo_pool *p, uint64_t now)
 {
 	if (!p->busy || now < gp_time_add(p->busy->deadline_ns, p->limits.deadline_ns))
 		return;
@@ -117,7 +117,7 @@ static void forgive_absence(struct gp_facts_pool *p, uint64_t now)
 		r->deadline_ns = gp_time_add(now, p->limits.deadline_ns);
 }
 
-static void look_at_deadlines(struct gp_facts_pool *p)
+static void look_at_deadlines(struct gp_procinfo_pool *p)
 {
 	uint64_t expired, now = now_ns();
 
@@ -125,36 +125,36 @@ static void look_at_deadlines(struct gp_facts_pool *p)
 		return; /* not yet */
 	forgive_absence(p, now);
 	while (p->busy && p->busy->deadline_ns <= now)
-		gp_facts_append(&p->answered, leave_behind(p, p->busy));
-	gp_facts_set_timer(p);
+		gp_procinfo_append(&p->answered, leave_behind(p, p->busy));
+	gp_procinfo_set_timer(p);
 	while (p->unread > p->idle && p->readers < p->limits.readers)
-		if (gp_facts_start_reader(p))
+		if (gp_procinfo_start_reader(p))
 			break;
 }
 
 /* ---- calls --------------------------------------------------------------------------- */
 
-int gp_facts_ask(struct gp_facts_pool *p, pid_t pid, uint64_t start_time, uint32_t want,
-                 uint64_t token)
+int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, uint32_t want,
+                    uint64_t token)
 {
 	struct question *q = calloc(1, sizeof *q);
 	int r = 0;
 
 	if (!q)
 		return -ENOMEM;
-	q->facts.pid = pid;
-	q->facts.start_time = start_time;
-	q->want = want | GP_FACT_USER; /* whose memory it is decides whether it is read */
+	q->info.pid = pid;
+	q->info.start_time = start_time;
+	q->want = want | GP_PROCINFO_USER; /* whose memory it is decides whether it is read */
 	q->token = token;
 	pthread_mutex_lock(&p->lock);
 	if (p->questions >= p->limits.questions)
 		r = -EAGAIN;
 	else if (p->unread >= p->idle && p->readers < p->limits.readers)
-		r = gp_facts_start_reader(p);
+		r = gp_procinfo_start_reader(p);
 	if (r && r != -EAGAIN)
 		r = p->readers ? 0 : r; /* another one will read it */
 	if (!r) {
-		gp_facts_append(&p->waiting, q);
+		gp_procinfo_append(&p->waiting, q);
 		p->unread++;
 		p->questions++;
 		pthread_cond_signal(&p->changed);
@@ -165,14 +165,14 @@ int gp_facts_ask(struct gp_facts_pool *p, pid_t pid, uint64_t start_time, uint32
 	return r;
 }
 
-int gp_facts_take(struct gp_facts_pool *p, struct gp_facts **facts, uint64_t *token)
+int gp_procinfo_take(struct gp_procinfo_pool *p, struct gp_procinfo **info, uint64_t *token)
 {
 	struct question *q;
 	eventfd_t times;
 
 	pthread_mutex_lock(&p->lock);
 	look_at_deadlines(p);
-	q = gp_facts_take_first(&p->answered);
+	q = gp_procinfo_take_first(&p->answered);
 	if (q)
 		p->questions--;
 	if (!p->answered.first)
@@ -182,12 +182,12 @@ int gp_facts_take(struct gp_facts_pool *p, struct gp_facts **facts, uint64_t *to
 	pthread_mutex_unlock(&p->lock);
 	if (!q)
 		return -EAGAIN;
-	*facts = &q->facts;
+	*info = &q->info;
 	*token = q->token;
 	return 0;
 }
 
-uint32_t gp_facts_stuck(struct gp_facts_pool *p)
+uint32_t gp_procinfo_stuck(struct gp_procinfo_pool *p)
 {
 	uint32_t stuck;
 
@@ -199,7 +199,7 @@ uint32_t gp_facts_stuck(struct gp_facts_pool *p)
 
 /* ---- begin and end ------------------------------------------------------------------- */
 
-static int open_files(struct gp_facts_pool *p)
+static int open_files(struct gp_procinfo_pool *p)
 {
 	struct epoll_event readable = {.events = EPOLLIN};
 
@@ -213,7 +213,7 @@ static int open_files(struct gp_facts_pool *p)
 	return 0;
 }
 
-static void close_files(const struct gp_facts_pool *p)
+static void close_files(const struct gp_procinfo_pool *p)
 {
 	const int fds[] = {p->epoll_fd, p->event_fd, p->timer_fd};
 
@@ -222,7 +222,7 @@ static void close_files(const struct gp_facts_pool *p)
 			close(fds[i]);
 }
 
-static void init_lock(struct gp_facts_pool *p)
+static void init_lock(struct gp_procinfo_pool *p)
 {
 	pthread_condattr_t attr;
 
@@ -233,7 +233,7 @@ static void init_lock(struct gp_facts_pool *p)
 	pthread_condattr_destroy(&attr);
 }
 
-static void set_limits(struct gp_facts_limits *l)
+static void set_limits(struct gp_procinfo_limits *l)
 {
 	l->deadline_ns = l->deadline_ns ? l->deadline_ns : GP_NS_PER_S;
 	l->readers = l->readers ? l->readers : 4;
@@ -242,9 +242,10 @@ static void set_limits(struct gp_facts_limits *l)
 	l->questions = l->questions ? l->questions : 65536;
 }
 
-int gp_facts_new_limited(const struct gp_facts_limits *limits, struct gp_facts_pool **pool, int *fd)
+int gp_procinfo_new_limited(const struct gp_procinfo_limits *limits, struct gp_procinfo_pool **pool,
+                            int *fd)
 {
-	struct gp_facts_pool *p = calloc(1, sizeof *p);
+	struct gp_procinfo_pool *p = calloc(1, sizeof *p);
 	int r;
 
 	if (!p)
@@ -263,19 +264,19 @@ int gp_facts_new_limited(const struct gp_facts_limits *limits, struct gp_facts_p
 	return 0;
 }
 
-int gp_facts_new(struct gp_facts_pool **pool, int *fd)
+int gp_procinfo_new(struct gp_procinfo_pool **pool, int *fd)
 {
-	return gp_facts_new_limited(&(struct gp_facts_limits){0}, pool, fd);
+	return gp_procinfo_new_limited(&(struct gp_procinfo_limits){0}, pool, fd);
 }
 
-void gp_facts_destroy(struct gp_facts_pool *p)
+void gp_procinfo_destroy(struct gp_procinfo_pool *p)
 {
 	pthread_cond_destroy(&p->changed);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
-void gp_facts_free(struct gp_facts_pool *p)
+void gp_procinfo_free(struct gp_procinfo_pool *p)
 {
 	struct timespec until;
 	bool last;
@@ -289,7 +290,7 @@ void gp_facts_free(struct gp_facts_pool *p)
 	while (p->readers && !pthread_cond_timedwait(&p->changed, &p->lock, &until))
 		;
 	while (p->busy)
-		gp_facts_append(&p->answered, leave_behind(p, p->busy));
+		gp_procinfo_append(&p->answered, leave_behind(p, p->busy));
 	drop_all(&p->waiting);
 	drop_all(&p->answered);
 	close_files(p);
@@ -297,5 +298,5 @@ void gp_facts_free(struct gp_facts_pool *p)
 	last = !p->readers && !p->stuck;
 	pthread_mutex_unlock(&p->lock);
 	if (last)
-		gp_facts_destroy(p);
+		gp_procinfo_destroy(p);
 }

@@ -10,7 +10,7 @@
 #define DISTRUSTED_MAX 16u
 
 struct question {
-	struct gp_facts facts; /* first: the caller gets it under this name, and drops it */
+	struct gp_procinfo info; /* first: the caller gets it under this name, and drops it */
 	uint32_t want;
 	uint64_t token;
 	struct question *next;
@@ -22,7 +22,7 @@ struct questions {
 
 /* A thread, on its own stack. Who is left behind has no question any more. */
 struct reader {
-	struct gp_facts_pool *pool;
+	struct gp_procinfo_pool *pool;
 	struct question *question;
 	pid_t pid; /* as in the question; these three are the reader's own */
 	uint64_t start_time;
@@ -32,10 +32,10 @@ struct reader {
 	struct reader *next;
 };
 
-struct gp_facts_pool {
+struct gp_procinfo_pool {
 	pthread_mutex_t lock;   /* for all that follows, and for the questions in the lists */
 	pthread_cond_t changed; /* something to read; the end; a reader has ended */
-	struct gp_facts_limits limits;
+	struct gp_procinfo_limits limits;
 	struct questions waiting, answered;
 	uint32_t unread;     /* how many are waiting */
 	struct reader *busy; /* who began first comes first, and so the first deadline */
@@ -50,16 +50,16 @@ struct gp_facts_pool {
 	int epoll_fd, event_fd, timer_fd;
 };
 
-void gp_facts_append(struct questions *list, struct question *q);
-struct question *gp_facts_take_first(struct questions *list);
+void gp_procinfo_append(struct questions *list, struct question *q);
+struct question *gp_procinfo_take_first(struct questions *list);
 
 /* Wakes the caller at the first deadline there is. The lock is held. */
-void gp_facts_set_timer(struct gp_facts_pool *p);
+void gp_procinfo_set_timer(struct gp_procinfo_pool *p);
 
 /* 0 or -errno. The lock is held. */
-int gp_facts_start_reader(struct gp_facts_pool *p);
+int gp_procinfo_start_reader(struct gp_procinfo_pool *p);
 
 /* When nobody is left who could touch it. */
-void gp_facts_destroy(struct gp_facts_pool *p);
+void gp_procinfo_destroy(struct gp_procinfo_pool *p);
 
 #endif

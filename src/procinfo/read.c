@@ -13,7 +13,7 @@
 
 #define STATUS_MAX 32768u /* has room for more groups than we keep */
 
-ssize_t gp_facts_read_file(pid_t pid, const char *name, char *out, size_t size)
+ssize_t gp_procinfo_read_file(pid_t pid, const char *name, char *out, size_t size)
 {
 	char path[64];
 	size_t length = 0;
@@ -55,13 +55,13 @@ static uint32_t read_numbers(const char *status, const char *name, uint32_t *val
 }
 
 /* A name with a line feed in it is written with \n there, so it cannot make up a line. */
-int gp_facts_read_user(pid_t pid, struct gp_facts_user *user)
+int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user)
 {
 	char *status = malloc(STATUS_MAX);
-	gid_t *group = malloc(GP_FACTS_GROUPS_MAX * sizeof *group);
+	gid_t *group = malloc(GP_PROCINFO_GROUPS_MAX * sizeof *group);
 	uint32_t ids[4], ours[2];
-	ssize_t n =
-		status && group ? gp_facts_read_file(pid, "status", status, STATUS_MAX) : -ENOMEM;
+	ssize_t n = status && group ? gp_procinfo_read_file(pid, "status", status, STATUS_MAX)
+	                            : -ENOMEM;
 	int r = n < 0 ? (int)n : 0;
 
 	if (!r && read_numbers(status, "\nUid:", ids, 4) != 4)
@@ -72,7 +72,7 @@ int gp_facts_read_user(pid_t pid, struct gp_facts_user *user)
 	}
 	if (!r) {
 		user->gid = ids[0];
-		user->ngroups = read_numbers(status, "\nGroups:", group, GP_FACTS_GROUPS_MAX);
+		user->ngroups = read_numbers(status, "\nGroups:", group, GP_PROCINFO_GROUPS_MAX);
 		user->group = group;
 		/* One number for each namespace that it has a number in, from ours inwards. */
 		user->other_pidns = read_numbers(status, "\nNSpid:", ours, 2) != 1;
@@ -90,7 +90,7 @@ static bool is_roots(const struct stat *s)
 	return !s->st_uid && !(s->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-bool gp_facts_path_is_roots(const char *path)
+bool gp_procinfo_path_is_roots(const char *path)
 {
 	char part[PATH_MAX];
 	struct stat s;
@@ -128,7 +128,7 @@ static bool leads_to(const char *path, pid_t pid)
 	       here.st_ino == there.st_ino;
 }
 
-int gp_facts_read_exe(pid_t pid, char **path, bool *trusted)
+int gp_procinfo_read_exe(pid_t pid, char **path, bool *trusted)
 {
 	char link[64], target[PATH_MAX];
 	ssize_t n;
@@ -141,6 +141,6 @@ int gp_facts_read_exe(pid_t pid, char **path, bool *trusted)
 	*path = strdup(target);
 	if (!*path)
 		return -ENOMEM;
-	*trusted = gp_facts_path_is_roots(target) && leads_to(target, pid);
+	*trusted = gp_procinfo_path_is_roots(target) && leads_to(target, pid);
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 #include "procinfo/procinfo.h"
 
-struct gp_facts_user {
+struct gp_procinfo_user {
 	uid_t uid[3];
 	gid_t gid;
 	uint32_t ngroups;
@@ -17,23 +17,23 @@ struct gp_facts_user {
 	bool other_pidns;
 };
 
-int gp_facts_read_user(pid_t pid, struct gp_facts_user *user);
+int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user);
 
-/* `trusted`: see struct gp_facts. */
-int gp_facts_read_cgroup(pid_t pid, char **path, bool *trusted);
-int gp_facts_read_exe(pid_t pid, char **path, bool *trusted);
+/* `trusted`: see struct gp_procinfo. */
+int gp_procinfo_read_cgroup(pid_t pid, char **path, bool *trusted);
+int gp_procinfo_read_exe(pid_t pid, char **path, bool *trusted);
 
 /*
  * From the process's memory. They wait in such a way that a fatal signal to us ends the wait: a
  * reader that is stuck does not keep the daemon from dying.
  */
-int gp_facts_read_cmdline(pid_t pid, char **words);
-int gp_facts_read_environ(pid_t pid, char **environment, size_t *size);
+int gp_procinfo_read_cmdline(pid_t pid, char **words);
+int gp_procinfo_read_environ(pid_t pid, char **environment, size_t *size);
 
 /* Nobody but root can change where the path leads, or the file there. */
-bool gp_facts_path_is_roots(const char *path);
+bool gp_procinfo_path_is_roots(const char *path);
 
 /* Up to `size` - 1 bytes of a file in /proc/PID, with a 0 behind them. How many, or -errno. */
-ssize_t gp_facts_read_file(pid_t pid, const char *name, char *out, size_t size);
+ssize_t gp_procinfo_read_file(pid_t pid, const char *name, char *out, size_t size);
 
 #endif

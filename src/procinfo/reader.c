@@ -20,27 +20,27 @@
 /* ---- one fact ------------------------------------------------------------------------ */
 
 /* The facts to fill in, with the lock; NULL, and no lock, if nobody waits for them any more. */
-static struct gp_facts *open_answer(struct reader *r)
+static struct gp_procinfo *open_answer(struct reader *r)
 {
 	pthread_mutex_lock(&r->pool->lock);
 	if (r->question)
-		return &r->question->facts;
+		return &r->question->info;
 	pthread_mutex_unlock(&r->pool->lock);
 	return NULL;
 }
 
 static void close_answer(struct reader *r, uint32_t known)
 {
-	r->question->facts.known |= known;
+	r->question->info.known |= known;
 	pthread_mutex_unlock(&r->pool->lock);
 }
 
 static void read_user(struct reader *r)
 {
-	struct gp_facts_user user;
-	struct gp_facts *f;
+	struct gp_procinfo_user user;
+	struct gp_procinfo *f;
 
-	if (gp_facts_read_user(r->pid, &user))
+	if (gp_procinfo_read_user(r->pid, &user))
 		return;
 	f = open_answer(r);
 	if (!f) {
@@ -52,29 +52,29 @@ static void read_user(struct reader *r)
 	f->ngroups = user.ngroups;
 	f->group = user.group;
 	f->other_pidns = user.other_pidns;
-	close_answer(r, GP_FACT_USER);
+	close_answer(r, GP_PROCINFO_USER);
 }
 
 static void read_comm(struct reader *r)
 {
 	char comm[64];
-	ssize_t n = gp_facts_read_file(r->pid, "comm", comm, sizeof comm);
-	struct gp_facts *f = n > 0 ? open_answer(r) : NULL;
+	ssize_t n = gp_procinfo_read_file(r->pid, "comm", comm, sizeof comm);
+	struct gp_procinfo *f = n > 0 ? open_answer(r) : NULL;
 
 	if (!f)
 		return;
 	comm[n - 1] = '\0'; /* the line feed */
 	memcpy(f->comm, comm, sizeof f->comm - 1);
-	close_answer(r, GP_FACT_COMM);
+	close_answer(r, GP_PROCINFO_COMM);
 }
 
 static void read_cgroup(struct reader *r)
 {
-	struct gp_facts *f;
+	struct gp_procinfo *f;
 	bool trusted;
 	char *path;
 
-	if (gp_facts_read_cgroup(r->pid, &path, &trusted))
+	if (gp_procinfo_read_cgroup(r->pid, &path, &trusted))
 		return;
 	f = open_answer(r);
 	if (!f) {
@@ -83,16 +83,16 @@ static void read_cgroup(struct reader *r)
 	}
 	f->cgroup = path;
 	f->cgroup_trusted = trusted;
-	close_answer(r, GP_FACT_CGROUP);
+	close_answer(r, GP_PROCINFO_CGROUP);
 }
 
 static void read_exe(struct reader *r)
 {
-	struct gp_facts *f;
+	struct gp_procinfo *f;
 	bool trusted;
 	char *path;
 
-	if (gp_facts_read_exe(r->pid, &path, &trusted))
+	if (gp_procinfo_read_exe(r->pid, &path, &trusted))
 		return;
 	f = open_answer(r);
 	if (!f) {
@@ -101,15 +101,15 @@ static void read_exe(struct reader *r)
 	}
 	f->exe = path;
 	f->exe_trusted = trusted;
-	close_answer(r, GP_FACT_EXE);
+	close_answer(r, GP_PROCINFO_EXE);
 }
 
 static void read_cmdline(struct reader *r)
 {
-	struct gp_facts *f;
+	struct gp_procinfo *f;
 	char *words;
 
-	if (gp_facts_read_cmdline(r->pid, &words))
+	if (gp_procinfo_read_cmdline(r->pid, &words))
 		return;
 	f = open_answer(r);
 	if (!f) {
@@ -117,16 +117,16 @@ static void read_cmdline(struct reader *r)
 		return;
 	}
 	f->cmdline = words;
-	close_answer(r, GP_FACT_CMDLINE);
+	close_answer(r, GP_PROCINFO_CMDLINE);
 }
 
 static void read_environ(struct reader *r)
 {
-	struct gp_facts *f;
+	struct gp_procinfo *f;
 	char *environment;
 	size_t size;
 
-	if (gp_facts_read_environ(r->pid, &environment, &size))
+	if (gp_procinfo_read_environ(r->pid, &environment, &size))
 		return;
 	f = open_answer(r);
 	if (!f) {
@@ -135,14 +135,14 @@ static void read_environ(struct reader *r)
 	}
 	f->environ = environment;
 	f->environ_size = size;
-	close_answer(r, GP_FACT_ENVIRON);
+	close_answer(r, GP_PROCINFO_ENVIRON);
 }
 
 /* ---- all of them --------------------------------------------------------------------- */
 
-static bool is_distrusted(const struct gp_facts_pool *p, uid_t uid)
+static bool is_distrusted(const struct gp_procinfo_pool *p, uid_t uid)
 {
-	uint64_t now = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now = gp_monotonic_ns();
 
 	for (unsigned i = 0; i < DISTRUSTED_MAX; i++)
 		if (p->distrusted[i].uid == uid && p->distrusted[i].until_ns > now)
@@ -153,12 +153,12 @@ static bool is_distrusted(const struct gp_facts_pool *p, uid_t uid)
 /* Not that of somebody who let us wait lately, and not while too many are stuck. */
 static bool may_touch_memory(struct reader *r)
 {
-	const struct gp_facts *f = open_answer(r);
+	const struct gp_procinfo *f = open_answer(r);
 	bool may;
 
 	if (!f)
 		return false;
-	may = f->known & GP_FACT_USER && r->pool->stuck < r->pool->limits.stuck &&
+	may = f->known & GP_PROCINFO_USER && r->pool->stuck < r->pool->limits.stuck &&
 	      !is_distrusted(r->pool, f->uid[0]);
 	r->in_memory = may;
 	close_answer(r, 0);
@@ -171,46 +171,46 @@ static void read_all(struct reader *r)
 	static const struct {
 		uint32_t fact;
 		void (*read)(struct reader *r);
-	} facts[] = {
-		{GP_FACT_USER, read_user},       {GP_FACT_COMM, read_comm},
-		{GP_FACT_CGROUP, read_cgroup},   {GP_FACT_EXE, read_exe},
-		{GP_FACT_CMDLINE, read_cmdline}, {GP_FACT_ENVIRON, read_environ},
+	} info[] = {
+		{GP_PROCINFO_USER, read_user},       {GP_PROCINFO_COMM, read_comm},
+		{GP_PROCINFO_CGROUP, read_cgroup},   {GP_PROCINFO_EXE, read_exe},
+		{GP_PROCINFO_CMDLINE, read_cmdline}, {GP_PROCINFO_ENVIRON, read_environ},
 	};
-	const uint32_t memory = GP_FACT_CMDLINE | GP_FACT_ENVIRON;
+	const uint32_t memory = GP_PROCINFO_CMDLINE | GP_PROCINFO_ENVIRON;
 
 	if (gp_process_start_time(r->pid) != r->start_time)
 		return;
-	for (unsigned i = 0; i < sizeof facts / sizeof *facts; i++)
-		if (r->want & facts[i].fact && (!(facts[i].fact & memory) || may_touch_memory(r)))
-			facts[i].read(r);
+	for (unsigned i = 0; i < sizeof info / sizeof *info; i++)
+		if (r->want & info[i].fact && (!(info[i].fact & memory) || may_touch_memory(r)))
+			info[i].read(r);
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
 static void begin(struct reader *r, struct question *q)
 {
-	struct gp_facts_pool *p = r->pool;
+	struct gp_procinfo_pool *p = r->pool;
 	struct reader **last = &p->busy;
 	bool first = !p->busy;
 
 	r->question = q;
-	r->pid = q->facts.pid;
-	r->start_time = q->facts.start_time;
+	r->pid = q->info.pid;
+	r->start_time = q->info.start_time;
 	r->want = q->want;
 	r->in_memory = false;
-	r->deadline_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), p->limits.deadline_ns);
+	r->deadline_ns = gp_time_add(gp_monotonic_ns(), p->limits.deadline_ns);
 	r->next = NULL;
 	while (*last)
 		last = &(*last)->next;
 	*last = r;
 	if (first)
-		gp_facts_set_timer(p);
+		gp_procinfo_set_timer(p);
 }
 
 /* True: it was in time. */
 static bool finish(struct reader *r, bool gone)
 {
-	struct gp_facts_pool *p = r->pool;
+	struct gp_procinfo_pool *p = r->pool;
 	struct question *q = r->question;
 	struct reader **at = &p->busy;
 
@@ -221,10 +221,10 @@ static bool finish(struct reader *r, bool gone)
 	*at = r->next;
 	r->question = NULL;
 	if (gone) {
-		q->facts.gone = -ESRCH;
-		q->facts.known = 0;
+		q->info.gone = -ESRCH;
+		q->info.known = 0;
 	}
-	gp_facts_append(&p->answered, q);
+	gp_procinfo_append(&p->answered, q);
 	eventfd_write(p->event_fd, 1);
 	return true;
 }
@@ -232,10 +232,10 @@ static bool finish(struct reader *r, bool gone)
 /* Answers until it is given up on or the pool is closed. The lock is held, but while it reads. */
 static bool answer_questions(struct reader *r)
 {
-	struct gp_facts_pool *p = r->pool;
+	struct gp_procinfo_pool *p = r->pool;
 
 	while (!p->closing) {
-		struct question *q = gp_facts_take_first(&p->waiting);
+		struct question *q = gp_procinfo_take_first(&p->waiting);
 		bool gone;
 
 		if (!q) {
@@ -259,7 +259,7 @@ static bool answer_questions(struct reader *r)
 static void *run(void *arg)
 {
 	struct reader r = {.pool = arg};
-	struct gp_facts_pool *p = arg;
+	struct gp_procinfo_pool *p = arg;
 	bool last;
 
 	pthread_mutex_lock(&p->lock);
@@ -271,11 +271,11 @@ static void *run(void *arg)
 	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(&p->lock);
 	if (last)
-		gp_facts_destroy(p);
+		gp_procinfo_destroy(p);
 	return NULL;
 }
 
-int gp_facts_start_reader(struct gp_facts_pool *p)
+int gp_procinfo_start_reader(struct gp_procinfo_pool *p)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;

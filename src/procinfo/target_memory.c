@@ -25,7 +25,7 @@ struct area {
 static int find_areas(pid_t pid, struct area *words, struct area *environment)
 {
 	char text[1024];
-	ssize_t n = gp_facts_read_file(pid, "stat", text, sizeof text);
+	ssize_t n = gp_procinfo_read_file(pid, "stat", text, sizeof text);
 	uint64_t value[4] = {0};
 	const char *p;
 
@@ -84,7 +84,7 @@ static int read_own(pid_t pid, const char *name, size_t max, char **out, size_t 
 	if (!geteuid() || !gp_process_uid(pid, &uid) || uid != geteuid())
 		return -EPERM;
 	data = malloc(max + 1);
-	n = data ? gp_facts_read_file(pid, name, data, max + 1) : -ENOMEM;
+	n = data ? gp_procinfo_read_file(pid, name, data, max + 1) : -ENOMEM;
 	if (n < 0) {
 		free(data);
 		return (int)n;
@@ -94,16 +94,16 @@ static int read_own(pid_t pid, const char *name, size_t max, char **out, size_t 
 	return 0;
 }
 
-int gp_facts_read_cmdline(pid_t pid, char **words)
+int gp_procinfo_read_cmdline(pid_t pid, char **words)
 {
 	struct area area, other;
 	size_t size = 0;
 	int r = find_areas(pid, &area, &other);
 
 	if (!r)
-		r = read_area(pid, area, GP_FACTS_CMDLINE_MAX, words, &size);
+		r = read_area(pid, area, GP_PROCINFO_CMDLINE_MAX, words, &size);
 	if (r == -EPERM)
-		r = read_own(pid, "cmdline", GP_FACTS_CMDLINE_MAX, words, &size);
+		r = read_own(pid, "cmdline", GP_PROCINFO_CMDLINE_MAX, words, &size);
 	if (r)
 		return r;
 	while (size && !(*words)[size - 1])
@@ -114,14 +114,14 @@ int gp_facts_read_cmdline(pid_t pid, char **words)
 	return 0;
 }
 
-int gp_facts_read_environ(pid_t pid, char **environment, size_t *size)
+int gp_procinfo_read_environ(pid_t pid, char **environment, size_t *size)
 {
 	struct area other, area;
 	int r = find_areas(pid, &other, &area);
 
 	if (!r)
-		r = read_area(pid, area, GP_FACTS_ENVIRON_MAX, environment, size);
+		r = read_area(pid, area, GP_PROCINFO_ENVIRON_MAX, environment, size);
 	if (r == -EPERM)
-		r = read_own(pid, "environ", GP_FACTS_ENVIRON_MAX, environment, size);
+		r = read_own(pid, "environ", GP_PROCINFO_ENVIRON_MAX, environment, size);
 	return r;
 }

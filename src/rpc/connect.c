@@ -23,7 +23,7 @@ static bool is_set(const char *variable)
 	return value && *value;
 }
 
-const char *gp_reach_path(char *out, size_t size)
+const char *gp_daemon_connect_path(char *out, size_t size)
 {
 	char folder[GP_RUN_DIR_SIZE];
 
@@ -72,7 +72,7 @@ static int connect_to(const char *path, int timeout_ms, struct gp_error *err)
 }
 
 /* What is said where nobody answers: that the own folder is another's, or about the machine's. */
-static int reach_own_or_system(const char *own, int timeout_ms, struct gp_error *err)
+static int connect_own_or_system(const char *own, int timeout_ms, struct gp_error *err)
 {
 	struct gp_error why = {0};
 	int r = gp_run_dir_check(&why), fd;
@@ -89,14 +89,14 @@ static int reach_own_or_system(const char *own, int timeout_ms, struct gp_error 
 	return connect_to(GP_RUN_DIR_SYSTEM "/" SOCKET_NAME, timeout_ms, err);
 }
 
-int gp_reach(const char *path, int timeout_ms, struct gp_error *err)
+int gp_daemon_connect(const char *path, int timeout_ms, struct gp_error *err)
 {
 	char usual[sizeof((struct sockaddr_un *)0)->sun_path + 1];
 
 	if (path)
 		return connect_to(path, timeout_ms, err);
-	gp_reach_path(usual, sizeof usual);
+	gp_daemon_connect_path(usual, sizeof usual);
 	if (is_set("GPREEMPT_SOCKET") || is_set("GPREEMPT_RUN") || geteuid() == 0)
 		return connect_to(usual, timeout_ms, err);
-	return reach_own_or_system(usual, timeout_ms, err);
+	return connect_own_or_system(usual, timeout_ms, err);
 }

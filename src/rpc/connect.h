@@ -16,9 +16,9 @@
  * is asked only in a folder that nobody else may write to: /tmp is everybody's, and who answers
  * there would be told everything, and believed.
  */
-int gp_reach(const char *path, int timeout_ms, struct gp_error *err);
+int gp_daemon_connect(const char *path, int timeout_ms, struct gp_error *err);
 
 /* The first of those. */
-const char *gp_reach_path(char *out, size_t size);
+const char *gp_daemon_connect_path(char *out, size_t size);
 
 #endif

@@ -27,7 +27,7 @@ static uint64_t ourselves(void)
 	return gp_process_key(gp_process_start_time(getpid()), getpid());
 }
 
-static int begin(struct undo_party *party, const char *what, struct gp_error *err)
+static int begin(struct gp_undo_party *party, const char *what, struct gp_error *err)
 {
 	uint64_t us = ourselves(), was = __atomic_load_n(&party->who, __ATOMIC_ACQUIRE);
 	char name[32];
@@ -44,48 +44,48 @@ static int begin(struct undo_party *party, const char *what, struct gp_error *er
 	return 0;
 }
 
-static void beat(struct undo_party *party, uint64_t now_ns)
+static void heartbeat(struct gp_undo_party *party, uint64_t now_ns)
 {
-	__atomic_store_n(&party->beat_ns, now_ns, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&party->beats, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&party->heartbeat_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&party->heartbeats, 1, __ATOMIC_RELEASE);
 }
 
-static void look(const struct undo_party *party, struct gp_undo_guard *out)
+static void look(const struct gp_undo_party *party, struct gp_undo_scheduler *out)
 {
 	uint64_t who = __atomic_load_n(&party->who, __ATOMIC_ACQUIRE);
 
-	*out = (struct gp_undo_guard){
+	*out = (struct gp_undo_scheduler){
 		.pid = pid_of(who),
 		.start_time = start_time_of(who),
-		.beats = __atomic_load_n(&party->beats, __ATOMIC_ACQUIRE),
-		.beat_ns = __atomic_load_n(&party->beat_ns, __ATOMIC_RELAXED),
+		.heartbeats = __atomic_load_n(&party->heartbeats, __ATOMIC_ACQUIRE),
+		.heartbeat_ns = __atomic_load_n(&party->heartbeat_ns, __ATOMIC_RELAXED),
 		.lives = lives(who),
 	};
 }
 
-static void end(struct undo_party *party)
+static void end(struct gp_undo_party *party)
 {
 	uint64_t us = ourselves();
 
 	__atomic_compare_exchange_n(&party->who, &us, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-int gp_undo_guard_begin(struct gp_undo_file *file, struct gp_error *err)
+int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err)
 {
 	return begin(&file->map->head.scheduler, "scheduler", err);
 }
 
-void gp_undo_beat(struct gp_undo_file *file, uint64_t now_ns)
+void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns)
 {
-	beat(&file->map->head.scheduler, now_ns);
+	heartbeat(&file->map->head.scheduler, now_ns);
 }
 
-void gp_undo_guard(const struct gp_undo_file *file, struct gp_undo_guard *guard)
+void gp_undo_scheduler(const struct gp_undo_file *file, struct gp_undo_scheduler *guard)
 {
 	look(&file->map->head.scheduler, guard);
 }
 
-void gp_undo_guard_end(struct gp_undo_file *file)
+void gp_undo_scheduler_end(struct gp_undo_file *file)
 {
 	end(&file->map->head.scheduler);
 }
@@ -95,12 +95,12 @@ int gp_undo_keeper_begin(struct gp_undo_file *file, struct gp_error *err)
 	return begin(&file->map->head.keeper, "keeper", err);
 }
 
-void gp_undo_keeper_beat(struct gp_undo_file *file, uint64_t now_ns)
+void gp_undo_keeper_heartbeat(struct gp_undo_file *file, uint64_t now_ns)
 {
-	beat(&file->map->head.keeper, now_ns);
+	heartbeat(&file->map->head.keeper, now_ns);
 }
 
-void gp_undo_keeper(const struct gp_undo_file *file, struct gp_undo_guard *keeper)
+void gp_undo_keeper(const struct gp_undo_file *file, struct gp_undo_scheduler *keeper)
 {
 	look(&file->map->head.keeper, keeper);
 }

@@ -86,7 +86,7 @@ static int check_file(int fd, const char *path, struct gp_error *err)
  */
 
 /* How many records are in it, as far as its head tells where they are. */
-static unsigned count_records(int fd, const struct undo_head *head)
+static unsigned count_records(int fd, const struct gp_undo_head *head)
 {
 	off_t at = head->version > 1 ? head->head_size : V1_HEAD_SIZE;
 	off_t step = head->version > 1 ? head->slot_size : V1_SLOT_SIZE;
@@ -96,7 +96,7 @@ static unsigned count_records(int fd, const struct undo_head *head)
 	for (uint32_t i = 0; i < head->slots && step >= (off_t)sizeof state; i++, at += step) {
 		if (pread(fd, &state, sizeof state, at) != sizeof state)
 			break;
-		records += (state & 0xff) >= UNDO_READY;
+		records += (state & 0xff) >= GP_UNDO_READY;
 	}
 	return records;
 }
@@ -119,9 +119,9 @@ static int remove_file(int fd, const char *path)
 /* All of it, now: a page for which there is no room later kills who writes to it. */
 static int make_room(int fd)
 {
-	if (ftruncate(fd, sizeof(struct undo_map)))
+	if (ftruncate(fd, sizeof(struct gp_undo_map)))
 		return -errno;
-	if (fallocate(fd, 0, 0, sizeof(struct undo_map)) && errno != EOPNOTSUPP)
+	if (fallocate(fd, 0, 0, sizeof(struct gp_undo_map)) && errno != EOPNOTSUPP)
 		return -errno;
 	return 0;
 }
@@ -129,7 +129,7 @@ static int make_room(int fd)
 /* What to do with what is there: 0: use it; 1: it was replaced, open again; -errno. */
 static int check_head(int fd, const char *path, struct gp_error *err)
 {
-	struct undo_head head = {0};
+	struct gp_undo_head head = {0};
 	unsigned records;
 	int r;
 
@@ -137,11 +137,11 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 		return -errno;
 	if (!head.magic) /* new, or who made it was killed before the end of that */
 		return make_room(fd);
-	if (head.magic == UNDO_MAGIC && head.version == UNDO_VERSION &&
-	    head.slots == GP_UNDO_SLOTS && head.head_size == sizeof(struct undo_head) &&
-	    head.slot_size == sizeof(struct undo_slot))
+	if (head.magic == GP_UNDO_MAGIC && head.version == GP_UNDO_VERSION &&
+	    head.slots == GP_UNDO_SLOTS && head.head_size == sizeof(struct gp_undo_head) &&
+	    head.slot_size == sizeof(struct gp_undo_slot))
 		return make_room(fd);
-	if (head.magic != UNDO_MAGIC || head.version == UNDO_VERSION)
+	if (head.magic != GP_UNDO_MAGIC || head.version == GP_UNDO_VERSION)
 		return gp_fail(err, -EPROTO,
 		               "%s is not an undo file; once nothing is held, remove it", path);
 	records = count_records(fd, &head);
@@ -150,7 +150,8 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 		               "%s is of version %u, this is %u, and it has %u record%s: run "
 		               "gpreempt resume --all of the version that wrote it, or end the "
 		               "programs that were held and remove it",
-		               path, head.version, UNDO_VERSION, records, records == 1 ? "" : "s");
+		               path, head.version, GP_UNDO_VERSION, records,
+		               records == 1 ? "" : "s");
 	r = remove_file(fd, path);
 	return r ? r : 1;
 }
@@ -160,15 +161,15 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 
 /* A new file is all zero: whoever comes first writes the head, and all write the same. The magic
  * number is what comes last. */
-static void complete_head(struct undo_head *head)
+static void complete_head(struct gp_undo_head *head)
 {
 	if (__atomic_load_n(&head->magic, __ATOMIC_ACQUIRE))
 		return;
-	__atomic_store_n(&head->version, UNDO_VERSION, __ATOMIC_RELAXED);
+	__atomic_store_n(&head->version, GP_UNDO_VERSION, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->slots, GP_UNDO_SLOTS, __ATOMIC_RELAXED);
 	__atomic_store_n(&head->head_size, sizeof *head, __ATOMIC_RELAXED);
-	__atomic_store_n(&head->slot_size, sizeof(struct undo_slot), __ATOMIC_RELAXED);
-	__atomic_store_n(&head->magic, UNDO_MAGIC, __ATOMIC_RELEASE);
+	__atomic_store_n(&head->slot_size, sizeof(struct gp_undo_slot), __ATOMIC_RELAXED);
+	__atomic_store_n(&head->magic, GP_UNDO_MAGIC, __ATOMIC_RELEASE);
 }
 
 /* A descriptor of a file that is good, or -errno. */
@@ -195,7 +196,7 @@ static int open_good(const char *path, bool create, struct gp_error *err)
 int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 {
 	char path[GP_UNDO_PATH_SIZE];
-	struct undo_map *map;
+	struct gp_undo_map *map;
 	struct stat s;
 	int fd, r = 0;
 

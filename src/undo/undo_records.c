@@ -16,9 +16,9 @@
 /* ---- a slot ------------------------------------------------------------------------------------
  */
 
-static enum undo_state kind(uint64_t state)
+static enum gp_undo_state kind(uint64_t state)
 {
-	return (enum undo_state)(state & 0xff);
+	return (enum gp_undo_state)(state & 0xff);
 }
 
 static bool writer_lives(uint64_t state)
@@ -28,19 +28,19 @@ static bool writer_lives(uint64_t state)
 	return pid > 0 && (!kill(pid, 0) || errno != ESRCH);
 }
 
-static uint64_t next_state(uint64_t state, enum undo_state kind, pid_t writer)
+static uint64_t next_state(uint64_t state, enum gp_undo_state kind, pid_t writer)
 {
 	return ((state + 0x100) & 0xffffff00u) | kind | (uint64_t)(uint32_t)writer << 32;
 }
 
 /* From what it was to being changed by us; false: somebody was faster. */
-static bool begin_change(struct undo_slot *s, uint64_t was, enum undo_state kind)
+static bool begin_change(struct gp_undo_slot *s, uint64_t was, enum gp_undo_state kind)
 {
 	return __atomic_compare_exchange_n(&s->state, &was, next_state(was, kind, getpid()), false,
 	                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
-static void end_change(struct gp_undo_file *file, struct undo_slot *s, enum undo_state kind)
+static void end_change(struct gp_undo_file *file, struct gp_undo_slot *s, enum gp_undo_state kind)
 {
 	uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
 
@@ -48,27 +48,27 @@ static void end_change(struct gp_undo_file *file, struct undo_slot *s, enum undo
 	__atomic_add_fetch(&file->map->head.changes, 1, __ATOMIC_ACQ_REL);
 }
 
-static void write_entry(struct undo_slot *s, const struct gp_undo_entry *entry)
+static void write_entry(struct gp_undo_slot *s, const struct gp_undo_entry *entry)
 {
-	uint64_t word[UNDO_ENTRY_WORDS];
+	uint64_t word[GP_UNDO_ENTRY_WORDS];
 
 	memcpy(word, entry, sizeof word);
-	for (size_t i = 0; i < UNDO_ENTRY_WORDS; i++)
+	for (size_t i = 0; i < GP_UNDO_ENTRY_WORDS; i++)
 		__atomic_store_n(&s->word[i], word[i], __ATOMIC_RELAXED);
 }
 
 /* The record and the state it was read in; false: there is none, or it is in somebody's hands at
  * this moment. One who died while he took it has left all of it but who he was. */
-static bool read_slot(const struct undo_slot *s, struct gp_undo_entry *entry, uint64_t *state)
+static bool read_slot(const struct gp_undo_slot *s, struct gp_undo_entry *entry, uint64_t *state)
 {
-	uint64_t word[UNDO_ENTRY_WORDS];
+	uint64_t word[GP_UNDO_ENTRY_WORDS];
 	bool abandoned;
 
 	*state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
-	abandoned = kind(*state) == UNDO_TAKING && !writer_lives(*state);
-	if (kind(*state) != UNDO_READY && !abandoned)
+	abandoned = kind(*state) == GP_UNDO_TAKING && !writer_lives(*state);
+	if (kind(*state) != GP_UNDO_READY && !abandoned)
 		return false;
-	for (size_t i = 0; i < UNDO_ENTRY_WORDS; i++)
+	for (size_t i = 0; i < GP_UNDO_ENTRY_WORDS; i++)
 		word[i] = __atomic_load_n(&s->word[i], __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&s->state, __ATOMIC_RELAXED) != *state)
@@ -76,8 +76,8 @@ static bool read_slot(const struct undo_slot *s, struct gp_undo_entry *entry, ui
 	memcpy(entry, word, sizeof *entry);
 	entry->backend[sizeof entry->backend - 1] = 0;
 	if (abandoned) {
-		entry->holder = 0;
-		entry->holder_start_time = entry->claimed = 0;
+		entry->owner = 0;
+		entry->owner_start_time = entry->claimed = 0;
 	}
 	return entry->undo.pid > 0 && entry->undo.size <= sizeof entry->undo.data;
 }
@@ -92,9 +92,9 @@ bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_
 /* ---- whose it is -------------------------------------------------------------------------------
  */
 
-bool gp_undo_holder_lives(const struct gp_undo_entry *entry)
+bool gp_undo_owner_lives(const struct gp_undo_entry *entry)
 {
-	return entry->holder > 0 && gp_process_lives(entry->holder, entry->holder_start_time);
+	return entry->owner > 0 && gp_process_lives(entry->owner, entry->owner_start_time);
 }
 
 static uint64_t our_start_time(const struct gp_undo_file *file)
@@ -105,26 +105,27 @@ static uint64_t our_start_time(const struct gp_undo_file *file)
 
 static void set_holder(const struct gp_undo_file *file, struct gp_undo_entry *entry)
 {
-	entry->holder = getpid();
-	entry->holder_start_time = our_start_time(file);
+	entry->owner = getpid();
+	entry->owner_start_time = our_start_time(file);
 }
 
 static bool is_ours(const struct gp_undo_file *file, const struct gp_undo_entry *entry)
 {
-	return entry->holder == getpid() && entry->holder_start_time == our_start_time(file);
+	return entry->owner == getpid() && entry->owner_start_time == our_start_time(file);
 }
 
 /* The same record in the same hands. */
 static bool is_same(const struct gp_undo_entry *a, const struct gp_undo_entry *b)
 {
-	return a->holder == b->holder && a->holder_start_time == b->holder_start_time &&
+	return a->owner == b->owner && a->owner_start_time == b->owner_start_time &&
 	       a->claimed == b->claimed && a->undo.key == b->undo.key &&
 	       a->undo.pid == b->undo.pid && a->undo.start_time == b->undo.start_time &&
 	       strcmp(a->backend, b->backend) == 0;
 }
 
 /* Reads the slot and begins to change it, if it is what it was. */
-static bool take_same(struct undo_slot *s, const struct gp_undo_entry *was, enum undo_state kind)
+static bool take_same(struct gp_undo_slot *s, const struct gp_undo_entry *was,
+                      enum gp_undo_state kind)
 {
 	struct gp_undo_entry e;
 	uint64_t state;
@@ -141,20 +142,20 @@ static unsigned set_of(const struct gp_undo *undo)
 
 	h ^= h >> 33;
 	h *= 0x9e3779b97f4a7c15ull;
-	return (unsigned)(h >> 32) % UNDO_SETS;
+	return (unsigned)(h >> 32) % GP_UNDO_SETS;
 }
 
 /* The slots of a set first, then the others. */
 static unsigned slot_at(unsigned set, unsigned i)
 {
-	return (set * UNDO_SET_SLOTS + i) % GP_UNDO_SLOTS;
+	return (set * GP_UNDO_SET_SLOTS + i) % GP_UNDO_SLOTS;
 }
 
 static unsigned slots_to_search(const struct gp_undo_file *file, unsigned set)
 {
 	bool spilled = __atomic_load_n(&file->map->head.spilled[set], __ATOMIC_ACQUIRE);
 
-	return spilled ? GP_UNDO_SLOTS : UNDO_SET_SLOTS;
+	return spilled ? GP_UNDO_SLOTS : GP_UNDO_SET_SLOTS;
 }
 
 /* ---- writing -----------------------------------------------------------------------------------
@@ -169,7 +170,7 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 
 	for (unsigned i = 0; i < n; i++) {
 		unsigned slot = slot_at(set, i);
-		struct undo_slot *s = &file->map->slot[slot];
+		struct gp_undo_slot *s = &file->map->slot[slot];
 
 		if (!read_slot(s, &e, &state) || e.undo.key != mine->undo.key ||
 		    e.undo.pid != mine->undo.pid || e.undo.start_time != mine->undo.start_time ||
@@ -177,13 +178,13 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 			continue;
 		if (is_ours(file, &e))
 			return e.claimed ? -EBUSY : (int)slot;
-		if (gp_undo_holder_lives(&e) || !begin_change(s, state, UNDO_TAKING))
+		if (gp_undo_owner_lives(&e) || !begin_change(s, state, GP_UNDO_TAKING))
 			return -EBUSY;
-		e.holder = mine->holder;
-		e.holder_start_time = mine->holder_start_time;
+		e.owner = mine->owner;
+		e.owner_start_time = mine->owner_start_time;
 		e.claimed = 0;
 		write_entry(s, &e);
-		end_change(file, s, UNDO_READY);
+		end_change(file, s, GP_UNDO_READY);
 		return (int)slot;
 	}
 	return NONE;
@@ -194,15 +195,15 @@ static int take_free(struct gp_undo_file *file, unsigned set)
 {
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		unsigned slot = slot_at(set, i);
-		struct undo_slot *s = &file->map->slot[slot];
+		struct gp_undo_slot *s = &file->map->slot[slot];
 		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
 
-		if (kind(state) != UNDO_FREE &&
-		    (kind(state) != UNDO_WRITING || writer_lives(state)))
+		if (kind(state) != GP_UNDO_FREE &&
+		    (kind(state) != GP_UNDO_WRITING || writer_lives(state)))
 			continue;
-		if (i >= UNDO_SET_SLOTS) /* before anybody can look for it */
+		if (i >= GP_UNDO_SET_SLOTS) /* before anybody can look for it */
 			__atomic_store_n(&file->map->head.spilled[set], 1, __ATOMIC_RELEASE);
-		if (begin_change(s, state, UNDO_WRITING))
+		if (begin_change(s, state, GP_UNDO_WRITING))
 			return (int)slot;
 	}
 	return -ENOSPC;
@@ -212,7 +213,7 @@ int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_
 {
 	struct gp_undo_entry e = {.undo = *undo};
 	unsigned set = set_of(undo);
-	struct undo_slot *s;
+	struct gp_undo_slot *s;
 	int slot;
 
 	snprintf(e.backend, sizeof e.backend, "%s", backend);
@@ -225,22 +226,22 @@ int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_
 		return slot;
 	s = &file->map->slot[slot];
 	write_entry(s, &e);
-	end_change(file, s, UNDO_READY);
+	end_change(file, s, GP_UNDO_READY);
 	return slot;
 }
 
 void gp_undo_drop(struct gp_undo_file *file, unsigned slot)
 {
-	end_change(file, &file->map->slot[slot], UNDO_FREE);
+	end_change(file, &file->map->slot[slot], GP_UNDO_FREE);
 }
 
 bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was)
 {
-	struct undo_slot *s = &file->map->slot[slot];
+	struct gp_undo_slot *s = &file->map->slot[slot];
 
-	if (!take_same(s, was, UNDO_WRITING)) /* who dies here has dropped it */
+	if (!take_same(s, was, GP_UNDO_WRITING)) /* who dies here has dropped it */
 		return false;
-	end_change(file, s, UNDO_FREE);
+	end_change(file, s, GP_UNDO_FREE);
 	return true;
 }
 
@@ -249,28 +250,28 @@ bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp
 
 bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry)
 {
-	struct undo_slot *s = &file->map->slot[slot];
+	struct gp_undo_slot *s = &file->map->slot[slot];
 
-	if (gp_undo_holder_lives(entry) || !take_same(s, entry, UNDO_TAKING))
+	if (gp_undo_owner_lives(entry) || !take_same(s, entry, GP_UNDO_TAKING))
 		return false;
 	set_holder(file, entry);
 	entry->claimed = 1;
 	write_entry(s, entry);
-	end_change(file, s, UNDO_READY);
+	end_change(file, s, GP_UNDO_READY);
 	return true;
 }
 
 void gp_undo_give_back(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *entry)
 {
-	struct undo_slot *s = &file->map->slot[slot];
+	struct gp_undo_slot *s = &file->map->slot[slot];
 	struct gp_undo_entry e = *entry;
 
-	if (!take_same(s, entry, UNDO_TAKING))
+	if (!take_same(s, entry, GP_UNDO_TAKING))
 		return;
-	e.holder = 0;
-	e.holder_start_time = e.claimed = 0;
+	e.owner = 0;
+	e.owner_start_time = e.claimed = 0;
 	write_entry(s, &e);
-	end_change(file, s, UNDO_READY);
+	end_change(file, s, GP_UNDO_READY);
 }
 
 uint64_t gp_undo_changes(const struct gp_undo_file *file)

@@ -120,7 +120,7 @@ static inline void aw_begin(int argc, char **argv)
 
 static inline uint64_t aw_now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */

@@ -32,21 +32,21 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Looks at this process: -1 as amd_readers_run() says, if somebody may look at all. */
-static int look(struct amd_readers *readers, bool at_fifo)
+/* Looks at this process: -1 as gp_amd_readers_run() says, if somebody may look at all. */
+static int look(struct gp_amd_readers *readers, bool at_fifo)
 {
-	struct amd_glance *g = amd_readers_room(readers, 1);
+	struct gp_amd_reading *g = gp_amd_readers_room(readers, 1);
 
 	assert_non_null(g);
-	*g = (struct amd_glance){.pid = getpid(),
-	                         .gpu_id = GPU_ID,
-	                         .mem_fd = -1,
-	                         .has_occupancy = at_fifo,
-	                         .n = 1,
-	                         .pointer = {{.read_address = (uintptr_t)&pointer,
-	                                      .write_address = (uintptr_t)&pointer,
-	                                      .mask = UINT64_MAX}}};
-	return amd_readers_run(readers, 1);
+	*g = (struct gp_amd_reading){.pid = getpid(),
+	                             .gpu_id = GPU_ID,
+	                             .mem_fd = -1,
+	                             .has_occupancy = at_fifo,
+	                             .n = 1,
+	                             .pointer = {{.read_address = (uintptr_t)&pointer,
+	                                          .write_address = (uintptr_t)&pointer,
+	                                          .mask = UINT64_MAX}}};
+	return gp_amd_readers_run(readers, 1);
 }
 
 /* Everybody who waits for the FIFO goes on. */
@@ -61,31 +61,31 @@ static void answer(void)
 /* However often it happens: it is those who are out now that count. */
 static void who_comes_back_can_look_again(void **state)
 {
-	struct amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
+	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
 
 	(void)state;
 	for (int round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < AMD_READERS_MAX; i++)
+		for (unsigned i = 0; i < GP_AMD_READERS_MAX; i++)
 			assert_int_equal(look(&readers, true), 0);
-		assert_null(amd_readers_room(&readers, 1)); /* all are out */
-		AW_WAIT((answer(), amd_readers_room(&readers, 1)));
+		assert_null(gp_amd_readers_room(&readers, 1)); /* all are out */
+		AW_WAIT((answer(), gp_amd_readers_room(&readers, 1)));
 		readers.patience_ns = 20 * GP_NS_PER_S;
 		assert_int_equal(look(&readers, false), -1);
-		assert_true(amd_readers_room(&readers, 1)->known);
+		assert_true(gp_amd_readers_room(&readers, 1)->known);
 		readers.patience_ns = 20 * GP_NS_PER_MS;
-		AW_WAIT((answer(), amd_readers_room(&readers, 1), !readers.nout));
+		AW_WAIT((answer(), gp_amd_readers_room(&readers, 1), !readers.nout));
 	}
-	amd_readers_end(&readers);
+	gp_amd_readers_end(&readers);
 }
 
 /* They end by themselves, and free what they have: a sanitizer would say so. */
 static void who_is_out_at_the_end_is_left_alone(void **state)
 {
-	struct amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
+	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
 
 	(void)state;
 	assert_int_equal(look(&readers, true), 0);
-	amd_readers_end(&readers);
+	gp_amd_readers_end(&readers);
 	assert_int_equal(readers.nout, 0);
 	answer();
 	usleep(100000);

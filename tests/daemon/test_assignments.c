@@ -22,20 +22,20 @@
 struct world {
 	char folder[64];
 	char path[80];
-	struct gp_roster *roster;
+	struct gp_assignments *assignments;
 };
 
-static void open_roster(struct world *w)
+static void open_assignments(struct world *w)
 {
 	struct gp_error err = {0};
 
-	assert_int_equal(gp_roster_open(w->path, &w->roster, &err), 0);
+	assert_int_equal(gp_assignments_open(w->path, &w->assignments, &err), 0);
 }
 
 static void reopen(struct world *w)
 {
-	gp_roster_close(w->roster);
-	open_roster(w);
+	gp_assignments_close(w->assignments);
+	open_assignments(w);
 }
 
 static int set_up(void **state)
@@ -47,7 +47,7 @@ static int set_up(void **state)
 		return -1;
 	snprintf(w.path, sizeof w.path, "%s/roster", w.folder);
 	*state = &w;
-	open_roster(&w);
+	open_assignments(&w);
 	return 0;
 }
 
@@ -55,28 +55,28 @@ static int tear_down(void **state)
 {
 	struct world *w = *state;
 
-	gp_roster_close(w->roster);
+	gp_assignments_close(w->assignments);
 	unlink(w->path);
 	return rmdir(w->folder);
 }
 
-static struct gp_entry said_of(pid_t pid, uint8_t class)
+static struct gp_assignment said_of(pid_t pid, uint8_t class)
 {
-	struct gp_entry e = {.pid = pid,
-	                     .start_time = gp_process_start_time(pid),
-	                     .said = GP_SAID_USER,
-	                     .by = getuid(),
-	                     .attr = GP_TASK_ATTR_DEFAULT};
+	struct gp_assignment e = {.pid = pid,
+	                          .start_time = gp_process_start_time(pid),
+	                          .source = GP_ATTR_BY_USER,
+	                          .by = getuid(),
+	                          .attr = GP_TASK_ATTR_DEFAULT};
 
 	e.attr.class = class;
 	return e;
 }
 
-static void put(struct world *w, const struct gp_entry *e)
+static void put(struct world *w, const struct gp_assignment *e)
 {
 	struct gp_error err = {0};
 
-	assert_int_equal(gp_roster_put(w->roster, e, &err), 0);
+	assert_int_equal(gp_assignments_put(w->assignments, e, &err), 0);
 }
 
 static pid_t start_child(void)
@@ -98,7 +98,7 @@ static void end_child(pid_t pid)
 static void all_that_was_said_outlives_the_daemon(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_LATENCY_CRITICAL), found;
+	struct gp_assignment e = said_of(getpid(), GP_LATENCY_CRITICAL), found;
 
 	e.inherit = true;
 	e.attr = (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
@@ -112,7 +112,7 @@ static void all_that_was_said_outlives_the_daemon(void **state)
 	snprintf(e.gang, sizeof e.gang, "two words");
 	put(w, &e);
 	reopen(w);
-	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 	assert_true(gp_task_attr_same(&found.attr, &e.attr));
 	assert_string_equal(found.gang, e.gang);
 	assert_true(found.inherit);
@@ -122,42 +122,42 @@ static void all_that_was_said_outlives_the_daemon(void **state)
 static void what_rules_said_is_made_anew(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 
-	e.said = GP_SAID_RULE;
+	e.source = GP_ATTR_BY_RULE;
 	put(w, &e);
-	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
-	gp_roster_drop_rules(w->roster);
-	assert_false(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
+	gp_assignments_drop_rules(w->assignments);
+	assert_false(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 	put(w, &e);
 	reopen(w);
-	assert_false(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_false(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 }
 
 static void a_child_inherits_only_where_that_was_said(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), own, found;
+	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), own, found;
 	pid_t child = start_child();
 	uint64_t start_time = gp_process_start_time(child);
 
 	put(w, &e);
-	assert_false(gp_roster_find(w->roster, child, start_time, &found));
+	assert_false(gp_assignments_find(w->assignments, child, start_time, &found));
 	e.inherit = true;
 	put(w, &e);
-	assert_true(gp_roster_find(w->roster, child, start_time, &found));
+	assert_true(gp_assignments_find(w->assignments, child, start_time, &found));
 	assert_int_equal(found.pid, getpid());
 	own = said_of(child, GP_LATENCY_CRITICAL);
 	put(w, &own);
-	assert_true(gp_roster_find(w->roster, child, start_time, &found));
+	assert_true(gp_assignments_find(w->assignments, child, start_time, &found));
 	assert_int_equal(found.attr.class, GP_LATENCY_CRITICAL);
 	e.by = 12345; /* somebody else's word is not about our processes */
 	put(w, &e);
-	gp_roster_drop(w->roster, child, start_time);
-	assert_false(gp_roster_find(w->roster, child, start_time, &found));
+	gp_assignments_drop(w->assignments, child, start_time);
+	assert_false(gp_assignments_find(w->assignments, child, start_time, &found));
 	e.by = GP_BY_ADMIN; /* an administrator's is */
 	put(w, &e);
-	assert_true(gp_roster_find(w->roster, child, start_time, &found));
+	assert_true(gp_assignments_find(w->assignments, child, start_time, &found));
 	end_child(child);
 }
 
@@ -165,18 +165,18 @@ static void who_is_gone_or_was_dropped_is_not_read_again(void **state)
 {
 	struct world *w = *state;
 	pid_t a = start_child(), b = start_child(), c = start_child();
-	struct gp_entry ea = said_of(a, GP_BEST_EFFORT), eb = said_of(b, GP_BEST_EFFORT),
-			ec = said_of(c, GP_BEST_EFFORT), found;
+	struct gp_assignment ea = said_of(a, GP_BEST_EFFORT), eb = said_of(b, GP_BEST_EFFORT),
+			     ec = said_of(c, GP_BEST_EFFORT), found;
 
 	put(w, &ea);
 	put(w, &eb);
 	put(w, &ec);
 	end_child(a);
-	gp_roster_drop(w->roster, b, eb.start_time);
+	gp_assignments_drop(w->assignments, b, eb.start_time);
 	reopen(w);
-	assert_false(gp_roster_get(w->roster, a, ea.start_time, &found));
-	assert_false(gp_roster_get(w->roster, b, eb.start_time, &found));
-	assert_true(gp_roster_get(w->roster, c, ec.start_time, &found));
+	assert_false(gp_assignments_get(w->assignments, a, ea.start_time, &found));
+	assert_false(gp_assignments_get(w->assignments, b, eb.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, c, ec.start_time, &found));
 	end_child(b);
 	end_child(c);
 }
@@ -184,10 +184,10 @@ static void who_is_gone_or_was_dropped_is_not_read_again(void **state)
 static void another_process_with_the_pid_is_another_one(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 
 	put(w, &e);
-	assert_false(gp_roster_get(w->roster, e.pid, e.start_time + 1, &found));
+	assert_false(gp_assignments_get(w->assignments, e.pid, e.start_time + 1, &found));
 }
 
 static void append(const struct world *w, const char *text)
@@ -202,7 +202,7 @@ static void append(const struct world *w, const char *text)
 static void half_a_line_and_nonsense_are_left_out(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	char half[128];
 
 	put(w, &e);
@@ -211,14 +211,14 @@ static void half_a_line_and_nonsense_are_left_out(void **state)
 	         (unsigned long long)e.start_time);
 	append(w, half);
 	reopen(w);
-	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 	assert_int_equal(found.attr.class, GP_BEST_EFFORT);
 }
 
 static void the_file_does_not_grow_for_ever(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	FILE *f;
 
 	for (unsigned i = 0; i < 40000; i++) {
@@ -230,7 +230,7 @@ static void the_file_does_not_grow_for_ever(void **state)
 	assert_true(ftell(f) < 1100000);
 	fclose(f);
 	reopen(w);
-	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 	assert_int_equal(found.attr.weight, e.attr.weight);
 }
 
@@ -245,7 +245,7 @@ static off_t size_of_file(const struct world *w)
 static void what_was_said_as_the_file_was_written_anew_is_in_it(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	off_t before, after = 0;
 
 	do {
@@ -255,7 +255,7 @@ static void what_was_said_as_the_file_was_written_anew_is_in_it(void **state)
 		after = size_of_file(w);
 	} while (after > before);
 	reopen(w);
-	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 	assert_int_equal(found.attr.weight, e.attr.weight);
 }
 
@@ -270,21 +270,21 @@ static void limit_files(rlim_t size)
 static void half_a_line_spoils_no_other(void **state)
 {
 	struct world *w = *state;
-	struct gp_entry e = said_of(getpid(), GP_BEST_EFFORT), found;
+	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
 	struct gp_error err = {0};
 
 	signal(SIGXFSZ, SIG_IGN);
 	put(w, &e);
 	e.attr.weight = 7;
 	limit_files((rlim_t)size_of_file(w) + 9);
-	assert_true(gp_roster_put(w->roster, &e, &err) < 0);
+	assert_true(gp_assignments_put(w->assignments, &e, &err) < 0);
 	limit_files(RLIM_INFINITY);
-	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 	assert_int_not_equal(found.attr.weight, 7); /* who was told no is believed */
 	e.attr.weight = 8;
 	put(w, &e);
 	reopen(w);
-	assert_true(gp_roster_get(w->roster, e.pid, e.start_time, &found));
+	assert_true(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 	assert_int_equal(found.attr.weight, 8);
 }
 
@@ -293,12 +293,12 @@ static void the_policy_that_somebody_chose_is_kept(void **state)
 	struct world *w = *state;
 	struct gp_error err = {0};
 
-	assert_string_equal(gp_roster_policy(w->roster), "");
-	assert_int_equal(gp_roster_set_policy(w->roster, "rr", &err), 0);
-	assert_int_equal(gp_roster_set_policy(w->roster, "priority:quantum=50", &err), 0);
+	assert_string_equal(gp_assignments_policy(w->assignments), "");
+	assert_int_equal(gp_assignments_set_policy(w->assignments, "rr", &err), 0);
+	assert_int_equal(gp_assignments_set_policy(w->assignments, "priority:quantum=50", &err), 0);
 	reopen(w);
 	reopen(w);
-	assert_string_equal(gp_roster_policy(w->roster), "priority:quantum=50");
+	assert_string_equal(gp_assignments_policy(w->assignments), "priority:quantum=50");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

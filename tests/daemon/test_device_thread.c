@@ -6,8 +6,8 @@
 
 struct world {
 	struct still_gpu *gpu;
-	struct gp_roster *roster;
-	struct gp_host *host;
+	struct gp_assignments *assignments;
+	struct gp_device_thread *thread;
 	int wake_fd;
 };
 
@@ -16,15 +16,15 @@ static int begin(struct world *w, unsigned tasks, uint32_t caps, const char *pol
 {
 	*w = (struct world){.gpu = still_new(tasks, caps),
 	                    .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-	assert_int_equal(gp_roster_open(NULL, &w->roster, NULL), 0);
-	return still_start(w->gpu, w->roster, w->wake_fd, policy, &w->host, err);
+	assert_int_equal(gp_assignments_open(NULL, &w->assignments, NULL), 0);
+	return still_start(w->gpu, w->assignments, w->wake_fd, policy, &w->thread, err);
 }
 
 static void end(struct world *w)
 {
-	if (w->host)
-		gp_host_stop(w->host);
-	gp_roster_close(w->roster);
+	if (w->thread)
+		gp_device_thread_stop(w->thread);
+	gp_assignments_close(w->assignments);
 	close(w->wake_fd);
 }
 
@@ -36,7 +36,7 @@ static void a_device_that_cannot_do_what_the_policy_needs_is_named(void **state)
 
 	(void)state;
 	assert_int_equal(begin(&w, 1, 0, "edf", &err), -ENOTSUP);
-	assert_null(w.host);
+	assert_null(w.thread);
 	assert_non_null(strstr(err.text, "still 0"));
 	end(&w);
 }

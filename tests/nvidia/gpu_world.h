@@ -84,7 +84,7 @@ static inline pid_t gw_kill(struct emu_load *load)
 
 static inline uint64_t gw_now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* Finds and attaches a process; its handle. */

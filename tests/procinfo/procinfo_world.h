@@ -82,16 +82,16 @@ static inline void stop_target(struct target *t)
 	close(t->input);
 }
 
-static inline struct gp_facts_pool *make_pool(struct gp_facts_limits limits, int *fd)
+static inline struct gp_procinfo_pool *make_pool(struct gp_procinfo_limits limits, int *fd)
 {
-	struct gp_facts_pool *pool;
+	struct gp_procinfo_pool *pool;
 
-	assert_int_equal(gp_facts_new_limited(&limits, &pool, fd), 0);
+	assert_int_equal(gp_procinfo_new_limited(&limits, &pool, fd), 0);
 	return pool;
 }
 
 /* For those whose deadline must not matter. */
-static const struct gp_facts_limits patient = {.deadline_ns = PATIENCE_MS * GP_NS_PER_MS};
+static const struct gp_procinfo_limits patient = {.deadline_ns = PATIENCE_MS * GP_NS_PER_MS};
 
 static inline bool is_readable(int fd, int timeout_ms)
 {
@@ -101,34 +101,34 @@ static inline bool is_readable(int fd, int timeout_ms)
 }
 
 /* The next answer, which must come. */
-static inline struct gp_facts *wait_for(struct gp_facts_pool *pool, int fd, uint64_t *token)
+static inline struct gp_procinfo *wait_for(struct gp_procinfo_pool *pool, int fd, uint64_t *token)
 {
-	struct gp_facts *facts;
-	uint64_t until = gp_now_ns(&gp_clock_monotonic) + PATIENCE_MS * GP_NS_PER_MS;
+	struct gp_procinfo *info;
+	uint64_t until = gp_monotonic_ns() + PATIENCE_MS * GP_NS_PER_MS;
 
-	while (gp_now_ns(&gp_clock_monotonic) < until) {
+	while (gp_monotonic_ns() < until) {
 		is_readable(fd, PATIENCE_MS);
-		if (!gp_facts_take(pool, &facts, token))
-			return facts;
+		if (!gp_procinfo_take(pool, &info, token))
+			return info;
 	}
 	fail_msg("no answer");
 	return NULL;
 }
 
 /* One question and its answer. */
-static inline struct gp_facts *facts_of(pid_t pid, uint64_t start_time, uint32_t want)
+static inline struct gp_procinfo *info_of(pid_t pid, uint64_t start_time, uint32_t want)
 {
-	struct gp_facts_pool *pool;
-	struct gp_facts *facts;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *info;
 	uint64_t token = 0;
 	int fd;
 
 	pool = make_pool(patient, &fd);
-	assert_int_equal(gp_facts_ask(pool, pid, start_time, want, 99), 0);
-	facts = wait_for(pool, fd, &token);
+	assert_int_equal(gp_procinfo_ask(pool, pid, start_time, want, 99), 0);
+	info = wait_for(pool, fd, &token);
 	assert_int_equal(token, 99);
-	gp_facts_free(pool);
-	return facts;
+	gp_procinfo_free(pool);
+	return info;
 }
 
 /* A child that does `prepare`, then waits. */
@@ -159,9 +159,9 @@ static inline pid_t start_child(bool (*prepare)(void))
 	return pid;
 }
 
-static inline struct gp_facts *facts_of_child(pid_t pid)
+static inline struct gp_procinfo *info_of_child(pid_t pid)
 {
-	return facts_of(pid, gp_process_start_time(pid), GP_FACT_ALL);
+	return info_of(pid, gp_process_start_time(pid), GP_PROCINFO_ALL);
 }
 
 static inline void stop_child(pid_t pid)

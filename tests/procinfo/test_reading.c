@@ -8,7 +8,7 @@
 
 /* ---- each fact ----------------------------------------------------------------------- */
 
-static bool has_variable(const struct gp_facts *f, const char *variable)
+static bool has_variable(const struct gp_procinfo *f, const char *variable)
 {
 	for (const char *at = f->environ; at < f->environ + f->environ_size; at += strlen(at) + 1)
 		if (!strcmp(at, variable))
@@ -19,13 +19,13 @@ static bool has_variable(const struct gp_facts *f, const char *variable)
 static void a_process_is_what_it_is(void **state)
 {
 	struct target t = start_target("plain", 0);
-	struct gp_facts *f = facts_of(t.pid, t.start_time, GP_FACT_ALL);
+	struct gp_procinfo *f = info_of(t.pid, t.start_time, GP_PROCINFO_ALL);
 
 	(void)state;
 	assert_int_equal(f->gone, 0);
 	assert_int_equal(f->pid, t.pid);
 	assert_int_equal(f->start_time, t.start_time);
-	assert_int_equal(f->known, GP_FACT_ALL);
+	assert_int_equal(f->known, GP_PROCINFO_ALL);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(f->uid[i], getuid());
 	assert_int_equal(f->gid, getgid());
@@ -33,27 +33,27 @@ static void a_process_is_what_it_is(void **state)
 	assert_string_equal(f->exe, PROCINFO_TARGET);
 	assert_string_equal(f->comm, "procinfo-target");
 	assert_int_equal(strncmp(f->cmdline, "t plain 0 www", 13), 0);
-	assert_int_equal(strlen(f->cmdline), GP_FACTS_CMDLINE_MAX); /* of more, the beginning */
+	assert_int_equal(strlen(f->cmdline), GP_PROCINFO_CMDLINE_MAX); /* of more, the beginning */
 	assert_true(has_variable(f, "COLOUR=red"));
 	assert_true(has_variable(f, "LAST=1"));
 	assert_false(has_variable(f, "COLOUR"));
 	assert_int_equal(f->cgroup[0], '/');
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 	stop_target(&t);
 }
 
 static void only_what_is_wanted_is_read(void **state)
 {
-	static const uint32_t facts[] = {GP_FACT_CGROUP, GP_FACT_EXE, GP_FACT_COMM, GP_FACT_CMDLINE,
-	                                 GP_FACT_ENVIRON};
+	static const uint32_t info[] = {GP_PROCINFO_CGROUP, GP_PROCINFO_EXE, GP_PROCINFO_COMM,
+	                                GP_PROCINFO_CMDLINE, GP_PROCINFO_ENVIRON};
 	struct target t = start_target("plain", 0);
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof facts / sizeof *facts; i++) {
-		struct gp_facts *f = facts_of(t.pid, t.start_time, facts[i]);
+	for (unsigned i = 0; i < sizeof info / sizeof *info; i++) {
+		struct gp_procinfo *f = info_of(t.pid, t.start_time, info[i]);
 
-		assert_int_equal(f->known, facts[i] | GP_FACT_USER);
-		gp_facts_drop(f);
+		assert_int_equal(f->known, info[i] | GP_PROCINFO_USER);
+		gp_procinfo_drop(f);
 	}
 	stop_target(&t);
 }
@@ -68,10 +68,10 @@ static bool become_several(void)
 static void users_and_groups_are_the_real_the_effective_and_the_saved(void **state)
 {
 	pid_t pid = start_child(become_several);
-	struct gp_facts *f = facts_of_child(pid);
+	struct gp_procinfo *f = info_of_child(pid);
 
 	(void)state;
-	assert_true(f->known & GP_FACT_USER);
+	assert_true(f->known & GP_PROCINFO_USER);
 	assert_int_equal(f->uid[0], 100);
 	assert_int_equal(f->uid[1], 101);
 	assert_int_equal(f->uid[2], 0);
@@ -79,7 +79,7 @@ static void users_and_groups_are_the_real_the_effective_and_the_saved(void **sta
 	assert_int_equal(f->ngroups, 3);
 	assert_int_equal(f->group[0], 7);
 	assert_int_equal(f->group[2], 9);
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 	stop_child(pid);
 }
 
@@ -91,20 +91,20 @@ static bool call_itself_names(void)
 static void a_name_does_not_make_up_a_user(void **state)
 {
 	pid_t pid = start_child(call_itself_names);
-	struct gp_facts *f = facts_of_child(pid);
+	struct gp_procinfo *f = info_of_child(pid);
 
 	(void)state;
 	assert_int_equal(f->uid[0], NOBODY);
 	assert_int_equal(f->uid[1], NOBODY);
 	assert_string_equal(f->comm, "\nUid:\t0\t0\t0\t0");
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 	stop_child(pid);
 }
 
 static void a_process_in_a_container_is_said_to_be_in_one(void **state)
 {
 	int ready[2];
-	struct gp_facts *f;
+	struct gp_procinfo *f;
 	pid_t pid, outer;
 
 	(void)state;
@@ -128,9 +128,9 @@ static void a_process_in_a_container_is_said_to_be_in_one(void **state)
 		close(ready[0]);
 		skip();
 	}
-	f = facts_of_child(pid);
+	f = info_of_child(pid);
 	assert_true(f->other_pidns);
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 	kill(pid, SIGKILL);
 	stop_child(outer);
 	close(ready[0]);
@@ -139,18 +139,19 @@ static void a_process_in_a_container_is_said_to_be_in_one(void **state)
 /* What a daemon without root can know. */
 static int look_as_nobody(const struct target *own, const struct target *roots)
 {
-	const uint32_t memory = GP_FACT_CMDLINE | GP_FACT_ENVIRON;
-	struct gp_facts *f;
+	const uint32_t memory = GP_PROCINFO_CMDLINE | GP_PROCINFO_ENVIRON;
+	struct gp_procinfo *f;
 	int wrong;
 
 	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
 		return 2;
-	f = facts_of(own->pid, own->start_time, GP_FACT_ALL);
+	f = info_of(own->pid, own->start_time, GP_PROCINFO_ALL);
 	wrong = (f->known & memory) != memory || !has_variable(f, "COLOUR=red");
-	gp_facts_drop(f);
-	f = facts_of(roots->pid, roots->start_time, GP_FACT_ALL);
-	wrong |= f->known & memory || !(f->known & GP_FACT_USER) || !(f->known & GP_FACT_COMM);
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
+	f = info_of(roots->pid, roots->start_time, GP_PROCINFO_ALL);
+	wrong |= f->known & memory || !(f->known & GP_PROCINFO_USER) ||
+	         !(f->known & GP_PROCINFO_COMM);
+	gp_procinfo_drop(f);
 	return wrong;
 }
 
@@ -177,17 +178,17 @@ static void without_root_the_memory_of_others_is_unknown_and_not_empty(void **st
 static void another_process_with_that_pid_is_not_the_one(void **state)
 {
 	struct target t = start_target("plain", 0);
-	struct gp_facts *f = facts_of(t.pid, t.start_time + 1, GP_FACT_ALL);
+	struct gp_procinfo *f = info_of(t.pid, t.start_time + 1, GP_PROCINFO_ALL);
 
 	(void)state;
 	assert_int_equal(f->gone, -ESRCH);
 	assert_int_equal(f->known, 0);
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 	stop_target(&t);
-	f = facts_of(t.pid, t.start_time, GP_FACT_ALL); /* it has ended */
+	f = info_of(t.pid, t.start_time, GP_PROCINFO_ALL); /* it has ended */
 	assert_int_equal(f->gone, -ESRCH);
 	assert_int_equal(f->known, 0);
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 }
 
 /* ---- many ---------------------------------------------------------------------------- */
@@ -197,48 +198,48 @@ static void every_question_has_exactly_one_answer(void **state)
 	enum { QUESTIONS = 5000 };
 	static unsigned char answered[QUESTIONS];
 	struct target t = start_target("plain", 0);
-	struct gp_facts_pool *pool;
-	struct gp_facts *f;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *f;
 	uint64_t token;
 	int fd;
 
 	(void)state;
 	pool = make_pool(patient, &fd);
 	assert_false(is_readable(fd, 0));
-	assert_int_equal(gp_facts_take(pool, &f, &token), -EAGAIN);
+	assert_int_equal(gp_procinfo_take(pool, &f, &token), -EAGAIN);
 	for (unsigned i = 0; i < QUESTIONS; i++)
-		assert_int_equal(gp_facts_ask(pool, t.pid, t.start_time + i % 2, GP_FACT_COMM, i),
-		                 0);
+		assert_int_equal(
+			gp_procinfo_ask(pool, t.pid, t.start_time + i % 2, GP_PROCINFO_COMM, i), 0);
 	for (unsigned i = 0; i < QUESTIONS; i++) {
 		f = wait_for(pool, fd, &token);
 		assert_true(token < QUESTIONS);
 		assert_int_equal(answered[token]++, 0);
 		assert_int_equal(f->gone, token % 2 ? -ESRCH : 0);
-		gp_facts_drop(f);
+		gp_procinfo_drop(f);
 	}
-	assert_int_equal(gp_facts_take(pool, &f, &token), -EAGAIN);
+	assert_int_equal(gp_procinfo_take(pool, &f, &token), -EAGAIN);
 	assert_false(is_readable(fd, 0));
-	gp_facts_free(pool);
+	gp_procinfo_free(pool);
 	stop_target(&t);
 }
 
 static void too_many_questions_are_refused_until_answers_are_taken(void **state)
 {
-	struct gp_facts_limits limits = {.questions = 3};
-	struct gp_facts_pool *pool;
-	struct gp_facts *f;
+	struct gp_procinfo_limits limits = {.questions = 3};
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *f;
 	uint64_t token;
 	int fd;
 
 	(void)state;
 	pool = make_pool(limits, &fd);
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(gp_facts_ask(pool, 1, 1, 0, i), 0);
-	assert_int_equal(gp_facts_ask(pool, 1, 1, 0, 3), -EAGAIN);
+		assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, i), 0);
+	assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, 3), -EAGAIN);
 	f = wait_for(pool, fd, &token);
-	gp_facts_drop(f);
-	assert_int_equal(gp_facts_ask(pool, 1, 1, 0, 3), 0);
-	gp_facts_free(pool); /* with three that nobody takes */
+	gp_procinfo_drop(f);
+	assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, 3), 0);
+	gp_procinfo_free(pool); /* with three that nobody takes */
 }
 
 int main(void)

@@ -5,20 +5,20 @@
 
 #include "procinfo_world.h"
 
-#define MEMORY (GP_FACT_CMDLINE | GP_FACT_ENVIRON)
+#define MEMORY (GP_PROCINFO_CMDLINE | GP_PROCINFO_ENVIRON)
 
-static const struct gp_facts_limits quick = {.deadline_ns = GP_NS_PER_S};
+static const struct gp_procinfo_limits quick = {.deadline_ns = GP_NS_PER_S};
 
-static void ask(struct gp_facts_pool *pool, const struct target *t, uint64_t token)
+static void ask(struct gp_procinfo_pool *pool, const struct target *t, uint64_t token)
 {
-	assert_int_equal(gp_facts_ask(pool, t->pid, t->start_time, GP_FACT_ALL, token), 0);
+	assert_int_equal(gp_procinfo_ask(pool, t->pid, t->start_time, GP_PROCINFO_ALL, token), 0);
 }
 
-static void wait_until_nobody_is_stuck(struct gp_facts_pool *pool)
+static void wait_until_nobody_is_stuck(struct gp_procinfo_pool *pool)
 {
-	for (unsigned i = 0; i < PATIENCE_MS && gp_facts_stuck(pool); i++)
+	for (unsigned i = 0; i < PATIENCE_MS && gp_procinfo_stuck(pool); i++)
 		usleep(1000);
-	assert_int_equal(gp_facts_stuck(pool), 0);
+	assert_int_equal(gp_procinfo_stuck(pool), 0);
 }
 
 static void let_answer(const struct target *t)
@@ -33,29 +33,29 @@ static void after_the_deadline_the_answer_comes_without_what_is_in_memory(void *
 		const char *mode;
 		uint32_t known;
 	} modes[] = {
-		{"silent-words", GP_FACT_ALL & ~MEMORY},
-		{"silent-environment", GP_FACT_ALL & ~GP_FACT_ENVIRON},
+		{"silent-words", GP_PROCINFO_ALL & ~MEMORY},
+		{"silent-environment", GP_PROCINFO_ALL & ~GP_PROCINFO_ENVIRON},
 	};
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct target t = start_target(modes[i].mode, 0);
-		struct gp_facts_pool *pool;
-		struct gp_facts *facts;
-		uint64_t token, began = gp_now_ns(&gp_clock_monotonic);
+		struct gp_procinfo_pool *pool;
+		struct gp_procinfo *info;
+		uint64_t token, began = gp_monotonic_ns();
 		int fd;
 
 		pool = make_pool(quick, &fd);
 		ask(pool, &t, 1);
-		facts = wait_for(pool, fd, &token);
-		assert_true(gp_now_ns(&gp_clock_monotonic) - began >= quick.deadline_ns);
-		assert_int_equal(facts->gone, 0);
-		assert_int_equal(facts->known, modes[i].known);
-		assert_int_equal(gp_facts_stuck(pool), 1);
-		gp_facts_drop(facts);
+		info = wait_for(pool, fd, &token);
+		assert_true(gp_monotonic_ns() - began >= quick.deadline_ns);
+		assert_int_equal(info->gone, 0);
+		assert_int_equal(info->known, modes[i].known);
+		assert_int_equal(gp_procinfo_stuck(pool), 1);
+		gp_procinfo_drop(info);
 		let_answer(&t);
 		wait_until_nobody_is_stuck(pool);
-		gp_facts_free(pool);
+		gp_procinfo_free(pool);
 		stop_target(&t);
 	}
 }
@@ -63,8 +63,8 @@ static void after_the_deadline_the_answer_comes_without_what_is_in_memory(void *
 static void meanwhile_others_are_answered(void **state)
 {
 	struct target silent = start_target("silent-words", 0), plain = start_target("plain", 0);
-	struct gp_facts_pool *pool;
-	struct gp_facts *facts;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
 
@@ -73,16 +73,16 @@ static void meanwhile_others_are_answered(void **state)
 	ask(pool, &silent, 1);
 	for (unsigned i = 2; i < 100; i++) {
 		ask(pool, &plain, i);
-		facts = wait_for(pool, fd, &token);
+		info = wait_for(pool, fd, &token);
 		assert_int_equal(token, i);
-		assert_int_equal(facts->known, GP_FACT_ALL);
-		gp_facts_drop(facts);
+		assert_int_equal(info->known, GP_PROCINFO_ALL);
+		gp_procinfo_drop(info);
 	}
 	stop_target(&silent); /* which ends the wait, too */
-	facts = wait_for(pool, fd, &token);
+	info = wait_for(pool, fd, &token);
 	assert_int_equal(token, 1);
-	gp_facts_drop(facts);
-	gp_facts_free(pool);
+	gp_procinfo_drop(info);
+	gp_procinfo_free(pool);
 	stop_target(&plain);
 }
 
@@ -112,14 +112,14 @@ static bool does_a_thread_read(void)
 /* Its pid could be another's by the end: what was read is of somebody who is no more. */
 static void who_ends_while_he_is_read_is_gone(void **state)
 {
-	struct gp_facts_limits limits[] = {patient, quick}; /* read to the end; left behind */
+	struct gp_procinfo_limits limits[] = {patient, quick}; /* read to the end; left behind */
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct target t = start_target("orphan-words", 0);
 		int input = dup(t.input), fd;
-		struct gp_facts_pool *pool;
-		struct gp_facts *facts;
+		struct gp_procinfo_pool *pool;
+		struct gp_procinfo *info;
 		uint64_t token;
 
 		pool = make_pool(limits[i], &fd);
@@ -130,45 +130,45 @@ static void who_ends_while_he_is_read_is_gone(void **state)
 		stop_target(&t);
 		if (i == 0)
 			close(input); /* now the page comes */
-		facts = wait_for(pool, fd, &token);
-		assert_int_equal(facts->gone, -ESRCH);
-		assert_int_equal(facts->known, 0);
-		assert_int_equal(gp_facts_stuck(pool), i);
-		gp_facts_drop(facts);
+		info = wait_for(pool, fd, &token);
+		assert_int_equal(info->gone, -ESRCH);
+		assert_int_equal(info->known, 0);
+		assert_int_equal(gp_procinfo_stuck(pool), i);
+		gp_procinfo_drop(info);
 		if (i == 1)
 			close(input);
 		wait_until_nobody_is_stuck(pool);
-		gp_facts_free(pool);
+		gp_procinfo_free(pool);
 	}
 }
 
 static void another_process_with_that_pid_is_not_even_touched(void **state)
 {
 	struct target t = start_target("silent-words", 0);
-	struct gp_facts_pool *pool;
-	struct gp_facts *facts;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
 
 	(void)state;
 	pool = make_pool(quick, &fd);
-	assert_int_equal(gp_facts_ask(pool, t.pid, t.start_time + 1, GP_FACT_ALL, 1), 0);
-	facts = wait_for(pool, fd, &token);
-	assert_int_equal(facts->gone, -ESRCH);
-	assert_int_equal(gp_facts_stuck(pool), 0);
-	gp_facts_drop(facts);
-	gp_facts_free(pool);
+	assert_int_equal(gp_procinfo_ask(pool, t.pid, t.start_time + 1, GP_PROCINFO_ALL, 1), 0);
+	info = wait_for(pool, fd, &token);
+	assert_int_equal(info->gone, -ESRCH);
+	assert_int_equal(gp_procinfo_stuck(pool), 0);
+	gp_procinfo_drop(info);
+	gp_procinfo_free(pool);
 	stop_target(&t);
 }
 
 /* All readers are stuck, and there are more questions: others take their place. */
 static void who_is_stuck_is_replaced(void **state)
 {
-	struct gp_facts_limits one = {.deadline_ns = GP_NS_PER_S, .readers = 1};
+	struct gp_procinfo_limits one = {.deadline_ns = GP_NS_PER_S, .readers = 1};
 	struct target silent = start_target("silent-words", 0),
 		      plain = start_target("plain", NOBODY);
-	struct gp_facts_pool *pool;
-	struct gp_facts *facts;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
 
@@ -176,16 +176,16 @@ static void who_is_stuck_is_replaced(void **state)
 	pool = make_pool(one, &fd);
 	ask(pool, &silent, 1);
 	ask(pool, &plain, 2);
-	facts = wait_for(pool, fd, &token);
+	info = wait_for(pool, fd, &token);
 	assert_int_equal(token, 1);
-	gp_facts_drop(facts);
-	facts = wait_for(pool, fd, &token);
+	gp_procinfo_drop(info);
+	info = wait_for(pool, fd, &token);
 	assert_int_equal(token, 2);
-	assert_true(facts->known & GP_FACT_USER);
-	gp_facts_drop(facts);
+	assert_true(info->known & GP_PROCINFO_USER);
+	gp_procinfo_drop(info);
 	let_answer(&silent);
 	wait_until_nobody_is_stuck(pool);
-	gp_facts_free(pool);
+	gp_procinfo_free(pool);
 	stop_target(&silent);
 	stop_target(&plain);
 }
@@ -193,30 +193,30 @@ static void who_is_stuck_is_replaced(void **state)
 /* Not even with others to read for: no more than so many threads are ever left behind. */
 static void with_too_many_stuck_memory_is_unknown_at_once(void **state)
 {
-	struct gp_facts_limits few = {.deadline_ns = GP_NS_PER_S, .stuck = 1, .distrust_ns = 1};
+	struct gp_procinfo_limits few = {.deadline_ns = GP_NS_PER_S, .stuck = 1, .distrust_ns = 1};
 	struct target silent = start_target("silent-words", 0);
 	struct target other = start_target("silent-words", NOBODY);
-	struct gp_facts_pool *pool;
-	struct gp_facts *facts;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
 
 	(void)state;
 	pool = make_pool(few, &fd);
 	ask(pool, &silent, 1);
-	gp_facts_drop(wait_for(pool, fd, &token));
-	assert_int_equal(gp_facts_stuck(pool), 1);
+	gp_procinfo_drop(wait_for(pool, fd, &token));
+	assert_int_equal(gp_procinfo_stuck(pool), 1);
 	for (unsigned i = 0; i < 10; i++) {
 		ask(pool, &other, 2);
-		facts = wait_for(pool, fd, &token);
-		assert_int_equal(facts->known & MEMORY, 0);
-		assert_true(facts->known & GP_FACT_USER);
-		gp_facts_drop(facts);
+		info = wait_for(pool, fd, &token);
+		assert_int_equal(info->known & MEMORY, 0);
+		assert_true(info->known & GP_PROCINFO_USER);
+		gp_procinfo_drop(info);
 	}
-	assert_int_equal(gp_facts_stuck(pool), 1); /* nobody waited for it */
+	assert_int_equal(gp_procinfo_stuck(pool), 1); /* nobody waited for it */
 	let_answer(&silent);
 	wait_until_nobody_is_stuck(pool);
-	gp_facts_free(pool);
+	gp_procinfo_free(pool);
 	stop_target(&silent);
 	stop_target(&other);
 }
@@ -225,26 +225,26 @@ static void who_let_us_wait_is_not_read_for_a_while_and_others_are(void **state)
 {
 	struct target silent = start_target("silent-words", NOBODY);
 	struct target same = start_target("plain", NOBODY), other = start_target("plain", 0);
-	struct gp_facts_pool *pool;
-	struct gp_facts *facts;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
 
 	(void)state;
 	pool = make_pool(quick, &fd);
 	ask(pool, &silent, 1);
-	gp_facts_drop(wait_for(pool, fd, &token));
+	gp_procinfo_drop(wait_for(pool, fd, &token));
 	let_answer(&silent);
 	wait_until_nobody_is_stuck(pool);
 	ask(pool, &same, 2);
-	facts = wait_for(pool, fd, &token);
-	assert_int_equal(facts->known & MEMORY, 0);
-	gp_facts_drop(facts);
+	info = wait_for(pool, fd, &token);
+	assert_int_equal(info->known & MEMORY, 0);
+	gp_procinfo_drop(info);
 	ask(pool, &other, 3);
-	facts = wait_for(pool, fd, &token);
-	assert_int_equal(facts->known & MEMORY, MEMORY);
-	gp_facts_drop(facts);
-	gp_facts_free(pool);
+	info = wait_for(pool, fd, &token);
+	assert_int_equal(info->known & MEMORY, MEMORY);
+	gp_procinfo_drop(info);
+	gp_procinfo_free(pool);
 	stop_target(&silent);
 	stop_target(&same);
 	stop_target(&other);
@@ -253,10 +253,10 @@ static void who_let_us_wait_is_not_read_for_a_while_and_others_are(void **state)
 /* As when the daemon was stopped for a while: nobody has let it wait. */
 static void who_looks_much_too_late_blames_nobody(void **state)
 {
-	struct gp_facts_limits brief = {.deadline_ns = GP_NS_PER_S / 4};
+	struct gp_procinfo_limits brief = {.deadline_ns = GP_NS_PER_S / 4};
 	struct target t = start_target("silent-words", 0);
-	struct gp_facts_pool *pool;
-	struct gp_facts *facts;
+	struct gp_procinfo_pool *pool;
+	struct gp_procinfo *info;
 	uint64_t token;
 	int fd;
 
@@ -264,30 +264,30 @@ static void who_looks_much_too_late_blames_nobody(void **state)
 	pool = make_pool(brief, &fd);
 	ask(pool, &t, 1);
 	usleep(1000000);
-	assert_int_equal(gp_facts_take(pool, &facts, &token), -EAGAIN);
+	assert_int_equal(gp_procinfo_take(pool, &info, &token), -EAGAIN);
 	let_answer(&t);
-	facts = wait_for(pool, fd, &token);
-	assert_int_equal(facts->known & MEMORY, MEMORY);
-	gp_facts_drop(facts);
-	gp_facts_free(pool);
+	info = wait_for(pool, fd, &token);
+	assert_int_equal(info->known & MEMORY, MEMORY);
+	gp_procinfo_drop(info);
+	gp_procinfo_free(pool);
 	stop_target(&t);
 }
 
 static void a_pool_ends_while_somebody_is_stuck(void **state)
 {
 	struct target t = start_target("silent-words", 0);
-	struct gp_facts_pool *pool;
+	struct gp_procinfo_pool *pool;
 	uint64_t token;
 	int fd;
 
 	(void)state;
 	pool = make_pool(quick, &fd);
 	ask(pool, &t, 1);
-	gp_facts_drop(wait_for(pool, fd, &token));
-	gp_facts_free(pool); /* one was left behind before */
+	gp_procinfo_drop(wait_for(pool, fd, &token));
+	gp_procinfo_free(pool); /* one was left behind before */
 	pool = make_pool(quick, &fd);
 	ask(pool, &t, 1);
-	gp_facts_free(pool); /* and this one is now */
+	gp_procinfo_free(pool); /* and this one is now */
 	let_answer(&t);
 	stop_target(&t);
 }
@@ -304,15 +304,15 @@ static void a_process_with_a_stuck_reader_can_be_killed(void **state)
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (!pid) {
-		struct gp_facts_pool *pool;
+		struct gp_procinfo_pool *pool;
 		uint64_t token;
 		int fd;
 
-		if (gp_facts_new_limited(&quick, &pool, &fd) ||
-		    gp_facts_ask(pool, t.pid, t.start_time, GP_FACT_ALL, 1))
+		if (gp_procinfo_new_limited(&quick, &pool, &fd) ||
+		    gp_procinfo_ask(pool, t.pid, t.start_time, GP_PROCINFO_ALL, 1))
 			_exit(1);
-		gp_facts_drop(wait_for(pool, fd, &token));
-		if (gp_facts_stuck(pool) != 1 || write(ready[1], "s", 1) != 1)
+		gp_procinfo_drop(wait_for(pool, fd, &token));
+		if (gp_procinfo_stuck(pool) != 1 || write(ready[1], "s", 1) != 1)
 			_exit(2);
 		for (;;)
 			pause();

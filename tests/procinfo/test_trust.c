@@ -33,11 +33,11 @@ static pid_t start_program(const char *path)
 static bool is_program_trusted(const char *path)
 {
 	pid_t pid = start_program(path);
-	struct gp_facts *f = facts_of_child(pid);
+	struct gp_procinfo *f = info_of_child(pid);
 	bool trusted = f->exe_trusted;
 
-	assert_true(f->known & GP_FACT_EXE);
-	gp_facts_drop(f);
+	assert_true(f->known & GP_PROCINFO_EXE);
+	gp_procinfo_drop(f);
 	stop_child(pid);
 	return trusted;
 }
@@ -55,8 +55,8 @@ static void a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it(
 	char folder[] = "/opt/gp-facts-XXXXXX", path[64], open_folder[64], deep[128];
 
 	(void)state;
-	if (geteuid() || !gp_facts_path_is_roots("/usr/bin/sleep") ||
-	    !gp_facts_path_is_roots("/opt") || !mkdtemp(folder))
+	if (geteuid() || !gp_procinfo_path_is_roots("/usr/bin/sleep") ||
+	    !gp_procinfo_path_is_roots("/opt") || !mkdtemp(folder))
 		skip();
 	assert_true(is_program_trusted("/usr/bin/sleep"));
 	chmod(folder, 0755);
@@ -94,13 +94,13 @@ static bool hide_sleep(void)
 
 static void a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted(void **state)
 {
-	struct gp_facts *f;
+	struct gp_procinfo *f;
 	int ready[2];
 	char byte;
 	pid_t pid;
 
 	(void)state;
-	if (geteuid() || !gp_facts_path_is_roots("/usr/bin/sleep"))
+	if (geteuid() || !gp_procinfo_path_is_roots("/usr/bin/sleep"))
 		skip();
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
@@ -119,10 +119,10 @@ static void a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted(vo
 		skip();
 	}
 	close(ready[0]);
-	f = facts_of_child(pid);
+	f = info_of_child(pid);
 	assert_string_equal(f->exe, "/usr/bin/sleep");
 	assert_false(f->exe_trusted);
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 	stop_child(pid);
 }
 
@@ -161,14 +161,14 @@ static bool join(const char *cgroup, pid_t pid)
 
 static bool is_cgroup_trusted(pid_t pid, const char *end)
 {
-	struct gp_facts *f = facts_of_child(pid);
+	struct gp_procinfo *f = info_of_child(pid);
 	bool trusted = f->cgroup_trusted;
 	size_t length = strlen(f->cgroup), wanted = strlen(end);
 
-	assert_true(f->known & GP_FACT_CGROUP);
+	assert_true(f->known & GP_PROCINFO_CGROUP);
 	assert_true(length >= wanted);
 	assert_string_equal(f->cgroup + length - wanted, end);
-	gp_facts_drop(f);
+	gp_procinfo_drop(f);
 	return trusted;
 }
 

@@ -2,11 +2,11 @@
 /* Text on a sheet: what others chose to be called does no harm. */
 #include "made_up.h"
 
-static struct gp_sheet sheet;
+static struct gp_cells cells;
 
 static void assert_is(const char *expected)
 {
-	char *text = text_of(&sheet);
+	char *text = text_of(&cells);
 
 	assert_string_equal(text, expected);
 	free(text);
@@ -15,88 +15,88 @@ static void assert_is(const char *expected)
 static int blank(void **state)
 {
 	(void)state;
-	sheet.utf8 = true;
-	return gp_sheet_begin(&sheet, 2, 8);
+	cells.utf8 = true;
+	return gp_cells_begin(&cells, 2, 8);
 }
 
 static int drop(void **state)
 {
 	(void)state;
-	gp_sheet_free(&sheet);
+	gp_cells_free(&cells);
 	return 0;
 }
 
 static void text_stands_where_it_was_put(void **state)
 {
 	(void)state;
-	assert_int_equal(gp_sheet_put(&sheet, 0, 2, 5, GP_STYLE_BAD, "abc"), 3);
-	gp_sheet_put_right(&sheet, 1, 2, 5, GP_STYLE_PLAIN, "xy");
+	assert_int_equal(gp_cells_put(&cells, 0, 2, 5, GP_STYLE_BAD, "abc"), 3);
+	gp_cells_put_right(&cells, 1, 2, 5, GP_STYLE_PLAIN, "xy");
 	assert_is("  abc\n     xy\n");
-	assert_int_equal(sheet.cell[2].style, GP_STYLE_BAD);
-	assert_int_equal(sheet.cell[1].style, GP_STYLE_PLAIN);
+	assert_int_equal(cells.cell[2].style, GP_STYLE_BAD);
+	assert_int_equal(cells.cell[1].style, GP_STYLE_PLAIN);
 }
 
 static void what_is_too_long_is_cut_with_a_mark(void **state)
 {
 	(void)state;
-	assert_int_equal(gp_sheet_put(&sheet, 0, 0, 4, 0, "abcdef"), 4);
-	gp_sheet_put(&sheet, 1, 5, 100, 0, "abcdef"); /* to the end of the row, not beyond */
+	assert_int_equal(gp_cells_put(&cells, 0, 0, 4, 0, "abcdef"), 4);
+	gp_cells_put(&cells, 1, 5, 100, 0, "abcdef"); /* to the end of the row, not beyond */
 	assert_is("abc…\n     ab…\n");
-	sheet.utf8 = false;
-	gp_sheet_put_right(&sheet, 0, 0, 4, 0, "abcdef");
-	assert_int_equal(sheet.cell[3].c, L'~');
-	gp_sheet_put(&sheet, 0, 0, 6, 0, "abcdef");
+	cells.utf8 = false;
+	gp_cells_put_right(&cells, 0, 0, 4, 0, "abcdef");
+	assert_int_equal(cells.cell[3].c, L'~');
+	gp_cells_put(&cells, 0, 0, 6, 0, "abcdef");
 	assert_is("abcdef\n     ab…\n");
 }
 
 static void outside_is_nowhere(void **state)
 {
 	(void)state;
-	assert_int_equal(gp_sheet_put(&sheet, 2, 0, 4, 0, "a"), 0);
-	assert_int_equal(gp_sheet_put(&sheet, 0, 8, 4, 0, "a"), 0);
-	gp_sheet_fill(&sheet, 7, 0, 4, GP_STYLE_BAD);
-	gp_sheet_fill(&sheet, 1, 6, 400, GP_STYLE_BAD);
+	assert_int_equal(gp_cells_put(&cells, 2, 0, 4, 0, "a"), 0);
+	assert_int_equal(gp_cells_put(&cells, 0, 8, 4, 0, "a"), 0);
+	gp_cells_fill(&cells, 7, 0, 4, GP_STYLE_BAD);
+	gp_cells_fill(&cells, 1, 6, 400, GP_STYLE_BAD);
 	assert_is("\n\n");
-	assert_int_equal(sheet.cell[15].style, GP_STYLE_BAD);
+	assert_int_equal(cells.cell[15].style, GP_STYLE_BAD);
 }
 
 static void orders_to_the_terminal_are_not_passed_on(void **state)
 {
 	(void)state;
-	gp_sheet_put(&sheet, 0, 0, 8, 0, "\033[31m\a");
-	gp_sheet_put(&sheet, 1, 0, 8, 0, "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ in one */
+	gp_cells_put(&cells, 0, 0, 8, 0, "\033[31m\a");
+	gp_cells_put(&cells, 1, 0, 8, 0, "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ in one */
 	assert_is("?[31m?\na?b?c??\n");
 }
 
 static void what_is_no_utf8_is_shown_as_such(void **state)
 {
 	(void)state;
-	gp_sheet_put(&sheet, 0, 0, 8, 0, "a\xff\xc3(b\xe2\x82");
+	gp_cells_put(&cells, 0, 0, 8, 0, "a\xff\xc3(b\xe2\x82");
 	assert_is("a\xef\xbf\xbd\xef\xbf\xbd(b\xef\xbf\xbd\xef\xbf\xbd\n\n");
 }
 
 static void wide_characters_take_two_columns(void **state)
 {
 	(void)state;
-	assert_int_equal(gp_sheet_width(&sheet, "日本"), 4);
-	gp_sheet_put(&sheet, 0, 0, 8, 0, "日本");
-	assert_int_equal(gp_sheet_put(&sheet, 1, 0, 4, 0, "日本語"), 3); /* half of one is none */
+	assert_int_equal(gp_cells_width(&cells, "日本"), 4);
+	gp_cells_put(&cells, 0, 0, 8, 0, "日本");
+	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"), 3); /* half of one is none */
 	assert_is("日本\n日…\n");
 }
 
 static void accents_of_their_own_take_none(void **state)
 {
 	(void)state;
-	assert_int_equal(gp_sheet_width(&sheet, "e\xcc\x81"), 1);
-	gp_sheet_put(&sheet, 0, 0, 8, 0, "e\xcc\x81x");
+	assert_int_equal(gp_cells_width(&cells, "e\xcc\x81"), 1);
+	gp_cells_put(&cells, 0, 0, 8, 0, "e\xcc\x81x");
 	assert_is("ex\n\n");
 }
 
 static void without_utf8_all_is_ascii(void **state)
 {
 	(void)state;
-	sheet.utf8 = false;
-	gp_sheet_put(&sheet, 0, 0, 8, 0, "é日▸x");
+	cells.utf8 = false;
+	gp_cells_put(&cells, 0, 0, 8, 0, "é日▸x");
 	assert_is("???x\n\n");
 }
 

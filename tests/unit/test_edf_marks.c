@@ -13,7 +13,7 @@ static void brackets_are_enough_on_a_device_that_shows_nothing(void **state)
 	                          .high = 1100,
 	                          .change_permille = 10,
 	                          .cost_permille = 1000,
-	                          .brackets = true};
+	                          .request_marks = true};
 
 	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
@@ -28,7 +28,7 @@ static void brackets_are_enough_on_a_device_with_samples_and_slices(void **state
 	                          .high = 799,
 	                          .change_permille = 10,
 	                          .cost_permille = 1000,
-	                          .brackets = true,
+	                          .request_marks = true,
 	                          .sampled = true};
 	struct draw any = fits;
 
@@ -54,7 +54,7 @@ static void a_task_that_never_says_anything_is_refused_and_costs_the_others_noth
 	silent = world_add(&w, (struct gp_sim_task){.load = GP_LOAD_IDLE}, 600 * MS, 20 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
 	w.task[frames].kernel_ns = 20 * MS;
-	w.task[frames].bracket = true;
+	w.task[frames].request_marks = true;
 	world_run(&w, "edf");
 	assert_true(w.stats[silent].refused);
 	assert_false(w.stats[frames].refused);
@@ -72,7 +72,7 @@ static void a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way(
 	silent = world_add_service(&w, 600 * MS, 700 * MS, 20 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
 	w.task[frames].kernel_ns = 20 * MS;
-	w.task[frames].bracket = true;
+	w.task[frames].request_marks = true;
 	world_run(&w, "edf");
 	assert_true(w.stats[silent].refused);
 	assert_false(w.stats[frames].refused);
@@ -92,7 +92,7 @@ static void who_was_seen_idle_is_kept_out_of_the_way_all_the_same(void **state)
 	world_add_service(&w, 0, 410 * MS, 30 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
 	w.task[frames].kernel_ns = 20 * MS;
-	w.task[frames].bracket = true;
+	w.task[frames].request_marks = true;
 	world_run(&w, "edf");
 	assert_false(w.stats[frames].refused);
 	assert_int_equal(w.stats[frames].overruns, 0);
@@ -108,7 +108,7 @@ static void what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing(void
 	                          .high = 1100,
 	                          .change_permille = 30,
 	                          .cost_permille = 1000,
-	                          .brackets = true,
+	                          .request_marks = true,
 	                          .sampled = true,
 	                          .silent = true};
 	struct draw blind = draw;
@@ -128,7 +128,7 @@ static void no_turns_are_kept_for_services_that_do_nothing(void **state)
 	(void)state;
 	world_init(&w, 1000);
 	world_show_samples(&w);
-	w.config.brackets = true;
+	w.config.request_marks = true;
 	for (int i = 0; i < 2; i++)
 		world_add(&w, (struct gp_sim_task){.load = GP_LOAD_IDLE}, 600 * MS, 20 * MS);
 	job = world_add_job(&w);

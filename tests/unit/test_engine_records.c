@@ -96,7 +96,7 @@ static unsigned changed_without_record(struct rig *r)
 }
 
 /* Half of them are to be held, the others have a slice. */
-static bool engine_looks_itself;
+static bool engine_ticks_itself;
 
 static struct rig *start(bool observable)
 {
@@ -105,7 +105,7 @@ static struct rig *start(bool observable)
 	memset(&book, 0, sizeof book);
 	book.rig = r;
 	r->config.before_change = write_record;
-	r->config.epoch = engine_looks_itself ? tell_epoch : NULL;
+	r->config.epoch = engine_ticks_itself ? tell_epoch : NULL;
 	r->gpu.choose = count_action;
 	for (unsigned i = 0; i < TASKS; i++) {
 		rig_add(r, GP_BEST_EFFORT);
@@ -394,7 +394,7 @@ static void a_step_does_not_go_on_when_the_epoch_changes_in_it(void **state)
 	struct rig *r;
 
 	(void)state;
-	engine_looks_itself = true;
+	engine_ticks_itself = true;
 	r = start(true);
 	book.drops = true;
 	book.at = 1; /* of the slices, which come before the holds */
@@ -412,7 +412,7 @@ static void an_undo_is_told_once_and_of_no_task(void **state)
 	struct rig *r;
 
 	(void)state;
-	engine_looks_itself = true;
+	engine_ticks_itself = true;
 	r = start(true);
 	book.epoch++; /* nothing of ours is there yet */
 	run(r, 20 * MS);
@@ -428,7 +428,7 @@ static void an_undo_is_told_once_and_of_no_task(void **state)
 static int look_itself(void **state)
 {
 	(void)state;
-	engine_looks_itself = true;
+	engine_ticks_itself = true;
 	return 0;
 }
 

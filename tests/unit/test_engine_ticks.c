@@ -97,7 +97,7 @@ static void it_never_polls_more_often_than_there_is_news(void **state)
 	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
-	r->gpu.base.info.news_every_ns = 167 * MS;
+	r->gpu.base.info.sample_period_ns = 167 * MS;
 	rig_start(r, &watching);
 	assert_int_equal(wait_of(r), 167 * MS);
 	script.next_ns = r->now_ns + 3 * MS; /* the policy itself may ask for more */
@@ -261,7 +261,7 @@ static void the_view_carries_the_devices_properties(void **state)
 	const struct gp_view *v;
 
 	(void)state;
-	r->gpu.base.info = (struct gp_gpu_info){.caps = GP_CAP_HOLD | GP_CAP_BRACKETS,
+	r->gpu.base.info = (struct gp_gpu_info){.caps = GP_CAP_HOLD | GP_CAP_REQUEST_MARKS,
 	                                        .max_held = 3,
 	                                        .slice_default_us = 11,
 	                                        .slice_min_us = 12,
@@ -269,12 +269,12 @@ static void the_view_carries_the_devices_properties(void **state)
 	                                        .switch_cost_ns = 14,
 	                                        .hold_cost_ns = 17,
 	                                        .release_cost_ns = 18,
-	                                        .news_every_ns = 15};
+	                                        .sample_period_ns = 15};
 	r->config.starve_limit_ns = 16;
 	rig_start(r, &scripted);
 	v = gp_engine_view(r->engine);
 	assert_int_equal(v->now_ns, r->now_ns);
-	assert_int_equal(v->caps, GP_CAP_HOLD | GP_CAP_BRACKETS);
+	assert_int_equal(v->caps, GP_CAP_HOLD | GP_CAP_REQUEST_MARKS);
 	assert_int_equal(v->max_held, 3);
 	assert_int_equal(v->slice_default_us, 11);
 	assert_int_equal(v->slice_min_us, 12);
@@ -282,7 +282,7 @@ static void the_view_carries_the_devices_properties(void **state)
 	assert_int_equal(v->switch_cost_ns, 14);
 	assert_int_equal(v->hold_cost_ns, 17);
 	assert_int_equal(v->release_cost_ns, 18);
-	assert_int_equal(v->news_every_ns, 15);
+	assert_int_equal(v->sample_period_ns, 15);
 	assert_int_equal(v->starve_limit_ns, 16);
 	assert_int_equal(v->n, 0);
 	rig_free(r);
@@ -297,7 +297,7 @@ static uint64_t waited(const struct rig *r, unsigned i)
 }
 
 /* One look after that long. */
-static void look_after(struct rig *r, uint64_t after_ns)
+static void run_ticks(struct rig *r, uint64_t after_ns)
 {
 	r->now_ns += after_ns;
 	rig_step(r);
@@ -315,23 +315,23 @@ static void waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware(void *
 	rig_step(r);
 	assert_int_equal(waited(r, 0), 0);
 	rig_is(r, 0)->running = false;
-	look_after(r, 30 * MS);
+	run_ticks(r, 30 * MS);
 	assert_int_equal(waited(r, 0), 30 * MS);
 	rig_is(r, 0)->active = false; /* wants nothing any more */
-	look_after(r, 30 * MS);
+	run_ticks(r, 30 * MS);
 	rig_is(r, 0)->active = true;
-	look_after(r, 20 * MS);
+	run_ticks(r, 20 * MS);
 	assert_int_equal(waited(r, 0), 20 * MS);
 	rig_is(r, 0)->known = 0; /* nothing is known: neither is this */
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
 	assert_false(rig_task(r, 0).waited_known);
 	assert_int_equal(rig_task(r, 0).waited_max_ns, 30 * MS);
 	rig_is(r, 0)->known = GP_KNOWN_RUNNING; /* off the hardware, and perhaps idle */
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
 	rig_is(r, 0)->known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING; /* counting starts again */
-	look_after(r, 5 * MS);
+	run_ticks(r, 5 * MS);
 	assert_int_equal(waited(r, 0), 5 * MS);
 	rig_free(r);
 }
@@ -344,7 +344,7 @@ static void being_off_the_hardware_says_nothing_where_it_takes_turns_by_itself(v
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 	rig_is(r, 0)->running = false;
-	look_after(r, 30 * MS);
+	run_ticks(r, 30 * MS);
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
 	rig_free(r);
 }
@@ -403,10 +403,10 @@ static void waiting_is_counted_up_to_the_last_sample_of_the_run_time(void **stat
 	is->known |= GP_KNOWN_ACTIVE; /* doing nothing is not waiting */
 	is->active = false;
 	is->run_at_ns += 50 * MS;
-	look_after(r, 50 * MS);
+	run_ticks(r, 50 * MS);
 	is->active = true;
 	is->run_at_ns += 7 * MS;
-	look_after(r, 7 * MS);
+	run_ticks(r, 7 * MS);
 	assert_int_equal(waited(r, 0), 7 * MS);
 	rig_free(r);
 }
@@ -442,17 +442,17 @@ static void a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen(vo
 	rig_is(r, 0)->run_source = GP_RUN_MEASURED;
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
-	look_after(r, 1 * MS);
-	look_after(r, 40 * MS);
+	run_ticks(r, 1 * MS);
+	run_ticks(r, 40 * MS);
 	assert_in_range(waited(r, 0), 40 * MS, 41 * MS);
 	want(1, GP_RUN, 0);
 	rig_is(r, 0)->run_at_ns = r->now_ns;
 	rig_step(r);
-	look_after(r, 1 * MS); /* the last sample is from before that: it says nothing */
+	run_ticks(r, 1 * MS); /* the last sample is from before that: it says nothing */
 	assert_false(gp_engine_view(r->engine)->task[0].known & GP_KNOWN_WAITED);
 	assert_true(rig_task(r, 0).waited_max_ns < 50 * MS);
 	rig_is(r, 0)->run_at_ns = r->now_ns + 2 * MS;
-	look_after(r, 3 * MS);
+	run_ticks(r, 3 * MS);
 	assert_int_equal(waited(r, 0), 2 * MS);
 	rig_free(r);
 }
@@ -489,7 +489,7 @@ static void time_held_and_preemptions_are_counted(void **state)
 	assert_int_equal(rig_stats(r)->hold_ns.max, 0); /* the back end saw the effect */
 	assert_int_equal(rig_stats(r)->release_ns.count, 6);
 	assert_int_equal(rig_stats(r)->decide_ns.count, 0); /* nobody measures */
-	assert_int_equal(rig_stats(r)->looks, rig_stats(r)->decisions);
+	assert_int_equal(rig_stats(r)->ticks, rig_stats(r)->decisions);
 	rig_free(r);
 }
 

@@ -8,9 +8,9 @@ static const struct gp_task_view *view_of(struct rig *r, uint32_t handle)
 	return &gp_engine_view(r->engine)->task[handle];
 }
 
-static void bracket(struct rig *r, uint32_t handle, bool begins)
+static void request_marks(struct rig *r, uint32_t handle, bool begins)
 {
-	assert_int_equal(gp_engine_bracket(r->engine, r->now_ns, handle + 1u, begins), 0);
+	assert_int_equal(gp_engine_mark(r->engine, r->now_ns, handle + 1u, begins), 0);
 	assert_int_equal(gp_engine_next_ns(r->engine), 0); /* wants a look at once */
 	rig_step(r);
 }
@@ -24,17 +24,17 @@ static void a_gap_inside_a_request_is_not_its_end(void **state)
 	(void)state;
 	rig_start(r, &scripted);
 	r->gpu.task[lc].is.active = false; /* between two kernels */
-	bracket(r, lc, true);
+	request_marks(r, lc, true);
 	began_ns = r->now_ns;
 	assert_true(gp_seen_active(view_of(r, lc)));
-	assert_true(view_of(r, lc)->in_bracket);
+	assert_true(view_of(r, lc)->in_request);
 	r->now_ns += 3 * MS;
-	bracket(r, lc, true); /* said twice: it began when it began */
+	request_marks(r, lc, true); /* said twice: it began when it began */
 	assert_true(view_of(r, lc)->known & GP_KNOWN_ACTIVE_SINCE);
 	assert_int_equal(view_of(r, lc)->active_since_ns, began_ns);
-	bracket(r, lc, false);
+	request_marks(r, lc, false);
 	assert_true(gp_seen_idle(view_of(r, lc)));
-	assert_false(view_of(r, be)->known & GP_KNOWN_BRACKET);
+	assert_false(view_of(r, be)->known & GP_KNOWN_REQUEST);
 	rig_free(r);
 }
 
@@ -45,10 +45,10 @@ static void work_that_is_seen_now_is_work_but_an_old_sample_is_not(void **state)
 
 	(void)state;
 	rig_start(r, &scripted);
-	bracket(r, lc, false);
+	request_marks(r, lc, false);
 	assert_true(gp_seen_active(view_of(r, lc)));
-	r->gpu.base.info.news_every_ns = 100 * MS;
-	bracket(r, lc, false);
+	r->gpu.base.info.sample_period_ns = 100 * MS;
+	request_marks(r, lc, false);
 	assert_true(gp_seen_idle(view_of(r, lc)));
 	rig_free(r);
 }
@@ -105,14 +105,15 @@ static void a_bracket_of_nobody_is_refused(void **state)
 	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_start(r, &scripted);
-	assert_int_equal(gp_engine_bracket(r->engine, r->now_ns, 7, true), -ESRCH);
+	assert_int_equal(gp_engine_mark(r->engine, r->now_ns, 7, true), -ESRCH);
 	rig_free(r);
 }
 
 static int load_prompt(struct rig *r)
 {
 	static const struct gp_policy_ops prompt = {.name = "prompt",
-	                                            .needs_one = GP_CAP_ACTIVITY | GP_CAP_BRACKETS,
+	                                            .needs_one =
+	                                                    GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS,
 	                                            .decide = script_decide};
 	struct gp_policy_choice choice = {.ops = &prompt};
 	struct gp_error err = {0};
@@ -129,19 +130,19 @@ static void samples_are_not_enough_for_a_policy_that_must_know_when_a_request_be
 	(void)state;
 	rig_start(r, &scripted);
 	assert_int_equal(load_prompt(r), 0);
-	r->gpu.base.info.news_every_ns = 100 * MS;
+	r->gpu.base.info.sample_period_ns = 100 * MS;
 	assert_int_equal(load_prompt(r), -ENOTSUP);
 	r->gpu.base.info.caps |= GP_CAP_EVENTS; /* ... but they announce themselves */
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.caps = FAKE_CAPS;
-	r->gpu.base.info.news_every_ns = 1 * MS; /* ... or are new enough, as on AMD */
+	r->gpu.base.info.sample_period_ns = 1 * MS; /* ... or are new enough, as on AMD */
 	assert_int_equal(load_prompt(r), 0);
-	r->gpu.base.info.news_every_ns = 100 * MS;
+	r->gpu.base.info.sample_period_ns = 100 * MS;
 	gp_engine_free(r->engine);
-	r->config.brackets = true;
+	r->config.request_marks = true;
 	rig_start(r, &scripted);
 	assert_int_equal(load_prompt(r), 0);
-	assert_true(gp_engine_view(r->engine)->caps & GP_CAP_BRACKETS);
+	assert_true(gp_engine_view(r->engine)->caps & GP_CAP_REQUEST_MARKS);
 	rig_free(r);
 }
 

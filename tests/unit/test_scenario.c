@@ -199,7 +199,7 @@ static void every_key_of_a_task_has_its_place(void **state)
 	assert_int_equal(s.task[2].kernels, 40);
 	assert_int_equal(s.task[2].kernel_gap_ns, 30000);
 	assert_int_equal(s.task[2].prepare_ns, 200000);
-	assert_true(s.task[2].bracket);
+	assert_true(s.task[2].request_marks);
 	assert_string_equal(s.task[0].name, "inference");
 	assert_int_equal(s.task[0].load, GP_LOAD_PERIODIC);
 	assert_int_equal(s.task[0].every_ns, 3 * GP_NS_PER_MS);

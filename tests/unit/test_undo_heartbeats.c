@@ -114,7 +114,7 @@ static void what_the_living_hold_is_not_to_be_claimed(void **state)
 	(void)state;
 	assert_true(gp_undo_get(file, (unsigned)slot, &e));
 	assert_false(gp_undo_claim(file, (unsigned)slot, &e));
-	assert_int_equal(e.holder, getpid());
+	assert_int_equal(e.owner, getpid());
 	assert_int_equal(count(), 1);
 }
 
@@ -127,10 +127,10 @@ static void what_the_dead_left_is_claimed_once(void **state)
 
 	(void)state;
 	second = e;
-	assert_false(gp_undo_holder_lives(&e));
+	assert_false(gp_undo_owner_lives(&e));
 	assert_true(gp_undo_claim(file, slot, &e));
 	assert_true(gp_undo_changes(file) != changes);
-	assert_int_equal(e.holder, getpid());
+	assert_int_equal(e.owner, getpid());
 	assert_int_equal(e.claimed, 1);
 	assert_true(is_whole(&e));
 	assert_false(gp_undo_claim(file, slot, &second));
@@ -153,11 +153,11 @@ static void what_cannot_be_undone_is_nobodys_and_the_next_has_it(void **state)
 	assert_true(gp_undo_claim(file, slot, &e));
 	gp_undo_give_back(file, slot, &e);
 	assert_true(gp_undo_get(file, slot, &e));
-	assert_int_equal(e.holder, 0);
-	assert_false(gp_undo_holder_lives(&e));
+	assert_int_equal(e.owner, 0);
+	assert_false(gp_undo_owner_lives(&e));
 	assert_int_equal(gp_undo_put(file, "x", &undo), slot);
 	assert_true(gp_undo_get(file, slot, &e));
-	assert_int_equal(e.holder, getpid());
+	assert_int_equal(e.owner, getpid());
 	assert_true(is_whole(&e)); /* the first one knows what was there before */
 }
 
@@ -197,14 +197,14 @@ static void who_has_ended_and_is_not_waited_for_is_dead(void **state)
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 		if (gp_undo_get(file, i, &e))
 			assert_true(gp_undo_claim(file, i, &e));
-	assert_int_equal(e.holder, getpid());
+	assert_int_equal(e.owner, getpid());
 	waitpid(pid, NULL, 0);
 }
 
 /* Stops at any instruction between the states: as one who was killed there. */
 static void a_record_survives_who_is_killed_while_he_takes_it(void **state)
 {
-	struct undo_slot *s;
+	struct gp_undo_slot *s;
 	struct gp_undo_entry e;
 	unsigned slot = left_behind(7, &e);
 	pid_t gone = fork();
@@ -214,14 +214,14 @@ static void a_record_survives_who_is_killed_while_he_takes_it(void **state)
 		_exit(0);
 	waitpid(gone, NULL, 0);
 	s = &file->map->slot[slot];
-	s->state = 0x500 | UNDO_TAKING | (uint64_t)getpid() << 32;
+	s->state = 0x500 | GP_UNDO_TAKING | (uint64_t)getpid() << 32;
 	assert_false(gp_undo_get(file, slot, &e)); /* in our hands */
-	s->state = 0x500 | UNDO_TAKING | (uint64_t)gone << 32;
+	s->state = 0x500 | GP_UNDO_TAKING | (uint64_t)gone << 32;
 	for (size_t i = 2; i < 4; i++)
 		s->word[i] = 0x1234567812345678; /* the holder was half written */
 	assert_true(gp_undo_get(file, slot, &e));
 	assert_true(is_whole(&e));
-	assert_false(gp_undo_holder_lives(&e));
+	assert_false(gp_undo_owner_lives(&e));
 	assert_true(gp_undo_claim(file, slot, &e));
 	assert_true(gp_undo_drop_same(file, slot, &e));
 }
@@ -236,7 +236,7 @@ static int claim_all(void *arg)
 	struct gp_undo_entry e;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		if (gp_undo_get(file, i, &e) && !gp_undo_holder_lives(&e) &&
+		if (gp_undo_get(file, i, &e) && !gp_undo_owner_lives(&e) &&
 		    gp_undo_claim(file, i, &e)) {
 			__atomic_add_fetch(&had[e.undo.key], 1, __ATOMIC_RELAXED);
 			gp_undo_drop_same(file, i, &e);
@@ -278,13 +278,13 @@ static void of_many_that_replay_each_record_has_one(void **state)
 /* Killed at any time, in any call: a record is whole, or was not there yet. */
 static void records_survive_claimants_that_are_killed(void **state)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + 2 * GP_NS_PER_S;
+	uint64_t until_ns = gp_monotonic_ns() + 2 * GP_NS_PER_S;
 	struct gp_undo_entry e;
 	unsigned rounds = 0;
 
 	(void)state;
 	assert_int_equal(in_child(put_many, NULL), 0);
-	while (gp_now_ns(&gp_clock_monotonic) < until_ns) {
+	while (gp_monotonic_ns() < until_ns) {
 		pid_t pid = fork();
 
 		if (!pid)
@@ -328,72 +328,72 @@ static void a_record_is_found_wherever_it_had_to_go(void **state)
 
 static int be_guard(void *arg)
 {
-	return gp_undo_guard_begin(file, arg) ? 1 : 0;
+	return gp_undo_scheduler_begin(file, arg) ? 1 : 0;
 }
 
 static void there_is_one_scheduler_at_a_time(void **state)
 {
-	struct gp_undo_guard guard;
+	struct gp_undo_scheduler guard;
 	struct gp_error err = {0};
 	char number[16];
 	pid_t pid;
 
 	(void)state;
-	gp_undo_guard(file, &guard);
+	gp_undo_scheduler(file, &guard);
 	assert_int_equal(guard.pid, 0);
 	assert_false(guard.lives);
-	assert_int_equal(gp_undo_guard_begin(file, NULL), 0);
-	assert_int_equal(gp_undo_guard_begin(file, NULL), 0); /* it is us */
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0);
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* it is us */
 	assert_int_equal(in_child(be_guard, NULL), 1);
-	gp_undo_guard(file, &guard);
+	gp_undo_scheduler(file, &guard);
 	assert_int_equal(guard.pid, getpid());
 	assert_int_equal(guard.start_time, gp_process_start_time(getpid()));
 	assert_true(guard.lives);
-	gp_undo_guard_end(file);
+	gp_undo_scheduler_end(file);
 	assert_int_equal(in_child(be_guard, NULL), 0);
-	gp_undo_guard(file, &guard);
+	gp_undo_scheduler(file, &guard);
 	assert_int_not_equal(guard.pid, 0);
 	assert_false(guard.lives); /* who died is no guard ... */
 	pid = fork();
 	if (!pid) {
-		gp_undo_guard_begin(file, NULL);
+		gp_undo_scheduler_begin(file, NULL);
 		for (;;)
 			pause();
 	}
 	do
-		gp_undo_guard(file, &guard);
+		gp_undo_scheduler(file, &guard);
 	while (guard.pid != pid);
-	assert_int_equal(gp_undo_guard_begin(file, &err), -EBUSY);
+	assert_int_equal(gp_undo_scheduler_begin(file, &err), -EBUSY);
 	snprintf(number, sizeof number, "%d", pid);
 	assert_non_null(strstr(err.text, number));
-	gp_undo_guard_end(file); /* not ours to end */
-	gp_undo_guard(file, &guard);
+	gp_undo_scheduler_end(file); /* not ours to end */
+	gp_undo_scheduler(file, &guard);
 	assert_int_equal(guard.pid, pid);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(gp_undo_guard_begin(file, NULL), 0); /* ... and the next is */
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* ... and the next is */
 }
 
 static void beats_are_seen_and_scheduler_and_keeper_are_two(void **state)
 {
-	struct gp_undo_guard guard, keeper;
+	struct gp_undo_scheduler guard, keeper;
 
 	(void)state;
-	assert_int_equal(gp_undo_guard_begin(file, NULL), 0);
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0);
 	assert_int_equal(gp_undo_keeper_begin(file, NULL), 0);
-	gp_undo_beat(file, 500);
-	gp_undo_beat(file, 700);
-	gp_undo_keeper_beat(file, 900);
-	gp_undo_guard(file, &guard);
+	gp_undo_heartbeat(file, 500);
+	gp_undo_heartbeat(file, 700);
+	gp_undo_keeper_heartbeat(file, 900);
+	gp_undo_scheduler(file, &guard);
 	gp_undo_keeper(file, &keeper);
-	assert_int_equal(guard.beats, 2);
-	assert_int_equal(guard.beat_ns, 700);
-	assert_int_equal(keeper.beats, 1);
-	assert_int_equal(keeper.beat_ns, 900);
+	assert_int_equal(guard.heartbeats, 2);
+	assert_int_equal(guard.heartbeat_ns, 700);
+	assert_int_equal(keeper.heartbeats, 1);
+	assert_int_equal(keeper.heartbeat_ns, 900);
 	gp_undo_keeper_end(file);
 	gp_undo_keeper(file, &keeper);
 	assert_int_equal(keeper.pid, 0);
-	gp_undo_guard(file, &guard);
+	gp_undo_scheduler(file, &guard);
 	assert_int_equal(guard.pid, getpid());
 }
 
@@ -415,7 +415,7 @@ static void of_many_schedulers_one_begins(void **state)
 				close(go[1]);
 				close(all[1]);
 				(void)!read(go[0], &byte, 1);
-				byte = (char)(gp_undo_guard_begin(file, NULL) == 0);
+				byte = (char)(gp_undo_scheduler_begin(file, NULL) == 0);
 				(void)!write(told[1], &byte, 1);
 				(void)!read(all[0], &byte, 1); /* lives until all have tried */
 				_exit(0);
@@ -442,7 +442,7 @@ static void of_many_schedulers_one_begins(void **state)
 
 static void use_all_of_it(void)
 {
-	struct gp_undo_guard guard;
+	struct gp_undo_scheduler guard;
 	struct gp_undo_entry e;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
@@ -462,10 +462,10 @@ static void use_all_of_it(void)
 
 		assert_true(slot < GP_UNDO_SLOTS);
 	}
-	gp_undo_guard(file, &guard);
+	gp_undo_scheduler(file, &guard);
 	gp_undo_keeper(file, &guard);
-	gp_undo_guard_begin(file, NULL);
-	gp_undo_guard_end(file);
+	gp_undo_scheduler_begin(file, NULL);
+	gp_undo_scheduler_end(file);
 	gp_undo_bump(file);
 }
 
@@ -477,14 +477,14 @@ static void whatever_is_in_the_file_nobody_falls_over_it(void **state)
 	gp_rng_init(&rng, 4711, 0);
 	for (int round = 0; round < 30; round++) {
 		uint8_t *bytes = (uint8_t *)file->map;
-		size_t from =
-			round % 3 ? offsetof(struct undo_head, epoch) : sizeof(struct undo_head);
+		size_t from = round % 3 ? offsetof(struct gp_undo_head, epoch)
+		                        : sizeof(struct gp_undo_head);
 
 		for (size_t i = from; i < sizeof *file->map; i++)
 			bytes[i] = (uint8_t)gp_rng_below(&rng, 256);
 		for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) /* states that mean something */
-			bytes[offsetof(struct undo_map, slot) + i * sizeof(struct undo_slot)] =
-				(uint8_t)gp_rng_below(&rng, 4);
+			bytes[offsetof(struct gp_undo_map, slot) +
+			      i * sizeof(struct gp_undo_slot)] = (uint8_t)gp_rng_below(&rng, 4);
 		use_all_of_it();
 	}
 }

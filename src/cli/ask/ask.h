@@ -31,7 +31,7 @@ int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
                  struct json_object *params, struct json_object **result, struct gp_error *err);
 
 /* Puts what was said into `params`. */
-void gp_ask_put_said(struct json_object *params, const struct gp_said *said);
+void gp_ask_put_attrs(struct json_object *params, const struct gp_attr_source *given);
 
 /* "class be, priority 3, weight 100, deadline 2 ms" of a task or a reply. Returns `out`. */
 const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size);

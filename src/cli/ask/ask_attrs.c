@@ -7,27 +7,27 @@
 #include "cli/ask/ask.h"
 #include "cli/sim/sim_report.h"
 
-void gp_ask_put_said(struct json_object *params, const struct gp_said *said)
+void gp_ask_put_attrs(struct json_object *params, const struct gp_attr_source *given)
 {
-	const struct gp_task_attr *a = &said->attr;
+	const struct gp_task_attr *a = &given->attr;
 
-	if (said->said & GP_SAID_CLASS)
+	if (given->given & GP_GIVEN_CLASS)
 		json_object_object_add(params, "class",
 		                       json_object_new_string(gp_class_name(a->class)));
-	if (said->said & GP_SAID_PRIORITY)
+	if (given->given & GP_GIVEN_PRIORITY)
 		gp_field_put(params, "priority", a->priority);
-	if (said->said & GP_SAID_WEIGHT)
+	if (given->given & GP_GIVEN_WEIGHT)
 		gp_field_put(params, "weight", a->weight);
-	if (said->said & GP_SAID_SHARE)
+	if (given->given & GP_GIVEN_SHARE)
 		gp_field_put(params, "share_permille", a->share_permille);
-	if (said->said & GP_SAID_CEILING)
+	if (given->given & GP_GIVEN_CEILING)
 		gp_field_put(params, "ceiling_permille", a->ceiling_permille);
-	if (said->said & GP_SAID_DEADLINE)
+	if (given->given & GP_GIVEN_DEADLINE)
 		gp_field_put(params, "deadline_ns", a->deadline_ns);
-	if (said->said & GP_SAID_BUDGET)
+	if (given->given & GP_GIVEN_BUDGET)
 		gp_field_put(params, "budget_ns", a->budget_ns);
-	if (said->said & GP_SAID_GANG)
-		json_object_object_add(params, "gang", json_object_new_string(said->gang));
+	if (given->given & GP_GIVEN_GANG)
+		json_object_object_add(params, "gang", json_object_new_string(given->gang));
 }
 
 struct sentence {

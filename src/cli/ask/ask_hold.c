@@ -9,7 +9,7 @@
 #include "cli/ask/with_daemon.h"
 #include "cli/lib/stop.h"
 
-#define LOOK_NS (100 * GP_NS_PER_MS)
+#define TICK_NS (100 * GP_NS_PER_MS)
 
 struct held {
 	const struct gp_targets *targets;
@@ -45,7 +45,7 @@ static int hold_all(struct gp_client *client, struct held *h, bool force, struct
 
 	for (; h->n < h->targets->n && !r; h->n += !r || r == -ETIMEDOUT || r == -ECONNRESET) {
 		pid_t pid = h->targets->pid[h->n];
-		uint64_t asked_ns = gp_now_ns(&gp_clock_monotonic);
+		uint64_t asked_ns = gp_monotonic_ns();
 		struct json_object *params = json_object_new_object(), *answer = NULL;
 
 		if (force)
@@ -57,7 +57,7 @@ static int hold_all(struct gp_client *client, struct held *h, bool force, struct
 		if (!r && !gp_field_number_or(answer, "tasks", 1))
 			r = gp_fail(err, -ENODEV, "process %d has no queues to hold", pid);
 		if (!r)
-			say(h, h->n, "held", "took_us", gp_now_ns(&gp_clock_monotonic) - asked_ns,
+			say(h, h->n, "held", "took_us", gp_monotonic_ns() - asked_ns,
 			    "held %s in %s");
 		json_object_put(answer);
 	}
@@ -79,7 +79,7 @@ static bool any_left(const struct held *h)
 
 static void release(struct gp_client *client, const struct held *h, unsigned i, int *exit)
 {
-	uint64_t held_ns = gp_now_ns(&gp_clock_monotonic) - h->since_ns;
+	uint64_t held_ns = gp_monotonic_ns() - h->since_ns;
 	struct json_object *answer = NULL;
 	struct gp_error err = {0};
 	int r = has_ended(h, i)
@@ -121,9 +121,8 @@ static void wait_for_end(const struct held *h, uint64_t end_ns)
 {
 	uint64_t now_ns;
 
-	while (!gp_stop_asked() && any_left(h) &&
-	       (now_ns = gp_now_ns(&gp_clock_monotonic)) < end_ns)
-		gp_stop_sleep(end_ns - now_ns < LOOK_NS ? end_ns : now_ns + LOOK_NS);
+	while (!gp_stop_asked() && any_left(h) && (now_ns = gp_monotonic_ns()) < end_ns)
+		gp_stop_sleep(end_ns - now_ns < TICK_NS ? end_ns : now_ns + TICK_NS);
 }
 
 /* If one of several cannot be held, none is. */
@@ -137,8 +136,7 @@ bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool f
 
 	if (!client)
 		return false;
-	h = (struct held){
-		.targets = targets, .json = json, .since_ns = gp_now_ns(&gp_clock_monotonic)};
+	h = (struct held){.targets = targets, .json = json, .since_ns = gp_monotonic_ns()};
 	r = hold_all(client, &h, force, &err);
 	gp_client_close(client);
 	*exit = r ? gp_cli_fail(&err) : GP_EXIT_DONE;
@@ -148,7 +146,7 @@ bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool f
 		return true;
 	}
 	if (!r)
-		wait_for_end(&h, gp_time_add(gp_now_ns(&gp_clock_monotonic), for_ns));
+		wait_for_end(&h, gp_time_add(gp_monotonic_ns(), for_ns));
 	if (h.n) {
 		int code = release_all(&h);
 

@@ -70,13 +70,13 @@ static void put_share(struct json_object *task, uint64_t ran_ns, uint64_t over_n
 /* What changed since `before`. One that has come since (NULL) had nothing then. */
 static void put_change(struct json_object *task, struct json_object *before, uint64_t over_ns)
 {
-	uint64_t now_ns, then_ns, pictured_ns;
+	uint64_t now_ns, then_ns, snapshot_ns;
 
 	/* The daemon's pictures are older than its answers, by up to 0.1 s: they say when they were
 	 * taken. */
 	if (gp_field_number(task, "mono_ns", &now_ns) &&
-	    gp_field_number(before, "mono_ns", &pictured_ns) && now_ns > pictured_ns)
-		over_ns = now_ns - pictured_ns;
+	    gp_field_number(before, "mono_ns", &snapshot_ns) && now_ns > snapshot_ns)
+		over_ns = now_ns - snapshot_ns;
 	gp_field_put(task, "over_ns", over_ns);
 	gp_field_put(task, "preempted",
 	             number(task, "preemptions") - number(before, "preemptions"));
@@ -111,7 +111,7 @@ int gp_ran_ask(struct gp_client *client, struct json_object *devices, uint64_t f
                struct json_object **tasks, struct gp_error *err)
 {
 	struct json_object *before = NULL;
-	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t begin_ns = gp_monotonic_ns();
 	int r = for_ns ? gp_ask_tasks(client, devices, 0, &before, err) : 0;
 
 	if (r)
@@ -122,7 +122,7 @@ int gp_ran_ask(struct gp_client *client, struct json_object *devices, uint64_t f
 	}
 	r = gp_ask_tasks(client, devices, 0, tasks, err);
 	if (!r) {
-		put_shares(devices, *tasks, before, gp_now_ns(&gp_clock_monotonic) - begin_ns);
+		put_shares(devices, *tasks, before, gp_monotonic_ns() - begin_ns);
 		json_object_array_sort(*tasks, compare);
 	}
 	json_object_put(before);

@@ -83,12 +83,12 @@ static struct gp_track_task *add_task(struct gp_tracks *t, struct json_object *f
 /* The task that a sample or an event is about; made if it is new. NULL: there is none. */
 static struct gp_track_task *find_task(struct gp_tracks *t, struct json_object *from)
 {
-	uint64_t task, key, place;
+	uint64_t task, key, ref;
 
 	if (!gp_field_number(from, "task", &task) || !gp_field(from, "pid"))
 		return NULL;
 	key = gp_field_number_or(from, "device", 0) << 48 ^ task;
-	return gp_table_get(&t->index, key, &place) ? &t->task[place] : add_task(t, from, key);
+	return gp_table_get(&t->index, key, &ref) ? &t->task[ref] : add_task(t, from, key);
 }
 
 static void end_state(struct gp_tracks *t, struct gp_track_task *k, uint64_t now_ns)

@@ -61,27 +61,27 @@ static int choose_number(const char *variable, unsigned number)
 }
 
 /* `place`: among the devices of its kind. */
-static int choose(struct json_object *device, unsigned place, struct gp_error *err)
+static int choose(struct json_object *device, unsigned ref, struct gp_error *err)
 {
 	const char *backend = gp_field_text(device, "backend");
 
 	if (backend && !strcmp(backend, "nvidia"))
 		return choose_nvidia(device, err);
 	if (backend && !strcmp(backend, "sim"))
-		return choose_number("GPREEMPT_SIM_DEVICE", place);
+		return choose_number("GPREEMPT_SIM_DEVICE", ref);
 	if (!backend || strcmp(backend, "amd") != 0)
 		return gp_fail(err, -ENOTSUP, "there is no way to tell a program to use %s",
 		               name_of(device));
 	/* It counts among what the other leaves: 1 would be nobody. */
 	unsetenv("HIP_VISIBLE_DEVICES");
-	return choose_number("ROCR_VISIBLE_DEVICES", place);
+	return choose_number("ROCR_VISIBLE_DEVICES", ref);
 }
 
-static struct json_object *find(struct json_object *devices, unsigned device, unsigned *place)
+static struct json_object *find(struct json_object *devices, unsigned device, unsigned *ref)
 {
 	struct json_object *found = NULL;
 
-	*place = 0;
+	*ref = 0;
 	for (size_t i = 0; i < json_object_array_length(devices); i++) {
 		struct json_object *d = json_object_array_get_idx(devices, i);
 
@@ -92,7 +92,7 @@ static struct json_object *find(struct json_object *devices, unsigned device, un
 		struct json_object *d = json_object_array_get_idx(devices, i);
 		const char *a = gp_field_text(d, "backend"), *b = gp_field_text(found, "backend");
 
-		*place += gp_field_number_or(d, "device", i) < device && a && b && !strcmp(a, b);
+		*ref += gp_field_number_or(d, "device", i) < device && a && b && !strcmp(a, b);
 	}
 	return found;
 }
@@ -100,13 +100,13 @@ static struct json_object *find(struct json_object *devices, unsigned device, un
 int gp_choose_gpu(struct gp_client *client, unsigned device, struct gp_error *err)
 {
 	struct json_object *devices, *found;
-	unsigned place;
+	unsigned ref;
 	int r = gp_ask_devices(client, &devices, err);
 
 	if (r)
 		return r;
-	found = find(devices, device, &place);
-	r = found ? choose(found, place, err)
+	found = find(devices, device, &ref);
+	r = found ? choose(found, ref, err)
 	          : gp_fail(err, -ENODEV, "there is no GPU %u; gpreempt ps lists them", device);
 	json_object_put(devices);
 	return r;

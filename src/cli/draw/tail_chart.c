@@ -39,7 +39,7 @@ static const struct level {
 #define LEVELS (sizeof levels / sizeof *levels)
 
 struct frame {
-	const struct gp_picture *p;
+	const struct gp_sim_page *p;
 	uint32_t index; /* which of the tails */
 	struct gp_time_area area;
 	double least; /* of the other axis */
@@ -299,7 +299,7 @@ static void put_same(struct gp_draw *d, const struct frame *f, double title_righ
  */
 
 static void draw_panel(struct gp_draw *d, double x, double y, double width,
-                       const struct gp_picture *p, uint32_t index)
+                       const struct gp_sim_page *p, uint32_t index)
 {
 	struct frame f = {.p = p,
 	                  .index = index,
@@ -325,9 +325,9 @@ static void draw_panel(struct gp_draw *d, double x, double y, double width,
 	put_same(d, &f, x + gp_draw_text_width(name, gp_font_head.size) * 1.1, y + 18);
 }
 
-static double draw_head(struct gp_draw *d, double y, const struct gp_picture *p)
+static double draw_head(struct gp_draw *d, double y, const struct gp_sim_page *p)
 {
-	struct gp_legend l = {MARGIN, GP_PICTURE_WIDTH - MARGIN, MARGIN, y + 74};
+	struct gp_legend l = {MARGIN, GP_SIM_PAGE_WIDTH - MARGIN, MARGIN, y + 74};
 	char label[96];
 
 	gp_draw_text(d, MARGIN, y + 28, "How long requests took", &gp_font_title);
@@ -345,11 +345,11 @@ static double draw_head(struct gp_draw *d, double y, const struct gp_picture *p)
 	return l.y + 12;
 }
 
-double gp_tail_chart(struct gp_draw *d, double y, const struct gp_picture *p)
+double gp_tail_chart(struct gp_draw *d, double y, const struct gp_sim_page *p)
 {
 	const struct gp_tails *t = &p->tails[0];
 	unsigned columns = t->n > 1 ? 2 : 1;
-	double width = (GP_PICTURE_WIDTH - 2.0 * MARGIN) / columns;
+	double width = (GP_SIM_PAGE_WIDTH - 2.0 * MARGIN) / columns;
 	char text[96];
 
 	if (!t->n)

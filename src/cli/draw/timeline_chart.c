@@ -24,28 +24,28 @@ enum {
 };
 
 struct frame {
-	const struct gp_picture *p;
+	const struct gp_sim_page *p;
 	double left, right; /* of the time axis */
 };
 
 /* ---- where things are -------------------------------------------------------------------------
  */
 
-static bool has_requests(const struct gp_picture *p, uint32_t task)
+static bool has_requests(const struct gp_sim_page *p, uint32_t task)
 {
 	enum gp_sim_load load = p->report->scenario->task[task].load;
 
 	return load != GP_LOAD_CLOSED && load != GP_LOAD_IDLE;
 }
 
-static double row_height(const struct gp_picture *p, unsigned row)
+static double row_height(const struct gp_sim_page *p, unsigned row)
 {
 	return has_requests(p, p->row[row].task) ? ABOVE + ROW + BELOW : ROW;
 }
 
 static double x_of(const struct frame *f, uint64_t at_ns)
 {
-	const struct gp_picture *p = f->p;
+	const struct gp_sim_page *p = f->p;
 
 	if (at_ns <= p->from_ns)
 		return f->left;
@@ -55,7 +55,7 @@ static double x_of(const struct frame *f, uint64_t at_ns)
 	                         (double)(p->to_ns - p->from_ns);
 }
 
-static void row_name(const struct gp_picture *p, unsigned row, char *name, size_t size)
+static void row_name(const struct gp_sim_page *p, unsigned row, char *name, size_t size)
 {
 	const struct gp_scenario *s = p->report->scenario;
 	uint32_t task = p->row[row].task;
@@ -67,9 +67,9 @@ static void row_name(const struct gp_picture *p, unsigned row, char *name, size_
 	         gp_class_name(s->attr[task].class));
 }
 
-static struct frame frame_of(const struct gp_picture *p)
+static struct frame frame_of(const struct gp_sim_page *p)
 {
-	struct frame f = {.p = p, .left = 0, .right = GP_PICTURE_WIDTH - MARGIN};
+	struct frame f = {.p = p, .left = 0, .right = GP_SIM_PAGE_WIDTH - MARGIN};
 	char name[96];
 
 	for (unsigned i = 0; i < p->nrows; i++) {
@@ -100,7 +100,7 @@ static void put_arrow(struct gp_draw *d, double x, double y)
 	              GP_REQUEST);
 }
 
-static void put_bracket(struct gp_draw *d, double from, double to, double y, bool begins, bool ends)
+static void put_mark(struct gp_draw *d, double from, double to, double y, bool begins, bool ends)
 {
 	static const struct gp_stroke stroke = {.colour = GP_INK, .width = 1};
 
@@ -111,7 +111,7 @@ static void put_bracket(struct gp_draw *d, double from, double to, double y, boo
 		gp_draw_line(d, to, y - 4, to, y, &stroke);
 }
 
-static bool any_class(const struct gp_picture *p, unsigned class)
+static bool any_class(const struct gp_sim_page *p, unsigned class)
 {
 	for (unsigned i = 0; i < p->nrows; i++)
 		if (p->report->scenario->attr[p->row[i].task].class == class)
@@ -119,7 +119,7 @@ static bool any_class(const struct gp_picture *p, unsigned class)
 	return false;
 }
 
-static bool any_held(const struct gp_picture *p)
+static bool any_held(const struct gp_sim_page *p)
 {
 	for (unsigned run = 0; run < p->report->nruns; run++)
 		for (unsigned i = 0; i < p->record[run].n; i++)
@@ -128,7 +128,7 @@ static bool any_held(const struct gp_picture *p)
 	return false;
 }
 
-static bool any_requests(const struct gp_picture *p)
+static bool any_requests(const struct gp_sim_page *p)
 {
 	for (unsigned i = 0; i < p->nrows; i++)
 		if (has_requests(p, p->row[i].task))
@@ -136,9 +136,9 @@ static bool any_requests(const struct gp_picture *p)
 	return false;
 }
 
-static double draw_head(struct gp_draw *d, double y, const struct gp_picture *p)
+static double draw_head(struct gp_draw *d, double y, const struct gp_sim_page *p)
 {
-	struct gp_legend l = {MARGIN, GP_PICTURE_WIDTH - MARGIN, MARGIN, y + 78};
+	struct gp_legend l = {MARGIN, GP_SIM_PAGE_WIDTH - MARGIN, MARGIN, y + 78};
 	char text[192];
 	double at;
 
@@ -158,7 +158,7 @@ static double draw_head(struct gp_draw *d, double y, const struct gp_picture *p)
 		at = gp_legend_add(&l, d, 8, "a request arrives");
 		put_arrow(d, at + 4, l.y);
 		at = gp_legend_add(&l, d, SAMPLE, "its response time");
-		put_bracket(d, at, at + SAMPLE, l.y - 2, true, true);
+		put_mark(d, at, at + SAMPLE, l.y - 2, true, true);
 	}
 	return l.y + 14;
 }
@@ -194,7 +194,7 @@ static void draw_request(struct gp_draw *d, const struct frame *f, const struct 
 
 	if (begins)
 		put_arrow(d, from, y - 1);
-	put_bracket(d, from, to, y + BAR + 7, begins, ends);
+	put_mark(d, from, to, y + BAR + 7, begins, ends);
 	gp_cli_duration(took, sizeof took, s->to_ns - s->from_ns);
 	width = gp_draw_text_width(took, LABEL);
 	if (from < *free_x || from + width > f->right)
@@ -206,7 +206,7 @@ static void draw_request(struct gp_draw *d, const struct frame *f, const struct 
 static double draw_row(struct gp_draw *d, double y, const struct frame *f,
                        const struct gp_record *record, unsigned row)
 {
-	const struct gp_picture *p = f->p;
+	const struct gp_sim_page *p = f->p;
 	bool requests = has_requests(p, p->row[row].task);
 	double bar = y + (requests ? ABOVE : 0) + (ROW - BAR) / 2.0, free_x = 0;
 	char name[96], shown[96];
@@ -250,7 +250,7 @@ static void draw_axis(struct gp_draw *d, double top, double y, const struct fram
 
 static double draw_panel(struct gp_draw *d, double y, const struct frame *f, unsigned run)
 {
-	const struct gp_picture *p = f->p;
+	const struct gp_sim_page *p = f->p;
 	double top = y + HEAD, bottom = top;
 	char label[160];
 
@@ -271,7 +271,7 @@ static double draw_panel(struct gp_draw *d, double y, const struct frame *f, uns
 	return bottom + AXIS + GAP;
 }
 
-double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_picture *p)
+double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_sim_page *p)
 {
 	struct frame f = frame_of(p);
 	char text[96];

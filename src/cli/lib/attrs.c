@@ -98,29 +98,29 @@ static const char *parse_gang(struct argp_state *state, const char *text)
 
 static error_t parse_number(int key, char *arg, struct argp_state *state)
 {
-	static const unsigned whats[] = {GP_SAID_WEIGHT, GP_SAID_SHARE, GP_SAID_CEILING,
-	                                 GP_SAID_DEADLINE, GP_SAID_BUDGET};
-	struct gp_said *said = state->input;
-	error_t r = gp_attr_parse(key, arg, state, &said->attr);
+	static const unsigned whats[] = {GP_GIVEN_WEIGHT, GP_GIVEN_SHARE, GP_GIVEN_CEILING,
+	                                 GP_GIVEN_DEADLINE, GP_GIVEN_BUDGET};
+	struct gp_attr_source *given = state->input;
+	error_t r = gp_attr_parse(key, arg, state, &given->attr);
 
 	if (!r)
-		said->said |= key == 'P' ? GP_SAID_PRIORITY : whats[key - WEIGHT];
+		given->given |= key == 'P' ? GP_GIVEN_PRIORITY : whats[key - WEIGHT];
 	return r;
 }
 
 static error_t parse_word(int key, char *arg, struct argp_state *state)
 {
-	struct gp_said *said = state->input;
+	struct gp_attr_source *given = state->input;
 
 	switch (key) {
-	case ARGP_KEY_INIT: state->child_inputs[0] = said; break;
+	case ARGP_KEY_INIT: state->child_inputs[0] = given; break;
 	case 'c':
-		said->attr.class = parse_class(state, arg);
-		said->said |= GP_SAID_CLASS;
+		given->attr.class = parse_class(state, arg);
+		given->given |= GP_GIVEN_CLASS;
 		break;
 	case GANG:
-		said->gang = parse_gang(state, arg);
-		said->said |= GP_SAID_GANG;
+		given->gang = parse_gang(state, arg);
+		given->given |= GP_GIVEN_GANG;
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -135,4 +135,4 @@ static const struct argp_option words[] = {
 static const struct argp numbers = {.options = gp_attr_options, .parser = parse_number};
 static const struct argp_child children[] = {{.argp = &numbers}, {0}};
 
-const struct argp gp_said_argp = {.options = words, .parser = parse_word, .children = children};
+const struct argp gp_attrs_argp = {.options = words, .parser = parse_word, .children = children};

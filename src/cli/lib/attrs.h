@@ -22,24 +22,25 @@ error_t gp_attr_parse(int key, const char *arg, struct argp_state *state,
 /* ---- for who passes on what was said, and leaves the rest as it is ----------------------------
  */
 
-enum gp_said_what {
-	GP_SAID_CLASS = 1u << 0,
-	GP_SAID_PRIORITY = 1u << 1,
-	GP_SAID_WEIGHT = 1u << 2,
-	GP_SAID_SHARE = 1u << 3,
-	GP_SAID_CEILING = 1u << 4,
-	GP_SAID_DEADLINE = 1u << 5,
-	GP_SAID_BUDGET = 1u << 6,
-	GP_SAID_GANG = 1u << 7,
+enum gp_attr_given {
+	GP_GIVEN_CLASS = 1u << 0,
+	GP_GIVEN_PRIORITY = 1u << 1,
+	GP_GIVEN_WEIGHT = 1u << 2,
+	GP_GIVEN_SHARE = 1u << 3,
+	GP_GIVEN_CEILING = 1u << 4,
+	GP_GIVEN_DEADLINE = 1u << 5,
+	GP_GIVEN_BUDGET = 1u << 6,
+	GP_GIVEN_GANG = 1u << 7,
 };
 
-struct gp_said {
-	unsigned said;            /* GP_SAID_*; the rest of this is 0 */
+struct gp_attr_source {
+	unsigned given;           /* GP_GIVEN_*; the rest of this is 0 */
 	struct gp_task_attr attr; /* without the gang: a daemon goes by its name */
 	const char *gang;         /* "" = none */
 };
 
-/* A child parser with --class, --gang and the options above: its input is a struct gp_said. */
-extern const struct argp gp_said_argp;
+/* A child parser with --class, --gang and the options above: its input is a struct gp_attr_source.
+ */
+extern const struct argp gp_attrs_argp;
 
 #endif

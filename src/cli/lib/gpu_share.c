@@ -5,17 +5,17 @@
 
 #include "base/clock.h"
 
-void gp_share_begin(struct gp_share *s, const struct gp_place *place)
+void gp_share_begin(struct gp_share *s, const struct gp_task_ref *ref)
 {
 	*s = (struct gp_share){0};
-	s->attached = !gp_gpu_attach(place->gpu, place->seen.key, &s->handle);
+	s->attached = !gp_gpu_attach(ref->gpu, ref->seen.key, &s->handle);
 }
 
-void gp_share_look(struct gp_share *s, const struct gp_place *place)
+void gp_share_tick(struct gp_share *s, const struct gp_task_ref *ref)
 {
 	struct gp_observation o = {.handle = s->handle};
 
-	if (!s->attached || gp_gpu_observe(place->gpu, gp_now_ns(&gp_clock_monotonic), &o, 1))
+	if (!s->attached || gp_gpu_observe(ref->gpu, gp_monotonic_ns(), &o, 1))
 		return;
 	s->last = o;
 	if (!(o.known & GP_KNOWN_RUN))
@@ -30,10 +30,10 @@ void gp_share_look(struct gp_share *s, const struct gp_place *place)
 	s->known = s->end_ns > s->begin_ns;
 }
 
-void gp_share_end(struct gp_share *s, const struct gp_place *place)
+void gp_share_end(struct gp_share *s, const struct gp_task_ref *ref)
 {
 	if (s->attached)
-		gp_gpu_detach(place->gpu, s->handle);
+		gp_gpu_detach(ref->gpu, s->handle);
 	s->attached = false;
 }
 

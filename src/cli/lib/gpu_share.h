@@ -16,12 +16,12 @@ struct gp_share {
 };
 
 /* Attaches the task, if it can be: otherwise nothing is known of it. */
-void gp_share_begin(struct gp_share *share, const struct gp_place *place);
+void gp_share_begin(struct gp_share *share, const struct gp_task_ref *ref);
 
 /* Looks; the first look that knows a run time is where the share begins. */
-void gp_share_look(struct gp_share *share, const struct gp_place *place);
+void gp_share_tick(struct gp_share *share, const struct gp_task_ref *ref);
 
-void gp_share_end(struct gp_share *share, const struct gp_place *place);
+void gp_share_end(struct gp_share *share, const struct gp_task_ref *ref);
 
 /* 0 to 100; only where it is known. */
 double gp_share_percent(const struct gp_share *share);

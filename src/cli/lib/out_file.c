@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_in_place(const char *path)
+static int open_in_ref(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
@@ -41,14 +41,14 @@ static int open_for(struct gp_out_file *f, const char *path)
 		if (access(path, W_OK))
 			return -errno;
 		if (!S_ISREG(st.st_mode))
-			return open_in_place(path);
+			return open_in_ref(path);
 		f->path = realpath(path, NULL);
 	}
 	if (!f->path)
 		return -errno;
 	fd = open_apart(f->path);
 	f->apart = fd >= 0;
-	return fd == -EOPNOTSUPP || fd == -EISDIR || fd == -EINVAL ? open_in_place(path) : fd;
+	return fd == -EOPNOTSUPP || fd == -EISDIR || fd == -EINVAL ? open_in_ref(path) : fd;
 }
 
 int gp_out_open(struct gp_out_file *f, const char *path)

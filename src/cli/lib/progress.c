@@ -24,7 +24,7 @@ static bool is_wanted(void)
 
 void gp_progress(const char *format, ...)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	va_list args;
 
 	if (now_ns < next_ns || !is_wanted())

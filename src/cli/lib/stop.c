@@ -20,7 +20,7 @@ static _Atomic uint64_t first_ns; /* when the first signal came; 0 = none yet */
  */
 static void on_signal(int number)
 {
-	const uint64_t one = 1, now_ns = gp_now_ns(&gp_clock_monotonic);
+	const uint64_t one = 1, now_ns = gp_monotonic_ns();
 	int saved = errno;
 	ssize_t n;
 
@@ -65,7 +65,7 @@ bool gp_stop_sleep(uint64_t until_ns)
 	struct pollfd p = {.fd = stop_fd, .events = POLLIN};
 	uint64_t now_ns;
 
-	while ((now_ns = gp_now_ns(&gp_clock_monotonic)) < until_ns) {
+	while ((now_ns = gp_monotonic_ns()) < until_ns) {
 		uint64_t wait_ns = until_ns - now_ns;
 		struct timespec timeout = gp_timespec(wait_ns);
 

@@ -57,7 +57,7 @@ static void wait_for(pid_t pid)
 
 int gp_online_run(const char *command, struct gp_online_run *run, struct gp_error *err)
 {
-	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t begin_ns = gp_monotonic_ns();
 	int status = 0, r;
 	pid_t pid;
 
@@ -67,7 +67,7 @@ int gp_online_run(const char *command, struct gp_online_run *run, struct gp_erro
 	wait_for(pid);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	run->took_ns = gp_now_ns(&gp_clock_monotonic) - begin_ns;
+	run->took_ns = gp_monotonic_ns() - begin_ns;
 	run->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	run->done = !gp_stop_asked();
 	return 0;

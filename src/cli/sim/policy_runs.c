@@ -36,7 +36,7 @@ static void show_progress(void *arg, unsigned permille)
 {
 	struct progress *p = arg;
 
-	if (gp_now_ns(&gp_clock_monotonic) - p->begin_ns < GP_NS_PER_S)
+	if (gp_monotonic_ns() - p->begin_ns < GP_NS_PER_S)
 		return;
 	fprintf(stderr, "\r%s: %u %%  ", p->label, permille / 10);
 	p->shown = true;
@@ -87,7 +87,7 @@ static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenari
 int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct gp_trace *trace,
                      bool with_tails, struct gp_error *err)
 {
-	struct progress progress = {.begin_ns = gp_now_ns(&gp_clock_monotonic)};
+	struct progress progress = {.begin_ns = gp_monotonic_ns()};
 	struct watchers watchers = {trace, with_tails ? runs->tails : NULL};
 	unsigned ran = 0;
 	int r = 0;

@@ -31,7 +31,7 @@ static bool fits(const struct gp_tails *t)
  * The slowest request of all runs that a picture can show from beginning to end; if there is none,
  * under overload, the one that comes nearest. NULL: none was finished.
  */
-static const struct gp_tails *find_slow(const struct gp_picture *p, unsigned *run)
+static const struct gp_tails *find_slow(const struct gp_sim_page *p, unsigned *run)
 {
 	const struct gp_tails *best = NULL;
 
@@ -54,8 +54,8 @@ static uint64_t within(uint64_t value, uint64_t low, uint64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-static void choose_window(struct gp_picture *p, const struct gp_tails *slow, unsigned run,
-                          const struct gp_picture_window *asked)
+static void choose_window(struct gp_sim_page *p, const struct gp_tails *slow, unsigned run,
+                          const struct gp_sim_page_window *asked)
 {
 	uint64_t end_ns = p->report->scenario->duration_ns;
 	uint64_t slow_ns = slow ? took_ns(slow) : 0;
@@ -86,7 +86,7 @@ static void choose_window(struct gp_picture *p, const struct gp_tails *slow, uns
 }
 
 /* All tasks of all devices where there is room, or else those of the device that matters. */
-static void choose_rows(struct gp_picture *p, const struct gp_tails *slow)
+static void choose_rows(struct gp_sim_page *p, const struct gp_tails *slow)
 {
 	uint32_t ntasks = p->report->scenario->ntasks;
 	uint64_t all, first = 0;
@@ -95,13 +95,13 @@ static void choose_rows(struct gp_picture *p, const struct gp_tails *slow)
 		if (p->tails[i].devices > p->devices)
 			p->devices = p->tails[i].devices;
 	all = (uint64_t)p->devices * ntasks;
-	if (all > GP_PICTURE_ROWS && slow) {
+	if (all > GP_SIM_PAGE_ROWS && slow) {
 		first = (uint64_t)slow->slow_device * ntasks;
-		if (slow->slow_task >= GP_PICTURE_ROWS)
-			first += slow->slow_task - GP_PICTURE_ROWS + 1;
+		if (slow->slow_task >= GP_SIM_PAGE_ROWS)
+			first += slow->slow_task - GP_SIM_PAGE_ROWS + 1;
 	}
-	for (uint64_t i = first; i < all && p->nrows < GP_PICTURE_ROWS; i++) {
-		if (all > GP_PICTURE_ROWS && i / ntasks != first / ntasks)
+	for (uint64_t i = first; i < all && p->nrows < GP_SIM_PAGE_ROWS; i++) {
+		if (all > GP_SIM_PAGE_ROWS && i / ntasks != first / ntasks)
 			break;
 		p->row[p->nrows].device = (uint32_t)(i / ntasks);
 		p->row[p->nrows++].task = (uint32_t)(i % ntasks);
@@ -113,12 +113,12 @@ static void choose_rows(struct gp_picture *p, const struct gp_tails *slow)
  */
 
 struct recorder {
-	const struct gp_picture *picture;
+	const struct gp_sim_page *picture;
 	struct gp_record *record;
 	struct gp_spans spans;
 };
 
-static bool is_shown(const struct gp_picture *p, const struct gp_span *s)
+static bool is_shown(const struct gp_sim_page *p, const struct gp_span *s)
 {
 	for (unsigned i = 0; i < p->nrows; i++)
 		if (p->row[i].device == s->device && p->row[i].task == s->task)
@@ -148,7 +148,7 @@ static void keep(void *arg, const struct gp_span *s)
 	r->span[r->n++] = *s;
 }
 
-static int record_run(struct gp_picture *p, struct gp_scenario *scenario,
+static int record_run(struct gp_sim_page *p, struct gp_scenario *scenario,
                       const struct gp_policy_choice *policy, struct gp_record *record,
                       struct gp_error *err)
 {
@@ -173,15 +173,15 @@ static int record_run(struct gp_picture *p, struct gp_scenario *scenario,
 /* ---- the page ---------------------------------------------------------------------------------
  */
 
-static double draw_page(struct gp_draw *d, const struct gp_picture *p)
+static double draw_page(struct gp_draw *d, const struct gp_sim_page *p)
 {
 	return gp_tail_chart(d, gp_timeline_chart(d, 0, p), p);
 }
 
-static int write_page(FILE *out, enum gp_draw_format format, const struct gp_picture *p,
+static int write_page(FILE *out, enum gp_draw_format format, const struct gp_sim_page *p,
                       struct gp_error *err)
 {
-	struct gp_draw *d = gp_draw_begin(out, format, GP_PICTURE_WIDTH, draw_page(NULL, p));
+	struct gp_draw *d = gp_draw_begin(out, format, GP_SIM_PAGE_WIDTH, draw_page(NULL, p));
 
 	if (!d)
 		return gp_fail(err, -ENOMEM,
@@ -190,13 +190,13 @@ static int write_page(FILE *out, enum gp_draw_format format, const struct gp_pic
 	return gp_draw_end(d);
 }
 
-int gp_picture_runs(FILE *out, enum gp_draw_format format, const struct gp_report *report,
-                    struct gp_scenario *scenario, const struct gp_policy_choice *policy,
-                    const struct gp_tails *tails, const struct gp_picture_window *window,
-                    struct gp_error *err)
+int gp_sim_page_runs(FILE *out, enum gp_draw_format format, const struct gp_report *report,
+                     struct gp_scenario *scenario, const struct gp_policy_choice *policy,
+                     const struct gp_tails *tails, const struct gp_sim_page_window *window,
+                     struct gp_error *err)
 {
 	struct gp_record *record = calloc(report->nruns, sizeof *record);
-	struct gp_picture p = {.report = report, .tails = tails, .record = record, .devices = 1};
+	struct gp_sim_page p = {.report = report, .tails = tails, .record = record, .devices = 1};
 	const struct gp_tails *slow;
 	unsigned run = 0;
 	int r = 0;

@@ -12,8 +12,8 @@
 #include "cli/sim/spans.h"
 #include "cli/sim/tails.h"
 
-#define GP_PICTURE_ROWS  24 /* of a timeline */
-#define GP_PICTURE_WIDTH 1100
+#define GP_SIM_PAGE_ROWS  24 /* of a timeline */
+#define GP_SIM_PAGE_WIDTH 1100
 
 /* What happened in a window of one run. */
 struct gp_record {
@@ -22,7 +22,7 @@ struct gp_record {
 	bool cut; /* there was more than can be drawn */
 };
 
-struct gp_picture {
+struct gp_sim_page {
 	const struct gp_report *report;
 	const struct gp_tails *tails;   /* one for each run */
 	const struct gp_record *record; /* the same */
@@ -32,16 +32,16 @@ struct gp_picture {
 	uint32_t rows_left_out;
 	struct {
 		uint32_t device, task;
-	} row[GP_PICTURE_ROWS];
+	} row[GP_SIM_PAGE_ROWS];
 	uint32_t devices;
 };
 
 /* Each draws from `y` on and returns where it ends. */
-double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_picture *picture);
-double gp_tail_chart(struct gp_draw *d, double y, const struct gp_picture *picture);
+double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_sim_page *picture);
+double gp_tail_chart(struct gp_draw *d, double y, const struct gp_sim_page *picture);
 
 /* A window that somebody asked for; what is not `has` is chosen. */
-struct gp_picture_window {
+struct gp_sim_page_window {
 	bool has_from, has_for;
 	uint64_t from_ns, for_ns;
 };
@@ -51,9 +51,9 @@ struct gp_picture_window {
  * `policy` and `tails` go with the runs of the report. 0 or -errno, with a
  * sentence unless it is the file that cannot be written.
  */
-int gp_picture_runs(FILE *out, enum gp_draw_format format, const struct gp_report *report,
-                    struct gp_scenario *scenario, const struct gp_policy_choice *policy,
-                    const struct gp_tails *tails, const struct gp_picture_window *window,
-                    struct gp_error *err);
+int gp_sim_page_runs(FILE *out, enum gp_draw_format format, const struct gp_report *report,
+                     struct gp_scenario *scenario, const struct gp_policy_choice *policy,
+                     const struct gp_tails *tails, const struct gp_sim_page_window *window,
+                     struct gp_error *err);
 
 #endif

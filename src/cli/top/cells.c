@@ -6,25 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-int gp_sheet_begin(struct gp_sheet *sheet, unsigned rows, unsigned cols)
+int gp_cells_begin(struct gp_cells *cells, unsigned rows, unsigned cols)
 {
-	struct gp_cell *cell = reallocarray(sheet->cell, (size_t)rows * cols + 1, sizeof *cell);
+	struct gp_cell *cell = reallocarray(cells->cell, (size_t)rows * cols + 1, sizeof *cell);
 
-	sheet->rows = sheet->cols = 0;
+	cells->rows = cells->cols = 0;
 	if (!cell)
 		return -ENOMEM;
-	sheet->cell = cell;
-	sheet->rows = rows;
-	sheet->cols = cols;
+	cells->cell = cell;
+	cells->rows = rows;
+	cells->cols = cols;
 	for (size_t i = 0; i < (size_t)rows * cols; i++)
 		cell[i] = (struct gp_cell){L' ', GP_STYLE_PLAIN};
 	return 0;
 }
 
-void gp_sheet_free(struct gp_sheet *sheet)
+void gp_cells_free(struct gp_cells *cells)
 {
-	free(sheet->cell);
-	*sheet = (struct gp_sheet){0};
+	free(cells->cell);
+	*cells = (struct gp_cells){0};
 }
 
 /* The character at *text, which moves on; what is no UTF-8 is U+FFFD, byte by byte. */
@@ -46,47 +46,47 @@ static uint32_t next_character(const char **text)
 }
 
 /* What stands for it here, and its columns: 0 for what only changes the one before. */
-static wchar_t shown(const struct gp_sheet *sheet, uint32_t c, unsigned *width)
+static wchar_t shown(const struct gp_cells *cells, uint32_t c, unsigned *width)
 {
-	int columns = c < 0x80 || sheet->utf8 ? wcwidth((wchar_t)c) : -1;
+	int columns = c < 0x80 || cells->utf8 ? wcwidth((wchar_t)c) : -1;
 
 	*width = columns < 0 ? 1 : (unsigned)columns;
 	return columns < 0 ? L'?' : (wchar_t)c;
 }
 
-unsigned gp_sheet_width(const struct gp_sheet *sheet, const char *text)
+unsigned gp_cells_width(const struct gp_cells *cells, const char *text)
 {
 	unsigned sum = 0, width;
 
 	while (*text) {
-		shown(sheet, next_character(&text), &width);
+		shown(cells, next_character(&text), &width);
 		sum += width;
 	}
 	return sum;
 }
 
-void gp_sheet_fill(struct gp_sheet *sheet, unsigned row, unsigned col, unsigned width,
+void gp_cells_fill(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
                    unsigned style)
 {
-	for (unsigned i = col; row < sheet->rows && i < sheet->cols && i - col < width; i++)
-		sheet->cell[(size_t)row * sheet->cols + i] = (struct gp_cell){L' ', (uint8_t)style};
+	for (unsigned i = col; row < cells->rows && i < cells->cols && i - col < width; i++)
+		cells->cell[(size_t)row * cells->cols + i] = (struct gp_cell){L' ', (uint8_t)style};
 }
 
-unsigned gp_sheet_put(struct gp_sheet *sheet, unsigned row, unsigned col, unsigned width,
+unsigned gp_cells_put(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
                       unsigned style, const char *text)
 {
 	struct gp_cell *cell;
 	unsigned used = 0, n;
 	bool cut;
 
-	if (row >= sheet->rows || col >= sheet->cols || !width)
+	if (row >= cells->rows || col >= cells->cols || !width)
 		return 0;
-	if (width > sheet->cols - col)
-		width = sheet->cols - col;
-	cut = gp_sheet_width(sheet, text) > width;
-	cell = &sheet->cell[(size_t)row * sheet->cols + col];
+	if (width > cells->cols - col)
+		width = cells->cols - col;
+	cut = gp_cells_width(cells, text) > width;
+	cell = &cells->cell[(size_t)row * cells->cols + col];
 	while (*text) {
-		wchar_t c = shown(sheet, next_character(&text), &n);
+		wchar_t c = shown(cells, next_character(&text), &n);
 
 		if (used + n > width - cut)
 			break;
@@ -95,25 +95,25 @@ unsigned gp_sheet_put(struct gp_sheet *sheet, unsigned row, unsigned col, unsign
 		used += n;
 	}
 	if (cut)
-		cell[used++] = (struct gp_cell){sheet->utf8 ? L'…' : L'~', (uint8_t)style};
+		cell[used++] = (struct gp_cell){cells->utf8 ? L'…' : L'~', (uint8_t)style};
 	return used;
 }
 
-void gp_sheet_put_right(struct gp_sheet *sheet, unsigned row, unsigned col, unsigned width,
+void gp_cells_put_right(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
                         unsigned style, const char *text)
 {
-	unsigned needs = gp_sheet_width(sheet, text);
+	unsigned needs = gp_cells_width(cells, text);
 
 	if (needs > width)
 		needs = width;
-	gp_sheet_put(sheet, row, col + width - needs, needs, style, text);
+	gp_cells_put(cells, row, col + width - needs, needs, style, text);
 }
 
-void gp_sheet_print(const struct gp_sheet *sheet, FILE *out)
+void gp_cells_print(const struct gp_cells *cells, FILE *out)
 {
-	for (unsigned row = 0; row < sheet->rows; row++) {
-		const struct gp_cell *cell = &sheet->cell[(size_t)row * sheet->cols];
-		unsigned n = sheet->cols;
+	for (unsigned row = 0; row < cells->rows; row++) {
+		const struct gp_cell *cell = &cells->cell[(size_t)row * cells->cols];
+		unsigned n = cells->cols;
 
 		while (n && cell[n - 1].c == L' ')
 			n--;

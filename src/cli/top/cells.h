@@ -38,33 +38,33 @@ struct gp_cell {
 	uint8_t style;
 };
 
-struct gp_sheet {
+struct gp_cells {
 	unsigned rows, cols;
 	bool utf8; /* what is not ASCII can be shown; a `?` stands for it otherwise */
 	struct gp_cell *cell;
 };
 
 /* Blank, of this size. A sheet that was used before is used again. -ENOMEM: it has no rows. */
-int gp_sheet_begin(struct gp_sheet *sheet, unsigned rows, unsigned cols);
-void gp_sheet_free(struct gp_sheet *sheet);
+int gp_cells_begin(struct gp_cells *cells, unsigned rows, unsigned cols);
+void gp_cells_free(struct gp_cells *cells);
 
 /* How many columns the text takes. */
-unsigned gp_sheet_width(const struct gp_sheet *sheet, const char *text);
+unsigned gp_cells_width(const struct gp_cells *cells, const char *text);
 
 /* Fills a part of a row with blanks of this style. */
-void gp_sheet_fill(struct gp_sheet *sheet, unsigned row, unsigned col, unsigned width,
+void gp_cells_fill(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
                    unsigned style);
 
 /* Writes the text from a column on, cut to `width` (with a mark where it is) and to the row.
  * Returns how many columns it took. */
-unsigned gp_sheet_put(struct gp_sheet *sheet, unsigned row, unsigned col, unsigned width,
+unsigned gp_cells_put(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
                       unsigned style, const char *text);
 
 /* The same with its end at the end of the `width`. */
-void gp_sheet_put_right(struct gp_sheet *sheet, unsigned row, unsigned col, unsigned width,
+void gp_cells_put_right(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
                         unsigned style, const char *text);
 
 /* As plain text: no blanks at ends of lines. */
-void gp_sheet_print(const struct gp_sheet *sheet, FILE *out);
+void gp_cells_print(const struct gp_cells *cells, FILE *out);
 
 #endif

@@ -46,7 +46,7 @@ static void read_device(struct gp_top_device *d, struct json_object *o)
 	read_ejection(d, o);
 }
 
-int gp_top_read_devices(struct gp_top_shot *shot, struct json_object *stats, bool keep)
+int gp_top_read_devices(struct gp_top_snapshot *snapshot, struct json_object *stats, bool keep)
 {
 	struct json_object *daemon = gp_field(stats, "daemon"), *list = gp_field(stats, "devices");
 	size_t n;
@@ -54,18 +54,18 @@ int gp_top_read_devices(struct gp_top_shot *shot, struct json_object *stats, boo
 	if (!json_object_is_type(list, json_type_array))
 		return -EPROTO;
 	n = json_object_array_length(list);
-	shot->device = calloc(n + 1, sizeof *shot->device);
-	if (!shot->device)
+	snapshot->device = calloc(n + 1, sizeof *snapshot->device);
+	if (!snapshot->device)
 		return -ENOMEM;
-	shot->ndevices = (unsigned)n;
-	shot->uptime_ns = gp_field_number_or(daemon, "uptime_ns", 0);
-	shot->keeper_gone = !strcmp(text(daemon, "keeper"), "gone");
+	snapshot->ndevices = (unsigned)n;
+	snapshot->uptime_ns = gp_field_number_or(daemon, "uptime_ns", 0);
+	snapshot->keeper_gone = !strcmp(text(daemon, "keeper"), "gone");
 	for (unsigned i = 0; i < n; i++) {
 		struct json_object *o = json_object_array_get_idx(list, i);
 
-		read_device(&shot->device[i], o);
+		read_device(&snapshot->device[i], o);
 		if (keep)
-			shot->device[i].json = json_object_get(o);
+			snapshot->device[i].json = json_object_get(o);
 	}
 	return 0;
 }
@@ -118,7 +118,7 @@ static void read_task(struct gp_top_task *t, struct json_object *o, uint64_t now
 	t->share = t->recently = t->preemptions_per_s = GP_TOP_UNKNOWN;
 }
 
-int gp_top_read_tasks(struct gp_top_shot *shot, struct json_object *answer, bool keep)
+int gp_top_read_tasks(struct gp_top_snapshot *snapshot, struct json_object *answer, bool keep)
 {
 	struct json_object *list = gp_field(answer, "tasks");
 	uint64_t now_ns = gp_field_number_or(answer, "now_ns", 0);
@@ -127,18 +127,18 @@ int gp_top_read_tasks(struct gp_top_shot *shot, struct json_object *answer, bool
 	if (!json_object_is_type(list, json_type_array))
 		return -EPROTO;
 	n = json_object_array_length(list);
-	if (shot->ntasks + n > shot->capacity) {
-		unsigned capacity = 2 * shot->capacity + (unsigned)n + 16;
-		struct gp_top_task *task = reallocarray(shot->task, capacity, sizeof *task);
+	if (snapshot->ntasks + n > snapshot->capacity) {
+		unsigned capacity = 2 * snapshot->capacity + (unsigned)n + 16;
+		struct gp_top_task *task = reallocarray(snapshot->task, capacity, sizeof *task);
 
 		if (!task)
 			return -ENOMEM;
-		shot->task = task;
-		shot->capacity = capacity;
+		snapshot->task = task;
+		snapshot->capacity = capacity;
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct json_object *o = json_object_array_get_idx(list, i);
-		struct gp_top_task *t = &shot->task[shot->ntasks++];
+		struct gp_top_task *t = &snapshot->task[snapshot->ntasks++];
 
 		*t = (struct gp_top_task){0};
 		read_task(t, o, now_ns);
@@ -148,10 +148,11 @@ int gp_top_read_tasks(struct gp_top_shot *shot, struct json_object *answer, bool
 	return 0;
 }
 
-void gp_top_shot_settle(struct gp_top_shot *shot)
+void gp_top_snapshot_settle(struct gp_top_snapshot *snapshot)
 {
-	if (shot->ntasks)
-		qsort(shot->task, shot->ntasks, sizeof *shot->task, gp_top_compare_tasks);
+	if (snapshot->ntasks)
+		qsort(snapshot->task, snapshot->ntasks, sizeof *snapshot->task,
+		      gp_top_compare_tasks);
 }
 
 int gp_top_compare_tasks(const void *a, const void *b)
@@ -163,13 +164,13 @@ int gp_top_compare_tasks(const void *a, const void *b)
 	return s->id < t->id ? -1 : s->id > t->id;
 }
 
-void gp_top_shot_clear(struct gp_top_shot *shot)
+void gp_top_snapshot_clear(struct gp_top_snapshot *snapshot)
 {
-	for (unsigned i = 0; i < shot->ntasks; i++)
-		json_object_put(shot->task[i].json);
-	for (unsigned i = 0; i < shot->ndevices; i++)
-		json_object_put(shot->device[i].json);
-	free(shot->task);
-	free(shot->device);
-	*shot = (struct gp_top_shot){0};
+	for (unsigned i = 0; i < snapshot->ntasks; i++)
+		json_object_put(snapshot->task[i].json);
+	for (unsigned i = 0; i < snapshot->ndevices; i++)
+		json_object_put(snapshot->device[i].json);
+	free(snapshot->task);
+	free(snapshot->device);
+	*snapshot = (struct gp_top_snapshot){0};
 }

@@ -67,7 +67,7 @@ struct gp_top_device {
 	struct json_object *json;
 };
 
-struct gp_top_shot {
+struct gp_top_snapshot {
 	char daemon[64];    /* its name and version; "" = not known */
 	uint64_t uptime_ns; /* 0 = not known */
 	bool keeper_gone;
@@ -78,15 +78,15 @@ struct gp_top_shot {
 };
 
 /* Frees what is in it, and empties it. */
-void gp_top_shot_clear(struct gp_top_shot *shot);
+void gp_top_snapshot_clear(struct gp_top_snapshot *snapshot);
 
 /* read.c: out of the daemon's answers to `stats` and `tasks`. `keep`: each with its JSON. Fields
  * of the wrong type count as not there. 0, -ENOMEM, or -EPROTO: it is no such answer. */
-int gp_top_read_devices(struct gp_top_shot *shot, struct json_object *stats, bool keep);
-int gp_top_read_tasks(struct gp_top_shot *shot, struct json_object *answer, bool keep);
+int gp_top_read_devices(struct gp_top_snapshot *snapshot, struct json_object *stats, bool keep);
+int gp_top_read_tasks(struct gp_top_snapshot *snapshot, struct json_object *answer, bool keep);
 
 /* Puts the tasks in order when all are there. */
-void gp_top_shot_settle(struct gp_top_shot *shot);
+void gp_top_snapshot_settle(struct gp_top_snapshot *snapshot);
 
 /* By device, then id: for qsort and bsearch. */
 int gp_top_compare_tasks(const void *a, const void *b);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "cli/top/top.h"
 
-#define SAID_FOR_NS (8 * GP_NS_PER_S) /* time to read a sentence */
+#define MESSAGE_FOR_NS (8 * GP_NS_PER_S) /* time to read a sentence */
 
 void gp_top_init(struct gp_top *top, uint64_t every_ns, int device)
 {
@@ -20,7 +20,7 @@ void gp_top_init(struct gp_top *top, uint64_t every_ns, int device)
 
 void gp_top_free(struct gp_top *top)
 {
-	gp_link_end(&top->link);
+	gp_top_connection_end(&top->link);
 	gp_top_past_clear(&top->past);
 	gp_top_view_free(&top->view);
 }
@@ -30,46 +30,46 @@ void gp_top_say(struct gp_top *top, uint64_t now_ns, bool refused, const char *f
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(top->said, sizeof top->said, format, args);
+	vsnprintf(top->message, sizeof top->message, format, args);
 	va_end(args);
 	top->refused = refused;
-	top->said_ns = now_ns;
+	top->message_ns = now_ns;
 }
 
-static void take_shot(struct gp_top *top, uint64_t now_ns)
+static void take_snapshot(struct gp_top *top, uint64_t now_ns)
 {
-	struct gp_top_shot *shot = &top->link.shot;
+	struct gp_top_snapshot *snapshot = &top->link.snapshot;
 
-	gp_top_past_add(&top->past, shot, now_ns);
-	for (unsigned i = 0; i < shot->ndevices; i++)
-		if (shot->device[i].number < GP_DEVICES_MAX)
-			gp_minute_add(&top->minute[shot->device[i].number], now_ns,
-			              shot->device[i].busy);
-	gp_top_view_update(&top->view, shot, top->task_rows);
+	gp_top_past_add(&top->past, snapshot, now_ns);
+	for (unsigned i = 0; i < snapshot->ndevices; i++)
+		if (snapshot->device[i].number < GP_DEVICES_MAX)
+			gp_minute_add(&top->minute[snapshot->device[i].number], now_ns,
+			              snapshot->device[i].busy);
+	gp_top_view_update(&top->view, snapshot, top->task_rows);
 }
 
 bool gp_top_work(struct gp_top *top, uint64_t now_ns)
 {
-	unsigned news = gp_link_work(&top->link, now_ns);
+	unsigned news = gp_top_connection_work(&top->link, now_ns);
 
-	if (news & GP_LINK_LOST) /* another one counts from 0, and its tasks have other ids */
+	if (news & GP_TOP_LOST) /* another one counts from 0, and its tasks have other ids */
 		gp_top_past_clear(&top->past);
-	if (news & GP_LINK_SHOT)
-		take_shot(top, now_ns);
-	if (news & GP_LINK_SAID)
-		gp_top_say(top, now_ns, top->link.refused, "%s", top->link.said);
-	if (*top->said && now_ns - top->said_ns >= SAID_FOR_NS) {
-		*top->said = 0;
-		news |= GP_LINK_SAID;
+	if (news & GP_TOP_SNAPSHOT)
+		take_snapshot(top, now_ns);
+	if (news & GP_TOP_MESSAGE)
+		gp_top_say(top, now_ns, top->link.refused, "%s", top->link.message);
+	if (*top->message && now_ns - top->message_ns >= MESSAGE_FOR_NS) {
+		*top->message = 0;
+		news |= GP_TOP_MESSAGE;
 	}
 	return news;
 }
 
 uint64_t gp_top_due(const struct gp_top *top, uint64_t now_ns)
 {
-	uint64_t due_ns = gp_link_due(&top->link, now_ns);
+	uint64_t due_ns = gp_top_connection_due(&top->link, now_ns);
 
-	if (*top->said && top->said_ns + SAID_FOR_NS < due_ns)
-		due_ns = top->said_ns + SAID_FOR_NS;
+	if (*top->message && top->message_ns + MESSAGE_FOR_NS < due_ns)
+		due_ns = top->message_ns + MESSAGE_FOR_NS;
 	return due_ns;
 }

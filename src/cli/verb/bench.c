@@ -101,21 +101,21 @@ static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
 /* Whether the device tells when a task goes off and comes on, and soon enough to wait for it. */
 static bool shows_effect(const struct gp_gpu *gpu)
 {
-	return gpu->info.caps & GP_CAP_ACTIVITY && gpu->info.news_every_ns &&
-	       gpu->info.news_every_ns <= EFFECT_SOON_NS;
+	return gpu->info.caps & GP_CAP_ACTIVITY && gpu->info.sample_period_ns &&
+	       gpu->info.sample_period_ns <= EFFECT_SOON_NS;
 }
 
 /* Until the back end has sampled what happened up to now, or nothing comes. */
 static void wait_for_sample(struct gp_holds *holds)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), until_ns = now_ns + EFFECT_WAIT_NS;
+	uint64_t now_ns = gp_monotonic_ns(), until_ns = now_ns + EFFECT_WAIT_NS;
 
 	for (unsigned i = 0; i < holds->n; i++)
-		while (shows_effect(holds->hold[i].place.gpu) &&
-		       holds->hold[i].last.run_at_ns < now_ns &&
-		       gp_now_ns(&gp_clock_monotonic) < until_ns && !gp_stop_asked()) {
-			gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + GP_NS_PER_MS);
-			gp_holds_look(holds);
+		while (shows_effect(holds->hold[i].ref.gpu) &&
+		       holds->hold[i].last.run_at_ns < now_ns && gp_monotonic_ns() < until_ns &&
+		       !gp_stop_asked()) {
+			gp_stop_sleep(gp_monotonic_ns() + GP_NS_PER_MS);
+			gp_holds_refresh(holds);
 		}
 }
 
@@ -157,14 +157,14 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	if (r == -ESRCH)
 		return true;
 	note(&b->hold, holds, r, true, &err);
-	gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + env.hold_ns);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
 	measure_effect(b, &b->hold, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		scheduled[i] = holds->hold[i].last.scheduled;
 	err = (struct gp_error){0};
 	r = gp_holds_release(holds, &err);
 	note(&b->release, holds, r, false, &err);
-	gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + env.hold_ns);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
 	measure_effect(b, &b->release, holds, scheduled);
 	for (unsigned i = 0; i < holds->n; i++)
 		if (gp_hold_has_ended(holds, &holds->hold[i]))
@@ -174,21 +174,21 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 
 /* What it costs somebody who starts now: to open the device and to find the process on it. */
 static void measure_find(struct bench *b, const struct gp_devices *devices,
-                         const struct gp_place *place)
+                         const struct gp_task_ref *ref)
 {
-	const struct gp_gpu_ops *ops = place->gpu->ops;
+	const struct gp_gpu_ops *ops = ref->gpu->ops;
 
 	for (unsigned i = 0; i < OPENS && !gp_stop_asked(); i++) {
-		uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic), open_ns;
+		uint64_t begin_ns = gp_monotonic_ns(), open_ns;
 		struct gp_gpu *gpu;
 		struct gp_seen seen;
 
-		if (ops->open(devices->device[place->device].index, 0, &gpu))
+		if (ops->open(devices->device[ref->device].index, 0, &gpu))
 			continue;
-		open_ns = gp_now_ns(&gp_clock_monotonic);
-		if (!ops->find(gpu, place->seen.pid, &seen, NULL)) {
+		open_ns = gp_monotonic_ns();
+		if (!ops->find(gpu, ref->seen.pid, &seen, NULL)) {
 			gp_hist_add(&b->open, open_ns - begin_ns);
-			gp_hist_add(&b->find, gp_now_ns(&gp_clock_monotonic) - open_ns);
+			gp_hist_add(&b->find, gp_monotonic_ns() - open_ns);
 		}
 		ops->close(gpu);
 	}
@@ -208,14 +208,14 @@ static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_err
 	return r;
 }
 
-static int measure(struct bench *b, const struct gp_devices *devices, const struct gp_place *place,
+static int measure(struct bench *b, const struct gp_devices *devices, const struct gp_task_ref *ref,
                    unsigned n, struct gp_error *err)
 {
 	struct gp_holds holds;
-	int r = gp_holds_begin(&holds, devices, place, n, err), last;
+	int r = gp_holds_begin(&holds, devices, ref, n, err), last;
 
 	if (!r)
-		measure_find(b, devices, place);
+		measure_find(b, devices, ref);
 	for (unsigned i = 0; i < env.count && !r && !b->stopped; i++) {
 		b->stopped = measure_once(b, &holds);
 		gp_progress("%u of %u", i + 1, env.count);
@@ -299,12 +299,12 @@ static void print_online(const struct gp_online *o)
 		       (double)o->beside.took_ns / (double)o->alone.took_ns);
 }
 
-static void print_result(const struct bench *b, const struct gp_place *place, unsigned n)
+static void print_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
 	char text[512], open[32], find[32];
 
-	printf("%d (%s) on %s%s: held and released %u times\n\n", place->seen.pid, place->seen.name,
-	       place->gpu->info.name, n > 1 ? " and others" : "", b->hold.tried);
+	printf("%d (%s) on %s%s: held and released %u times\n\n", ref->seen.pid, ref->seen.name,
+	       ref->gpu->info.name, n > 1 ? " and others" : "", b->hold.tried);
 	printf("success: hold %.1f %%, release %.1f %%\n\n", percent(&b->hold),
 	       percent(&b->release));
 	printf("command to answer, seen by the caller:\n%-8s %9s %9s %9s %9s %9s\n", "", "min",
@@ -385,17 +385,17 @@ static void json_online(const struct gp_online *o)
 	putchar('}');
 }
 
-static void json_result(const struct bench *b, const struct gp_place *place, unsigned n)
+static void json_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
 	char text[512];
 
-	printf("{\"pid\":%d,\"name\":", place->seen.pid);
-	gp_json_string(stdout, place->seen.name);
+	printf("{\"pid\":%d,\"name\":", ref->seen.pid);
+	gp_json_string(stdout, ref->seen.name);
 	fputs(",\"devices\":[", stdout);
 	for (unsigned i = 0; i < n; i++) {
 		if (i)
 			putchar(',');
-		gp_json_string(stdout, place[i].gpu->info.name);
+		gp_json_string(stdout, ref[i].gpu->info.name);
 	}
 	putchar(']');
 	json_side("hold", &b->hold);
@@ -414,16 +414,16 @@ static void json_result(const struct bench *b, const struct gp_place *place, uns
 
 static int bench(const struct gp_devices *devices, struct bench *b, struct gp_error *err)
 {
-	struct gp_place place[GP_DEVICES_MAX];
-	int n = gp_devices_find(devices, env.targets.pid[0], place, GP_DEVICES_MAX, err), r;
+	struct gp_task_ref ref[GP_DEVICES_MAX];
+	int n = gp_devices_find(devices, env.targets.pid[0], ref, GP_DEVICES_MAX, err), r;
 
 	if (n < 0)
 		return n;
-	r = gp_refuse_shared(&place[0].seen, place[0].seen.pid, env.force, GP_WOULD_STOP_ALL, err);
+	r = gp_refuse_shared(&ref[0].seen, ref[0].seen.pid, env.force, GP_WOULD_STOP_ALL, err);
 	if (!r)
-		r = measure(b, devices, place, (unsigned)n, err);
+		r = measure(b, devices, ref, (unsigned)n, err);
 	if (!r)
-		(env.json ? json_result : print_result)(b, place, (unsigned)n);
+		(env.json ? json_result : print_result)(b, ref, (unsigned)n);
 	return r;
 }
 

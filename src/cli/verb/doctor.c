@@ -139,7 +139,7 @@ static struct left count_records(const struct gp_undo_file *file)
 		if (!gp_undo_get(file, i, &e) || !gp_record_process_lives(&e))
 			continue;
 		left.records++;
-		left.behind += !gp_undo_holder_lives(&e);
+		left.behind += !gp_undo_owner_lives(&e);
 	}
 	return left;
 }

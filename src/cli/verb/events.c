@@ -91,12 +91,12 @@ static void print_rest(struct json_object *event)
 
 	json_object_object_foreach(event, key, value)
 	{
-		bool said = false;
+		bool given = false;
 		char words[128];
 
 		for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-			said |= !strcmp(known[i], key);
-		if (said)
+			given |= !strcmp(known[i], key);
+		if (given)
 			continue;
 		if (json_object_is_type(value, json_type_array))
 			printf("  %s %s", key, gp_field_words(event, key, words, sizeof words));
@@ -171,11 +171,10 @@ static int drain(struct gp_client *client, struct gp_error *err)
 
 static int follow(struct gp_client *client, struct gp_error *err)
 {
-	uint64_t end_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), env.for_ns), now_ns;
+	uint64_t end_ns = gp_time_add(gp_monotonic_ns(), env.for_ns), now_ns;
 	int r = drain(client, err);
 
-	while (!r && !ferror(stdout) && !gp_stop_asked() &&
-	       (now_ns = gp_now_ns(&gp_clock_monotonic)) < end_ns) {
+	while (!r && !ferror(stdout) && !gp_stop_asked() && (now_ns = gp_monotonic_ns()) < end_ns) {
 		struct timespec left = gp_timespec(end_ns - now_ns);
 		struct pollfd p[3] = {{.fd = gp_stop_fd(), .events = POLLIN},
 		                      {.fd = gp_client_fd(client), .events = POLLIN},

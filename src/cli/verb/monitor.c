@@ -54,9 +54,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int close_sample(struct gp_monitor *m, uint64_t now_ns, struct gp_error *err)
 {
-	const struct gp_census *c = &m->census;
+	const struct gp_queue_counts *c = &m->counts;
 
-	gp_census_close(&m->census);
+	gp_queue_counts_close(&m->counts);
 	m->last_ns = now_ns;
 	gp_progress("sample %u: %u queue%s", c->samples, c->all.last, c->all.last == 1 ? "" : "s");
 	if (env.plot && gp_monitor_plot_sample(m))
@@ -64,39 +64,39 @@ static int close_sample(struct gp_monitor *m, uint64_t now_ns, struct gp_error *
 	return 0;
 }
 
-static int sample_place(struct gp_monitor *m, const struct gp_place *place, uint64_t now_ns,
-                        struct gp_error *err)
+static int sample_ref(struct gp_monitor *m, const struct gp_task_ref *ref, uint64_t now_ns,
+                      struct gp_error *err)
 {
-	struct gp_place *known = &m->place[place->device];
+	struct gp_task_ref *known = &m->ref[ref->device];
 	struct gp_queue *queue;
-	int n = gp_place_queues(place, env.closely, &queue, err), r = 0;
+	int n = gp_task_ref_queues(ref, env.closely, &queue, err), r = 0;
 
 	for (int i = 0; i < n && !r; i++)
-		r = gp_census_note(&m->census, place->device, &queue[i], now_ns);
+		r = gp_queue_counts_note(&m->counts, ref->device, &queue[i], now_ns);
 	free(queue);
 	if (r)
 		return gp_fail(err, r, "no memory");
 	if (!known->gpu)
-		gp_share_begin(&m->share[place->device], place);
-	*known = *place;
-	gp_share_look(&m->share[place->device], place);
-	snprintf(m->name, sizeof m->name, "%s", place->seen.name);
+		gp_share_begin(&m->share[ref->device], ref);
+	*known = *ref;
+	gp_share_tick(&m->share[ref->device], ref);
+	snprintf(m->name, sizeof m->name, "%s", ref->seen.name);
 	return n < 0 ? n : 0;
 }
 
 /* No queues is a sample as well: they may come. */
 static int sample(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 {
-	struct gp_place place[GP_DEVICES_MAX];
+	struct gp_task_ref ref[GP_DEVICES_MAX];
 	struct gp_error why = {0};
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
-	int n = gp_devices_find_any(m->devices, pid, place, GP_DEVICES_MAX, &why), r = 0;
+	uint64_t now_ns = gp_monotonic_ns();
+	int n = gp_devices_find_any(m->devices, pid, ref, GP_DEVICES_MAX, &why), r = 0;
 
 	if (n < 0 && n != -ENODEV)
 		return gp_fail(err, n, "%s", why.text);
 	m->begin_ns = m->begin_ns ? m->begin_ns : now_ns;
 	for (int i = 0; i < n && (!r || r == -ESRCH); i++)
-		r = sample_place(m, &place[i], now_ns, &why);
+		r = sample_ref(m, &ref[i], now_ns, &why);
 	if (r && r != -ESRCH)
 		return gp_fail(err, r, "%s", why.text);
 	return close_sample(m, now_ns, err);
@@ -104,7 +104,7 @@ static int sample(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 
 static int watch(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 {
-	uint64_t next_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t next_ns = gp_monotonic_ns();
 	uint64_t end_ns = gp_time_add(next_ns, env.for_ns);
 	int r;
 
@@ -113,7 +113,7 @@ static int watch(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 		next_ns = gp_time_add(next_ns, env.every_ns);
 	} while (!r && next_ns <= end_ns && !gp_stop_sleep(next_ns));
 	gp_progress_end();
-	if (r == -ESRCH && m->census.samples) {
+	if (r == -ESRCH && m->counts.samples) {
 		m->ended = true;
 		*err = (struct gp_error){0};
 		return 0;
@@ -127,17 +127,17 @@ static int watch(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 static void forget(struct gp_monitor *m)
 {
 	for (unsigned i = 0; i < m->devices->n; i++)
-		gp_share_end(&m->share[i], &m->place[i]);
+		gp_share_end(&m->share[i], &m->ref[i]);
 	for (unsigned i = 0; i < m->nlines; i++)
 		free(m->line[i].step);
 	free(m->line);
-	gp_census_free(&m->census);
+	gp_queue_counts_free(&m->counts);
 	free(m);
 }
 
 static int compare_queues(const void *a, const void *b)
 {
-	const struct gp_census_queue *p = a, *q = b;
+	const struct gp_queue_counts_queue *p = a, *q = b;
 
 	if (p->device != q->device)
 		return p->device < q->device ? -1 : 1;
@@ -155,11 +155,11 @@ static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_fi
 	m->devices = devices;
 	gp_process_name(pid, m->name, sizeof m->name);
 	r = watch(m, pid, err);
-	if (!r && !m->census.nseries)
+	if (!r && !m->counts.nseries)
 		r = gp_fail(err, -ENODEV, "process %d had no queues in %u sample%s", pid,
-		            m->census.samples, m->census.samples == 1 ? "" : "s");
+		            m->counts.samples, m->counts.samples == 1 ? "" : "s");
 	if (!r) {
-		qsort(m->census.queue, m->census.nqueues, sizeof *m->census.queue, compare_queues);
+		qsort(m->counts.queue, m->counts.nqueues, sizeof *m->counts.queue, compare_queues);
 		(env.json ? gp_monitor_json : gp_monitor_print)(m, pid);
 		if (plot->out)
 			r = gp_monitor_plot_write(m, pid, env.plot, plot, err);

@@ -14,9 +14,9 @@ struct gp_monitor {
 	uint64_t begin_ns, last_ns;
 	bool ended;
 	char name[32];
-	struct gp_census census;
+	struct gp_queue_counts counts;
 	struct gp_share share[GP_DEVICES_MAX];
-	struct gp_place place[GP_DEVICES_MAX]; /* .gpu is NULL until the process was seen there */
+	struct gp_task_ref ref[GP_DEVICES_MAX]; /* .gpu is NULL until the process was seen there */
 	/* Of each series of the census, where there is a plot. */
 	unsigned nlines;
 	struct gp_plot_line *line;

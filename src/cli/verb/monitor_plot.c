@@ -37,17 +37,17 @@ static int add_line(struct gp_monitor *m)
 	m->line = more;
 	more += m->nlines++;
 	*more = (struct gp_plot_line){0};
-	return m->census.samples > 1 ? gp_plot_add(more, m->begin_ns, 0) : 0;
+	return m->counts.samples > 1 ? gp_plot_add(more, m->begin_ns, 0) : 0;
 }
 
 int gp_monitor_plot_sample(struct gp_monitor *m)
 {
 	int r = 0;
 
-	while (!r && m->nlines < m->census.nseries)
+	while (!r && m->nlines < m->counts.nseries)
 		r = add_line(m);
 	for (unsigned i = 0; !r && i < m->nlines; i++)
-		r = gp_plot_add(&m->line[i], m->last_ns, m->census.series[i].count.last);
+		r = gp_plot_add(&m->line[i], m->last_ns, m->counts.series[i].count.last);
 	return r;
 }
 
@@ -64,9 +64,9 @@ int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path,
 	int r;
 
 	snprintf(title, sizeof title, "Queues of %d (%s), %u samples", pid, m->name,
-	         m->census.samples);
+	         m->counts.samples);
 	for (unsigned i = 0; i < m->nlines; i++) {
-		const struct gp_census_series *s = &m->census.series[i];
+		const struct gp_queue_counts_series *s = &m->counts.series[i];
 
 		snprintf(m->line[i].label, sizeof m->line[i].label, "%s on device %u (%s)", s->type,
 		         s->device, m->devices->device[s->device].gpu->info.name);

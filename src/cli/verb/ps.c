@@ -17,7 +17,7 @@
 #include "hold/devices.h"
 #include "hold/replay.h"
 
-#define LOOK_NS (20 * GP_NS_PER_MS)
+#define TICK_NS (20 * GP_NS_PER_MS)
 enum { NO_DAEMON = 0x2000 };
 
 static struct {
@@ -53,10 +53,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
  */
 
 struct row {
-	struct gp_place place;
+	struct gp_task_ref ref;
 	struct gp_share share;
 	bool ended;
-	pid_t holder; /* whose record there is; 0 = nobody's */
+	pid_t owner; /* whose record there is; 0 = nobody's */
 	bool queues_known;
 	unsigned queues, copy_queues;
 	uint32_t slice_min_us, slice_max_us; /* 0 = not known */
@@ -67,7 +67,7 @@ struct row {
 static void read_queues(struct row *row)
 {
 	struct gp_queue *queue;
-	int n = gp_place_queues(&row->place, false, &queue, NULL);
+	int n = gp_task_ref_queues(&row->ref, false, &queue, NULL);
 
 	row->queues_known = n >= 0;
 	for (int i = 0; i < n; i++) {
@@ -92,7 +92,7 @@ static void read_user(struct row *row)
 	const struct passwd *entry;
 	uid_t uid;
 
-	if (!gp_process_uid(row->place.seen.pid, &uid))
+	if (!gp_process_uid(row->ref.seen.pid, &uid))
 		return;
 	entry = getpwuid(uid);
 	if (entry)
@@ -103,18 +103,17 @@ static void read_user(struct row *row)
 
 static void read_row(struct row *row, const struct gp_undo_file *undo)
 {
-	const struct gp_gpu_ops *ops = row->place.gpu->ops;
+	const struct gp_gpu_ops *ops = row->ref.gpu->ops;
 	struct gp_undo_entry e;
 
 	/* Memory is sampled, too: it was not known when the task was first seen. */
-	row->ended =
-		ops->find && ops->find(row->place.gpu, row->place.seen.pid, &row->place.seen, NULL);
+	row->ended = ops->find && ops->find(row->ref.gpu, row->ref.seen.pid, &row->ref.seen, NULL);
 	if (row->ended)
 		return;
 	read_queues(row);
 	read_user(row);
-	if (gp_records_find(undo, row->place.seen.pid, row->place.seen.start_time, &e))
-		row->holder = e.holder;
+	if (gp_records_find(undo, row->ref.seen.pid, row->ref.seen.start_time, &e))
+		row->owner = e.owner;
 }
 
 /* A record says that somebody may hold the task; that it works says that nobody does. */
@@ -127,7 +126,7 @@ static const char *state_of(const struct row *row)
 	if (row->held || (o->known & GP_KNOWN_HELD && o->held))
 		return "held";
 	/* In somebody's hands, and only they know whether it is held: work it has either way. */
-	if (!(o->known & GP_KNOWN_ACTIVE) || (row->holder && !held_known))
+	if (!(o->known & GP_KNOWN_ACTIVE) || (row->owner && !held_known))
 		return NULL;
 	return active ? "running" : "idle";
 }
@@ -151,23 +150,23 @@ static void add_slice(struct gp_grid *grid, const struct row *row)
 
 static void add_name(struct gp_grid *grid, const struct row *row)
 {
-	const struct gp_seen *seen = &row->place.seen;
+	const struct gp_seen *seen = &row->ref.seen;
 	const char *server = seen->flags & GP_SEEN_SHARED ? " (a server)" : "";
 
-	if (row->holder)
-		gp_grid_cell(grid, "%s (in the hands of %d)%s", seen->name, row->holder, server);
+	if (row->owner)
+		gp_grid_cell(grid, "%s (in the hands of %d)%s", seen->name, row->owner, server);
 	else
 		gp_grid_cell(grid, "%s%s", seen->name, server);
 }
 
 static void add_row(struct gp_grid *grid, const struct row *row)
 {
-	const struct gp_seen *seen = &row->place.seen;
+	const struct gp_seen *seen = &row->ref.seen;
 	char text[32];
 
 	gp_grid_cell(grid, "%d", seen->pid);
 	gp_grid_text(grid, *row->user ? row->user : NULL);
-	gp_grid_cell(grid, "%u", row->place.device);
+	gp_grid_cell(grid, "%u", row->ref.device);
 	gp_grid_cell_if(grid, row->queues_known, "%u", row->queues);
 	add_slice(grid, row);
 	gp_grid_text(grid, state_of(row));
@@ -182,10 +181,10 @@ static void print_notes(const struct row *rows, int n, const struct gp_devices *
 	for (unsigned i = 0; i < devices->n; i++)
 		printf("device %u: %s\n", i, devices->device[i].gpu->info.name);
 	for (int i = 0; i < n; i++)
-		if (!rows[i].ended && rows[i].place.seen.flags & GP_SEEN_SHARED)
+		if (!rows[i].ended && rows[i].ref.seen.flags & GP_SEEN_SHARED)
 			printf("%d works for many programs: holding it stops them all, so it is "
 			       "left alone\n",
-			       rows[i].place.seen.pid);
+			       rows[i].ref.seen.pid);
 }
 
 static void json_string_or_null(const char *text)
@@ -198,14 +197,14 @@ static void json_string_or_null(const char *text)
 
 static void json_row(const struct row *row, bool first)
 {
-	const struct gp_seen *seen = &row->place.seen;
+	const struct gp_seen *seen = &row->ref.seen;
 
 	printf("%s{\"pid\":%d,\"name\":", first ? "" : ",", seen->pid);
 	gp_json_string(stdout, seen->name);
 	fputs(",\"user\":", stdout);
 	json_string_or_null(row->user);
-	printf(",\"device\":%u,\"device_name\":", row->place.device);
-	gp_json_string(stdout, row->place.gpu->info.name);
+	printf(",\"device\":%u,\"device_name\":", row->ref.device);
+	gp_json_string(stdout, row->ref.gpu->info.name);
 	gp_json_number("queues", row->queues_known, row->queues);
 	gp_json_number("copy_queues", row->queues_known, row->copy_queues);
 	gp_json_number("slice_min_us", row->slice_min_us, row->slice_min_us);
@@ -214,7 +213,7 @@ static void json_row(const struct row *row, bool first)
 	json_string_or_null(state_of(row));
 	gp_share_json(&row->share);
 	gp_json_number("memory", seen->memory, seen->memory);
-	gp_json_number("holder", row->holder, (uint64_t)row->holder);
+	gp_json_number("holder", row->owner, (uint64_t)row->owner);
 	printf(",\"shared\":%s}", seen->flags & GP_SEEN_SHARED ? "true" : "false");
 }
 
@@ -254,7 +253,7 @@ static bool shows_others(const struct row *rows, int n)
 	uid_t uid;
 
 	for (int i = 0; i < n; i++)
-		if (gp_process_uid(rows[i].place.seen.pid, &uid) && uid != geteuid())
+		if (gp_process_uid(rows[i].ref.seen.pid, &uid) && uid != geteuid())
 			return true;
 	return gp_have_ptrace();
 }
@@ -286,31 +285,31 @@ static void print_rows(const struct row *rows, int n, const struct gp_devices *d
 static bool wants_more(const struct row *rows, int n, uint64_t over_ns)
 {
 	for (int i = 0; i < n; i++)
-		if (!rows[i].share.known && over_ns < 4 * rows[i].place.gpu->info.news_every_ns)
+		if (!rows[i].share.known && over_ns < 4 * rows[i].ref.gpu->info.sample_period_ns)
 			return env.patient;
 	return false;
 }
 
 static void watch(struct row *rows, int n)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), end_ns = now_ns + env.for_ns;
+	uint64_t now_ns = gp_monotonic_ns(), end_ns = now_ns + env.for_ns;
 
 	for (int i = 0; i < n; i++)
-		gp_share_begin(&rows[i].share, &rows[i].place);
+		gp_share_begin(&rows[i].share, &rows[i].ref);
 	while (n && (now_ns < end_ns || wants_more(rows, n, now_ns - end_ns))) {
-		uint64_t next_ns = now_ns + LOOK_NS;
+		uint64_t next_ns = now_ns + TICK_NS;
 
 		gp_stop_sleep(now_ns < end_ns && end_ns < next_ns ? end_ns : next_ns);
 		for (int i = 0; i < n; i++)
-			gp_share_look(&rows[i].share, &rows[i].place);
-		now_ns = gp_now_ns(&gp_clock_monotonic);
+			gp_share_tick(&rows[i].share, &rows[i].ref);
+		now_ns = gp_monotonic_ns();
 	}
 }
 
 static int compare_rows(const void *a, const void *b)
 {
-	const struct gp_place *p = &((const struct row *)a)->place;
-	const struct gp_place *q = &((const struct row *)b)->place;
+	const struct gp_task_ref *p = &((const struct row *)a)->ref;
+	const struct gp_task_ref *q = &((const struct row *)b)->ref;
 
 	if (p->device != q->device)
 		return p->device < q->device ? -1 : 1;
@@ -320,19 +319,19 @@ static int compare_rows(const void *a, const void *b)
 static int list_tasks(const struct gp_devices *devices, struct gp_error *err)
 {
 	struct gp_undo_file *undo = NULL;
-	struct gp_place *place;
+	struct gp_task_ref *ref;
 	struct row *rows;
-	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &place, err);
+	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, err);
 
 	if (n < 0)
 		return n;
 	rows = calloc((size_t)n + 1, sizeof *rows);
 	if (!rows) {
-		free(place);
+		free(ref);
 		return gp_fail(err, -ENOMEM, "no memory");
 	}
 	for (int i = 0; i < n; i++)
-		rows[i].place = place[i];
+		rows[i].ref = ref[i];
 	qsort(rows, (size_t)n, sizeof *rows, compare_rows);
 	watch(rows, n);
 	gp_undo_open(&undo, false, NULL);
@@ -340,10 +339,10 @@ static int list_tasks(const struct gp_devices *devices, struct gp_error *err)
 		read_row(&rows[i], undo);
 	print_rows(rows, n, devices);
 	for (int i = 0; i < n; i++)
-		gp_share_end(&rows[i].share, &rows[i].place);
+		gp_share_end(&rows[i].share, &rows[i].ref);
 	gp_undo_close(undo);
 	free(rows);
-	free(place);
+	free(ref);
 	return 0;
 }
 

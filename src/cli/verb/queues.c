@@ -45,7 +45,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* The queues of a process on one device. */
 struct list {
-	struct gp_place place;
+	struct gp_task_ref ref;
 	struct gp_queue *queue;
 	unsigned n;
 	int64_t evicted_ms; /* -errno = not known */
@@ -72,7 +72,7 @@ static void add_queue(struct gp_grid *grid, const struct list *l, const struct g
 	char slice[32];
 
 	gp_grid_cell(grid, "%u", q->id);
-	gp_grid_cell(grid, "%u", l->place.device);
+	gp_grid_cell(grid, "%u", l->ref.device);
 	gp_grid_text(grid, q->type);
 	gp_grid_text(grid, l->from_afar ? NULL : q->held ? "yes" : "no");
 	gp_grid_cell_if(grid, q->priority != UINT32_MAX, "%u", q->priority);
@@ -108,8 +108,8 @@ static void print_total(const struct list *l)
 		first = false;
 	}
 	if (l->n)
-		printf(" queue%s on device %u (%s)\n", l->n == 1 ? "" : "s", l->place.device,
-		       l->place.gpu->info.name);
+		printf(" queue%s on device %u (%s)\n", l->n == 1 ? "" : "s", l->ref.device,
+		       l->ref.gpu->info.name);
 }
 
 static void print_evicted(const struct list *l)
@@ -119,7 +119,7 @@ static void print_evicted(const struct list *l)
 	if (l->evicted_ms > 0)
 		printf("evicted for want of memory: %s so far, on device %u\n",
 		       gp_cli_duration(text, sizeof text, (uint64_t)l->evicted_ms * GP_NS_PER_MS),
-		       l->place.device);
+		       l->ref.device);
 }
 
 static unsigned count(const struct list *list, unsigned n)
@@ -144,7 +144,7 @@ static void print_lists(const struct list *list, unsigned n)
 
 	if (!count(list, n)) {
 		printf("process %d (%s) has no queue with a priority of %u or more\n",
-		       list[0].place.seen.pid, list[0].place.seen.name, env.min_priority);
+		       list[0].ref.seen.pid, list[0].ref.seen.name, env.min_priority);
 		return;
 	}
 	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
@@ -173,20 +173,20 @@ static void print_c_name(const char *name)
 
 static void print_c(const struct list *list, unsigned n)
 {
-	printf("/* Queues of process %d (", list[0].place.seen.pid);
-	print_c_name(list[0].place.seen.name);
+	printf("/* Queues of process %d (", list[0].ref.seen.pid);
+	print_c_name(list[0].ref.seen.name);
 	puts("), as gpreempt queues --c found them. */\n"
 	     "static const unsigned int queue_ids[] = {");
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned k = 0; k < list[i].n; k++)
 			printf("\t%u, /* %s, %s */\n", list[i].queue[k].id, list[i].queue[k].type,
-			       list[i].place.gpu->info.name);
+			       list[i].ref.gpu->info.name);
 	puts("};");
 }
 
 static void json_queue(const struct list *l, const struct gp_queue *q)
 {
-	printf("{\"id\":%u,\"device\":%u,\"type\":", q->id, l->place.device);
+	printf("{\"id\":%u,\"device\":%u,\"type\":", q->id, l->ref.device);
 	gp_json_string(stdout, q->type);
 	printf(",\"copies\":%s", q->copies ? "true" : "false");
 	printf(",\"held\":%s", l->from_afar ? "null" : q->held ? "true" : "false");
@@ -209,12 +209,12 @@ static void json_lists(const struct list *list, unsigned n)
 {
 	bool first = true;
 
-	printf("{\"pid\":%d,\"name\":", list[0].place.seen.pid);
-	gp_json_string(stdout, list[0].place.seen.name);
+	printf("{\"pid\":%d,\"name\":", list[0].ref.seen.pid);
+	gp_json_string(stdout, list[0].ref.seen.name);
 	fputs(",\"devices\":[", stdout);
 	for (unsigned i = 0; i < n; i++) {
-		printf("%s{\"device\":%u,\"name\":", i ? "," : "", list[i].place.device);
-		gp_json_string(stdout, list[i].place.gpu->info.name);
+		printf("%s{\"device\":%u,\"name\":", i ? "," : "", list[i].ref.device);
+		gp_json_string(stdout, list[i].ref.gpu->info.name);
 		gp_json_number("evicted_ms", list[i].evicted_ms >= 0, (uint64_t)list[i].evicted_ms);
 		putchar('}');
 	}
@@ -240,36 +240,36 @@ static int compare_queues(const void *a, const void *b)
 }
 
 /* Who has the process in his hands says more than that somebody has. */
-static void say_why_from_afar(const struct gp_place *place, const struct gp_error *why)
+static void say_why_from_afar(const struct gp_task_ref *ref, const struct gp_error *why)
 {
 	struct gp_undo_file *undo = NULL;
-	struct gp_error holder = {0};
+	struct gp_error owner = {0};
 
 	gp_undo_open(&undo, false, NULL);
-	gp_records_check_free(undo, place->seen.pid, place->seen.start_time, &holder);
+	gp_records_check_free(undo, ref->seen.pid, ref->seen.start_time, &owner);
 	gp_undo_close(undo);
 	fprintf(stderr, "gpreempt: not everything is known: %s\n",
-	        *holder.text ? holder.text : why->text);
+	        *owner.text ? owner.text : why->text);
 }
 
-static int read_list(const struct gp_place *place, struct list *list, struct gp_error *err)
+static int read_list(const struct gp_task_ref *ref, struct list *list, struct gp_error *err)
 {
 	struct gp_error why = {0};
-	int n = gp_place_queues(place, true, &list->queue, &why);
+	int n = gp_task_ref_queues(ref, true, &list->queue, &why);
 
 	/* A process that cannot be attached to, or is in another's hands, can still be looked at;
 	 * one that may not be is not. */
 	if (n == -ENOTSUP || n == -EBUSY) {
-		n = gp_place_queues(place, false, &list->queue, NULL);
+		n = gp_task_ref_queues(ref, false, &list->queue, NULL);
 		list->from_afar = n >= 0;
 		if (n >= 0)
-			say_why_from_afar(place, &why);
+			say_why_from_afar(ref, &why);
 	}
 	if (n < 0)
-		return gp_fail(err, n, "cannot list the queues of process %d: %s", place->seen.pid,
+		return gp_fail(err, n, "cannot list the queues of process %d: %s", ref->seen.pid,
 		               *why.text ? why.text : gp_error_name(n));
-	list->evicted_ms = gp_gpu_evicted_ms(place->gpu, place->seen.pid);
-	list->place = *place;
+	list->evicted_ms = gp_gpu_evicted_ms(ref->gpu, ref->seen.pid);
+	list->ref = *ref;
 	list->n = (unsigned)n;
 	if (n)
 		qsort(list->queue, list->n, sizeof *list->queue, compare_queues);
@@ -300,7 +300,7 @@ static int print(struct list *list, unsigned n, struct gp_error *err)
 	if (env.c_array && !count(list, n)) /* C has no empty arrays */
 		return gp_fail(err, -ENODEV,
 		               "process %d has no queue with a priority of %u or more",
-		               list[0].place.seen.pid, env.min_priority);
+		               list[0].ref.seen.pid, env.min_priority);
 	(env.json ? json_lists : env.c_array ? print_c : print_lists)(list, n);
 	if (unknown)
 		fprintf(stderr,
@@ -311,14 +311,14 @@ static int print(struct list *list, unsigned n, struct gp_error *err)
 
 static int list_queues(const struct gp_devices *devices, struct gp_error *err)
 {
-	struct gp_place place[GP_DEVICES_MAX];
+	struct gp_task_ref ref[GP_DEVICES_MAX];
 	struct list list[GP_DEVICES_MAX] = {0};
-	int n = gp_devices_find_any(devices, env.targets.pid[0], place, GP_DEVICES_MAX, err), r = 0;
+	int n = gp_devices_find_any(devices, env.targets.pid[0], ref, GP_DEVICES_MAX, err), r = 0;
 
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n && !r; i++)
-		r = read_list(&place[i], &list[i], err);
+		r = read_list(&ref[i], &list[i], err);
 	if (!r)
 		r = print(list, (unsigned)n, err);
 	for (int i = 0; i < n; i++)

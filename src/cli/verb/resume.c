@@ -102,9 +102,9 @@ static struct gp_undo undo_of(const struct gp_undo_entry *e)
 {
 	struct gp_undo undo = e->undo;
 
-	if (gp_undo_holder_lives(e) && is_stopped(e->holder)) {
-		undo.holder = e->holder;
-		undo.holder_start_time = e->holder_start_time;
+	if (gp_undo_owner_lives(e) && is_stopped(e->owner)) {
+		undo.owner = e->owner;
+		undo.owner_start_time = e->owner_start_time;
 	}
 	return undo;
 }
@@ -190,7 +190,7 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	if (r)
 		o->stale++;
 	else
-		gp_outcome_released(o, e->undo.pid, e->holder);
+		gp_outcome_released(o, e->undo.pid, e->owner);
 }
 
 /* The holder, if it lives, sees the epoch, or that its record is gone, and does not hold again. */
@@ -210,7 +210,7 @@ static int replay_records(struct gp_outcome *o, struct gp_error *err)
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
 			continue;
-		if (o->daemon && e.holder == o->daemon) {
+		if (o->daemon && e.owner == o->daemon) {
 			tell_scheduled(o, e.undo.pid);
 			continue;
 		}
@@ -228,10 +228,10 @@ static int replay_records(struct gp_outcome *o, struct gp_error *err)
  */
 
 /* Whether there is something to put back, as far as it can be seen. */
-static bool looks_changed(const struct gp_place *place)
+static bool looks_changed(const struct gp_task_ref *ref)
 {
 	struct gp_queue *queue;
-	int n = gp_place_queues(place, false, &queue, NULL);
+	int n = gp_task_ref_queues(ref, false, &queue, NULL);
 	bool changed = false;
 
 	for (int i = 0; i < n; i++)
@@ -242,17 +242,17 @@ static bool looks_changed(const struct gp_place *place)
 }
 
 /* The tasks of one process. Asked for in any case: not every driver tells that a queue is held. */
-static void release_seen(const struct gp_place *place, int n, struct gp_outcome *o)
+static void release_seen(const struct gp_task_ref *ref, int n, struct gp_outcome *o)
 {
 	struct gp_error err = {0};
-	pid_t pid = place->seen.pid;
+	pid_t pid = ref->seen.pid;
 	bool changed = false;
 	int r;
 
 	if (gp_outcome_is_told(o, pid))
 		return;
 	for (int i = 0; i < n; i++)
-		changed |= looks_changed(&place[i]);
+		changed |= looks_changed(&ref[i]);
 	r = release_everywhere(pid, &err);
 	if (r == -ESRCH || r == -ENODEV)
 		return; /* it ended meanwhile */
@@ -269,24 +269,24 @@ static void release_seen(const struct gp_place *place, int n, struct gp_outcome 
 static void release_all(const struct gp_devices *devices, struct gp_outcome *o)
 {
 	struct gp_error err = {0};
-	struct gp_place *place, found[GP_DEVICES_MAX];
-	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &place, &err);
+	struct gp_task_ref *ref, found[GP_DEVICES_MAX];
+	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, &err);
 
 	if (n < 0)
 		o->exit = gp_cli_fail(&err);
 	for (int i = 0; i < n; i++) {
-		int k = gp_devices_find(devices, place[i].seen.pid, found, GP_DEVICES_MAX, NULL);
+		int k = gp_devices_find(devices, ref[i].seen.pid, found, GP_DEVICES_MAX, NULL);
 
 		if (k > 0)
 			release_seen(found, k, o);
 	}
-	free(place);
+	free(ref);
 }
 
 static void release_named(const struct gp_devices *devices, struct gp_outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++) {
-		struct gp_place found[GP_DEVICES_MAX];
+		struct gp_task_ref found[GP_DEVICES_MAX];
 		struct gp_error err = {0};
 		pid_t pid = env.targets.pid[i];
 		int n = gp_outcome_is_told(o, pid)

@@ -26,7 +26,7 @@ bool gp_outcome_is_told(const struct gp_outcome *o, pid_t pid);
 /* Nothing more is to be said of it. */
 void gp_outcome_note(struct gp_outcome *o, pid_t pid);
 /* `holder` 0: nobody knows who held it. */
-void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t holder);
+void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t owner);
 void gp_outcome_failed(struct gp_outcome *o, pid_t pid, const struct gp_error *err);
 
 void gp_outcome_begin(const struct gp_outcome *o);

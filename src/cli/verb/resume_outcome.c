@@ -31,7 +31,7 @@ void gp_outcome_note(struct gp_outcome *o, pid_t pid)
 	o->told[o->n++] = pid;
 }
 
-void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t holder)
+void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t owner)
 {
 	char name[32], who[32];
 
@@ -42,12 +42,12 @@ void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t holder)
 	if (o->json) {
 		printf("%s{\"pid\":%d,\"name\":", o->released ? "," : "", pid);
 		gp_json_string(stdout, name);
-		printf(holder ? ",\"holder\":%d}" : ",\"holder\":null}", holder);
-	} else if (holder && gp_process_start_time(holder)) {
-		printf("released %d (%s), in the hands of %d (%s)\n", pid, name, holder,
-		       gp_process_name(holder, who, sizeof who));
-	} else if (holder) {
-		printf("released %d (%s), left behind by %d\n", pid, name, holder);
+		printf(owner ? ",\"holder\":%d}" : ",\"holder\":null}", owner);
+	} else if (owner && gp_process_start_time(owner)) {
+		printf("released %d (%s), in the hands of %d (%s)\n", pid, name, owner,
+		       gp_process_name(owner, who, sizeof who));
+	} else if (owner) {
+		printf("released %d (%s), left behind by %d\n", pid, name, owner);
 	} else {
 		printf("released %d (%s)\n", pid, name);
 	}

@@ -19,7 +19,7 @@
 enum { RUN_FAILED = 125, RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
 
 static struct {
-	struct gp_said said;
+	struct gp_attr_source given;
 	bool anyway, json;
 	int gpu; /* -1 = any */
 	char **command;
@@ -35,7 +35,7 @@ static const struct argp_option options[] = {
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
-	case ARGP_KEY_INIT: state->child_inputs[0] = &env.said; break;
+	case ARGP_KEY_INIT: state->child_inputs[0] = &env.given; break;
 	case 'g':
 		env.gpu = (int)gp_option_number(state, "--gpu", arg, 0, GP_DEVICES_MAX - 1);
 		break;
@@ -48,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!env.command)
 			argp_error(state, "which command? gpreempt run --class be -- COMMAND");
-		if (!env.said.said)
+		if (!env.given.given)
 			argp_error(state, "run it as what? --class lc or --class be");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
@@ -75,7 +75,7 @@ static int register_self(struct gp_error *err)
 	json_object_object_add(params, "target", target);
 	json_object_object_add(target, "self", json_object_new_boolean(true));
 	json_object_object_add(params, "inherit", json_object_new_boolean(true));
-	gp_ask_put_said(params, &env.said);
+	gp_ask_put_attrs(params, &env.given);
 	r = gp_ask(client, "set", params, &answer, err);
 	gp_client_close(client);
 	if (!r && env.json)
@@ -88,7 +88,7 @@ static int register_self(struct gp_error *err)
 
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{.argp = &gp_said_argp}, {0}};
+	static const struct argp_child children[] = {{.argp = &gp_attrs_argp}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,

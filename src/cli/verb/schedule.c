@@ -150,13 +150,13 @@ static int is_over(const struct gp_scheduled *list)
 /* Until a signal, the end of the time, or of every process that was named. 0 or -errno. */
 static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int ready_fd)
 {
-	uint64_t end_ns = env.for_ns ? gp_now_ns(&gp_clock_monotonic) + env.for_ns : GP_NEVER;
+	uint64_t end_ns = env.for_ns ? gp_monotonic_ns() + env.for_ns : GP_NEVER;
 	unsigned ready = 0;
 
-	while (any_left() && gp_now_ns(&gp_clock_monotonic) < end_ns) {
+	while (any_left() && gp_monotonic_ns() < end_ns) {
 		struct pollfd p[2] = {{.fd = gp_stop_fd(), .events = POLLIN},
 		                      {.fd = ready_fd, .events = POLLIN}};
-		uint64_t left_ns = end_ns - gp_now_ns(&gp_clock_monotonic);
+		uint64_t left_ns = end_ns - gp_monotonic_ns();
 		int over = is_over(list);
 		eventfd_t more;
 

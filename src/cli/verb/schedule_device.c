@@ -51,7 +51,7 @@ static bool is_resumed(const struct gp_scheduled *s)
 	if (gp_undo_epoch(s->undo) == s->epoch)
 		return false;
 	for (unsigned i = 0; i < s->nslots; i++)
-		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.holder != getpid())
+		if (!gp_undo_get(s->undo, (unsigned)s->slot[i], &e) || e.owner != getpid())
 			return true;
 	return false;
 }
@@ -196,8 +196,7 @@ int gp_schedule_begin(struct gp_scheduled *s, struct gp_error *err)
 	int r = gp_engine_new(&config, &s->engine);
 
 	if (!r)
-		r = gp_engine_set_policy(s->engine, gp_now_ns(&gp_clock_monotonic),
-		                         &s->what->policy, err);
+		r = gp_engine_set_policy(s->engine, gp_monotonic_ns(), &s->what->policy, err);
 	if (!r)
 		r = -pthread_create(&s->thread, NULL, drive, s);
 	return r ? gp_fail(err, r, "cannot start: %s", gp_error_name(r)) : 0;

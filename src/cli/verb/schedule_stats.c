@@ -64,7 +64,7 @@ void gp_schedule_print(FILE *out, struct gp_scheduled *s, bool first)
 		fprintf(out,
 		        ",\"policy\":\"%s\",\"looks\":%llu,\"holds\":%llu,\"releases\":%llu,"
 		        "\"slices\":%llu,\"failures\":%llu,\"ejections\":%llu,\"tasks\":[",
-		        gp_engine_policy(s->engine)->name, (unsigned long long)stats->looks,
+		        gp_engine_policy(s->engine)->name, (unsigned long long)stats->ticks,
 		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
 		        (unsigned long long)stats->slices, (unsigned long long)stats->failures,
 		        (unsigned long long)stats->ejections);

@@ -11,7 +11,7 @@
 
 static struct {
 	struct gp_targets targets;
-	struct gp_said said;
+	struct gp_attr_source given;
 	bool inherit, json;
 } env;
 
@@ -27,14 +27,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		gp_targets_init(&env.targets, GP_TARGETS_MAX, state);
-		state->child_inputs[1] = &env.said;
+		state->child_inputs[1] = &env.given;
 		break;
 	case 'i': env.inherit = true; break;
 	case 'j': env.json = true; break;
 	case ARGP_KEY_END:
 		if (!env.targets.n)
 			argp_error(state, "which process? gpreempt set PID --class be");
-		if (!env.said.said)
+		if (!env.given.given)
 			argp_error(state, "set what? At least one of --class, --priority ...");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
@@ -68,7 +68,7 @@ static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
 	struct json_object *params = json_object_new_object(), *answer = NULL;
 	int r;
 
-	gp_ask_put_said(params, &env.said);
+	gp_ask_put_attrs(params, &env.given);
 	if (env.inherit)
 		json_object_object_add(params, "inherit", json_object_new_boolean(true));
 	r = gp_ask_about(client, "set", pid, params, &answer, err);
@@ -81,7 +81,7 @@ static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
 static int run(int argc, char **argv)
 {
 	static const struct argp_child children[] = {
-		{&gp_targets_argp, 0, NULL, 0}, {&gp_said_argp, 0, NULL, 0}, {0}};
+		{&gp_targets_argp, 0, NULL, 0}, {&gp_attrs_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,

@@ -24,7 +24,7 @@ static struct {
 	bool json;
 	bool has_seed;
 	uint64_t seed;
-	struct gp_picture_window window; /* of pictures and traces */
+	struct gp_sim_page_window window; /* of pictures and traces */
 	struct gp_runs runs;
 } env;
 
@@ -116,7 +116,7 @@ static void finish_options(struct argp_state *state)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct gp_picture_window *w = &env.window;
+	struct gp_sim_page_window *w = &env.window;
 
 	switch (key) {
 	case 'p': add_policies(state, arg); break;
@@ -213,13 +213,13 @@ static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
 {
 	struct gp_report report = gp_runs_report(&env.runs, scenario);
 
-	return gp_picture_runs(out, env.format, &report, scenario, env.runs.policy, env.runs.tails,
-	                       &env.window, err);
+	return gp_sim_page_runs(out, env.format, &report, scenario, env.runs.policy, env.runs.tails,
+	                        &env.window, err);
 }
 
 static int simulate(struct gp_scenario *scenario, struct gp_error *err)
 {
-	const struct gp_picture_window *w = &env.window;
+	const struct gp_sim_page_window *w = &env.window;
 	struct gp_trace trace = {0};
 	struct gp_out_file plot = {0};
 	int r = check_window(scenario, err);

@@ -17,10 +17,10 @@
 #include "cli/lib/targets.h"
 
 #define PROCESSES_MAX 1024
-#define LOOK_NS       (20 * GP_NS_PER_MS)
+#define TICK_NS       (20 * GP_NS_PER_MS)
 
 static struct {
-	struct simload_work work;
+	struct gp_simload_work work;
 	unsigned processes;
 	bool json;
 } env = {
@@ -55,7 +55,7 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static void take_rhythm(struct argp_state *state, const char *option, enum simload_when when,
+static void take_rhythm(struct argp_state *state, const char *option, enum gp_simload_when when,
                         const char *arg)
 {
 	env.work.when = when;
@@ -66,12 +66,12 @@ static void take_rhythm(struct argp_state *state, const char *option, enum simlo
 
 static error_t parse_work(int key, char *arg, struct argp_state *state)
 {
-	struct simload_work *w = &env.work;
+	struct gp_simload_work *w = &env.work;
 
 	switch (key) {
-	case 'e': take_rhythm(state, "--every", SIMLOAD_PERIODIC, arg); break;
-	case 'p': take_rhythm(state, "--poisson", SIMLOAD_POISSON, arg); break;
-	case 'c': w->when = SIMLOAD_CLOSED; break;
+	case 'e': take_rhythm(state, "--every", GP_SIMLOAD_PERIODIC, arg); break;
+	case 'p': take_rhythm(state, "--poisson", GP_SIMLOAD_POISSON, arg); break;
+	case 'c': w->when = GP_SIMLOAD_CLOSED; break;
 	case 'k':
 		w->kernel_ns = gp_option_duration(state, "--kernel", arg);
 		if (!w->kernel_ns)
@@ -82,7 +82,7 @@ static error_t parse_work(int key, char *arg, struct argp_state *state)
 		break;
 	case 'g': w->gap_ns = gp_option_duration(state, "--gap", arg); break;
 	case OPTION_AHEAD:
-		w->ahead = (uint32_t)gp_option_number(state, "--ahead", arg, 1, SIMGPU_QUEUED);
+		w->ahead = (uint32_t)gp_option_number(state, "--ahead", arg, 1, GP_SIMGPU_QUEUED);
 		break;
 	case OPTION_SLICE:
 		w->program.slice_us =
@@ -102,18 +102,18 @@ static error_t parse_work(int key, char *arg, struct argp_state *state)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct simload_work *w = &env.work;
+	struct gp_simload_work *w = &env.work;
 	const char *chosen = getenv("GPREEMPT_SIM_DEVICE");
 
 	switch (key) {
 	case ARGP_KEY_INIT: /* gpreempt run --gpu */
 		if (chosen)
 			w->program.device = (uint32_t)gp_option_number(
-				state, "GPREEMPT_SIM_DEVICE", chosen, 0, SIMGPU_DEVICES - 1);
+				state, "GPREEMPT_SIM_DEVICE", chosen, 0, GP_SIMGPU_DEVICES - 1);
 		break;
 	case 'd':
-		w->program.device =
-			(uint32_t)gp_option_number(state, "--device", arg, 0, SIMGPU_DEVICES - 1);
+		w->program.device = (uint32_t)gp_option_number(state, "--device", arg, 0,
+		                                               GP_SIMGPU_DEVICES - 1);
 		break;
 	case 'n':
 		if (strlen(arg) >= sizeof w->program.name)
@@ -139,7 +139,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
  */
 
 /* Each has its own end: a signal for one is not for the others. */
-static pid_t start_child(unsigned i, struct simload_result *result)
+static pid_t start_child(unsigned i, struct gp_simload_result *result)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -148,10 +148,10 @@ static pid_t start_child(unsigned i, struct simload_result *result)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent || gp_stop_open() < 0)
 		_exit(GP_EXIT_FAILED);
-	_exit(simload_run(&env.work, i, result, NULL) ? GP_EXIT_FAILED : GP_EXIT_DONE);
+	_exit(gp_simload_run(&env.work, i, result, NULL) ? GP_EXIT_FAILED : GP_EXIT_DONE);
 }
 
-static bool all_ready(const struct simload_result *result)
+static bool all_ready(const struct gp_simload_result *result)
 {
 	for (unsigned i = 0; i < env.processes; i++)
 		if (!result[i].is_ready)
@@ -167,10 +167,10 @@ static void say_ready(void)
 	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
 }
 
-static void wait_for_children(const pid_t *child, const struct simload_result *result)
+static void wait_for_children(const pid_t *child, const struct gp_simload_result *result)
 {
 	unsigned left = env.processes;
-	bool said = false, told = false;
+	bool given = false, told = false;
 
 	for (unsigned i = 0; i < env.processes; i++)
 		left -= child[i] <= 0;
@@ -181,11 +181,11 @@ static void wait_for_children(const pid_t *child, const struct simload_result *r
 			left--;
 			continue;
 		}
-		if (!said && all_ready(result)) {
+		if (!given && all_ready(result)) {
 			say_ready();
-			said = true;
+			given = true;
 		}
-		if (gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + LOOK_NS) && !told) {
+		if (gp_stop_sleep(gp_monotonic_ns() + TICK_NS) && !told) {
 			for (unsigned i = 0; i < env.processes; i++)
 				if (child[i] > 0)
 					kill(child[i], SIGTERM);
@@ -196,7 +196,7 @@ static void wait_for_children(const pid_t *child, const struct simload_result *r
 	}
 }
 
-static void run_children(struct simload_result *result)
+static void run_children(struct gp_simload_result *result)
 {
 	pid_t child[PROCESSES_MAX] = {0};
 
@@ -214,12 +214,12 @@ static void run_children(struct simload_result *result)
 /* ---- what came of it ----------------------------------------------------------------------------
  */
 
-static void add_up(struct simload_result *sum, const struct simload_result *result)
+static void add_up(struct gp_simload_result *sum, const struct gp_simload_result *result)
 {
 	gp_hist_init(&sum->response_ns);
 	gp_hist_init(&sum->device_ns);
 	for (unsigned i = 0; i < env.processes; i++) {
-		const struct simload_result *r = &result[i];
+		const struct gp_simload_result *r = &result[i];
 
 		sum->requests += r->requests;
 		sum->left += r->left;
@@ -235,7 +235,7 @@ static void add_up(struct simload_result *sum, const struct simload_result *resu
 	}
 }
 
-static double rate(const struct simload_result *r)
+static double rate(const struct gp_simload_result *r)
 {
 	return r->took_ns ? (double)r->requests * 1e9 / (double)r->took_ns : 0;
 }
@@ -255,7 +255,7 @@ static void json_times(const char *prefix, const struct gp_hist *h)
 	json_time(prefix, "max_us", h, h->max);
 }
 
-static void print_json(const struct simload_result *r)
+static void print_json(const struct gp_simload_result *r)
 {
 	printf("{\"processes\":%u,\"requests\":%llu,\"left\":%llu,\"wrong\":%llu,"
 	       "\"seconds\":%.3f,\"per_second\":%.3f",
@@ -266,7 +266,7 @@ static void print_json(const struct simload_result *r)
 	printf(",\"checksum\":\"%016llx\"}\n", (unsigned long long)r->checksum);
 }
 
-static void print_text(const struct simload_result *r)
+static void print_text(const struct gp_simload_result *r)
 {
 	const struct gp_hist *h = &r->response_ns;
 	char p50[24], p99[24], max[24];
@@ -282,9 +282,9 @@ static void print_text(const struct simload_result *r)
 		printf("%llu more were not done at the end\n", (unsigned long long)r->left);
 }
 
-static int finish(struct simload_result *result)
+static int finish(struct gp_simload_result *result)
 {
-	struct simload_result sum = {0};
+	struct gp_simload_result sum = {0};
 
 	add_up(&sum, result);
 	if (sum.requests || !sum.err.code) {
@@ -314,7 +314,7 @@ static int run(int argc, char **argv)
 		       "  gpreempt simload --kernel 10ms\n"
 		       "  gpreempt simload --kernel 100us --every 3ms --for 10s\n",
 	};
-	struct simload_result *result;
+	struct gp_simload_result *result;
 	size_t bytes;
 	int code;
 
@@ -326,7 +326,7 @@ static int run(int argc, char **argv)
 		return GP_EXIT_FAILED;
 	}
 	if (env.processes == 1) /* whose pid is the one that the caller knows */
-		simload_run(&env.work, 0, result, say_ready);
+		gp_simload_run(&env.work, 0, result, say_ready);
 	else
 		run_children(result);
 	code = finish(result);

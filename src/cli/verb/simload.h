@@ -8,11 +8,11 @@
 #include "base/hist.h"
 #include "gpu/simclient/program.h"
 
-enum simload_when { SIMLOAD_CLOSED, SIMLOAD_PERIODIC, SIMLOAD_POISSON };
+enum gp_simload_when { GP_SIMLOAD_CLOSED, GP_SIMLOAD_PERIODIC, GP_SIMLOAD_POISSON };
 
-struct simload_work {
-	struct simgpu_hello program;
-	enum simload_when when;
+struct gp_simload_work {
+	struct gp_simgpu_hello program;
+	enum gp_simload_when when;
 	uint64_t every_ns;
 	uint32_t ahead; /* closed: how many are queued at one time */
 	uint32_t kernels;
@@ -23,7 +23,7 @@ struct simload_work {
 };
 
 /* In memory that the processes share; each writes its own. */
-struct simload_result {
+struct gp_simload_result {
 	atomic_bool is_ready; /* its context is there */
 	uint64_t requests;    /* done */
 	uint64_t left;        /* submitted, and not done by the end */
@@ -37,7 +37,7 @@ struct simload_result {
 
 /* Until it is done or told to end (cli/lib/stop.h); `ready`, if not NULL, is called when the
  * context is there. 0 or -errno with a sentence in the result. */
-int simload_run(const struct simload_work *work, uint64_t stream, struct simload_result *result,
-                void (*ready)(void));
+int gp_simload_run(const struct gp_simload_work *work, uint64_t stream,
+                   struct gp_simload_result *result, void (*ready)(void));
 
 #endif

@@ -11,8 +11,8 @@
 #include "sim/model/sim_gpu.h"
 
 struct program {
-	const struct simload_work *work;
-	struct simload_result *result;
+	const struct gp_simload_work *work;
+	struct gp_simload_result *result;
 	struct gp_rng rng;
 	int fd;
 	uint64_t right; /* what each request should come to */
@@ -20,13 +20,13 @@ struct program {
 	uint64_t submitted;  /* requests */
 	uint64_t arrival_ns; /* of the next one */
 	uint64_t last_done_ns;
-	uint64_t since_ns[SIMGPU_QUEUED]; /* from when on each on its way is counted */
+	uint64_t since_ns[GP_SIMGPU_QUEUED]; /* from when on each on its way is counted */
 };
 
 static uint64_t draw_interval(struct program *p)
 {
-	return p->work->when == SIMLOAD_POISSON ? gp_rng_exponential(&p->rng, p->work->every_ns)
-	                                        : p->work->every_ns;
+	return p->work->when == GP_SIMLOAD_POISSON ? gp_rng_exponential(&p->rng, p->work->every_ns)
+	                                           : p->work->every_ns;
 }
 
 static uint64_t on_the_way(const struct program *p)
@@ -42,7 +42,7 @@ static bool is_complete(const struct program *p)
 /* When the next request is to be sent; GP_NEVER: not before one is done. */
 static uint64_t next_ns(const struct program *p)
 {
-	uint64_t most = p->work->when == SIMLOAD_CLOSED ? p->work->ahead : SIMGPU_QUEUED;
+	uint64_t most = p->work->when == GP_SIMLOAD_CLOSED ? p->work->ahead : GP_SIMGPU_QUEUED;
 
 	if (is_complete(p) || on_the_way(p) >= most)
 		return GP_NEVER;
@@ -53,15 +53,15 @@ static uint64_t next_ns(const struct program *p)
  * sent. In a closed loop it comes when it is sent, or when the one before it is done. */
 static int submit(struct program *p, uint64_t now_ns)
 {
-	const struct simload_work *w = p->work;
+	const struct gp_simload_work *w = p->work;
 	int r = gp_simgpu_submit(p->fd, p->submitted, w->kernels, w->kernel_ns, w->gap_ns);
 
 	if (r)
 		return r;
-	p->since_ns[p->submitted % SIMGPU_QUEUED] =
-		w->when == SIMLOAD_CLOSED ? now_ns : p->arrival_ns;
+	p->since_ns[p->submitted % GP_SIMGPU_QUEUED] =
+		w->when == GP_SIMLOAD_CLOSED ? now_ns : p->arrival_ns;
 	p->submitted++;
-	if (w->when == SIMLOAD_CLOSED)
+	if (w->when == GP_SIMLOAD_CLOSED)
 		p->arrival_ns = now_ns;
 	else
 		p->arrival_ns += draw_interval(p);
@@ -70,7 +70,7 @@ static int submit(struct program *p, uint64_t now_ns)
 
 static int submit_what_is_due(struct program *p)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	int r = 0;
 
 	while (!r && next_ns(p) <= now_ns && now_ns < p->end_ns)
@@ -80,8 +80,8 @@ static int submit_what_is_due(struct program *p)
 
 static int take_done(struct program *p)
 {
-	struct simload_result *result = p->result;
-	struct simgpu_done done;
+	struct gp_simload_result *result = p->result;
+	struct gp_simgpu_done done;
 	uint64_t now_ns, since_ns;
 	int r = gp_simgpu_take(p->fd, &done);
 
@@ -91,9 +91,9 @@ static int take_done(struct program *p)
 		return gp_fail(&result->err, done.status,
 		               "the simulated GPU does not take a request: %s",
 		               gp_error_name(done.status));
-	now_ns = gp_now_ns(&gp_clock_monotonic);
-	since_ns = p->since_ns[result->requests % SIMGPU_QUEUED];
-	if (p->work->when == SIMLOAD_CLOSED && since_ns < p->last_done_ns)
+	now_ns = gp_monotonic_ns();
+	since_ns = p->since_ns[result->requests % GP_SIMGPU_QUEUED];
+	if (p->work->when == GP_SIMLOAD_CLOSED && since_ns < p->last_done_ns)
 		since_ns = p->last_done_ns;
 	p->last_done_ns = now_ns;
 	gp_hist_add(&result->response_ns, now_ns > since_ns ? now_ns - since_ns : 0);
@@ -116,15 +116,15 @@ static int take_all_done(struct program *p)
 
 static bool is_over(const struct program *p)
 {
-	return gp_stop_asked() || gp_now_ns(&gp_clock_monotonic) >= p->end_ns ||
+	return gp_stop_asked() || gp_monotonic_ns() >= p->end_ns ||
 	       (is_complete(p) && !on_the_way(p));
 }
 
-static void wait_for_news(const struct program *p)
+static void wait_for_events(const struct program *p)
 {
 	struct pollfd fds[2] = {{.fd = p->fd, .events = POLLIN},
 	                        {.fd = gp_stop_fd(), .events = POLLIN}};
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), until_ns = next_ns(p);
+	uint64_t now_ns = gp_monotonic_ns(), until_ns = next_ns(p);
 	struct timespec timeout;
 
 	if (p->end_ns < until_ns)
@@ -137,29 +137,29 @@ static int work_on(struct program *p)
 {
 	int r = 0;
 
-	p->begin_ns = gp_now_ns(&gp_clock_monotonic);
+	p->begin_ns = gp_monotonic_ns();
 	p->end_ns = gp_time_add(p->begin_ns, p->work->for_ns);
 	p->arrival_ns = p->begin_ns;
-	if (p->work->when != SIMLOAD_CLOSED) /* or all that start together would meet for ever */
+	if (p->work->when != GP_SIMLOAD_CLOSED) /* or all that start together would meet for ever */
 		p->arrival_ns += gp_rng_below(&p->rng, p->work->every_ns);
 	while (!r && !is_over(p)) {
 		r = submit_what_is_due(p);
 		if (!r) {
-			wait_for_news(p);
+			wait_for_events(p);
 			r = take_all_done(p);
 		}
 	}
-	p->result->took_ns = gp_now_ns(&gp_clock_monotonic) - p->begin_ns;
+	p->result->took_ns = gp_monotonic_ns() - p->begin_ns;
 	p->result->left = on_the_way(p);
 	return r == -EIO ? gp_fail(&p->result->err, r, "the simulated GPU is gone") : r;
 }
 
-int simload_run(const struct simload_work *work, uint64_t stream, struct simload_result *result,
-                void (*ready)(void))
+int gp_simload_run(const struct gp_simload_work *work, uint64_t stream,
+                   struct gp_simload_result *result, void (*ready)(void))
 {
 	struct program p = {.work = work, .result = result};
-	struct simgpu_hello hello = work->program;
-	char path[SIMGPU_PATH_SIZE];
+	struct gp_simgpu_hello hello = work->program;
+	char path[GP_SIMGPU_PATH_SIZE];
 	int r;
 
 	gp_hist_init(&result->response_ns);

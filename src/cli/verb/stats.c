@@ -12,7 +12,7 @@
 #include "cli/lib/targets.h"
 #include "hold/devices.h"
 
-#define LOOK_NS (20 * GP_NS_PER_MS)
+#define TICK_NS (20 * GP_NS_PER_MS)
 enum { NO_DAEMON = 0x2000 };
 
 static struct {
@@ -55,12 +55,12 @@ static const char *source_of(const struct gp_share *s)
 	return s->last.scheduled ? "switches" : "utilisation";
 }
 
-static void add_row(struct gp_grid *grid, const struct gp_place *place, const struct gp_share *s)
+static void add_row(struct gp_grid *grid, const struct gp_task_ref *ref, const struct gp_share *s)
 {
 	char text[32];
 
-	gp_grid_cell(grid, "%d", place->seen.pid);
-	gp_grid_cell(grid, "%u", place->device);
+	gp_grid_cell(grid, "%d", ref->seen.pid);
+	gp_grid_cell(grid, "%u", ref->device);
 	gp_grid_text(grid, s->known ? gp_cli_duration(text, sizeof text, ran_ns(s)) : NULL);
 	gp_grid_text(grid, s->known ? gp_share_text(text, sizeof text, s) : NULL);
 	gp_grid_cell_if(grid, s->last.scheduled, "%llu", (unsigned long long)s->last.scheduled);
@@ -68,18 +68,18 @@ static void add_row(struct gp_grid *grid, const struct gp_place *place, const st
 	                                                       ran_ns(s) / s->last.scheduled)
 	                                     : NULL);
 	gp_grid_text(grid, source_of(s));
-	gp_grid_text(grid, place->seen.name);
+	gp_grid_text(grid, ref->seen.name);
 }
 
 /* A device that tells nothing of anybody. */
-static void say_what_is_unknown(const struct gp_devices *devices, const struct gp_place *place,
+static void say_what_is_unknown(const struct gp_devices *devices, const struct gp_task_ref *ref,
                                 const struct gp_share *share, int n)
 {
 	for (unsigned d = 0; d < devices->n; d++) {
 		bool any = false, known = false;
 
 		for (int i = 0; i < n; i++)
-			if (place[i].device == d) {
+			if (ref[i].device == d) {
 				any = true;
 				known |= share[i].known;
 			}
@@ -89,7 +89,7 @@ static void say_what_is_unknown(const struct gp_devices *devices, const struct g
 	}
 }
 
-static void print_rows(const struct gp_devices *devices, const struct gp_place *place,
+static void print_rows(const struct gp_devices *devices, const struct gp_task_ref *ref,
                        const struct gp_share *share, int n)
 {
 	static const struct gp_column columns[] = {
@@ -110,16 +110,16 @@ static void print_rows(const struct gp_devices *devices, const struct gp_place *
 	}
 	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
 	for (int i = 0; i < n; i++)
-		add_row(&grid, &place[i], &share[i]);
+		add_row(&grid, &ref[i], &share[i]);
 	gp_grid_end(&grid, stdout);
-	say_what_is_unknown(devices, place, share, n);
+	say_what_is_unknown(devices, ref, share, n);
 }
 
-static void json_row(const struct gp_place *place, const struct gp_share *s, bool first)
+static void json_row(const struct gp_task_ref *ref, const struct gp_share *s, bool first)
 {
-	printf("%s{\"pid\":%d,\"device\":%u,\"name\":", first ? "" : ",", place->seen.pid,
-	       place->device);
-	gp_json_string(stdout, place->seen.name);
+	printf("%s{\"pid\":%d,\"device\":%u,\"name\":", first ? "" : ",", ref->seen.pid,
+	       ref->device);
+	gp_json_string(stdout, ref->seen.name);
 	if (s->known)
 		printf(",\"run_us\":%.1f", (double)ran_ns(s) / 1e3);
 	else
@@ -132,45 +132,44 @@ static void json_row(const struct gp_place *place, const struct gp_share *s, boo
 	printf(",\"source\":\"%s\"}", source_of(s));
 }
 
-static void watch(const struct gp_place *place, struct gp_share *share, int n)
+static void watch(const struct gp_task_ref *ref, struct gp_share *share, int n)
 {
-	uint64_t end_ns = gp_now_ns(&gp_clock_monotonic) + env.for_ns;
+	uint64_t end_ns = gp_monotonic_ns() + env.for_ns;
 
 	for (int i = 0; i < n; i++)
-		gp_share_begin(&share[i], &place[i]);
+		gp_share_begin(&share[i], &ref[i]);
 	do {
 		for (int i = 0; i < n; i++)
-			gp_share_look(&share[i], &place[i]);
-	} while (gp_now_ns(&gp_clock_monotonic) < end_ns &&
-	         !gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + LOOK_NS));
+			gp_share_tick(&share[i], &ref[i]);
+	} while (gp_monotonic_ns() < end_ns && !gp_stop_sleep(gp_monotonic_ns() + TICK_NS));
 	for (int i = 0; i < n; i++)
-		gp_share_end(&share[i], &place[i]);
+		gp_share_end(&share[i], &ref[i]);
 }
 
 static int stats(const struct gp_devices *devices, struct gp_error *err)
 {
-	struct gp_place *place;
+	struct gp_task_ref *ref;
 	struct gp_share *share;
-	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &place, err);
+	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, err);
 
 	if (n < 0)
 		return n;
 	share = calloc((size_t)n + 1, sizeof *share);
 	if (!share) {
-		free(place);
+		free(ref);
 		return gp_fail(err, -ENOMEM, "no memory");
 	}
-	watch(place, share, n);
+	watch(ref, share, n);
 	if (env.json) {
 		putchar('[');
 		for (int i = 0; i < n; i++)
-			json_row(&place[i], &share[i], i == 0);
+			json_row(&ref[i], &share[i], i == 0);
 		puts("]");
 	} else {
-		print_rows(devices, place, share, n);
+		print_rows(devices, ref, share, n);
 	}
 	free(share);
-	free(place);
+	free(ref);
 	return 0;
 }
 

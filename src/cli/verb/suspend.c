@@ -12,7 +12,7 @@
 #include "gpu/amd/amd_backend.h"
 #include "hold/hold.h"
 
-#define LOOK_NS  (100 * GP_NS_PER_MS)
+#define TICK_NS  (100 * GP_NS_PER_MS)
 #define AGAIN_NS (5 * GP_NS_PER_MS)
 
 enum { NO_DAEMON = 0x2000 };
@@ -101,12 +101,12 @@ static void say(const struct gp_hold *h, const char *event, const char *key, uin
 {
 	char name[160], duration[32];
 
-	gp_hold_name(name, sizeof name, &h->place);
+	gp_hold_name(name, sizeof name, &h->ref);
 	gp_cli_duration(duration, sizeof duration, ns);
 	if (env.json) {
-		printf("{\"event\":\"%s\",\"pid\":%d,\"name\":", event, h->place.seen.pid);
-		gp_json_string(stdout, h->place.seen.name);
-		printf(",\"device\":%u,\"%s\":%.1f,\"again\":%u}\n", h->place.device, key,
+		printf("{\"event\":\"%s\",\"pid\":%d,\"name\":", event, h->ref.seen.pid);
+		gp_json_string(stdout, h->ref.seen.name);
+		printf(",\"device\":%u,\"%s\":%.1f,\"again\":%u}\n", h->ref.device, key,
 		       (double)ns / 1e3, h->again);
 	} else {
 		printf(text, name, duration);
@@ -119,7 +119,7 @@ static void say(const struct gp_hold *h, const char *event, const char *key, uin
 
 static uint64_t held_for(const struct gp_hold *h)
 {
-	return gp_now_ns(&gp_clock_monotonic) - h->since_ns;
+	return gp_monotonic_ns() - h->since_ns;
 }
 
 /* ---- holding ------------------------------------------------------------------------------------
@@ -158,24 +158,24 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 	if (!any)
 		return 0;
 	/* Against somebody who releases it all the time: not as fast as the driver can. */
-	gp_stop_sleep(gp_now_ns(&gp_clock_monotonic) + AGAIN_NS);
+	gp_stop_sleep(gp_monotonic_ns() + AGAIN_NS);
 	return gp_stop_asked() ? 0 : gp_holds_hold(holds, err);
 }
 
 static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 {
-	uint64_t end_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), env.for_ns);
+	uint64_t end_ns = gp_time_add(gp_monotonic_ns(), env.for_ns);
 	int r = 0;
 
 	while (holds->n && !r && !gp_stop_asked()) {
-		uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+		uint64_t now_ns = gp_monotonic_ns();
 
 		if (now_ns >= end_ns)
 			break;
-		gp_holds_wait(holds, end_ns < now_ns + LOOK_NS ? end_ns : now_ns + LOOK_NS,
+		gp_holds_wait(holds, end_ns < now_ns + TICK_NS ? end_ns : now_ns + TICK_NS,
 		              gp_stop_fd());
 		drop_gone(holds);
-		gp_holds_look(holds);
+		gp_holds_refresh(holds);
 		if (!gp_stop_asked())
 			r = hold_again(holds, err);
 		if (r == -ESRCH) { /* it ended meanwhile: the next look says so */
@@ -193,7 +193,7 @@ static int choose_way(const struct gp_holds *holds, struct gp_error *err)
 	int r = 0;
 
 	for (unsigned i = 0; i < holds->n && env.way != GP_WAY_DEVICE && !r; i++) {
-		struct gp_gpu *gpu = holds->hold[i].place.gpu;
+		struct gp_gpu *gpu = holds->hold[i].ref.gpu;
 
 		if (gpu->ops == &gp_amd_ops && gpu->info.caps & GP_CAP_PREEMPT_MODE)
 			r = gpu->ops->set_preempt_mode(gpu, holds->hold[i].handle, mode);
@@ -236,7 +236,7 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 			fprintf(stderr,
 			        "gpreempt: process %d may still be held; run gpreempt "
 			        "resume %d\n",
-			        h->place.seen.pid, h->place.seen.pid);
+			        h->ref.seen.pid, h->ref.seen.pid);
 		else if (h->since_ns)
 			say(h, "released", "held_us", held_for(h), "released %s after %s");
 	}
@@ -245,19 +245,19 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 
 static int run_on(const struct gp_devices *devices, struct gp_error *err)
 {
-	struct gp_places list = {0};
+	struct gp_task_refs list = {0};
 	struct gp_holds holds = {0};
 	int r = gp_suspend_choose(&env, devices, &list, err), last;
 
 	if (!r) {
-		r = gp_holds_begin(&holds, devices, list.place, list.n, err);
+		r = gp_holds_begin(&holds, devices, list.ref, list.n, err);
 		if (!r)
 			r = suspend(&holds, err);
 		last = release(&holds, err);
 		r = r ? r : last;
 		gp_holds_end(&holds);
 	}
-	free(list.place);
+	free(list.ref);
 	return r;
 }
 

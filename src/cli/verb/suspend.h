@@ -21,13 +21,13 @@ struct gp_suspend {
 	uint64_t for_ns;
 };
 
-struct gp_places {
-	struct gp_place *place;
+struct gp_task_refs {
+	struct gp_task_ref *ref;
 	unsigned n;
 };
 
 /* The tasks to hold, each once. The caller frees list->place, also after a failure. */
 int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *devices,
-                      struct gp_places *list, struct gp_error *err);
+                      struct gp_task_refs *list, struct gp_error *err);
 
 #endif

@@ -6,18 +6,18 @@
 #include "cli/verb/suspend.h"
 
 static int add_process(const struct gp_suspend *what, const struct gp_devices *devices, pid_t pid,
-                       struct gp_places *list, struct gp_error *err)
+                       struct gp_task_refs *list, struct gp_error *err)
 {
-	struct gp_place found[GP_DEVICES_MAX], *p;
+	struct gp_task_ref found[GP_DEVICES_MAX], *p;
 	int n = gp_devices_find(devices, pid, found, GP_DEVICES_MAX, err);
 	unsigned added = 0;
 
 	if (n < 0)
 		return n;
-	p = realloc(list->place, (list->n + (unsigned)n) * sizeof *p);
+	p = realloc(list->ref, (list->n + (unsigned)n) * sizeof *p);
 	if (!p)
 		return gp_fail(err, -ENOMEM, "no memory");
-	list->place = p;
+	list->ref = p;
 	for (int i = 0; i < n; i++) {
 		bool twice = false;
 
@@ -38,13 +38,14 @@ static int add_process(const struct gp_suspend *what, const struct gp_devices *d
 }
 
 /* Makes the queue a task of its own: on the one device that has it. */
-static int split_queue(const struct gp_suspend *what, struct gp_places *list, struct gp_error *err)
+static int split_queue(const struct gp_suspend *what, struct gp_task_refs *list,
+                       struct gp_error *err)
 {
 	pid_t pid = what->targets.pid[0];
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < list->n; i++) {
-		struct gp_place *p = &list->place[i];
+		struct gp_task_ref *p = &list->ref[i];
 		int r = p->gpu->ops->split
 		                ? p->gpu->ops->split(p->gpu, pid, what->queue, &p->seen, NULL)
 		                : -ENOTSUP;
@@ -55,7 +56,7 @@ static int split_queue(const struct gp_suspend *what, struct gp_places *list, st
 			return gp_fail(err, r,
 			               "queue %u of process %d cannot be held by itself: %s",
 			               what->queue, pid, gp_error_name(r));
-		list->place[kept++] = *p;
+		list->ref[kept++] = *p;
 	}
 	list->n = kept;
 	if (!kept)
@@ -68,13 +69,13 @@ static int split_queue(const struct gp_suspend *what, struct gp_places *list, st
 	return 0;
 }
 
-static int refuse_shared(const struct gp_suspend *what, const struct gp_places *list,
+static int refuse_shared(const struct gp_suspend *what, const struct gp_task_refs *list,
                          struct gp_error *err)
 {
 	int r = 0;
 
 	for (unsigned i = 0; i < list->n && !r; i++) {
-		const struct gp_seen *seen = &list->place[i].seen;
+		const struct gp_seen *seen = &list->ref[i].seen;
 
 		r = gp_refuse_shared(seen, seen->pid, what->force, GP_WOULD_STOP_ALL, err);
 	}
@@ -82,7 +83,7 @@ static int refuse_shared(const struct gp_suspend *what, const struct gp_places *
 }
 
 int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *devices,
-                      struct gp_places *list, struct gp_error *err)
+                      struct gp_task_refs *list, struct gp_error *err)
 {
 	int r = 0;
 
@@ -92,7 +93,7 @@ int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *de
 	for (unsigned i = 0; i < what->targets.n && !r; i++)
 		r = add_process(what, devices, what->targets.pid[i], list, err);
 	if (!r && !what->targets.n) {
-		int n = gp_devices_scan(devices, what->device, &list->place, err);
+		int n = gp_devices_scan(devices, what->device, &list->ref, err);
 
 		list->n = n > 0 ? (unsigned)n : 0;
 		r = n < 0    ? n

@@ -70,15 +70,15 @@ static int take_sample(struct gp_client *client, struct gp_tracks *tracks, struc
 
 	if (r)
 		return r;
-	gp_tracks_sample(tracks, tasks, gp_now_ns(&gp_clock_monotonic));
+	gp_tracks_sample(tracks, tasks, gp_monotonic_ns());
 	json_object_put(tasks);
 	return 0;
 }
 
 /* Until `until_ns`, a signal, or something has come. */
-static void wait_for_news(struct gp_client *client, uint64_t until_ns)
+static void wait_for_events(struct gp_client *client, uint64_t until_ns)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	struct timespec left = gp_timespec(until_ns > now_ns ? until_ns - now_ns : 0);
 	struct pollfd p[2] = {{.fd = gp_stop_fd(), .events = POLLIN},
 	                      {.fd = gp_client_fd(client), .events = POLLIN}};
@@ -92,19 +92,19 @@ static int record(struct gp_client *client, struct gp_tracks *tracks, struct gp_
 	/* Who is there, and who is held, before the first event is about them. */
 	int r = take_sample(client, tracks, err);
 
-	while (!r && (now_ns = gp_now_ns(&gp_clock_monotonic)) < tracks->end_ns &&
-	       !gp_stop_asked()) {
+	while (!r && (now_ns = gp_monotonic_ns()) < tracks->end_ns && !gp_stop_asked()) {
 		r = take_events(client, tracks, err);
 		if (!r && now_ns >= next_ns) {
 			r = take_sample(client, tracks, err);
 			/* A daemon that is slow to answer is not asked more often than it can. */
-			next_ns = gp_now_ns(&gp_clock_monotonic) + env.every_ns;
+			next_ns = gp_monotonic_ns() + env.every_ns;
 			gp_progress("%llu samples, %llu events",
 			            (unsigned long long)tracks->samples,
 			            (unsigned long long)tracks->events);
 		}
 		if (!r)
-			wait_for_news(client, next_ns < tracks->end_ns ? next_ns : tracks->end_ns);
+			wait_for_events(client,
+			                next_ns < tracks->end_ns ? next_ns : tracks->end_ns);
 	}
 	gp_progress_end();
 	return r ? r : take_events(client, tracks, err);
@@ -144,7 +144,7 @@ static int trace(struct gp_client *client, struct json_object *devices, uint64_t
 	r = gp_tracks_open(&tracks, env.path, devices, err);
 	if (!r)
 		r = record(client, &tracks, err);
-	now_ns = gp_now_ns(&gp_clock_monotonic);
+	now_ns = gp_monotonic_ns();
 	now_ns = now_ns < tracks.end_ns ? now_ns : tracks.end_ns;
 	closed = gp_tracks_close(&tracks, now_ns, err);
 	r = r ? r : closed;
@@ -175,7 +175,7 @@ static int run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
 	r = gp_client_connect(NULL, &client, &err);
-	begin_ns = gp_now_ns(&gp_clock_monotonic); /* no event of ours is earlier */
+	begin_ns = gp_monotonic_ns(); /* no event of ours is earlier */
 	if (!r)
 		r = gp_ask(client, "subscribe", NULL, NULL, &err);
 	if (!r)

@@ -4,7 +4,7 @@
  * memory of its process. A packet that the hardware has not taken is work; so is one that came
  * since the last look, and so are compute units that a process occupies, where the driver counts
  * them (gfx9). On other chips a kernel that was taken cannot be seen: it is believed to run for
- * AMD_LINGER_NS.
+ * GP_AMD_LINGER_NS.
  * Whose memory does not come when it is read is not looked at for a while (glance.h).
  */
 #include <errno.h>
@@ -23,8 +23,8 @@
 
 /* Who reads the memory of others. */
 struct eyes {
-	struct amd_readers readers;
-	struct amd_task **task; /* that it looks at */
+	struct gp_amd_readers readers;
+	struct gp_amd_task **task; /* that it looks at */
 	unsigned capacity;
 };
 
@@ -33,23 +33,23 @@ struct eyes {
 
 /* One look at all processes. Made without the lock, and handed over with it. */
 struct scan {
-	struct amd_host *host;
+	struct gp_kfd_thread *kfd_thread;
 	unsigned ngpus;
-	uint32_t gpu_id[AMD_OPEN_MAX];
+	uint32_t gpu_id[GP_AMD_OPEN_MAX];
 	struct list {
-		struct amd_seen *seen;
+		struct gp_amd_seen *seen;
 		unsigned n, capacity;
-	} list[AMD_OPEN_MAX];
+	} list[GP_AMD_OPEN_MAX];
 	struct gp_amd_sysfs_queue queue[QUEUES_MAX];
 };
 
-static void add_seen(struct scan *scan, unsigned i, const struct amd_seen *seen)
+static void add_seen(struct scan *scan, unsigned i, const struct gp_amd_seen *seen)
 {
 	struct list *l = &scan->list[i];
 
 	if (l->n == l->capacity) {
 		unsigned capacity = l->capacity ? 2 * l->capacity : 32;
-		struct amd_seen *s = realloc(l->seen, capacity * sizeof *s);
+		struct gp_amd_seen *s = realloc(l->seen, capacity * sizeof *s);
 
 		if (!s)
 			return; /* it comes with the next look */
@@ -67,7 +67,7 @@ static uint64_t spread(uint64_t serial)
 }
 
 /* Which of the queues belong to the task. */
-static void count(const struct scan *scan, unsigned n, struct amd_seen *seen, uint32_t gpu_id)
+static void count(const struct scan *scan, unsigned n, struct gp_amd_seen *seen, uint32_t gpu_id)
 {
 	seen->queues = 0;
 	seen->mark = 0;
@@ -75,7 +75,7 @@ static void count(const struct scan *scan, unsigned n, struct amd_seen *seen, ui
 		const struct gp_amd_sysfs_queue *q = &scan->queue[k];
 
 		if (q->gpu_id != gpu_id || q->type != KFD_SYSFS_QUEUE_COMPUTE ||
-		    !amd_is_of(scan->host, seen->is.key, seen->is.queue, gpu_id, q->id))
+		    !gp_amd_is_of(scan->kfd_thread, seen->is.key, seen->is.queue, gpu_id, q->id))
 			continue;
 		seen->queues++;
 		seen->mark += spread(q->serial);
@@ -85,8 +85,8 @@ static void count(const struct scan *scan, unsigned n, struct amd_seen *seen, ui
 /* The process on a GPU, and those of its queues there that are tasks of their own. */
 static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_seen *process)
 {
-	struct amd_host *h = scan->host;
-	struct amd_seen s = {.is = *process};
+	struct gp_kfd_thread *h = scan->kfd_thread;
+	struct gp_amd_seen s = {.is = *process};
 
 	s.is.memory = gp_amd_memory(process->pid, scan->gpu_id[i]);
 	pthread_mutex_lock(&h->lock);
@@ -96,7 +96,7 @@ static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_se
 	for (unsigned k = 0; k < h->nsplits; k++) {
 		s.is.key = h->split[k].key;
 		s.is.queue = h->split[k].queue;
-		if (amd_process_of(s.is.key) != process->key ||
+		if (gp_amd_process_of(s.is.key) != process->key ||
 		    h->split[k].gpu_id != scan->gpu_id[i])
 			continue;
 		count(scan, n, &s, scan->gpu_id[i]);
@@ -124,7 +124,7 @@ static int see(void *arg, pid_t pid)
 	return 0;
 }
 
-static bool is_same(const struct amd_gpu *gpu, const struct list *l)
+static bool is_same(const struct gp_amd_gpu *gpu, const struct list *l)
 {
 	if (!gpu->scanned || gpu->nseen != l->n)
 		return false;
@@ -134,7 +134,7 @@ static bool is_same(const struct amd_gpu *gpu, const struct list *l)
 	return true;
 }
 
-static void note_queues(struct amd_gpu *gpu, const struct list *l)
+static void note_queues(struct gp_amd_gpu *gpu, const struct list *l)
 {
 	for (unsigned i = 0; i < gpu->ntasks; i++)
 		for (unsigned k = 0; gpu->task[i] && k < l->n; k++)
@@ -143,12 +143,12 @@ static void note_queues(struct amd_gpu *gpu, const struct list *l)
 }
 
 /* Copied: a device may be open twice. */
-static void hand_over(struct amd_gpu *gpu, const struct list *l)
+static void hand_over(struct gp_amd_gpu *gpu, const struct list *l)
 {
 	bool news = !is_same(gpu, l);
 
 	if (l->n > gpu->seen_capacity) {
-		struct amd_seen *seen = realloc(gpu->seen, l->n * sizeof *seen);
+		struct gp_amd_seen *seen = realloc(gpu->seen, l->n * sizeof *seen);
 
 		if (!seen)
 			return; /* as before; the next look tries again */
@@ -161,11 +161,11 @@ static void hand_over(struct amd_gpu *gpu, const struct list *l)
 	gpu->scanned = true;
 	note_queues(gpu, l);
 	if (news)
-		amd_tell(gpu);
+		gp_amd_notify(gpu);
 }
 
 /* Returns with the lock: what was found is true then. */
-static void scan_all(struct amd_host *h, struct scan *scan)
+static void scan_all(struct gp_kfd_thread *h, struct scan *scan)
 {
 	unsigned nsplits;
 
@@ -183,9 +183,9 @@ static void scan_all(struct amd_host *h, struct scan *scan)
 	} while (nsplits != h->nsplits);
 }
 
-static void look_around(struct amd_host *h, struct scan *scan)
+static void look_around(struct gp_kfd_thread *h, struct scan *scan)
 {
-	scan->host = h;
+	scan->kfd_thread = h;
 	scan_all(h, scan);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < scan->ngpus; k++)
@@ -199,14 +199,14 @@ static void look_around(struct amd_host *h, struct scan *scan)
  */
 
 /* What a held task had begun when it was held, it has still to end. */
-static bool is_active(const struct amd_task *t, const struct amd_glance *g, uint64_t now_ns)
+static bool is_active(const struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
-	return g->work == AMD_WORK_SEEN || (t->held && t->looked && t->active) ||
-	       (g->work == AMD_WORK_MAYBE && now_ns < t->worked_ns + AMD_LINGER_NS);
+	return g->work == GP_AMD_WORK_SEEN || (t->held && t->looked && t->active) ||
+	       (g->work == GP_AMD_WORK_MAYBE && now_ns < t->worked_ns + GP_AMD_LINGER_NS);
 }
 
 /* They could not be read: another program is there, or other queues. */
-static void doubt_pointers(struct amd_task *t)
+static void doubt_pointers(struct gp_amd_task *t)
 {
 	if (t->mem_fd >= 0)
 		close(t->mem_fd);
@@ -215,7 +215,7 @@ static void doubt_pointers(struct amd_task *t)
 		t->has_pointers = false;
 }
 
-static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64_t now_ns)
+static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	bool active = g->known && is_active(t, g, now_ns);
 	bool news = g->known != t->looked || active != t->active;
@@ -225,7 +225,7 @@ static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64
 		doubt_pointers(t);
 	if (active && !t->active)
 		t->active_since_ns = now_ns;
-	if (active && (g->work == AMD_WORK_SEEN || t->held))
+	if (active && (g->work == GP_AMD_WORK_SEEN || t->held))
 		t->worked_ns = now_ns;
 	t->looked = g->known;
 	t->active = active;
@@ -235,36 +235,37 @@ static bool note_activity(struct amd_task *t, const struct amd_glance *g, uint64
 }
 
 /* `all`: also those that nobody is waiting for. */
-static bool is_to_be_seen(const struct amd_task *t, bool all, uint64_t now_ns)
+static bool is_to_be_seen(const struct gp_amd_task *t, bool all, uint64_t now_ns)
 {
 	return t && !t->gone && now_ns >= t->stuck_until_ns && (t->prepare || all) &&
 	       t->has_pointers;
 }
 
-static void glance_of(struct amd_task *t, struct amd_glance *g)
+static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 {
 	g->pid = t->pid;
 	g->gpu_id = t->gpu->node.gpu_id;
 	g->mem_fd = t->mem_fd;
 	g->was_idle = t->looked && !t->active && !t->new_pointers;
-	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && amd_is_whole(t);
+	g->has_occupancy = gp_amd_has_occupancy(&t->gpu->node) && gp_amd_is_whole(t);
 	g->knows_written = t->looked && !t->new_pointers;
 	g->written_before = t->written;
 	t->new_pointers = false;
-	g->n = t->npointers < AMD_POINTERS_MAX ? t->npointers : AMD_POINTERS_MAX;
+	g->n = t->npointers < GP_AMD_POINTERS_MAX ? t->npointers : GP_AMD_POINTERS_MAX;
 	memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
 }
 
 /* Tasks whose activity matters and whose pointers are known: how many, the first `max` written.
  * Under the lock; a task is freed by this thread only. */
-static unsigned choose(const struct amd_host *h, bool all, struct amd_task **task, unsigned max)
+static unsigned choose(const struct gp_kfd_thread *h, bool all, struct gp_amd_task **task,
+                       unsigned max)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *t = h->gpu[i]->task[k];
+			struct gp_amd_task *t = h->gpu[i]->task[k];
 
 			if (!is_to_be_seen(t, all, now_ns))
 				continue;
@@ -276,40 +277,40 @@ static unsigned choose(const struct amd_host *h, bool all, struct amd_task **tas
 }
 
 /* Room for `n` tasks, and somebody to look at them. NULL: it cannot be. */
-static struct amd_glance *open_eyes(struct eyes *eyes, unsigned n)
+static struct gp_amd_reading *open_eyes(struct eyes *eyes, unsigned n)
 {
 	if (n > eyes->capacity) {
-		struct amd_task **task = realloc(eyes->task, n * sizeof(struct amd_task *));
+		struct gp_amd_task **task = realloc(eyes->task, n * sizeof(struct gp_amd_task *));
 
 		if (!task)
 			return NULL;
 		eyes->task = task;
 		eyes->capacity = n;
 	}
-	return amd_readers_room(&eyes->readers, n);
+	return gp_amd_readers_room(&eyes->readers, n);
 }
 
 /* Its memory does not come: nothing is known of it for a while. When nobody is left to look,
  * nothing is known of anybody, until one of those who went comes back. */
-static void give_up(struct amd_host *h, const struct eyes *eyes, struct amd_task *t)
+static void give_up(struct gp_kfd_thread *h, const struct eyes *eyes, struct gp_amd_task *t)
 {
-	bool blind = eyes->readers.nout == AMD_READERS_MAX;
+	bool blind = eyes->readers.nout == GP_AMD_READERS_MAX;
 
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
-	t->stuck_until_ns = gp_now_ns(&gp_clock_monotonic) + t->stuck_for_ns;
+	t->stuck_until_ns = gp_monotonic_ns() + t->stuck_for_ns;
 	t->looked = t->active = false;
 	for (unsigned i = 0; i < h->ngpus && blind; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++)
 			if (h->gpu[i]->task[k])
 				h->gpu[i]->task[k]->looked = h->gpu[i]->task[k]->active = false;
 	gp_log(GP_LOG_ERROR, "memory.stuck", "pid=%d", t->pid);
-	amd_tell(t->gpu);
+	gp_amd_notify(t->gpu);
 }
 
 /* Returns how many were looked at. */
-static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
+static unsigned look_who_works(struct gp_kfd_thread *h, bool all, struct eyes *eyes)
 {
-	struct amd_glance *glance;
+	struct gp_amd_reading *reading;
 	uint64_t now_ns;
 	unsigned n;
 	int late;
@@ -317,22 +318,22 @@ static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
 	pthread_mutex_lock(&h->lock);
 	n = choose(h, all, NULL, 0);
 	pthread_mutex_unlock(&h->lock);
-	glance = n ? open_eyes(eyes, n) : NULL;
-	if (!glance)
+	reading = n ? open_eyes(eyes, n) : NULL;
+	if (!reading)
 		return 0;
 	pthread_mutex_lock(&h->lock);
 	n = choose(h, all, eyes->task, n);
 	for (unsigned i = 0; i < n; i++)
-		glance_of(eyes->task[i], &glance[i]);
+		reading_of(eyes->task[i], &reading[i]);
 	pthread_mutex_unlock(&h->lock);
-	late = amd_readers_run(&eyes->readers, n);
-	now_ns = gp_now_ns(&gp_clock_monotonic);
+	late = gp_amd_readers_run(&eyes->readers, n);
+	now_ns = gp_monotonic_ns();
 	pthread_mutex_lock(&h->lock);
 	if (late >= 0)
 		give_up(h, eyes, eyes->task[late]);
 	for (unsigned i = 0; late < 0 && i < n; i++)
-		if (note_activity(eyes->task[i], &glance[i], now_ns))
-			amd_tell(eyes->task[i]->gpu);
+		if (note_activity(eyes->task[i], &reading[i], now_ns))
+			gp_amd_notify(eyes->task[i]->gpu);
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }
@@ -340,7 +341,7 @@ static unsigned look_who_works(struct amd_host *h, bool all, struct eyes *eyes)
 /* ---- the loop ----------------------------------------------------------------------------------
  */
 
-static void free_task(struct amd_task *task)
+static void free_task(struct gp_amd_task *task)
 {
 	if (task->mem_fd >= 0)
 		close(task->mem_fd);
@@ -348,12 +349,12 @@ static void free_task(struct amd_task *task)
 	free(task);
 }
 
-static void free_gone(struct amd_host *h)
+static void free_gone(struct gp_kfd_thread *h)
 {
 	pthread_mutex_lock(&h->lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task **t = &h->gpu[i]->task[k];
+			struct gp_amd_task **t = &h->gpu[i]->task[k];
 
 			if (!*t || !(*t)->gone)
 				continue;
@@ -365,7 +366,7 @@ static void free_gone(struct amd_host *h)
 }
 
 /* Somebody waits for a look. */
-static bool is_asked(struct amd_host *h)
+static bool is_asked(struct gp_kfd_thread *h)
 {
 	bool asked = false;
 
@@ -377,7 +378,7 @@ static bool is_asked(struct amd_host *h)
 }
 
 /* Until the time, or somebody has a word for us. True: to end. */
-static bool rest(struct amd_host *h, uint64_t for_ns)
+static bool rest(struct gp_kfd_thread *h, uint64_t for_ns)
 {
 	struct pollfd p = {.fd = h->watch_fd, .events = POLLIN};
 	struct timespec timeout = {.tv_nsec = (long)for_ns};
@@ -392,30 +393,30 @@ static bool rest(struct amd_host *h, uint64_t for_ns)
 	return quit;
 }
 
-void *amd_watch(void *host)
+void *gp_amd_watch(void *kfd_thread)
 {
-	struct amd_host *h = host;
+	struct gp_kfd_thread *h = kfd_thread;
 	struct scan *scan = calloc(1, sizeof *scan);
 	struct eyes eyes = {0};
 	unsigned looked = 0;
 	uint64_t scan_ns = 0;
 
 	do {
-		uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+		uint64_t now_ns = gp_monotonic_ns();
 		bool all = now_ns >= scan_ns;
 
 		free_gone(h);
 		if (scan && (all || is_asked(h))) {
 			look_around(h, scan);
-			amd_find_pointers(h, now_ns);
-			scan_ns = now_ns + AMD_SCAN_NS;
+			gp_amd_find_pointers(h, now_ns);
+			scan_ns = now_ns + GP_AMD_SCAN_NS;
 		}
 		looked = look_who_works(h, all, &eyes);
-	} while (!rest(h, looked ? AMD_DETECT_NS : AMD_SCAN_NS));
-	for (unsigned i = 0; scan && i < AMD_OPEN_MAX; i++)
+	} while (!rest(h, looked ? GP_AMD_DETECT_NS : GP_AMD_SCAN_NS));
+	for (unsigned i = 0; scan && i < GP_AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);
-	amd_readers_end(&eyes.readers);
+	gp_amd_readers_end(&eyes.readers);
 	free(eyes.task);
 	return NULL;
 }

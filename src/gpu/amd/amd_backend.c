@@ -15,9 +15,9 @@
 #define TRY_AGAIN_NS GP_NS_PER_S
 #define HELD_MAX     65536
 
-static struct amd_gpu *of(struct gp_gpu *gpu)
+static struct gp_amd_gpu *of(struct gp_gpu *gpu)
 {
-	return (struct amd_gpu *)gpu; /* `base` is the first member */
+	return (struct gp_amd_gpu *)gpu; /* `base` is the first member */
 }
 
 /* ---- devices ------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ static int probe(void)
 	return n;
 }
 
-static void fill_info(struct amd_gpu *d, unsigned index)
+static void fill_info(struct gp_amd_gpu *d, unsigned index)
 {
 	struct gp_gpu_info *info = &d->base.info;
 	char gfx[16];
@@ -54,15 +54,15 @@ static void fill_info(struct amd_gpu *d, unsigned index)
 		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
 	}
 	/* What a hold costs depends on what runs: nothing is known before it is measured. */
-	info->news_every_ns = AMD_DETECT_NS;
-	info->notice_ns = AMD_DETECT_NS;
+	info->sample_period_ns = GP_AMD_DETECT_NS;
+	info->notice_ns = GP_AMD_DETECT_NS;
 }
 
 static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
 	struct gp_amd_node node[GP_AMD_NODES_MAX];
 	int n = gp_amd_nodes(node, GP_AMD_NODES_MAX), r;
-	struct amd_gpu *d;
+	struct gp_amd_gpu *d;
 
 	(void)flags; /* looking costs the GPU nothing */
 	if (!gp_amd_sees_host_pids())
@@ -75,11 +75,11 @@ static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	d->base.ops = &gp_amd_ops;
 	d->node = node[index];
 	fill_info(d, index);
-	d->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = d->news_fd < 0 ? -errno : amd_host_join(d, NULL);
+	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = d->event_fd < 0 ? -errno : gp_kfd_thread_join(d, NULL);
 	if (r) {
-		if (d->news_fd >= 0)
-			close(d->news_fd);
+		if (d->event_fd >= 0)
+			close(d->event_fd);
 		free(d);
 		return r;
 	}
@@ -89,11 +89,11 @@ static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 
 static void amd_close(struct gp_gpu *gpu)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 
-	amd_release_self(gpu, NULL);
-	amd_host_leave(d);
-	close(d->news_fd);
+	gp_amd_release_self(gpu, NULL);
+	gp_kfd_thread_leave(d);
+	close(d->event_fd);
 	free(d->task);
 	free(d->seen);
 	free(d);
@@ -105,8 +105,8 @@ static void amd_close(struct gp_gpu *gpu)
 /* The first call waits until everybody was looked at once. */
 static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
-	struct amd_gpu *d = of(gpu);
-	struct amd_host *h = d->host;
+	struct gp_amd_gpu *d = of(gpu);
+	struct gp_kfd_thread *h = d->kfd_thread;
 	int n;
 
 	(void)now_ns;
@@ -123,14 +123,14 @@ static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 }
 
 /* A free place; -1: no memory. */
-static int find_place(struct amd_gpu *d)
+static int find_place(struct gp_amd_gpu *d)
 {
-	struct amd_task **task;
+	struct gp_amd_task **task;
 
 	for (unsigned i = 0; i < d->ntasks; i++)
 		if (!d->task[i])
 			return (int)i;
-	task = realloc(d->task, (d->ntasks + 1) * sizeof(struct amd_task *));
+	task = realloc(d->task, (d->ntasks + 1) * sizeof(struct gp_amd_task *));
 	if (!task)
 		return -1;
 	d->task = task;
@@ -138,9 +138,9 @@ static int find_place(struct amd_gpu *d)
 	return (int)d->ntasks++;
 }
 
-static struct amd_task *make_task(struct amd_gpu *d, const struct amd_seen *found)
+static struct gp_amd_task *make_task(struct gp_amd_gpu *d, const struct gp_amd_seen *found)
 {
-	struct amd_task *t = calloc(1, sizeof *t);
+	struct gp_amd_task *t = calloc(1, sizeof *t);
 
 	if (!t)
 		return NULL;
@@ -157,11 +157,11 @@ static struct amd_task *make_task(struct amd_gpu *d, const struct amd_seen *foun
 
 static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
-	struct amd_gpu *d = of(gpu);
-	const struct amd_seen *found = NULL;
+	struct gp_amd_gpu *d = of(gpu);
+	const struct gp_amd_seen *found = NULL;
 	int place = -1, r = 0;
 
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key)
 			found = &d->seen[i];
@@ -172,52 +172,52 @@ static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		r = -ESRCH;
 	if (!r) {
 		place = find_place(d);
-		r = place < 0 ? -ENOMEM : amd_make_room(d->host);
+		r = place < 0 ? -ENOMEM : gp_amd_make_room(d->kfd_thread);
 	}
 	if (!r) {
 		d->task[place] = make_task(d, found);
 		r = d->task[place] ? 0 : -ENOMEM;
 		*handle = (uint32_t)place;
 	}
-	pthread_mutex_unlock(&d->host->lock);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
 	return r;
 }
 
 static void amd_detach(struct gp_gpu *gpu, uint32_t handle)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	d->task[handle]->leaving = true;
-	d->host->leaving++;
-	pthread_mutex_unlock(&d->host->lock);
-	amd_wake(d->host);
+	d->kfd_thread->leaving++;
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	gp_amd_wake(d->kfd_thread);
 }
 
 static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_held)
 {
-	struct amd_gpu *d = of(gpu);
-	struct amd_task *t;
+	struct gp_amd_gpu *d = of(gpu);
+	struct gp_amd_task *t;
 
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	t = d->task[handle];
 	t->prepare = true;
 	t->wants_hold |= will_be_held;
 	if (will_be_held && !t->target)
-		amd_ask(d->host, AMD_PREPARE, t);
-	pthread_mutex_unlock(&d->host->lock);
-	amd_wake(d->host);
-	eventfd_write(d->host->watch_fd, 1);
+		gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	gp_amd_wake(d->kfd_thread);
+	eventfd_write(d->kfd_thread->watch_fd, 1);
 }
 
 static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 
 	(void)now_ns;
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	for (unsigned i = 0; i < n; i++) {
-		const struct amd_task *t = d->task[seen[i].handle];
+		const struct gp_amd_task *t = d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
 
 		/* Nobody but a session of ours can have suspended it, as far as we can see. */
@@ -235,55 +235,57 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 			o->active_since_ns = t->active_since_ns;
 		}
 	}
-	pthread_mutex_unlock(&d->host->lock);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
 	return 0;
 }
 
 /* ---- actions ------------------------------------------------------------------------------------
  */
 
-static int ask_all(struct gp_gpu *gpu, enum amd_request_kind kind, struct gp_action *a, unsigned n)
+static int ask_all(struct gp_gpu *gpu, enum gp_amd_request_kind kind, struct gp_action *a,
+                   unsigned n)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	for (unsigned i = 0; i < n; i++)
-		a[i].status = amd_ask(d->host, kind, d->task[a[i].handle]) ? -EINPROGRESS : -EAGAIN;
-	pthread_mutex_unlock(&d->host->lock);
-	amd_wake(d->host);
+		a[i].status = gp_amd_ask(d->kfd_thread, kind, d->task[a[i].handle]) ? -EINPROGRESS
+		                                                                    : -EAGAIN;
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	gp_amd_wake(d->kfd_thread);
 	return 0;
 }
 
 static int amd_hold_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return ask_all(gpu, AMD_HOLD, a, n);
+	return ask_all(gpu, GP_AMD_HOLD, a, n);
 }
 
 static int amd_release_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return ask_all(gpu, AMD_RELEASE, a, n);
+	return ask_all(gpu, GP_AMD_RELEASE, a, n);
 }
 
 /* For the holds that follow. */
 static int amd_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 
 	if (mode > GP_AMD_DRAIN)
 		return -EINVAL;
 	if (mode != GP_AMD_SAVE && !(d->base.info.caps & GP_CAP_PREEMPT_MODE))
 		return -ENOTSUP;
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	d->task[handle]->grace = mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode;
-	pthread_mutex_unlock(&d->host->lock);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
 	return 0;
 }
 
 static int amd_event_fd(struct gp_gpu *gpu)
 {
-	return of(gpu)->news_fd;
+	return of(gpu)->event_fd;
 }
 
 /* ---- putting back -------------------------------------------------------------------------------
@@ -291,36 +293,35 @@ static int amd_event_fd(struct gp_gpu *gpu)
 
 /* A task that has no session gets one by it; one that could not have it tries again, not too often.
  * Under the lock: 0, -EAGAIN or what went wrong. */
-static int want_session(struct amd_gpu *d, struct amd_task *t)
+static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
 {
 	t->wants_hold = t->prepare = true;
 	if (t->target)
 		return 0;
 	if (t->queued)
 		return -EAGAIN;
-	if (t->tried_ns && t->why.code &&
-	    gp_now_ns(&gp_clock_monotonic) < t->tried_ns + TRY_AGAIN_NS)
+	if (t->tried_ns && t->why.code && gp_monotonic_ns() < t->tried_ns + TRY_AGAIN_NS)
 		return t->why.code;
-	return amd_ask(d->host, AMD_PREPARE, t) ? -EAGAIN : -ENOMEM;
+	return gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t) ? -EAGAIN : -ENOMEM;
 }
 
 /* The driver resumes everything when we end, in whatever way. The record is there so that others
  * see who holds the process, and can tell us to let go of it by taking it away. */
 static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
-	struct amd_gpu *d = of(gpu);
-	const struct amd_task *t;
+	struct gp_amd_gpu *d = of(gpu);
+	const struct gp_amd_task *t;
 	int r;
 
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	t = d->task[handle];
 	*undo = (struct gp_undo){.key = t->key ^ (uint64_t)d->node.gpu_id << 32,
 	                         .pid = t->pid,
 	                         .start_time = t->start_time};
 	r = want_session(d, d->task[handle]);
-	pthread_mutex_unlock(&d->host->lock);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
 	if (r == -EAGAIN)
-		amd_wake(d->host);
+		gp_amd_wake(d->kfd_thread);
 	return r;
 }
 
@@ -329,12 +330,12 @@ static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *
 
 static void amd_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	if (d->task[handle]->why.code)
 		*err = d->task[handle]->why;
-	pthread_mutex_unlock(&d->host->lock);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
 }
 
 /* The driver itself resumes what somebody held, when he ends: nothing is ever left behind. */
@@ -360,14 +361,14 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.set_preempt_mode = amd_set_preempt_mode,
 	.event_fd = amd_event_fd,
 	.undo_record = amd_undo_record,
-	.undo = amd_undo,
+	.undo = gp_amd_undo,
 	.release_process = amd_release_process,
 	.why = amd_why,
-	.find = amd_find,
-	.split = amd_split,
-	.queues = amd_queues,
-	.evicted_ms = amd_evicted_ms,
-	.hold_self = amd_hold_self,
-	.release_self = amd_release_self,
-	.doctor = amd_doctor,
+	.find = gp_amd_find,
+	.split = gp_amd_split,
+	.queues = gp_amd_queues,
+	.evicted_ms = gp_amd_process_evicted_ms,
+	.hold_self = gp_amd_hold_self,
+	.release_self = gp_amd_release_self,
+	.doctor = gp_amd_doctor,
 };

@@ -79,7 +79,7 @@ static void check_sources(const struct gp_teller *to, bool one_place)
 	char path[320];
 	int fd;
 
-	snprintf(path, sizeof path, "%s/mqds", amd_debugfs());
+	snprintf(path, sizeof path, "%s/mqds", gp_amd_debugfs());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		close(fd);
@@ -115,7 +115,7 @@ static void say_other_ways(const struct gp_teller *to)
 	       "stopping a queue by a reset is not offered: its program would lose its work");
 }
 
-void amd_doctor(gp_finding_fn *say, void *arg)
+void gp_amd_doctor(gp_finding_fn *say, void *arg)
 {
 	struct gp_teller to = {.say = say, .arg = arg};
 	struct gp_amd_node node[GP_AMD_NODES_MAX];

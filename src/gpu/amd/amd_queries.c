@@ -11,9 +11,9 @@
 
 #define QUEUES_MAX 1024
 
-static struct amd_gpu *of(struct gp_gpu *gpu)
+static struct gp_amd_gpu *of(struct gp_gpu *gpu)
 {
-	return (struct amd_gpu *)gpu; /* `base` is the first member */
+	return (struct gp_amd_gpu *)gpu; /* `base` is the first member */
 }
 
 /* ---- a process, or one queue of it --------------------------------------------------------------
@@ -21,9 +21,9 @@ static struct amd_gpu *of(struct gp_gpu *gpu)
 
 /* A fresh look, and what it shows of a task. Twice: the first may have begun before the process had
  * its queues. */
-static int look_for(struct amd_gpu *d, uint64_t key, struct gp_seen *seen)
+static int look_for(struct gp_amd_gpu *d, uint64_t key, struct gp_seen *seen)
 {
-	struct amd_host *h = d->host;
+	struct gp_kfd_thread *h = d->kfd_thread;
 	int r = -ENODEV;
 
 	pthread_mutex_lock(&h->lock);
@@ -43,7 +43,7 @@ static int look_for(struct amd_gpu *d, uint64_t key, struct gp_seen *seen)
 }
 
 /* It has queues here, but none is a task: they only copy. */
-static bool only_copies(const struct amd_gpu *d, pid_t pid, uint64_t start_time,
+static bool only_copies(const struct gp_amd_gpu *d, pid_t pid, uint64_t start_time,
                         struct gp_seen *seen)
 {
 	struct gp_amd_sysfs_queue queue[QUEUES_MAX];
@@ -62,7 +62,7 @@ static bool only_copies(const struct amd_gpu *d, pid_t pid, uint64_t start_time,
 	return false;
 }
 
-int amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
+int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
 	uint64_t start_time = gp_process_start_time(pid);
 	int r;
@@ -86,35 +86,35 @@ int amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_erro
 }
 
 /* The key of a queue's task: a new one unless it is one already. 0: too many. */
-static uint64_t split_key(struct amd_gpu *d, uint64_t process, uint32_t queue)
+static uint64_t split_key(struct gp_amd_gpu *d, uint64_t process, uint32_t queue)
 {
-	struct amd_host *h = d->host;
-	struct amd_split *list;
+	struct gp_kfd_thread *h = d->kfd_thread;
+	struct gp_amd_split *list;
 	unsigned number = 1;
 
 	for (unsigned i = 0; i < h->nsplits; i++) {
-		struct amd_split *s = &h->split[i];
+		struct gp_amd_split *s = &h->split[i];
 
-		if (amd_process_of(s->key) != process || s->gpu_id != d->node.gpu_id)
+		if (gp_amd_process_of(s->key) != process || s->gpu_id != d->node.gpu_id)
 			continue;
 		if (s->queue == queue)
 			return s->key;
 		number++;
 	}
 	list = realloc(h->split, (h->nsplits + 1) * sizeof *list);
-	if (!list || number > AMD_SPLITS_MAX)
+	if (!list || number > GP_AMD_SPLITS_MAX)
 		return 0;
 	h->split = list;
-	list[h->nsplits++] = (struct amd_split){
+	list[h->nsplits++] = (struct gp_amd_split){
 		.key = process | number, .gpu_id = d->node.gpu_id, .queue = queue};
 	return process | number;
 }
 
 /* A queue that leaves its process's task while that is held would belong to nobody. */
-static bool is_held(const struct amd_gpu *d, uint64_t process)
+static bool is_held(const struct gp_amd_gpu *d, uint64_t process)
 {
 	for (unsigned i = 0; i < d->ntasks; i++) {
-		const struct amd_task *t = d->task[i];
+		const struct gp_amd_task *t = d->task[i];
 
 		if (t && t->key == process && !t->leaving && (t->held || t->queued))
 			return true;
@@ -134,7 +134,7 @@ static bool has_queue(pid_t pid, uint32_t gpu_id, uint32_t id)
 	return false;
 }
 
-static struct amd_seen *find_seen(struct amd_gpu *d, uint64_t key)
+static struct gp_amd_seen *find_seen(struct gp_amd_gpu *d, uint64_t key)
 {
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key)
@@ -144,12 +144,12 @@ static struct amd_seen *find_seen(struct amd_gpu *d, uint64_t key)
 
 /* Under the lock: as the next scan will find it, which need not be waited for. false: the process
  * is not known, or there is no memory. */
-static bool see_split(struct amd_gpu *d, uint64_t key, uint32_t queue, struct gp_seen *seen)
+static bool see_split(struct gp_amd_gpu *d, uint64_t key, uint32_t queue, struct gp_seen *seen)
 {
-	struct amd_seen *found = find_seen(d, key), split;
+	struct gp_amd_seen *found = find_seen(d, key), split;
 
 	if (!found) {
-		found = find_seen(d, amd_process_of(key));
+		found = find_seen(d, gp_amd_process_of(key));
 		if (!found)
 			return false;
 		split = *found;
@@ -170,10 +170,10 @@ static bool see_split(struct amd_gpu *d, uint64_t key, uint32_t queue, struct gp
 	return true;
 }
 
-int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
-              struct gp_error *err)
+int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
+                 struct gp_error *err)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 	uint64_t start_time = gp_process_start_time(pid), key;
 	bool held, known = false;
 	int r;
@@ -185,25 +185,25 @@ int amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *see
 		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
 		               "lists those that it has",
 		               pid, queue, pid);
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	held = is_held(d, gp_process_key(start_time, pid));
 	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
 	if (key)
 		known = see_split(d, key, queue, seen);
-	pthread_mutex_unlock(&d->host->lock);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
 	if (held)
 		return gp_fail(err, -EBUSY, "process %d is held as a whole; release it first", pid);
 	if (!key)
 		return gp_fail(
 			err, -ENOSPC,
 			"at most %d single queues of process %d can be held; hold it as a whole",
-			AMD_SPLITS_MAX, pid);
+			GP_AMD_SPLITS_MAX, pid);
 	r = known ? 0 : look_for(d, key, seen);
 	return r ? gp_fail(err, -ENOENT, "process %d has no compute queue %u any more", pid, queue)
 	         : 0;
 }
 
-int64_t amd_evicted_ms(struct gp_gpu *gpu, pid_t pid)
+int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid)
 {
 	return gp_amd_evicted_ms(pid, of(gpu)->node.gpu_id);
 }
@@ -212,7 +212,8 @@ int64_t amd_evicted_ms(struct gp_gpu *gpu, pid_t pid)
  */
 
 /* As anybody can see them, without attaching. */
-static int look_from_afar(const struct amd_gpu *d, pid_t pid, struct gp_queue *queue, unsigned max)
+static int look_from_afar(const struct gp_amd_gpu *d, pid_t pid, struct gp_queue *queue,
+                          unsigned max)
 {
 	struct gp_amd_sysfs_queue list[QUEUES_MAX];
 	int all = gp_amd_sysfs_queues(pid, list, QUEUES_MAX), n = 0;
@@ -239,20 +240,20 @@ static int look_from_afar(const struct amd_gpu *d, pid_t pid, struct gp_queue *q
 }
 
 /* Read here and not on the host's thread: the memory is the process's own. */
-static void read_pending(const struct amd_call *call, int n)
+static void read_pending(const struct gp_amd_call *call, int n)
 {
-	int fd = amd_open_memory(call->pid);
+	int fd = gp_amd_open_memory(call->pid);
 
 	for (int i = 0; i < n; i++)
 		if (!call->queue[i].copies) /* those count in units of their own */
-			call->queue[i].pending = amd_read_pending(fd, &call->pointer[i]);
+			call->queue[i].pending = gp_amd_read_pending(fd, &call->pointer[i]);
 	if (fd >= 0)
 		close(fd);
 }
 
 /* After the session was asked: a queue that was made again in between is seen as what it is now,
  * and that only one sample too early. */
-static void read_serials(const struct amd_call *call, int n)
+static void read_serials(const struct gp_amd_call *call, int n)
 {
 	struct gp_amd_sysfs_queue list[QUEUES_MAX];
 	int all = gp_amd_sysfs_queues(call->pid, list, QUEUES_MAX);
@@ -263,16 +264,16 @@ static void read_serials(const struct amd_call *call, int n)
 				call->queue[i].serial = list[k].serial;
 }
 
-static int look_closely(struct amd_gpu *d, struct amd_call *call)
+static int look_closely(struct gp_amd_gpu *d, struct gp_amd_call *call)
 {
-	struct amd_host *h = d->host;
+	struct gp_kfd_thread *h = d->kfd_thread;
 	int n;
 
 	pthread_mutex_lock(&h->lock);
 	while (h->call)
 		pthread_cond_wait(&h->changed, &h->lock);
 	h->call = call;
-	amd_wake(h);
+	gp_amd_wake(h);
 	while (!call->done)
 		pthread_cond_wait(&h->changed, &h->lock);
 	pthread_mutex_unlock(&h->lock);
@@ -303,22 +304,22 @@ static int is_named(void *arg, pid_t pid)
 	return 1;
 }
 
-int amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue, unsigned max,
-               struct gp_error *err)
+int gp_amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+                  unsigned max, struct gp_error *err)
 {
-	struct amd_gpu *d = of(gpu);
+	struct gp_amd_gpu *d = of(gpu);
 	struct gp_error why = {0};
-	struct amd_call call = {.gpu = d, .queue = queue, .max = max, .err = err ? err : &why};
+	struct gp_amd_call call = {.gpu = d, .queue = queue, .max = max, .err = err ? err : &why};
 	struct named who = {.key = key};
 	int r;
 
-	pthread_mutex_lock(&d->host->lock);
+	pthread_mutex_lock(&d->kfd_thread->lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key) {
 			who.pid = d->seen[i].is.pid;
 			who.start_time = d->seen[i].is.start_time;
 		}
-	pthread_mutex_unlock(&d->host->lock);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
 	if (!who.pid)
 		gp_amd_each_process(is_named, &who);
 	call.pid = who.pid;

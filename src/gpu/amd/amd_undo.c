@@ -25,25 +25,25 @@ static bool is_thread_of(pid_t thread, pid_t pid)
 }
 
 /* A debugger's session, if it has one now, is not ours to end: only that of the holder's thread. */
-static int end_as_anybody(const struct gp_amd_session *s, pid_t holder, int code,
+static int end_as_anybody(const struct gp_amd_session *s, pid_t owner, int code,
                           struct gp_error *err)
 {
 	int r;
 
-	if (!is_thread_of(gp_amd_tracer_of(s->pid), holder))
+	if (!is_thread_of(gp_amd_tracer_of(s->pid), owner))
 		return code;
 	r = gp_kfd_disable(s->kfd, s->pid);
 	if (r >= 0 || r == -EINVAL)
 		return 0;
 	*err = (struct gp_error){0};
-	return gp_fail(err, r, "process %d cannot be taken from process %d: %s", s->pid, holder,
+	return gp_fail(err, r, "process %d cannot be taken from process %d: %s", s->pid, owner,
 	               gp_error_name(r));
 }
 
 static int take_from(const struct gp_undo *undo, struct gp_error *err)
 {
 	struct gp_amd_session s = {
-		.pid = undo->pid, .pidfd = gp_pidfd_open(undo->pid), .news_fd = -1};
+		.pid = undo->pid, .pidfd = gp_pidfd_open(undo->pid), .event_fd = -1};
 	struct gp_error why = {0};
 	int kfd = s.pidfd < 0 ? -ESRCH : gp_kfd_open(&why), r;
 
@@ -53,7 +53,7 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 		s.enabled = gp_kfd_snapshot(kfd, s.pid, 0, NULL, 0) >= 0;
 		gp_amd_session_close(&s);
 	} else if (kfd >= 0) {
-		r = end_as_anybody(&s, undo->holder, r, &why);
+		r = end_as_anybody(&s, undo->owner, r, &why);
 	}
 	if (s.pidfd >= 0)
 		close(s.pidfd);
@@ -62,12 +62,12 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 	return r ? gp_fail(err, r, "%s", why.text) : 0;
 }
 
-int amd_undo(const struct gp_undo *undo, struct gp_error *err)
+int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err)
 {
 	if (gp_process_gone(undo->pid, undo->start_time))
 		return -ESRCH;
-	if (!undo->holder || undo->holder == getpid() ||
-	    !gp_process_lives(undo->holder, undo->holder_start_time))
+	if (!undo->owner || undo->owner == getpid() ||
+	    !gp_process_lives(undo->owner, undo->owner_start_time))
 		return 0;
 	return take_from(undo, err);
 }

@@ -21,15 +21,16 @@
 /* Under the lock. */
 static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 {
-	const struct amd_task *task = arg;
+	const struct gp_amd_task *task = arg;
 
 	return queue->gpu_id == task->gpu->node.gpu_id && gp_amd_computes(queue) &&
-	       amd_is_of(task->gpu->host, task->key, task->queue, queue->gpu_id, queue->queue_id);
+	       gp_amd_is_of(task->gpu->kfd_thread, task->key, task->queue, queue->gpu_id,
+	                    queue->queue_id);
 }
 
-static struct amd_pointers pointers_of(const struct kfd_queue_snapshot_entry *is)
+static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry *is)
 {
-	return (struct amd_pointers){
+	return (struct gp_amd_pointers){
 		.read_address = is->read_pointer_address,
 		.write_address = is->write_pointer_address,
 		/* AQL counts packets for ever, PM4 dwords in the ring. */
@@ -38,9 +39,9 @@ static struct amd_pointers pointers_of(const struct kfd_queue_snapshot_entry *is
 	};
 }
 
-static void publish_pointers(struct amd_task *task, const struct gp_amd_session *s)
+static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_session *s)
 {
-	struct amd_pointers *pointer;
+	struct gp_amd_pointers *pointer;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < s->nqueues; i++)
@@ -56,7 +57,7 @@ static void publish_pointers(struct amd_task *task, const struct gp_amd_session 
 	task->has_pointers = task->new_pointers = true;
 }
 
-static void publish_held(struct amd_task *task, const struct gp_amd_session *s)
+static void publish_held(struct gp_amd_task *task, const struct gp_amd_session *s)
 {
 	unsigned queues = 0, suspended = 0;
 
@@ -69,11 +70,11 @@ static void publish_held(struct amd_task *task, const struct gp_amd_session *s)
 	task->held = queues && (task->hold_want ? suspended == queues : suspended > 0);
 }
 
-void amd_publish(struct amd_host *h, struct amd_target *target, bool queues_changed)
+void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool queues_changed)
 {
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *task = h->gpu[i]->task[k];
+			struct gp_amd_task *task = h->gpu[i]->task[k];
 
 			if (!task || task->target != target)
 				continue;
@@ -85,17 +86,17 @@ void amd_publish(struct amd_host *h, struct amd_target *target, bool queues_chan
 		eventfd_write(h->watch_fd, 1);
 }
 
-static void tell_all(struct amd_host *h)
+static void tell_all(struct gp_kfd_thread *h)
 {
 	pthread_mutex_lock(&h->lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
-		amd_tell(h->gpu[i]);
+		gp_amd_notify(h->gpu[i]);
 	pthread_mutex_unlock(&h->lock);
 }
 
 /* Tasks of one process. */
 struct some {
-	struct amd_task *const *task;
+	struct gp_amd_task *const *task;
 	unsigned n;
 };
 
@@ -103,7 +104,7 @@ struct some {
 static bool is_meant(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 {
 	const struct some *some = arg;
-	struct amd_host *h = some->task[0]->gpu->host;
+	struct gp_kfd_thread *h = some->task[0]->gpu->kfd_thread;
 	bool meant = false;
 
 	pthread_mutex_lock(&h->lock);
@@ -113,7 +114,7 @@ static bool is_meant(const void *arg, const struct kfd_queue_snapshot_entry *que
 	return meant;
 }
 
-static int resume(struct amd_task *const *task, unsigned n)
+static int resume(struct gp_amd_task *const *task, unsigned n)
 {
 	struct some some = {.task = task, .n = n};
 	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &some};
@@ -124,7 +125,7 @@ static int resume(struct amd_task *const *task, unsigned n)
 /* ---- sessions ----------------------------------------------------------------------------------
  */
 
-static struct amd_target *find_target(struct amd_host *h, pid_t pid, uint64_t start_time)
+static struct gp_amd_target *find_target(struct gp_kfd_thread *h, pid_t pid, uint64_t start_time)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i]->session.pid == pid &&
@@ -133,18 +134,18 @@ static struct amd_target *find_target(struct amd_host *h, pid_t pid, uint64_t st
 	return NULL;
 }
 
-static int listen_to(struct amd_host *h, struct amd_target *target)
+static int listen_to(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	struct epoll_event news = {.events = EPOLLIN, .data.ptr = target};
 	struct epoll_event end = {.events = EPOLLIN, .data.ptr = (void *)((uintptr_t)target | 1)};
 
-	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.news_fd, &news) ||
+	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.event_fd, &news) ||
 	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.pidfd, &end))
 		return -errno;
 	return 0;
 }
 
-static void forget(struct amd_host *h, struct amd_target *target)
+static void forget(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i] == target)
@@ -155,7 +156,7 @@ static void forget(struct amd_host *h, struct amd_target *target)
 }
 
 /* With its files epoll forgets them. One that cannot be unlinked yet stays, without a session. */
-static void drop_target(struct amd_host *h, struct amd_target *target)
+static void drop_target(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	gp_amd_session_close(&target->session);
 	target->parting = target->session.link != GP_AMD_UNLINKED;
@@ -164,7 +165,7 @@ static void drop_target(struct amd_host *h, struct amd_target *target)
 }
 
 /* A link of ours that has not ended yet shall not: the new session has it. */
-static void take_over_link(struct amd_host *h, pid_t pid)
+static void take_over_link(struct gp_kfd_thread *h, pid_t pid)
 {
 	for (unsigned i = h->ntargets; i-- > 0;)
 		if (h->target[i]->parting && h->target[i]->session.pid == pid)
@@ -172,7 +173,7 @@ static void take_over_link(struct amd_host *h, pid_t pid)
 }
 
 /* Another process that we are attached to; 0: none. */
-static pid_t other_than(const struct amd_host *h, const struct amd_target *target)
+static pid_t other_than(const struct gp_kfd_thread *h, const struct gp_amd_target *target)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i] != target && h->target[i]->session.enabled)
@@ -180,12 +181,12 @@ static pid_t other_than(const struct amd_host *h, const struct amd_target *targe
 	return 0;
 }
 
-static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t start_time,
-                                      struct gp_error *err)
+static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uint64_t start_time,
+                                         struct gp_error *err)
 {
-	struct amd_target **list =
-		realloc(h->target, (h->ntargets + 1) * sizeof(struct amd_target *));
-	struct amd_target *target = calloc(1, sizeof *target);
+	struct gp_amd_target **list =
+		realloc(h->target, (h->ntargets + 1) * sizeof(struct gp_amd_target *));
+	struct gp_amd_target *target = calloc(1, sizeof *target);
 	int r;
 
 	if (list)
@@ -217,7 +218,7 @@ static struct amd_target *make_target(struct amd_host *h, pid_t pid, uint64_t st
 }
 
 /* Under the lock. Who lives is tried again at once: a keeper that took it has let go by then. */
-static void note_loss(struct amd_task *task, bool ended)
+static void note_loss(struct gp_amd_task *task, bool ended)
 {
 	task->why = (struct gp_error){0};
 	if (ended) {
@@ -229,14 +230,14 @@ static void note_loss(struct amd_task *task, bool ended)
 	task->tried_ns = 0;
 }
 
-void amd_lose(struct amd_host *h, struct amd_target *target)
+void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	bool ended = gp_pidfd_ended(target->session.pidfd);
 
 	pthread_mutex_lock(&h->lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *task = h->gpu[i]->task[k];
+			struct gp_amd_task *task = h->gpu[i]->task[k];
 
 			if (!task || task->target != target)
 				continue;
@@ -252,10 +253,10 @@ void amd_lose(struct amd_host *h, struct amd_target *target)
 }
 
 /* A session for the task: the process's, or a new one. 0 or -errno. */
-static int get_session(struct amd_host *h, struct amd_task *task)
+static int get_session(struct gp_kfd_thread *h, struct gp_amd_task *task)
 {
 	struct gp_error err = {0};
-	struct amd_target *target = task->target;
+	struct gp_amd_target *target = task->target;
 
 	if (target)
 		return 0;
@@ -263,18 +264,18 @@ static int get_session(struct amd_host *h, struct amd_task *task)
 	if (!target)
 		target = make_target(h, task->pid, task->start_time, &err);
 	pthread_mutex_lock(&h->lock);
-	task->tried_ns = gp_now_ns(&gp_clock_monotonic);
+	task->tried_ns = gp_monotonic_ns();
 	task->why = err;
 	if (target) {
 		target->users++;
 		task->target = target;
-		amd_publish(h, target, true);
+		gp_amd_publish(h, target, true);
 	}
 	pthread_mutex_unlock(&h->lock);
 	return target ? 0 : err.code ? err.code : -EIO;
 }
 
-void amd_prepare(struct amd_host *h, struct amd_task *task)
+void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 {
 	bool wanted;
 
@@ -285,9 +286,9 @@ void amd_prepare(struct amd_host *h, struct amd_task *task)
 		get_session(h, task);
 }
 
-void amd_let_go(struct amd_host *h, struct amd_task *task)
+void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 {
-	struct amd_target *target = task->target;
+	struct gp_amd_target *target = task->target;
 
 	if (!target)
 		return;
@@ -303,20 +304,20 @@ void amd_let_go(struct amd_host *h, struct amd_task *task)
 /* ---- actions -----------------------------------------------------------------------------------
  */
 
-static int suspend(struct amd_task *const *task, unsigned n)
+static int suspend(struct gp_amd_task *const *task, unsigned n)
 {
 	struct some some = {.task = task, .n = n};
 	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &some};
 	uint32_t grace;
 
-	pthread_mutex_lock(&task[0]->gpu->host->lock);
+	pthread_mutex_lock(&task[0]->gpu->kfd_thread->lock);
 	grace = task[0]->grace;
-	pthread_mutex_unlock(&task[0]->gpu->host->lock);
+	pthread_mutex_unlock(&task[0]->gpu->kfd_thread->lock);
 	return gp_amd_session_suspend(&task[0]->target->session, &choice, grace);
 }
 
 /* "queue 2" or "queues 0, 1, 5": those of the task whose fault it was. */
-static const char *name_blamed(const struct amd_task *task, char *out, size_t size)
+static const char *name_blamed(const struct gp_amd_task *task, char *out, size_t size)
 {
 	const struct gp_amd_session *s = &task->target->session;
 	char list[BLAMED_MAX * 12] = "";
@@ -338,7 +339,7 @@ static const char *name_blamed(const struct amd_task *task, char *out, size_t si
 	return out;
 }
 
-static void explain(struct amd_task *task, int code, bool hold)
+static void explain(struct gp_amd_task *task, int code, bool hold)
 {
 	char blamed[BLAMED_MAX * 12 + 32];
 
@@ -356,8 +357,8 @@ static void explain(struct amd_task *task, int code, bool hold)
 		        gp_error_name(code));
 }
 
-static int note_failure(struct amd_host *h, struct amd_task *const *task, unsigned n, int code,
-                        bool hold)
+static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
+                        int code, bool hold)
 {
 	if (code >= 0)
 		return 0;
@@ -367,11 +368,11 @@ static int note_failure(struct amd_host *h, struct amd_task *const *task, unsign
 	pthread_mutex_unlock(&h->lock);
 	/* Somebody ended the session, or the program is another: the next try begins anew. */
 	if (code == -EINVAL || code == -ESRCH)
-		amd_lose(h, task[0]->target);
+		gp_amd_lose(h, task[0]->target);
 	return code;
 }
 
-int amd_hold(struct amd_host *h, struct amd_task *const *task, unsigned n)
+int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
 {
 	int r = 0;
 
@@ -388,9 +389,9 @@ int amd_hold(struct amd_host *h, struct amd_task *const *task, unsigned n)
 }
 
 /* Who has no session has nothing suspended. */
-int amd_release(struct amd_host *h, struct amd_task *const *task, unsigned n)
+int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
 {
-	struct amd_task *mine[AMD_BATCH_MAX];
+	struct gp_amd_task *mine[GP_AMD_BATCH_MAX];
 	unsigned nmine = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -405,15 +406,15 @@ int amd_release(struct amd_host *h, struct amd_task *const *task, unsigned n)
  */
 
 /* The tasks of a process that are to be held. */
-static unsigned find_held(struct amd_host *h, const struct amd_target *target,
-                          struct amd_task *held[HELD_MAX])
+static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *target,
+                          struct gp_amd_task *held[HELD_MAX])
 {
 	unsigned n = 0;
 
 	pthread_mutex_lock(&h->lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *task = h->gpu[i]->task[k];
+			struct gp_amd_task *task = h->gpu[i]->task[k];
 
 			if (task && task->target == target && task->hold_want && !task->leaving &&
 			    n < HELD_MAX)
@@ -424,57 +425,57 @@ static unsigned find_held(struct amd_host *h, const struct amd_target *target,
 }
 
 /* The queues that came while their task is held are held with it. */
-static void hold_newcomers(struct amd_host *h, struct amd_target *target)
+static void hold_arrivals(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
-	struct amd_task *held[HELD_MAX];
+	struct gp_amd_task *held[HELD_MAX];
 	unsigned n = find_held(h, target, held);
 
 	for (unsigned i = 0; i < n; i++) /* only this thread lets tasks go */
 		suspend(&held[i], 1);
 }
 
-void amd_settle(struct amd_host *h, struct amd_target *target)
+void gp_amd_settle(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	for (int i = 0; i < SETTLE_TRIES && target->session.changed; i++) {
 		target->session.changed = false;
-		hold_newcomers(h, target); /* which may find others */
+		hold_arrivals(h, target); /* which may find others */
 	}
 	pthread_mutex_lock(&h->lock);
-	amd_publish(h, target, true);
+	gp_amd_publish(h, target, true);
 	pthread_mutex_unlock(&h->lock);
 	tell_all(h);
 }
 
-void amd_target_events(struct amd_host *h, struct amd_target *target)
+void gp_amd_target_events(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	int r = gp_amd_session_events(&target->session);
 
 	if (r == -ESRCH || r == -EINVAL || r == -EPERM)
-		amd_lose(h, target);
+		gp_amd_lose(h, target);
 	else if (r > 0 || target->session.changed)
-		amd_settle(h, target);
+		gp_amd_settle(h, target);
 }
 
-static void tick(struct amd_host *h, struct amd_target *target)
+static void tick(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	gp_amd_session_tick(&target->session);
 	if (target->parting && target->session.link == GP_AMD_UNLINKED)
 		forget(h, target);
 	else if (target->session.again)
-		amd_target_events(h, target);
+		gp_amd_target_events(h, target);
 }
 
-void amd_tick(struct amd_host *h)
+void gp_amd_tick(struct gp_kfd_thread *h)
 {
 	for (unsigned i = h->ntargets; i-- > 0;)
 		tick(h, h->target[i]);
 }
 
 /* The end of this thread ends the links that are left. */
-void amd_forget_targets(struct amd_host *h)
+void gp_amd_forget_targets(struct gp_kfd_thread *h)
 {
 	while (h->ntargets) {
-		struct amd_target *target = h->target[0];
+		struct gp_amd_target *target = h->target[0];
 
 		if (!target->parting)
 			gp_amd_session_close(&target->session);
@@ -499,7 +500,7 @@ static const char *type_name(uint32_t type)
 }
 
 static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct gp_amd_node *node,
-                                      const struct amd_mqd *mqd, int nmqds)
+                                      const struct gp_amd_mqd *mqd, int nmqds)
 {
 	struct gp_queue out = {
 		.id = q->is.queue_id,
@@ -523,11 +524,11 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 }
 
 /* A session that is made for it stays: who looks once looks again. */
-void amd_list_queues(struct amd_host *h, struct amd_call *call)
+void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 {
 	uint32_t gpu_id = call->gpu->node.gpu_id;
-	struct amd_target *target = find_target(h, call->pid, call->start_time);
-	struct amd_mqd mqd[MQDS_MAX];
+	struct gp_amd_target *target = find_target(h, call->pid, call->start_time);
+	struct gp_amd_mqd mqd[MQDS_MAX];
 	int nmqds, n = 0;
 
 	if (target) {
@@ -540,7 +541,7 @@ void amd_list_queues(struct amd_host *h, struct amd_call *call)
 		}
 		target->users = 1;
 	}
-	nmqds = amd_read_mqds(call->pid, gpu_id, mqd, MQDS_MAX);
+	nmqds = gp_amd_read_mqds(call->pid, gpu_id, mqd, MQDS_MAX);
 	for (unsigned i = 0; i < target->session.nqueues; i++) {
 		const struct gp_amd_queue *q = &target->session.queue[i];
 
@@ -554,6 +555,6 @@ void amd_list_queues(struct amd_host *h, struct amd_call *call)
 		n++;
 	}
 	if (target->session.changed)
-		amd_settle(h, target);
+		gp_amd_settle(h, target);
 	call->result = n;
 }

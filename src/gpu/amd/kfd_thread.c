@@ -20,26 +20,26 @@
 #define TICK_NS    (2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for us */
 
 static pthread_mutex_t only_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct amd_host *only;
+static struct gp_kfd_thread *only;
 
-void amd_wake(struct amd_host *h)
+void gp_amd_wake(struct gp_kfd_thread *h)
 {
 	eventfd_write(h->wake_fd, 1);
 }
 
-void amd_tell(struct amd_gpu *gpu)
+void gp_amd_notify(struct gp_amd_gpu *gpu)
 {
-	eventfd_write(gpu->news_fd, 1);
+	eventfd_write(gpu->event_fd, 1);
 }
 
 /* ---- requests ----------------------------------------------------------------------------------
  */
 
 /* A task has at most three requests under way: to prepare, and one of a kind at a time. */
-int amd_make_room(struct amd_host *h)
+int gp_amd_make_room(struct gp_kfd_thread *h)
 {
 	unsigned tasks = 1, capacity;
-	struct amd_request *ring;
+	struct gp_amd_request *ring;
 
 	for (unsigned i = 0; i < h->ngpus; i++)
 		tasks += h->gpu[i]->ntasks;
@@ -59,32 +59,32 @@ int amd_make_room(struct amd_host *h)
 	return 0;
 }
 
-bool amd_ask(struct amd_host *h, enum amd_request_kind kind, struct amd_task *task)
+bool gp_amd_ask(struct gp_kfd_thread *h, enum gp_amd_request_kind kind, struct gp_amd_task *task)
 {
 	if (h->ring_count == h->ring_capacity)
 		return false;
 	h->ring[(h->ring_first + h->ring_count++) % h->ring_capacity] =
-		(struct amd_request){.kind = kind, .task = task};
+		(struct gp_amd_request){.kind = kind, .task = task};
 	task->queued++;
 	return true;
 }
 
 /* Whether a request can be done by the same call as the first: the driver takes queues of one
  * process, and each call may stop the whole device. */
-static bool goes_with(const struct amd_request *first, const struct amd_request *r)
+static bool goes_with(const struct gp_amd_request *first, const struct gp_amd_request *r)
 {
-	return r->kind == first->kind && r->kind != AMD_PREPARE &&
+	return r->kind == first->kind && r->kind != GP_AMD_PREPARE &&
 	       r->task->pid == first->task->pid && r->task->start_time == first->task->start_time &&
 	       r->task->grace == first->task->grace;
 }
 
 /* Those that are next and go together. */
-static unsigned take(struct amd_host *h, struct amd_request request[AMD_BATCH_MAX])
+static unsigned take(struct gp_kfd_thread *h, struct gp_amd_request request[GP_AMD_BATCH_MAX])
 {
 	unsigned n = 0;
 
 	pthread_mutex_lock(&h->lock);
-	while (h->ring_count && n < AMD_BATCH_MAX &&
+	while (h->ring_count && n < GP_AMD_BATCH_MAX &&
 	       (!n || goes_with(&request[0], &h->ring[h->ring_first]))) {
 		request[n++] = h->ring[h->ring_first];
 		h->ring_first = (h->ring_first + 1) % h->ring_capacity;
@@ -94,10 +94,10 @@ static unsigned take(struct amd_host *h, struct amd_request request[AMD_BATCH_MA
 	return n;
 }
 
-static bool act(struct amd_host *h)
+static bool act(struct gp_kfd_thread *h)
 {
-	struct amd_request r[AMD_BATCH_MAX];
-	struct amd_task *task[AMD_BATCH_MAX];
+	struct gp_amd_request r[GP_AMD_BATCH_MAX];
+	struct gp_amd_task *task[GP_AMD_BATCH_MAX];
 	unsigned n = take(h, r);
 	int failed = 0;
 
@@ -105,36 +105,37 @@ static bool act(struct amd_host *h)
 		task[i] = r[i].task;
 	if (!n)
 		return false;
-	if (r[0].kind == AMD_PREPARE)
-		amd_prepare(h, task[0]);
+	if (r[0].kind == GP_AMD_PREPARE)
+		gp_amd_prepare(h, task[0]);
 	else
-		failed = (r[0].kind == AMD_HOLD ? amd_hold : amd_release)(h, task, n);
+		failed = (r[0].kind == GP_AMD_HOLD ? gp_amd_hold : gp_amd_release)(h, task, n);
 	pthread_mutex_lock(&h->lock);
 	for (unsigned i = 0; i < n; i++) {
 		task[i]->queued--;
-		if (r[0].kind != AMD_PREPARE)
+		if (r[0].kind != GP_AMD_PREPARE)
 			task[i]->failed = failed;
 	}
 	if (task[0]->target)
-		amd_publish(h, task[0]->target, false);
+		gp_amd_publish(h, task[0]->target, false);
 	pthread_mutex_unlock(&h->lock);
 	for (unsigned i = 0; i < n; i++)
 		if (!i || task[i]->gpu != task[i - 1]->gpu)
-			amd_tell(task[i]->gpu);
+			gp_amd_notify(task[i]->gpu);
 	if (task[0]->target && task[0]->target->session.changed)
-		amd_settle(h, task[0]->target);
+		gp_amd_settle(h, task[0]->target);
 	return true;
 }
 
 /* ---- queues that are tasks ---------------------------------------------------------------------
  */
 
-bool amd_is_of(const struct amd_host *h, uint64_t key, uint32_t queue, uint32_t gpu_id, uint32_t id)
+bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
+                  uint32_t id)
 {
 	if (queue != GP_QUEUE_ALL)
 		return id == queue;
 	for (unsigned i = 0; i < h->nsplits; i++)
-		if (amd_process_of(h->split[i].key) == key && h->split[i].gpu_id == gpu_id &&
+		if (gp_amd_process_of(h->split[i].key) == key && h->split[i].gpu_id == gpu_id &&
 		    h->split[i].queue == id)
 			return false;
 	return true;
@@ -143,11 +144,11 @@ bool amd_is_of(const struct amd_host *h, uint64_t key, uint32_t queue, uint32_t 
 /* ---- tasks that leave --------------------------------------------------------------------------
  */
 
-static struct amd_task *find_leaving(struct amd_host *h)
+static struct gp_amd_task *find_leaving(struct gp_kfd_thread *h)
 {
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *t = h->gpu[i]->task[k];
+			struct gp_amd_task *t = h->gpu[i]->task[k];
 
 			if (t && t->leaving && !t->gone && !t->queued)
 				return t;
@@ -155,16 +156,16 @@ static struct amd_task *find_leaving(struct amd_host *h)
 	return NULL;
 }
 
-static bool leave(struct amd_host *h)
+static bool leave(struct gp_kfd_thread *h)
 {
-	struct amd_task *task;
+	struct gp_amd_task *task;
 
 	pthread_mutex_lock(&h->lock);
 	task = h->leaving ? find_leaving(h) : NULL;
 	pthread_mutex_unlock(&h->lock);
 	if (!task)
 		return false;
-	amd_let_go(h, task);
+	gp_amd_unprepare(h, task);
 	pthread_mutex_lock(&h->lock);
 	h->leaving--;
 	task->gone = true;
@@ -176,16 +177,16 @@ static bool leave(struct amd_host *h)
 /* ---- questions ---------------------------------------------------------------------------------
  */
 
-static bool answer(struct amd_host *h)
+static bool answer(struct gp_kfd_thread *h)
 {
-	struct amd_call *call;
+	struct gp_amd_call *call;
 
 	pthread_mutex_lock(&h->lock);
 	call = h->call;
 	pthread_mutex_unlock(&h->lock);
 	if (!call)
 		return false;
-	amd_list_queues(h, call);
+	gp_amd_list_queues(h, call);
 	pthread_mutex_lock(&h->lock);
 	h->call = NULL;
 	call->done = true;
@@ -197,7 +198,7 @@ static bool answer(struct amd_host *h)
 /* ---- the loop ----------------------------------------------------------------------------------
  */
 
-static bool is_to_quit(struct amd_host *h)
+static bool is_to_quit(struct gp_kfd_thread *h)
 {
 	bool quit;
 
@@ -208,7 +209,7 @@ static bool is_to_quit(struct amd_host *h)
 }
 
 /* Whether a target wants something that does not announce itself. */
-static bool needs_ticks(const struct amd_host *h)
+static bool needs_ticks(const struct gp_kfd_thread *h)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i]->session.link != GP_AMD_UNLINKED || h->target[i]->session.again)
@@ -217,39 +218,39 @@ static bool needs_ticks(const struct amd_host *h)
 }
 
 /* What an event is about: NULL our own, else a target; with the lowest bit its end. */
-static void take_event(struct amd_host *h, void *about)
+static void take_event(struct gp_kfd_thread *h, void *about)
 {
-	struct amd_target *target = (void *)((uintptr_t)about & ~(uintptr_t)1);
+	struct gp_amd_target *target = (void *)((uintptr_t)about & ~(uintptr_t)1);
 
 	for (unsigned i = 0; i < h->ntargets; i++)
 		if (h->target[i] == target) {
 			if ((uintptr_t)about & 1)
-				amd_lose(h, target);
+				gp_amd_lose(h, target);
 			else
-				amd_target_events(h, target);
+				gp_amd_target_events(h, target);
 			return;
 		}
 }
 
-static void wait_for_work(struct amd_host *h)
+static void wait_for_work(struct gp_kfd_thread *h)
 {
 	struct epoll_event event[EVENTS_MAX];
 	bool ticks = needs_ticks(h);
 	int n = epoll_wait(h->epoll_fd, event, EVENTS_MAX,
 	                   ticks ? (int)(TICK_NS / GP_NS_PER_MS) : -1);
-	uint64_t now_ns = ticks ? gp_now_ns(&gp_clock_monotonic) : 0;
+	uint64_t now_ns = ticks ? gp_monotonic_ns() : 0;
 
 	for (int i = 0; i < n; i++)
 		take_event(h, event[i].data.ptr);
 	if (ticks && now_ns >= h->tick_ns + TICK_NS) {
 		h->tick_ns = now_ns;
-		amd_tick(h);
+		gp_amd_tick(h);
 	}
 }
 
 static void *run(void *arg)
 {
-	struct amd_host *h = arg;
+	struct gp_kfd_thread *h = arg;
 
 	for (;;) {
 		if (act(h) || leave(h))
@@ -260,14 +261,14 @@ static void *run(void *arg)
 			continue;
 		wait_for_work(h);
 	}
-	amd_forget_targets(h);
+	gp_amd_forget_targets(h);
 	return NULL;
 }
 
 /* ---- beginning and end -------------------------------------------------------------------------
  */
 
-static int start_threads(struct amd_host *h)
+static int start_threads(struct gp_kfd_thread *h)
 {
 	/* Edge: a word is enough, nobody reads it. */
 	struct epoll_event wake = {.events = EPOLLIN | EPOLLET};
@@ -285,10 +286,10 @@ static int start_threads(struct amd_host *h)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&h->thread, NULL, run, h);
 	if (!r) {
-		r = pthread_create(&h->watch, NULL, amd_watch, h);
+		r = pthread_create(&h->watch, NULL, gp_amd_watch, h);
 		if (r) {
 			h->quit = true;
-			amd_wake(h);
+			gp_amd_wake(h);
 			pthread_join(h->thread, NULL);
 		}
 	}
@@ -296,7 +297,7 @@ static int start_threads(struct amd_host *h)
 	return -r;
 }
 
-static void free_host(struct amd_host *h)
+static void free_host(struct gp_kfd_thread *h)
 {
 	int fd[] = {h->kfd, h->wake_fd, h->watch_fd, h->epoll_fd};
 
@@ -313,9 +314,9 @@ static void free_host(struct amd_host *h)
 	free(h);
 }
 
-static int make_host(struct amd_host **host, struct gp_error *err)
+static int make_host(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 {
-	struct amd_host *h = calloc(1, sizeof *h);
+	struct gp_kfd_thread *h = calloc(1, sizeof *h);
 	int r;
 
 	if (!h)
@@ -325,7 +326,7 @@ static int make_host(struct amd_host **host, struct gp_error *err)
 	pthread_mutex_init(&h->self.lock, NULL);
 	pthread_cond_init(&h->changed, NULL);
 	h->kfd = gp_kfd_open(err);
-	r = h->kfd < 0 ? h->kfd : amd_make_room(h);
+	r = h->kfd < 0 ? h->kfd : gp_amd_make_room(h);
 	if (!r) {
 		r = start_threads(h);
 		if (r)
@@ -335,11 +336,11 @@ static int make_host(struct amd_host **host, struct gp_error *err)
 		free_host(h);
 		return r;
 	}
-	*host = h;
+	*kfd_thread = h;
 	return 0;
 }
 
-int amd_host_join(struct amd_gpu *gpu, struct gp_error *err)
+int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err)
 {
 	int r = 0;
 
@@ -348,8 +349,8 @@ int amd_host_join(struct amd_gpu *gpu, struct gp_error *err)
 		r = make_host(&only, err);
 	if (!r) {
 		pthread_mutex_lock(&only->lock);
-		if (only->ngpus < AMD_OPEN_MAX) {
-			gpu->host = only;
+		if (only->ngpus < GP_AMD_OPEN_MAX) {
+			gpu->kfd_thread = only;
 			only->gpu[only->ngpus++] = gpu;
 		} else {
 			r = gp_fail(err, -EMFILE, "too many devices are open");
@@ -361,7 +362,7 @@ int amd_host_join(struct amd_gpu *gpu, struct gp_error *err)
 }
 
 /* Nothing of the device is left with the two threads. */
-static bool is_empty(const struct amd_gpu *gpu)
+static bool is_empty(const struct gp_amd_gpu *gpu)
 {
 	for (unsigned i = 0; i < gpu->ntasks; i++)
 		if (gpu->task[i])
@@ -369,12 +370,12 @@ static bool is_empty(const struct amd_gpu *gpu)
 	return true;
 }
 
-static void end_threads(struct amd_host *h)
+static void end_threads(struct gp_kfd_thread *h)
 {
 	pthread_mutex_lock(&h->lock);
 	h->quit = true;
 	pthread_mutex_unlock(&h->lock);
-	amd_wake(h);
+	gp_amd_wake(h);
 	pthread_join(h->thread, NULL);
 	pthread_mutex_lock(&h->lock);
 	h->watch_quit = true;
@@ -383,9 +384,9 @@ static void end_threads(struct amd_host *h)
 	pthread_join(h->watch, NULL);
 }
 
-void amd_host_leave(struct amd_gpu *gpu)
+void gp_kfd_thread_leave(struct gp_amd_gpu *gpu)
 {
-	struct amd_host *h = gpu->host;
+	struct gp_kfd_thread *h = gpu->kfd_thread;
 
 	pthread_mutex_lock(&only_lock);
 	pthread_mutex_lock(&h->lock);
@@ -394,7 +395,7 @@ void amd_host_leave(struct amd_gpu *gpu)
 			gpu->task[i]->leaving = true;
 			h->leaving++;
 		}
-	amd_wake(h);
+	gp_amd_wake(h);
 	while (!is_empty(gpu))
 		pthread_cond_wait(&h->changed, &h->lock);
 	for (unsigned i = 0; i < h->ngpus; i++)

@@ -14,7 +14,7 @@ struct amd_reader {
 	pthread_t thread;
 	/* Given up: when it comes back it is to be freed; left alone: it frees itself. */
 	enum { IDLE, ASKED, GIVEN_UP, BACK, LEFT_ALONE } state;
-	struct amd_glance *glance;
+	struct gp_amd_reading *reading;
 	unsigned n, capacity;
 	unsigned at; /* the one that is being looked at */
 	uint64_t since_ns;
@@ -28,7 +28,7 @@ static bool read_pointer(int fd, uint64_t address, uint64_t *value)
 	return pread(fd, value, sizeof *value, (off_t)address) == sizeof *value;
 }
 
-int amd_open_memory(pid_t pid)
+int gp_amd_open_memory(pid_t pid)
 {
 	char path[32];
 
@@ -37,7 +37,8 @@ int amd_open_memory(pid_t pid)
 }
 
 /* Packets that were not taken, and how much was ever written. */
-static bool read_queue(int fd, const struct amd_pointers *p, uint64_t *pending, uint64_t *written)
+static bool read_queue(int fd, const struct gp_amd_pointers *p, uint64_t *pending,
+                       uint64_t *written)
 {
 	uint64_t read_at;
 
@@ -48,20 +49,20 @@ static bool read_queue(int fd, const struct amd_pointers *p, uint64_t *pending, 
 	return true;
 }
 
-uint64_t amd_read_pending(int fd, const struct amd_pointers *p)
+uint64_t gp_amd_read_pending(int fd, const struct gp_amd_pointers *p)
 {
 	uint64_t pending, written;
 
 	return read_queue(fd, p, &pending, &written) ? pending : UINT64_MAX;
 }
 
-static void read_queues(struct amd_glance *g)
+static void read_queues(struct gp_amd_reading *g)
 {
 	g->known = g->n > 0;
 	g->pending = g->written = 0;
 	g->opened = g->mem_fd < 0;
 	if (g->opened)
-		g->mem_fd = amd_open_memory(g->pid);
+		g->mem_fd = gp_amd_open_memory(g->pid);
 	for (unsigned i = 0; i < g->n && g->known; i++) {
 		uint64_t pending = 0, written = 0;
 
@@ -73,19 +74,19 @@ static void read_queues(struct amd_glance *g)
 
 /* A packet that waits is work, and so is one that came and was taken between two looks. Whether
  * one that was taken still runs cannot be seen in the pointers. */
-static enum amd_work find_work(const struct amd_glance *g)
+static enum gp_amd_work find_work(const struct gp_amd_reading *g)
 {
 	int occupied;
 
 	if (g->pending || (g->knows_written && g->written != g->written_before))
-		return AMD_WORK_SEEN;
+		return GP_AMD_WORK_SEEN;
 	if (g->was_idle)
-		return AMD_WORK_NONE;
+		return GP_AMD_WORK_NONE;
 	occupied = g->has_occupancy ? gp_amd_occupancy(g->pid, g->gpu_id) : -1;
-	return occupied < 0 ? AMD_WORK_MAYBE : occupied ? AMD_WORK_SEEN : AMD_WORK_NONE;
+	return occupied < 0 ? GP_AMD_WORK_MAYBE : occupied ? GP_AMD_WORK_SEEN : GP_AMD_WORK_NONE;
 }
 
-static void look_at(struct amd_glance *g)
+static void look_at(struct gp_amd_reading *g)
 {
 	read_queues(g);
 	if (g->known)
@@ -99,24 +100,24 @@ static void free_reader(struct amd_reader *r)
 {
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
-	free(r->glance);
+	free(r->reading);
 	free(r);
 }
 
 static void close_opened(struct amd_reader *r)
 {
 	for (unsigned i = 0; i <= r->at; i++)
-		if (r->glance[i].opened && r->glance[i].mem_fd >= 0)
-			close(r->glance[i].mem_fd);
+		if (r->reading[i].opened && r->reading[i].mem_fd >= 0)
+			close(r->reading[i].mem_fd);
 }
 
 /* With the lock held, but not while it looks. False: given up. */
 static bool look_at_all(struct amd_reader *r)
 {
 	for (r->at = 0; r->at < r->n; r->at++) {
-		r->since_ns = gp_now_ns(&gp_clock_monotonic);
+		r->since_ns = gp_monotonic_ns();
 		pthread_mutex_unlock(&r->lock);
-		look_at(&r->glance[r->at]);
+		look_at(&r->reading[r->at]);
 		pthread_mutex_lock(&r->lock);
 		if (r->state != ASKED) {
 			close_opened(r);
@@ -186,43 +187,43 @@ static bool take_back(struct amd_reader *r)
 /* ---- for the watch -----------------------------------------------------------------------------
  */
 
-static void take_back_all(struct amd_readers *readers)
+static void take_back_all(struct gp_amd_readers *readers)
 {
 	for (unsigned i = readers->nout; i-- > 0;)
 		if (take_back(readers->out[i]))
 			readers->out[i] = readers->out[--readers->nout];
 }
 
-struct amd_glance *amd_readers_room(struct amd_readers *readers, unsigned n)
+struct gp_amd_reading *gp_amd_readers_room(struct gp_amd_readers *readers, unsigned n)
 {
 	struct amd_reader *r;
-	struct amd_glance *g;
+	struct gp_amd_reading *g;
 
 	take_back_all(readers);
-	if (!readers->reader && readers->nout < AMD_READERS_MAX)
+	if (!readers->reader && readers->nout < GP_AMD_READERS_MAX)
 		readers->reader = start_reader();
 	r = readers->reader;
 	if (!r)
 		return NULL;
 	if (n > r->capacity) { /* it is idle: nobody reads there */
-		g = realloc(r->glance, n * sizeof *g);
+		g = realloc(r->reading, n * sizeof *g);
 		if (!g)
 			return NULL;
-		r->glance = g;
+		r->reading = g;
 		r->capacity = n;
 	}
-	return r->glance;
+	return r->reading;
 }
 
 /* From when the reader began with it, if it has begun at all. */
 static bool is_late(const struct amd_reader *r, uint64_t patience_ns)
 {
-	return r->since_ns && gp_now_ns(&gp_clock_monotonic) >= r->since_ns + patience_ns;
+	return r->since_ns && gp_monotonic_ns() >= r->since_ns + patience_ns;
 }
 
-int amd_readers_run(struct amd_readers *readers, unsigned n)
+int gp_amd_readers_run(struct gp_amd_readers *readers, unsigned n)
 {
-	uint64_t patience_ns = readers->patience_ns ? readers->patience_ns : AMD_PATIENCE_NS;
+	uint64_t patience_ns = readers->patience_ns ? readers->patience_ns : GP_AMD_PATIENCE_NS;
 	struct amd_reader *r = readers->reader;
 	int late = -1;
 
@@ -233,8 +234,7 @@ int amd_readers_run(struct amd_readers *readers, unsigned n)
 	r->state = ASKED;
 	pthread_cond_broadcast(&r->changed);
 	while (r->state == ASKED) {
-		struct timespec until =
-			gp_timespec(gp_now_ns(&gp_clock_monotonic) + patience_ns / 4);
+		struct timespec until = gp_timespec(gp_monotonic_ns() + patience_ns / 4);
 
 		pthread_cond_timedwait(&r->changed, &r->lock, &until);
 		if (r->state == ASKED && is_late(r, patience_ns)) {
@@ -268,11 +268,11 @@ static void leave_alone(struct amd_reader *r)
 		pthread_detach(thread);
 }
 
-void amd_readers_end(struct amd_readers *readers)
+void gp_amd_readers_end(struct gp_amd_readers *readers)
 {
 	for (unsigned i = 0; i < readers->nout; i++)
 		leave_alone(readers->out[i]);
 	if (readers->reader)
 		leave_alone(readers->reader);
-	*readers = (struct amd_readers){0};
+	*readers = (struct gp_amd_readers){0};
 }

@@ -63,7 +63,7 @@ static uint64_t serial_of(const struct sight *sight, uint32_t id)
 	return 0;
 }
 
-static struct amd_own *find(struct amd_self *self, uint32_t id, uint64_t serial)
+static struct amd_own *find(struct gp_amd_self *self, uint32_t id, uint64_t serial)
 {
 	for (unsigned i = 0; i < self->n; i++)
 		if (self->own[i].is.queue_id == id && self->own[i].serial == serial)
@@ -71,7 +71,7 @@ static struct amd_own *find(struct amd_self *self, uint32_t id, uint64_t serial)
 	return NULL;
 }
 
-static bool knows_all(struct amd_self *self, const struct sight *sight)
+static bool knows_all(struct gp_amd_self *self, const struct sight *sight)
 {
 	for (int i = 0; i < sight->n; i++)
 		if (sight->queue[i].type == KFD_SYSFS_QUEUE_COMPUTE &&
@@ -80,7 +80,7 @@ static bool knows_all(struct amd_self *self, const struct sight *sight)
 	return true;
 }
 
-static void forget_gone(struct amd_self *self, const struct sight *sight)
+static void forget_gone(struct gp_amd_self *self, const struct sight *sight)
 {
 	for (unsigned i = self->n; i-- > 0;)
 		if (serial_of(sight, self->own[i].is.queue_id) != self->own[i].serial)
@@ -88,7 +88,7 @@ static void forget_gone(struct amd_self *self, const struct sight *sight)
 }
 
 /* Adds what is new. One that came after `sight` was taken is for the next time. */
-static int add(struct amd_self *self, const struct sight *sight,
+static int add(struct gp_amd_self *self, const struct sight *sight,
                const struct kfd_queue_snapshot_entry *entry)
 {
 	uint64_t serial = serial_of(sight, entry->queue_id);
@@ -105,7 +105,7 @@ static int add(struct amd_self *self, const struct sight *sight,
 }
 
 /* In a session of our own. -EBUSY: another's has begun meanwhile. */
-static int learn_alone(struct amd_self *self, int kfd, const struct sight *sight,
+static int learn_alone(struct gp_amd_self *self, int kfd, const struct sight *sight,
                        struct gp_error *err)
 {
 	enum gp_amd_rule none = GP_AMD_RULE_TRACER;
@@ -121,7 +121,7 @@ static int learn_alone(struct amd_self *self, int kfd, const struct sight *sight
 }
 
 /* In the session of whoever debugs us. -EINVAL: nobody does. */
-static int learn_beside(struct amd_self *self, int kfd, const struct sight *sight)
+static int learn_beside(struct gp_amd_self *self, int kfd, const struct sight *sight)
 {
 	struct kfd_queue_snapshot_entry *entry = calloc(KFD_DBG_QUEUES_MAX, sizeof *entry);
 	int n, r = 0;
@@ -136,7 +136,7 @@ static int learn_beside(struct amd_self *self, int kfd, const struct sight *sigh
 	return n < 0 ? n : r;
 }
 
-static int learn(struct amd_self *self, int kfd, const struct sight *sight, struct gp_error *err)
+static int learn(struct gp_amd_self *self, int kfd, const struct sight *sight, struct gp_error *err)
 {
 	int r = -EBUSY;
 
@@ -150,7 +150,7 @@ static int learn(struct amd_self *self, int kfd, const struct sight *sight, stru
 	         : 0;
 }
 
-static int refresh(struct amd_self *self, int kfd, struct gp_error *err)
+static int refresh(struct gp_amd_self *self, int kfd, struct gp_error *err)
 {
 	struct sight *sight = look();
 	int r = 0;
@@ -172,10 +172,10 @@ static int refresh(struct amd_self *self, int kfd, struct gp_error *err)
 /* ---- what must be known of them ----------------------------------------------------------------
  */
 
-static void read_priorities(struct amd_self *self, uint32_t gpu_id)
+static void read_priorities(struct gp_amd_self *self, uint32_t gpu_id)
 {
-	struct amd_mqd mqd[MQDS_MAX];
-	int n = amd_read_mqds(getpid(), gpu_id, mqd, MQDS_MAX);
+	struct gp_amd_mqd mqd[MQDS_MAX];
+	int n = gp_amd_read_mqds(getpid(), gpu_id, mqd, MQDS_MAX);
 
 	for (unsigned i = 0; i < self->n; i++)
 		for (int k = 0; k < n && k < MQDS_MAX; k++)
@@ -185,7 +185,8 @@ static void read_priorities(struct amd_self *self, uint32_t gpu_id)
 }
 
 /* Whether it could be put back as it was. */
-static int check(const struct amd_gpu *d, struct amd_own *own, unsigned flags, struct gp_error *err)
+static int check(const struct gp_amd_gpu *d, struct amd_own *own, unsigned flags,
+                 struct gp_error *err)
 {
 	if (own->is.queue_type == KFD_QUEUE_COMPUTE && d->node.xccs > 1)
 		return gp_fail(err, -ENOTSUP,
@@ -200,7 +201,7 @@ static int check(const struct amd_gpu *d, struct amd_own *own, unsigned flags, s
 		err, -ENODATA,
 		"the priority of queue %u would be lost: %s/mqds, where it stands, cannot be "
 		"read",
-		own->is.queue_id, amd_debugfs());
+		own->is.queue_id, gp_amd_debugfs());
 }
 
 /* ---- holding and releasing ---------------------------------------------------------------------
@@ -223,7 +224,7 @@ static bool is_gone(const struct amd_own *own)
 }
 
 /* 0 or the first failure. */
-static int release_own(struct amd_self *self, const struct amd_gpu *d, unsigned *n)
+static int release_own(struct gp_amd_self *self, const struct gp_amd_gpu *d, unsigned *n)
 {
 	int failed = 0;
 
@@ -236,7 +237,7 @@ static int release_own(struct amd_self *self, const struct amd_gpu *d, unsigned 
 		own->held = !is_gone(own);
 		if (!own->held)
 			continue;
-		r = set_percent(d->host->kfd, own, PERCENT_ON);
+		r = set_percent(d->kfd_thread->kfd, own, PERCENT_ON);
 		*n += !r;
 		own->held = r && !is_gone(own);
 		if (own->held && !failed)
@@ -247,7 +248,7 @@ static int release_own(struct amd_self *self, const struct amd_gpu *d, unsigned 
 
 /* How many are, or -errno: the first that failed. That one may be off all the same: the driver has
  * noted what it could not do. */
-static int hold_own(struct amd_self *self, const struct amd_gpu *d)
+static int hold_own(struct gp_amd_self *self, const struct gp_amd_gpu *d)
 {
 	int n = 0;
 
@@ -258,7 +259,7 @@ static int hold_own(struct amd_self *self, const struct amd_gpu *d)
 		if (own->is.gpu_id != d->node.gpu_id)
 			continue;
 		if (!own->held)
-			r = set_percent(d->host->kfd, own, 0);
+			r = set_percent(d->kfd_thread->kfd, own, 0);
 		own->held = !r || !is_gone(own);
 		if (own->held && r)
 			return r;
@@ -273,14 +274,14 @@ static int cannot(struct gp_error *err, int code, const char *what)
 	               gp_error_name(code), code == -EACCES ? " (one of them was reset)" : "");
 }
 
-int amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err)
+int gp_amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err)
 {
-	struct amd_gpu *d = (struct amd_gpu *)gpu;
-	struct amd_self *self = &d->host->self;
+	struct gp_amd_gpu *d = (struct gp_amd_gpu *)gpu;
+	struct gp_amd_self *self = &d->kfd_thread->self;
 	int r;
 
 	pthread_mutex_lock(&self->lock);
-	r = refresh(self, d->host->kfd, err);
+	r = refresh(self, d->kfd_thread->kfd, err);
 	if (!r)
 		read_priorities(self, d->node.gpu_id);
 	for (unsigned i = 0; i < self->n && !r; i++)
@@ -295,10 +296,10 @@ int amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err)
 	return r;
 }
 
-int amd_release_self(struct gp_gpu *gpu, struct gp_error *err)
+int gp_amd_release_self(struct gp_gpu *gpu, struct gp_error *err)
 {
-	struct amd_gpu *d = (struct amd_gpu *)gpu;
-	struct amd_self *self = &d->host->self;
+	struct gp_amd_gpu *d = (struct gp_amd_gpu *)gpu;
+	struct gp_amd_self *self = &d->kfd_thread->self;
 	unsigned n = 0;
 	int r;
 

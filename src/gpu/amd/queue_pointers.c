@@ -11,33 +11,33 @@
 #define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers ... */
 #define MQDS_MAX_NS (2 * GP_NS_PER_S)   /* ... of queues that are the same, at the most */
 
-bool amd_is_whole(const struct amd_task *t)
+bool gp_amd_is_whole(const struct gp_amd_task *t)
 {
-	const struct amd_host *h = t->gpu->host;
+	const struct gp_kfd_thread *h = t->gpu->kfd_thread;
 
 	if (t->queue != GP_QUEUE_ALL)
 		return false;
 	for (unsigned i = 0; i < h->nsplits; i++)
-		if (amd_process_of(h->split[i].key) == t->key &&
+		if (gp_amd_process_of(h->split[i].key) == t->key &&
 		    h->split[i].gpu_id == t->gpu->node.gpu_id)
 			return false;
 	return true;
 }
 
 /* It has no pointers, or those of queues that it had before. */
-static bool is_unknown(const struct amd_task *t)
+static bool is_unknown(const struct gp_amd_task *t)
 {
 	return t && !t->leaving && !t->wants_hold && !t->target &&
 	       (!t->has_pointers || t->pointers_mark != t->queues_mark);
 }
 
-static bool is_due(const struct amd_task *t, uint64_t now_ns)
+static bool is_due(const struct gp_amd_task *t, uint64_t now_ns)
 {
 	return now_ns >= t->mqds_ns + (t->mqds_mark == t->queues_mark ? t->mqds_wait_ns : MQDS_NS);
 }
 
 /* Those that somebody waits for first, then who was not tried for longest. */
-static bool comes_before(const struct amd_task *a, const struct amd_task *b)
+static bool comes_before(const struct gp_amd_task *a, const struct gp_amd_task *b)
 {
 	if (!b || a->prepare != b->prepare)
 		return !b || a->prepare;
@@ -45,13 +45,13 @@ static bool comes_before(const struct amd_task *a, const struct amd_task *b)
 }
 
 /* `readable`: the debug files are; without them nothing can follow for whom nobody waits. */
-static struct amd_task *find_unknown(struct amd_host *h, bool readable, uint64_t now_ns)
+static struct gp_amd_task *find_unknown(struct gp_kfd_thread *h, bool readable, uint64_t now_ns)
 {
-	struct amd_task *first = NULL;
+	struct gp_amd_task *first = NULL;
 
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
-			struct amd_task *t = h->gpu[i]->task[k];
+			struct gp_amd_task *t = h->gpu[i]->task[k];
 
 			if (is_unknown(t) && is_due(t, now_ns) && (readable || t->prepare) &&
 			    comes_before(t, first))
@@ -62,7 +62,7 @@ static struct amd_task *find_unknown(struct amd_host *h, bool readable, uint64_t
 
 /* A try that nothing came of is made again, less and less often: the kernel stops all processes
  * from making queues while it writes the file. */
-static void note_try(struct amd_task *t, uint64_t now_ns)
+static void note_try(struct gp_amd_task *t, uint64_t now_ns)
 {
 	bool again = t->mqds_ns && t->mqds_mark == t->queues_mark;
 
@@ -73,17 +73,17 @@ static void note_try(struct amd_task *t, uint64_t now_ns)
 	t->mqds_ns = now_ns;
 }
 
-static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned n)
+static void set_pointers(struct gp_amd_task *t, const struct gp_amd_mqd *mqd, unsigned n)
 {
-	struct amd_pointers *pointer = realloc(t->pointer, (n + 1) * sizeof *pointer);
+	struct gp_amd_pointers *pointer = realloc(t->pointer, (n + 1) * sizeof *pointer);
 
 	if (!pointer)
 		return;
 	t->pointer = pointer;
 	for (unsigned i = 0; i < n; i++)
-		pointer[i] = (struct amd_pointers){.read_address = mqd[i].read_address,
-		                                   .write_address = mqd[i].write_address,
-		                                   .mask = mqd[i].pointer_mask};
+		pointer[i] = (struct gp_amd_pointers){.read_address = mqd[i].read_address,
+		                                      .write_address = mqd[i].write_address,
+		                                      .mask = mqd[i].pointer_mask};
 	t->npointers = n;
 	t->has_pointers = n > 0;
 	t->new_pointers = true;
@@ -93,12 +93,12 @@ static void set_pointers(struct amd_task *t, const struct amd_mqd *mqd, unsigned
 }
 
 /* Somebody waits for it, and it cannot be: said once. */
-static void note_blindness(struct amd_task *t)
+static void note_blindness(struct gp_amd_task *t)
 {
 	if (t->blind)
 		return;
 	t->blind = true;
-	if (!amd_is_whole(t))
+	if (!gp_amd_is_whole(t))
 		gp_fail(&t->why, -ENOTSUP,
 		        "the work of single queues of process %d cannot be seen on a GPU that "
 		        "debugs "
@@ -111,45 +111,45 @@ static void note_blindness(struct amd_task *t)
 		        "debugs one process at a time, and %s/mqds cannot be read; be root and "
 		        "mount "
 		        "debugfs",
-		        t->pid, amd_debugfs());
+		        t->pid, gp_amd_debugfs());
 	gp_log(GP_LOG_WARN, "activity.unknown", "pid=%d", t->pid);
-	amd_tell(t->gpu);
+	gp_amd_notify(t->gpu);
 }
 
 /* A session tells. Under the lock. */
-static void ask_for_session(struct amd_host *h, struct amd_task *t)
+static void ask_for_session(struct gp_kfd_thread *h, struct gp_amd_task *t)
 {
 	if (t->gpu->base.info.max_held <= 1)
 		note_blindness(t);
-	else if (amd_ask(h, AMD_PREPARE, t))
+	else if (gp_amd_ask(h, GP_AMD_PREPARE, t))
 		t->wants_hold = true;
 }
 
-void amd_find_pointers(struct amd_host *h, uint64_t now_ns)
+void gp_amd_find_pointers(struct gp_kfd_thread *h, uint64_t now_ns)
 {
-	struct amd_mqd mqd[AMD_POINTERS_MAX];
-	bool readable = amd_has_mqds(), whole = false;
-	struct amd_task *t;
+	struct gp_amd_mqd mqd[GP_AMD_POINTERS_MAX];
+	bool readable = gp_amd_has_mqds(), whole = false;
+	struct gp_amd_task *t;
 	int n = -ENOTSUP; /* descriptors do not say which queue they are of */
 
 	pthread_mutex_lock(&h->lock);
 	t = find_unknown(h, readable, now_ns);
 	if (t) {
 		note_try(t, now_ns);
-		whole = amd_is_whole(t);
+		whole = gp_amd_is_whole(t);
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (!t)
 		return;
 	if (whole)
-		n = amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, AMD_POINTERS_MAX);
+		n = gp_amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, GP_AMD_POINTERS_MAX);
 	pthread_mutex_lock(&h->lock);
 	if (n > 0 && !t->target)
 		set_pointers(t, mqd,
-		             (unsigned)n < AMD_POINTERS_MAX ? (unsigned)n : AMD_POINTERS_MAX);
+		             (unsigned)n < GP_AMD_POINTERS_MAX ? (unsigned)n : GP_AMD_POINTERS_MAX);
 	if (n < 0 && t->prepare && !t->leaving && !t->target)
 		ask_for_session(h, t);
 	pthread_mutex_unlock(&h->lock);
 	if (n < 0)
-		amd_wake(h);
+		gp_amd_wake(h);
 }

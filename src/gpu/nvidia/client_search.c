@@ -260,7 +260,7 @@ static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
 	/* Channels that came since are not disabled: all of it is disabled again. */
 	bool disabled = !is_new && g->disabled && g->nchannels == now->nchannels;
 	bool mode_is_ours = !is_new && g->mode_is_ours;
-	uint64_t since_ns = is_new ? gp_now_ns(&gp_clock_monotonic) : g->since_ns;
+	uint64_t since_ns = is_new ? gp_monotonic_ns() : g->since_ns;
 
 	if (!g) {
 		p = realloc(t->group, (t->ngroups + 1) * sizeof *p);

@@ -19,9 +19,9 @@
 #define SLICE_MAX_US    1000000
 #define HELD_MAX        65536
 
-static struct nv_gpu *of(struct gp_gpu *gpu)
+static struct gp_nv_gpu *of(struct gp_gpu *gpu)
 {
-	return (struct nv_gpu *)gpu; /* `base` is the first member */
+	return (struct gp_nv_gpu *)gpu; /* `base` is the first member */
 }
 
 /* ---- devices ------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ static bool wants_records(unsigned flags)
 	return records ? *records != '0' : !(flags & GP_OPEN_QUIET);
 }
 
-static void open_sources(struct nv_gpu *d, unsigned flags)
+static void open_sources(struct gp_nv_gpu *d, unsigned flags)
 {
 	char why[128];
 
@@ -65,7 +65,7 @@ static void open_sources(struct nv_gpu *d, unsigned flags)
 	d->has_use = d->nvml && gp_nvml_use(d->nvml, d->nvml_device, 0, NULL, 0) >= 0;
 }
 
-static void fill_info(struct nv_gpu *d, unsigned index)
+static void fill_info(struct gp_nv_gpu *d, unsigned index)
 {
 	struct gp_gpu_info *info = &d->base.info;
 	char name[48];
@@ -84,17 +84,17 @@ static void fill_info(struct nv_gpu *d, unsigned index)
 	info->release_cost_ns = RELEASE_COST_NS;
 	info->slice_cost_ns = SLICE_COST_NS;
 	info->switch_cost_ns = SWITCH_COST_NS;
-	info->news_every_ns = d->has_ctxsw ? NV_WINDOW_NS : d->has_use ? NV_USE_AGE_NS : 0;
+	info->sample_period_ns = d->has_ctxsw ? GP_NV_WINDOW_NS : d->has_use ? GP_NV_USE_AGE_NS : 0;
 }
 
-static void release_sources(struct nv_gpu *d)
+static void release_sources(struct gp_nv_gpu *d)
 {
 	if (d->has_ctxsw)
 		gp_ctxsw_close(&d->ctxsw);
 	gp_nvml_close(d->nvml);
 	gp_rm_close(&d->rm);
 	for (unsigned i = 0; i < 3; i++) {
-		int fd = i == 0 ? d->wake_fd : i == 1 ? d->news_fd : d->stop_fd;
+		int fd = i == 0 ? d->wake_fd : i == 1 ? d->event_fd : d->stop_fd;
 
 		if (fd >= 0)
 			close(fd);
@@ -110,29 +110,29 @@ static void release_sources(struct nv_gpu *d)
 	free(d);
 }
 
-static int start_threads(struct nv_gpu *d)
+static int start_threads(struct gp_nv_gpu *d)
 {
 	sigset_t all, before;
 	int r;
 
 	d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	d->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (d->wake_fd < 0 || d->news_fd < 0 || d->stop_fd < 0)
+	if (d->wake_fd < 0 || d->event_fd < 0 || d->stop_fd < 0)
 		return -errno;
 	/* Signals are for the threads of whoever uses this. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&d->worker, NULL, nv_worker, d);
+	r = pthread_create(&d->worker, NULL, gp_nv_rm_thread, d);
 	if (!r && (d->has_ctxsw || d->nvml))
-		d->has_sampler = !pthread_create(&d->sampler, NULL, nv_sampler, d);
+		d->has_sampler = !pthread_create(&d->sampler, NULL, gp_nv_sampler, d);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;
 }
 
 static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
-	struct nv_gpu *d = calloc(1, sizeof *d);
+	struct gp_nv_gpu *d = calloc(1, sizeof *d);
 	uint32_t id[32];
 	int n, r;
 
@@ -140,7 +140,7 @@ static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 		return -ENOMEM;
 	d->base.ops = &gp_nvidia_ops;
 	d->self = getpid();
-	d->wake_fd = d->news_fd = d->stop_fd = -1;
+	d->wake_fd = d->event_fd = d->stop_fd = -1;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->changed, NULL);
 	r = gp_rm_open(&d->rm, NULL);
@@ -166,7 +166,7 @@ static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 /* Everything that was asked for is done first, and what was attached is put back. */
 static void nv_close(struct gp_gpu *gpu)
 {
-	struct nv_gpu *d = of(gpu);
+	struct gp_nv_gpu *d = of(gpu);
 
 	eventfd_write(d->stop_fd, 1);
 	pthread_mutex_lock(&d->lock);
@@ -174,7 +174,7 @@ static void nv_close(struct gp_gpu *gpu)
 		d->task[i].leaving = d->task[i].used;
 	d->quit = true;
 	pthread_mutex_unlock(&d->lock);
-	nv_wake(d);
+	gp_nv_wake(d);
 	pthread_join(d->worker, NULL);
 	if (d->has_sampler)
 		pthread_join(d->sampler, NULL);
@@ -187,7 +187,7 @@ static void nv_close(struct gp_gpu *gpu)
 /* The first call waits until the worker has looked at every process once. */
 static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
-	struct nv_gpu *d = of(gpu);
+	struct gp_nv_gpu *d = of(gpu);
 	int n;
 
 	(void)now_ns;
@@ -202,11 +202,11 @@ static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, un
 }
 
 /* A free place, with room in the ring for what can be under way. -1: no memory. */
-static int find_place(struct nv_gpu *d)
+static int find_place(struct gp_nv_gpu *d)
 {
 	unsigned i, capacity;
-	struct nv_request *ring;
-	struct nv_task *task;
+	struct gp_nv_request *ring;
+	struct gp_nv_task *task;
 
 	for (i = 0; i < d->ntasks; i++)
 		if (!d->task[i].used)
@@ -227,14 +227,14 @@ static int find_place(struct nv_gpu *d)
 	if (!task)
 		return -1;
 	d->task = task;
-	d->task[d->ntasks] = (struct nv_task){0};
+	d->task[d->ntasks] = (struct gp_nv_task){0};
 	return (int)d->ntasks++;
 }
 
 static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
-	struct nv_gpu *d = of(gpu);
-	const struct nv_task *found = NULL;
+	struct gp_nv_gpu *d = of(gpu);
+	const struct gp_nv_task *found = NULL;
 	int place, r = 0;
 
 	pthread_mutex_lock(&d->lock);
@@ -256,21 +256,21 @@ static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		*handle = (uint32_t)place;
 	}
 	pthread_mutex_unlock(&d->lock);
-	nv_wake(d);
+	gp_nv_wake(d);
 	return r;
 }
 
 static void nv_detach(struct gp_gpu *gpu, uint32_t handle)
 {
-	struct nv_gpu *d = of(gpu);
+	struct gp_nv_gpu *d = of(gpu);
 
 	pthread_mutex_lock(&d->lock);
 	d->task[handle].leaving = true;
 	pthread_mutex_unlock(&d->lock);
-	nv_wake(d);
+	gp_nv_wake(d);
 }
 
-static void describe_use(struct nv_task *t, uint64_t now_ns, struct gp_observation *o)
+static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observation *o)
 {
 	if (!t->sampled)
 		return;
@@ -296,11 +296,11 @@ static void describe_use(struct nv_task *t, uint64_t now_ns, struct gp_observati
 
 static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
 {
-	struct nv_gpu *d = of(gpu);
+	struct gp_nv_gpu *d = of(gpu);
 
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < n; i++) {
-		struct nv_task *t = &d->task[seen[i].handle];
+		struct gp_nv_task *t = &d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
 
 		o->known = t->has_groups ? GP_KNOWN_HELD | GP_KNOWN_SLICE : 0;
@@ -319,11 +319,11 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 /* ---- actions ------------------------------------------------------------------------------------
  */
 
-static void ask(struct nv_gpu *d, enum nv_request_kind kind, struct gp_action *a)
+static void ask(struct gp_nv_gpu *d, enum gp_nv_request_kind kind, struct gp_action *a)
 {
-	struct nv_task *t = &d->task[a->handle];
+	struct gp_nv_task *t = &d->task[a->handle];
 
-	if (kind == NV_SLICE && a->slice_us > SLICE_MAX_US) {
+	if (kind == GP_NV_SLICE && a->slice_us > SLICE_MAX_US) {
 		a->status = -EINVAL;
 		return;
 	}
@@ -332,42 +332,43 @@ static void ask(struct nv_gpu *d, enum nv_request_kind kind, struct gp_action *a
 		return;
 	}
 	d->ring[(d->ring_first + d->ring_count++) % d->ring_capacity] =
-		(struct nv_request){.kind = kind, .handle = a->handle, .value = a->slice_us};
-	if (kind == NV_SLICE)
+		(struct gp_nv_request){.kind = kind, .handle = a->handle, .value = a->slice_us};
+	if (kind == GP_NV_SLICE)
 		t->slices_queued++;
-	else if (kind != NV_MODE)
+	else if (kind != GP_NV_MODE)
 		t->holds_queued++;
 	a->status = -EINPROGRESS;
 }
 
-static int ask_all(struct gp_gpu *gpu, enum nv_request_kind kind, struct gp_action *a, unsigned n)
+static int ask_all(struct gp_gpu *gpu, enum gp_nv_request_kind kind, struct gp_action *a,
+                   unsigned n)
 {
-	struct nv_gpu *d = of(gpu);
+	struct gp_nv_gpu *d = of(gpu);
 
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < n; i++)
 		ask(d, kind, &a[i]);
 	pthread_mutex_unlock(&d->lock);
-	nv_wake(d);
+	gp_nv_wake(d);
 	return 0;
 }
 
 static int nv_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return ask_all(gpu, NV_HOLD, a, n);
+	return ask_all(gpu, GP_NV_HOLD, a, n);
 }
 
 static int nv_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return ask_all(gpu, NV_RELEASE, a, n);
+	return ask_all(gpu, GP_NV_RELEASE, a, n);
 }
 
 static int nv_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return ask_all(gpu, NV_SLICE, a, n);
+	return ask_all(gpu, GP_NV_SLICE, a, n);
 }
 
 static int nv_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
@@ -376,17 +377,17 @@ static int nv_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mod
 
 	if (mode > GP_NV_CILP)
 		return -EINVAL;
-	return ask_all(gpu, NV_MODE, &a, 1) ? -EIO : a.status == -EINPROGRESS ? 0 : a.status;
+	return ask_all(gpu, GP_NV_MODE, &a, 1) ? -EIO : a.status == -EINPROGRESS ? 0 : a.status;
 }
 
 static int nv_event_fd(struct gp_gpu *gpu)
 {
-	return of(gpu)->news_fd;
+	return of(gpu)->event_fd;
 }
 
 static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
-	struct nv_gpu *d = of(gpu);
+	struct gp_nv_gpu *d = of(gpu);
 
 	pthread_mutex_lock(&d->lock);
 	*undo = d->task[handle].undo;
@@ -397,11 +398,11 @@ static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *u
 /* ---- questions ----------------------------------------------------------------------------------
  */
 
-static int ask_and_wait(struct nv_gpu *d, struct nv_call *call)
+static int ask_and_wait(struct gp_nv_gpu *d, struct gp_nv_call *call)
 {
 	pthread_mutex_lock(&d->lock);
 	d->call = call;
-	nv_wake(d);
+	gp_nv_wake(d);
 	while (!call->done)
 		pthread_cond_wait(&d->changed, &d->lock);
 	pthread_mutex_unlock(&d->lock);
@@ -410,7 +411,7 @@ static int ask_and_wait(struct nv_gpu *d, struct nv_call *call)
 
 static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
-	struct nv_call call = {.kind = NV_CALL_FIND, .pid = pid, .seen = seen, .err = err};
+	struct gp_nv_call call = {.kind = GP_NV_CALL_FIND, .pid = pid, .seen = seen, .err = err};
 
 	return ask_and_wait(of(gpu), &call);
 }
@@ -418,8 +419,8 @@ static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct g
 static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
                     struct gp_error *err)
 {
-	struct nv_call call = {
-		.kind = NV_CALL_SPLIT, .pid = pid, .queue_id = queue, .seen = seen, .err = err};
+	struct gp_nv_call call = {
+		.kind = GP_NV_CALL_SPLIT, .pid = pid, .queue_id = queue, .seen = seen, .err = err};
 
 	return ask_and_wait(of(gpu), &call);
 }
@@ -427,8 +428,8 @@ static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_see
 static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
                      unsigned max, struct gp_error *err)
 {
-	struct nv_call call = {
-		.kind = NV_CALL_QUEUES, .key = key, .queue = queue, .max = max, .err = err};
+	struct gp_nv_call call = {
+		.kind = GP_NV_CALL_QUEUES, .key = key, .queue = queue, .max = max, .err = err};
 
 	(void)closely;
 	return ask_and_wait(of(gpu), &call);

@@ -25,20 +25,20 @@
 #include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
 
-#define NV_SPLITS_MAX 63
-#define NV_WINDOW_NS  (20 * GP_NS_PER_MS)  /* how often switches are read */
-#define NV_USE_NS     (200 * GP_NS_PER_MS) /* how often NVML is asked: it has no news sooner */
-#define NV_USE_AGE_NS (500 * GP_NS_PER_MS) /* what it said is at most that old, as a rule */
+#define GP_NV_SPLITS_MAX 63
+#define GP_NV_WINDOW_NS  (20 * GP_NS_PER_MS)  /* how often switches are read */
+#define GP_NV_USE_NS     (200 * GP_NS_PER_MS) /* how often NVML is asked: it has no news sooner */
+#define GP_NV_USE_AGE_NS (500 * GP_NS_PER_MS) /* what it said is at most that old, as a rule */
 
 /* A process with a control file. */
-struct nv_process {
+struct gp_nv_process {
 	uint64_t key; /* of its main task; stays when a child takes over after a fork */
 	struct gp_nv_target target;
 	/* Stands for this one, which has the same open file: the two are one. It is the one that RM
 	 * says computes, else the one that started first. NULL: this one stands for itself. */
-	struct nv_process *leader;
+	struct gp_nv_process *leader;
 	unsigned nsplits;
-	uint32_t split[NV_SPLITS_MAX]; /* queues that are tasks of their own */
+	uint32_t split[GP_NV_SPLITS_MAX]; /* queues that are tasks of their own */
 	bool settled;       /* its groups have the slice they will have: see is_settled */
 	bool computes;      /* RM said so, or could not tell when somebody asked for it */
 	bool searching;     /* there are clients yet to be asked for */
@@ -49,15 +49,15 @@ struct nv_process {
 	uint64_t look_ns; /* when to look next */
 };
 
-enum nv_request_kind { NV_HOLD, NV_RELEASE, NV_SLICE, NV_MODE };
+enum gp_nv_request_kind { GP_NV_HOLD, GP_NV_RELEASE, GP_NV_SLICE, GP_NV_MODE };
 
-struct nv_request {
-	enum nv_request_kind kind;
+struct gp_nv_request {
+	enum gp_nv_request_kind kind;
 	uint32_t handle;
 	uint32_t value; /* slice or mode */
 };
 
-struct nv_task {
+struct gp_nv_task {
 	bool used;
 	bool leaving; /* detached; the worker puts it back and frees the place */
 	uint64_t key;
@@ -97,8 +97,8 @@ struct nv_task {
 };
 
 /* A question that somebody waits for. */
-struct nv_call {
-	enum { NV_CALL_FIND, NV_CALL_SPLIT, NV_CALL_QUEUES } kind;
+struct gp_nv_call {
+	enum { GP_NV_CALL_FIND, GP_NV_CALL_SPLIT, GP_NV_CALL_QUEUES } kind;
 	pid_t pid;
 	uint64_t key;
 	uint32_t queue_id;
@@ -110,7 +110,7 @@ struct nv_call {
 	bool done;
 };
 
-struct nv_gpu {
+struct gp_nv_gpu {
 	struct gp_gpu base;
 	uint32_t gpu_id;
 	char pci[16];
@@ -120,28 +120,28 @@ struct nv_gpu {
 	bool quit;
 	bool swept;
 	bool fresh; /* a task was attached: the worker notes its contexts */
-	struct nv_request *ring;
+	struct gp_nv_request *ring;
 	unsigned ring_first, ring_count, ring_capacity;
-	struct nv_task *task;
+	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;
-	struct nv_task *seen_task; /* beside it: what a task begins with when it is attached */
+	struct gp_nv_task *seen_task; /* beside it: what a task begins with when it is attached */
 	unsigned nseen, seen_capacity;
-	struct nv_call *call;
+	struct gp_nv_call *call;
 	struct gp_table memory;     /* pid -> bytes */
 	struct gp_table by_context; /* unique channel id -> generation and handle of a task */
 	uint32_t generation;
 
-	int wake_fd; /* for the worker */
-	int news_fd; /* for whoever drives the engine */
-	int stop_fd; /* for the sampler */
+	int wake_fd;  /* for the worker */
+	int event_fd; /* for whoever drives the engine */
+	int stop_fd;  /* for the sampler */
 	pthread_t worker, sampler;
 	bool has_sampler;
 
 	/* The worker's own. */
 	pid_t self; /* is nobody's task */
 	struct gp_rm rm;
-	struct nv_process **process;
+	struct gp_nv_process **process;
 	unsigned nprocesses;
 	/* Who could not be added: pid -> number of open files then; for those that RM named,
 	 * pid | 1 << 32 -> start time. */
@@ -172,38 +172,39 @@ struct nv_gpu {
 };
 
 /* worker.c */
-void *nv_worker(void *gpu);
-void nv_wake(struct nv_gpu *d);
-void nv_tell(struct nv_gpu *d); /* there is news for the engine */
+void *gp_nv_rm_thread(void *gpu);
+void gp_nv_wake(struct gp_nv_gpu *d);
+void gp_nv_notify(struct gp_nv_gpu *d); /* there is news for the engine */
 
 /* Writes what is known of the process's groups into its tasks, and who there is into `seen`. */
-void nv_publish_process(struct nv_gpu *d, struct nv_process *p);
-void nv_publish_seen(struct nv_gpu *d);
+void gp_nv_publish_process(struct gp_nv_gpu *d, struct gp_nv_process *p);
+void gp_nv_publish_seen(struct gp_nv_gpu *d);
 
 /* Fills in what is known of the groups of a task that has `key` and `queue`. */
-void nv_describe_task(const struct nv_gpu *d, const struct nv_process *p, struct nv_task *t);
+void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
+                         struct gp_nv_task *t);
 
 /* Whether a group belongs to a task: of this GPU, computing, and not a task of its own elsewhere.
  * GP_QUEUE_ALL is the process's main task. */
-bool nv_is_of_task(const struct nv_gpu *d, const struct nv_process *p, const struct gp_nv_group *g,
-                   uint32_t queue);
+bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
+                      const struct gp_nv_group *g, uint32_t queue);
 
 /* processes.c */
-struct nv_process *nv_find_process(struct nv_gpu *d, uint64_t key);
+struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key);
 /* The next chore that is due; true when there was one. */
-bool nv_chore(struct nv_gpu *d, uint64_t now_ns);
-uint64_t nv_next_chore_ns(const struct nv_gpu *d);
+bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns);
+uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d);
 /* Before those that ended are dropped: a child that one forked may have its queues. */
-void nv_look_for_heirs(struct nv_gpu *d);
-void nv_process_ended(struct nv_gpu *d, struct nv_process *p);
+void gp_nv_find_new_owners(struct gp_nv_gpu *d);
+void gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p);
 /* After an action: at once when it failed, for what it meant may be gone. */
-void nv_look_soon(struct nv_process *p, bool failed, bool verify);
-void nv_forget_processes(struct nv_gpu *d);
+void gp_nv_refresh_soon(struct gp_nv_process *p, bool failed, bool verify);
+void gp_nv_forget_processes(struct gp_nv_gpu *d);
 
 /* questions.c */
-void nv_answer(struct nv_gpu *d, struct nv_call *call);
+void gp_nv_answer(struct gp_nv_gpu *d, struct gp_nv_call *call);
 
 /* sampler.c */
-void *nv_sampler(void *gpu);
+void *gp_nv_sampler(void *gpu);
 
 #endif

@@ -30,24 +30,24 @@ static uint64_t open_files(pid_t pid)
 
 static int look_at_pid(void *arg, pid_t pid)
 {
-	struct nv_gpu *d = arg;
+	struct gp_nv_gpu *d = arg;
 	uint64_t files, before;
 
-	if (pid == d->self || nv_find_pid(d, pid))
+	if (pid == d->self || gp_nv_find_pid(d, pid))
 		return 0;
 	files = open_files(pid);
 	if (files && gp_table_get(&d->looked_at, (uint64_t)pid, &before) && before == files)
 		return 0;
 	if (gp_process_is_our_fork(pid))
 		return 0;
-	if (nv_add_process(d, pid, false, NULL) && files)
+	if (gp_nv_add_process(d, pid, false, NULL) && files)
 		gp_table_put(&d->looked_at, (uint64_t)pid, files);
 	return 0;
 }
 
 static int note_pid(void *arg, pid_t pid)
 {
-	struct nv_gpu *d = arg;
+	struct gp_nv_gpu *d = arg;
 	pid_t *list;
 
 	if (d->nto_sweep == d->to_sweep_capacity) {
@@ -63,21 +63,20 @@ static int note_pid(void *arg, pid_t pid)
 	return 0;
 }
 
-static void end_sweep(struct nv_gpu *d)
+static void end_sweep(struct gp_nv_gpu *d)
 {
 	d->nto_sweep = d->next_to_sweep = 0;
-	d->sweep_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic),
-	                          d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
-	nv_publish_seen(d);
+	d->sweep_ns = gp_time_add(gp_monotonic_ns(), d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
+	gp_nv_publish_seen(d);
 	pthread_mutex_lock(&d->lock);
 	d->swept = true;
 	pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
-	nv_tell(d);
+	gp_nv_notify(d);
 }
 
 /* Notes who there is, as /proc lists them. They are looked at step by step: no action waits. */
-static void begin_sweep(struct nv_gpu *d)
+static void begin_sweep(struct gp_nv_gpu *d)
 {
 	if (d->sweeps++ % SWEEPS_PER_FULL == 0)
 		gp_table_clear(&d->looked_at);
@@ -88,17 +87,17 @@ static void begin_sweep(struct nv_gpu *d)
 		end_sweep(d); /* nothing can be known; but nobody waits for it for ever */
 }
 
-static void sweep_step(struct nv_gpu *d)
+static void sweep_step(struct gp_nv_gpu *d)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + SWEEP_STEP_NS;
+	uint64_t until_ns = gp_monotonic_ns() + SWEEP_STEP_NS;
 
-	while (d->next_to_sweep < d->nto_sweep && gp_now_ns(&gp_clock_monotonic) < until_ns)
+	while (d->next_to_sweep < d->nto_sweep && gp_monotonic_ns() < until_ns)
 		look_at_pid(d, d->to_sweep[d->next_to_sweep++]);
 	if (d->next_to_sweep == d->nto_sweep)
 		end_sweep(d);
 }
 
-bool nv_sweep_some(struct nv_gpu *d, uint64_t now_ns)
+bool gp_nv_sweep_some(struct gp_nv_gpu *d, uint64_t now_ns)
 {
 	if (now_ns >= d->sweep_ns)
 		begin_sweep(d);
@@ -108,7 +107,7 @@ bool nv_sweep_some(struct nv_gpu *d, uint64_t now_ns)
 	return true;
 }
 
-void nv_sweep_all(struct nv_gpu *d)
+void gp_nv_sweep_all(struct gp_nv_gpu *d)
 {
 	begin_sweep(d);
 	while (d->nto_sweep)
@@ -119,7 +118,7 @@ void nv_sweep_all(struct nv_gpu *d)
  */
 
 /* One that could not be added (it may not be looked into) is not tried every time. */
-static bool try_to_add(struct nv_gpu *d, pid_t pid)
+static bool try_to_add(struct gp_nv_gpu *d, pid_t pid)
 {
 	uint64_t key = (uint64_t)(uint32_t)pid | (uint64_t)1 << 32,
 		 start_time = gp_process_start_time(pid), before;
@@ -127,14 +126,14 @@ static bool try_to_add(struct nv_gpu *d, pid_t pid)
 	if (pid <= 0 || pid == d->self || !start_time ||
 	    (gp_table_get(&d->looked_at, key, &before) && before == start_time))
 		return false;
-	if (!nv_add_process(d, pid, true, NULL))
+	if (!gp_nv_add_process(d, pid, true, NULL))
 		return true;
 	gp_table_put(&d->looked_at, key, start_time);
 	return false;
 }
 
 /* They are in the list within a moment of their first group. */
-static void read_pids(struct nv_gpu *d)
+static void read_pids(struct gp_nv_gpu *d)
 {
 	struct nv2080_pids pids;
 	int n = gp_rm_pids(&d->rm, &pids);
@@ -143,7 +142,7 @@ static void read_pids(struct nv_gpu *d)
 	d->has_pids = n >= 0;
 	for (int i = 0; i < n; i++) {
 		pid_t pid = (pid_t)pids.pid[i];
-		struct nv_process *p = nv_find_pid(d, pid);
+		struct gp_nv_process *p = gp_nv_find_pid(d, pid);
 
 		if (!p)
 			came |= try_to_add(d, pid);
@@ -154,11 +153,11 @@ static void read_pids(struct nv_gpu *d)
 	}
 	if (!came)
 		return;
-	nv_publish_seen(d);
-	nv_tell(d);
+	gp_nv_publish_seen(d);
+	gp_nv_notify(d);
 }
 
-bool nv_ask_who_computes(struct nv_gpu *d, uint64_t now_ns)
+bool gp_nv_list_computing(struct gp_nv_gpu *d, uint64_t now_ns)
 {
 	if (now_ns < d->pids_ns)
 		return false;
@@ -167,7 +166,7 @@ bool nv_ask_who_computes(struct nv_gpu *d, uint64_t now_ns)
 	return true;
 }
 
-bool nv_may_compute(struct nv_gpu *d, pid_t pid)
+bool gp_nv_may_compute(struct gp_nv_gpu *d, pid_t pid)
 {
 	struct nv2080_pids pids;
 	int n = gp_rm_pids(&d->rm, &pids);
@@ -178,7 +177,7 @@ bool nv_may_compute(struct nv_gpu *d, pid_t pid)
 	return n < 0;
 }
 
-uint64_t nv_next_sweep_ns(const struct nv_gpu *d)
+uint64_t gp_nv_next_sweep_ns(const struct gp_nv_gpu *d)
 {
 	if (d->nto_sweep)
 		return 0;

@@ -15,30 +15,30 @@
 #include "gpu/nvidia/nvidia_backend.h"
 #include "gpu/nvidia/nvidia_device.h"
 
-#define BATCH_MAX  32
-#define PLACES_MAX 256
-#define BURY_NS    (20 * GP_NS_PER_MS) /* between two looks for those that have ended */
+#define BATCH_MAX 32
+#define REFS_MAX  256
+#define BURY_NS   (20 * GP_NS_PER_MS) /* between two looks for those that have ended */
 
-void nv_wake(struct nv_gpu *d)
+void gp_nv_wake(struct gp_nv_gpu *d)
 {
 	eventfd_write(d->wake_fd, 1);
 }
 
-void nv_tell(struct nv_gpu *d)
+void gp_nv_notify(struct gp_nv_gpu *d)
 {
-	eventfd_write(d->news_fd, 1);
+	eventfd_write(d->event_fd, 1);
 }
 
 static uint64_t now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* ---- what is known goes to the tasks -----------------------------------------------------------
  */
 
-bool nv_is_of_task(const struct nv_gpu *d, const struct nv_process *p, const struct gp_nv_group *g,
-                   uint32_t queue)
+bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
+                      const struct gp_nv_group *g, uint32_t queue)
 {
 	if (!g->compute || g->gpu_id != d->gpu_id)
 		return false;
@@ -51,21 +51,21 @@ bool nv_is_of_task(const struct nv_gpu *d, const struct nv_process *p, const str
 }
 
 /* The slice to report: what was asked for when every group has it, else one that differs. */
-static uint32_t slice_of(const struct nv_gpu *d, const struct nv_process *p,
-                         const struct nv_task *t)
+static uint32_t slice_of(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
+                         const struct gp_nv_task *t)
 {
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 		uint32_t want_us = t->slice_want_us ? t->slice_want_us : g->slice_found_us;
 
-		if (nv_is_of_task(d, p, g, t->queue) && g->slice_us != want_us)
+		if (gp_nv_is_of_task(d, p, g, t->queue) && g->slice_us != want_us)
 			return g->slice_us == g->slice_found_us ? 0 : g->slice_us;
 	}
 	return t->slice_want_us;
 }
 
 /* Since when it is free to run, and when it was before: what is not seen to work then is idle. */
-static void note_loose(struct nv_task *t)
+static void note_loose(struct gp_nv_task *t)
 {
 	if (t->held && t->loose_since_ns != GP_NEVER) {
 		t->loose_from_ns = t->loose_since_ns;
@@ -76,14 +76,15 @@ static void note_loose(struct nv_task *t)
 	}
 }
 
-void nv_describe_task(const struct nv_gpu *d, const struct nv_process *p, struct nv_task *t)
+void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
+                         struct gp_nv_task *t)
 {
 	unsigned groups = 0, disabled = 0;
 
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 
-		if (!nv_is_of_task(d, p, g, t->queue))
+		if (!gp_nv_is_of_task(d, p, g, t->queue))
 			continue;
 		groups++;
 		disabled += g->disabled;
@@ -100,35 +101,36 @@ void nv_describe_task(const struct nv_gpu *d, const struct nv_process *p, struct
 }
 
 /* How the records of context switches name the task. */
-static void note_contexts(struct nv_gpu *d, const struct nv_process *p, const struct nv_task *t)
+static void note_contexts(struct gp_nv_gpu *d, const struct gp_nv_process *p,
+                          const struct gp_nv_task *t)
 {
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 
-		for (unsigned k = 0; nv_is_of_task(d, p, g, t->queue) && k < g->ncontexts; k++)
+		for (unsigned k = 0; gp_nv_is_of_task(d, p, g, t->queue) && k < g->ncontexts; k++)
 			gp_table_put(&d->by_context, g->context_id[k],
 			             (uint64_t)t->generation << 32 | (uint64_t)(t - d->task));
 	}
 }
 
-static void publish_task(struct nv_gpu *d, struct nv_process *p, struct nv_task *t)
+static void publish_task(struct gp_nv_gpu *d, struct gp_nv_process *p, struct gp_nv_task *t)
 {
-	nv_describe_task(d, p, t);
+	gp_nv_describe_task(d, p, t);
 	note_contexts(d, p, t);
 }
 
-void nv_publish_process(struct nv_gpu *d, struct nv_process *p)
+void gp_nv_publish_process(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < d->ntasks; i++)
-		if (d->task[i].used && nv_find_process(d, d->task[i].key) == p)
+		if (d->task[i].used && gp_nv_find_process(d, d->task[i].key) == p)
 			publish_task(d, p, &d->task[i]);
 	pthread_mutex_unlock(&d->lock);
-	nv_tell(d);
+	gp_nv_notify(d);
 }
 
 /* The records of context switches find a task that was just attached. */
-static bool greet(struct nv_gpu *d)
+static bool greet(struct gp_nv_gpu *d)
 {
 	bool fresh;
 
@@ -136,14 +138,15 @@ static bool greet(struct nv_gpu *d)
 	fresh = d->fresh;
 	d->fresh = false;
 	for (unsigned i = 0; fresh && i < d->ntasks; i++) {
-		struct nv_process *p = d->task[i].used ? nv_find_process(d, d->task[i].key) : NULL;
+		struct gp_nv_process *p =
+			d->task[i].used ? gp_nv_find_process(d, d->task[i].key) : NULL;
 
 		if (p)
 			publish_task(d, p, &d->task[i]);
 	}
 	pthread_mutex_unlock(&d->lock);
 	if (fresh)
-		nv_tell(d);
+		gp_nv_notify(d);
 	return fresh;
 }
 
@@ -152,21 +155,21 @@ static bool greet(struct nv_gpu *d)
 
 /* A request with the task as it was when the batch was taken. */
 struct action {
-	struct nv_request request;
+	struct gp_nv_request request;
 	uint64_t key;
 	uint32_t queue;
-	struct nv_process *process;
+	struct gp_nv_process *process;
 	uint32_t status;
 };
 
 /* Takes requests of one kind from the front. How many. */
-static unsigned take_batch(struct nv_gpu *d, struct action *batch)
+static unsigned take_batch(struct gp_nv_gpu *d, struct action *batch)
 {
 	unsigned n = 0;
 
 	pthread_mutex_lock(&d->lock);
 	while (d->ring_count && n < BATCH_MAX) {
-		struct nv_request r = d->ring[d->ring_first];
+		struct gp_nv_request r = d->ring[d->ring_first];
 
 		if (n && r.kind != batch[0].request.kind)
 			break;
@@ -181,10 +184,10 @@ static unsigned take_batch(struct nv_gpu *d, struct action *batch)
 }
 
 /* Finds the processes and borrows their files; those that cannot be reached have a status. */
-static void borrow(struct nv_gpu *d, struct action *batch, unsigned n)
+static void borrow(struct gp_nv_gpu *d, struct action *batch, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		struct nv_process *p = batch[i].process = nv_find_process(d, batch[i].key);
+		struct gp_nv_process *p = batch[i].process = gp_nv_find_process(d, batch[i].key);
 		int r = p ? gp_nv_target_borrow(&p->target) : -ESRCH;
 
 		if (r)
@@ -201,19 +204,19 @@ static void give_back(struct action *batch, unsigned n)
 			gp_nv_target_give_back(&batch[i].process->target);
 }
 
-static void switch_tasks(struct nv_gpu *d, struct action *batch, unsigned n, bool disable)
+static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, bool disable)
 {
-	struct gp_nv_place place[PLACES_MAX];
-	unsigned whose[PLACES_MAX], places = 0;
+	struct gp_nv_place place[REFS_MAX];
+	unsigned whose[REFS_MAX], places = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct nv_process *p = batch[i].process;
+		struct gp_nv_process *p = batch[i].process;
 		unsigned before = places;
 
 		for (unsigned k = 0; !batch[i].status && k < p->target.ngroups; k++) {
-			if (!nv_is_of_task(d, p, &p->target.group[k], batch[i].queue))
+			if (!gp_nv_is_of_task(d, p, &p->target.group[k], batch[i].queue))
 				continue;
-			if (places == PLACES_MAX) {
+			if (places == REFS_MAX) {
 				batch[i].status = NV_ERR_INSUFFICIENT_RESOURCES;
 				break;
 			}
@@ -234,7 +237,7 @@ static void switch_tasks(struct nv_gpu *d, struct action *batch, unsigned n, boo
 			gp_nv_switch(&place[k], 1, false);
 }
 
-static void set_each(struct nv_gpu *d, struct action *a)
+static void set_each(struct gp_nv_gpu *d, struct action *a)
 {
 	struct gp_nv_target *t = &a->process->target;
 	bool any = false;
@@ -243,11 +246,11 @@ static void set_each(struct nv_gpu *d, struct action *a)
 		struct gp_nv_group *g = &t->group[k];
 		uint32_t slice_us = a->request.value ? a->request.value : g->slice_found_us, status;
 
-		if (!nv_is_of_task(d, a->process, g, a->queue))
+		if (!gp_nv_is_of_task(d, a->process, g, a->queue))
 			continue;
 		any = true;
-		status = a->request.kind == NV_MODE ? gp_nv_set_mode(t, g, a->request.value)
-		                                    : gp_nv_set_slice(t, g, slice_us);
+		status = a->request.kind == GP_NV_MODE ? gp_nv_set_mode(t, g, a->request.value)
+		                                       : gp_nv_set_slice(t, g, slice_us);
 		if (status)
 			a->status = status;
 	}
@@ -255,58 +258,58 @@ static void set_each(struct nv_gpu *d, struct action *a)
 		a->status = NV_ERR_OBJECT_NOT_FOUND;
 }
 
-static void note_outcome(struct nv_task *t, const struct action *a)
+static void note_outcome(struct gp_nv_task *t, const struct action *a)
 {
 	int failed = a->status ? gp_rm_errno(a->status) : 0;
 	uint32_t code = a->status & GP_RM_ERRNO ? 0 : a->status;
 
-	if (a->request.kind == NV_SLICE) {
+	if (a->request.kind == GP_NV_SLICE) {
 		t->slices_queued--;
 		t->slice_failed = failed;
 		t->slice_code = code;
-	} else if (a->request.kind != NV_MODE) {
+	} else if (a->request.kind != GP_NV_MODE) {
 		t->holds_queued--;
-		t->hold_want = a->request.kind == NV_HOLD;
+		t->hold_want = a->request.kind == GP_NV_HOLD;
 		t->hold_failed = failed;
 		t->hold_code = code;
 	}
 }
 
 /* The outcome of a batch, and the state it led to. */
-static void settle(struct nv_gpu *d, struct action *batch, unsigned n)
+static void settle(struct gp_nv_gpu *d, struct action *batch, unsigned n)
 {
 	pthread_mutex_lock(&d->lock);
 	for (unsigned i = 0; i < n; i++) {
-		struct nv_task *t = &d->task[batch[i].request.handle];
+		struct gp_nv_task *t = &d->task[batch[i].request.handle];
 
 		note_outcome(t, &batch[i]);
 		t->touched = true;
-		if (batch[i].request.kind == NV_SLICE && !batch[i].status)
+		if (batch[i].request.kind == GP_NV_SLICE && !batch[i].status)
 			t->slice_want_us = batch[i].request.value;
 		if (!batch[i].process)
 			continue;
 		publish_task(d, batch[i].process, t);
-		nv_look_soon(batch[i].process, batch[i].status,
-		             batch[i].request.kind == NV_HOLD ||
-		                     batch[i].request.kind == NV_RELEASE);
+		gp_nv_refresh_soon(batch[i].process, batch[i].status,
+		                   batch[i].request.kind == GP_NV_HOLD ||
+		                           batch[i].request.kind == GP_NV_RELEASE);
 	}
 	pthread_mutex_unlock(&d->lock);
-	nv_tell(d);
+	gp_nv_notify(d);
 }
 
-static bool act(struct nv_gpu *d)
+static bool act(struct gp_nv_gpu *d)
 {
 	struct action batch[BATCH_MAX];
 	unsigned n = take_batch(d, batch);
 
 	if (!n)
 		return false;
-	if (batch[0].request.kind == NV_HOLD || batch[0].request.kind == NV_RELEASE) {
+	if (batch[0].request.kind == GP_NV_HOLD || batch[0].request.kind == GP_NV_RELEASE) {
 		borrow(d, batch, n);
-		switch_tasks(d, batch, n, batch[0].request.kind == NV_HOLD);
+		switch_tasks(d, batch, n, batch[0].request.kind == GP_NV_HOLD);
 		give_back(batch, n);
 	}
-	for (unsigned i = 0; i < n && batch[0].request.kind > NV_RELEASE; i++) {
+	for (unsigned i = 0; i < n && batch[0].request.kind > GP_NV_RELEASE; i++) {
 		borrow(d, &batch[i], 1); /* one at a time: who waits must not be kept alive */
 		if (!batch[i].status)
 			set_each(d, &batch[i]);
@@ -323,7 +326,7 @@ static bool act(struct nv_gpu *d)
 #define PUT_BACK_PAUSE_US 20000
 
 /* Slices and modes as found, everything enabled. The first status that is not good. */
-static uint32_t put_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
+static uint32_t put_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t queue)
 {
 	uint32_t bad = NV_OK;
 
@@ -332,7 +335,7 @@ static uint32_t put_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
 		struct gp_nv_place place = {.target = &p->target, .group = g};
 		uint32_t status = NV_OK;
 
-		if (!nv_is_of_task(d, p, g, queue))
+		if (!gp_nv_is_of_task(d, p, g, queue))
 			continue;
 		gp_nv_switch(&place, 1, false); /* also a group that grew while it was held */
 		if (g->slice_us != g->slice_found_us)
@@ -345,7 +348,7 @@ static uint32_t put_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
 }
 
 /* With patience: what is not put back here stays so. */
-static void put_task_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue)
+static void put_task_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t queue)
 {
 	for (int i = 0; i < PUT_BACK_TRIES; i++) {
 		uint32_t status = NV_OK;
@@ -365,10 +368,10 @@ static void put_task_back(struct nv_gpu *d, struct nv_process *p, uint32_t queue
 	gp_log(GP_LOG_ERROR, "put-back.failed", "pid=%d", p->target.pid);
 }
 
-static bool leave(struct nv_gpu *d)
+static bool leave(struct gp_nv_gpu *d)
 {
-	struct nv_task task = {0};
-	struct nv_process *p;
+	struct gp_nv_task task = {0};
+	struct gp_nv_process *p;
 	unsigned i;
 
 	pthread_mutex_lock(&d->lock);
@@ -380,11 +383,11 @@ static bool leave(struct nv_gpu *d)
 	pthread_mutex_unlock(&d->lock);
 	if (!task.used)
 		return false;
-	p = nv_find_process(d, task.key);
+	p = gp_nv_find_process(d, task.key);
 	if (p && task.touched)
 		put_task_back(d, p, task.queue);
 	pthread_mutex_lock(&d->lock);
-	d->task[i] = (struct nv_task){0};
+	d->task[i] = (struct gp_nv_task){0};
 	pthread_mutex_unlock(&d->lock);
 	return true;
 }
@@ -392,16 +395,16 @@ static bool leave(struct nv_gpu *d)
 /* ---- the loop ----------------------------------------------------------------------------------
  */
 
-static bool answer(struct nv_gpu *d)
+static bool answer(struct gp_nv_gpu *d)
 {
-	struct nv_call *call;
+	struct gp_nv_call *call;
 
 	pthread_mutex_lock(&d->lock);
 	call = d->call;
 	pthread_mutex_unlock(&d->lock);
 	if (!call)
 		return false;
-	nv_answer(d, call);
+	gp_nv_answer(d, call);
 	pthread_mutex_lock(&d->lock);
 	d->call = NULL;
 	call->done = true;
@@ -410,7 +413,7 @@ static bool answer(struct nv_gpu *d)
 	return true;
 }
 
-static bool is_to_quit(struct nv_gpu *d)
+static bool is_to_quit(struct gp_nv_gpu *d)
 {
 	bool quit;
 
@@ -421,23 +424,23 @@ static bool is_to_quit(struct nv_gpu *d)
 }
 
 /* One by one: an end can bring others into the list and take others from it. */
-static void bury(struct nv_gpu *d)
+static void bury(struct gp_nv_gpu *d)
 {
 	d->bury_ns = now() + BURY_NS;
-	nv_look_for_heirs(d);
+	gp_nv_find_new_owners(d);
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (gp_pidfd_ended(d->process[i]->target.pidfd)) {
-			nv_process_ended(d, d->process[i]);
+			gp_nv_process_ended(d, d->process[i]);
 			i = (unsigned)-1;
 		}
 }
 
 /* Until somebody asks for something, a process ends, or a chore is due. */
-static void wait_for_work(struct nv_gpu *d)
+static void wait_for_work(struct gp_nv_gpu *d)
 {
 	unsigned n = d->nprocesses;
 	struct pollfd *p = calloc(n + 1, sizeof *p);
-	uint64_t next_ns = nv_next_chore_ns(d), at_ns = now();
+	uint64_t next_ns = gp_nv_next_housekeeping_ns(d), at_ns = now();
 	uint64_t wait_ns = next_ns > at_ns ? next_ns - at_ns : 0;
 	struct timespec timeout = gp_timespec(wait_ns);
 	eventfd_t ignored;
@@ -456,20 +459,20 @@ static void wait_for_work(struct nv_gpu *d)
 	free(p);
 }
 
-void *nv_worker(void *gpu)
+void *gp_nv_rm_thread(void *gpu)
 {
-	struct nv_gpu *d = gpu;
+	struct gp_nv_gpu *d = gpu;
 
 	for (;;) {
 		if (greet(d) || act(d) || leave(d))
 			continue;
 		if (is_to_quit(d))
 			break;
-		if (!answer(d) && !nv_chore(d, now()))
+		if (!answer(d) && !gp_nv_housekeeping(d, now()))
 			wait_for_work(d);
 		else if (now() >= d->bury_ns)
 			bury(d); /* however much there is to do */
 	}
-	nv_forget_processes(d);
+	gp_nv_forget_processes(d);
 	return NULL;
 }

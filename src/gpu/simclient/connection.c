@@ -21,8 +21,8 @@ const char *gp_simgpu_path(char *out, size_t size)
 	if (path && *path)
 		n = snprintf(out, size, "%s", path);
 	else
-		n = snprintf(out, size, "%s/" SIMGPU_SOCKET, gp_run_dir(folder, sizeof folder));
-	if (n < 0 || (size_t)n >= size || n >= SIMGPU_PATH_SIZE)
+		n = snprintf(out, size, "%s/" GP_SIMGPU_SOCKET, gp_run_dir(folder, sizeof folder));
+	if (n < 0 || (size_t)n >= size || n >= GP_SIMGPU_PATH_SIZE)
 		*out = 0;
 	return out;
 }
@@ -76,7 +76,7 @@ static void take_files(struct msghdr *m, int fd[2])
 	}
 }
 
-static ssize_t receive(int s, struct simgpu_welcome *w, int fd[2])
+static ssize_t receive(int s, struct gp_simgpu_welcome *w, int fd[2])
 {
 	union {
 		struct cmsghdr head;
@@ -98,19 +98,19 @@ static ssize_t receive(int s, struct simgpu_welcome *w, int fd[2])
 	return m.msg_flags & MSG_TRUNC ? -EPROTO : n;
 }
 
-static int say_hello(int s, const char *path, const struct simgpu_hello *hello,
-                     struct simgpu_welcome *w, int fd[2], struct gp_error *err)
+static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hello,
+                     struct gp_simgpu_welcome *w, int fd[2], struct gp_error *err)
 {
 	ssize_t n = send(s, hello, sizeof *hello, MSG_NOSIGNAL);
 
-	*w = (struct simgpu_welcome){0};
+	*w = (struct gp_simgpu_welcome){0};
 	n = n < 0 ? -errno : receive(s, w, fd);
 	if (n < 0)
 		return gp_fail(err, n == -EAGAIN ? -ETIMEDOUT : (int)n,
 		               "the simulated GPU at %s does not answer: %s", path,
 		               gp_error_name(n == -EAGAIN ? -ETIMEDOUT : (int)n));
-	if (n != sizeof *w || w->kind != SIMGPU_WELCOME || w->version != SIMGPU_VERSION ||
-	    w->devices > SIMGPU_DEVICES || w->status > 0)
+	if (n != sizeof *w || w->kind != GP_SIMGPU_WELCOME || w->version != GP_SIMGPU_VERSION ||
+	    w->devices > GP_SIMGPU_DEVICES || w->status > 0)
 		return gp_fail(err, -EPROTO,
 		               "what answers at %s is no simulated GPU of this version", path);
 	w->text[sizeof w->text - 1] = 0;
@@ -119,8 +119,8 @@ static int say_hello(int s, const char *path, const struct simgpu_hello *hello,
 	return 0;
 }
 
-int gp_simgpu_connect(const char *path, const struct simgpu_hello *hello,
-                      struct simgpu_welcome *welcome, int fd[2], struct gp_error *err)
+int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
+                      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err)
 {
 	int s = connect_to(path, err), got[2] = {-1, -1}, r;
 
@@ -143,9 +143,9 @@ int gp_simgpu_connect(const char *path, const struct simgpu_hello *hello,
 
 int gp_simgpu_devices(const char *path, struct gp_error *err)
 {
-	struct simgpu_hello hello = {
-		.kind = SIMGPU_HELLO, .version = SIMGPU_VERSION, .role = SIMGPU_ASKS};
-	struct simgpu_welcome welcome = {0};
+	struct gp_simgpu_hello hello = {
+		.kind = GP_SIMGPU_HELLO, .version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_ASKS};
+	struct gp_simgpu_welcome welcome = {0};
 	int s = gp_simgpu_connect(path, &hello, &welcome, NULL, err);
 
 	if (s < 0)

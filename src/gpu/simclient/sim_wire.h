@@ -15,33 +15,33 @@
 
 #include "gpu/gpu.h"
 
-#define SIMGPU_MAGIC       0x73676d69 /* "imgs" */
-#define SIMGPU_VERSION     1
-#define SIMGPU_DEVICES     64   /* at most */
-#define SIMGPU_CONTEXTS    1024 /* on one device */
-#define SIMGPU_CONTROLLERS 64   /* of one device, at one time */
-#define SIMGPU_SOCKET      "simgpu.sock"
+#define GP_SIMGPU_MAGIC       0x73676d69 /* "imgs" */
+#define GP_SIMGPU_VERSION     1
+#define GP_SIMGPU_DEVICES     64   /* at most */
+#define GP_SIMGPU_CONTEXTS    1024 /* on one device */
+#define GP_SIMGPU_CONTROLLERS 64   /* of one device, at one time */
+#define GP_SIMGPU_SOCKET      "simgpu.sock"
 
 /* ---- packets ------------------------------------------------------------------------------------
  */
 
-enum simgpu_kind {
-	SIMGPU_HELLO = 1,
-	SIMGPU_WELCOME,
-	SIMGPU_SUBMIT,
-	SIMGPU_DONE,
-	SIMGPU_HOLD,
-	SIMGPU_RELEASE,
-	SIMGPU_SLICE,
-	SIMGPU_RESTORE, /* released, and its own slice again */
+enum gp_simgpu_kind {
+	GP_SIMGPU_HELLO = 1,
+	GP_SIMGPU_WELCOME,
+	GP_SIMGPU_SUBMIT,
+	GP_SIMGPU_DONE,
+	GP_SIMGPU_HOLD,
+	GP_SIMGPU_RELEASE,
+	GP_SIMGPU_SLICE,
+	GP_SIMGPU_RESTORE, /* released, and its own slice again */
 };
 
-enum simgpu_role { SIMGPU_ASKS, SIMGPU_PROGRAM, SIMGPU_CONTROLS };
+enum gp_simgpu_role { GP_SIMGPU_ASKS, GP_SIMGPU_PROGRAM, GP_SIMGPU_CONTROLS };
 
-struct simgpu_hello {
+struct gp_simgpu_hello {
 	uint32_t kind;
 	uint32_t version;
-	uint32_t role; /* enum simgpu_role */
+	uint32_t role; /* enum gp_simgpu_role */
 	uint32_t device;
 
 	/* A program's. */
@@ -53,7 +53,7 @@ struct simgpu_hello {
 };
 
 /* With it, to a controller: the state (a memory file) and an eventfd for news, in this order. */
-struct simgpu_welcome {
+struct gp_simgpu_welcome {
 	uint32_t kind;
 	uint32_t version;
 	int32_t status; /* 0 or -errno; then `text` is a sentence and the connection ends */
@@ -65,7 +65,7 @@ struct simgpu_welcome {
 };
 
 /* At most GP_SIM_REQUESTS at one time, or DONE says -EAGAIN. */
-struct simgpu_submit {
+struct gp_simgpu_submit {
 	uint32_t kind;
 	uint32_t kernels; /* not 0 */
 	uint64_t tag;     /* comes back with DONE */
@@ -73,7 +73,7 @@ struct simgpu_submit {
 	uint64_t gap_ns; /* host time between two of them */
 };
 
-struct simgpu_done {
+struct gp_simgpu_done {
 	uint32_t kind;
 	int32_t status; /* 0 or -errno: it was not taken */
 	uint64_t tag;
@@ -82,28 +82,28 @@ struct simgpu_done {
 	uint64_t done_ns;
 };
 
-struct simgpu_target {
+struct gp_simgpu_target {
 	uint64_t key; /* nothing happens if another has the place by now */
 	uint32_t slot;
 	uint32_t slice_us; /* SLICE; 0 = its own */
 };
 
 /* HOLD and so on: as many targets as the packet is long. */
-struct simgpu_control {
+struct gp_simgpu_control {
 	uint32_t kind;
 	uint32_t count;
 	uint64_t serial; /* counts a controller's packets, from 1 */
-	struct simgpu_target target[SIMGPU_CONTEXTS];
+	struct gp_simgpu_target target[GP_SIMGPU_CONTEXTS];
 };
 
-#define SIMGPU_CONTROL_HEAD     offsetof(struct simgpu_control, target)
-#define SIMGPU_CONTROL_BYTES(n) (SIMGPU_CONTROL_HEAD + (n) * sizeof(struct simgpu_target))
+#define GP_SIMGPU_CONTROL_HEAD     offsetof(struct gp_simgpu_control, target)
+#define GP_SIMGPU_CONTROL_BYTES(n) (GP_SIMGPU_CONTROL_HEAD + (n) * sizeof(struct gp_simgpu_target))
 
 /* ---- state --------------------------------------------------------------------------------------
  */
 
 /* A context, as the device's driver would show it. */
-struct simgpu_context {
+struct gp_simgpu_context {
 	uint64_t key; /* 0 = nobody is here */
 	uint64_t start_time;
 	uint64_t memory;
@@ -135,23 +135,23 @@ struct simgpu_context {
  * whether the sequence was the same before and afterwards, and never waits for a writer, who may
  * have been stopped in the middle.
  */
-struct simgpu_place {
+struct gp_sim_slot {
 	uint64_t sequence;
-	struct simgpu_context copy[2];
+	struct gp_simgpu_context copy[2];
 };
 
-struct simgpu_state {
+struct gp_simgpu_state {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t size; /* of this struct */
 	uint32_t device;
 	struct gp_gpu_info info;
-	uint64_t used;                         /* behind it no place was ever taken */
-	uint64_t answered[SIMGPU_CONTROLLERS]; /* the last serial whose effect is in the state */
-	struct simgpu_place place[SIMGPU_CONTEXTS];
+	uint64_t used;                            /* behind it no place was ever taken */
+	uint64_t answered[GP_SIMGPU_CONTROLLERS]; /* the last serial whose effect is in the state */
+	struct gp_sim_slot place[GP_SIMGPU_CONTEXTS];
 };
 
-_Static_assert(sizeof(struct simgpu_context) % 8 == 0, "it is copied by words");
-_Static_assert(offsetof(struct simgpu_state, place) % 8 == 0, "it is copied by words");
+_Static_assert(sizeof(struct gp_simgpu_context) % 8 == 0, "it is copied by words");
+_Static_assert(offsetof(struct gp_simgpu_state, place) % 8 == 0, "it is copied by words");
 
 #endif

@@ -15,16 +15,16 @@
 /* Only who wants a simulated GPU asks for one: that none is there is worth a sentence. */
 static int probe(void)
 {
-	char path[SIMGPU_PATH_SIZE];
+	char path[GP_SIMGPU_PATH_SIZE];
 
 	return gp_simgpu_devices(gp_simgpu_path(path, sizeof path), NULL);
 }
 
 static int open_device(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
-	char path[SIMGPU_PATH_SIZE];
-	struct sg_gpu *d = NULL;
-	int r = sg_open(gp_simgpu_path(path, sizeof path), index, &d, NULL);
+	char path[GP_SIMGPU_PATH_SIZE];
+	struct gp_simclient_gpu *d = NULL;
+	int r = gp_simclient_open(gp_simgpu_path(path, sizeof path), index, &d, NULL);
 
 	(void)flags;
 	if (!r)
@@ -36,25 +36,25 @@ static int open_device(unsigned index, unsigned flags, struct gp_gpu **gpu)
  */
 
 /* Those whose detach did not fit into the socket. */
-static void send_leaving(struct sg_gpu *d, bool wait)
+static void send_leaving(struct gp_simclient_gpu *d, bool wait)
 {
 	for (unsigned i = 0; i < d->top && d->leaving; i++) {
-		struct sg_task *t = &d->task[i];
+		struct gp_simclient_task *t = &d->task[i];
 
 		if (!t->leaving)
 			continue;
-		d->packet.target[0] = (struct simgpu_target){.key = t->key, .slot = t->slot};
-		if (sg_send(d, SIMGPU_RESTORE, 1, wait) == -EAGAIN)
+		d->packet.target[0] = (struct gp_simgpu_target){.key = t->key, .slot = t->slot};
+		if (gp_simclient_send(d, GP_SIMGPU_RESTORE, 1, wait) == -EAGAIN)
 			return;
-		*t = (struct sg_task){0};
+		*t = (struct gp_simclient_task){0};
 		d->leaving--;
 	}
 }
 
-void sg_close(struct sg_gpu *d)
+void gp_simclient_close(struct gp_simclient_gpu *d)
 {
 	for (unsigned i = 0; i < d->top; i++) {
-		struct sg_task *t = &d->task[i];
+		struct gp_simclient_task *t = &d->task[i];
 
 		if (t->used && t->touched && !t->leaving) {
 			t->leaving = true;
@@ -62,28 +62,28 @@ void sg_close(struct sg_gpu *d)
 		}
 	}
 	send_leaving(d, true);
-	sg_free(d);
+	gp_simclient_free(d);
 }
 
 static void close_device(struct gp_gpu *gpu)
 {
-	sg_close(sg_of(gpu));
+	gp_simclient_close(gp_simclient_of(gpu));
 }
 
 static int scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
-	struct sg_gpu *d = sg_of(gpu);
-	struct simgpu_context c;
-	uint32_t places = sg_is_lost(d) ? 0 : sg_places(d);
+	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
+	struct gp_simgpu_context c;
+	uint32_t places = gp_simclient_is_lost(d) ? 0 : gp_simclient_tasks_seen(d);
 	unsigned n = 0;
 
 	(void)now_ns;
 	send_leaving(d, false);
 	for (uint32_t i = 0; i < places; i++) {
-		if (!sg_read(d, i, &c))
+		if (!gp_simclient_read(d, i, &c))
 			continue;
 		if (n < max)
-			sg_describe(&c, &seen[n]);
+			gp_simclient_describe(&c, &seen[n]);
 		n++;
 	}
 	return (int)n;
@@ -91,9 +91,9 @@ static int scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsig
 
 static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
-	struct sg_gpu *d = sg_of(gpu);
+	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	uint32_t free_at = d->top, slot;
-	struct simgpu_context c;
+	struct gp_simgpu_context c;
 	uint64_t ignored;
 
 	for (uint32_t i = 0; i < d->top; i++) {
@@ -104,16 +104,16 @@ static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 	}
 	if (d->lost)
 		return -EIO;
-	slot = sg_find_key(d, key, &c);
-	if (slot == SIMGPU_CONTEXTS)
+	slot = gp_simclient_find_key(d, key, &c);
+	if (slot == GP_SIMGPU_CONTEXTS)
 		return -ESRCH;
-	if (free_at == SG_TASKS)
+	if (free_at == GP_SIMCLIENT_TASKS)
 		return -ENOSPC;
-	d->task[free_at] = (struct sg_task){
+	d->task[free_at] = (struct gp_simclient_task){
 		.used = true,
 		.slot = slot,
 		.key = key,
-		.base_run_ns = sg_run_ns(&c, gp_now_ns(&gp_clock_monotonic), &ignored),
+		.base_run_ns = gp_simclient_run_ns(&c, gp_monotonic_ns(), &ignored),
 		.base_scheduled = c.scheduled,
 		.last = c,
 	};
@@ -126,11 +126,11 @@ static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 /* Who was only looked at is left as it is. */
 static void detach(struct gp_gpu *gpu, uint32_t handle)
 {
-	struct sg_gpu *d = sg_of(gpu);
-	struct sg_task *t = &d->task[handle];
+	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
+	struct gp_simclient_task *t = &d->task[handle];
 
 	if (!t->touched) {
-		*t = (struct sg_task){0};
+		*t = (struct gp_simclient_task){0};
 		return;
 	}
 	t->leaving = true;
@@ -146,9 +146,9 @@ static uint64_t not_after(uint64_t at_ns, uint64_t now_ns)
 	return at_ns < now_ns ? at_ns : now_ns;
 }
 
-static void observe_run(struct sg_task *t, uint64_t now_ns, struct gp_observation *o)
+static void observe_run(struct gp_simclient_task *t, uint64_t now_ns, struct gp_observation *o)
 {
-	uint64_t ran_ns = sg_run_ns(&t->last, now_ns, &o->run_at_ns);
+	uint64_t ran_ns = gp_simclient_run_ns(&t->last, now_ns, &o->run_at_ns);
 
 	o->run_source = GP_RUN_MEASURED;
 	o->run_ns = ran_ns > t->base_run_ns ? ran_ns - t->base_run_ns : 0;
@@ -158,14 +158,14 @@ static void observe_run(struct sg_task *t, uint64_t now_ns, struct gp_observatio
 	t->told_run_ns = o->run_ns;
 }
 
-static void observe_task(const struct sg_gpu *d, struct sg_task *t, uint64_t answered,
-                         uint64_t now_ns, struct gp_observation *o)
+static void observe_task(const struct gp_simclient_gpu *d, struct gp_simclient_task *t,
+                         uint64_t answered, uint64_t now_ns, struct gp_observation *o)
 {
-	struct simgpu_context c;
+	struct gp_simgpu_context c;
 	uint32_t handle = o->handle;
 
 	*o = (struct gp_observation){.handle = handle};
-	if (sg_read(d, t->slot, &c) && c.key == t->key) {
+	if (gp_simclient_read(d, t->slot, &c) && c.key == t->key) {
 		t->last = c;
 	} else {
 		o->failed = -ESRCH; /* the next scan does not find it */
@@ -190,13 +190,13 @@ static void observe_task(const struct sg_gpu *d, struct sg_task *t, uint64_t ans
 
 static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
 {
-	struct sg_gpu *d = sg_of(gpu);
+	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	uint64_t answered;
 
-	if (sg_is_lost(d))
+	if (gp_simclient_is_lost(d))
 		return -EIO;
 	send_leaving(d, false);
-	answered = sg_answered(d); /* first: what comes after it is newer */
+	answered = gp_simclient_answered(d); /* first: what comes after it is newer */
 	for (unsigned i = 0; i < n; i++)
 		observe_task(d, &d->task[seen[i].handle], answered, now_ns, &seen[i]);
 	return 0;
@@ -205,46 +205,47 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *s
 /* ---- acting -------------------------------------------------------------------------------------
  */
 
-static bool is_possible(const struct sg_gpu *d, enum simgpu_kind kind, const struct gp_action *a)
+static bool is_possible(const struct gp_simclient_gpu *d, enum gp_simgpu_kind kind,
+                        const struct gp_action *a)
 {
 	const struct gp_gpu_info *info = &d->base.info;
 
-	if (kind != SIMGPU_SLICE)
+	if (kind != GP_SIMGPU_SLICE)
 		return info->caps & GP_CAP_HOLD;
 	return info->caps & GP_CAP_SLICE && (!a->slice_us || (a->slice_us >= info->slice_min_us &&
 	                                                      a->slice_us <= info->slice_max_us));
 }
 
 /* All in one packet: the device does a batch in one call. */
-static int act(struct gp_gpu *gpu, enum simgpu_kind kind, struct gp_action *a, unsigned n)
+static int act(struct gp_gpu *gpu, enum gp_simgpu_kind kind, struct gp_action *a, unsigned n)
 {
-	struct sg_gpu *d = sg_of(gpu);
+	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	unsigned targets = 0;
 	int r = 0;
 
-	if (n > SIMGPU_CONTEXTS)
+	if (n > GP_SIMGPU_CONTEXTS)
 		return -E2BIG;
 	for (unsigned i = 0; i < n; i++) {
-		struct sg_task *t = &d->task[a[i].handle];
+		struct gp_simclient_task *t = &d->task[a[i].handle];
 
 		a[i].driver_code = 0;
 		a[i].status = is_possible(d, kind, &a[i]) ? -EINPROGRESS : -EINVAL;
 		if (a[i].status != -EINPROGRESS)
 			continue;
-		d->packet.target[targets++] = (struct simgpu_target){
+		d->packet.target[targets++] = (struct gp_simgpu_target){
 			.key = t->key, .slot = t->slot, .slice_us = a[i].slice_us};
 	}
 	if (targets)
-		r = sg_send(d, kind, targets, false);
+		r = gp_simclient_send(d, kind, targets, false);
 	for (unsigned i = 0; i < n; i++) {
-		struct sg_task *t = &d->task[a[i].handle];
+		struct gp_simclient_task *t = &d->task[a[i].handle];
 
 		if (a[i].status != -EINPROGRESS)
 			continue;
 		if (r)
 			a[i].status = r;
 		else
-			*(kind == SIMGPU_SLICE ? &t->slice_serial : &t->hold_serial) = d->serial;
+			*(kind == GP_SIMGPU_SLICE ? &t->slice_serial : &t->hold_serial) = d->serial;
 		t->touched |= !r;
 	}
 	return 0;
@@ -253,30 +254,30 @@ static int act(struct gp_gpu *gpu, enum simgpu_kind kind, struct gp_action *a, u
 static int hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return act(gpu, SIMGPU_HOLD, a, n);
+	return act(gpu, GP_SIMGPU_HOLD, a, n);
 }
 
 static int release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return act(gpu, SIMGPU_RELEASE, a, n);
+	return act(gpu, GP_SIMGPU_RELEASE, a, n);
 }
 
 static int set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return act(gpu, SIMGPU_SLICE, a, n);
+	return act(gpu, GP_SIMGPU_SLICE, a, n);
 }
 
 static int event_fd(struct gp_gpu *gpu)
 {
-	return sg_of(gpu)->news_fd;
+	return gp_simclient_of(gpu)->event_fd;
 }
 
 static void why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 {
-	const struct sg_gpu *d = sg_of(gpu);
-	const struct simgpu_context *c = &d->task[handle].last;
+	const struct gp_simclient_gpu *d = gp_simclient_of(gpu);
+	const struct gp_simgpu_context *c = &d->task[handle].last;
 	int code = c->hold_failed ? c->hold_failed : c->slice_failed;
 
 	if (d->lost)
@@ -299,11 +300,11 @@ const struct gp_gpu_ops gp_simgpu_ops = {
 	.release = release,
 	.set_slice = set_slice,
 	.event_fd = event_fd,
-	.undo_record = sg_undo_record,
-	.undo = sg_undo,
-	.release_process = sg_release_process,
-	.find = sg_find,
+	.undo_record = gp_simclient_undo_record,
+	.undo = gp_simclient_undo,
+	.release_process = gp_simclient_release_process,
+	.find = gp_simclient_find,
 	.why = why,
-	.queues = sg_queues,
-	.doctor = sg_doctor,
+	.queues = gp_simclient_queues,
+	.doctor = gp_simclient_doctor,
 };

@@ -9,18 +9,18 @@
 
 #include "gpu/simclient/simclient_backend.h"
 
-void sg_free(struct sg_gpu *d)
+void gp_simclient_free(struct gp_simclient_gpu *d)
 {
-	sg_state_unmap(d);
+	gp_simclient_state_unmap(d);
 	if (d->fd >= 0)
 		close(d->fd);
-	if (d->news_fd >= 0)
-		close(d->news_fd);
+	if (d->event_fd >= 0)
+		close(d->event_fd);
 	free(d);
 }
 
 /* The full name: who replays a record may be in another folder. */
-static int take_path(struct sg_gpu *d, const char *path)
+static int take_path(struct gp_simclient_gpu *d, const char *path)
 {
 	char *full = *path == '/' ? NULL : realpath(path, NULL);
 	int n = snprintf(d->path, sizeof d->path, "%s", full ? full : path);
@@ -29,21 +29,22 @@ static int take_path(struct sg_gpu *d, const char *path)
 	return n < 0 || (size_t)n >= sizeof d->path ? -ENAMETOOLONG : 0;
 }
 
-int sg_open(const char *path, unsigned index, struct sg_gpu **gpu, struct gp_error *err)
+int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu **gpu,
+                      struct gp_error *err)
 {
-	struct simgpu_hello hello = {.kind = SIMGPU_HELLO,
-	                             .version = SIMGPU_VERSION,
-	                             .role = SIMGPU_CONTROLS,
-	                             .device = index};
-	struct simgpu_welcome welcome;
-	struct sg_gpu *d = calloc(1, sizeof *d);
+	struct gp_simgpu_hello hello = {.kind = GP_SIMGPU_HELLO,
+	                                .version = GP_SIMGPU_VERSION,
+	                                .role = GP_SIMGPU_CONTROLS,
+	                                .device = index};
+	struct gp_simgpu_welcome welcome;
+	struct gp_simclient_gpu *d = calloc(1, sizeof *d);
 	int fd[2] = {-1, -1}, r;
 
 	if (!d)
 		return gp_fail(err, -ENOMEM, "no memory");
 	d->base.ops = &gp_simgpu_ops;
 	d->index = index;
-	d->fd = d->news_fd = -1;
+	d->fd = d->event_fd = -1;
 	r = take_path(d, path);
 	if (r) {
 		free(d);
@@ -52,15 +53,15 @@ int sg_open(const char *path, unsigned index, struct sg_gpu **gpu, struct gp_err
 	d->fd = gp_simgpu_connect(path, &hello, &welcome, fd, err);
 	if (d->fd < 0) {
 		r = d->fd;
-		sg_free(d);
+		gp_simclient_free(d);
 		return r;
 	}
-	d->news_fd = fd[1];
+	d->event_fd = fd[1];
 	d->controller = welcome.controller;
-	r = welcome.controller < SIMGPU_CONTROLLERS ? sg_state_map(d, fd[0]) : -EPROTO;
+	r = welcome.controller < GP_SIMGPU_CONTROLLERS ? gp_simclient_state_map(d, fd[0]) : -EPROTO;
 	close(fd[0]);
 	if (r) {
-		sg_free(d);
+		gp_simclient_free(d);
 		return gp_fail(err, r, "the simulated GPU at %s shows nothing that can be read",
 		               path);
 	}
@@ -68,7 +69,7 @@ int sg_open(const char *path, unsigned index, struct sg_gpu **gpu, struct gp_err
 	return 0;
 }
 
-bool sg_is_lost(struct sg_gpu *d)
+bool gp_simclient_is_lost(struct gp_simclient_gpu *d)
 {
 	char byte;
 
@@ -79,14 +80,14 @@ bool sg_is_lost(struct sg_gpu *d)
 	return d->lost;
 }
 
-int sg_send(struct sg_gpu *d, enum simgpu_kind kind, unsigned n, bool wait)
+int gp_simclient_send(struct gp_simclient_gpu *d, enum gp_simgpu_kind kind, unsigned n, bool wait)
 {
 	if (d->lost)
 		return -EIO;
 	d->packet.kind = kind;
 	d->packet.count = n;
 	d->packet.serial = d->serial + 1;
-	if (send(d->fd, &d->packet, SIMGPU_CONTROL_BYTES(n),
+	if (send(d->fd, &d->packet, GP_SIMGPU_CONTROL_BYTES(n),
 	         MSG_NOSIGNAL | (wait ? 0 : MSG_DONTWAIT)) < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return -EAGAIN;

@@ -13,32 +13,33 @@
 #define PATIENCE_NS (5 * GP_NS_PER_S)
 #define LOOK_MS     100 /* also without news: a server that is gone says nothing */
 
-int sg_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
+int gp_simclient_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
-	struct sg_gpu *d = sg_of(gpu);
+	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	uint64_t start_time = pid > 0 ? gp_process_start_time(pid) : 0;
-	struct simgpu_context c;
+	struct gp_simgpu_context c;
 
-	if (sg_is_lost(d))
+	if (gp_simclient_is_lost(d))
 		return gp_fail(err, -EIO, "the simulated GPU at %s is gone", d->path);
 	if (!start_time)
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
-	if (sg_find_process(d, pid, start_time, &c) == SIMGPU_CONTEXTS)
+	if (gp_simclient_find_process(d, pid, start_time, &c) == GP_SIMGPU_CONTEXTS)
 		return gp_fail(err, -ENODEV, "process %d has no context on %s", pid,
 		               d->base.info.name);
-	sg_describe(&c, seen);
+	gp_simclient_describe(&c, seen);
 	return 0;
 }
 
-int sg_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue, unsigned max,
-              struct gp_error *err)
+int gp_simclient_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+                        unsigned max, struct gp_error *err)
 {
-	struct sg_gpu *d = sg_of(gpu);
-	struct simgpu_context c;
-	uint32_t slot = sg_is_lost(d) ? SIMGPU_CONTEXTS : sg_find_key(d, key, &c);
+	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
+	struct gp_simgpu_context c;
+	uint32_t slot =
+		gp_simclient_is_lost(d) ? GP_SIMGPU_CONTEXTS : gp_simclient_find_key(d, key, &c);
 
 	(void)closely;
-	if (slot == SIMGPU_CONTEXTS)
+	if (slot == GP_SIMGPU_CONTEXTS)
 		return gp_fail(err, -ESRCH, "the process has no context on %s any more",
 		               d->base.info.name);
 	if (!max)
@@ -65,15 +66,15 @@ int sg_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *q
 struct record {
 	uint32_t version;
 	uint32_t device;
-	char path[SIMGPU_PATH_SIZE];
+	char path[GP_SIMGPU_PATH_SIZE];
 };
 
 _Static_assert(sizeof(struct record) <= sizeof(((struct gp_undo *)0)->data), "it must fit");
 
-int sg_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
+int gp_simclient_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
-	const struct sg_gpu *d = sg_of(gpu);
-	const struct sg_task *t = &d->task[handle];
+	const struct gp_simclient_gpu *d = gp_simclient_of(gpu);
+	const struct gp_simclient_task *t = &d->task[handle];
 	struct record record = {.version = RECORD_VERSION, .device = d->index};
 
 	if (d->lost)
@@ -88,15 +89,15 @@ int sg_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 }
 
 /* 0: it is as it was; -ESRCH: it is gone; -EAGAIN: not yet. */
-static int look_restored(struct sg_gpu *d, uint32_t slot, uint64_t key)
+static int look_restored(struct gp_simclient_gpu *d, uint32_t slot, uint64_t key)
 {
-	struct simgpu_context c;
+	struct gp_simgpu_context c;
 
-	if (sg_is_lost(d))
+	if (gp_simclient_is_lost(d))
 		return -ESRCH;
-	if (sg_answered(d) < d->serial)
+	if (gp_simclient_answered(d) < d->serial)
 		return -EAGAIN;
-	if (!sg_read(d, slot, &c) || c.key != key)
+	if (!gp_simclient_read(d, slot, &c) || c.key != key)
 		return -ESRCH;
 	if (c.under_way)
 		return -EAGAIN;
@@ -105,22 +106,22 @@ static int look_restored(struct sg_gpu *d, uint32_t slot, uint64_t key)
 	return c.hold_failed ? c.hold_failed : c.slice_failed ? c.slice_failed : -EIO;
 }
 
-static int restore(struct sg_gpu *d, uint32_t slot, uint64_t key, struct gp_error *err)
+static int restore(struct gp_simclient_gpu *d, uint32_t slot, uint64_t key, struct gp_error *err)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + PATIENCE_NS, ignored;
-	struct pollfd p = {.fd = d->news_fd, .events = POLLIN};
+	uint64_t until_ns = gp_monotonic_ns() + PATIENCE_NS, ignored;
+	struct pollfd p = {.fd = d->event_fd, .events = POLLIN};
 	int r;
 
-	d->packet.target[0] = (struct simgpu_target){.key = key, .slot = slot};
-	r = sg_send(d, SIMGPU_RESTORE, 1, true);
+	d->packet.target[0] = (struct gp_simgpu_target){.key = key, .slot = slot};
+	r = gp_simclient_send(d, GP_SIMGPU_RESTORE, 1, true);
 	if (r == -EIO)
 		r = -ESRCH; /* gone with all that was on it */
 	else if (!r)
 		r = look_restored(d, slot, key);
-	while (r == -EAGAIN && gp_now_ns(&gp_clock_monotonic) < until_ns) {
+	while (r == -EAGAIN && gp_monotonic_ns() < until_ns) {
 		/* Not everything is news: what was never changed is restored without any. */
-		if (poll(&p, 1, sg_answered(d) < d->serial ? 1 : LOOK_MS) > 0 &&
-		    read(d->news_fd, &ignored, sizeof ignored) < 0)
+		if (poll(&p, 1, gp_simclient_answered(d) < d->serial ? 1 : LOOK_MS) > 0 &&
+		    read(d->event_fd, &ignored, sizeof ignored) < 0)
 			continue;
 		r = look_restored(d, slot, key);
 	}
@@ -132,11 +133,11 @@ static int restore(struct sg_gpu *d, uint32_t slot, uint64_t key, struct gp_erro
 	return r;
 }
 
-int sg_undo(const struct gp_undo *undo, struct gp_error *err)
+int gp_simclient_undo(const struct gp_undo *undo, struct gp_error *err)
 {
-	struct simgpu_context c;
+	struct gp_simgpu_context c;
 	struct record record;
-	struct sg_gpu *d;
+	struct gp_simclient_gpu *d;
 	uint32_t slot;
 	int r;
 
@@ -148,21 +149,21 @@ int sg_undo(const struct gp_undo *undo, struct gp_error *err)
 	if (record.version != RECORD_VERSION)
 		return gp_fail(err, -EINVAL, "the record of process %d is of another version",
 		               undo->pid);
-	r = sg_open(record.path, record.device, &d, err);
+	r = gp_simclient_open(record.path, record.device, &d, err);
 	if (r == -ENODEV)
 		return gp_fail(err, -ESRCH, "its GPU is gone");
 	if (r)
 		return r;
-	slot = sg_find_key(d, undo->key, &c);
-	r = slot == SIMGPU_CONTEXTS ? -ESRCH : restore(d, slot, undo->key, err);
-	sg_close(d);
+	slot = gp_simclient_find_key(d, undo->key, &c);
+	r = slot == GP_SIMGPU_CONTEXTS ? -ESRCH : restore(d, slot, undo->key, err);
+	gp_simclient_close(d);
 	return r;
 }
 
-int sg_release_process(pid_t pid, struct gp_error *err)
+int gp_simclient_release_process(pid_t pid, struct gp_error *err)
 {
 	uint64_t start_time = pid > 0 ? gp_process_start_time(pid) : 0;
-	char path[SIMGPU_PATH_SIZE];
+	char path[GP_SIMGPU_PATH_SIZE];
 	int devices = gp_simgpu_devices(gp_simgpu_path(path, sizeof path), err), reached = 0;
 
 	if (devices < 0)
@@ -170,16 +171,16 @@ int sg_release_process(pid_t pid, struct gp_error *err)
 	if (!start_time)
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
 	for (int i = 0; i < devices; i++) {
-		struct simgpu_context c;
-		struct sg_gpu *d;
+		struct gp_simgpu_context c;
+		struct gp_simclient_gpu *d;
 		uint32_t slot;
-		int r = sg_open(path, (unsigned)i, &d, err);
+		int r = gp_simclient_open(path, (unsigned)i, &d, err);
 
 		if (r)
 			return r;
-		slot = sg_find_process(d, pid, start_time, &c);
-		r = slot == SIMGPU_CONTEXTS ? -ESRCH : restore(d, slot, c.key, err);
-		sg_close(d);
+		slot = gp_simclient_find_process(d, pid, start_time, &c);
+		r = slot == GP_SIMGPU_CONTEXTS ? -ESRCH : restore(d, slot, c.key, err);
+		gp_simclient_close(d);
 		if (r && r != -ESRCH)
 			return r;
 		reached += !r;
@@ -196,14 +197,14 @@ static const char *activity_of(const struct gp_gpu_info *info)
 		return "does not tell who works";
 	if (info->caps & GP_CAP_EVENTS)
 		return "announces who works";
-	return info->news_every_ns ? "tells now and then who worked" : "tells who works";
+	return info->sample_period_ns ? "tells now and then who worked" : "tells who works";
 }
 
-void sg_doctor(gp_finding_fn *say, void *arg)
+void gp_simclient_doctor(gp_finding_fn *say, void *arg)
 {
 	struct gp_teller to = {.say = say, .arg = arg};
 	struct gp_error err = {0};
-	char path[SIMGPU_PATH_SIZE];
+	char path[GP_SIMGPU_PATH_SIZE];
 	int n = gp_simgpu_devices(gp_simgpu_path(path, sizeof path), &err);
 
 	if (n < 0) {
@@ -213,15 +214,15 @@ void sg_doctor(gp_finding_fn *say, void *arg)
 	}
 	gp_say(&to, GP_FINDING_OK, "server", NULL, "gpreempt-simgpu answers at %s", path);
 	for (int i = 0; i < n; i++) {
-		struct sg_gpu *d;
+		struct gp_simclient_gpu *d;
 
 		err = (struct gp_error){0};
-		if (sg_open(path, (unsigned)i, &d, &err)) {
+		if (gp_simclient_open(path, (unsigned)i, &d, &err)) {
 			gp_say(&to, GP_FINDING_MISSING, "rights", NULL, "%s", err.text);
 			return;
 		}
 		gp_say(&to, GP_FINDING_OK, "gpu", NULL, "%s, which %s", d->base.info.name,
 		       activity_of(&d->base.info));
-		sg_close(d);
+		gp_simclient_close(d);
 	}
 }

@@ -21,7 +21,7 @@ static uint32_t at_most(uint32_t value, uint32_t most)
 	return value < most ? value : most;
 }
 
-static void take_info(struct sg_gpu *d)
+static void take_info(struct gp_simclient_gpu *d)
 {
 	const uint32_t caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY | GP_CAP_EVENTS;
 	struct gp_gpu_info info;
@@ -29,7 +29,7 @@ static void take_info(struct sg_gpu *d)
 	memcpy(&info, &d->state->info, sizeof info);
 	info.name[sizeof info.name - 1] = 0;
 	info.caps &= caps;
-	info.max_held = info.caps & GP_CAP_HOLD ? at_most(info.max_held, SIMGPU_CONTEXTS) : 0;
+	info.max_held = info.caps & GP_CAP_HOLD ? at_most(info.max_held, GP_SIMGPU_CONTEXTS) : 0;
 	if (!info.slice_min_us || info.slice_min_us > info.slice_max_us)
 		info.caps &= ~(uint32_t)GP_CAP_SLICE;
 	if (!(info.caps & GP_CAP_SLICE))
@@ -45,10 +45,10 @@ static int check_file(int fd)
 
 	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &s))
 		return -EPROTO;
-	return s.st_size == (off_t)sizeof(struct simgpu_state) ? 0 : -EPROTO;
+	return s.st_size == (off_t)sizeof(struct gp_simgpu_state) ? 0 : -EPROTO;
 }
 
-int sg_state_map(struct sg_gpu *d, int fd)
+int gp_simclient_state_map(struct gp_simclient_gpu *d, int fd)
 {
 	int r = check_file(fd);
 	void *p;
@@ -59,30 +59,30 @@ int sg_state_map(struct sg_gpu *d, int fd)
 	if (p == MAP_FAILED)
 		return -errno;
 	d->state = p;
-	if (d->state->magic != SIMGPU_MAGIC || d->state->version != SIMGPU_VERSION ||
+	if (d->state->magic != GP_SIMGPU_MAGIC || d->state->version != GP_SIMGPU_VERSION ||
 	    d->state->size != sizeof *d->state)
 		return -EPROTO;
 	take_info(d);
 	return 0;
 }
 
-void sg_state_unmap(struct sg_gpu *d)
+void gp_simclient_state_unmap(struct gp_simclient_gpu *d)
 {
 	if (d->state)
 		munmap((void *)(uintptr_t)d->state, sizeof *d->state);
 	d->state = NULL;
 }
 
-uint64_t sg_answered(const struct sg_gpu *d)
+uint64_t gp_simclient_answered(const struct gp_simclient_gpu *d)
 {
 	return __atomic_load_n(&d->state->answered[d->controller], __ATOMIC_ACQUIRE);
 }
 
-uint32_t sg_places(const struct sg_gpu *d)
+uint32_t gp_simclient_tasks_seen(const struct gp_simclient_gpu *d)
 {
 	uint64_t used = __atomic_load_n(&d->state->used, __ATOMIC_ACQUIRE);
 
-	return used < SIMGPU_CONTEXTS ? (uint32_t)used : SIMGPU_CONTEXTS;
+	return used < GP_SIMGPU_CONTEXTS ? (uint32_t)used : GP_SIMGPU_CONTEXTS;
 }
 
 /* ---- a context ----------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ static int32_t harmless_code(int32_t code)
 	return code > 0 || code < -4095 ? -EIO : code;
 }
 
-static void make_harmless(struct simgpu_context *c)
+static void make_harmless(struct gp_simgpu_context *c)
 {
 	const uint32_t known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_PENDING |
 	                       GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_RUN | GP_KNOWN_HELD |
@@ -112,14 +112,14 @@ static void make_harmless(struct simgpu_context *c)
 }
 
 /* What a key is at this moment; 0: nobody is here. */
-static uint64_t key_at(const struct simgpu_place *place)
+static uint64_t key_at(const struct gp_sim_slot *place)
 {
 	uint64_t sequence = __atomic_load_n(&place->sequence, __ATOMIC_ACQUIRE);
 
 	return __atomic_load_n(&place->copy[sequence % 2].key, __ATOMIC_RELAXED);
 }
 
-static bool copy(const struct simgpu_place *place, struct simgpu_context *to)
+static bool copy(const struct gp_sim_slot *place, struct gp_simgpu_context *to)
 {
 	uint64_t before = __atomic_load_n(&place->sequence, __ATOMIC_ACQUIRE);
 	const uint64_t *source = (const uint64_t *)&place->copy[before % 2];
@@ -131,9 +131,10 @@ static bool copy(const struct simgpu_place *place, struct simgpu_context *to)
 	return __atomic_load_n(&place->sequence, __ATOMIC_RELAXED) == before;
 }
 
-bool sg_read(const struct sg_gpu *d, uint32_t slot, struct simgpu_context *out)
+bool gp_simclient_read(const struct gp_simclient_gpu *d, uint32_t slot,
+                       struct gp_simgpu_context *out)
 {
-	const struct simgpu_place *place = &d->state->place[slot];
+	const struct gp_sim_slot *place = &d->state->place[slot];
 
 	if (!key_at(place))
 		return false;
@@ -146,28 +147,31 @@ bool sg_read(const struct sg_gpu *d, uint32_t slot, struct simgpu_context *out)
 	return false;
 }
 
-uint32_t sg_find_key(const struct sg_gpu *d, uint64_t key, struct simgpu_context *out)
+uint32_t gp_simclient_find_key(const struct gp_simclient_gpu *d, uint64_t key,
+                               struct gp_simgpu_context *out)
 {
-	uint32_t n = sg_places(d);
+	uint32_t n = gp_simclient_tasks_seen(d);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (key_at(&d->state->place[i]) == key && sg_read(d, i, out) && out->key == key)
+		if (key_at(&d->state->place[i]) == key && gp_simclient_read(d, i, out) &&
+		    out->key == key)
 			return i;
-	return SIMGPU_CONTEXTS;
+	return GP_SIMGPU_CONTEXTS;
 }
 
-uint32_t sg_find_process(const struct sg_gpu *d, pid_t pid, uint64_t start_time,
-                         struct simgpu_context *out)
+uint32_t gp_simclient_find_process(const struct gp_simclient_gpu *d, pid_t pid, uint64_t start_time,
+                                   struct gp_simgpu_context *out)
 {
-	uint32_t n = sg_places(d);
+	uint32_t n = gp_simclient_tasks_seen(d);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (sg_read(d, i, out) && out->pid == pid && out->start_time == start_time)
+		if (gp_simclient_read(d, i, out) && out->pid == pid &&
+		    out->start_time == start_time)
 			return i;
-	return SIMGPU_CONTEXTS;
+	return GP_SIMGPU_CONTEXTS;
 }
 
-uint64_t sg_run_ns(const struct simgpu_context *c, uint64_t now_ns, uint64_t *at_ns)
+uint64_t gp_simclient_run_ns(const struct gp_simgpu_context *c, uint64_t now_ns, uint64_t *at_ns)
 {
 	*at_ns = c->run_at_ns < now_ns ? c->run_at_ns : now_ns;
 	if (!(c->known & GP_KNOWN_RUNNING))
@@ -177,7 +181,7 @@ uint64_t sg_run_ns(const struct simgpu_context *c, uint64_t now_ns, uint64_t *at
 	return c->run_ns + (c->running && *at_ns > c->run_at_ns ? *at_ns - c->run_at_ns : 0);
 }
 
-void sg_describe(const struct simgpu_context *c, struct gp_seen *seen)
+void gp_simclient_describe(const struct gp_simgpu_context *c, struct gp_seen *seen)
 {
 	*seen = (struct gp_seen){.key = c->key,
 	                         .pid = c->pid,

@@ -18,35 +18,35 @@ static uint64_t smaller(uint64_t a, uint64_t b)
  * Whether a request's begin is known when it begins. A sample of the past is of no use for that;
  * on a device that gives no more, a unit is promised something when it first says so itself.
  */
-static bool is_seen_in_time(const struct gp_view *view, const struct deadline_unit *u)
+static bool is_seen_in_time(const struct gp_view *view, const struct gp_deadline_entity *u)
 {
-	return u->told || gp_tells_in_time(view->caps, view->news_every_ns);
+	return u->told || gp_tells_in_time(view->caps, view->sample_period_ns);
 }
 
 static uint64_t jitter_of(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct deadline_unit *u)
+                          const struct gp_deadline_entity *u)
 {
-	uint64_t jitter_ns = (uint64_t)state->param[JITTER] * 1000;
+	uint64_t jitter_ns = (uint64_t)state->param[GP_DEADLINE_JITTER] * 1000;
 
 	jitter_ns = smaller(jitter_ns, u->asks.deadline_ns / 64) + (u->told ? 0 : view->notice_ns);
 	return smaller(jitter_ns, u->asks.within_ns / 2);
 }
 
 /* The members of a gang run together: where the hardware takes turns, they take them too. */
-static uint64_t need_of(const struct gp_view *view, const struct deadline_unit *u)
+static uint64_t need_of(const struct gp_view *view, const struct gp_deadline_entity *u)
 {
-	uint64_t slice_ns = view->slice_default_us * 1000ull, turns = u->unit.members;
+	uint64_t slice_ns = view->slice_default_us * 1000ull, turns = u->entity.members;
 
-	if (u->unit.members < 2)
+	if (u->entity.members < 2)
 		return u->asks.budget_ns;
 	if (slice_ns)
 		turns += u->asks.budget_ns / slice_ns;
 	return u->asks.budget_ns + turns * gp_full_switch_ns(view);
 }
 
-static void add_member(struct deadline_unit *u, const struct gp_task_view *t, bool fresh)
+static void add_member(struct gp_deadline_entity *u, const struct gp_task_view *t, bool fresh)
 {
-	bool told = t->known & GP_KNOWN_BRACKET;
+	bool told = t->known & GP_KNOWN_REQUEST;
 
 	/* Between its brackets a request has the device, gaps and all: run time is not all of it.
 	 */
@@ -74,9 +74,9 @@ static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
 }
 
 static void complete(const struct gp_view *view, const struct gp_policy_state *state,
-                     struct deadline_unit *u)
+                     struct gp_deadline_entity *u)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 
 	if (u->asks.budget_ns == UINT64_MAX)
 		u->asks.budget_ns = 0;
@@ -109,10 +109,10 @@ static void doubt_samples(const struct gp_view *view, const struct gp_policy_sta
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct deadline_unit *u = deadline_unit(state, t->gang);
+		struct gp_deadline_entity *u = gp_deadline_entity(state, t->gang);
 
-		if (t->class != GP_UNMANAGED && !(t->known & GP_KNOWN_BRACKET))
-			u->busy = !u->unit.user_held;
+		if (t->class != GP_UNMANAGED && !(t->known & GP_KNOWN_REQUEST))
+			u->busy = !u->entity.user_held;
 	}
 }
 
@@ -120,27 +120,27 @@ static void doubt_samples(const struct gp_view *view, const struct gp_policy_sta
 static void find_askers(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct deadline_unit *u = deadline_unit(state, i);
+		struct gp_deadline_entity *u = gp_deadline_entity(state, i);
 		const struct gp_task_view *t = &view->task[i];
 
-		if (!u->unit.members && (u->has_asked || u->promised))
-			*u = (struct deadline_unit){0}; /* nothing of what it was before */
-		u->busy = u->unit.members && !u->unit.idle && !u->unit.user_held;
+		if (!u->entity.members && (u->has_asked || u->promised))
+			*u = (struct gp_deadline_entity){0}; /* nothing of what it was before */
+		u->busy = u->entity.members && !u->entity.idle && !u->entity.user_held;
 		if (t->deadline_ns && t->class != GP_UNMANAGED)
-			deadline_unit(state, t->gang)->has_asked = true;
+			gp_deadline_entity(state, t->gang)->has_asked = true;
 	}
 }
 
 void gp_admission_gather(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	bool fresh = view->news_every_ns <= (uint64_t)state->param[POLL] * 1000;
+	bool fresh = view->sample_period_ns <= (uint64_t)state->param[GP_DEADLINE_POLL] * 1000;
 
 	find_askers(view, state);
-	if (!gp_tells_in_time(view->caps, view->news_every_ns))
+	if (!gp_tells_in_time(view->caps, view->sample_period_ns))
 		doubt_samples(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
 		uint32_t first = view->task[i].gang;
-		struct deadline_unit *u = deadline_unit(state, first);
+		struct gp_deadline_entity *u = gp_deadline_entity(state, first);
 
 		if (view->task[i].class == GP_UNMANAGED || !u->has_asked)
 			continue;
@@ -153,8 +153,8 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 		add_member(u, &view->task[i], fresh);
 	}
 	for (uint32_t i = 0; i < view->n; i++)
-		if (deadline_unit(state, i)->has_asked)
-			complete(view, state, deadline_unit(state, i));
+		if (gp_deadline_entity(state, i)->has_asked)
+			complete(view, state, gp_deadline_entity(state, i));
 }
 
 /* Everybody but one can be held: otherwise nobody can be kept out of a job's way. */
@@ -172,7 +172,7 @@ static void ask_round(const struct gp_view *view, const struct gp_policy_state *
                       const struct gp_deadline_rules *rules, bool had_promise)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct deadline_unit *u = deadline_unit(state, i);
+		struct gp_deadline_entity *u = gp_deadline_entity(state, i);
 
 		if (!u->has_asked || u->promised || u->had_promise != had_promise ||
 		    !u->asked.seen || !u->asked.budget_ns || !u->period_ns)
@@ -185,7 +185,7 @@ static void ask_round(const struct gp_view *view, const struct gp_policy_state *
 void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct gp_deadline_rules *rules)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 
 	if (!d->ask_again)
 		return;
@@ -196,7 +196,7 @@ void gp_admission_decide(const struct gp_view *view, const struct gp_policy_stat
 	ask_round(view, state, rules, true);
 	ask_round(view, state, rules, false);
 	for (uint32_t i = 0; i < view->n; i++)
-		deadline_unit(state, i)->in_promise =
+		gp_deadline_entity(state, i)->in_promise =
 			view->task[i].class != GP_UNMANAGED &&
-			deadline_unit(state, view->task[i].gang)->promised;
+			gp_deadline_entity(state, view->task[i].gang)->promised;
 }

@@ -22,10 +22,10 @@ static uint64_t less(uint64_t a, uint64_t b)
  * off. When they come as far apart as the deadline again, that is the period again: one burst is
  * no reason to be refused for ever.
  */
-static void note_rhythm(const struct gp_policy_state *state, struct deadline_unit *u,
+static void note_rhythm(const struct gp_policy_state *state, struct gp_deadline_entity *u,
                         uint64_t begin_ns)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 	uint64_t blur_ns = u->asked.jitter_ns / (RHYTHM_JOBS / 2);
 	uint64_t mean_ns;
 
@@ -49,9 +49,9 @@ static void note_rhythm(const struct gp_policy_state *state, struct deadline_uni
 }
 
 static void begin_job(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct deadline_unit *u)
+                      struct gp_deadline_entity *u)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 	uint64_t jitter_ns = u->asked.jitter_ns, begin_ns = view->now_ns;
 
 	/* What was there before the first look, or was lost from sight, begins now. */
@@ -75,9 +75,9 @@ static void begin_job(const struct gp_view *view, const struct gp_policy_state *
 /* A job that was cut short gets its budget all the same: each time costs it a moment to be back.
  * Where having been chosen counts, so does waiting for a call that was on its way before. */
 static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_state *state,
-                           const struct deadline_unit *u)
+                           const struct gp_deadline_entity *u)
 {
-	const struct deadline_device *d = state->device;
+	const struct gp_deadline_device *d = state->device;
 	uint64_t cuts = d->cuts - u->cuts_before;
 
 	if (u->run_known)
@@ -88,9 +88,9 @@ static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_st
 
 /* Where nobody measures run time, having been chosen counts as running. */
 static void note_use(const struct gp_view *view, const struct gp_policy_state *state,
-                     struct deadline_unit *u, bool chosen)
+                     struct gp_deadline_entity *u, bool chosen)
 {
-	const struct deadline_device *d = state->device;
+	const struct gp_deadline_device *d = state->device;
 
 	if (u->run_known)
 		u->used_ns = less(u->run_ns, u->run_from_ns);
@@ -104,8 +104,8 @@ static void note_use(const struct gp_view *view, const struct gp_policy_state *s
 /* Neither seen active nor idle: nobody knows, and what was stays. */
 static void note_job(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
-	const struct deadline_device *d = state->device;
-	struct deadline_unit *u = deadline_unit(state, i);
+	const struct gp_deadline_device *d = state->device;
+	struct gp_deadline_entity *u = gp_deadline_entity(state, i);
 	bool chosen = d->chosen == view->task[i].id;
 
 	if (!u->has_asked)
@@ -115,14 +115,14 @@ static void note_job(const struct gp_view *view, const struct gp_policy_state *s
 		u->overran = false;
 		return;
 	}
-	if (u->unit.active &&
+	if (u->entity.active &&
 	    (!u->job.waits || (u->since_ns != UINT64_MAX && u->since_ns > u->seen_ns)))
 		begin_job(view, state, u);
 	else if (u->job.waits)
 		note_use(view, state, u, chosen);
 	if (u->job.waits)
 		u->job.left_ns = less(u->asked.need_ns, u->used_ns);
-	if (u->unit.active)
+	if (u->entity.active)
 		u->seen_ns = view->now_ns;
 }
 
@@ -133,29 +133,29 @@ static void note_job(const struct gp_view *view, const struct gp_policy_state *s
  */
 static bool takes_turns(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
-	const struct deadline_unit *u = deadline_unit(state, i);
+	const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
 
 	return gp_is_background(view, state, i) &&
-	       (u->unit.active || u->unit.rotating || !u->has_asked);
+	       (u->entity.active || u->entity.rotating || !u->has_asked);
 }
 
 /* Who wants the device: jobs, and how many without. To the rotation, all but some of those are
  * idle. */
 static void survey(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 
-	d->jobs = d->unannounced = d->brackets = false;
+	d->jobs = d->unannounced = d->request_marks = false;
 	d->background = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct deadline_unit *u = deadline_unit(state, i);
+		struct gp_deadline_entity *u = gp_deadline_entity(state, i);
 		bool background = gp_is_background(view, state, i);
 
 		d->jobs |= u->busy && !background;
-		d->brackets |= u->promised && u->told;
+		d->request_marks |= u->promised && u->told;
 		d->unannounced |= u->promised && !u->told && !(view->caps & GP_CAP_EVENTS);
-		d->background += background && !u->unit.idle;
-		u->unit.idle |= !takes_turns(view, state, i);
+		d->background += background && !u->entity.idle;
+		u->entity.idle |= !takes_turns(view, state, i);
 	}
 }
 
@@ -169,9 +169,10 @@ struct reserve {
 /* Each unit of the background must be reached well within the starvation limit, one at a time. */
 static struct reserve size_reserve(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	const struct deadline_device *d = state->device;
-	uint64_t permille = (uint64_t)state->param[RESERVE], change_ns = gp_change_cost_ns(view);
-	uint64_t every_ns = (uint64_t)state->param[RESERVE_EVERY] * GP_MS;
+	const struct gp_deadline_device *d = state->device;
+	uint64_t permille = (uint64_t)state->param[GP_DEADLINE_RESERVE],
+		 change_ns = gp_change_cost_ns(view);
+	uint64_t every_ns = (uint64_t)state->param[GP_DEADLINE_RESERVE_EVERY] * GP_MS;
 
 	if (d->background && every_ns > view->starve_limit_ns / 2 / d->background)
 		every_ns = view->starve_limit_ns / 2 / d->background;
@@ -186,7 +187,7 @@ static struct reserve size_reserve(const struct gp_view *view, const struct gp_p
 static void note_background(const struct gp_view *view, const struct gp_policy_state *state,
                             struct reserve *r)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 	uint64_t had_ns = d->background_chosen ? view->now_ns - d->last_ns : 0;
 	uint64_t on_way_ns = had_ns < d->on_way_ns ? had_ns : d->on_way_ns;
 
@@ -214,10 +215,10 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 static bool rotate_background(const struct gp_view *view, const struct gp_policy_state *state,
                               uint32_t user_held, const struct reserve *r, struct gp_plan *plan)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 	struct gp_rotation_rules rules = {
 		.room = user_held < view->max_held ? view->max_held - user_held : 0,
-		.quantum_ns = (uint64_t)state->param[QUANTUM] * GP_MS,
+		.quantum_ns = (uint64_t)state->param[GP_DEADLINE_QUANTUM] * GP_MS,
 	};
 	uint64_t had_turn = d->rotation.current;
 	bool rotates;
@@ -249,7 +250,7 @@ uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_stat
 
 static uint32_t find_current(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	const struct deadline_device *d = state->device;
+	const struct gp_deadline_device *d = state->device;
 
 	if (d->background_chosen)
 		return gp_job_of(view, state, view->n) ? view->n : UINT32_MAX;
@@ -260,7 +261,7 @@ static uint32_t find_current(const struct gp_view *view, const struct gp_policy_
 }
 
 /* The background works on until it is held, which counts: so it pays for that itself. */
-static void move(const struct gp_view *view, struct deadline_device *d, uint64_t id,
+static void move(const struct gp_view *view, struct gp_deadline_device *d, uint64_t id,
                  bool background)
 {
 	if (d->background_chosen)
@@ -278,7 +279,7 @@ static void move(const struct gp_view *view, struct deadline_device *d, uint64_t
 static void choose(const struct gp_view *view, const struct gp_policy_state *state,
                    const struct gp_deadline_rules *rules, struct gp_plan *plan)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 	uint32_t chosen =
 		d->jobs ? rules->pick(view, state, find_current(view, state), plan) : view->n;
 	bool background = chosen == view->n && d->background;
@@ -287,21 +288,21 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 	if (id != d->chosen || background != d->background_chosen)
 		move(view, d, id, background);
 	if (chosen < view->n) {
-		const struct deadline_unit *u = deadline_unit(state, chosen);
+		const struct gp_deadline_entity *u = gp_deadline_entity(state, chosen);
 
-		look_in(view, plan, less(allowed_ns(view, state, u), u->used_ns) + 1);
+		tick_in(view, plan, less(allowed_ns(view, state, u), u->used_ns) + 1);
 	} else if (background && d->jobs) {
-		look_in(view, plan, d->on_way_ns + d->reserve.left_ns);
+		tick_in(view, plan, d->on_way_ns + d->reserve.left_ns);
 	}
 	if (d->jobs && d->background && d->from_ns > view->now_ns)
-		look_in(view, plan, d->from_ns - view->now_ns);
+		tick_in(view, plan, d->from_ns - view->now_ns);
 }
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
                        const struct gp_deadline_rules *rules, struct gp_plan *plan)
 {
-	struct deadline_device *d = state->device;
-	uint32_t user_held = gp_units_gather(view, state);
+	struct gp_deadline_device *d = state->device;
+	uint32_t user_held = gp_entities_gather(view, state);
 	struct reserve reserve;
 	bool rotates;
 
@@ -315,11 +316,11 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 	choose(view, state, rules, plan);
 	gp_deadline_holds(view, state, user_held, rotates, plan);
 	if (d->unannounced)
-		look_in(view, plan, gp_late_ns(view, state));
+		tick_in(view, plan, gp_late_ns(view, state));
 	if (rotates && d->background_chosen)
-		gp_look_again(plan, later(d->rotation.ends_ns,
-		                          view->now_ns + d->on_way_ns +
-		                                  less(reserve.run_ns, d->turn_got_ns)));
+		gp_plan_wake_at(plan, later(d->rotation.ends_ns,
+		                            view->now_ns + d->on_way_ns +
+		                                    less(reserve.run_ns, d->turn_got_ns)));
 	d->last_ns = view->now_ns;
 	return 0;
 }
@@ -327,7 +328,7 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
                           void *task_state)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 
 	(void)task;
 	(void)task_state;

@@ -19,15 +19,22 @@
 #include "policy/rotation.h"
 
 /* The parameters that both have; their own come behind. */
-enum { RESERVE, RESERVE_EVERY, QUANTUM, JITTER, POLL, SHARED_PARAMS };
+enum {
+	GP_DEADLINE_RESERVE,
+	GP_DEADLINE_RESERVE_EVERY,
+	GP_DEADLINE_QUANTUM,
+	GP_DEADLINE_JITTER,
+	GP_DEADLINE_POLL,
+	GP_DEADLINE_SHARED_PARAMS
+};
 
 /* clang-format off */
 #define GP_DEADLINE_PARAMS \
-	[RESERVE]       = {"reserve", "permille", "kept for tasks without promise", 20, 5, 500}, \
-	[RESERVE_EVERY] = {"reserve_every", "ms", "... at least once in this time", 1000, 10, 5000}, \
-	[QUANTUM]       = {"quantum", "ms", "their turns when no job is there", 100, 10, 10000}, \
-	[JITTER]        = {"jitter", "us", "so late is a request seen at most", 100, 0, 100000}, \
-	[POLL]          = {"poll", "us", "looks where nobody tells of jobs", 1000, 100, 100000}
+	[GP_DEADLINE_RESERVE]       = {"reserve", "permille", "kept for tasks without promise", 20, 5, 500}, \
+	[GP_DEADLINE_RESERVE_EVERY] = {"reserve_every", "ms", "... at least once in this time", 1000, 10, 5000}, \
+	[GP_DEADLINE_QUANTUM]       = {"quantum", "ms", "their turns when no job is there", 100, 10, 10000}, \
+	[GP_DEADLINE_JITTER]        = {"jitter", "us", "so late is a request seen at most", 100, 0, 100000}, \
+	[GP_DEADLINE_POLL]          = {"poll", "us", "looks where nobody tells of jobs", 1000, 100, 100000}
 /* clang-format on */
 
 /* Something that wants the device by a certain time. */
@@ -53,8 +60,9 @@ struct gp_asked {
 
 /* The task blob; in use at the first task of a unit. What is needed of units that ask for nothing
  * stands together: with many tasks, memory is what costs. */
-struct deadline_unit {
-	struct gp_unit unit; /* first; as gp_rotate sees it: with a job that competes it is idle */
+struct gp_deadline_entity {
+	struct gp_entity
+		entity; /* first; as gp_rotate sees it: with a job that competes it is idle */
 
 	/* Gathered anew at each decision. */
 	bool busy;      /* not known to be idle at this moment, and no user holds it */
@@ -88,20 +96,20 @@ struct deadline_unit {
 	uint64_t jobs_from_ns; /* when the first of them began */
 };
 
-struct deadline_device {
+struct gp_deadline_device {
 	struct gp_rotation rotation; /* of the background */
 	uint64_t last_ns;            /* the last decision; 0 = none yet */
 	uint64_t chosen;             /* id of the first task of who has the device ... */
 	bool background_chosen;      /* ... or all that have no promise */
 	uint64_t before;             /* the same of who had it before, and may work on */
 	bool background_before;
-	bool crowded;     /* somebody waits, or did since the last time without jobs */
-	bool brackets;    /* some who have a promise have brackets */
-	uint64_t cuts;    /* how often somebody may have been cut short */
-	bool jobs;        /* somebody has one that competes */
-	bool unannounced; /* somebody's jobs are seen only by looking */
-	bool ask_again;   /* somebody asks for something else, or left */
-	uint64_t work;    /* what asking took in this decision: demand.c */
+	bool crowded;       /* somebody waits, or did since the last time without jobs */
+	bool request_marks; /* some who have a promise have brackets */
+	uint64_t cuts;      /* how often somebody may have been cut short */
+	bool jobs;          /* somebody has one that competes */
+	bool unannounced;   /* somebody's jobs are seen only by looking */
+	bool ask_again;     /* somebody asks for something else, or left */
+	uint64_t work;      /* what asking took in this decision: demand.c */
 
 	/* The reserve: the background as a job of its own. */
 	uint32_t background; /* units */
@@ -128,7 +136,8 @@ struct gp_deadline_rules {
 	bool promise_all; /* to find out what goes wrong without a test; no policy does that */
 };
 
-static inline struct deadline_unit *deadline_unit(const struct gp_policy_state *state, uint32_t i)
+static inline struct gp_deadline_entity *gp_deadline_entity(const struct gp_policy_state *state,
+                                                            uint32_t i)
 {
 	return gp_policy_task(state, i);
 }
@@ -137,21 +146,21 @@ static inline struct deadline_unit *deadline_unit(const struct gp_policy_state *
 static inline const struct gp_job *gp_job_of(const struct gp_view *view,
                                              const struct gp_policy_state *state, uint32_t i)
 {
-	const struct deadline_device *d = state->device;
-	const struct deadline_unit *u;
+	const struct gp_deadline_device *d = state->device;
+	const struct gp_deadline_entity *u;
 
 	if (i == view->n)
 		return d->reserve.waits ? &d->reserve : NULL;
-	u = deadline_unit(state, i);
+	u = gp_deadline_entity(state, i);
 	return u->promised && !u->overran && u->job.waits ? &u->job : NULL;
 }
 
 /* Not at once: what the look waits for may itself wait, for a release that is under way. */
-static inline void look_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
+static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
 {
 	const uint64_t soon_ns = GP_MS / 100;
 
-	gp_look_again(plan, view->now_ns + (in_ns > soon_ns ? in_ns : soon_ns));
+	gp_plan_wake_at(plan, view->now_ns + (in_ns > soon_ns ? in_ns : soon_ns));
 }
 
 /* The one that is due first; `current` among equals, or else the oldest. UINT32_MAX: nobody. */
@@ -186,11 +195,12 @@ uint64_t gp_refill_ns(const struct gp_view *view);
 
 /* Whether it is better that who loses the device works on until the other is released. `brackets`:
  * somebody's requests have gaps. */
-bool gp_works_on(const struct gp_view *view, bool brackets);
+bool gp_works_on(const struct gp_view *view, bool request_marks);
 
 /* Whether all that have a promise, and one more, can be done in time whatever happens. */
 bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct gp_deadline_rules *rules, const struct deadline_unit *newcomer);
+                    const struct gp_deadline_rules *rules,
+                    const struct gp_deadline_entity *newcomer);
 
 /* ---- deadline_holds.c ---- */
 
@@ -205,23 +215,24 @@ void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state 
 static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view,
                                            const struct gp_policy_state *state)
 {
-	return 4 * gp_change_cost_ns(view) * 1000 / (uint64_t)state->param[RESERVE] + 1;
+	return 4 * gp_change_cost_ns(view) * 1000 / (uint64_t)state->param[GP_DEADLINE_RESERVE] + 1;
 }
 
 static inline bool gp_is_background(const struct gp_view *view, const struct gp_policy_state *state,
                                     uint32_t i)
 {
-	return deadline_unit(state, i)->busy && !gp_job_of(view, state, i);
+	return gp_deadline_entity(state, i)->busy && !gp_job_of(view, state, i);
 }
 
 /* How late the begin or end of a job is seen at worst. */
 static inline uint64_t gp_late_ns(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	uint64_t poll_ns = (uint64_t)state->param[POLL] * 1000;
+	uint64_t poll_ns = (uint64_t)state->param[GP_DEADLINE_POLL] * 1000;
 
 	if (view->caps & GP_CAP_EVENTS)
 		return view->notice_ns;
-	return view->notice_ns + (poll_ns > view->news_every_ns ? poll_ns : view->news_every_ns);
+	return view->notice_ns +
+	       (poll_ns > view->sample_period_ns ? poll_ns : view->sample_period_ns);
 }
 
 /* What a switch costs, with what refilling the device costs interrupted work. */

@@ -11,7 +11,7 @@
 #include "policy/deadline/deadline.h"
 
 /* Whether the one that is chosen is not released yet: no other call is to be in the way of that. */
-static bool is_on_its_way(const struct gp_view *view, const struct deadline_device *d)
+static bool is_on_its_way(const struct gp_view *view, const struct gp_deadline_device *d)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].id == d->chosen)
@@ -22,38 +22,38 @@ static bool is_on_its_way(const struct gp_view *view, const struct deadline_devi
 /* Somebody waits, or did since the last time without jobs. */
 static void note_crowd(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 
 	d->crowded = d->crowded && d->jobs;
 	for (uint32_t i = 0; i < view->n && d->jobs; i++)
-		d->crowded |= deadline_unit(state, i)->busy && view->task[i].id != d->chosen;
+		d->crowded |= gp_deadline_entity(state, i)->busy && view->task[i].id != d->chosen;
 }
 
 static bool is_kept_out(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
                         bool on_its_way)
 {
-	const struct deadline_device *d = state->device;
-	const struct deadline_unit *u = deadline_unit(state, i);
+	const struct gp_deadline_device *d = state->device;
+	const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
 
-	return d->crowded && u->unit.members && !u->unit.user_held &&
-	       (u->unit.policy_held || !on_its_way) &&
+	return d->crowded && u->entity.members && !u->entity.user_held &&
+	       (u->entity.policy_held || !on_its_way) &&
 	       (u->promised ? view->slice_default_us : !d->background_chosen);
 }
 
 static bool works_on(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
-	const struct deadline_device *d = state->device;
+	const struct gp_deadline_device *d = state->device;
 	bool had_it = d->background_before && gp_is_background(view, state, i) &&
-	              !deadline_unit(state, i)->unit.policy_held;
+	              !gp_deadline_entity(state, i)->entity.policy_held;
 
-	return gp_works_on(view, d->brackets) && (had_it || view->task[i].id == d->before);
+	return gp_works_on(view, d->request_marks) && (had_it || view->task[i].id == d->before);
 }
 
 static bool must_wait(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
                       bool on_its_way, bool rotates)
 {
-	const struct deadline_device *d = state->device;
-	const struct deadline_unit *u = deadline_unit(state, i);
+	const struct gp_deadline_device *d = state->device;
+	const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
 
 	if (view->task[i].id == d->chosen)
 		return false;
@@ -62,7 +62,7 @@ static bool must_wait(const struct gp_view *view, const struct gp_policy_state *
 	if (on_its_way && works_on(view, state, i))
 		return false;
 	if (d->background_chosen && gp_is_background(view, state, i))
-		return rotates && u->unit.rotating && view->task[i].id != d->rotation.current;
+		return rotates && u->entity.rotating && view->task[i].id != d->rotation.current;
 	return d->chosen || d->background_chosen;
 }
 
@@ -73,15 +73,15 @@ static void hold_in_rounds(const struct gp_view *view, const struct gp_policy_st
 {
 	for (unsigned k = 0; k < 4 * view->n; k++) {
 		uint32_t i = k % view->n;
-		const struct deadline_unit *u = deadline_unit(state, i);
-		unsigned round = (u->unit.policy_held ? 0u : 2u) +
+		const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+		unsigned round = (u->entity.policy_held ? 0u : 2u) +
 		                 (gp_is_background(view, state, i) ? 0u : 1u);
 
 		if (k / view->n != round || !must_wait(view, state, i, false, rotates))
 			continue;
-		plan->task[i].want = !u->busy || u->unit.members > room ? GP_RUN : GP_HOLD;
+		plan->task[i].want = !u->busy || u->entity.members > room ? GP_RUN : GP_HOLD;
 		if (plan->task[i].want == GP_HOLD)
-			room -= u->unit.members;
+			room -= u->entity.members;
 	}
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
@@ -91,14 +91,14 @@ static void hold_in_rounds(const struct gp_view *view, const struct gp_policy_st
 void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state *state,
                        uint32_t user_held, bool rotates, struct gp_plan *plan)
 {
-	struct deadline_device *d = state->device;
+	struct gp_deadline_device *d = state->device;
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0, held = 0;
 	bool on_its_way = is_on_its_way(view, d);
 
 	note_crowd(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct deadline_unit *u = deadline_unit(state, t->gang);
+		const struct gp_deadline_entity *u = gp_deadline_entity(state, t->gang);
 		bool waits;
 
 		if (t->class == GP_UNMANAGED)

@@ -88,24 +88,25 @@ uint64_t gp_refill_ns(const struct gp_view *view)
 }
 
 /* What is lost by that. */
-static uint64_t shared_hold_ns(const struct gp_view *view, bool brackets)
+static uint64_t shared_hold_ns(const struct gp_view *view, bool request_marks)
 {
-	if (brackets)
+	if (request_marks)
 		return view->hold_cost_ns;
 	return smaller(view->hold_cost_ns, turns_in_hold(view) * gp_full_switch_ns(view));
 }
 
-bool gp_works_on(const struct gp_view *view, bool brackets)
+bool gp_works_on(const struct gp_view *view, bool request_marks)
 {
-	return view->slice_default_us && shared_hold_ns(view, brackets) < view->release_cost_ns;
+	return view->slice_default_us &&
+	       shared_hold_ns(view, request_marks) < view->release_cost_ns;
 }
 
-static uint64_t job_cost_ns(const struct gp_view *view, bool brackets)
+static uint64_t job_cost_ns(const struct gp_view *view, bool request_marks)
 {
 	if (!view->slice_default_us)
 		return 2 * gp_full_switch_ns(view);
 	return view->release_cost_ns + view->switch_cost_ns + gp_full_switch_ns(view) +
-	       smaller(view->release_cost_ns, shared_hold_ns(view, brackets));
+	       smaller(view->release_cost_ns, shared_hold_ns(view, request_marks));
 }
 
 /* ---- demand ---- */
@@ -115,7 +116,7 @@ struct demand {
 	const struct gp_view *view;
 	const struct gp_policy_state *state;
 	const struct gp_deadline_rules *rules;
-	const struct deadline_unit *newcomer;
+	const struct gp_deadline_entity *newcomer;
 
 	uint64_t shortest_job_ns; /* a shorter one waits for a call */
 	uint64_t cost_ns;         /* of a job: what is the same for all */
@@ -126,27 +127,27 @@ struct demand {
 	uint64_t ahead_ns; /* at no time is demand more than this above the load */
 };
 
-static const struct deadline_unit *asker(const struct demand *d, uint32_t i)
+static const struct gp_deadline_entity *asker(const struct demand *d, uint32_t i)
 {
-	const struct deadline_unit *u = deadline_unit(d->state, i);
+	const struct gp_deadline_entity *u = gp_deadline_entity(d->state, i);
 
 	return u->promised || u == d->newcomer ? u : NULL;
 }
 
-static uint64_t jitter(const struct deadline_unit *u)
+static uint64_t jitter(const struct gp_deadline_entity *u)
 {
 	return smaller(u->asked.jitter_ns, u->period_ns / 2);
 }
 
 /* Of a job that is not due in time; 0: it is kept off the device. It is seen, and held. */
-static uint64_t intrusion_ns(const struct demand *d, const struct deadline_unit *u)
+static uint64_t intrusion_ns(const struct demand *d, const struct gp_deadline_entity *u)
 {
 	if (d->view->slice_default_us)
 		return 0;
 	return u->asked.late_ns + d->view->hold_cost_ns + gp_full_switch_ns(d->view);
 }
 
-static uint64_t job_ns(const struct demand *d, const struct deadline_unit *u)
+static uint64_t job_ns(const struct demand *d, const struct gp_deadline_entity *u)
 {
 	uint64_t moves = d->rules->more_moves ? d->rules->more_moves(d->state, &u->asked) : 0;
 	uint64_t need_ns = larger(u->asked.need_ns, d->shortest_job_ns);
@@ -156,13 +157,13 @@ static uint64_t job_ns(const struct demand *d, const struct deadline_unit *u)
 }
 
 /* The time in which a job must be done: never more than a period. */
-static uint64_t within_ns(const struct deadline_unit *u)
+static uint64_t within_ns(const struct gp_deadline_entity *u)
 {
 	return smaller(u->asked.within_ns, u->period_ns);
 }
 
 /* How many of its jobs can be due within a time. */
-static uint64_t jobs_due(const struct deadline_unit *u, uint64_t in_ns)
+static uint64_t jobs_due(const struct gp_deadline_entity *u, uint64_t in_ns)
 {
 	if (in_ns < within_ns(u) - jitter(u))
 		return 0;
@@ -170,7 +171,7 @@ static uint64_t jobs_due(const struct deadline_unit *u, uint64_t in_ns)
 }
 
 /* For how much of it the first one that is not due can be there. */
-static uint64_t is_there_ns(const struct deadline_unit *u, uint64_t in_ns)
+static uint64_t is_there_ns(const struct gp_deadline_entity *u, uint64_t in_ns)
 {
 	uint64_t before_ns = jobs_due(u, in_ns) * u->period_ns;
 
@@ -181,13 +182,13 @@ static uint64_t is_there_ns(const struct deadline_unit *u, uint64_t in_ns)
 /* All intrusions together take no more of a time than is left of it when the first begins. */
 static uint64_t demand(const struct demand *d, uint64_t in_ns)
 {
-	uint64_t permille = (uint64_t)d->state->param[RESERVE], all_ns = d->once_ns;
+	uint64_t permille = (uint64_t)d->state->param[GP_DEADLINE_RESERVE], all_ns = d->once_ns;
 	uint64_t intrude_ns = 0, longest_ns = 0;
 
 	if (in_ns >= d->reserve_from_ns)
 		all_ns += in_ns / 1000 * permille + permille;
 	for (uint32_t i = 0; i < d->view->n; i++) {
-		const struct deadline_unit *u = asker(d, i);
+		const struct gp_deadline_entity *u = asker(d, i);
 
 		if (!u)
 			continue;
@@ -208,14 +209,14 @@ static void find_costs(struct demand *d)
 {
 	const struct gp_view *view = d->view;
 	uint64_t late_ns = 0;
-	bool brackets = false;
+	bool request_marks = false;
 
 	for (uint32_t i = 0; i < view->n; i++)
 		if (asker(d, i)) {
-			brackets |= asker(d, i)->asked.told;
+			request_marks |= asker(d, i)->asked.told;
 			late_ns = larger(late_ns, asker(d, i)->asked.late_ns);
 		}
-	d->cost_ns = job_cost_ns(view, brackets);
+	d->cost_ns = job_cost_ns(view, request_marks);
 	d->once_ns = late_ns + gp_change_cost_ns(view);
 	if (!view->slice_default_us)
 		return;
@@ -232,7 +233,7 @@ static bool sum_up(struct demand *d, uint64_t whole)
 	d->shortest_ns = UINT64_MAX;
 	d->reserve_from_ns = gp_reserve_apart_ns(d->view, d->state);
 	for (uint32_t i = 0; i < d->view->n && d->load < whole; i++) {
-		const struct deadline_unit *u = asker(d, i);
+		const struct gp_deadline_entity *u = asker(d, i);
 		uint64_t all_ns, early_ns;
 
 		if (!u)
@@ -251,11 +252,12 @@ static bool sum_up(struct demand *d, uint64_t whole)
  * has room. Each step takes off a part of what is left, so there are few, unless a crowd asks for
  * all that there is: the last of them are refused then for want of time. */
 bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct gp_deadline_rules *rules, const struct deadline_unit *newcomer)
+                    const struct gp_deadline_rules *rules,
+                    const struct gp_deadline_entity *newcomer)
 {
 	struct demand d = {.view = view, .state = state, .rules = rules, .newcomer = newcomer};
-	struct deadline_device *device = state->device;
-	uint64_t whole = LOAD_ONE * (uint64_t)(1000 - state->param[RESERVE]) / 1000;
+	struct gp_deadline_device *device = state->device;
+	uint64_t whole = LOAD_ONE * (uint64_t)(1000 - state->param[GP_DEADLINE_RESERVE]) / 1000;
 	uint64_t in_ns, needs_ns;
 
 	find_costs(&d);

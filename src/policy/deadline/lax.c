@@ -25,7 +25,7 @@
  */
 #include "policy/deadline/deadline.h"
 
-enum { HYSTERESIS = SHARED_PARAMS };
+enum { HYSTERESIS = GP_DEADLINE_SHARED_PARAMS };
 
 /* clang-format off */
 static const struct gp_param lax_params[] = {
@@ -92,7 +92,7 @@ static uint32_t lax_pick(const struct gp_view *view, const struct gp_policy_stat
 		const struct gp_job *job = gp_job_of(view, state, i);
 
 		if (job && i != runs)
-			look_in(view, plan,
+			tick_in(view, plan,
 			        (uint64_t)until_it_overtakes_ns(view, state, job,
 			                                        gp_job_of(view, state, runs)));
 	}
@@ -118,10 +118,10 @@ const struct gp_policy_ops gp_policy_lax = {
 	.summary = "least laxity first, with an admission test",
 	.param = lax_params,
 	.nparam = sizeof lax_params / sizeof *lax_params,
-	.device_state = sizeof(struct deadline_device),
-	.task_state = sizeof(struct deadline_unit),
+	.device_state = sizeof(struct gp_deadline_device),
+	.task_state = sizeof(struct gp_deadline_entity),
 	.needs = GP_CAP_HOLD,
-	.needs_one = GP_CAP_ACTIVITY | GP_CAP_BRACKETS,
+	.needs_one = GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS,
 	.every_deadline = true,
 	.watches = true,
 	.task_out = gp_deadline_task_out,

@@ -23,11 +23,11 @@
 
 /* clang-format off */
 static const struct gp_param mlfq_params[] = {
-	[SHORT]   = {"short", "ms", "longest stretch of work at the top", 10, 1, 1000},
-	[QUANTUM] = {"quantum", "ms", "turn among tasks below the top", 200, 10, 10000},
-	[SLICE]   = {"slice", "us", "slice at the top", 10000, 1000, 1000000},
-	[YIELD]   = {"yield", "us", "slice of the one below that runs", 1000, 1000, 100000},
-	[BOOST]   = {"boost", "ms", "got nothing for so long: let in", 500, 10, 10000},
+	[GP_MLFQ_SHORT]   = {"short", "ms", "longest stretch of work at the top", 10, 1, 1000},
+	[GP_MLFQ_QUANTUM] = {"quantum", "ms", "turn among tasks below the top", 200, 10, 10000},
+	[GP_MLFQ_SLICE]   = {"slice", "us", "slice at the top", 10000, 1000, 1000000},
+	[GP_MLFQ_YIELD]   = {"yield", "us", "slice of the one below that runs", 1000, 1000, 100000},
+	[GP_MLFQ_BOOST]   = {"boost", "ms", "got nothing for so long: let in", 500, 10, 10000},
 };
 /* clang-format on */
 
@@ -47,40 +47,41 @@ static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_s
 }
 
 /* The rotation knows classes and priorities: the top is no part of it, the middle goes first. */
-static void label(struct mlfq_task *t)
+static void label(struct gp_mlfq_task *t)
 {
-	t->unit.class = t->level == TOP ? GP_LATENCY_CRITICAL : GP_BEST_EFFORT;
-	t->unit.priority = t->level == BOTTOM ? 0 : 1;
+	t->entity.class = t->level == GP_MLFQ_TOP ? GP_LATENCY_CRITICAL : GP_BEST_EFFORT;
+	t->entity.priority = t->level == GP_MLFQ_BOTTOM ? 0 : 1;
 }
 
 static uint64_t boost_ns(const struct gp_view *view, const struct gp_policy_state *state,
-                         uint32_t units)
+                         uint32_t entities)
 {
-	uint64_t all_in_time_ns = view->starve_limit_ns / 4 / (units + 1);
+	uint64_t all_in_time_ns = view->starve_limit_ns / 4 / (entities + 1);
 
-	return param_ms(state, BOOST) < all_in_time_ns ? param_ms(state, BOOST) : all_in_time_ns;
+	return param_ms(state, GP_MLFQ_BOOST) < all_in_time_ns ? param_ms(state, GP_MLFQ_BOOST)
+	                                                       : all_in_time_ns;
 }
 
-static struct mlfq_census take_census(const struct gp_view *view,
-                                      const struct gp_policy_state *state)
+static struct gp_mlfq_counts take_counts(const struct gp_view *view,
+                                         const struct gp_policy_state *state)
 {
-	struct mlfq_census c = {0};
+	struct gp_mlfq_counts c = {0};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct mlfq_task *t = gp_policy_task(state, i);
+		struct gp_mlfq_task *t = gp_policy_task(state, i);
 
-		if (!t->unit.members || t->unit.user_held)
+		if (!t->entity.members || t->entity.user_held)
 			continue;
 		label(t);
-		if (t->level == TOP) {
+		if (t->level == GP_MLFQ_TOP) {
 			c.top++;
 			c.top_works |= t->works;
 			continue;
 		}
 		c.sunk++;
-		if (!t->unit.idle) {
+		if (!t->entity.idle) {
 			c.below++;
-			c.tasks += t->unit.members;
+			c.tasks += t->entity.members;
 			c.below_only = i;
 		}
 	}
@@ -90,13 +91,13 @@ static struct mlfq_census take_census(const struct gp_view *view,
 static bool rotate(const struct gp_view *view, const struct gp_policy_state *state, uint32_t room,
                    uint32_t below, struct gp_plan *plan)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	struct gp_rotation_rules rules = {
 		.classes_apply = true,
 		.room = room,
-		.quantum_ns = param_ms(state, QUANTUM),
+		.quantum_ns = param_ms(state, GP_MLFQ_QUANTUM),
 		.age_after_ns = boost_ns(view, state, below),
-		.age_run_ns = LET_IN_NS,
+		.age_run_ns = GP_MLFQ_AGING_NS,
 	};
 
 	if (!(view->caps & GP_CAP_HOLD) || (!gp_is_prompt(view) && !d->turns)) {
@@ -106,16 +107,16 @@ static bool rotate(const struct gp_view *view, const struct gp_policy_state *sta
 	return gp_rotate(view, state, &d->rotation, &rules, plan);
 }
 
-static bool knows_wait(const struct gp_view *view, const struct gp_unit *u)
+static bool knows_wait(const struct gp_view *view, const struct gp_entity *u)
 {
 	return u->waited_known && u->waited_ns <= view->now_ns;
 }
 
 /* To be released for a gap that others fill is not to run. */
-static void note_ran(const struct gp_view *view, struct mlfq_task *t, bool waits)
+static void note_ran(const struct gp_view *view, struct gp_mlfq_task *t, bool waits)
 {
-	if (knows_wait(view, &t->unit))
-		t->ran_ns = view->now_ns - t->unit.waited_ns;
+	if (knows_wait(view, &t->entity))
+		t->ran_ns = view->now_ns - t->entity.waited_ns;
 	else if (!waits)
 		t->ran_ns = view->now_ns;
 }
@@ -128,16 +129,16 @@ static void note_ran(const struct gp_view *view, struct mlfq_task *t, bool waits
 static uint64_t let_in_at(const struct gp_view *view, const struct gp_policy_state *state,
                           uint32_t below)
 {
-	const struct mlfq_device *d = state->device;
+	const struct gp_mlfq_device *d = state->device;
 	uint64_t boost = boost_ns(view, state, below);
 	uint64_t due_ns = d->barred_ns + boost;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct mlfq_task *t = gp_policy_task(state, i);
-		const struct gp_unit *u = &t->unit;
+		const struct gp_mlfq_task *t = gp_policy_task(state, i);
+		const struct gp_entity *u = &t->entity;
 		uint64_t at_ns;
 
-		if (!u->members || t->level == TOP || u->idle || u->user_held ||
+		if (!u->members || t->level == GP_MLFQ_TOP || u->idle || u->user_held ||
 		    !knows_wait(view, u))
 			continue;
 		at_ns = view->now_ns - u->waited_ns + view->starve_limit_ns / 4;
@@ -151,17 +152,18 @@ static uint64_t let_in_at(const struct gp_view *view, const struct gp_policy_sta
 static void plan_holds(const struct gp_view *view, const struct gp_policy_state *state,
                        bool rotates, bool barred, struct gp_plan *plan)
 {
-	const struct mlfq_device *d = state->device;
+	const struct gp_mlfq_device *d = state->device;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		uint32_t first = view->task[i].gang;
-		struct mlfq_task *t = gp_policy_task(state, first);
-		bool waits =
-			rotates && t->unit.rotating && view->task[first].id != d->rotation.current;
+		struct gp_mlfq_task *t = gp_policy_task(state, first);
+		bool waits = rotates && t->entity.rotating &&
+		             view->task[first].id != d->rotation.current;
 
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
-		waits |= barred && t->level != TOP && !t->unit.idle && !t->unit.user_held;
+		waits |= barred && t->level != GP_MLFQ_TOP && !t->entity.idle &&
+		         !t->entity.user_held;
 		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
 		if (first == i)
 			note_ran(view, t, waits);
@@ -172,7 +174,7 @@ static void plan_holds(const struct gp_view *view, const struct gp_policy_state 
 static uint32_t long_slice(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint64_t longest_us = view->starve_limit_ns / 1000 / 4 / (view->n + 1);
-	uint32_t wanted_us = slice_param(view, state, SLICE);
+	uint32_t wanted_us = slice_param(view, state, GP_MLFQ_SLICE);
 
 	if (longest_us < SLICE_MIN_US)
 		longest_us = SLICE_MIN_US;
@@ -185,21 +187,21 @@ static uint32_t long_slice(const struct gp_view *view, const struct gp_policy_st
  * waste the GPU on switching. If nobody is above them, long ones waste less.
  */
 static void plan_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct mlfq_census *c, bool rotates, struct gp_plan *plan)
+                        const struct gp_mlfq_counts *c, bool rotates, struct gp_plan *plan)
 {
 	bool one_runs = rotates || c->below <= 1;
 	bool shared = !one_runs && !c->top && !gp_is_prompt(view);
 	uint32_t long_us = long_slice(view, state);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct mlfq_task *t = gp_policy_task(state, view->task[i].gang);
+		const struct gp_mlfq_task *t = gp_policy_task(state, view->task[i].gang);
 
 		if (view->task[i].class == GP_UNMANAGED || !c->sunk)
 			continue;
-		if (t->level == TOP || shared)
+		if (t->level == GP_MLFQ_TOP || shared)
 			plan->task[i].slice_us = long_us;
-		else if (one_runs && c->top && t->unit.members == 1)
-			plan->task[i].slice_us = slice_param(view, state, YIELD);
+		else if (one_runs && c->top && t->entity.members == 1)
+			plan->task[i].slice_us = slice_param(view, state, GP_MLFQ_YIELD);
 	}
 }
 
@@ -207,7 +209,7 @@ static void plan_slices(const struct gp_view *view, const struct gp_policy_state
  * The others run beside the one that is let in: so long that the hardware comes round to it, but
  * not so long that others below would starve.
  */
-static uint64_t let_in_length(const struct gp_view *view, const struct mlfq_census *c)
+static uint64_t let_in_length(const struct gp_view *view, const struct gp_mlfq_counts *c)
 {
 	uint64_t each_ns = view->slice_default_us * 1000ull + view->switch_cost_ns, round_ns = 0;
 	uint64_t most_ns = view->starve_limit_ns / 4 / (c->below + 1);
@@ -216,32 +218,33 @@ static uint64_t let_in_length(const struct gp_view *view, const struct mlfq_cens
 		round_ns += gp_seen_idle(&view->task[i]) ? 0 : each_ns;
 	if (round_ns > most_ns)
 		round_ns = most_ns;
-	return round_ns > LET_IN_NS ? round_ns : LET_IN_NS;
+	return round_ns > GP_MLFQ_AGING_NS ? round_ns : GP_MLFQ_AGING_NS;
 }
 
 /* The one below that had nothing for longest is let in although the top works. */
-static void let_in(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct mlfq_census *c)
+static void aging(const struct gp_view *view, const struct gp_policy_state *state,
+                  const struct gp_mlfq_counts *c)
 {
-	struct mlfq_device *d = state->device;
-	uint32_t hungriest = c->below_only;
+	struct gp_mlfq_device *d = state->device;
+	uint32_t longest_waiting = c->below_only;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct mlfq_task *t = gp_policy_task(state, i);
-		const struct mlfq_task *h = gp_policy_task(state, hungriest);
+		const struct gp_mlfq_task *t = gp_policy_task(state, i);
+		const struct gp_mlfq_task *h = gp_policy_task(state, longest_waiting);
 
-		if (t->unit.members && t->unit.rotating && t->ran_ns < h->ran_ns)
-			hungriest = i;
+		if (t->entity.members && t->entity.rotating && t->ran_ns < h->ran_ns)
+			longest_waiting = i;
 	}
 	d->let_in_until_ns = view->now_ns + let_in_length(view, c);
-	gp_rotation_give(view, &d->rotation, hungriest, d->let_in_until_ns - view->now_ns, true);
+	gp_rotation_give(view, &d->rotation, longest_waiting, d->let_in_until_ns - view->now_ns,
+	                 true);
 }
 
 /* Whether those below must wait for the top; lets one in when they have waited for long. */
 static bool is_barred(const struct gp_view *view, const struct gp_policy_state *state,
-                      const struct mlfq_census *c, uint32_t room, struct gp_plan *plan)
+                      const struct gp_mlfq_counts *c, uint32_t room, struct gp_plan *plan)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	uint64_t due_ns;
 
 	if (!c->top_works || !c->below || c->tasks > room || !gp_is_prompt(view)) {
@@ -252,26 +255,26 @@ static bool is_barred(const struct gp_view *view, const struct gp_policy_state *
 		d->barred_ns = view->now_ns;
 	due_ns = let_in_at(view, state, c->below);
 	if (view->now_ns >= due_ns && view->now_ns >= d->let_in_until_ns) {
-		let_in(view, state, c);
+		aging(view, state, c);
 		d->barred_ns = d->let_in_until_ns;
 	}
 	if (view->now_ns < d->let_in_until_ns)
 		due_ns = d->let_in_until_ns;
-	gp_look_again(plan, due_ns);
+	gp_plan_wake_at(plan, due_ns);
 	return view->now_ns >= d->let_in_until_ns;
 }
 
 static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state *state,
                        struct gp_plan *plan)
 {
-	struct mlfq_device *d = state->device;
-	uint32_t user_held = gp_units_gather(view, state);
+	struct gp_mlfq_device *d = state->device;
+	uint32_t user_held = gp_entities_gather(view, state);
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
 	bool slices = view->caps & GP_CAP_SLICE, rotates, barred = false;
-	struct mlfq_census c;
+	struct gp_mlfq_counts c;
 
-	gp_mlfq_set_levels(view, state, param_ms(state, SHORT), plan);
-	c = take_census(view, state);
+	gp_mlfq_set_levels(view, state, param_ms(state, GP_MLFQ_SHORT), plan);
+	c = take_counts(view, state);
 	if (!gp_is_prompt(view))
 		gp_mlfq_weigh_turns(view, state, &c);
 	rotates = rotate(view, state, room, c.below, plan);
@@ -281,7 +284,7 @@ static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state 
 	if (slices)
 		plan_slices(view, state, &c, rotates, plan);
 	if (rotates)
-		gp_look_again(plan, d->rotation.ends_ns);
+		gp_plan_wake_at(plan, d->rotation.ends_ns);
 	return 0;
 }
 
@@ -290,8 +293,8 @@ const struct gp_policy_ops gp_policy_mlfq = {
 	.summary = "feedback levels, for tasks nobody described",
 	.param = mlfq_params,
 	.nparam = sizeof mlfq_params / sizeof *mlfq_params,
-	.device_state = sizeof(struct mlfq_device),
-	.task_state = sizeof(struct mlfq_task),
+	.device_state = sizeof(struct gp_mlfq_device),
+	.task_state = sizeof(struct gp_mlfq_task),
 	.watches = true,
 	.decide = mlfq_decide,
 };

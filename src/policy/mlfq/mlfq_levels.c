@@ -15,10 +15,11 @@
 static void note_member(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_task_view *t = &view->task[i];
-	struct mlfq_task *own = gp_policy_task(state, i);
-	struct mlfq_task *u = gp_policy_task(state, t->gang);
+	struct gp_mlfq_task *own = gp_policy_task(state, i);
+	struct gp_mlfq_task *u = gp_policy_task(state, t->gang);
 
-	u->loose &= !((t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0);
+	u->released &=
+		!((t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0);
 	if (!(t->known & GP_KNOWN_RUN)) {
 		u->told &= own->run_known; /* one look without it is no loss: it only grows */
 		return;
@@ -34,20 +35,20 @@ static void gather(const struct gp_view *view, const struct gp_policy_state *sta
                    uint64_t passed_ns)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *u = gp_policy_task(state, i);
 
-		u->loose = u->told = true;
+		u->released = u->told = true;
 		u->got_ns = 0;
 	}
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
 			note_member(view, state, i);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *u = gp_policy_task(state, i);
 
 		/* One that was idle at the last look has only just come. */
 		if (!u->told)
-			u->got_ns = u->loose && u->works && !u->idle_since_ns ? passed_ns : 0;
+			u->got_ns = u->released && u->works && !u->idle_since_ns ? passed_ns : 0;
 	}
 }
 
@@ -55,26 +56,28 @@ static void gather(const struct gp_view *view, const struct gp_policy_state *sta
 
 static uint64_t longest(uint8_t level, uint64_t short_ns)
 {
-	return level == TOP ? short_ns : level == MIDDLE ? MIDDLE_FACTOR * short_ns : UINT64_MAX;
+	return level == GP_MLFQ_TOP      ? short_ns
+	       : level == GP_MLFQ_MIDDLE ? MIDDLE_FACTOR * short_ns
+	                                 : UINT64_MAX;
 }
 
-static void end_stretch(struct mlfq_task *u, uint64_t short_ns)
+static void end_stretch(struct gp_mlfq_task *u, uint64_t short_ns)
 {
-	if (u->level > TOP && u->stretch_ns <= longest(u->level - 1, short_ns))
+	if (u->level > GP_MLFQ_TOP && u->stretch_ns <= longest(u->level - 1, short_ns))
 		u->level--;
 	u->works = false;
 	u->stretch_ns = 0;
 }
 
-static void follow_stretch(const struct gp_view *view, struct mlfq_task *u, uint64_t short_ns,
+static void follow_stretch(const struct gp_view *view, struct gp_mlfq_task *u, uint64_t short_ns,
                            struct gp_plan *plan)
 {
 	u->stretch_ns += u->got_ns;
 	while (u->stretch_ns > longest(u->level, short_ns))
 		u->level++;
-	if (!u->unit.idle) {
+	if (!u->entity.idle) {
 		u->idle_since_ns = 0;
-		u->works |= u->unit.active;
+		u->works |= u->entity.active;
 		return;
 	}
 	if (!u->idle_since_ns)
@@ -84,7 +87,7 @@ static void follow_stretch(const struct gp_view *view, struct mlfq_task *u, uint
 	if (view->now_ns >= u->idle_since_ns + PAUSE_NS)
 		end_stretch(u, short_ns);
 	else
-		gp_look_again(plan, u->idle_since_ns + PAUSE_NS);
+		gp_plan_wake_at(plan, u->idle_since_ns + PAUSE_NS);
 }
 
 /* ---- elsewhere: by what part of the time each has run ---- */
@@ -101,15 +104,15 @@ static struct parts survey_parts(const struct gp_view *view, const struct gp_pol
 	uint32_t workers = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct mlfq_task *u = gp_policy_task(state, i);
+		const struct gp_mlfq_task *u = gp_policy_task(state, i);
 
-		if (!u->unit.members || u->unit.user_held || !u->part)
+		if (!u->entity.members || u->entity.user_held || !u->part)
 			continue;
 		workers++;
 		if (u->part <= p.largest)
 			continue;
 		p.largest = u->part;
-		p.at_top = u->level == TOP;
+		p.at_top = u->level == GP_MLFQ_TOP;
 	}
 	p.much = 400u / (workers > 2 ? workers : 2u);
 	p.at_top &= p.largest >= p.much;
@@ -122,26 +125,26 @@ static struct parts survey_parts(const struct gp_view *view, const struct gp_pol
  * off what gathered while it had to wait. Rises with clearly less, but not while the one that takes
  * most is at the top: with that ahead of it, it has little because it gets little.
  */
-static void judge(struct mlfq_task *u, const struct parts *p, uint64_t little)
+static void judge(struct gp_mlfq_task *u, const struct parts *p, uint64_t little)
 {
 	uint64_t part = u->part * 1000ull;
 
 	u->judged = false;
 	if (u->part >= p->much && part >= (uint64_t)MUCH * p->largest) {
-		u->level = u->trusted ? u->level : BOTTOM;
+		u->level = u->trusted ? u->level : GP_MLFQ_BOTTOM;
 		u->trusted = false;
 		return;
 	}
 	if (!p->at_top && (u->part < p->much / 2 || part < little * p->largest))
-		u->level = TOP;
-	u->trusted = u->level == TOP;
+		u->level = GP_MLFQ_TOP;
+	u->trusted = u->level == GP_MLFQ_TOP;
 }
 
-static bool has_turns(const struct gp_policy_state *state, const struct mlfq_task *u)
+static bool has_turns(const struct gp_policy_state *state, const struct gp_mlfq_task *u)
 {
-	const struct mlfq_device *d = state->device;
+	const struct gp_mlfq_device *d = state->device;
 
-	return d->turns && d->rotation.current && u->unit.members && u->unit.rotating;
+	return d->turns && d->rotation.current && u->entity.members && u->entity.rotating;
 }
 
 /*
@@ -151,25 +154,25 @@ static bool has_turns(const struct gp_policy_state *state, const struct mlfq_tas
  * takes little, what it took before counts for more.
  */
 static bool take_part(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct mlfq_task *u, uint64_t passed_ns)
+                      struct gp_mlfq_task *u, uint64_t passed_ns)
 {
-	const struct mlfq_device *d = state->device;
+	const struct gp_mlfq_device *d = state->device;
 	bool turns = has_turns(state, u);
 	uint64_t enough_ns = gp_mlfq_window(view) * (turns ? IN_TURNS : 1u);
 	uint32_t part;
 
 	u->window_run_ns += u->got_ns;
-	u->window_loose_ns += u->loose ? passed_ns : 0;
-	if (u->window_loose_ns < enough_ns)
+	u->window_released_ns += u->released ? passed_ns : 0;
+	if (u->window_released_ns < enough_ns)
 		return false;
 	u->judged = u->told;
 	if (u->told) {
-		part = (uint32_t)(u->window_run_ns * 1000 / u->window_loose_ns);
-		u->part = turns        ? part / d->rotation.units
+		part = (uint32_t)(u->window_run_ns * 1000 / u->window_released_ns);
+		u->part = turns        ? part / d->rotation.entities
 		          : u->trusted ? (3 * u->part + part) / 4
 		                       : part;
 	}
-	u->window_run_ns = u->window_loose_ns = 0;
+	u->window_run_ns = u->window_released_ns = 0;
 	return u->judged;
 }
 
@@ -178,11 +181,11 @@ static bool take_part(const struct gp_view *view, const struct gp_policy_state *
 static void share_turns(const struct gp_view *view, const struct gp_policy_state *state,
                         uint64_t passed_ns)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	uint64_t part;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct mlfq_task *u = gp_policy_task(state, i);
+		const struct gp_mlfq_task *u = gp_policy_task(state, i);
 
 		d->turns_run_ns += has_turns(state, u) ? u->got_ns : 0;
 	}
@@ -192,10 +195,10 @@ static void share_turns(const struct gp_view *view, const struct gp_policy_state
 	part = d->turns_run_ns * 1000 / d->turns_ns;
 	d->turns_part = d->turns_part ? (uint32_t)(d->turns_part + part) / 2 : (uint32_t)part;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *u = gp_policy_task(state, i);
 
 		if (has_turns(state, u))
-			u->part = d->turns_part / d->rotation.units;
+			u->part = d->turns_part / d->rotation.entities;
 	}
 	d->turns_run_ns = d->turns_ns = 0;
 }
@@ -213,7 +216,7 @@ static void judge_all(const struct gp_view *view, const struct gp_policy_state *
 		return;
 	p = survey_parts(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *u = gp_policy_task(state, i);
 
 		if (u->judged)
 			judge(u, &p, has_turns(state, u) ? LITTLE_IN_TURNS : LITTLE);
@@ -223,16 +226,16 @@ static void judge_all(const struct gp_view *view, const struct gp_policy_state *
 void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state *state,
                         uint64_t short_ns, struct gp_plan *plan)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	uint64_t passed_ns = d->decided_ns ? view->now_ns - d->decided_ns : 0;
 
 	gather(view, state, passed_ns);
 	d->decided_ns = view->now_ns;
 	if (gp_is_prompt(view)) {
 		for (uint32_t i = 0; i < view->n; i++) {
-			struct mlfq_task *u = gp_policy_task(state, i);
+			struct gp_mlfq_task *u = gp_policy_task(state, i);
 
-			if (u->unit.members)
+			if (u->entity.members)
 				follow_stretch(view, u, short_ns, plan);
 		}
 	} else {

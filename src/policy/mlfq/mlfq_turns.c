@@ -23,7 +23,7 @@
 static void begin_window(const struct gp_view *view, const struct gp_policy_state *state,
                          bool turns)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 
 	d->window_ns = d->window_run_ns = 0;
 	if (d->turns == turns)
@@ -32,20 +32,20 @@ static void begin_window(const struct gp_view *view, const struct gp_policy_stat
 	d->turns_run_ns = d->turns_ns = 0;
 	d->turns_part = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *u = gp_policy_task(state, i);
 
-		u->window_run_ns = u->window_loose_ns = 0;
+		u->window_run_ns = u->window_released_ns = 0;
 	}
 }
 
 /* Time is taken from one news to the next: a run time that is old says nothing of now. */
 static void note_busy(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	uint64_t got_ns = 0;
 
 	for (uint32_t i = 0; i < view->n; i++)
-		got_ns += ((struct mlfq_task *)gp_policy_task(state, i))->got_ns;
+		got_ns += ((struct gp_mlfq_task *)gp_policy_task(state, i))->got_ns;
 	if (!got_ns)
 		return;
 	if (d->news_ns) {
@@ -58,9 +58,9 @@ static void note_busy(const struct gp_view *view, const struct gp_policy_state *
 static bool works_at_top(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct mlfq_task *u = gp_policy_task(state, i);
+		const struct gp_mlfq_task *u = gp_policy_task(state, i);
 
-		if (u->unit.members && u->level == TOP && u->part)
+		if (u->entity.members && u->level == GP_MLFQ_TOP && u->part)
 			return true;
 	}
 	return false;
@@ -69,19 +69,19 @@ static bool works_at_top(const struct gp_view *view, const struct gp_policy_stat
 static void try_turns(const struct gp_view *view, const struct gp_policy_state *state,
                       uint32_t busy)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	uint64_t wait_ns = d->wait_ns * (busy >= FULL ? 1 : SELDOM);
 
-	d->loose_busy = busy;
+	d->released_busy = busy;
 	begin_window(view, state, view->now_ns >= d->given_up_ns + wait_ns);
 }
 
 static void check_turns(const struct gp_view *view, const struct gp_policy_state *state,
                         uint32_t busy)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	uint32_t least = STAYS_BUSY - (works_at_top(view, state) ? TOP_COSTS : 0);
-	bool pays = busy >= least || busy >= d->loose_busy + GAIN;
+	bool pays = busy >= least || busy >= d->released_busy + GAIN;
 
 	if (!pays) {
 		d->given_up_ns = view->now_ns;
@@ -95,9 +95,9 @@ static void check_turns(const struct gp_view *view, const struct gp_policy_state
 }
 
 void gp_mlfq_weigh_turns(const struct gp_view *view, const struct gp_policy_state *state,
-                         const struct mlfq_census *c)
+                         const struct gp_mlfq_counts *c)
 {
-	struct mlfq_device *d = state->device;
+	struct gp_mlfq_device *d = state->device;
 	uint64_t enough_ns = gp_mlfq_window(view);
 	uint32_t busy;
 

@@ -14,12 +14,12 @@
  */
 #include "policy/priority/priority.h"
 
-static const struct gp_param priority_params[] = {PRIORITY_PARAM_TABLE};
+static const struct gp_param priority_params[] = {GP_PRIORITY_PARAM_TABLE};
 
 static int priority_decide(const struct gp_view *view, const struct gp_policy_state *state,
                            struct gp_plan *plan)
 {
-	uint32_t user_held = gp_units_gather(view, state);
+	uint32_t user_held = gp_entities_gather(view, state);
 
 	if (view->caps & GP_CAP_SLICE)
 		gp_priority_by_slices(view, state, user_held, count_lc(view), plan);
@@ -33,8 +33,8 @@ const struct gp_policy_ops gp_policy_priority = {
 	.summary = "strict classes and priorities, with aging",
 	.param = priority_params,
 	.nparam = sizeof priority_params / sizeof *priority_params,
-	.device_state = sizeof(struct priority_device),
-	.task_state = sizeof(struct priority_task),
+	.device_state = sizeof(struct gp_priority_device),
+	.task_state = sizeof(struct gp_priority_task),
 	.watches = true,
 	.decide = priority_decide,
 };

@@ -5,49 +5,49 @@
  */
 #include "policy/priority/priority.h"
 
-static uint32_t rank(const struct gp_unit *u)
+static uint32_t rank(const struct gp_entity *u)
 {
 	return u->class * (GP_PRIORITY_MAX + 1) + u->priority;
 }
 
 /* Let in, and as far as can be seen the hardware has not come round to it yet. */
 static bool has_not_run(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct priority_task *p)
+                        const struct gp_priority_task *p)
 {
-	uint64_t since_ns = view->now_ns - p->let_in_ns;
+	uint64_t since_ns = view->now_ns - p->aging_ns;
 
-	return p->let_in_ns && since_ns < let_in_ns(view, state, view->n, 0) &&
-	       p->unit.waited_known && p->unit.waited_ns >= since_ns;
+	return p->aging_ns && since_ns < aging_ns(view, state, view->n, 0) &&
+	       p->entity.waited_known && p->entity.waited_ns >= since_ns;
 }
 
 /* Whether a unit of lower rank is let in now, because it waited long enough. */
 static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct priority_task *p, struct gp_plan *plan)
+                      struct gp_priority_task *p, struct gp_plan *plan)
 {
 	uint64_t due_ns;
 
 	/* To be released for a gap that others fill is not to run. */
-	if (p->unit.waited_known && p->unit.waited_ns <= view->now_ns)
-		p->ran_ns = view->now_ns - p->unit.waited_ns;
-	else if (!p->unit.policy_held)
+	if (p->entity.waited_known && p->entity.waited_ns <= view->now_ns)
+		p->ran_ns = view->now_ns - p->entity.waited_ns;
+	else if (!p->entity.policy_held)
 		p->ran_ns = view->now_ns; /* until now */
-	due_ns = p->ran_ns + param_ns(state, AGE_AFTER);
+	due_ns = p->ran_ns + param_ns(state, GP_PRIORITY_AGE_AFTER);
 	if (view->now_ns >= p->run_until_ns && view->now_ns >= due_ns) {
-		p->let_in_ns = view->now_ns;
-		p->run_until_ns = view->now_ns + param_ns(state, AGE_RUN);
+		p->aging_ns = view->now_ns;
+		p->run_until_ns = view->now_ns + param_ns(state, GP_PRIORITY_AGE_RUN);
 	} else if (view->now_ns >= p->run_until_ns && has_not_run(view, state, p)) {
 		p->run_until_ns = view->now_ns + GP_MS;
 	}
 	if (view->now_ns < p->run_until_ns) {
-		gp_look_again(plan, p->run_until_ns);
+		gp_plan_wake_at(plan, p->run_until_ns);
 		return true;
 	}
-	p->let_in_ns = 0;
-	gp_look_again(plan, due_ns);
+	p->aging_ns = 0;
+	gp_plan_wake_at(plan, due_ns);
 	return false;
 }
 
-static bool must_wait(const struct gp_unit *u, uint32_t top)
+static bool must_wait(const struct gp_entity *u, uint32_t top)
 {
 	return u->members && !u->user_held && !u->barred && !u->idle && rank(u) < top;
 }
@@ -60,8 +60,8 @@ static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *
 	bool all = true;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct priority_task *p = gp_policy_task(state, i);
-		struct gp_unit *u = &p->unit;
+		struct gp_priority_task *p = gp_policy_task(state, i);
+		struct gp_entity *u = &p->entity;
 
 		if (!must_wait(u, of_rank + 1) || rank(u) != of_rank ||
 		    u->policy_held != held_already)
@@ -96,9 +96,9 @@ static bool hold_class(const struct gp_view *view, const struct gp_policy_state 
 	bool all = true;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(state, i);
 
-		if (p->unit.class != class || !must_wait(&p->unit, top))
+		if (p->entity.class != class || !must_wait(&p->entity, top))
 			continue;
 		if (is_let_in(view, state, p, plan))
 			all = false;
@@ -114,10 +114,10 @@ static void hold_below(const struct gp_view *view, const struct gp_policy_state 
 	uint32_t needed = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(state, i);
 
-		if (must_wait(&p->unit, top))
-			needed += p->unit.members;
+		if (must_wait(&p->entity, top))
+			needed += p->entity.members;
 		else
 			p->ran_ns =
 				view->now_ns; /* does not wait: it runs, is idle, or is no unit */
@@ -135,7 +135,7 @@ void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_
 	uint32_t room = room_for_holds(view, user_held);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_unit *u = gp_policy_task(state, i);
+		const struct gp_entity *u = gp_policy_task(state, i);
 
 		if (u->members && u->active && !u->user_held && !u->barred && rank(u) > top)
 			top = rank(u);

@@ -17,20 +17,20 @@ static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_s
 }
 
 /* Tasks that are not latency-critical and not held, and may be running. */
-struct loose {
+struct released {
 	uint32_t runnable; /* active, or not known to be idle */
 	uint32_t all;
 	uint32_t task;      /* index of the only one */
 	uint32_t idle_task; /* index of the only one, if it is idle */
 	uint32_t be;        /* best-effort ones among the runnable; the others are unmanaged */
-	bool hungry;        /* a best-effort one gets nothing */
+	bool idle_be;       /* a best-effort one gets nothing */
 	bool starving;      /* a unit has got nothing for long, although others did */
 	bool blind;         /* of one, nobody ever said whether it got anything */
 };
 
 /* By how much the run time has grown, and since when; false: it has not, or is not known. */
 static bool take_growth(const struct gp_view *view, const struct gp_task_view *t,
-                        struct priority_task *p, uint64_t *ran_ns, uint64_t *in_ns)
+                        struct gp_priority_task *p, uint64_t *ran_ns, uint64_t *in_ns)
 {
 	if (!p->run_at_ns)
 		p->run_at_ns = view->now_ns;
@@ -53,9 +53,9 @@ static bool take_growth(const struct gp_view *view, const struct gp_task_view *t
  */
 static void note_run(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
-	struct priority_device *d = state->device;
-	struct priority_task *p = gp_policy_task(state, i);
-	struct priority_task *first = gp_policy_task(state, view->task[i].gang);
+	struct gp_priority_device *d = state->device;
+	struct gp_priority_task *p = gp_policy_task(state, i);
+	struct gp_priority_task *first = gp_policy_task(state, view->task[i].gang);
 	const struct gp_task_view *t = &view->task[i];
 	uint64_t ran_ns, in_ns;
 	bool grew = take_growth(view, t, p, &ran_ns, &in_ns);
@@ -67,47 +67,50 @@ static void note_run(const struct gp_view *view, const struct gp_policy_state *s
 	}
 	if (gp_seen_idle(t) || !first->got_ns)
 		first->got_ns = view->now_ns;
-	if (gp_seen_idle(t) || !first->meal_ns ||
+	if (gp_seen_idle(t) || !first->progress_ns ||
 	    (grew && (ran_ns >= 20 * GP_MS || ran_ns >= in_ns / 8)))
-		first->meal_ns = view->now_ns;
+		first->progress_ns = view->now_ns;
 }
 
 /* A unit that has not had a meal for long, although others may have: longer than it waits for its
  * turn anyway. */
 static bool is_starving(const struct gp_view *view, const struct gp_rotation *rotation,
-                        const struct priority_task *p)
+                        const struct gp_priority_task *p)
 {
 	uint64_t long_ns = rotation->round_ns + view->starve_limit_ns / 8;
 
 	if (long_ns < view->starve_limit_ns / 4)
 		long_ns = view->starve_limit_ns / 4;
-	return p->unit.members && !p->unit.idle && !p->unit.user_held && !p->unit.barred &&
-	       p->unit.class == GP_BEST_EFFORT && view->now_ns - p->meal_ns >= long_ns;
+	return p->entity.members && !p->entity.idle && !p->entity.user_held && !p->entity.barred &&
+	       p->entity.class == GP_BEST_EFFORT && view->now_ns - p->progress_ns >= long_ns;
 }
 
 /* Released long enough for a sample to show it, and nothing to be seen. */
-static bool is_hungry(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+static bool gets_nothing(const struct gp_view *view, const struct gp_policy_state *state,
+                         uint32_t i)
 {
-	const struct priority_task *p = gp_policy_task(state, i);
-	const struct priority_task *first = gp_policy_task(state, view->task[i].gang);
+	const struct gp_priority_task *p = gp_policy_task(state, i);
+	const struct gp_priority_task *first = gp_policy_task(state, view->task[i].gang);
 	const struct gp_task_view *t = &view->task[i];
-	uint64_t loose_ns = view->now_ns - p->loose_ns, got_ns = view->now_ns - first->got_ns;
-	uint64_t long_ns = param_ns(state, AGE_AFTER) + view->news_every_ns;
+	uint64_t released_ns = view->now_ns - p->released_ns, got_ns = view->now_ns - first->got_ns;
+	uint64_t long_ns = param_ns(state, GP_PRIORITY_AGE_AFTER) + view->sample_period_ns;
 
-	if (!p->told || !loose_ns || ((t->known & GP_KNOWN_HELD) && t->held))
+	if (!p->told || !released_ns || ((t->known & GP_KNOWN_HELD) && t->held))
 		return false;
-	return loose_ns >= view->news_every_ns && (got_ns >= loose_ns || got_ns >= long_ns);
+	return released_ns >= view->sample_period_ns &&
+	       (got_ns >= released_ns || got_ns >= long_ns);
 }
 
-static struct loose find_loose(const struct gp_view *view, const struct gp_policy_state *state,
-                               const struct gp_plan *plan)
+static struct released find_released(const struct gp_view *view,
+                                     const struct gp_policy_state *state,
+                                     const struct gp_plan *plan)
 {
-	struct priority_device *d = state->device;
-	struct loose l = {0};
+	struct gp_priority_device *d = state->device;
+	struct released l = {0};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(state, i);
 
 		if (t->class == GP_BEST_EFFORT) {
 			note_run(view, state, i);
@@ -115,11 +118,11 @@ static struct loose find_loose(const struct gp_view *view, const struct gp_polic
 		}
 		if (t->class == GP_LATENCY_CRITICAL || plan->task[i].want == GP_HOLD ||
 		    (t->held_by & GP_HELD_BY_USER)) {
-			p->loose_ns = 0;
+			p->released_ns = 0;
 			continue;
 		}
-		if (!p->loose_ns)
-			p->loose_ns = view->now_ns;
+		if (!p->released_ns)
+			p->released_ns = view->now_ns;
 		l.all++;
 		l.idle_task = i;
 		if (gp_seen_idle(t))
@@ -130,7 +133,7 @@ static struct loose find_loose(const struct gp_view *view, const struct gp_polic
 			continue;
 		l.be++;
 		l.blind |= !p->told;
-		l.hungry |= is_hungry(view, state, i);
+		l.idle_be |= gets_nothing(view, state, i);
 	}
 	if (!l.be || !d->got_ns)
 		d->got_ns = view->now_ns;
@@ -139,25 +142,27 @@ static struct loose find_loose(const struct gp_view *view, const struct gp_polic
 
 /* Whether it is time to let best-effort work in. */
 static bool is_due(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct loose *l, struct gp_plan *plan)
+                   const struct released *l, struct gp_plan *plan)
 {
-	struct priority_device *d = state->device;
+	struct gp_priority_device *d = state->device;
 	uint64_t from_ns = d->got_ns > d->aged_ns ? d->got_ns : d->aged_ns;
-	uint64_t after_ns = param_ns(state, AGE_AFTER), blind_ns = param_ns(state, AGE_BLIND);
+	uint64_t after_ns = param_ns(state, GP_PRIORITY_AGE_AFTER),
+		 blind_ns = param_ns(state, GP_PRIORITY_AGE_BLIND);
 	uint64_t due_ns = UINT64_MAX;
 
-	if (l->hungry)
-		due_ns = from_ns + after_ns + view->news_every_ns; /* what is known is that old */
+	if (l->idle_be)
+		due_ns =
+			from_ns + after_ns + view->sample_period_ns; /* what is known is that old */
 	/* Seldom, since it may be that only nobody looked; but all must be reached in time. */
-	if (l->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.units + 1))
-		blind_ns = view->starve_limit_ns / 4 / (d->rotation.units + 1);
+	if (l->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.entities + 1))
+		blind_ns = view->starve_limit_ns / 4 / (d->rotation.entities + 1);
 	if (blind_ns < after_ns)
 		blind_ns = after_ns;
 	if ((l->blind || l->starving) && d->aged_ns + blind_ns < due_ns)
 		due_ns = d->aged_ns + blind_ns;
 	if (view->now_ns >= due_ns)
 		return true;
-	gp_look_again(plan, due_ns);
+	gp_plan_wake_at(plan, due_ns);
 	return false;
 }
 
@@ -166,18 +171,18 @@ static bool is_due(const struct gp_view *view, const struct gp_policy_state *sta
  * both to let them in one after the other before the first of them starves: for a while the
  * hardware shares among all.
  */
-static void give_up_turns(const struct gp_view *view, struct priority_device *d,
-                          const struct loose *l)
+static void give_up_turns(const struct gp_view *view, struct gp_priority_device *d,
+                          const struct released *l)
 {
-	if (l->starving && d->rotation.units * d->age_ns > view->starve_limit_ns)
+	if (l->starving && d->rotation.entities * d->age_ns > view->starve_limit_ns)
 		d->share_until_ns = view->now_ns + view->starve_limit_ns;
 }
 
 /* Opens and closes the time in which the hardware shares as if there were no classes. */
 static bool is_aging(const struct gp_view *view, const struct gp_policy_state *state,
-                     const struct loose *l, struct gp_plan *plan, bool *opens)
+                     const struct released *l, struct gp_plan *plan, bool *opens)
 {
-	struct priority_device *d = state->device;
+	struct gp_priority_device *d = state->device;
 
 	if (!d->aged_ns)
 		d->aged_ns = view->now_ns;
@@ -192,12 +197,12 @@ static bool is_aging(const struct gp_view *view, const struct gp_policy_state *s
 	}
 	if (!d->age_until_ns)
 		return false;
-	gp_look_again(plan, d->age_until_ns);
+	gp_plan_wake_at(plan, d->age_until_ns);
 	return true;
 }
 
 /* The time of one that is let in begins when its release is in force, not when it was asked for. */
-static void wait_for_release(const struct gp_view *view, struct priority_device *d)
+static void wait_for_release(const struct gp_view *view, struct gp_priority_device *d)
 {
 	if (!d->age_until_ns || view->now_ns >= d->age_from_ns + 10 * d->age_ns)
 		return;
@@ -216,16 +221,16 @@ static void wait_for_release(const struct gp_view *view, struct priority_device 
 static bool rotate_best_effort(const struct gp_view *view, const struct gp_policy_state *state,
                                uint32_t user_held, uint32_t lc, struct gp_plan *plan)
 {
-	struct priority_device *d = state->device;
+	struct gp_priority_device *d = state->device;
 	/* A newcomer whose activity is not known yet would keep the tiny slice from everybody: with
 	 * somebody to protect it waits for its turn, otherwise the hardware shares until it is. */
 	struct gp_rotation_rules rules = {
 		.classes_apply = true,
 		.unknown_joins = lc > 0,
 		.room = room_for_holds(view, user_held),
-		.quantum_ns = param_ns(state, QUANTUM),
-		.age_after_ns = param_ns(state, AGE_AFTER),
-		.age_run_ns = param_ns(state, AGE_RUN),
+		.quantum_ns = param_ns(state, GP_PRIORITY_QUANTUM),
+		.age_after_ns = param_ns(state, GP_PRIORITY_AGE_AFTER),
+		.age_run_ns = param_ns(state, GP_PRIORITY_AGE_RUN),
 	};
 
 	if (view->now_ns < d->share_until_ns) {
@@ -234,17 +239,17 @@ static bool rotate_best_effort(const struct gp_view *view, const struct gp_polic
 	}
 	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules, plan))
 		return false;
-	gp_look_again(plan, d->rotation.ends_ns);
+	gp_plan_wake_at(plan, d->rotation.ends_ns);
 	return true;
 }
 
 static void plan_turns(const struct gp_view *view, const struct gp_policy_state *state,
                        bool rotates, struct gp_plan *plan)
 {
-	const struct priority_device *d = state->device;
+	const struct gp_priority_device *d = state->device;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_unit *u = gp_unit_of(view, state, i);
+		const struct gp_entity *u = gp_entity_of(view, state, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
 		bool waits = rotates && u->rotating && !current;
@@ -254,9 +259,9 @@ static void plan_turns(const struct gp_view *view, const struct gp_policy_state 
 	}
 }
 
-static uint64_t last_meal(const struct priority_task *p)
+static uint64_t last_progress(const struct gp_priority_task *p)
 {
-	return p->meal_ns > p->fed_ns ? p->meal_ns : p->fed_ns;
+	return p->progress_ns > p->aging_turn_ns ? p->progress_ns : p->aging_turn_ns;
 }
 
 /* Of those that take turns, the one that had the device longest ago is let in now: left to chance,
@@ -264,21 +269,22 @@ static uint64_t last_meal(const struct priority_task *p)
 static void feed_hungriest(const struct gp_view *view, const struct gp_policy_state *state,
                            struct gp_plan *plan)
 {
-	struct priority_device *d = state->device;
-	struct priority_task *hungriest = NULL;
+	struct gp_priority_device *d = state->device;
+	struct gp_priority_task *longest_waiting = NULL;
 	uint32_t index = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct priority_task *p = gp_policy_task(state, i);
+		struct gp_priority_task *p = gp_policy_task(state, i);
 
-		if (p->unit.rotating && (!hungriest || last_meal(p) < last_meal(hungriest))) {
-			hungriest = p;
+		if (p->entity.rotating &&
+		    (!longest_waiting || last_progress(p) < last_progress(longest_waiting))) {
+			longest_waiting = p;
 			index = i;
 		}
 	}
-	if (!hungriest)
+	if (!longest_waiting)
 		return;
-	hungriest->fed_ns = view->now_ns;
+	longest_waiting->aging_turn_ns = view->now_ns;
 	if (view->task[index].id != d->rotation.current)
 		gp_rotation_take(view, state, &d->rotation, index, d->age_ns);
 	else if (d->rotation.ends_ns < view->now_ns + d->age_ns)
@@ -292,16 +298,17 @@ static void set_aging_slices(const struct gp_view *view, const struct gp_policy_
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (plan->task[i].want == GP_RUN)
-			plan->task[i].slice_us = slice_param(view, state, AGE_SLICE);
+			plan->task[i].slice_us = slice_param(view, state, GP_PRIORITY_AGE_SLICE);
 }
 
 /* A long slice is for a latency-critical task that shares with nobody but best-effort work: others
  * of its class and unmanaged tasks would wait for its end. */
 static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct loose *l, uint32_t lc, struct gp_plan *plan)
+                       const struct released *l, uint32_t lc, struct gp_plan *plan)
 {
 	bool alone = lc == 1 && l->runnable == l->be;
-	uint32_t lc_slice = slice_param(view, state, alone ? LC_SLICE : LC_SHARED_SLICE);
+	uint32_t lc_slice = slice_param(view, state,
+	                                alone ? GP_PRIORITY_LC_SLICE : GP_PRIORITY_LC_SHARED_SLICE);
 	uint32_t chosen = UINT32_MAX;
 
 	if (l->runnable == 1)
@@ -309,7 +316,7 @@ static void set_slices(const struct gp_view *view, const struct gp_policy_state 
 	else if (l->runnable == 0 && l->all == 1)
 		chosen = l->idle_task; /* so that it has it when it wakes up */
 	if (chosen != UINT32_MAX && view->task[chosen].class == GP_BEST_EFFORT)
-		plan->task[chosen].slice_us = slice_param(view, state, TINY_SLICE);
+		plan->task[chosen].slice_us = slice_param(view, state, GP_PRIORITY_TINY_SLICE);
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class == GP_LATENCY_CRITICAL)
 			plan->task[i].slice_us = lc_slice;
@@ -318,25 +325,26 @@ static void set_slices(const struct gp_view *view, const struct gp_policy_state 
 void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
                            uint32_t user_held, uint32_t lc, struct gp_plan *plan)
 {
-	struct priority_device *d = state->device;
+	struct gp_priority_device *d = state->device;
 	bool rotates, aging, opens;
-	struct loose l;
+	struct released l;
 
 	wait_for_release(view, d);
 	rotates = rotate_best_effort(view, state, user_held, lc, plan);
 	plan_turns(view, state, rotates, plan);
-	l = find_loose(view, state, plan);
+	l = find_released(view, state, plan);
 	if (!lc) {
 		d->age_until_ns = 0;
 		return; /* nobody to make way for: hardware slices */
 	}
-	d->age_ns = let_in_ns(view, state, lc + l.all, slice_param(view, state, AGE_SLICE));
+	d->age_ns =
+		aging_ns(view, state, lc + l.all, slice_param(view, state, GP_PRIORITY_AGE_SLICE));
 	give_up_turns(view, d, &l);
 	aging = is_aging(view, state, &l, plan, &opens);
 	if (opens && rotates) {
 		feed_hungriest(view, state, plan);
-		l = find_loose(view, state, plan);
-		gp_look_again(plan, d->rotation.ends_ns);
+		l = find_released(view, state, plan);
+		gp_plan_wake_at(plan, d->rotation.ends_ns);
 	}
 	if (aging)
 		set_aging_slices(view, state, plan);

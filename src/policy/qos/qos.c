@@ -17,25 +17,25 @@
  */
 #include "policy/qos/qos.h"
 
-#define HUNGRY_NS (1000 * GP_MS)
+#define STARVING_NS (1000 * GP_MS)
 
 /* clang-format off */
 static const struct gp_param qos_params[] = {
-	PRIORITY_PARAM_TABLE,
-	[GAP]    = {"gap", "us", "host time between two requests", 30, 0, 10000},
-	[KEEP]   = {"keep", "ms", "a choice stands for so long", 2000, 100, 60000},
-	[FLOOR]  = {"floor", "permille", "least for be work in windows", 50, 10, 900},
-	[WINDOW] = {"window", "ms", "longest time for be work in one go", 10, 1, 1000},
+	GP_PRIORITY_PARAM_TABLE,
+	[GP_QOS_GAP]    = {"gap", "us", "host time between two requests", 30, 0, 10000},
+	[GP_QOS_KEEP]   = {"keep", "ms", "a choice stands for so long", 2000, 100, 60000},
+	[GP_QOS_FLOOR]  = {"floor", "permille", "least for be work in windows", 50, 10, 900},
+	[GP_QOS_WINDOW] = {"window", "ms", "longest time for be work in one go", 10, 1, 1000},
 };
 /* clang-format on */
 
 static void count_lc_task(const struct gp_view *view, const struct gp_task_view *t,
-                          struct qos_crew *c)
+                          struct gp_qos_crew *c)
 {
 	c->lc++;
 	c->untargeted += !t->deadline_ns && !gp_seen_idle(t);
 	c->seen_at_once &= is_seen_at_once(view, t);
-	c->bracketed &= (t->known & GP_KNOWN_BRACKET) != 0;
+	c->marked &= (t->known & GP_KNOWN_REQUEST) != 0;
 	if (t->deadline_ns && (!c->target_ns || t->deadline_ns < c->target_ns))
 		c->target_ns = t->deadline_ns;
 	if (t->budget_ns > c->budget_ns)
@@ -48,15 +48,16 @@ static void count_lc_task(const struct gp_view *view, const struct gp_task_view 
 }
 
 /* After the plan of `priority`: what that holds is not ours. */
-static struct qos_crew gather_crew(const struct gp_view *view, const struct gp_policy_state *state,
-                                   const struct gp_plan *plan)
+static struct gp_qos_crew gather_crew(const struct gp_view *view,
+                                      const struct gp_policy_state *state,
+                                      const struct gp_plan *plan)
 {
-	struct qos_crew c = {.seen_at_once = true, .bracketed = true, .since_ns = UINT64_MAX};
+	struct gp_qos_crew c = {.seen_at_once = true, .marked = true, .since_ns = UINT64_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_unit *u = gp_unit_of(view, state, i);
-		struct qos_task *q = gp_policy_task(state, i);
+		const struct gp_entity *u = gp_entity_of(view, state, i);
+		struct gp_qos_task *q = gp_policy_task(state, i);
 		bool managed = t->class != GP_UNMANAGED;
 		bool held = managed && (u->user_held || plan->task[i].want == GP_HOLD);
 
@@ -74,7 +75,7 @@ static struct qos_crew gather_crew(const struct gp_view *view, const struct gp_p
 }
 
 /* Whether this device and these tasks allow windows at all, and something asks for them. */
-static bool can_have_windows(const struct gp_view *view, const struct qos_crew *crew)
+static bool can_have_windows(const struct gp_view *view, const struct gp_qos_crew *crew)
 {
 	bool asked = crew->share_ppm || (crew->target_ns && !crew->untargeted);
 
@@ -84,27 +85,27 @@ static bool can_have_windows(const struct gp_view *view, const struct qos_crew *
 
 /* Aging is for those who get nothing. In windows everybody gets something, and is only let in
  * beside requests when that does not come true. */
-static bool is_somebody_hungry(const struct gp_view *view, const struct gp_policy_state *state)
+static bool any_starving(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct qos_task *q = gp_policy_task(state, i);
+		const struct gp_qos_task *q = gp_policy_task(state, i);
 
-		if (q->windowed && (t->known & GP_KNOWN_WAITED) && t->waited_ns >= HUNGRY_NS)
+		if (q->windowed && (t->known & GP_KNOWN_WAITED) && t->waited_ns >= STARVING_NS)
 			return true;
 	}
 	return false;
 }
 
-static bool refuses_shares(const struct gp_view *view, const struct qos_crew *crew)
+static bool refuses_shares(const struct gp_view *view, const struct gp_qos_crew *crew)
 {
 	return asks_too_much(view) || crew->strangers || !(view->caps & GP_CAP_HOLD);
 }
 
 static void refuse(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct qos_crew *crew, struct gp_plan *plan)
+                   const struct gp_qos_crew *crew, struct gp_plan *plan)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	bool shares = refuses_shares(view, crew);
 
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -122,9 +123,9 @@ static void refuse(const struct gp_view *view, const struct gp_policy_state *sta
 static void decide_with_slices(const struct gp_view *view, const struct gp_policy_state *state,
                                uint32_t held, bool over, struct gp_plan *plan)
 {
-	struct qos_device *d = state->device;
-	uint64_t often_ns = view->news_every_ns / 16;
-	struct qos_crew crew;
+	struct gp_qos_device *d = state->device;
+	uint64_t often_ns = view->sample_period_ns / 16;
+	struct gp_qos_crew crew;
 
 	gp_qos_favour(view, state);
 	gp_priority_by_slices(view, state, held, count_lc(view), plan);
@@ -139,10 +140,10 @@ static void decide_with_slices(const struct gp_view *view, const struct gp_polic
 			gp_qos_choose(view, state, &crew);
 			gp_qos_open_book(view, d);
 		}
-		if (d->windows && !(d->priority.age_until_ns && is_somebody_hungry(view, state)))
+		if (d->windows && !(d->priority.age_until_ns && any_starving(view, state)))
 			gp_qos_apply_windows(view, state, &crew, plan);
 		/* A sample is to be seen soon after it was taken: it ends the period. */
-		gp_look_again(plan, view->now_ns + (often_ns > GP_MS ? often_ns : GP_MS));
+		gp_plan_wake_at(plan, view->now_ns + (often_ns > GP_MS ? often_ns : GP_MS));
 	}
 	refuse(view, state, &crew, plan);
 }
@@ -151,13 +152,13 @@ static int qos_decide(const struct gp_view *view, const struct gp_policy_state *
                       struct gp_plan *plan)
 {
 	bool over = gp_qos_keep_book(view, state);
-	uint32_t held = gp_units_gather(view, state);
+	uint32_t held = gp_entities_gather(view, state);
 
 	held += gp_qos_bar(view, state, held, plan);
 	if (view->caps & GP_CAP_SLICE) {
 		decide_with_slices(view, state, held, over, plan);
 	} else {
-		struct qos_crew crew;
+		struct gp_qos_crew crew;
 
 		gp_qos_wait(view, state, plan);
 		gp_priority_by_activity(view, state, held, plan);
@@ -171,7 +172,7 @@ static int qos_decide(const struct gp_view *view, const struct gp_policy_state *
 static void qos_task_in(const struct gp_policy_state *state, const struct gp_task_view *task,
                         void *task_state)
 {
-	struct qos_task *q = task_state;
+	struct gp_qos_task *q = task_state;
 
 	(void)state;
 	q->run_ns = task->known & GP_KNOWN_RUN ? task->run_ns : 0;
@@ -182,8 +183,8 @@ const struct gp_policy_ops gp_policy_qos = {
 	.summary = "shares, ceilings and latency targets, with the least loss of be work",
 	.param = qos_params,
 	.nparam = sizeof qos_params / sizeof *qos_params,
-	.device_state = sizeof(struct qos_device),
-	.task_state = sizeof(struct qos_task),
+	.device_state = sizeof(struct gp_qos_device),
+	.task_state = sizeof(struct gp_qos_task),
 	.watches = true,
 	.task_in = qos_task_in,
 	.decide = qos_decide,

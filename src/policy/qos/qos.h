@@ -3,12 +3,12 @@
  * What the files of `qos` share. It builds on `priority` (priority.h): its parameters and blobs
  * begin with that policy's, and its plans begin as that policy's plans.
  *
- *   qos_book.c     who ran how long, period by period
+ *   gp_qos_book.c     who ran how long, period by period
  *   qos_load.c     how busy the service is, and how well that is known
  *   qos_choose.c   slices or windows, and what is refused
  *   qos_plan.c     how long the windows are, and when requests are answered
  *   qos_line.c     how long requests wait for each other
- *   qos_windows.c  best-effort work in windows
+ *   gp_qos_windows.c  best-effort work in windows
  *   qos_wait.c     without slices: how long a preemption can wait
  *   qos_share.c    ceilings, and whose turn it is for the sake of a guaranteed share
  */
@@ -22,21 +22,21 @@
 
 /* Parameters behind those of `priority`, in the order of the table. */
 enum {
-	GAP = PRIORITY_PARAMS,
-	KEEP,
-	FLOOR,
-	WINDOW,
+	GP_QOS_GAP = GP_PRIORITY_PARAMS,
+	GP_QOS_KEEP,
+	GP_QOS_FLOOR,
+	GP_QOS_WINDOW,
 };
 
 /* Who is there, gathered anew at each decision. */
-struct qos_crew {
+struct gp_qos_crew {
 	uint32_t lc;         /* latency-critical tasks that nobody holds */
 	uint32_t untargeted; /* ... that may be busy, and nobody said how soon they must answer */
 	uint32_t be;         /* tasks of busy best-effort units: these run in windows */
 	uint32_t held;       /* tasks that users or the plan hold: none of these */
 	bool strangers;      /* an unmanaged task may be running */
 	bool seen_at_once;   /* it is known at every moment whether an lc task has work ... */
-	bool bracketed;      /* ... because they all say so themselves */
+	bool marked;         /* ... because they all say so themselves */
 	bool wants;          /* ... and one has ... */
 	uint64_t since_ns;   /* ... since then; UINT64_MAX = not known */
 	uint64_t target_ns;  /* the shortest; 0 = none */
@@ -45,7 +45,7 @@ struct qos_crew {
 };
 
 /* Run times since the period began. */
-struct qos_book {
+struct gp_qos_book {
 	uint64_t from_ns; /* 0 = it has not begun */
 	uint64_t seen_ns; /* the last look */
 	uint64_t lc_ns, be_ns;
@@ -55,11 +55,11 @@ struct qos_book {
 };
 
 /* Over the periods that are alike. */
-struct qos_sum {
+struct gp_qos_sum {
 	uint64_t had_ns, ran_ns;
 };
 
-struct qos_windows {
+struct gp_qos_windows {
 	uint64_t open_ns; /* how long best-effort work runs ... */
 	uint64_t shut_ns; /* ... and then does not ... */
 	uint64_t most_ns; /* ... or for how long at most, where activity decides */
@@ -68,19 +68,19 @@ struct qos_windows {
 	bool keeps;       /* all targets and shares; if not, a service may never pause */
 };
 
-struct qos_device {
-	struct priority_device priority;
-	struct qos_book book;
+struct gp_qos_device {
+	struct gp_priority_device priority;
+	struct gp_qos_book book;
 	bool told; /* there was news of run times */
 
 	/* As last measured. */
 	uint64_t lc_ppm, be_ppm;
-	struct qos_sum load; /* of the service, in periods that say how much it wants */
-	struct qos_sum way;  /* of best-effort work, since slices or windows were chosen */
-	uint64_t doubt_ppm;  /* by so much of it lc_ppm may be wrong */
-	uint64_t full_ns;    /* so much it ran without a pause, period after period ... */
-	bool full;           /* ... which is no chance: the line has no end */
-	uint64_t request_ns; /* GPU time of a request; 0 = not known */
+	struct gp_qos_sum load; /* of the service, in periods that say how much it wants */
+	struct gp_qos_sum way;  /* of best-effort work, since slices or windows were chosen */
+	uint64_t doubt_ppm;     /* by so much of it lc_ppm may be wrong */
+	uint64_t full_ns;       /* so much it ran without a pause, period after period ... */
+	bool full;              /* ... which is no chance: the line has no end */
+	uint64_t request_ns;    /* GPU time of a request; 0 = not known */
 	uint64_t between_ns; /* from a request of one service to one of another; 0 = there is one */
 	bool counts_idle;    /* run times of a task that is alone hold its idle time */
 	bool probed;         /* that was looked into */
@@ -93,7 +93,7 @@ struct qos_device {
 	uint64_t be_before_ppm, lc_before_ppm; /* what both had before the windows */
 	bool refuses;                          /* neither keeps what was asked for */
 	uint64_t verdict_ns; /* since when that looks otherwise; 0 = it does not */
-	struct qos_windows set;
+	struct gp_qos_windows set;
 
 	/* Where in the windows we are. Without slices: `shut`, `waiting_ns` and `idle_ns`. */
 	bool seen_at_once; /* as in the crew of the last look */
@@ -120,8 +120,8 @@ struct qos_device {
 	uint32_t unwaited; /* requests in a row for which there was none */
 };
 
-struct qos_task {
-	struct priority_task priority;
+struct gp_qos_task {
+	struct gp_priority_task priority;
 	bool windowed;         /* one of crew.be */
 	bool over;             /* it had what its ceiling allows */
 	uint64_t run_ns;       /* its run time as last known ... */
@@ -140,7 +140,7 @@ struct qos_task {
 
 static inline uint64_t gap_ns(const struct gp_policy_state *state)
 {
-	return (uint64_t)state->param[GAP] * 1000;
+	return (uint64_t)state->param[GP_QOS_GAP] * 1000;
 }
 
 /*
@@ -156,7 +156,7 @@ static inline uint64_t linger_ns(const struct gp_policy_state *state)
 /* A request, the host's time until the next one is there, and the way to another service. */
 static inline uint64_t each_request(const struct gp_policy_state *state)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 
 	return d->request_ns + gap_ns(state) + d->between_ns;
 }
@@ -176,13 +176,14 @@ static inline bool asks_too_much(const struct gp_view *view)
 /* Whether it is known at every moment if the task has work. */
 static inline bool is_seen_at_once(const struct gp_view *view, const struct gp_task_view *t)
 {
-	return (t->known & GP_KNOWN_BRACKET) ||
-	       ((t->known & GP_KNOWN_ACTIVE) && gp_tells_in_time(view->caps, view->news_every_ns));
+	return (t->known & GP_KNOWN_REQUEST) ||
+	       ((t->known & GP_KNOWN_ACTIVE) &&
+	        gp_tells_in_time(view->caps, view->sample_period_ns));
 }
 
 /* Brings run times up to now. True when a period is over, which `choose` then looks at. */
 bool gp_qos_keep_book(const struct gp_view *view, const struct gp_policy_state *state);
-void gp_qos_open_book(const struct gp_view *view, struct qos_device *d);
+void gp_qos_open_book(const struct gp_view *view, struct gp_qos_device *d);
 
 /* In windows: the service ran for all the time that it had, as far as its gaps let it. */
 bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *state);
@@ -195,14 +196,14 @@ uint64_t gp_qos_square_root(uint64_t n);
 
 /* At the end of a period: the load, and how well it is known. */
 void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct qos_crew *crew);
+                       const struct gp_qos_crew *crew);
 
 /* Adds a period to the load if it is alike, or begins anew with it. */
-void gp_qos_add_up(struct qos_device *d, uint64_t had_ns, uint64_t ran_ns);
+void gp_qos_add_up(struct gp_qos_device *d, uint64_t had_ns, uint64_t ran_ns);
 
 /* In a period in which it `ran_ns` the service had no pause, or had one: d->full, when that is no
  * chance any more. */
-void gp_qos_note_full(struct qos_device *d, bool full, uint64_t ran_ns);
+void gp_qos_note_full(struct gp_qos_device *d, bool full, uint64_t ran_ns);
 
 /* A promise is taken back when it is `missed` for sure, and given when it is `kept` for sure, if
  * that has looked so for a while. */
@@ -210,34 +211,34 @@ void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *stat
                   bool missed);
 
 /* The load is not known, only that it may be between these. */
-static inline uint64_t lc_at_least(const struct qos_device *d)
+static inline uint64_t lc_at_least(const struct gp_qos_device *d)
 {
 	return d->lc_ppm - d->lc_ppm * d->doubt_ppm / GP_PPM;
 }
 
-static inline uint64_t lc_at_most(const struct qos_device *d)
+static inline uint64_t lc_at_most(const struct gp_qos_device *d)
 {
 	return d->lc_ppm + d->lc_ppm * d->doubt_ppm / GP_PPM;
 }
 
 /* For a service that runs for `lc_ppm` of the time: the windows, ... */
-struct qos_windows gp_qos_plan_windows(const struct gp_view *view,
-                                       const struct gp_policy_state *state,
-                                       const struct qos_crew *crew, uint64_t lc_ppm);
+struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
+                                          const struct gp_policy_state *state,
+                                          const struct gp_qos_crew *crew, uint64_t lc_ppm);
 /* ... what a tiny slice leaves best-effort work, and in which time 99 of 100 requests are answered
  * then; UINT64_MAX: the service falls behind. */
-uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct qos_device *d,
+uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_device *d,
                                uint64_t lc_ppm);
 uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
                                uint64_t lc_ppm);
 
 /* At the end of a period: what to do from now on. */
 void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct qos_crew *crew);
+                   const struct gp_qos_crew *crew);
 
 /* Since when there is work, or none. A service that paused for less than `linger_ns` has a line of
  * requests, the first of which has waited all the time. */
-static inline void note_work(const struct gp_view *view, struct qos_device *d, bool wants,
+static inline void note_work(const struct gp_view *view, struct gp_qos_device *d, bool wants,
                              uint64_t since_ns, uint64_t linger_ns)
 {
 	if (wants) {
@@ -254,10 +255,10 @@ static inline void note_work(const struct gp_view *view, struct qos_device *d, b
 
 /* Turns the plan of `priority` into one for where we are in the windows. */
 void gp_qos_apply_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct qos_crew *crew, struct gp_plan *plan);
+                          const struct gp_qos_crew *crew, struct gp_plan *plan);
 
-/* Without slices: for each latency-critical unit, between gp_units_gather and `priority`, whether
- * others are to be held for it now. */
+/* Without slices: for each latency-critical unit, between gp_entities_gather and `priority`,
+ * whether others are to be held for it now. */
 void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,
                  struct gp_plan *plan);
 

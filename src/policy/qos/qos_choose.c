@@ -30,14 +30,14 @@ static uint64_t most(uint64_t a, uint64_t b)
 struct outlook {
 	uint64_t left_ppm; /* by slices, and with them answered in ... */
 	uint64_t late_ns, late_least_ns, late_most_ns;
-	struct qos_windows windows, light, heavy;
+	struct gp_qos_windows windows, light, heavy;
 	bool usable; /* enough is known of the requests for windows */
 };
 
 static void plan_for(const struct gp_view *view, const struct gp_policy_state *state,
-                     const struct qos_crew *crew, struct outlook *o)
+                     const struct gp_qos_crew *crew, struct outlook *o)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 
 	o->windows = gp_qos_plan_windows(view, state, crew, d->lc_ppm);
 	o->light = gp_qos_plan_windows(view, state, crew, lc_at_least(d));
@@ -45,9 +45,9 @@ static void plan_for(const struct gp_view *view, const struct gp_policy_state *s
 }
 
 static struct outlook look_ahead(const struct gp_view *view, const struct gp_policy_state *state,
-                                 const struct qos_crew *crew)
+                                 const struct gp_qos_crew *crew)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	struct outlook o = {
 		.left_ppm = gp_qos_left_by_slices(view, d, d->lc_ppm),
 		.late_ns = gp_qos_late_by_slices(view, state, d->lc_ppm),
@@ -70,12 +70,12 @@ static struct outlook look_ahead(const struct gp_view *view, const struct gp_pol
  * looked into at once, or a service that has time to spare is given more and more of it.
  */
 static bool wants_probe(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct qos_crew *crew)
+                        const struct gp_qos_crew *crew)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t time_ns =
 		d->book.shut_ns - least(d->book.shut_ns, d->book.shuts * view->switch_cost_ns);
-	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(state, KEEP) : 0;
+	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(state, GP_QOS_KEEP) : 0;
 
 	return !crew->seen_at_once && gap_ns(state) && time_ns &&
 	       d->book.lc_ns >= time_ns - time_ns / 32 && view->now_ns >= d->chosen_ns + wait_ns;
@@ -88,8 +88,8 @@ static bool wants_probe(const struct gp_view *view, const struct gp_policy_state
  * Where requests are not seen, what slices would miss is a guess: on an H200, whose run times hold
  * some idle time, windows took 16 points of 56 for a target that slices kept.
  */
-static bool windows_failed(const struct gp_view *view, struct qos_device *d,
-                           const struct qos_crew *crew, const struct outlook *o)
+static bool windows_failed(const struct gp_view *view, struct gp_qos_device *d,
+                           const struct gp_qos_crew *crew, const struct outlook *o)
 {
 	bool guessed = !crew->seen_at_once;
 	uint64_t be_ppm = d->way.ran_ns / (d->way.had_ns / GP_PPM + 1);
@@ -104,13 +104,13 @@ static bool windows_failed(const struct gp_view *view, struct qos_device *d,
 	return true;
 }
 
-static bool may_try_windows(const struct gp_view *view, const struct qos_device *d)
+static bool may_try_windows(const struct gp_view *view, const struct gp_qos_device *d)
 {
 	return view->now_ns >= d->retry_ns || d->lc_ppm > d->lc_before_ppm + d->lc_before_ppm / 2;
 }
 
 /* For the target, and of two ways that keep it for best-effort work. */
-static bool keeps_better_in_windows(const struct qos_device *d, const struct qos_crew *crew,
+static bool keeps_better_in_windows(const struct gp_qos_device *d, const struct gp_qos_crew *crew,
                                     const struct outlook *o)
 {
 	uint64_t target_ns = crew->target_ns;
@@ -130,9 +130,9 @@ static bool keeps_better_in_windows(const struct qos_device *d, const struct qos
 }
 
 static bool prefers_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                            const struct qos_crew *crew, const struct outlook *o)
+                            const struct gp_qos_crew *crew, const struct outlook *o)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t had_ppm = d->windows ? o->left_ppm : d->be_ppm + LOSS_PPM;
 
 	if (!may_try_windows(view, d))
@@ -145,19 +145,19 @@ static bool prefers_windows(const struct gp_view *view, const struct gp_policy_s
 void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *state, bool kept,
                   bool missed)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	bool refuses = missed || (d->refuses && !kept);
 
 	if (refuses == d->refuses)
 		d->verdict_ns = 0;
 	else if (!d->verdict_ns)
 		d->verdict_ns = view->now_ns;
-	else if (view->now_ns >= d->verdict_ns + param_ns(state, KEEP))
+	else if (view->now_ns >= d->verdict_ns + param_ns(state, GP_QOS_KEEP))
 		d->refuses = refuses;
 }
 
 static void judge(const struct gp_view *view, const struct gp_policy_state *state,
-                  const struct qos_crew *crew, const struct outlook *o)
+                  const struct gp_qos_crew *crew, const struct outlook *o)
 {
 	uint64_t target_ns = crew->target_ns;
 	bool windows = o->usable && may_try_windows(view, state->device);
@@ -166,26 +166,26 @@ static void judge(const struct gp_view *view, const struct gp_policy_state *stat
 	bool missed = !(windows && o->light.keeps) && (o->late_least_ns > target_ns || !share);
 
 	/* With a line that has no end, what the service wants is not known, only that it waits. */
-	missed |= ((const struct qos_device *)state->device)->full;
+	missed |= ((const struct gp_qos_device *)state->device)->full;
 	gp_qos_judge(view, state, !target_ns || kept, target_ns && missed);
 }
 
-static void change_way(const struct gp_view *view, struct qos_device *d, bool windows)
+static void change_way(const struct gp_view *view, struct gp_qos_device *d, bool windows)
 {
 	d->windows = windows;
 	d->chosen_ns = view->now_ns;
 	d->be_before_ppm = d->way.ran_ns / (d->way.had_ns / GP_PPM + 1);
 	d->lc_before_ppm = d->lc_ppm;
-	d->way = (struct qos_sum){0};
+	d->way = (struct gp_qos_sum){0};
 	d->shut = false; /* best-effort work runs: a window has just opened */
 	d->in_force = true;
 	d->phase_ns = view->now_ns;
 }
 
 void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct qos_crew *crew)
+                   const struct gp_qos_crew *crew)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	bool windows, failed, stands;
 	struct outlook o;
 
@@ -201,7 +201,7 @@ void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *sta
 		d->chosen_ns = 0;
 		return;
 	}
-	stands = d->chosen_ns && view->now_ns < d->chosen_ns + param_ns(state, KEEP);
+	stands = d->chosen_ns && view->now_ns < d->chosen_ns + param_ns(state, GP_QOS_KEEP);
 	if (windows != d->windows && (!stands || failed || o.late_ns == UINT64_MAX))
 		change_way(view, d, windows);
 	d->set = o.heavy;

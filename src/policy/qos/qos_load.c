@@ -35,8 +35,8 @@ uint64_t gp_qos_square_root(uint64_t n)
 }
 
 /* From what was lost beside service and best-effort work: two switches a request. */
-static void measure_request(const struct gp_view *view, struct qos_device *d,
-                            const struct qos_crew *crew, uint64_t lc_ppm)
+static void measure_request(const struct gp_view *view, struct gp_qos_device *d,
+                            const struct gp_qos_crew *crew, uint64_t lc_ppm)
 {
 	uint64_t ran_ppm = lc_ppm + d->be_ppm, request_ns;
 
@@ -52,7 +52,7 @@ static void measure_request(const struct gp_view *view, struct qos_device *d,
 }
 
 /* Whether the period has more, or less, than chance explains. */
-static bool is_another_load(const struct qos_device *d, uint64_t had_ns, uint64_t ran_ns)
+static bool is_another_load(const struct gp_qos_device *d, uint64_t had_ns, uint64_t ran_ns)
 {
 	uint64_t mean_ns = d->load.ran_ns / (d->load.had_ns / GP_MS + 1) * (had_ns / GP_MS);
 	uint64_t off_ns = ran_ns > mean_ns ? ran_ns - mean_ns : mean_ns - ran_ns;
@@ -64,13 +64,13 @@ static bool is_another_load(const struct qos_device *d, uint64_t had_ns, uint64_
 	return d->load.had_ns && off_ns > DIFFERS * spread_ns;
 }
 
-void gp_qos_add_up(struct qos_device *d, uint64_t had_ns, uint64_t ran_ns)
+void gp_qos_add_up(struct gp_qos_device *d, uint64_t had_ns, uint64_t ran_ns)
 {
 	uint64_t requests;
 
 	if (is_another_load(d, had_ns, ran_ns)) {
-		d->load = (struct qos_sum){0};
-		d->way = (struct qos_sum){0};
+		d->load = (struct gp_qos_sum){0};
+		d->way = (struct gp_qos_sum){0};
 	}
 	d->load.had_ns += had_ns;
 	d->load.ran_ns += ran_ns;
@@ -89,16 +89,16 @@ void gp_qos_add_up(struct qos_device *d, uint64_t had_ns, uint64_t ran_ns)
  * The device may count the idle time of a service that is alone, too. That shows when slices are
  * tried again: then only what is measured with slices is believed.
  */
-static void look_for_idle(struct qos_device *d, uint64_t lc_ppm)
+static void look_for_idle(struct gp_qos_device *d, uint64_t lc_ppm)
 {
 	bool less = d->set.open_ns && lc_ppm < d->lc_ppm / 2;
 
 	d->counts_idle = (d->counts_idle || less) && d->be_ppm >= IDLE_LEAST;
 	if (less)
-		d->load = (struct qos_sum){0};
+		d->load = (struct gp_qos_sum){0};
 }
 
-void gp_qos_note_full(struct qos_device *d, bool full, uint64_t ran_ns)
+void gp_qos_note_full(struct gp_qos_device *d, bool full, uint64_t ran_ns)
 {
 	d->full_ns = full ? d->full_ns + ran_ns : 0;
 	d->full = full && d->full_ns >= LINE_LONGEST * d->request_ns;
@@ -106,7 +106,7 @@ void gp_qos_note_full(struct qos_device *d, bool full, uint64_t ran_ns)
 
 /* With less, best-effort work had no pause of the service's to itself. What it needs to be back
  * after an interruption counts as run time too: a quarter of a switch, where that was measured. */
-static uint64_t least_in_pauses(const struct gp_view *view, const struct qos_device *d)
+static uint64_t least_in_pauses(const struct gp_view *view, const struct gp_qos_device *d)
 {
 	uint64_t each_ns = d->request_ns + 2 * view->switch_cost_ns;
 
@@ -115,13 +115,13 @@ static uint64_t least_in_pauses(const struct gp_view *view, const struct qos_dev
 
 /* Whether the service used all the time it could have. */
 static bool is_full(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct qos_crew *crew)
+                    const struct gp_qos_crew *crew)
 {
-	struct qos_device *d = state->device;
-	const struct priority_device *p = &d->priority;
+	struct gp_qos_device *d = state->device;
+	const struct gp_priority_device *p = &d->priority;
 	/* Best-effort work is let in when it gets nothing: that is no pause. */
-	bool let_in = p->age_until_ns || p->aged_ns > d->book.from_ns;
-	bool full = !d->windows ? (d->be_ppm < least_in_pauses(view, d) || let_in) && d->book.lc_ns
+	bool aging = p->age_until_ns || p->aged_ns > d->book.from_ns;
+	bool full = !d->windows ? (d->be_ppm < least_in_pauses(view, d) || aging) && d->book.lc_ns
 	            : crew->seen_at_once ? 2 * d->book.cuts > d->book.shuts
 	                                 : gp_qos_is_full(view, state);
 
@@ -132,9 +132,9 @@ static bool is_full(const struct gp_view *view, const struct gp_policy_state *st
 }
 
 void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct qos_crew *crew)
+                       const struct gp_qos_crew *crew)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	uint64_t had_ns = view->now_ns - d->book.from_ns;
 	uint64_t lc_ppm = d->book.lc_ns * GP_PPM / had_ns;
 
@@ -148,7 +148,7 @@ void gp_qos_learn_load(const struct gp_view *view, const struct gp_policy_state 
 		gp_qos_add_up(d, had_ns, d->book.lc_ns);
 		return;
 	}
-	d->load = (struct qos_sum){0};
+	d->load = (struct gp_qos_sum){0};
 	d->doubt_ppm = 0;
 	if (lc_ppm < d->lc_ppm)
 		lc_ppm = d->lc_ppm;

@@ -11,12 +11,12 @@
 /* Adds what each task ran since the last look. True when there was anything. */
 static bool take_run_times(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	bool news = false;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct qos_task *q = gp_policy_task(state, i);
+		struct gp_qos_task *q = gp_policy_task(state, i);
 
 		q->ran_ns = 0;
 		if (!(t->known & GP_KNOWN_RUN))
@@ -35,7 +35,7 @@ static bool take_run_times(const struct gp_view *view, const struct gp_policy_st
 
 bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t lost_ns = d->book.shuts * view->switch_cost_ns;
 	uint64_t time_ns = d->book.shut_ns > lost_ns ? d->book.shut_ns - lost_ns : 0;
 	uint64_t each_ns = each_request(state), ran_ns = d->book.lc_ns;
@@ -53,7 +53,7 @@ bool gp_qos_is_full(const struct gp_view *view, const struct gp_policy_state *st
 static bool is_urgent(const struct gp_view *view, const struct gp_policy_state *state,
                       uint64_t had_ns)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 
 	if (!d->book.lc_ns || had_ns < PERIOD_NS / 2)
 		return false;
@@ -61,15 +61,15 @@ static bool is_urgent(const struct gp_view *view, const struct gp_policy_state *
 	                  : d->book.be_ns < had_ns / 4;
 }
 
-void gp_qos_open_book(const struct gp_view *view, struct qos_device *d)
+void gp_qos_open_book(const struct gp_view *view, struct gp_qos_device *d)
 {
-	d->book = (struct qos_book){.from_ns = view->now_ns, .seen_ns = view->now_ns};
+	d->book = (struct gp_qos_book){.from_ns = view->now_ns, .seen_ns = view->now_ns};
 }
 
 bool gp_qos_keep_book(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	struct qos_device *d = state->device;
-	uint64_t period_ns = PERIOD_NEWS * view->news_every_ns, had_ns;
+	struct gp_qos_device *d = state->device;
+	uint64_t period_ns = PERIOD_NEWS * view->sample_period_ns, had_ns;
 	bool news = take_run_times(view, state);
 
 	d->told |= news;

@@ -31,7 +31,7 @@ static uint64_t most(uint64_t a, uint64_t b)
 /* The part of the time for which requests keep the service busy, with the host's time. */
 static uint64_t load_of(const struct gp_policy_state *state, uint64_t lc_ppm)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 
 	return least(lc_ppm * each_request(state) / most(d->request_ns, 1), GP_PPM);
 }
@@ -65,17 +65,17 @@ static uint64_t answer_after(const struct gp_view *view, const struct gp_policy_
 
 /* The longest after which 99 of 100 requests are still answered in time. */
 static uint64_t longest_window(const struct gp_view *view, const struct gp_policy_state *state,
-                               const struct qos_crew *crew, uint64_t load_ppm, bool *keeps)
+                               const struct gp_qos_crew *crew, uint64_t load_ppm, bool *keeps)
 {
 	uint64_t shortest_ns = most(most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
-	uint64_t open_ns = param_ns(state, WINDOW);
-	const struct qos_device *d = state->device;
+	uint64_t open_ns = param_ns(state, GP_QOS_WINDOW);
+	const struct gp_qos_device *d = state->device;
 
 	for (int i = 0; crew->target_ns && i < 4; i++) {
 		uint64_t answer_ns = answer_after(view, state, load_ppm, open_ns);
 
 		open_ns = crew->target_ns > answer_ns ? crew->target_ns - answer_ns : 0;
-		open_ns = least(open_ns, param_ns(state, WINDOW));
+		open_ns = least(open_ns, param_ns(state, GP_QOS_WINDOW));
 	}
 	*keeps = open_ns >= shortest_ns;
 	if (*keeps || !d->refuses)
@@ -83,7 +83,7 @@ static uint64_t longest_window(const struct gp_view *view, const struct gp_polic
 	/* It is missed in any case: not with more switches than need be. */
 	open_ns = crew->target_ns -
 	          least(crew->target_ns, view->switch_cost_ns + 2 * each_request(state));
-	return most(least(open_ns, param_ns(state, WINDOW)), shortest_ns);
+	return most(least(open_ns, param_ns(state, GP_QOS_WINDOW)), shortest_ns);
 }
 
 /*
@@ -92,9 +92,9 @@ static uint64_t longest_window(const struct gp_view *view, const struct gp_polic
  * be: two standard deviations more than on average.
  */
 static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy_state *state,
-                              uint64_t lc_ppm, struct qos_windows *w)
+                              uint64_t lc_ppm, struct gp_qos_windows *w)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t first_ns = d->request_ns * GP_PPM / most(lc_ppm, 1);
 	uint64_t run_ns = w->open_ns + least(first_ns, 1000 * GP_MS);
 	uint64_t lost_ns = view->switch_cost_ns + view->release_cost_ns;
@@ -112,7 +112,7 @@ static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy
 static uint64_t shut_at_most(const struct gp_view *view, const struct gp_policy_state *state,
                              uint64_t open_ns, uint64_t floor_ppm)
 {
-	uint64_t late_ns = (uint64_t)state->param[LC_SHARED_SLICE] * 1000 / 2;
+	uint64_t late_ns = (uint64_t)state->param[GP_PRIORITY_LC_SHARED_SLICE] * 1000 / 2;
 	uint64_t run_ns = open_ns - view->switch_cost_ns * 5 / 4;
 	uint64_t round_ns = (run_ns > 2 * late_ns ? run_ns - late_ns : run_ns) * GP_PPM / floor_ppm;
 
@@ -122,8 +122,8 @@ static uint64_t shut_at_most(const struct gp_view *view, const struct gp_policy_
 
 /* A line that is longer than best-effort work can be held waits for another window, and one that is
  * so on average never ends. */
-static void allow_for_floor(const struct qos_crew *crew, uint64_t mean_ns, uint64_t longest_ns,
-                            uint64_t most_ns, struct qos_windows *w)
+static void allow_for_floor(const struct gp_qos_crew *crew, uint64_t mean_ns, uint64_t longest_ns,
+                            uint64_t most_ns, struct gp_qos_windows *w)
 {
 	uint64_t again_ns = (longest_ns - 1) / most_ns * w->open_ns;
 
@@ -135,15 +135,15 @@ static void allow_for_floor(const struct qos_crew *crew, uint64_t mean_ns, uint6
 	w->keeps &= w->late_ns != UINT64_MAX;
 }
 
-struct qos_windows gp_qos_plan_windows(const struct gp_view *view,
-                                       const struct gp_policy_state *state,
-                                       const struct qos_crew *crew, uint64_t lc_ppm)
+struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
+                                          const struct gp_policy_state *state,
+                                          const struct gp_qos_crew *crew, uint64_t lc_ppm)
 {
 	uint64_t switch_ns = view->switch_cost_ns, least_ns = view->release_cost_ns + switch_ns;
-	uint64_t floor_ppm = most((uint64_t)state->param[FLOOR] * 1000, crew->share_ppm);
+	uint64_t floor_ppm = most((uint64_t)state->param[GP_QOS_FLOOR] * 1000, crew->share_ppm);
 	uint64_t load_ppm = load_of(state, lc_ppm), mean_ns, longest_ns;
-	const struct qos_device *d = state->device;
-	struct qos_windows w = {0};
+	const struct gp_qos_device *d = state->device;
+	struct gp_qos_windows w = {0};
 
 	floor_ppm = least(floor_ppm, GP_PPM * 9 / 10);
 	w.open_ns = longest_window(view, state, crew, load_ppm, &w.keeps);
@@ -170,7 +170,7 @@ struct qos_windows gp_qos_plan_windows(const struct gp_view *view,
 	return w;
 }
 
-uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct qos_device *d,
+uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_device *d,
                                uint64_t lc_ppm)
 {
 	uint64_t taken_ppm = lc_ppm;
@@ -184,7 +184,7 @@ uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct qos_devi
 uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
                                uint64_t lc_ppm)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t each_ns = d->request_ns + 2 * view->switch_cost_ns;
 	uint64_t load_ppm = GP_PPM - gp_qos_left_by_slices(view, d, lc_ppm);
 

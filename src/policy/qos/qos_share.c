@@ -24,7 +24,8 @@ static int64_t part_of(uint64_t ns, uint32_t permille)
 /* Others wait meanwhile, and their own turns are to come. */
 static uint64_t turn_for_share(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	uint64_t turn_ns = param_ns(state, QUANTUM), most_ns = view->starve_limit_ns / 8;
+	uint64_t turn_ns = param_ns(state, GP_PRIORITY_QUANTUM),
+		 most_ns = view->starve_limit_ns / 8;
 
 	return turn_ns < most_ns ? turn_ns : most_ns;
 }
@@ -32,11 +33,11 @@ static uint64_t turn_for_share(const struct gp_view *view, const struct gp_polic
 /* Whether a task used the turn that it was given for its share. One that did not wants less than
  * was promised: it is not given another soon. */
 static void judge_turn(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct qos_task *q)
+                       struct gp_qos_task *q)
 {
 	uint64_t turn_ns = turn_for_share(view, state);
 
-	if (!q->given_ns || view->now_ns < q->given_ns + turn_ns + 2 * view->news_every_ns)
+	if (!q->given_ns || view->now_ns < q->given_ns + turn_ns + 2 * view->sample_period_ns)
 		return;
 	q->given_ns = 0;
 	q->spurns = q->run_ns - q->given_run_ns < turn_ns / 4;
@@ -45,7 +46,7 @@ static void judge_turn(const struct gp_view *view, const struct gp_policy_state 
 }
 
 static void keep_account(const struct gp_view *view, const struct gp_task_view *t,
-                         struct qos_task *q)
+                         struct gp_qos_task *q)
 {
 	uint64_t passed_ns = q->counted_ns ? view->now_ns - q->counted_ns : 0;
 	bool held = t->held_by || ((t->known & GP_KNOWN_HELD) && t->held);
@@ -72,7 +73,7 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 }
 
 /* Whether a task had what its ceiling allows. It comes back when there is room for a while. */
-static bool is_over(const struct gp_view *view, const struct gp_task_view *t, struct qos_task *q,
+static bool is_over(const struct gp_view *view, const struct gp_task_view *t, struct gp_qos_task *q,
                     struct gp_plan *plan)
 {
 	int64_t left_ns = q->room_ns - (int64_t)q->unseen_ns;
@@ -83,7 +84,7 @@ static bool is_over(const struct gp_view *view, const struct gp_task_view *t, st
 		return false;
 	q->over = q->over ? left_ns < enough_ns : left_ns <= 0;
 	next_ns = q->over ? (enough_ns - left_ns) * 1000 / t->ceiling_permille : left_ns;
-	gp_look_again(plan, view->now_ns + (uint64_t)clamp(next_ns, (int64_t)GP_MS, BURST_NS));
+	gp_plan_wake_at(plan, view->now_ns + (uint64_t)clamp(next_ns, (int64_t)GP_MS, BURST_NS));
 	return q->over;
 }
 
@@ -95,8 +96,8 @@ uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *st
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct gp_unit *u = gp_unit_of(view, state, i);
-		struct qos_task *q = gp_policy_task(state, i);
+		struct gp_entity *u = gp_entity_of(view, state, i);
+		struct gp_qos_task *q = gp_policy_task(state, i);
 
 		keep_account(view, t, q);
 		if (refused)
@@ -114,18 +115,18 @@ uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *st
 
 void gp_qos_favour(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	struct gp_rotation *r = &d->priority.rotation;
-	struct gp_unit *current = NULL;
-	struct qos_task *neediest = NULL;
+	struct gp_entity *current = NULL;
+	struct gp_qos_task *neediest = NULL;
 	uint32_t index = 0;
 	int64_t owed_ns = OWED_NS;
 
 	if (!r->current || view->now_ns < r->began_ns + TURN_NS)
 		return;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct qos_task *q = gp_policy_task(state, i);
-		struct gp_unit *u = &q->priority.unit;
+		struct gp_qos_task *q = gp_policy_task(state, i);
+		struct gp_entity *u = &q->priority.entity;
 
 		if (!u->rotating || u->barred)
 			continue;

@@ -17,7 +17,7 @@
 /* So late at most is it known that the task has work, or none any more. */
 static uint64_t notice_of(const struct gp_view *view, const struct gp_task_view *t)
 {
-	return t->known & GP_KNOWN_BRACKET ? 0 : view->notice_ns;
+	return t->known & GP_KNOWN_REQUEST ? 0 : view->notice_ns;
 }
 
 static uint64_t request_of(const struct gp_task_view *t)
@@ -31,7 +31,7 @@ static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct
 {
 	uint64_t request_ns = request_of(t);
 
-	if (t->known & GP_KNOWN_BRACKET || !request_ns)
+	if (t->known & GP_KNOWN_REQUEST || !request_ns)
 		return lc_ppm;
 	return lc_ppm * (request_ns + gap_ns(state)) / request_ns;
 }
@@ -44,7 +44,7 @@ static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct
 static bool may_drown_unseen(const struct gp_view *view, const struct gp_policy_state *state,
                              const struct gp_task_view *t)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t load_ppm = load_with_gaps(state, t, lc_at_most(d));
 
 	return notice_of(view, t) && (d->sharers + 1) * load_ppm >= GP_QOS_LOAD_MOST;
@@ -54,7 +54,7 @@ static bool may_drown_unseen(const struct gp_view *view, const struct gp_policy_
 static uint64_t slack_of(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct gp_task_view *t)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t request_ns = request_of(t);
 	uint64_t line_ns = gp_qos_line(request_ns, lc_at_most(d), t->deadline_ns / 2);
 	uint64_t needs_ns = notice_of(view, t) + view->hold_cost_ns + view->switch_cost_ns +
@@ -70,8 +70,8 @@ static uint64_t slack_of(const struct gp_view *view, const struct gp_policy_stat
 static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_state *state,
                           uint32_t i)
 {
-	const struct qos_device *d = state->device;
-	struct qos_task *q = gp_policy_task(state, i);
+	const struct gp_qos_device *d = state->device;
+	struct gp_qos_task *q = gp_policy_task(state, i);
 
 	if (!q->slack_at_ns || q->slack_at_ns != d->busy.from_ns)
 		q->slack_ns = slack_of(view, state, &view->task[i]);
@@ -86,7 +86,7 @@ static uint64_t linger_after(const struct gp_view *view, const struct gp_policy_
 {
 	uint64_t stays_ns = linger_ns(state);
 
-	if (!t->deadline_ns || (t->known & GP_KNOWN_BRACKET) || stays_ns <= view->notice_ns)
+	if (!t->deadline_ns || (t->known & GP_KNOWN_REQUEST) || stays_ns <= view->notice_ns)
 		return 0;
 	return stays_ns;
 }
@@ -102,15 +102,15 @@ struct demand {
 
 /* Requests that say when they begin, and how long they are, can be counted. */
 static bool count_requests(const struct gp_policy_state *state, const struct gp_task_view *t,
-                           struct qos_task *q)
+                           struct gp_qos_task *q)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 
-	if (!(t->known & GP_KNOWN_BRACKET) || !t->budget_ns)
+	if (!(t->known & GP_KNOWN_REQUEST) || !t->budget_ns)
 		return false;
-	if (t->in_bracket && t->active_since_ns != q->begun_ns)
+	if (t->in_request && t->active_since_ns != q->begun_ns)
 		d->busy.ran_ns += t->budget_ns + gap_ns(state);
-	if (t->in_bracket)
+	if (t->in_request)
 		q->begun_ns = t->active_since_ns;
 	return true;
 }
@@ -121,7 +121,7 @@ static struct demand gather_demand(const struct gp_view *view, const struct gp_p
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_unit *u = gp_unit_of(view, state, i);
+		const struct gp_entity *u = gp_entity_of(view, state, i);
 
 		if (t->class == GP_UNMANAGED || u->class != GP_LATENCY_CRITICAL || u->user_held ||
 		    u->barred)
@@ -142,14 +142,14 @@ static struct demand gather_demand(const struct gp_view *view, const struct gp_p
 
 /* Whether requests have the device to themselves. */
 static bool have_it_alone(const struct gp_view *view, const struct gp_policy_state *state,
-                          struct qos_device *d)
+                          struct gp_qos_device *d)
 {
 	bool all = true;
 
 	d->sharers = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_unit *u = gp_unit_of(view, state, i);
+		const struct gp_entity *u = gp_entity_of(view, state, i);
 		bool other = t->class != GP_LATENCY_CRITICAL && !gp_seen_idle(t) && !u->user_held;
 
 		d->sharers += other;
@@ -182,7 +182,7 @@ static uint64_t late_at(const struct gp_view *view, const struct gp_policy_state
 static void judge_target(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	const struct gp_task_view *first = NULL;
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
@@ -210,7 +210,7 @@ static void judge_target(const struct gp_view *view, const struct gp_policy_stat
 static void measure_load(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct demand *m)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	uint64_t had_ns = view->now_ns - d->busy.from_ns;
 	bool alone = have_it_alone(view, state, d);
 
@@ -237,7 +237,7 @@ static void measure_load(const struct gp_view *view, const struct gp_policy_stat
 static bool is_share_owed(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct qos_task *q = gp_policy_task(state, i);
+		const struct gp_qos_task *q = gp_policy_task(state, i);
 
 		if (view->task[i].class == GP_BEST_EFFORT && q->behind_ns >= BEHIND_NS)
 			return true;
@@ -250,7 +250,7 @@ static bool is_share_owed(const struct gp_view *view, const struct gp_policy_sta
  * was done at half the speed. Whether requests are answered
  * while they wait depends on how much of the device they fill, which nobody says: it is tried.
  */
-static bool is_worth_it(struct qos_device *d)
+static bool is_worth_it(struct gp_qos_device *d)
 {
 	bool worth = d->vain <= VAIN_MOST || d->unwaited >= TRY_EVERY;
 
@@ -258,7 +258,7 @@ static bool is_worth_it(struct qos_device *d)
 	return worth;
 }
 
-static void learn(struct qos_device *d, bool vain)
+static void learn(struct gp_qos_device *d, bool vain)
 {
 	d->vain = vain ? d->vain + (VAIN_ALL - d->vain) / 8 : d->vain - d->vain / 8;
 }
@@ -266,7 +266,7 @@ static void learn(struct qos_device *d, bool vain)
 static void open_or_shut(const struct gp_view *view, const struct gp_policy_state *state,
                          struct gp_plan *plan)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	struct demand m = gather_demand(view, state);
 	bool had_work = d->waiting_ns != 0;
 
@@ -279,7 +279,7 @@ static void open_or_shut(const struct gp_view *view, const struct gp_policy_stat
 
 		d->shut = view->now_ns >= due_ns;
 		if (!d->shut)
-			gp_look_again(plan, due_ns);
+			gp_plan_wake_at(plan, due_ns);
 		else if (d->waits)
 			learn(d, true);
 	} else if (!d->waiting_ns) {
@@ -290,18 +290,18 @@ static void open_or_shut(const struct gp_view *view, const struct gp_policy_stat
 		d->shut = false;
 	}
 	if (d->waiting_ns && !m.wants)
-		gp_look_again(plan, d->idle_ns + m.linger_ns);
+		gp_plan_wake_at(plan, d->idle_ns + m.linger_ns);
 }
 
 void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,
                  struct gp_plan *plan)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	bool owed = is_share_owed(view, state);
 
 	open_or_shut(view, state, plan);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_unit *u = gp_policy_task(state, i);
+		struct gp_entity *u = gp_policy_task(state, i);
 
 		if (u->members && u->class == GP_LATENCY_CRITICAL)
 			u->active = d->shut && !owed;

@@ -13,11 +13,11 @@
  */
 static bool is_in_force(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t cost_ns = d->shut ? view->hold_cost_ns : view->release_cost_ns;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct qos_task *q = gp_policy_task(state, i);
+		const struct gp_qos_task *q = gp_policy_task(state, i);
 		const struct gp_task_view *t = &view->task[i];
 
 		if (!q->windowed)
@@ -30,9 +30,9 @@ static bool is_in_force(const struct gp_view *view, const struct gp_policy_state
 }
 
 /* So long after its last request, a service has no more. */
-static uint64_t linger_of(const struct gp_policy_state *state, const struct qos_crew *crew)
+static uint64_t linger_of(const struct gp_policy_state *state, const struct gp_qos_crew *crew)
 {
-	return crew->bracketed ? 0 : linger_ns(state);
+	return crew->marked ? 0 : linger_ns(state);
 }
 
 static uint64_t ahead(uint64_t at_ns, uint64_t cost_ns)
@@ -42,9 +42,9 @@ static uint64_t ahead(uint64_t at_ns, uint64_t cost_ns)
 
 /* When to ask for the end of the phase that is in force; UINT64_MAX: not before there is work. */
 static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_state *state,
-                             const struct qos_crew *crew)
+                             const struct gp_qos_crew *crew)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 	uint64_t stays_ns = linger_of(state, crew);
 
 	if (!crew->seen_at_once || crew->untargeted)
@@ -64,9 +64,9 @@ static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_
 }
 
 static void move_on(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct qos_crew *crew, struct gp_plan *plan)
+                    const struct gp_qos_crew *crew, struct gp_plan *plan)
 {
-	struct qos_device *d = state->device;
+	struct gp_qos_device *d = state->device;
 	uint64_t end_ns;
 
 	note_work(view, d, crew->wants, crew->since_ns, linger_of(state, crew));
@@ -78,7 +78,7 @@ static void move_on(const struct gp_view *view, const struct gp_policy_state *st
 	}
 	end_ns = end_of_phase(view, state, crew);
 	if (view->now_ns < end_ns) {
-		gp_look_again(plan, end_ns);
+		gp_plan_wake_at(plan, end_ns);
 		return;
 	}
 	d->shut = !d->shut;
@@ -96,24 +96,24 @@ static uint32_t possible_slice(const struct gp_view *view, uint64_t us)
 }
 
 /* Whole milliseconds, longer than a window and so never tiny. */
-static uint32_t window_slice(const struct gp_view *view, const struct qos_device *d)
+static uint32_t window_slice(const struct gp_view *view, const struct gp_qos_device *d)
 {
 	return possible_slice(view, (d->set.open_ns / GP_MS + 1) * 1000);
 }
 
 static uint32_t lc_slice(const struct gp_view *view, const struct gp_policy_state *state)
 {
-	return possible_slice(view, (uint64_t)state->param[LC_SHARED_SLICE]);
+	return possible_slice(view, (uint64_t)state->param[GP_PRIORITY_LC_SHARED_SLICE]);
 }
 
 void gp_qos_apply_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct qos_crew *crew, struct gp_plan *plan)
+                          const struct gp_qos_crew *crew, struct gp_plan *plan)
 {
-	const struct qos_device *d = state->device;
+	const struct gp_qos_device *d = state->device;
 
 	move_on(view, state, crew, plan);
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct qos_task *q = gp_policy_task(state, i);
+		const struct gp_qos_task *q = gp_policy_task(state, i);
 
 		/* One that never pauses would keep the window to itself. */
 		if (view->task[i].class == GP_LATENCY_CRITICAL && !d->set.keeps)

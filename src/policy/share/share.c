@@ -22,13 +22,13 @@
 
 static const struct gp_param share_params[] = {GP_TURN_PARAMS};
 
-static struct share_task *unit_of(const struct gp_view *view, const struct gp_policy_state *state,
-                                  uint32_t task)
+static struct gp_share_task *entity_of(const struct gp_view *view,
+                                       const struct gp_policy_state *state, uint32_t task)
 {
 	return gp_policy_task(state, view->task[task].gang);
 }
 
-static void add_member(struct share_task *s, const struct gp_task_view *t)
+static void add_member(struct gp_share_task *s, const struct gp_task_view *t)
 {
 	uint32_t ceiling = t->ceiling_permille && t->ceiling_permille < WHOLE_PERMILLE
 	                           ? t->ceiling_permille
@@ -45,21 +45,21 @@ static void add_member(struct share_task *s, const struct gp_task_view *t)
 static void gather_claims(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(state, i);
 
 		s->weight = 1;
 		s->guarantee_permille = s->ceiling_permille = 0;
 	}
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct share_task *own = gp_policy_task(state, i);
+		const struct gp_share_task *own = gp_policy_task(state, i);
 
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
-		unit_of(view, state, i)->admitted |= own->admitted;
-		add_member(unit_of(view, state, i), &view->task[i]);
+		entity_of(view, state, i)->admitted |= own->admitted;
+		add_member(entity_of(view, state, i), &view->task[i]);
 	}
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(state, i);
 
 		s->admitted &= s->guarantee_permille != 0;
 		if (s->guarantee_permille > s->ceiling_permille)
@@ -72,7 +72,7 @@ static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *
                       bool admitted_before, uint32_t left_permille)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(state, i);
 
 		if (!s->guarantee_permille || s->admitted != admitted_before)
 			continue;
@@ -89,19 +89,20 @@ static void say_who_is_refused(const struct gp_view *view, const struct gp_polic
                                struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct share_task *own = gp_policy_task(state, i);
+		struct gp_share_task *own = gp_policy_task(state, i);
 
 		own->admitted =
-			view->task[i].class != GP_UNMANAGED && unit_of(view, state, i)->admitted;
+			view->task[i].class != GP_UNMANAGED && entity_of(view, state, i)->admitted;
 		plan->task[i].refused = view->task[i].class != GP_UNMANAGED &&
 		                        view->task[i].share_permille && !own->admitted;
 	}
 }
 
 /* Whether a unit has a part in this: those that want the device, or all there are. */
-static bool counts(const struct share_task *s, bool all)
+static bool counts(const struct gp_share_task *s, bool all)
 {
-	return s->turn.unit.members && !s->turn.unit.user_held && (all || s->turn.unit.rotating);
+	return s->turn.entity.members && !s->turn.entity.user_held &&
+	       (all || s->turn.entity.rotating);
 }
 
 struct pool {
@@ -115,7 +116,7 @@ static struct pool pool_of(const struct gp_view *view, const struct gp_policy_st
 	struct pool p = {.over = GP_TURN_WEIGHT_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct share_task *s = gp_policy_task(state, i);
+		const struct gp_share_task *s = gp_policy_task(state, i);
 		uint64_t own =
 			PER_PERMILLE * (s->capped ? s->ceiling_permille : s->guarantee_permille);
 
@@ -134,7 +135,7 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
 	bool more = false;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct share_task *s = gp_policy_task(state, i);
+		struct gp_share_task *s = gp_policy_task(state, i);
 		uint64_t part = s->guarantee_permille * PER_PERMILLE;
 
 		if (!counts(s, all))
@@ -161,7 +162,7 @@ static uint32_t work_out(const struct gp_view *view, const struct gp_policy_stat
 	bool more = true;
 
 	for (uint32_t i = 0; i < view->n; i++)
-		((struct share_task *)gp_policy_task(state, i))->capped = false;
+		((struct gp_share_task *)gp_policy_task(state, i))->capped = false;
 	for (int round = 0; more && round < ROUNDS; round++) {
 		p = pool_of(view, state, all);
 		more = spread(view, state, all, &p);
@@ -172,7 +173,7 @@ static uint32_t work_out(const struct gp_view *view, const struct gp_policy_stat
 static int share_decide(const struct gp_view *view, const struct gp_policy_state *state,
                         struct gp_plan *plan)
 {
-	struct share_device *d = state->device;
+	struct gp_share_device *d = state->device;
 	struct gp_turns *turns = &d->turns;
 	uint32_t user_held = gp_turns_gather(view, state, turns, plan);
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
@@ -200,8 +201,8 @@ const struct gp_policy_ops gp_policy_share = {
 	.summary = "guaranteed percentages; spare time by weight",
 	.param = share_params,
 	.nparam = sizeof share_params / sizeof *share_params,
-	.device_state = sizeof(struct share_device),
-	.task_state = sizeof(struct share_task),
+	.device_state = sizeof(struct gp_share_device),
+	.task_state = sizeof(struct gp_share_task),
 	.watches = true,
 	.decide = share_decide,
 };

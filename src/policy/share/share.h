@@ -10,8 +10,8 @@
 #define WHOLE_PERMILLE 1000u
 #define PER_PERMILLE   ((uint64_t)GP_TURN_WEIGHT_MAX / WHOLE_PERMILLE) /* weights are finer */
 
-struct share_task {
-	struct gp_turn_unit turn;
+struct gp_share_task {
+	struct gp_turn_entity turn;
 
 	/* Of the unit, gathered anew at each decision. */
 	uint32_t weight;             /* of its heaviest member */
@@ -37,10 +37,10 @@ struct share_task {
 	uint32_t spurned;        /* turns that were of no use, in a row */
 };
 
-struct share_device {
+struct gp_share_device {
 	struct gp_turns turns;
 
-	uint64_t looked_ns;     /* at accounts, last; 0 = there are none */
+	uint64_t tick_ns;       /* at accounts, last; 0 = there are none */
 	bool news;              /* run times are newer than they were then */
 	uint64_t turn_of;       /* id of the first task of the unit that has one; 0 = nobody */
 	uint64_t turn_ends_ns;  /* with the next news */

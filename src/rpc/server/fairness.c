@@ -10,11 +10,11 @@
 
 #define ROUND_NS (5 * GP_NS_PER_MS)
 
-void conn_wake(struct conn *c)
+void gp_rpc_conn_wake(struct conn *c)
 {
 	struct turns *turns = &c->server->turns;
 
-	c->active_us = conn_now_us(c);
+	c->active_us = gp_rpc_conn_now_us(c);
 	if (c->queued)
 		return;
 	if (!turns->first) {
@@ -41,7 +41,7 @@ static void put_off(struct turns *turns, struct conn *c, struct conn **last)
 
 static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + ROUND_NS;
+	uint64_t until_ns = gp_monotonic_ns() + ROUND_NS;
 	struct turns *turns = arg;
 	struct conn *c = turns->first, **last = turns->last;
 	eventfd_t value;
@@ -55,10 +55,10 @@ static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 		c->queued = false;
 		if (c->server)
-			conn_take_turn(c);
-		conn_unref(c);
+			gp_rpc_conn_take_turn(c);
+		gp_rpc_conn_unref(c);
 		c = next;
-		if (c && gp_now_ns(&gp_clock_monotonic) >= until_ns) {
+		if (c && gp_monotonic_ns() >= until_ns) {
 			put_off(turns, c, last);
 			break;
 		}
@@ -66,7 +66,7 @@ static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 	return 0;
 }
 
-int turns_open(struct gp_rpc_server *server)
+int gp_rpc_turns_open(struct gp_rpc_server *server)
 {
 	struct turns *turns = &server->turns;
 	int r;
@@ -78,7 +78,7 @@ int turns_open(struct gp_rpc_server *server)
 	return r < 0 ? r : 0;
 }
 
-void turns_close(struct gp_rpc_server *server)
+void gp_rpc_turns_close(struct gp_rpc_server *server)
 {
 	struct turns *turns = &server->turns;
 
@@ -86,7 +86,7 @@ void turns_close(struct gp_rpc_server *server)
 		struct conn *c = turns->first;
 
 		turns->first = c->next_turn;
-		conn_unref(c);
+		gp_rpc_conn_unref(c);
 	}
 	turns->io = sd_event_source_disable_unref(turns->io);
 	if (turns->fd >= 0)

@@ -13,7 +13,7 @@
 
 #include "sim/model/cwsr.h"
 
-void cwsr_keep_books(struct gp_sim *s)
+void gp_cwsr_account(struct gp_sim *s)
 {
 	struct cwsr *c = s->state;
 	uint64_t from_ns = c->books_ns, took_ns = s->now_ns - from_ns;
@@ -22,12 +22,12 @@ void cwsr_keep_books(struct gp_sim *s)
 
 	c->books_ns = s->now_ns;
 	c->rest = done % slowness(c);
-	if (c->stand == STOPPED)
+	if (c->stand == GP_CWSR_STOPPED)
 		s->totals.switch_ns += took_ns;
 	if (c->non)
 		s->totals.busy_ns += took_ns;
 	for (uint32_t i = 0; i < c->non; i++) {
-		struct sim_task *t = c->on[i];
+		struct gp_sim_task_state *t = c->on[i];
 
 		t->result.run_ns += took_ns;
 		if (t->spins || context_of(s, t)->restored_ns > from_ns)
@@ -48,13 +48,13 @@ static uint64_t time_of(const struct gp_sim *s, uint64_t left_ns)
 }
 
 /* Until the first kernel ends or the first waves are back. The books are up to date. */
-void cwsr_set_timer(struct gp_sim *s)
+void gp_cwsr_set_timer(struct gp_sim *s)
 {
 	const struct cwsr *c = s->state;
 	uint64_t next_ns = GP_NEVER, least_ns = GP_NEVER;
 
 	for (uint32_t i = 0; i < c->non; i++) {
-		const struct sim_task *t = c->on[i];
+		const struct gp_sim_task_state *t = c->on[i];
 		uint64_t restored_ns = context_of(s, t)->restored_ns;
 
 		if (t->spins)
@@ -72,7 +72,7 @@ void cwsr_set_timer(struct gp_sim *s)
 		gp_heap_set(&s->heap, &s->timer, next_ns);
 }
 
-void cwsr_come_on(struct gp_sim *s, struct sim_task *t, uint64_t restore_ns)
+void gp_cwsr_come_on(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t restore_ns)
 {
 	struct context *context = context_of(s, t);
 	struct cwsr *c = s->state;
@@ -83,89 +83,89 @@ void cwsr_come_on(struct gp_sim *s, struct sim_task *t, uint64_t restore_ns)
 	context->place = c->non;
 	context->restored_ns = s->now_ns + (context->saved_ns ? restore_ns : 0);
 	context->saved_ns = 0;
-	sim_tell(s, GP_SIM_RUN, t);
+	gp_sim_notify(s, GP_SIM_RUN, t);
 }
 
-void cwsr_go_off(struct gp_sim *s, struct sim_task *t)
+void gp_cwsr_go_off(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct context *context = context_of(s, t);
 	struct cwsr *c = s->state;
-	struct sim_task *last = c->on[--c->non];
+	struct gp_sim_task_state *last = c->on[--c->non];
 
 	c->on[context->place - 1] = last;
 	context_of(s, last)->place = context->place;
 	context->place = 0;
 	c->width -= width_of(t);
 	c->rest = 0;
-	sim_tell(s, GP_SIM_STOP, t);
+	gp_sim_notify(s, GP_SIM_STOP, t);
 }
 
-void cwsr_start(struct gp_sim *s, struct sim_task *t)
+void gp_cwsr_start(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	const struct cwsr *c = s->state;
 
-	if (!may_run(s, t) || c->stand != RUNNING || context_of(s, t)->place)
+	if (!may_run(s, t) || c->stand != GP_CWSR_RUNNING || context_of(s, t)->place)
 		return;
-	cwsr_keep_books(s);
-	cwsr_come_on(s, t, context_of(s, t)->saved_ns);
-	cwsr_set_timer(s);
+	gp_cwsr_account(s);
+	gp_cwsr_come_on(s, t, context_of(s, t)->saved_ns);
+	gp_cwsr_set_timer(s);
 }
 
 /* ---- what happens ---- */
 
-static void work_arrives(struct gp_sim *s, struct sim_task *t)
+static void work_arrives(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	t->active_since_ns = s->now_ns;
-	sim_tell(s, GP_SIM_READY, t);
-	backend_activity_changed(s, t);
-	cwsr_start(s, t);
+	gp_sim_notify(s, GP_SIM_READY, t);
+	gp_sim_backend_activity_changed(s, t);
+	gp_cwsr_start(s, t);
 }
 
-static void work_changes(struct gp_sim *s, struct sim_task *t)
+static void work_changes(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct cwsr *c = s->state;
 
-	cwsr_keep_books(s);
+	gp_cwsr_account(s);
 	t->spins = false;
 	if (!context_of(s, t)->place)
 		return;
 	c->width += width_of(t);
 	c->rest = 0;
-	cwsr_set_timer(s);
+	gp_cwsr_set_timer(s);
 }
 
-static void leaves(struct gp_sim *s, struct sim_task *t)
+static void leaves(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	bool had_work = t->has_work;
 
-	cwsr_keep_books(s);
+	gp_cwsr_account(s);
 	if (context_of(s, t)->place)
-		cwsr_go_off(s, t);
-	cwsr_set_timer(s);
+		gp_cwsr_go_off(s, t);
+	gp_cwsr_set_timer(s);
 	t->has_work = false;
 	if (had_work)
-		sim_tell(s, GP_SIM_DONE, t);
+		gp_sim_notify(s, GP_SIM_DONE, t);
 }
 
-static void joins(struct gp_sim *s, struct sim_task *t)
+static void joins(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	*context_of(s, t) = (struct context){0}; /* what the last one had in memory is gone */
 }
 
 /* Its kernel is finished. Whether it stays on, because the next one is there. */
-static bool stays_on(struct gp_sim *s, struct sim_task *t)
+static bool stays_on(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	const struct cwsr *c = s->state;
 
 	t->has_work = false;
-	load_kernel_done(s, t);
-	if (t->has_work && c->stand == RUNNING)
+	gp_sim_program_kernel_done(s, t);
+	if (t->has_work && c->stand == GP_CWSR_RUNNING)
 		return true;
 	if (!t->has_work) {
-		sim_tell(s, GP_SIM_DONE, t);
-		backend_activity_changed(s, t);
+		gp_sim_notify(s, GP_SIM_DONE, t);
+		gp_sim_backend_activity_changed(s, t);
 	}
-	cwsr_go_off(s, t);
+	gp_cwsr_go_off(s, t);
 	return false;
 }
 
@@ -174,22 +174,22 @@ static void timer(struct gp_sim *s)
 	struct cwsr *c = s->state;
 	uint32_t i = 0;
 
-	cwsr_keep_books(s);
+	gp_cwsr_account(s);
 	while (i < c->non) {
-		struct sim_task *t = c->on[i];
+		struct gp_sim_task_state *t = c->on[i];
 		bool ended = !t->spins && !t->left_ns;
 
 		i += !ended || stays_on(s, t);
 	}
-	cwsr_set_timer(s);
+	gp_cwsr_set_timer(s);
 }
 
-static bool runs(const struct gp_sim *s, const struct sim_task *t)
+static bool runs(const struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	return context_of(s, t)->place;
 }
 
-static uint64_t run_ns(const struct gp_sim *s, const struct sim_task *t)
+static uint64_t run_ns(const struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	const struct cwsr *c = s->state;
 
@@ -208,7 +208,7 @@ static int init(struct gp_sim *s)
 	/* Each XCC saves its own waves, all at the same time, each with its part of the memory. */
 	c->full_ns = (uint64_t)d->save_area_kb * 1000000 / (d->save_mb_per_s / d->xccs);
 	c->context = calloc(n, sizeof *c->context);
-	c->on = calloc(n, sizeof(struct sim_task *));
+	c->on = calloc(n, sizeof(struct gp_sim_task_state *));
 	return c->context && c->on ? 0 : -ENOMEM;
 }
 
@@ -223,20 +223,20 @@ static void free_state(struct gp_sim *s)
 	free(c);
 }
 
-const struct sim_model sim_cwsr = {
+const struct gp_sim_model_ops gp_sim_cwsr = {
 	.init = init,
 	.free = free_state,
-	.describe = cwsr_describe,
+	.describe = gp_cwsr_describe,
 	.work_arrives = work_arrives,
 	.work_changes = work_changes,
 	.leaves = leaves,
 	.joins = joins,
-	.call = cwsr_call,
-	.hold = cwsr_hold,
-	.release = cwsr_release,
-	.call_over = cwsr_call_over,
+	.call = gp_cwsr_call,
+	.hold = gp_cwsr_hold,
+	.release = gp_cwsr_release,
+	.call_over = gp_cwsr_call_over,
 	.timer = timer,
-	.close_books = cwsr_keep_books,
+	.close_books = gp_cwsr_account,
 	.runs = runs,
 	.run_ns = run_ns,
 };

@@ -15,12 +15,12 @@ struct context {
 	uint64_t restored_ns; /* when they are back; no progress before that */
 };
 
-enum stand { RUNNING, DRAINING, STOPPED };
+enum stand { GP_CWSR_RUNNING, GP_CWSR_DRAINING, GP_CWSR_STOPPED };
 
 struct cwsr {
 	enum stand stand;
-	struct context *context; /* by the task's index */
-	struct sim_task **on;    /* those on the hardware */
+	struct context *context;       /* by the task's index */
+	struct gp_sim_task_state **on; /* those on the hardware */
 	uint32_t non;
 	uint64_t width; /* of all of them, in permille; may be more than there is */
 	uint64_t rest;  /* of the last division: progress of 1/1000 ns x width */
@@ -28,7 +28,7 @@ struct cwsr {
 	uint64_t full_ns; /* saves, or restores, a device that is full of waves */
 };
 
-static inline struct context *context_of(const struct gp_sim *s, const struct sim_task *t)
+static inline struct context *context_of(const struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	const struct cwsr *c = s->state;
 
@@ -36,7 +36,7 @@ static inline struct context *context_of(const struct gp_sim *s, const struct si
 }
 
 /* What only waits behind a hint is a single wave. */
-static inline uint32_t width_of(const struct sim_task *t)
+static inline uint32_t width_of(const struct gp_sim_task_state *t)
 {
 	if (t->spins)
 		return 0;
@@ -50,7 +50,7 @@ static inline uint64_t slowness(const struct cwsr *c)
 }
 
 /* Nothing is in its way but others' work. */
-static inline bool may_run(const struct gp_sim *s, const struct sim_task *t)
+static inline bool may_run(const struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	return t->has_work && !t->held && !context_of(s, t)->removed;
 }
@@ -58,21 +58,21 @@ static inline bool may_run(const struct gp_sim *s, const struct sim_task *t)
 /* ---- cwsr.c ---- */
 
 /* Run times, work and what is left are true up to now: before anything changes. */
-void cwsr_keep_books(struct gp_sim *s);
+void gp_cwsr_account(struct gp_sim *s);
 
 /* On the hardware and off it. The books are up to date, and the caller sets the timer. */
-void cwsr_come_on(struct gp_sim *s, struct sim_task *t, uint64_t restore_ns);
-void cwsr_go_off(struct gp_sim *s, struct sim_task *t);
-void cwsr_set_timer(struct gp_sim *s);
+void gp_cwsr_come_on(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t restore_ns);
+void gp_cwsr_go_off(struct gp_sim *s, struct gp_sim_task_state *t);
+void gp_cwsr_set_timer(struct gp_sim *s);
 
 /* Comes on by itself, if nothing holds it and the device runs. */
-void cwsr_start(struct gp_sim *s, struct sim_task *t);
+void gp_cwsr_start(struct gp_sim *s, struct gp_sim_task_state *t);
 
 /* ---- cwsr_calls.c: parts of the model's table ---- */
-uint64_t cwsr_call(struct gp_sim *s, const struct control *call, unsigned step);
-void cwsr_hold(struct gp_sim *s, struct sim_task *t);
-void cwsr_release(struct gp_sim *s, struct sim_task *t);
-void cwsr_call_over(struct gp_sim *s, struct sim_task *t, bool last);
-void cwsr_describe(const struct gp_sim *s, struct gp_gpu_info *info);
+uint64_t gp_cwsr_call(struct gp_sim *s, const struct control *call, unsigned step);
+void gp_cwsr_hold(struct gp_sim *s, struct gp_sim_task_state *t);
+void gp_cwsr_release(struct gp_sim *s, struct gp_sim_task_state *t);
+void gp_cwsr_call_over(struct gp_sim *s, struct gp_sim_task_state *t, bool last);
+void gp_cwsr_describe(const struct gp_sim *s, struct gp_gpu_info *info);
 
 #endif

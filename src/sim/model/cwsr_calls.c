@@ -17,7 +17,7 @@
 
 /* How long its waves take to save: those that did not end in the grace period, at the part of the
  * device that it has. */
-static uint64_t save(struct gp_sim *s, const struct sim_task *t, uint64_t grace_ns)
+static uint64_t save(struct gp_sim *s, const struct gp_sim_task_state *t, uint64_t grace_ns)
 {
 	const struct cwsr *c = s->state;
 	uint64_t wave_ns = t->config.wave_ns ? t->config.wave_ns : t->config.kernel_ns;
@@ -34,7 +34,7 @@ static uint64_t save(struct gp_sim *s, const struct sim_task *t, uint64_t grace_
 
 static uint64_t grace_of(const struct gp_sim *s, const struct control *call)
 {
-	return call->kind == CONTROL_HOLD ? s->device.grace_ns : 0;
+	return call->kind == GP_SIM_CONTROL_HOLD ? s->device.grace_ns : 0;
 }
 
 static uint64_t stop_all(struct gp_sim *s, const struct control *call)
@@ -42,15 +42,15 @@ static uint64_t stop_all(struct gp_sim *s, const struct control *call)
 	struct cwsr *c = s->state;
 	uint64_t save_ns = 0;
 
-	cwsr_keep_books(s);
+	gp_cwsr_account(s);
 	for (uint32_t i = 0; i < c->non; i++) /* all of them while all still share */
 		save_ns += save(s, c->on[i], grace_of(s, call));
 	while (c->non)
-		cwsr_go_off(s, c->on[0]);
-	cwsr_set_timer(s);
-	c->stand = STOPPED;
+		gp_cwsr_go_off(s, c->on[0]);
+	gp_cwsr_set_timer(s);
+	c->stand = GP_CWSR_STOPPED;
 	s->totals.switches++;
-	sim_tell(s, GP_SIM_SWITCH, &s->task[call->task]);
+	gp_sim_notify(s, GP_SIM_SWITCH, &s->task[call->task]);
 	return s->now_ns + s->device.unmap_ns + save_ns + s->device.map_ns;
 }
 
@@ -60,15 +60,15 @@ static void start_all(struct gp_sim *s)
 	struct cwsr *c = s->state;
 	uint64_t restore_ns = 0;
 
-	cwsr_keep_books(s);
-	c->stand = RUNNING;
+	gp_cwsr_account(s);
+	c->stand = GP_CWSR_RUNNING;
 	for (uint32_t i = 0; i < s->top; i++)
 		if (may_run(s, &s->task[i]))
 			restore_ns += c->context[i].saved_ns;
 	for (uint32_t i = 0; i < s->top; i++)
 		if (may_run(s, &s->task[i]))
-			cwsr_come_on(s, &s->task[i], restore_ns);
-	cwsr_set_timer(s);
+			gp_cwsr_come_on(s, &s->task[i], restore_ns);
+	gp_cwsr_set_timer(s);
 }
 
 static uint64_t hws_call(struct gp_sim *s, const struct control *call, unsigned step)
@@ -79,24 +79,24 @@ static uint64_t hws_call(struct gp_sim *s, const struct control *call, unsigned 
 	if (call->joins)
 		return step ? GP_NEVER : s->now_ns;
 	switch (step) {
-	case 0: return s->now_ns + (call->kind == CONTROL_HOLD ? d->hold_ns : d->release_ns);
-	case 1: c->stand = DRAINING; return s->now_ns + grace_of(s, call);
+	case 0: return s->now_ns + (call->kind == GP_SIM_CONTROL_HOLD ? d->hold_ns : d->release_ns);
+	case 1: c->stand = GP_CWSR_DRAINING; return s->now_ns + grace_of(s, call);
 	case 2: return stop_all(s, call);
 	default: return GP_NEVER;
 	}
 }
 
-static uint64_t remove_queue(struct gp_sim *s, struct sim_task *t)
+static uint64_t remove_queue(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct context *context = context_of(s, t);
 	uint64_t save_ns = 0;
 
 	context->removed = true;
 	if (context->place) {
-		cwsr_keep_books(s);
+		gp_cwsr_account(s);
 		save_ns = save(s, t, 0);
-		cwsr_go_off(s, t);
-		cwsr_set_timer(s);
+		gp_cwsr_go_off(s, t);
+		gp_cwsr_set_timer(s);
 	}
 	return s->now_ns + s->device.unmap_ns + save_ns;
 }
@@ -104,7 +104,7 @@ static uint64_t remove_queue(struct gp_sim *s, struct sim_task *t)
 static uint64_t mes_call(struct gp_sim *s, const struct control *call, unsigned step)
 {
 	const struct gp_sim_device *d = &s->device;
-	bool holds = call->kind == CONTROL_HOLD;
+	bool holds = call->kind == GP_SIM_CONTROL_HOLD;
 
 	if (!step)
 		return s->now_ns + (call->joins ? 0 : holds ? d->hold_ns : d->release_ns);
@@ -114,41 +114,41 @@ static uint64_t mes_call(struct gp_sim *s, const struct control *call, unsigned 
 	return holds ? remove_queue(s, &s->task[call->task]) : s->now_ns + d->map_ns;
 }
 
-uint64_t cwsr_call(struct gp_sim *s, const struct control *call, unsigned step)
+uint64_t gp_cwsr_call(struct gp_sim *s, const struct control *call, unsigned step)
 {
 	return s->device.scheduler == GP_SIM_HWS ? hws_call(s, call, step)
 	                                         : mes_call(s, call, step);
 }
 
-void cwsr_call_over(struct gp_sim *s, struct sim_task *t, bool last)
+void gp_cwsr_call_over(struct gp_sim *s, struct gp_sim_task_state *t, bool last)
 {
 	context_of(s, t)->removed = false;
 	if (s->device.scheduler == GP_SIM_MES)
-		cwsr_start(s, t); /* unless it is held now, as it was meant to be */
+		gp_cwsr_start(s, t); /* unless it is held now, as it was meant to be */
 	else if (last)
 		start_all(s);
 }
 
-void cwsr_hold(struct gp_sim *s, struct sim_task *t)
+void gp_cwsr_hold(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	if (t->held)
 		return;
 	t->held = true; /* the call has taken it off */
-	sim_tell(s, GP_SIM_HELD, t);
+	gp_sim_notify(s, GP_SIM_HELD, t);
 }
 
-void cwsr_release(struct gp_sim *s, struct sim_task *t)
+void gp_cwsr_release(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	if (!t->held)
 		return;
 	t->held = false;
 	t->loose_since_ns = s->now_ns;
-	sim_tell(s, GP_SIM_RELEASED, t);
-	cwsr_start(s, t);
+	gp_sim_notify(s, GP_SIM_RELEASED, t);
+	gp_cwsr_start(s, t);
 }
 
 /* As it is for a task that fills the device. */
-void cwsr_describe(const struct gp_sim *s, struct gp_gpu_info *info)
+void gp_cwsr_describe(const struct gp_sim *s, struct gp_gpu_info *info)
 {
 	const struct gp_sim_device *d = &s->device;
 	const struct cwsr *c = s->state;

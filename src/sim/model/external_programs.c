@@ -10,7 +10,7 @@
 
 #define TIME_MAX_NS (86400 * GP_NS_PER_S) /* of a kernel or a gap */
 
-int external_init(struct gp_sim *s)
+int gp_sim_external_init(struct gp_sim *s)
 {
 	uint32_t n = 0;
 
@@ -36,10 +36,10 @@ int external_init(struct gp_sim *s)
  */
 
 /* Not one that a control call is still about. */
-static struct sim_task *find_place(struct gp_sim *s)
+static struct gp_sim_task_state *find_place(struct gp_sim *s)
 {
 	for (uint32_t i = 0; i < s->ntasks; i++) {
-		struct sim_task *t = &s->task[i];
+		struct gp_sim_task_state *t = &s->task[i];
 
 		if (t->external && !t->present && !t->holds_queued && !t->slices_queued)
 			return t;
@@ -54,13 +54,13 @@ static bool program_is_valid(const struct gp_sim_program *p)
 
 int gp_sim_join(struct gp_sim *s, const struct gp_sim_program *program, uint32_t *task)
 {
-	struct sim_task *t = find_place(s);
+	struct gp_sim_task_state *t = find_place(s);
 
 	if (!program_is_valid(program))
 		return -EINVAL;
 	if (!t)
 		return -ENOSPC;
-	*t = (struct sim_task){
+	*t = (struct gp_sim_task_state){
 		.config = {.load = GP_LOAD_EXTERNAL,
 	                   .slice_us = program->slice_us,
 	                   .width_permille = program->width_permille,
@@ -76,22 +76,22 @@ int gp_sim_join(struct gp_sim *s, const struct gp_sim_program *program, uint32_t
 	};
 	memcpy(t->config.name, program->name, sizeof t->config.name);
 	t->config.name[sizeof t->config.name - 1] = 0;
-	*t->external = (struct sim_external){0};
+	*t->external = (struct gp_sim_external){0};
 	s->model->joins(s, t);
 	if (t->index >= s->top)
 		s->top = t->index + 1;
 	s->rescan = true;
 	s->signalled = true;
-	sim_changed(s, t);
+	gp_sim_changed(s, t);
 	*task = t->index;
 	return 0;
 }
 
 void gp_sim_leave(struct gp_sim *s, uint32_t task)
 {
-	struct sim_task *t = &s->task[task];
+	struct gp_sim_task_state *t = &s->task[task];
 
-	load_stop(s, t);
+	gp_sim_program_stop(s, t);
 	t->attached = false;
 	t->held = false;
 	t->external->count = 0;
@@ -117,16 +117,16 @@ uint64_t gp_sim_right_value(uint32_t kernels, uint64_t kernel_ns)
 	return value;
 }
 
-void external_kernel_done(struct sim_task *t)
+void gp_sim_external_kernel_done(struct gp_sim_task_state *t)
 {
-	struct sim_external *e = t->external;
+	struct gp_sim_external *e = t->external;
 
 	e->value = mix(e->value, t->result.work_ns - e->work_done_ns);
 }
 
-static void take_first(struct sim_task *t)
+static void take_first(struct gp_sim_task_state *t)
 {
-	struct sim_external *e = t->external;
+	struct gp_sim_external *e = t->external;
 	const struct gp_sim_request *r = &e->queue[e->first].request;
 
 	t->config.kernels = r->kernels;
@@ -139,8 +139,8 @@ static void take_first(struct sim_task *t)
 
 int gp_sim_submit(struct gp_sim *s, uint32_t task, const struct gp_sim_request *request)
 {
-	struct sim_task *t = &s->task[task];
-	struct sim_external *e = t->external;
+	struct gp_sim_task_state *t = &s->task[task];
+	struct gp_sim_external *e = t->external;
 	uint32_t last = (e->first + e->count) % GP_SIM_REQUESTS;
 
 	if (!request->kernels || !request->kernel_ns || request->kernel_ns > TIME_MAX_NS ||
@@ -150,18 +150,18 @@ int gp_sim_submit(struct gp_sim *s, uint32_t task, const struct gp_sim_request *
 		return -EAGAIN;
 	e->queue[last].request = *request;
 	e->queue[last].submitted_ns = s->now_ns;
-	e->queue[last].ready_ns = s->now_ns + load_draw_launch(s, t);
+	e->queue[last].ready_ns = s->now_ns + gp_sim_program_draw_launch(s, t);
 	if (e->count++ == 0) {
 		take_first(t);
-		load_wait_for_launch(s, t, e->queue[last].ready_ns);
+		gp_sim_program_wait_for_launch(s, t, e->queue[last].ready_ns);
 	}
-	sim_changed(s, t);
+	gp_sim_changed(s, t);
 	return 0;
 }
 
-void external_request_done(struct gp_sim *s, struct sim_task *t)
+void gp_sim_external_request_done(struct gp_sim *s, struct gp_sim_task_state *t)
 {
-	struct sim_external *e = t->external;
+	struct gp_sim_external *e = t->external;
 
 	e->done = (struct gp_sim_done){.tag = e->queue[e->first].request.tag,
 	                               .value = e->value,
@@ -171,17 +171,17 @@ void external_request_done(struct gp_sim *s, struct sim_task *t)
 	e->count--;
 }
 
-void external_next(struct gp_sim *s, struct sim_task *t)
+void gp_sim_external_next(struct gp_sim *s, struct gp_sim_task_state *t)
 {
-	struct sim_external *e = t->external;
+	struct gp_sim_external *e = t->external;
 
 	if (!e->count)
 		return;
 	take_first(t);
 	if (e->queue[e->first].ready_ns > s->now_ns)
-		load_wait_for_launch(s, t, e->queue[e->first].ready_ns);
+		gp_sim_program_wait_for_launch(s, t, e->queue[e->first].ready_ns);
 	else
-		load_begin_kernel(t);
+		gp_sim_program_begin_kernel(t);
 }
 
 const struct gp_sim_done *gp_sim_done(const struct gp_sim *s, uint32_t task)

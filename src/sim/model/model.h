@@ -10,13 +10,13 @@
 
 /* What a program's timer means when it fires. */
 enum stage {
-	STAGE_START,  /* the process appears */
-	STAGE_HINT,   /* its hint reaches the GPU */
-	STAGE_SUBMIT, /* its request's kernel does */
+	GP_SIM_STAGE_START,  /* the process appears */
+	GP_SIM_STAGE_HINT,   /* its hint reaches the GPU */
+	GP_SIM_STAGE_SUBMIT, /* its request's kernel does */
 };
 
 /* The requests of a program from outside; the first is in work. */
-struct sim_external {
+struct gp_sim_external {
 	struct {
 		struct gp_sim_request request;
 		uint64_t submitted_ns;
@@ -28,13 +28,13 @@ struct sim_external {
 	struct gp_sim_done done;
 };
 
-struct sim_task {
+struct gp_sim_task_state {
 	struct gp_sim_task config;
 	uint32_t index;
 	struct gp_timer timer; /* the program's next step ... */
 	enum stage stage;
 	struct gp_timer stop_timer;
-	struct gp_timer bracket_timer;
+	struct gp_timer mark_timer;
 	struct gp_rng rng;
 
 	/* The program. */
@@ -67,11 +67,11 @@ struct sim_task {
 	bool sample_known, sample_active;
 
 	struct gp_sim_result result;
-	struct sim_external *external; /* NULL: its load is built in */
+	struct gp_sim_external *external; /* NULL: its load is built in */
 };
 
 struct control {
-	enum { CONTROL_HOLD, CONTROL_RELEASE, CONTROL_SLICE } kind;
+	enum { GP_SIM_CONTROL_HOLD, GP_SIM_CONTROL_RELEASE, GP_SIM_CONTROL_SLICE } kind;
 	uint32_t task;
 	uint32_t slice_us;
 	bool joins; /* is part of the call before it */
@@ -82,34 +82,38 @@ struct control {
  * driver (backend.c) what was asked for; the model says who runs. Only its own file knows its
  * state.
  */
-struct sim_model {
+struct gp_sim_model_ops {
 	int (*init)(struct gp_sim *s); /* makes s->state; 0 or -ENOMEM */
 	void (*free)(struct gp_sim *s);
 	void (*describe)(const struct gp_sim *s, struct gp_gpu_info *info); /* slices and costs */
 
-	void (*work_arrives)(struct gp_sim *s, struct sim_task *t); /* has_work was just set */
-	void (*work_changes)(struct gp_sim *s, struct sim_task *t); /* a hint became a kernel */
-	void (*leaves)(struct gp_sim *s, struct sim_task *t);
-	void (*joins)(struct gp_sim *s, struct sim_task *t); /* in a place that another has left */
+	void (*work_arrives)(struct gp_sim *s,
+	                     struct gp_sim_task_state *t); /* has_work was just set */
+	void (*work_changes)(struct gp_sim *s,
+	                     struct gp_sim_task_state *t); /* a hint became a kernel */
+	void (*leaves)(struct gp_sim *s, struct gp_sim_task_state *t);
+	void (*joins)(struct gp_sim *s,
+	              struct gp_sim_task_state *t); /* in a place that another has left */
 
 	/* Step 0, 1, ... of a control call, each at the time that the last one returned. GP_NEVER:
 	 * the call has ended, and its effect follows: */
 	uint64_t (*call)(struct gp_sim *s, const struct control *c, unsigned step);
-	void (*hold)(struct gp_sim *s, struct sim_task *t);
-	void (*release)(struct gp_sim *s, struct sim_task *t);
-	void (*set_slice)(struct gp_sim *s, struct sim_task *t,
+	void (*hold)(struct gp_sim *s, struct gp_sim_task_state *t);
+	void (*release)(struct gp_sim *s, struct gp_sim_task_state *t);
+	void (*set_slice)(struct gp_sim *s, struct gp_sim_task_state *t,
 	                  uint32_t slice_us); /* may be NULL */
 	/* ... and then this, also for a task that is gone by now. `last`: nobody else joined the
 	 * call. May be NULL. */
-	void (*call_over)(struct gp_sim *s, struct sim_task *t, bool last);
+	void (*call_over)(struct gp_sim *s, struct gp_sim_task_state *t, bool last);
 
 	void (*timer)(struct gp_sim *s);       /* s->timer fired */
 	void (*close_books)(struct gp_sim *s); /* run times and work are true up to now */
-	bool (*runs)(const struct gp_sim *s, const struct sim_task *t);
-	uint64_t (*run_ns)(const struct gp_sim *s, const struct sim_task *t); /* up to now */
+	bool (*runs)(const struct gp_sim *s, const struct gp_sim_task_state *t);
+	uint64_t (*run_ns)(const struct gp_sim *s,
+	                   const struct gp_sim_task_state *t); /* up to now */
 };
 
-extern const struct sim_model sim_runlist, sim_cwsr;
+extern const struct gp_sim_model_ops gp_sim_runlist, gp_sim_cwsr;
 
 struct gp_sim {
 	struct gp_gpu base;
@@ -117,8 +121,8 @@ struct gp_sim {
 	uint32_t number; /* of the device */
 	uint32_t ntasks;
 	uint32_t top; /* behind it no task was ever present */
-	struct sim_task *task;
-	struct sim_external *external;
+	struct gp_sim_task_state *task;
+	struct gp_sim_external *external;
 	uint64_t *changed;            /* a bit for each task; NULL: nobody asks */
 	struct gp_hist *own_response; /* where the caller has no histograms */
 	struct gp_heap heap;
@@ -128,7 +132,7 @@ struct gp_sim {
 	void *watch_arg;
 	struct gp_sim_totals totals;
 
-	const struct sim_model *model;
+	const struct gp_sim_model_ops *model;
 	void *state; /* the model's own */
 	struct gp_timer timer;
 
@@ -144,15 +148,16 @@ struct gp_sim {
 	uint64_t window_ns;
 };
 
-static inline void sim_changed(struct gp_sim *s, const struct sim_task *t)
+static inline void gp_sim_changed(struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	if (s->changed)
 		s->changed[t->index / 64] |= 1ull << (t->index % 64);
 }
 
-static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struct sim_task *t)
+static inline void gp_sim_notify(struct gp_sim *s, enum gp_sim_what what,
+                                 const struct gp_sim_task_state *t)
 {
-	sim_changed(s, t);
+	gp_sim_changed(s, t);
 	if (s->watch)
 		s->watch(s->watch_arg, &(struct gp_sim_event){.what = what,
 		                                              .now_ns = s->now_ns,
@@ -162,28 +167,30 @@ static inline void sim_tell(struct gp_sim *s, enum gp_sim_what what, const struc
 }
 
 /* load.c: the programs */
-void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed, uint64_t stream);
-void load_timer(struct gp_sim *s, struct sim_task *t);
-void load_stop(struct gp_sim *s, struct sim_task *t);
-void load_begin_bracket(struct gp_sim *s, struct sim_task *t);
+void gp_sim_program_init(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t seed,
+                         uint64_t stream);
+void gp_sim_program_timer(struct gp_sim *s, struct gp_sim_task_state *t);
+void gp_sim_program_stop(struct gp_sim *s, struct gp_sim_task_state *t);
+void gp_sim_program_begin_request(struct gp_sim *s, struct gp_sim_task_state *t);
 /* The kernel is finished. Sets t->has_work if the next one is there at once. */
-void load_kernel_done(struct gp_sim *s, struct sim_task *t);
-void load_count_left(struct sim_task *t, uint64_t end_ns);
-void load_begin_kernel(struct sim_task *t);
-void load_wait_for_launch(struct gp_sim *s, struct sim_task *t, uint64_t at_ns);
-uint64_t load_draw_launch(const struct gp_sim *s, struct sim_task *t);
+void gp_sim_program_kernel_done(struct gp_sim *s, struct gp_sim_task_state *t);
+void gp_sim_program_count_left(struct gp_sim_task_state *t, uint64_t end_ns);
+void gp_sim_program_begin_kernel(struct gp_sim_task_state *t);
+void gp_sim_program_wait_for_launch(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t at_ns);
+uint64_t gp_sim_program_draw_launch(const struct gp_sim *s, struct gp_sim_task_state *t);
 
 /* external.c: programs from outside */
-int external_init(struct gp_sim *s);
-void external_kernel_done(struct sim_task *t);
-void external_request_done(struct gp_sim *s, struct sim_task *t); /* before it is told ... */
-void external_next(struct gp_sim *s, struct sim_task *t);         /* ... and then */
+int gp_sim_external_init(struct gp_sim *s);
+void gp_sim_external_kernel_done(struct gp_sim_task_state *t);
+void gp_sim_external_request_done(struct gp_sim *s,
+                                  struct gp_sim_task_state *t); /* before it is told ... */
+void gp_sim_external_next(struct gp_sim *s, struct gp_sim_task_state *t); /* ... and then */
 
 /* backend.c: what the driver offers */
-int backend_init(struct gp_sim *s);
-void backend_control_timer(struct gp_sim *s);
-void backend_window_timer(struct gp_sim *s);
-void backend_detect_timer(struct gp_sim *s);
-void backend_activity_changed(struct gp_sim *s, struct sim_task *t);
+int gp_sim_backend_init(struct gp_sim *s);
+void gp_sim_backend_control_timer(struct gp_sim *s);
+void gp_sim_backend_window_timer(struct gp_sim *s);
+void gp_sim_backend_detect_timer(struct gp_sim *s);
+void gp_sim_backend_activity_changed(struct gp_sim *s, struct gp_sim_task_state *t);
 
 #endif

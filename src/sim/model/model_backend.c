@@ -22,7 +22,7 @@ static int sim_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 
 	(void)now_ns;
 	for (uint32_t i = 0; i < s->top; i++) {
-		const struct sim_task *t = &s->task[i];
+		const struct gp_sim_task_state *t = &s->task[i];
 
 		if (!t->present)
 			continue;
@@ -36,7 +36,7 @@ static int sim_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 }
 
 /* 0: what the program itself wants. */
-static void set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
+static void set_slice(struct gp_sim *s, struct gp_sim_task_state *t, uint32_t slice_us)
 {
 	uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
 
@@ -48,7 +48,7 @@ static void set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
 static int sim_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct gp_sim *s = of(gpu);
-	struct sim_task *t;
+	struct gp_sim_task_state *t;
 
 	if (key < 1 || key > s->ntasks)
 		return -ESRCH;
@@ -67,7 +67,7 @@ static int sim_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 static void sim_detach(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_sim *s = of(gpu);
-	struct sim_task *t = &s->task[handle];
+	struct gp_sim_task_state *t = &s->task[handle];
 
 	t->attached = false;
 	set_slice(s, t, 0);
@@ -75,7 +75,8 @@ static void sim_detach(struct gp_gpu *gpu, uint32_t handle)
 		s->model->release(s, t);
 }
 
-static void observe_run(const struct gp_sim *s, const struct sim_task *t, struct gp_observation *o)
+static void observe_run(const struct gp_sim *s, const struct gp_sim_task_state *t,
+                        struct gp_observation *o)
 {
 	o->known |= GP_KNOWN_RUNNING | GP_KNOWN_RUN;
 	o->running = s->model->runs(s, t);
@@ -84,7 +85,7 @@ static void observe_run(const struct gp_sim *s, const struct sim_task *t, struct
 	o->run_at_ns = s->now_ns;
 }
 
-static void observe_exactly(const struct gp_sim *s, const struct sim_task *t,
+static void observe_exactly(const struct gp_sim *s, const struct gp_sim_task_state *t,
                             struct gp_observation *o)
 {
 	bool looks = s->device.detect_ns; /* else it is known all the time */
@@ -103,7 +104,7 @@ static void observe_exactly(const struct gp_sim *s, const struct sim_task *t,
 }
 
 /* A held task does nothing, whether it wants to or not: its activity is not known. */
-static void observe_sample(const struct sim_task *t, struct gp_observation *o)
+static void observe_sample(const struct gp_sim_task_state *t, struct gp_observation *o)
 {
 	if (!t->sample_ns)
 		return;
@@ -123,7 +124,7 @@ static int sim_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++) {
-		const struct sim_task *t = &s->task[seen[i].handle];
+		const struct gp_sim_task_state *t = &s->task[seen[i].handle];
 
 		seen[i].known = GP_KNOWN_HELD | (s->device.slices ? GP_KNOWN_SLICE : 0);
 		seen[i].held = t->held;
@@ -140,15 +141,15 @@ static int sim_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 
 static uint32_t *queued_of(struct gp_sim *s, const struct control *c)
 {
-	struct sim_task *t = &s->task[c->task];
+	struct gp_sim_task_state *t = &s->task[c->task];
 
-	return c->kind == CONTROL_SLICE ? &t->slices_queued : &t->holds_queued;
+	return c->kind == GP_SIM_CONTROL_SLICE ? &t->slices_queued : &t->holds_queued;
 }
 
 /* What the device refuses, it refuses at once, as a driver does. */
 static bool is_possible(const struct gp_sim *s, const struct control *c)
 {
-	if (c->kind != CONTROL_SLICE)
+	if (c->kind != GP_SIM_CONTROL_SLICE)
 		return s->device.max_held;
 	return s->device.slices && (!c->slice_us || (c->slice_us >= s->base.info.slice_min_us &&
 	                                             c->slice_us <= s->base.info.slice_max_us));
@@ -156,14 +157,14 @@ static bool is_possible(const struct gp_sim *s, const struct control *c)
 
 static void apply(struct gp_sim *s, const struct control *c)
 {
-	struct sim_task *t = &s->task[c->task];
+	struct gp_sim_task_state *t = &s->task[c->task];
 
 	if (!t->attached || !t->present)
 		return; /* gone in the meantime */
 	switch (c->kind) {
-	case CONTROL_HOLD: s->model->hold(s, t); break;
-	case CONTROL_RELEASE: s->model->release(s, t); break;
-	case CONTROL_SLICE: set_slice(s, t, c->slice_us); break;
+	case GP_SIM_CONTROL_HOLD: s->model->hold(s, t); break;
+	case GP_SIM_CONTROL_RELEASE: s->model->release(s, t); break;
+	case GP_SIM_CONTROL_SLICE: set_slice(s, t, c->slice_us); break;
 	}
 }
 
@@ -185,7 +186,7 @@ static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 	}
 	s->queue[(s->queue_first + s->queue_count++) % s->queue_capacity] = c;
 	++*queued_of(s, &c);
-	sim_changed(s, &s->task[c.task]);
+	gp_sim_changed(s, &s->task[c.task]);
 	if (s->queue_count == 1)
 		next_step(s);
 	a->status = -EINPROGRESS;
@@ -198,7 +199,9 @@ static int sim_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, un
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
-		ask(s, (struct control){.kind = CONTROL_HOLD, .task = a[i].handle, .joins = i > 0},
+		ask(s,
+		    (struct control){
+			    .kind = GP_SIM_CONTROL_HOLD, .task = a[i].handle, .joins = i > 0},
 		    &a[i]);
 	return 0;
 }
@@ -210,7 +213,8 @@ static int sim_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a,
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){.kind = CONTROL_RELEASE, .task = a[i].handle, .joins = i > 0},
+		    (struct control){
+			    .kind = GP_SIM_CONTROL_RELEASE, .task = a[i].handle, .joins = i > 0},
 		    &a[i]);
 	return 0;
 }
@@ -222,14 +226,15 @@ static int sim_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){
-			    .kind = CONTROL_SLICE, .task = a[i].handle, .slice_us = a[i].slice_us},
+		    (struct control){.kind = GP_SIM_CONTROL_SLICE,
+		                     .task = a[i].handle,
+		                     .slice_us = a[i].slice_us},
 		    &a[i]);
 	return 0;
 }
 
 /* The call at the front has got one step further. */
-void backend_control_timer(struct gp_sim *s)
+void gp_sim_backend_control_timer(struct gp_sim *s)
 {
 	struct control c = s->queue[s->queue_first];
 	uint64_t next_ns = s->model->call(s, &c, s->step++);
@@ -247,7 +252,7 @@ void backend_control_timer(struct gp_sim *s)
 	if (s->queue_count)
 		next_step(s);
 	s->signalled = true;
-	sim_changed(s, &s->task[c.task]);
+	gp_sim_changed(s, &s->task[c.task]);
 	apply(s, &c);
 	if (s->model->call_over)
 		s->model->call_over(s, &s->task[c.task], !more);
@@ -258,7 +263,7 @@ void backend_control_timer(struct gp_sim *s)
  * task was free to run for a good part of the window, and the device had time to spare or went
  * round among others and passed it over: idle. Anything else says nothing.
  */
-void backend_window_timer(struct gp_sim *s)
+void gp_sim_backend_window_timer(struct gp_sim *s)
 {
 	uint64_t busy_ns, window_ns = s->device.activity_window_ns;
 	unsigned workers = 0;
@@ -271,7 +276,7 @@ void backend_window_timer(struct gp_sim *s)
 	for (uint32_t i = 0; i < s->top; i++)
 		workers += s->task[i].result.run_ns != s->task[i].window_run_ns;
 	for (uint32_t i = 0; i < s->top; i++) {
-		struct sim_task *t = &s->task[i];
+		struct gp_sim_task_state *t = &s->task[i];
 		bool worked = t->result.run_ns != t->window_run_ns;
 		bool was_free = !t->held && s->now_ns - t->loose_since_ns >= window_ns / 4;
 
@@ -280,27 +285,27 @@ void backend_window_timer(struct gp_sim *s)
 		t->sample_ns = t->present ? s->now_ns : 0;
 		t->sample_active = worked;
 		t->sample_known = worked || (was_free && (had_time || workers >= 2));
-		sim_changed(s, t);
+		gp_sim_changed(s, t);
 	}
 	gp_heap_set(&s->heap, &s->window_timer, s->now_ns + window_ns);
 }
 
 /* Somebody looks at the queues. What came and went since the last look is not seen. */
-void backend_detect_timer(struct gp_sim *s)
+void gp_sim_backend_detect_timer(struct gp_sim *s)
 {
 	for (uint32_t i = 0; i < s->top; i++) {
-		struct sim_task *t = &s->task[i];
+		struct gp_sim_task_state *t = &s->task[i];
 
 		if (t->found_active == t->has_work)
 			continue;
 		t->found_active = t->has_work;
 		t->found_since_ns = s->now_ns;
-		sim_changed(s, t);
+		gp_sim_changed(s, t);
 		s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
 	}
 }
 
-void backend_activity_changed(struct gp_sim *s, struct sim_task *t)
+void gp_sim_backend_activity_changed(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	uint64_t every_ns = s->device.detect_ns;
 
@@ -325,7 +330,7 @@ static const struct gp_gpu_ops sim_ops = {
 	.set_slice = sim_set_slice,
 };
 
-int backend_init(struct gp_sim *s)
+int gp_sim_backend_init(struct gp_sim *s)
 {
 	const struct gp_sim_device *d = &s->device;
 	struct gp_gpu_info *info = &s->base.info;
@@ -346,9 +351,9 @@ int backend_init(struct gp_sim *s)
 	/* Found as soon as the engine would find it by itself, it counts as known at once. */
 	info->notice_ns = d->detect_ns;
 	if (d->detect_ns > GP_NS_PER_MS)
-		info->news_every_ns = d->detect_ns;
+		info->sample_period_ns = d->detect_ns;
 	if (d->activity == GP_ACTIVITY_SAMPLED) {
-		info->news_every_ns = d->activity_window_ns;
+		info->sample_period_ns = d->activity_window_ns;
 		gp_heap_set(&s->heap, &s->window_timer, d->activity_window_ns);
 	}
 	return 0;

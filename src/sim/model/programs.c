@@ -6,14 +6,14 @@
  */
 #include "sim/model/model.h"
 
-static uint64_t draw_interval(struct sim_task *t)
+static uint64_t draw_interval(struct gp_sim_task_state *t)
 {
 	return t->config.load == GP_LOAD_POISSON ? gp_rng_exponential(&t->rng, t->config.every_ns)
 	                                         : t->config.every_ns;
 }
 
 /* When the next request comes, whether or not the last one is finished. False: none will. */
-static bool next_arrival(struct sim_task *t)
+static bool next_arrival(struct gp_sim_task_state *t)
 {
 	if (t->config.load != GP_LOAD_TRACE) {
 		t->arrival_ns += draw_interval(t);
@@ -25,18 +25,19 @@ static bool next_arrival(struct sim_task *t)
 	return true;
 }
 
-uint64_t load_draw_launch(const struct gp_sim *s, struct sim_task *t)
+uint64_t gp_sim_program_draw_launch(const struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	return s->device.launch_ns + gp_rng_exponential(&t->rng, s->device.launch_jitter_ns);
 }
 
-void load_init(struct gp_sim *s, struct sim_task *t, uint64_t seed, uint64_t stream)
+void gp_sim_program_init(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t seed,
+                         uint64_t stream)
 {
 	gp_rng_init(&t->rng, seed, stream);
 	t->slice_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
 	if (t->config.load == GP_LOAD_EXTERNAL)
 		return;
-	t->stage = STAGE_START;
+	t->stage = GP_SIM_STAGE_START;
 	if (t->config.start_ns < t->config.stop_ns)
 		gp_heap_set(&s->heap, &t->timer, t->config.start_ns);
 }
@@ -46,65 +47,67 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-static void wait_for(struct gp_sim *s, struct sim_task *t, enum stage stage, uint64_t at_ns)
+static void wait_for(struct gp_sim *s, struct gp_sim_task_state *t, enum stage stage,
+                     uint64_t at_ns)
 {
 	t->stage = stage;
 	gp_heap_set(&s->heap, &t->timer, at_ns);
 }
 
-void load_begin_bracket(struct gp_sim *s, struct sim_task *t)
+void gp_sim_program_begin_request(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	s->signalled = true; /* the program speaks: whoever listens hears it at once */
-	sim_tell(s, GP_SIM_BEGIN, t);
+	gp_sim_notify(s, GP_SIM_BEGIN, t);
 }
 
-static void end_bracket(struct gp_sim *s, struct sim_task *t)
+static void end_mark(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	s->signalled = true;
-	sim_tell(s, GP_SIM_END, t);
+	gp_sim_notify(s, GP_SIM_END, t);
 }
 
 /* The program turns to the request that came at arrival_ns, or will come. */
-static void take_request(struct gp_sim *s, struct sim_task *t)
+static void take_request(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	t->kernels_left = t->config.kernels ? t->config.kernels : 1;
-	if (!t->config.bracket)
+	if (!t->config.request_marks)
 		return;
 	if (t->arrival_ns > s->now_ns)
-		gp_heap_set(&s->heap, &t->bracket_timer, t->arrival_ns);
+		gp_heap_set(&s->heap, &t->mark_timer, t->arrival_ns);
 	else
-		load_begin_bracket(s, t);
+		gp_sim_program_begin_request(s, t);
 }
 
 /*
  * The way of the next request to the GPU. With a hint, a kernel that does nothing goes first and
  * takes the GPU; the real one behind it needs only a part of the launch time.
  */
-static void send_request(struct gp_sim *s, struct sim_task *t)
+static void send_request(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	uint64_t begin_ns = later(t->arrival_ns, s->now_ns) + t->config.prepare_ns;
 	uint64_t hint_ns, lead_ns = t->config.hint_ns;
 
 	take_request(s, t);
 	if (!lead_ns) {
-		wait_for(s, t, STAGE_SUBMIT, begin_ns + load_draw_launch(s, t));
+		wait_for(s, t, GP_SIM_STAGE_SUBMIT, begin_ns + gp_sim_program_draw_launch(s, t));
 		return;
 	}
 	hint_ns = begin_ns > lead_ns ? begin_ns - lead_ns : 0;
-	hint_ns = later(hint_ns, s->now_ns) + load_draw_launch(s, t);
-	t->submit_ns = begin_ns + load_draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
+	hint_ns = later(hint_ns, s->now_ns) + gp_sim_program_draw_launch(s, t);
+	t->submit_ns = begin_ns +
+	               gp_sim_program_draw_launch(s, t) * s->device.launch_hinted_permille / 1000;
 	if (hint_ns < t->submit_ns)
-		wait_for(s, t, STAGE_HINT, hint_ns);
+		wait_for(s, t, GP_SIM_STAGE_HINT, hint_ns);
 	else
-		wait_for(s, t, STAGE_SUBMIT, t->submit_ns);
+		wait_for(s, t, GP_SIM_STAGE_SUBMIT, t->submit_ns);
 }
 
-void load_wait_for_launch(struct gp_sim *s, struct sim_task *t, uint64_t at_ns)
+void gp_sim_program_wait_for_launch(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t at_ns)
 {
-	wait_for(s, t, STAGE_SUBMIT, at_ns);
+	wait_for(s, t, GP_SIM_STAGE_SUBMIT, at_ns);
 }
 
-void load_begin_kernel(struct sim_task *t)
+void gp_sim_program_begin_kernel(struct gp_sim_task_state *t)
 {
 	if (t->external)
 		t->external->work_done_ns = t->result.work_ns;
@@ -113,7 +116,7 @@ void load_begin_kernel(struct sim_task *t)
 	t->has_work = true;
 }
 
-static void start(struct gp_sim *s, struct sim_task *t)
+static void start(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	t->present = true;
 	t->loose_since_ns = s->now_ns;
@@ -139,7 +142,7 @@ static void start(struct gp_sim *s, struct sim_task *t)
 	case GP_LOAD_CLOSED:
 		t->arrival_ns = s->now_ns;
 		take_request(s, t);
-		load_begin_kernel(t);
+		gp_sim_program_begin_kernel(t);
 		s->model->work_arrives(s, t);
 		break;
 	case GP_LOAD_IDLE:
@@ -147,62 +150,62 @@ static void start(struct gp_sim *s, struct sim_task *t)
 	}
 }
 
-static void submit(struct gp_sim *s, struct sim_task *t)
+static void submit(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	bool behind_hint = t->has_work;
 
-	load_begin_kernel(t);
+	gp_sim_program_begin_kernel(t);
 	if (behind_hint)
 		s->model->work_changes(s, t);
 	else
 		s->model->work_arrives(s, t);
 }
 
-void load_timer(struct gp_sim *s, struct sim_task *t)
+void gp_sim_program_timer(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	switch (t->stage) {
-	case STAGE_START: start(s, t); break;
-	case STAGE_HINT:
+	case GP_SIM_STAGE_START: start(s, t); break;
+	case GP_SIM_STAGE_HINT:
 		t->has_work = true;
 		t->spins = true;
-		wait_for(s, t, STAGE_SUBMIT, t->submit_ns);
+		wait_for(s, t, GP_SIM_STAGE_SUBMIT, t->submit_ns);
 		s->model->work_arrives(s, t);
 		break;
-	case STAGE_SUBMIT: submit(s, t); break;
+	case GP_SIM_STAGE_SUBMIT: submit(s, t); break;
 	}
 }
 
-static void begin_kernel_after(struct gp_sim *s, struct sim_task *t, uint64_t gap_ns)
+static void begin_kernel_after(struct gp_sim *s, struct gp_sim_task_state *t, uint64_t gap_ns)
 {
 	if (gap_ns)
-		wait_for(s, t, STAGE_SUBMIT, s->now_ns + gap_ns);
+		wait_for(s, t, GP_SIM_STAGE_SUBMIT, s->now_ns + gap_ns);
 	else
-		load_begin_kernel(t);
+		gp_sim_program_begin_kernel(t);
 }
 
-static void finish_request(struct gp_sim *s, struct sim_task *t)
+static void finish_request(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	if (t->result.response)
 		gp_hist_add(t->result.response, s->now_ns - t->arrival_ns);
 	t->result.finished++;
 	if (t->external)
-		external_request_done(s, t);
-	sim_tell(s, GP_SIM_REQUEST, t);
-	if (t->config.bracket)
-		end_bracket(s, t);
+		gp_sim_external_request_done(s, t);
+	gp_sim_notify(s, GP_SIM_REQUEST, t);
+	if (t->config.request_marks)
+		end_mark(s, t);
 }
 
-void load_kernel_done(struct gp_sim *s, struct sim_task *t)
+void gp_sim_program_kernel_done(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	if (t->external)
-		external_kernel_done(t);
+		gp_sim_external_kernel_done(t);
 	if (--t->kernels_left) {
 		begin_kernel_after(s, t, t->config.kernel_gap_ns);
 		return;
 	}
 	finish_request(s, t);
 	if (t->external) {
-		external_next(s, t);
+		gp_sim_external_next(s, t);
 		return;
 	}
 	if (t->config.load != GP_LOAD_CLOSED) {
@@ -216,20 +219,20 @@ void load_kernel_done(struct gp_sim *s, struct sim_task *t)
 	begin_kernel_after(s, t, t->config.gap_ns);
 }
 
-void load_stop(struct gp_sim *s, struct sim_task *t)
+void gp_sim_program_stop(struct gp_sim *s, struct gp_sim_task_state *t)
 {
-	load_count_left(t, s->now_ns);
+	gp_sim_program_count_left(t, s->now_ns);
 	gp_heap_cancel(&s->heap, &t->timer);
-	gp_heap_cancel(&s->heap, &t->bracket_timer);
+	gp_heap_cancel(&s->heap, &t->mark_timer);
 	s->model->leaves(s, t);
 	t->present = false;
 	s->rescan = true;
 	s->signalled = true; /* an exit is always seen: somebody holds a pidfd */
-	sim_tell(s, GP_SIM_GONE, t);
+	gp_sim_notify(s, GP_SIM_GONE, t);
 }
 
 /* One request is in work at a time, so those that are not finished are the rest of the list. */
-static uint64_t count_trace(const struct sim_task *t, uint64_t end_ns)
+static uint64_t count_trace(const struct gp_sim_task_state *t, uint64_t end_ns)
 {
 	uint64_t i = t->result.finished;
 
@@ -239,7 +242,7 @@ static uint64_t count_trace(const struct sim_task *t, uint64_t end_ns)
 }
 
 /* Requests that arrived by `end_ns` and were not finished. A closed loop has the one in work. */
-void load_count_left(struct sim_task *t, uint64_t end_ns)
+void gp_sim_program_count_left(struct gp_sim_task_state *t, uint64_t end_ns)
 {
 	if (!t->present || t->config.load == GP_LOAD_IDLE)
 		return;

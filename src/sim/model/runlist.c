@@ -13,17 +13,18 @@ enum phase { PHASE_IDLE, PHASE_RUN, PHASE_SWITCH };
 
 struct runlist {
 	enum phase phase;
-	struct sim_task *loaded; /* whose context is on the hardware; stays when it falls idle */
-	struct sim_task nobody;  /* loaded at first: has nothing to do, last in the list */
-	struct sim_task *target; /* of the switch under way */
-	uint64_t *ready;         /* a bit for each task that waits for its turn, in runlist order */
+	struct gp_sim_task_state
+		*loaded; /* whose context is on the hardware; stays when it falls idle */
+	struct gp_sim_task_state nobody;  /* loaded at first: has nothing to do, last in the list */
+	struct gp_sim_task_state *target; /* of the switch under way */
+	uint64_t *ready; /* a bit for each task that waits for its turn, in runlist order */
 	uint32_t nready;
 	uint64_t phase_ns;  /* since when the books are open for this phase */
 	uint64_t turn_ns;   /* since when the loaded context has its slice */
 	uint64_t refill_ns; /* still to go */
 };
 
-static void line_add(struct gp_sim *s, const struct sim_task *t)
+static void line_add(struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
@@ -31,7 +32,7 @@ static void line_add(struct gp_sim *s, const struct sim_task *t)
 	r->nready++;
 }
 
-static void line_remove(struct gp_sim *s, const struct sim_task *t)
+static void line_remove(struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 	uint64_t bit = 1ull << (t->index % 64);
@@ -50,7 +51,7 @@ static bool line_is_empty(const struct gp_sim *s)
 }
 
 /* The first that is ready behind the loaded one, round the end of the list. It is not empty. */
-static struct sim_task *line_next(const struct gp_sim *s)
+static struct gp_sim_task_state *line_next(const struct gp_sim *s)
 {
 	const struct runlist *r = s->state;
 	uint32_t words = s->ntasks / 64 + 1;
@@ -70,7 +71,7 @@ static void keep_books(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
 	uint64_t took_ns = s->now_ns - r->phase_ns;
-	struct sim_task *t = r->loaded;
+	struct gp_sim_task_state *t = r->loaded;
 
 	r->phase_ns = s->now_ns;
 	if (r->phase == PHASE_SWITCH)
@@ -96,7 +97,7 @@ static void enter(struct gp_sim *s, enum phase phase)
 	struct runlist *r = s->state;
 
 	if (r->phase == PHASE_RUN)
-		sim_tell(s, GP_SIM_STOP, r->loaded);
+		gp_sim_notify(s, GP_SIM_STOP, r->loaded);
 	r->phase = phase;
 }
 
@@ -116,7 +117,7 @@ static void set_run_timer(struct gp_sim *s)
 	struct runlist *r = s->state;
 	uint64_t refilled_ns = s->now_ns + r->refill_ns, end_ns = GP_NEVER;
 
-	sim_changed(s, r->loaded); /* until when it runs is part of what is seen */
+	gp_sim_changed(s, r->loaded); /* until when it runs is part of what is seen */
 	if (!r->loaded->spins)
 		end_ns = refilled_ns + r->loaded->left_ns;
 	if (!line_is_empty(s) && slice_end(s) < end_ns)
@@ -130,13 +131,13 @@ static void set_run_timer(struct gp_sim *s)
 static void run_loaded(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
-	struct sim_task *t = r->loaded;
+	struct gp_sim_task_state *t = r->loaded;
 
 	enter(s, PHASE_RUN);
 	r->turn_ns = s->now_ns;
 	r->refill_ns = t->cut ? s->device.refill_ns : 0;
 	t->cut = false;
-	sim_tell(s, GP_SIM_RUN, t);
+	gp_sim_notify(s, GP_SIM_RUN, t);
 	set_run_timer(s);
 }
 
@@ -145,7 +146,7 @@ static void give_to_next(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
 	bool idle = !r->loaded->has_work;
-	struct sim_task *t;
+	struct gp_sim_task_state *t;
 
 	if (line_is_empty(s)) {
 		enter(s, PHASE_IDLE);
@@ -161,12 +162,12 @@ static void give_to_next(struct gp_sim *s)
 	enter(s, PHASE_SWITCH);
 	r->target = t;
 	s->totals.switches++;
-	sim_tell(s, GP_SIM_SWITCH, t);
+	gp_sim_notify(s, GP_SIM_SWITCH, t);
 	gp_heap_set(&s->heap, &s->timer,
 	            s->now_ns + (idle ? s->device.switch_idle_ns : s->device.switch_ns));
 }
 
-static void take_off(struct gp_sim *s, struct sim_task *t)
+static void take_off(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	t->cut = !t->spins && t->left_ns < t->config.kernel_ns;
 	s->totals.preemptions++;
@@ -175,7 +176,7 @@ static void take_off(struct gp_sim *s, struct sim_task *t)
 static void finish_switch(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
-	struct sim_task *t = r->target;
+	struct gp_sim_task_state *t = r->target;
 
 	r->loaded = t;
 	r->target = NULL;
@@ -188,23 +189,23 @@ static void finish_switch(struct gp_sim *s)
 static void finish_kernel(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
-	struct sim_task *t = r->loaded;
+	struct gp_sim_task_state *t = r->loaded;
 
 	t->has_work = false;
-	load_kernel_done(s, t);
+	gp_sim_program_kernel_done(s, t);
 	if (t->has_work) {
 		set_run_timer(s); /* goes on in its slice */
 		return;
 	}
-	sim_tell(s, GP_SIM_DONE, t);
-	backend_activity_changed(s, t);
+	gp_sim_notify(s, GP_SIM_DONE, t);
+	gp_sim_backend_activity_changed(s, t);
 	give_to_next(s);
 }
 
 static void timer(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
-	struct sim_task *t = r->loaded;
+	struct gp_sim_task_state *t = r->loaded;
 
 	keep_books(s);
 	if (r->phase == PHASE_SWITCH) {
@@ -218,7 +219,7 @@ static void timer(struct gp_sim *s)
 	}
 }
 
-static void join_line(struct gp_sim *s, struct sim_task *t)
+static void join_line(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
@@ -230,18 +231,18 @@ static void join_line(struct gp_sim *s, struct sim_task *t)
 		set_run_timer(s);
 }
 
-static void work_arrives(struct gp_sim *s, struct sim_task *t)
+static void work_arrives(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
 	t->active_since_ns = s->now_ns;
-	sim_tell(s, GP_SIM_READY, t);
-	backend_activity_changed(s, t);
+	gp_sim_notify(s, GP_SIM_READY, t);
+	gp_sim_backend_activity_changed(s, t);
 	if (!t->held && t != r->target)
 		join_line(s, t);
 }
 
-static void work_changes(struct gp_sim *s, struct sim_task *t)
+static void work_changes(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
@@ -254,7 +255,7 @@ static void work_changes(struct gp_sim *s, struct sim_task *t)
 }
 
 /* Off the hardware or out of the line, whichever it is in. */
-static void withdraw(struct gp_sim *s, struct sim_task *t, bool leaves)
+static void withdraw(struct gp_sim *s, struct gp_sim_task_state *t, bool leaves)
 {
 	struct runlist *r = s->state;
 
@@ -270,18 +271,18 @@ static void withdraw(struct gp_sim *s, struct sim_task *t, bool leaves)
 	}
 }
 
-static void task_leaves(struct gp_sim *s, struct sim_task *t)
+static void task_leaves(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	bool had_work = t->has_work;
 
 	withdraw(s, t, true);
 	t->has_work = false;
 	if (had_work)
-		sim_tell(s, GP_SIM_DONE, t);
+		gp_sim_notify(s, GP_SIM_DONE, t);
 }
 
 /* That the last one in this place is still loaded does not help a newcomer. */
-static void task_joins(struct gp_sim *s, struct sim_task *t)
+static void task_joins(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
@@ -289,17 +290,17 @@ static void task_joins(struct gp_sim *s, struct sim_task *t)
 		r->loaded = &r->nobody;
 }
 
-static void hold(struct gp_sim *s, struct sim_task *t)
+static void hold(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	if (t->held)
 		return;
 	t->held = true;
-	sim_tell(s, GP_SIM_HELD, t);
+	gp_sim_notify(s, GP_SIM_HELD, t);
 	if (t->has_work)
 		withdraw(s, t, false);
 }
 
-static void release(struct gp_sim *s, struct sim_task *t)
+static void release(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
@@ -307,13 +308,13 @@ static void release(struct gp_sim *s, struct sim_task *t)
 		return;
 	t->held = false;
 	t->loose_since_ns = s->now_ns;
-	sim_tell(s, GP_SIM_RELEASED, t);
+	gp_sim_notify(s, GP_SIM_RELEASED, t);
 	if (t->has_work && t != r->target)
 		join_line(s, t);
 }
 
 /* Takes effect at once: the slice begins anew. */
-static void set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
+static void set_slice(struct gp_sim *s, struct gp_sim_task_state *t, uint32_t slice_us)
 {
 	struct runlist *r = s->state;
 
@@ -325,14 +326,14 @@ static void set_slice(struct gp_sim *s, struct sim_task *t, uint32_t slice_us)
 	set_run_timer(s);
 }
 
-static bool runs(const struct gp_sim *s, const struct sim_task *t)
+static bool runs(const struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	const struct runlist *r = s->state;
 
 	return r->phase == PHASE_RUN && r->loaded == t;
 }
 
-static uint64_t run_ns(const struct gp_sim *s, const struct sim_task *t)
+static uint64_t run_ns(const struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	const struct runlist *r = s->state;
 
@@ -347,8 +348,8 @@ static uint64_t call(struct gp_sim *s, const struct control *c, unsigned step)
 	if (step)
 		return GP_NEVER;
 	switch (c->kind) {
-	case CONTROL_HOLD: return s->now_ns + (c->joins ? 0 : d->hold_ns);
-	case CONTROL_RELEASE: return s->now_ns + (c->joins ? 0 : d->release_ns);
+	case GP_SIM_CONTROL_HOLD: return s->now_ns + (c->joins ? 0 : d->hold_ns);
+	case GP_SIM_CONTROL_RELEASE: return s->now_ns + (c->joins ? 0 : d->release_ns);
 	default: return s->now_ns + d->set_slice_ns;
 	}
 }
@@ -388,7 +389,7 @@ static void describe(const struct gp_sim *s, struct gp_gpu_info *info)
 	info->switch_cost_ns = d->switch_ns;
 }
 
-const struct sim_model sim_runlist = {
+const struct gp_sim_model_ops gp_sim_runlist = {
 	.init = init,
 	.free = free_state,
 	.describe = describe,

@@ -45,9 +45,9 @@ const struct gp_sim_device gp_sim_mi300x = {
 	.hides_run = true,
 };
 
-static const struct sim_model *const models[] = {
-	[GP_SIM_RUNLIST] = &sim_runlist,
-	[GP_SIM_CWSR] = &sim_cwsr,
+static const struct gp_sim_model_ops *const models[] = {
+	[GP_SIM_RUNLIST] = &gp_sim_runlist,
+	[GP_SIM_CWSR] = &gp_sim_cwsr,
 };
 
 /* Longer times than this could wrap when they are added up: 146 years. */
@@ -150,7 +150,7 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	if (!r) /* three timers a task, and the device's four */
 		r = gp_heap_init(&s->heap, 3 * (size_t)s->ntasks + 4);
 	if (!r)
-		r = backend_init(s);
+		r = gp_sim_backend_init(s);
 	if (r) {
 		gp_sim_free(s);
 		return r;
@@ -158,9 +158,9 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		s->task[i].config = config->task[i];
 		s->task[i].index = i;
-		load_init(s, &s->task[i], config->seed, config->first_stream + i);
+		gp_sim_program_init(s, &s->task[i], config->seed, config->first_stream + i);
 	}
-	r = external_init(s);
+	r = gp_sim_external_init(s);
 	if (r) {
 		gp_sim_free(s);
 		return r;
@@ -204,24 +204,24 @@ uint64_t gp_sim_next_ns(const struct gp_sim *s)
 /* Timers stand inside what they belong to: the address tells which one fired. */
 static void fire(struct gp_sim *s, struct gp_timer *timer)
 {
-	struct sim_task *t;
+	struct gp_sim_task_state *t;
 
 	if (timer == &s->timer) {
 		s->model->timer(s);
 	} else if (timer == &s->control_timer) {
-		backend_control_timer(s);
+		gp_sim_backend_control_timer(s);
 	} else if (timer == &s->window_timer) {
-		backend_window_timer(s);
+		gp_sim_backend_window_timer(s);
 	} else if (timer == &s->detect_timer) {
-		backend_detect_timer(s);
+		gp_sim_backend_detect_timer(s);
 	} else {
 		t = &s->task[(size_t)((char *)timer - (char *)s->task) / sizeof *s->task];
 		if (timer == &t->timer)
-			load_timer(s, t);
-		else if (timer == &t->bracket_timer)
-			load_begin_bracket(s, t);
+			gp_sim_program_timer(s, t);
+		else if (timer == &t->mark_timer)
+			gp_sim_program_begin_request(s, t);
 		else
-			load_stop(s, t);
+			gp_sim_program_stop(s, t);
 	}
 	s->totals.events++;
 }
@@ -256,7 +256,7 @@ void gp_sim_finish(struct gp_sim *s, uint64_t end_ns)
 {
 	s->model->close_books(s);
 	for (uint32_t i = 0; i < s->ntasks; i++)
-		load_count_left(&s->task[i], end_ns);
+		gp_sim_program_count_left(&s->task[i], end_ns);
 }
 
 const struct gp_sim_result *gp_sim_result(const struct gp_sim *s, uint32_t task)
@@ -272,6 +272,6 @@ const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *s)
 size_t gp_sim_bytes_per_task(void)
 {
 	/* The task, its three places in the heap and its four in the control queue. */
-	return sizeof(struct sim_task) + sizeof(struct gp_hist) + 3 * sizeof(struct gp_timer *) +
-	       4 * sizeof(struct control);
+	return sizeof(struct gp_sim_task_state) + sizeof(struct gp_hist) +
+	       3 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
 }

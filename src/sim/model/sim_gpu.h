@@ -103,7 +103,7 @@ struct gp_sim_task {
 	uint64_t gap_ns;         /* closed: host time between requests */
 	uint64_t prepare_ns;     /* host time between a request's arrival and its launch */
 	uint64_t hint_ns;        /* the hint comes so long before the launch; 0 = no hint */
-	bool bracket;            /* the program says when a request begins and ends */
+	bool request_marks;      /* the program says when a request begins and ends */
 	uint64_t start_ns;
 	uint64_t stop_ns;  /* GP_NEVER: stays */
 	uint32_t slice_us; /* what the program set by itself; 0 = the hardware's own */

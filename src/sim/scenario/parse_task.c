@@ -49,7 +49,7 @@ enum {
 	KEY_TASK_NAME, KEY_CLASS, KEY_PRIORITY, KEY_WEIGHT, KEY_SHARE, KEY_CEILING, KEY_DEADLINE,
 	KEY_BUDGET, KEY_GANG, KEY_LOAD, KEY_EVERY, KEY_RATE, KEY_PHASE, KEY_ARRIVALS, KEY_TRACE,
 	KEY_KERNEL, KEY_WIDTH, KEY_WAVE, KEY_KERNELS, KEY_KERNEL_GAP, KEY_GAP, KEY_PREPARE, KEY_HINT,
-	KEY_BRACKET, KEY_START, KEY_STOP, KEY_SLICE, KEY_COUNT, TASK_KEYS
+	KEY_REQUEST_MARKS, KEY_START, KEY_STOP, KEY_SLICE, KEY_COUNT, TASK_KEYS
 };
 
 #define IN(member) AT(struct task_entry, member)
@@ -80,7 +80,7 @@ static const struct gp_yaml_key task_keys[] = {
 	[KEY_GAP]       = {"gap",      DURATION(0, HOUR), IN(task.gap_ns)},
 	[KEY_PREPARE]   = {"prepare",  DURATION(0, 10 * GP_NS_PER_S), IN(task.prepare_ns)},
 	[KEY_HINT]      = {"hint",     DURATION(0, 10 * GP_NS_PER_S), IN(task.hint_ns)},
-	[KEY_BRACKET]   = {"bracket",  BOOL, IN(task.bracket)},
+	[KEY_REQUEST_MARKS]   = {"bracket",  BOOL, IN(task.request_marks)},
 	[KEY_START]     = {"start",    DURATION(0, DAY), IN(task.start_ns)},
 	[KEY_STOP]      = {"stop",     DURATION(0, DAY), IN(task.stop_ns)},
 	[KEY_SLICE]     = {"slice",    MICROSECONDS(GP_NS_PER_US, 10 * GP_NS_PER_S), IN(task.slice_us)},
@@ -118,7 +118,7 @@ static const struct {
 	{KEY_WAVE, WORKS, "periodic, poisson, trace and closed"},
 	{KEY_KERNELS, WORKS, "periodic, poisson, trace and closed"},
 	{KEY_KERNEL_GAP, WORKS, "periodic, poisson, trace and closed"},
-	{KEY_BRACKET, WORKS, "periodic, poisson, trace and closed"},
+	{KEY_REQUEST_MARKS, WORKS, "periodic, poisson, trace and closed"},
 };
 
 static bool load_is_among(const struct task_entry *e, unsigned loads)

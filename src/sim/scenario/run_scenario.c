@@ -73,7 +73,7 @@ static void observe(void *arg, const struct gp_sim_event *event)
 	case GP_SIM_STOP: o->seen[t].running = false; break;
 	case GP_SIM_BEGIN:
 	case GP_SIM_END: /* of a task that was not found yet it is lost, as in real life */
-		gp_engine_bracket(o->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
+		gp_engine_mark(o->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
 		break;
 	case GP_SIM_REQUEST: count_missed(o, event); break;
 	default: break;
@@ -219,7 +219,7 @@ static int run_device(const struct gp_scenario *s, struct observer *o,
 		return r;
 	engine_config.gpu = gp_sim_gpu(sim);
 	for (uint32_t i = 0; i < s->ntasks; i++)
-		engine_config.brackets |= s->task[i].bracket;
+		engine_config.request_marks |= s->task[i].request_marks;
 	gp_sim_set_watch(sim, observe, o);
 	r = gp_engine_new(&engine_config, &engine);
 	o->engine = engine;

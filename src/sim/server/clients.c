@@ -33,10 +33,10 @@ static void drop_oldest_stranger(struct server *s)
 			oldest = c;
 	}
 	if (strangers > STRANGERS_MAX)
-		client_end(oldest);
+		gp_sim_client_end(oldest);
 }
 
-struct client *client_add(struct server *s, int fd)
+struct client *gp_sim_client_add(struct server *s, int fd)
 {
 	struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
 	socklen_t size = sizeof peer;
@@ -48,9 +48,9 @@ struct client *client_add(struct server *s, int fd)
 			continue;
 		*c = (struct client){.server = s,
 		                     .fd = fd,
-		                     .news_fd = -1,
+		                     .event_fd = -1,
 		                     .is_answered = true,
-		                     .since_ns = gp_now_ns(&gp_clock_monotonic)};
+		                     .since_ns = gp_monotonic_ns()};
 		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) {
 			c->pid = peer.pid;
 			c->uid = peer.uid;
@@ -74,11 +74,11 @@ static void send_one_away(struct server *s)
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void clients_accept(struct server *s)
+void gp_sim_clients_accept(struct server *s)
 {
 	for (unsigned i = 0; i < ACCEPTS; i++) {
 		int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		struct client *c = fd < 0 ? NULL : client_add(s, fd);
+		struct client *c = fd < 0 ? NULL : gp_sim_client_add(s, fd);
 		struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = c};
 
 		if (fd < 0) {
@@ -89,7 +89,7 @@ void clients_accept(struct server *s)
 		if (!c)
 			close(fd);
 		else if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event))
-			client_end(c);
+			gp_sim_client_end(c);
 	}
 }
 
@@ -98,7 +98,7 @@ void clients_accept(struct server *s)
 
 static bool is_here(const struct device *d, const struct client *c)
 {
-	for (uint32_t i = 0; i < SIMGPU_CONTEXTS; i++) {
+	for (uint32_t i = 0; i < GP_SIMGPU_CONTEXTS; i++) {
 		const struct client *p = d->place[i].program;
 
 		if (p && p->pid == c->pid && p->start_time == c->start_time)
@@ -126,8 +126,8 @@ static bool slice_is_possible(const struct device *d, uint32_t slice_us)
 	return !slice_us || (slice_us >= info->slice_min_us && slice_us <= info->slice_max_us);
 }
 
-int client_becomes_program(struct server *s, struct client *c, struct device *d,
-                           const struct simgpu_hello *hello, struct gp_error *err)
+int gp_sim_client_becomes_program(struct server *s, struct client *c, struct device *d,
+                                  const struct gp_simgpu_hello *hello, struct gp_error *err)
 {
 	struct gp_sim_program program = {.slice_us = hello->slice_us,
 	                                 .width_permille = hello->width_permille,
@@ -158,7 +158,7 @@ int client_becomes_program(struct server *s, struct client *c, struct device *d,
 		.own_slice_us = hello->slice_us ? hello->slice_us : d->state->info.slice_default_us,
 	};
 	memcpy(p->name, program.name, sizeof p->name);
-	c->role = SIMGPU_PROGRAM;
+	c->role = GP_SIMGPU_PROGRAM;
 	c->device = d;
 	d->counts.programs++;
 	if (++d->programs > d->counts.most)
@@ -166,8 +166,8 @@ int client_becomes_program(struct server *s, struct client *c, struct device *d,
 	return 0;
 }
 
-int client_becomes_controller(struct server *s, struct client *c, struct device *d,
-                              struct gp_error *err)
+int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct device *d,
+                                     struct gp_error *err)
 {
 	uint32_t i = 0;
 
@@ -175,15 +175,15 @@ int client_becomes_controller(struct server *s, struct client *c, struct device 
 		return gp_fail(err, -EPERM,
 		               "only user %u, whose simulated GPU this is, and root may control it",
 		               s->uid);
-	while (i < SIMGPU_CONTROLLERS && d->controller[i])
+	while (i < GP_SIMGPU_CONTROLLERS && d->controller[i])
 		i++;
-	if (i == SIMGPU_CONTROLLERS)
+	if (i == GP_SIMGPU_CONTROLLERS)
 		return gp_fail(err, -EBUSY, "device %u has %u controllers, and no more fit",
 		               d->number, i);
-	c->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (c->news_fd < 0)
+	c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->event_fd < 0)
 		return gp_fail(err, -errno, "no event for news: %s", gp_error_name(-errno));
-	c->role = SIMGPU_CONTROLS;
+	c->role = GP_SIMGPU_CONTROLS;
 	c->device = d;
 	c->number = i;
 	d->controller[i] = c;
@@ -194,25 +194,25 @@ int client_becomes_controller(struct server *s, struct client *c, struct device 
 /* ---- speaking and going -------------------------------------------------------------------------
  */
 
-void client_send(struct client *c, const void *data, size_t size)
+void gp_sim_client_send(struct client *c, const void *data, size_t size)
 {
 	if (!c->gone && send(c->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		client_end(c);
+		gp_sim_client_end(c);
 }
 
-void client_end(struct client *c)
+void gp_sim_client_end(struct client *c)
 {
 	c->gone = true;
 	c->server->any_gone = true;
 }
 
 /* What a controller held stays held: nobody undoes it but who has a record, or asks for it. */
-void client_drop(struct client *c)
+void gp_sim_client_drop(struct client *c)
 {
 	struct device *d = c->device;
 
-	if (d && c->role == SIMGPU_PROGRAM) {
-		device_advance(d);
+	if (d && c->role == GP_SIMGPU_PROGRAM) {
+		gp_sim_device_advance(d);
 		d->to_restore -= d->place[c->slot].to_restore;
 		d->place[c->slot].to_restore = false;
 		d->place[c->slot].program = NULL;
@@ -221,8 +221,8 @@ void client_drop(struct client *c)
 	} else if (d) {
 		d->controller[c->number] = NULL;
 	}
-	if (c->news_fd >= 0)
-		close(c->news_fd);
+	if (c->event_fd >= 0)
+		close(c->event_fd);
 	close(c->fd);
-	*c = (struct client){.fd = -1, .news_fd = -1};
+	*c = (struct client){.fd = -1, .event_fd = -1};
 }

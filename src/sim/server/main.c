@@ -12,7 +12,7 @@
 #include "sim/server/sim_server.h"
 
 static struct {
-	struct server_config server;
+	struct gp_sim_server_config server;
 	struct gp_sim_device model;
 	int activity; /* enum gp_sim_activity */
 	bool json;
@@ -68,7 +68,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		env.server.devices = (uint32_t)number(state, "--devices", arg, 1, SIMGPU_DEVICES);
+		env.server.devices =
+			(uint32_t)number(state, "--devices", arg, 1, GP_SIMGPU_DEVICES);
 		break;
 	case 'd':
 		if (choose(state, "--device", arg, models)) {
@@ -91,7 +92,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int serve(struct gp_error *err)
 {
-	char path[SIMGPU_PATH_SIZE];
+	char path[GP_SIMGPU_PATH_SIZE];
 	struct server *server;
 	int r = 0;
 
@@ -101,14 +102,14 @@ static int serve(struct gp_error *err)
 		env.server.path = gp_simgpu_path(path, sizeof path);
 	}
 	if (!r)
-		r = server_new(&env.server, &server, err);
+		r = gp_sim_server_new(&env.server, &server, err);
 	if (r)
 		return r;
 	puts("ready");
 	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
-	r = server_run(server);
-	server_report(server, env.json);
-	server_free(server);
+	r = gp_sim_server_run(server);
+	gp_sim_server_report(server, env.json);
+	gp_sim_server_free(server);
 	return r ? gp_fail(err, r, "cannot wait: %s", gp_error_name(r)) : 0;
 }
 

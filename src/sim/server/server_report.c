@@ -39,9 +39,9 @@ static void print_device(struct device *d, uint64_t for_ns)
 		       (double)d->slipped_ns / 1e9);
 }
 
-void server_report(struct server *s, bool json)
+void gp_sim_server_report(struct server *s, bool json)
 {
-	uint64_t for_ns = gp_now_ns(&gp_clock_monotonic) - s->began_ns;
+	uint64_t for_ns = gp_monotonic_ns() - s->began_ns;
 
 	if (json)
 		printf("{\"ran_ns\":%llu,\"wrong_packets\":%llu,\"devices\":[", plain(for_ns),
@@ -49,7 +49,7 @@ void server_report(struct server *s, bool json)
 	for (uint32_t i = 0; i < s->ndevices; i++) {
 		struct device *d = &s->device[i];
 
-		device_advance(d);
+		gp_sim_device_advance(d);
 		gp_sim_finish(d->sim, for_ns - d->slipped_ns);
 		if (json)
 			json_device(d);

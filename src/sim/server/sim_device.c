@@ -21,7 +21,7 @@ static uint64_t real_ns(const struct device *d, uint64_t model_ns)
 	return model_ns ? model_ns + d->origin_ns : 0;
 }
 
-static void describe_program(const struct device *d, uint32_t slot, struct simgpu_context *out)
+static void describe_program(const struct device *d, uint32_t slot, struct gp_simgpu_context *out)
 {
 	const struct place *p = &d->place[slot];
 
@@ -35,7 +35,7 @@ static void describe_program(const struct device *d, uint32_t slot, struct simgp
 	memcpy(out->name, p->name, sizeof out->name);
 }
 
-static void describe_work(const struct device *d, uint32_t slot, struct simgpu_context *out)
+static void describe_work(const struct device *d, uint32_t slot, struct gp_simgpu_context *out)
 {
 	struct gp_observation o = {.handle = slot};
 	const struct place *p = &d->place[slot];
@@ -63,7 +63,7 @@ static void describe_work(const struct device *d, uint32_t slot, struct simgpu_c
 }
 
 /* Sends readers to the other copy, and changes the one that they have left; twice. */
-static void write_context(struct simgpu_place *place, const struct simgpu_context *from)
+static void write_context(struct gp_sim_slot *place, const struct gp_simgpu_context *from)
 {
 	const uint64_t *source = (const uint64_t *)from;
 
@@ -79,7 +79,7 @@ static void write_context(struct simgpu_place *place, const struct simgpu_contex
 
 static void publish_context(struct device *d, uint32_t slot)
 {
-	struct simgpu_context c = {0};
+	struct gp_simgpu_context c = {0};
 
 	if (d->place[slot].program) {
 		describe_program(d, slot, &c);
@@ -102,28 +102,29 @@ static void note_status(struct device *d, const struct gp_action *a, bool is_sli
 	d->has_news |= a->status != -EINPROGRESS;
 }
 
-void device_act(struct device *d, enum simgpu_kind kind, struct gp_action *action, unsigned n)
+void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_action *action,
+                       unsigned n)
 {
 	struct gp_gpu *gpu = gp_sim_gpu(d->sim);
 
 	if (!n)
 		return;
-	if (kind == SIMGPU_HOLD)
+	if (kind == GP_SIMGPU_HOLD)
 		gp_gpu_hold(gpu, 0, action, n);
-	else if (kind == SIMGPU_RELEASE)
+	else if (kind == GP_SIMGPU_RELEASE)
 		gp_gpu_release(gpu, 0, action, n);
 	else
 		gp_gpu_set_slice(gpu, 0, action, n);
-	*(kind == SIMGPU_HOLD      ? &d->counts.holds
-	  : kind == SIMGPU_RELEASE ? &d->counts.releases
-	                           : &d->counts.slices) += n;
+	*(kind == GP_SIMGPU_HOLD      ? &d->counts.holds
+	  : kind == GP_SIMGPU_RELEASE ? &d->counts.releases
+	                              : &d->counts.slices) += n;
 	for (unsigned i = 0; i < n; i++)
-		note_status(d, &action[i], kind == SIMGPU_SLICE);
+		note_status(d, &action[i], kind == GP_SIMGPU_SLICE);
 }
 
 /* What is as it was is left alone: driver calls cost time. Where there is no room for more calls it
  * is done later: nobody is there who would ask again. */
-void device_restore(struct device *d, uint32_t slot)
+void gp_sim_device_restore(struct device *d, uint32_t slot)
 {
 	struct gp_observation o = {.handle = slot};
 	struct gp_action release = {.handle = slot}, slice = {.handle = slot};
@@ -131,9 +132,9 @@ void device_restore(struct device *d, uint32_t slot)
 
 	gp_gpu_observe(gp_sim_gpu(d->sim), 0, &o, 1);
 	if (o.held || o.under_way & GP_UNDER_WAY_HOLD)
-		device_act(d, SIMGPU_RELEASE, &release, 1);
+		gp_sim_device_act(d, GP_SIMGPU_RELEASE, &release, 1);
 	if (o.slice_us || o.under_way & GP_UNDER_WAY_SLICE)
-		device_act(d, SIMGPU_SLICE, &slice, 1);
+		gp_sim_device_act(d, GP_SIMGPU_SLICE, &slice, 1);
 	d->to_restore -= p->to_restore;
 	p->to_restore = release.status == -EAGAIN || slice.status == -EAGAIN;
 	d->to_restore += p->to_restore;
@@ -141,22 +142,22 @@ void device_restore(struct device *d, uint32_t slot)
 
 static void restore_the_rest(struct device *d)
 {
-	for (uint32_t i = 0; i < SIMGPU_CONTEXTS && d->to_restore; i++)
+	for (uint32_t i = 0; i < GP_SIMGPU_CONTEXTS && d->to_restore; i++)
 		if (d->place[i].to_restore)
-			device_restore(d, i);
+			gp_sim_device_restore(d, i);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------
  */
 
-uint64_t device_next_ns(const struct device *d)
+uint64_t gp_sim_device_next_ns(const struct device *d)
 {
 	return gp_time_add(gp_sim_next_ns(d->sim), d->origin_ns);
 }
 
-void device_advance(struct device *d)
+void gp_sim_device_advance(struct device *d)
 {
-	uint64_t to_ns = gp_now_ns(&gp_clock_monotonic) - d->origin_ns, reached_ns = 0;
+	uint64_t to_ns = gp_monotonic_ns() - d->origin_ns, reached_ns = 0;
 	bool rescan;
 
 	d->touched = true;
@@ -176,7 +177,7 @@ void device_advance(struct device *d)
 
 static void answer_controllers(struct device *d)
 {
-	for (unsigned i = 0; i < SIMGPU_CONTROLLERS; i++) {
+	for (unsigned i = 0; i < GP_SIMGPU_CONTROLLERS; i++) {
 		struct client *c = d->controller[i];
 
 		if (c && !c->is_answered) {
@@ -184,11 +185,11 @@ static void answer_controllers(struct device *d)
 			__atomic_store_n(&d->state->answered[i], c->serial, __ATOMIC_RELEASE);
 		}
 		if (c && d->has_news)
-			eventfd_write(c->news_fd, 1); /* full: it is readable already */
+			eventfd_write(c->event_fd, 1); /* full: it is readable already */
 	}
 }
 
-void device_publish(struct device *d)
+void gp_sim_device_publish(struct device *d)
 {
 	bool rescan;
 	uint32_t slot;
@@ -219,13 +220,14 @@ static void watch(void *arg, const struct gp_sim_event *event)
 	case GP_SIM_REQUEST:
 		done = gp_sim_done(d->sim, event->task);
 		d->counts.requests++;
-		client_send(p->program,
-		            &(struct simgpu_done){.kind = SIMGPU_DONE,
-		                                  .tag = done->tag,
-		                                  .value = done->value,
-		                                  .submitted_ns = real_ns(d, done->submitted_ns),
-		                                  .done_ns = real_ns(d, done->done_ns)},
-		            sizeof(struct simgpu_done));
+		gp_sim_client_send(
+			p->program,
+			&(struct gp_simgpu_done){.kind = GP_SIMGPU_DONE,
+		                                 .tag = done->tag,
+		                                 .value = done->value,
+		                                 .submitted_ns = real_ns(d, done->submitted_ns),
+		                                 .done_ns = real_ns(d, done->done_ns)},
+			sizeof(struct gp_simgpu_done));
 		break;
 	default: break;
 	}
@@ -253,19 +255,19 @@ static int map_state(struct device *d)
 
 static int make_model(struct device *d)
 {
-	const struct server_config *config = &d->server->config;
-	struct gp_sim_task *task = calloc(SIMGPU_CONTEXTS, sizeof *task);
+	const struct gp_sim_server_config *config = &d->server->config;
+	struct gp_sim_task *task = calloc(GP_SIMGPU_CONTEXTS, sizeof *task);
 	struct gp_sim_config sim = {.device = *config->model,
 	                            .task = task,
-	                            .ntasks = SIMGPU_CONTEXTS,
+	                            .ntasks = GP_SIMGPU_CONTEXTS,
 	                            .seed = config->seed,
-	                            .first_stream = (uint64_t)d->number * SIMGPU_CONTEXTS,
+	                            .first_stream = (uint64_t)d->number * GP_SIMGPU_CONTEXTS,
 	                            .number = d->number};
 	int r;
 
 	if (!task)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < SIMGPU_CONTEXTS; i++)
+	for (uint32_t i = 0; i < GP_SIMGPU_CONTEXTS; i++)
 		task[i].load = GP_LOAD_EXTERNAL;
 	r = gp_sim_new(&sim, &d->sim);
 	free(task);
@@ -274,7 +276,7 @@ static int make_model(struct device *d)
 	return r;
 }
 
-int device_init(struct device *d, struct server *s, uint32_t number, struct gp_error *err)
+int gp_sim_device_init(struct device *d, struct server *s, uint32_t number, struct gp_error *err)
 {
 	int r;
 
@@ -292,12 +294,12 @@ int device_init(struct device *d, struct server *s, uint32_t number, struct gp_e
 	         s->config.model_name, number);
 	d->state->device = number;
 	d->state->size = sizeof *d->state;
-	d->state->version = SIMGPU_VERSION;
-	d->state->magic = SIMGPU_MAGIC;
+	d->state->version = GP_SIMGPU_VERSION;
+	d->state->magic = GP_SIMGPU_MAGIC;
 	return 0;
 }
 
-void device_free(struct device *d)
+void gp_sim_device_free(struct device *d)
 {
 	if (d->state)
 		munmap(d->state, sizeof *d->state);

@@ -98,7 +98,8 @@ static int make_clients(struct server *s)
 {
 	struct rlimit files;
 
-	s->nclients = s->ndevices * (SIMGPU_CONTEXTS + SIMGPU_CONTROLLERS) + SIMGPU_CONTROLLERS * 2;
+	s->nclients = s->ndevices * (GP_SIMGPU_CONTEXTS + GP_SIMGPU_CONTROLLERS) +
+	              GP_SIMGPU_CONTROLLERS * 2;
 	s->client = calloc(s->nclients, sizeof *s->client);
 	if (!s->client)
 		return -ENOMEM;
@@ -118,7 +119,7 @@ static int make_devices(struct server *s, struct gp_error *err)
 		return gp_fail(err, -ENOMEM, "no memory");
 	while (s->ndevices < s->config.devices) {
 		uint32_t i = s->ndevices++;
-		int r = device_init(&s->device[i], s, i, err);
+		int r = gp_sim_device_init(&s->device[i], s, i, err);
 
 		if (r)
 			return r;
@@ -126,7 +127,8 @@ static int make_devices(struct server *s, struct gp_error *err)
 	return 0;
 }
 
-int server_new(const struct server_config *config, struct server **server, struct gp_error *err)
+int gp_sim_server_new(const struct gp_sim_server_config *config, struct server **server,
+                      struct gp_error *err)
 {
 	struct server *s = calloc(1, sizeof *s);
 	int r;
@@ -136,7 +138,7 @@ int server_new(const struct server_config *config, struct server **server, struc
 	s->config = *config;
 	s->config.path = NULL;
 	s->uid = geteuid();
-	s->began_ns = gp_now_ns(&gp_clock_monotonic);
+	s->began_ns = gp_monotonic_ns();
 	s->next_key = s->began_ns; /* another one after a restart counts from a later time */
 	s->epoll_fd = s->listen_fd = s->timer_fd = s->signal_fd = s->spare_fd = -1;
 	r = make_devices(s, err);
@@ -147,26 +149,26 @@ int server_new(const struct server_config *config, struct server **server, struc
 	if (!r && config->path)
 		r = listen_at(s, config->path, err);
 	if (r)
-		server_free(s);
+		gp_sim_server_free(s);
 	else
 		*server = s;
 	return r;
 }
 
-void server_free(struct server *s)
+void gp_sim_server_free(struct server *s)
 {
 	const int fd[] = {s->epoll_fd, s->listen_fd, s->timer_fd, s->signal_fd, s->spare_fd};
 
 	for (uint32_t i = 0; s->client && i < s->nclients; i++)
 		if (s->client[i].fd >= 0)
-			client_drop(&s->client[i]);
+			gp_sim_client_drop(&s->client[i]);
 	for (unsigned i = 0; i < sizeof fd / sizeof *fd; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
 	if (s->config.path)
 		unlink(s->config.path);
 	for (uint32_t i = 0; i < s->ndevices; i++)
-		device_free(&s->device[i]);
+		gp_sim_device_free(&s->device[i]);
 	free(s->device);
 	free(s->client);
 	free(s);
@@ -191,25 +193,25 @@ static void drop_clients(struct server *s)
 		s->any_gone = false;
 		for (uint32_t i = 0; i < s->nclients; i++)
 			if (s->client[i].gone)
-				client_drop(&s->client[i]);
+				gp_sim_client_drop(&s->client[i]);
 	}
 }
 
-void server_settle(struct server *s)
+void gp_sim_server_settle(struct server *s)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), next_ns = GP_NEVER;
+	uint64_t now_ns = gp_monotonic_ns(), next_ns = GP_NEVER;
 
 	if (s->any_gone)
 		drop_clients(s);
 	for (uint32_t i = 0; i < s->ndevices; i++) {
 		struct device *d = &s->device[i];
 
-		if (d->touched || device_next_ns(d) <= now_ns) {
-			device_advance(d);
-			device_publish(d);
+		if (d->touched || gp_sim_device_next_ns(d) <= now_ns) {
+			gp_sim_device_advance(d);
+			gp_sim_device_publish(d);
 		}
-		if (device_next_ns(d) < next_ns)
-			next_ns = device_next_ns(d);
+		if (gp_sim_device_next_ns(d) < next_ns)
+			next_ns = gp_sim_device_next_ns(d);
 	}
 	set_timer(s, next_ns);
 }
@@ -222,15 +224,15 @@ static bool take_event(struct server *s, void *what)
 	if (what == &s->signal_fd)
 		return false;
 	if (what == &s->listen_fd)
-		clients_accept(s);
+		gp_sim_clients_accept(s);
 	else if (what != &s->timer_fd)
-		client_receive(s, what); /* who is gone says nothing more */
+		gp_sim_client_receive(s, what); /* who is gone says nothing more */
 	else if (read(s->timer_fd, &ignored, sizeof ignored) < 0)
 		return true; /* it was set anew meanwhile */
 	return true;
 }
 
-int server_run(struct server *s)
+int gp_sim_server_run(struct server *s)
 {
 	struct epoll_event event[EVENTS];
 
@@ -242,6 +244,6 @@ int server_run(struct server *s)
 		for (int i = 0; i < n; i++)
 			if (!take_event(s, event[i].data.ptr))
 				return 0;
-		server_settle(s);
+		gp_sim_server_settle(s);
 	}
 }

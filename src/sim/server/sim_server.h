@@ -28,7 +28,7 @@ struct client {
 	int fd;        /* -1: a free place */
 	bool gone;     /* to be closed at the end of the round */
 	bool is_known; /* has said hello */
-	enum simgpu_role role;
+	enum gp_simgpu_role role;
 	pid_t pid;
 	uid_t uid;
 	uint64_t start_time;
@@ -36,7 +36,7 @@ struct client {
 	struct device *device;
 	uint32_t slot;    /* a program's */
 	uint32_t number;  /* a controller's */
-	int news_fd;      /* -1: none */
+	int event_fd;     /* -1: none */
 	uint64_t serial;  /* of its last packet ... */
 	bool is_answered; /* ... whose effect is published */
 };
@@ -66,18 +66,18 @@ struct device {
 	uint64_t origin_ns;  /* when the model's time began */
 	uint64_t slipped_ns; /* that it could not keep up with */
 	struct gp_sim *sim;
-	struct simgpu_state *state;
+	struct gp_simgpu_state *state;
 	int state_fd;
 	bool touched; /* since it was last published */
 	bool has_news;
 	uint32_t programs;
 	uint32_t to_restore; /* places */
-	struct place place[SIMGPU_CONTEXTS];
-	struct client *controller[SIMGPU_CONTROLLERS];
+	struct place place[GP_SIMGPU_CONTEXTS];
+	struct client *controller[GP_SIMGPU_CONTROLLERS];
 	struct device_counts counts;
 };
 
-struct server_config {
+struct gp_sim_server_config {
 	const char *path; /* of the socket; NULL: none, packets are handed in */
 	const struct gp_sim_device *model;
 	const char *model_name;
@@ -86,7 +86,7 @@ struct server_config {
 };
 
 struct server {
-	struct server_config config;
+	struct gp_sim_server_config config;
 	uid_t uid;
 	uint64_t began_ns;
 	uint64_t next_key;
@@ -97,12 +97,12 @@ struct server {
 	struct client *client;
 	bool any_gone;
 	uint64_t wrong; /* packets that nobody can read */
-	struct gp_action action[SIMGPU_CONTEXTS];
+	struct gp_action action[GP_SIMGPU_CONTEXTS];
 	union {
 		uint32_t kind;
-		struct simgpu_hello hello;
-		struct simgpu_submit submit;
-		struct simgpu_control control;
+		struct gp_simgpu_hello hello;
+		struct gp_simgpu_submit submit;
+		struct gp_simgpu_control control;
 	} packet;
 };
 
@@ -110,65 +110,67 @@ struct server {
  */
 
 /* 0 or -errno with a sentence. What cannot be made is undone. */
-int server_new(const struct server_config *config, struct server **server, struct gp_error *err);
-void server_free(struct server *s);
+int gp_sim_server_new(const struct gp_sim_server_config *config, struct server **server,
+                      struct gp_error *err);
+void gp_sim_server_free(struct server *s);
 
 /* Until a signal asks for the end. */
-int server_run(struct server *s);
+int gp_sim_server_run(struct server *s);
 
 /* After packets: time passes everywhere, everything is told, who is gone is dropped. */
-void server_settle(struct server *s);
+void gp_sim_server_settle(struct server *s);
 
 /* ---- device.c ---------------------------------------------------------------------------------
  */
 
-int device_init(struct device *d, struct server *s, uint32_t number, struct gp_error *err);
-void device_free(struct device *d);
+int gp_sim_device_init(struct device *d, struct server *s, uint32_t number, struct gp_error *err);
+void gp_sim_device_free(struct device *d);
 
 /* When it wants to be woken, on the monotonic clock; GP_NEVER. */
-uint64_t device_next_ns(const struct device *d);
+uint64_t gp_sim_device_next_ns(const struct device *d);
 
 /* Lets time pass up to now: before anything is asked of it. */
-void device_advance(struct device *d);
+void gp_sim_device_advance(struct device *d);
 
 /* Publishes what has changed, answers its controllers, and wakes them if there is news. */
-void device_publish(struct device *d);
+void gp_sim_device_publish(struct device *d);
 
 /* A batch of holds, releases or slices: one call. What is refused stands in the state. */
-void device_act(struct device *d, enum simgpu_kind kind, struct gp_action *action, unsigned n);
+void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_action *action,
+                       unsigned n);
 /* Released, and its own slice again, sooner or later. */
-void device_restore(struct device *d, uint32_t slot);
+void gp_sim_device_restore(struct device *d, uint32_t slot);
 
 /* ---- clients.c --------------------------------------------------------------------------------
  */
 
 /* NULL: there is no place. The socket is the client's from here on, and closed with it. */
-struct client *client_add(struct server *s, int fd);
-void client_end(struct client *c); /* at the end of the round */
-void client_drop(struct client *c);
-void clients_accept(struct server *s);
+struct client *gp_sim_client_add(struct server *s, int fd);
+void gp_sim_client_end(struct client *c); /* at the end of the round */
+void gp_sim_client_drop(struct client *c);
+void gp_sim_clients_accept(struct server *s);
 
 /* Without waiting; who does not read what we say is dropped. */
-void client_send(struct client *c, const void *data, size_t size);
+void gp_sim_client_send(struct client *c, const void *data, size_t size);
 
 /* 0 or -errno with a sentence for it. */
-int client_becomes_program(struct server *s, struct client *c, struct device *d,
-                           const struct simgpu_hello *hello, struct gp_error *err);
-int client_becomes_controller(struct server *s, struct client *c, struct device *d,
-                              struct gp_error *err);
+int gp_sim_client_becomes_program(struct server *s, struct client *c, struct device *d,
+                                  const struct gp_simgpu_hello *hello, struct gp_error *err);
+int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct device *d,
+                                     struct gp_error *err);
 
 /* ---- packets.c --------------------------------------------------------------------------------
  */
 
 /* Reads, and does what is said. */
-void client_receive(struct server *s, struct client *c);
+void gp_sim_client_receive(struct server *s, struct client *c);
 
 /* The one in s->packet. */
-void client_packet(struct server *s, struct client *c, size_t size);
+void gp_sim_client_packet(struct server *s, struct client *c, size_t size);
 
 /* ---- report.c ---------------------------------------------------------------------------------
  */
 
-void server_report(struct server *s, bool json);
+void gp_sim_server_report(struct server *s, bool json);
 
 #endif
