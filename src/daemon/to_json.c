@@ -72,7 +72,7 @@ static struct json_object *render_stats(const struct gp_snapshot *snapshot)
 	const struct gp_engine_stats *s = &snapshot->stats;
 	struct json_object *o = json_object_new_object();
 
-	add(o, "looks", s->ticks);
+	add(o, "ticks", s->ticks);
 	add(o, "decisions", s->decisions);
 	add(o, "holds", s->holds);
 	add(o, "releases", s->releases);
@@ -104,7 +104,7 @@ static struct json_object *render_caps(uint32_t caps)
 		{GP_CAP_ACTIVITY, "activity"},
 		{GP_CAP_EVENTS, "events"},
 		{GP_CAP_PREEMPT_MODE, "preempt_mode"},
-		{GP_CAP_REQUEST_MARKS, "brackets"},
+		{GP_CAP_REQUEST_MARKS, "request_marks"},
 		{GP_CAP_STOPS_ALL, "stops_all"},
 	};
 	struct json_object *list = json_object_new_array();
@@ -188,7 +188,7 @@ static void add_owner(struct json_object *o, const struct gp_proc *proc)
 		add(o, "uid", proc->uid);
 		add_text(o, "user", gp_user_name(proc->uid, name, sizeof name));
 	}
-	add_text(o, "by", source[proc->source]);
+	add_text(o, "set_by", source[proc->source]);
 	if (proc->source == GP_ATTR_BY_RULE)
 		add(o, "rule", proc->rule);
 }

@@ -105,9 +105,10 @@ static const char *first_missing(uint32_t caps)
 	static const struct {
 		uint32_t cap;
 		const char *name;
-	} names[] = {{GP_CAP_HOLD, "holding tasks"},     {GP_CAP_SLICE, "time slices"},
-	             {GP_CAP_ACTIVITY, "activity"},      {GP_CAP_EVENTS, "events"},
-	             {GP_CAP_REQUEST_MARKS, "brackets"}, {GP_CAP_PREEMPT_MODE, "preemption modes"}};
+	} names[] = {
+		{GP_CAP_HOLD, "holding tasks"},          {GP_CAP_SLICE, "time slices"},
+		{GP_CAP_ACTIVITY, "activity"},           {GP_CAP_EVENTS, "events"},
+		{GP_CAP_REQUEST_MARKS, "request marks"}, {GP_CAP_PREEMPT_MODE, "preemption modes"}};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (caps & names[i].cap)
@@ -130,7 +131,7 @@ static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *op
 	if (ops->needs_one && !(ops->needs_one & caps))
 		return gp_fail(err, -ENOTSUP,
 		               "policy %s must know when a request begins, and %s cannot tell: "
-		               "programs must say it with brackets, or try priority or rr",
+		               "programs must report it with request marks, or try priority or rr",
 		               ops->name, e->gpu->info.name);
 	return 0;
 }

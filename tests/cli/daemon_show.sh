@@ -24,7 +24,7 @@ done
 
 begin_fake
 device0='{"device": 0, "name": "Simulated H200 #0", "backend": "sim", "state": "ok", "policy": "priority", "policy_wanted": "priority", "tasks": 2,
-	"stats": {"looks": 1000, "holds": 12, "releases": 11, "since_ns": 20000000000}, "times": {"hold": {"count": 12, "p50_ns": 21000, "p99_ns": 35000, "max_ns": 40000}}}'
+	"stats": {"ticks": 1000, "holds": 12, "releases": 11, "since_ns": 20000000000}, "times": {"hold": {"count": 12, "p50_ns": 21000, "p99_ns": 35000, "max_ns": 40000}}}'
 device1='{"device": 1, "name": "Simulated H200 #1", "backend": "sim", "state": "lost", "policy": "none", "policy_wanted": "fair",
 	"ejection": {"policy": "fair", "reason": "starved", "text": "task 9 got nothing for 10 s"}}'
 task1='{"device": 0, "task": 7, "pid": 4712, "start_time": 1, "name": "train", "uid": 0, "user": "alice", "class": "be", "priority": 2, "weight": 100,
@@ -76,7 +76,7 @@ exits 0 '' 'stats'
 shown '4712 +0 +be +0 ns +0 % +0 +2.00 s +9 +1.50 ms +4.20 ms +measured +train' 'stats of a task'
 shown 'device 0: Simulated H200 #0, policy priority, since 20.0 s' 'stats of a device'
 shown 'policy fair was thrown out: task 9 got nothing for 10 s' 'stats: why a policy was thrown out'
-shown 'looks 1000, holds 12, releases 11'$'\n' 'what is not known is not said'
+shown 'ticks 1000, holds 12, releases 11'$'\n' 'what is not known is not said'
 shown 'hold +12 +21.0 us +35.0 us +40.0 us' 'times of a device'
 shown 'daemon 99: up 20.0 s, CPU 10.0 ms, memory 4 MiB, clients 1, requests 5, keeper here' 'stats of the daemon'
 try "$GPREEMPT" stats --for 10ms --json

@@ -30,7 +30,7 @@ try "$GPREEMPT" ps --no-daemon --json
 holds "any(.[]; .pid == $train and (has(\"class\") | not))" 'ps --no-daemon looks itself'
 
 try "$GPREEMPT" stats --for 200ms --json
-holds ".daemon.pid == $DAEMON and (.devices | length) == 2 and (.tasks | length) == 2 and .devices[0].stats.looks > 0 and .devices[0].times.decide.count > 0" 'stats --json'
+holds ".daemon.pid == $DAEMON and (.devices | length) == 2 and (.tasks | length) == 2 and .devices[0].stats.ticks > 0 and .devices[0].times.decide.count > 0" 'stats --json'
 try "$GPREEMPT" stats --for 200ms
 [[ $out == *"daemon $DAEMON: up "* && $out == *'device 1: simulated H200 #1'* ]] || fail "stats: $out"
 try "$GPREEMPT" stats --for 200ms --no-daemon --json

@@ -153,7 +153,7 @@ static void samples_of_activity_come_too_late_for_a_promise(void **state)
 	assert_int_equal(gp_engine_new(&engine_config, &engine), 0);
 	gp_policy_defaults(&gp_policy_edf, &choice);
 	assert_int_equal(gp_engine_set_policy(engine, 0, &choice, &err), -ENOTSUP);
-	assert_non_null(strstr(err.text, "brackets"));
+	assert_non_null(strstr(err.text, "request marks"));
 	gp_engine_free(engine);
 	gp_sim_free(sim);
 }

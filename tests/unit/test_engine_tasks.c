@@ -754,7 +754,7 @@ static void a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence
 	             {GP_CAP_SLICE, "slice"},
 	             {GP_CAP_ACTIVITY, "activity"},
 	             {GP_CAP_EVENTS, "event"},
-	             {GP_CAP_REQUEST_MARKS, "bracket"},
+	             {GP_CAP_REQUEST_MARKS, "request marks"},
 	             {GP_CAP_PREEMPT_MODE, "preempt"}};
 	struct rig *r = rig_new(4);
 

@@ -279,7 +279,7 @@ static void a_daemon_without_devices_tells_of_itself(void **state)
 
 	(void)state;
 	assert_line(page, "gpreempt_clients 0");
-	assert_absent(page, "gpreempt_looks_total");
+	assert_absent(page, "gpreempt_ticks_total");
 	assert_absent(page, "# HELP gpreempt_tasks ");
 	world_free(w);
 }

@@ -187,7 +187,7 @@ static void every_key_of_a_task_has_its_place(void **state)
 	                              "    kernels: 40\n"
 	                              "    kernel_gap: 30us\n"
 	                              "    prepare: 200us\n"
-	                              "    bracket: true\n");
+	                              "    request_marks: true\n");
 	assert_int_equal(s.ntasks, 3);
 	assert_int_equal(s.task[2].load, GP_LOAD_TRACE);
 	assert_int_equal(s.task[2].arrivals, 4);
@@ -499,7 +499,8 @@ static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
 	refuse(text, 4, "'prepare' means nothing with load 'closed'", "trace");
 	snprintf(text, sizeof text, "%s  arrivals: [1ms]\n", closed);
 	refuse(text, 4, "'arrivals' means nothing with load 'closed'", "goes with trace");
-	refuse(TASK "  bracket: true\n", 3, "'bracket' means nothing with load 'idle'", "closed");
+	refuse(TASK "  request_marks: true\n", 3, "'request_marks' means nothing with load 'idle'",
+	       "closed");
 	snprintf(text, sizeof text, "%s  every: 1ms\n", closed);
 	refuse(text, 4, "'every' means nothing with load 'closed'", arriving);
 	snprintf(text, sizeof text, "%s  rate: 1\n", closed);

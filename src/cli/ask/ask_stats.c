@@ -89,7 +89,7 @@ static void print_times(struct json_object *times)
 
 static void print_device(struct json_object *device)
 {
-	static const char *const done[] = {"looks",  "decisions",   "holds", "releases",
+	static const char *const done[] = {"ticks",  "decisions",   "holds", "releases",
 	                                   "slices", "preemptions", NULL};
 	static const char *const wrong[] = {"inversions", "failures",  "undone", "deferred",
 	                                    "blind",      "ejections", NULL};

@@ -62,7 +62,7 @@ void gp_schedule_print(FILE *out, struct gp_scheduled *s, bool first)
 		fprintf(out, "%s{\"device\":", first ? "" : ",");
 		gp_json_string(out, s->gpu->info.name);
 		fprintf(out,
-		        ",\"policy\":\"%s\",\"looks\":%llu,\"holds\":%llu,\"releases\":%llu,"
+		        ",\"policy\":\"%s\",\"ticks\":%llu,\"holds\":%llu,\"releases\":%llu,"
 		        "\"slices\":%llu,\"failures\":%llu,\"ejections\":%llu,\"tasks\":[",
 		        gp_engine_policy(s->engine)->name, (unsigned long long)stats->ticks,
 		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,

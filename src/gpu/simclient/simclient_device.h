@@ -5,8 +5,9 @@
 
 #include "gpu/simclient/connection.h"
 
-#define GP_SIMCLIENT_TASKS (2 * GP_SIMGPU_CONTEXTS) /* attached: also those that are gone by now \
-	                                             */
+#define GP_SIMCLIENT_TASKS                                                    \
+	(2 * GP_SIMGPU_CONTEXTS) /* attached: also those that are gone by now \
+	                          */
 
 struct gp_simclient_task {
 	bool used;

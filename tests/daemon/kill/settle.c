@@ -183,9 +183,9 @@ static bool task_is_right(const struct world *w, struct json_object *task, uint6
 		return no(err, "gpreemptd has a task of process %s, which is none of ours",
 		          text_of(task, "pid"));
 	if (strcmp(text_of(task, "class"), t->class) != 0 ||
-	    strcmp(text_of(task, "by"), by[t->source]) != 0)
+	    strcmp(text_of(task, "set_by"), by[t->source]) != 0)
 		return no(err, "target %d is %s by %s and should be %s by %s", t->load.pid,
-		          text_of(task, "class"), text_of(task, "by"), t->class, by[t->source]);
+		          text_of(task, "class"), text_of(task, "set_by"), t->class, by[t->source]);
 	if (t == &w->target[STEERED] && !weight_is_right(t, answered, asked, weight))
 		return no(err, "target %d has weight %llu: %u was set, %u asked for", t->load.pid,
 		          (unsigned long long)weight, (uint32_t)answered, (uint32_t)asked);

@@ -45,9 +45,9 @@ static struct actor_kind kind_of(uid_t uid, int container)
 /* Its state and class are those of a process of which nobody ever said anything. */
 static bool is_untouched(const struct actor *a)
 {
-	static const char *const field[] = {"class", "by", "state"}, *const value[] = {"unmanaged",
-	                                                                               "default",
-	                                                                               "idle"};
+	static const char *const field[] = {"class", "set_by", "state"}, *const value[] = {
+										 "unmanaged",
+										 "default", "idle"};
 	char now[64];
 
 	actor_wait_for_task(test.steward, a);

@@ -166,8 +166,8 @@ static bool hint(struct scene *s)
 		return !actor_ask_about(s->asker, "hint", s->target, "", s->source);
 	return !actor_ask(s->asker, ACTOR_HINT, "hint", "{}", -1, s->source) &&
 	       strstr(s->source, "\"tasks\":1") &&
-	       !actor_ask(s->asker, ACTOR_HINT, "bracket", "{\"begins\":true}", -1, s->source) &&
-	       !actor_ask(s->asker, ACTOR_CONTROL, "bracket", "{\"begins\":false}", -1, s->source);
+	       !actor_ask(s->asker, ACTOR_HINT, "mark", "{\"begins\":true}", -1, s->source) &&
+	       !actor_ask(s->asker, ACTOR_CONTROL, "mark", "{\"begins\":false}", -1, s->source);
 }
 
 /* By bob, while it is his; then it is its owner's again. */
@@ -279,7 +279,7 @@ static void play_row(enum rights_who who, enum rights_whose whose, const struct 
 	MUST(s.asker && s.target);
 	s.kind = owns;
 	actor_wait_for_task(test.steward, s.target);
-	while (!is(s.target, "by", "rule"))
+	while (!is(s.target, "set_by", "rule"))
 		usleep(5000);
 	/* First, while nobody has said anything of it. */
 	got[WHAT_MANY] = try_one_too_many(&s, asks) ? '+' : '-';
