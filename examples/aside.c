@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lets any ROCm program step aside on a signal: SIGUSR1 takes its queues off the GPU, SIGUSR2 puts
+/* Teaches any ROCm program to step aside: SIGUSR1 takes its own queues off the GPU, SIGUSR2 puts
  * them back. Compile with:  cc -shared -fPIC aside.c -o aside.so $(pkg-config --cflags --libs
  * gpreempt) and run:  LD_PRELOAD=./aside.so PROGRAM... */
 #include <gpreempt.h>
@@ -31,7 +31,7 @@ static void *obey(void *arg)
 	return arg;
 }
 
-/* Runs before main(), so that every thread inherits the blocked signals and only ours gets them. */
+/* Before main(), so that every thread of the program leaves these signals to ours. */
 __attribute__((constructor)) static void begin(void)
 {
 	pthread_t thread;
