@@ -22,7 +22,7 @@ static inline __attribute__((noreturn)) void give_up(const char *what)
 
 static inline uint64_t now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 static inline pid_t start(void (*run)(void *arg), void *arg)

@@ -155,12 +155,12 @@ static void begin(struct subject *s, const struct gp_policy_ops *policy, uint32_
 static void measure(struct subject *s)
 {
 	unsigned steps = STEPS / s->ntasks;
-	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t begin_ns = gp_monotonic_ns();
 	double step_ns;
 
 	for (unsigned i = 0; i < steps; i++)
 		gp_engine_step(s->engine, s->now_ns += GP_NS_PER_MS);
-	step_ns = (double)(gp_now_ns(&gp_clock_monotonic) - begin_ns) / steps;
+	step_ns = (double)(gp_monotonic_ns() - begin_ns) / steps;
 	if (step_ns < s->step_ns)
 		s->step_ns = step_ns;
 }

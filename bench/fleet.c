@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "count_alloc.h"
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define DEVICES   1000u
 #define TASKS     16u

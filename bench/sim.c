@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "count_alloc.h"
 #include "engine/engine.h"
-#include "gpu/sim/sim.h"
+#include "sim/model/sim_gpu.h"
 
 static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
 {
@@ -74,9 +74,9 @@ static bool measure(const char *model, const struct gp_sim_device *device, unsig
 	drive(sim, e, 0, GP_NS_PER_S);
 	allocations = bench_allocations();
 	events = gp_sim_totals(sim)->events;
-	begin_ns = gp_now_ns(&gp_clock_monotonic);
+	begin_ns = gp_monotonic_ns();
 	drive(sim, e, GP_NS_PER_S, 21 * GP_NS_PER_S);
-	seconds = (double)(gp_now_ns(&gp_clock_monotonic) - begin_ns) / 1e9;
+	seconds = (double)(gp_monotonic_ns() - begin_ns) / 1e9;
 	allocations = bench_allocations() - allocations;
 	events = gp_sim_totals(sim)->events - events;
 	printf("%s %6u tasks  %10.0f events/s  %8.0f x real time  %6.0f bytes/task (%zu in the "

@@ -17,9 +17,9 @@
 #include "base/hist.h"
 #include "children.h"
 #include "count_alloc.h"
-#include "gpu/simgpu/backend.h"
-#include "gpu/simgpu/program.h"
-#include "simgpu/server.h"
+#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/program.h"
+#include "sim/server/sim_server.h"
 
 #define TASKS     128
 #define LOOKS     20000
@@ -35,19 +35,19 @@ static char folder[] = "/tmp/bench-simgpu-XXXXXX", path[64];
 static void serve(void *arg)
 {
 	struct gp_sim_device model = gp_sim_h200;
-	struct server_config config = {
+	struct gp_sim_server_config config = {
 		.path = path, .model = &model, .model_name = "H200", .devices = 1, .seed = 1};
 	struct server *server;
 
 	(void)arg;
 	model.activity = GP_ACTIVITY_EVENTS;
-	if (!server_new(&config, &server, NULL))
-		server_run(server);
+	if (!gp_sim_server_new(&config, &server, NULL))
+		gp_sim_server_run(server);
 }
 
 static void have_a_context(void *arg)
 {
-	struct simgpu_hello hello = {.name = "idle"};
+	struct gp_simgpu_hello hello = {.name = "idle"};
 
 	(void)arg;
 	if (gp_simgpu_join(path, &hello, NULL) >= 0)
@@ -56,7 +56,7 @@ static void have_a_context(void *arg)
 
 /* What the bare process is told, and where it says when its timer was due. */
 struct bare {
-	int timer_fd, news_fd;
+	int timer_fd, event_fd;
 	uint64_t at_ns;    /* when it is due */
 	uint64_t woken_ns; /* when it wrote */
 };
@@ -69,7 +69,7 @@ static void relay(void *arg)
 	for (;;)
 		if (read(b->timer_fd, &count, sizeof count) == sizeof count) {
 			b->woken_ns = now();
-			eventfd_write(b->news_fd, 1);
+			eventfd_write(b->event_fd, 1);
 		}
 }
 
@@ -133,7 +133,7 @@ static uint64_t measure_event(struct gp_gpu *gpu, int program, uint32_t handle)
 {
 	struct gp_observation o = {.handle = handle};
 	uint64_t woken_ns, since_ns = 0;
-	struct simgpu_done done;
+	struct gp_simgpu_done done;
 	bool is_done;
 
 	if (gp_simgpu_submit(program, 1, 1, KERNEL_NS, 0))
@@ -169,7 +169,7 @@ static void measure_bare(struct bare *b, struct gp_hist *event, struct gp_hist *
 	b->at_ns = now() + LEAD_NS;
 	when.it_value = gp_timespec(b->at_ns);
 	timerfd_settime(b->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
-	wait_for(b->news_fd);
+	wait_for(b->event_fd);
 	woken_ns = now();
 	gp_hist_add(event, woken_ns - b->woken_ns);
 	gp_hist_add(chain, woken_ns - b->at_ns);
@@ -190,7 +190,7 @@ static void print_times(const char *what, const struct gp_hist *h, const struct 
 static bool measure_wake_ups(struct gp_gpu *gpu, struct bare *b)
 {
 	static struct gp_hist ours, event, chain;
-	struct simgpu_hello hello = {.name = "bench"};
+	struct gp_simgpu_hello hello = {.name = "bench"};
 	int program = gp_simgpu_join(path, &hello, NULL);
 	struct gp_seen seen;
 	uint32_t handle;
@@ -224,8 +224,8 @@ static struct bare *make_bare(void)
 	if (b == MAP_FAILED)
 		give_up("no memory");
 	b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	b->news_fd = eventfd(0, EFD_CLOEXEC);
-	if (b->timer_fd < 0 || b->news_fd < 0)
+	b->event_fd = eventfd(0, EFD_CLOEXEC);
+	if (b->timer_fd < 0 || b->event_fd < 0)
 		give_up("no timer");
 	return b;
 }

@@ -19,7 +19,7 @@
 
 static uint64_t now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 static struct gp_undo record(uint64_t key)

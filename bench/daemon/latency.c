@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From detection to action, in the daemon's own thread for a device (src/daemon/host.h), on the
- * simulated GPU in real time: a latency-critical program gets work, and the best-effort one that
- * has the device is to be held. Three ways to know of it:
+ * From detection to action, in the daemon's own thread for a device (src/daemon/device_thread.h),
+ * on the simulated GPU in real time: a latency-critical program gets work, and the best-effort one
+ * that has the device is to be held. Three ways to know of it:
  *
  * - events: the device announces changes. From its own time stamp until the job is off it.
  * - triggers: the program announces its work itself, with a hint. From there, the same.
@@ -32,10 +32,10 @@
 #include "base/hist.h"
 #include "base/process.h"
 #include "children.h"
-#include "daemon/host.h"
-#include "gpu/simgpu/backend.h"
-#include "gpu/simgpu/program.h"
-#include "simgpu/server.h"
+#include "daemon/device_thread.h"
+#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/program.h"
+#include "sim/server/sim_server.h"
 
 #define PAUSE_NS                                                                        \
 	(12 * GP_NS_PER_MS) /* between two requests: the device is given back meanwhile \
@@ -143,7 +143,7 @@ static void watch(struct gp_gpu *gpu)
 static void serve(void *arg)
 {
 	struct gp_sim_device model = gp_sim_mi300x;
-	struct server_config config = {
+	struct gp_sim_server_config config = {
 		.path = path, .model = &model, .model_name = "MI300X", .devices = 1, .seed = 1};
 	struct server *server;
 
@@ -152,16 +152,16 @@ static void serve(void *arg)
 	model.detect_ns = 0; /* what the hardware adds is not ours */
 	model.hides_run = false;
 	model.launch_ns = model.launch_jitter_ns = 0;
-	if (!server_new(&config, &server, NULL))
-		server_run(server);
+	if (!gp_sim_server_new(&config, &server, NULL))
+		gp_sim_server_run(server);
 }
 
 /* Has work all the time. */
 static void be_job(void *arg)
 {
-	struct simgpu_hello hello = {.name = "job"};
+	struct gp_simgpu_hello hello = {.name = "job"};
 	int fd = gp_simgpu_join(path, &hello, NULL);
-	struct simgpu_done done;
+	struct gp_simgpu_done done;
 
 	(void)arg;
 	if (fd < 0)
@@ -260,23 +260,24 @@ enum way { EVENTS, POLLING, TRIGGERS, WAYS };
 
 static const char *const way_names[] = {"events", "polling every 1 ms", "triggers"};
 
-static void put(struct gp_roster *roster, pid_t pid, uint8_t class)
+static void put(struct gp_assignments *assignments, pid_t pid, uint8_t class)
 {
-	struct gp_entry e = {.pid = pid,
-	                     .start_time = gp_process_start_time(pid),
-	                     .said = GP_SAID_RULE,
-	                     .attr = GP_TASK_ATTR_DEFAULT};
+	struct gp_assignment e = {.pid = pid,
+	                          .start_time = gp_process_start_time(pid),
+	                          .source = GP_ATTR_BY_RULE,
+	                          .attr = GP_TASK_ATTR_DEFAULT};
 
 	e.attr.class = class;
-	if (gp_roster_put(roster, &e, NULL))
+	if (gp_assignments_put(assignments, &e, NULL))
 		give_up("no memory");
 }
 
-static struct gp_host *start_host(struct gp_roster *roster, int wake_fd, enum way way)
+static struct gp_device_thread *start_host(struct gp_assignments *assignments, int wake_fd,
+                                           enum way way)
 {
-	struct gp_host_config config = {
-		.roster = roster, .cpu = -1, .wake_fd = wake_fd, .check_lc_ns = POLL_NS};
-	struct gp_host *host;
+	struct gp_device_thread_config config = {
+		.assignments = assignments, .cpu = -1, .wake_fd = wake_fd, .check_lc_ns = POLL_NS};
+	struct gp_device_thread *thread;
 	struct gp_error err = {0};
 	struct gp_seen seen;
 
@@ -292,18 +293,18 @@ static struct gp_host *start_host(struct gp_roster *roster, int wake_fd, enum wa
 	watched.no_events = way == POLLING;
 	watch(config.gpu);
 	gp_policy_defaults(&gp_policy_priority, &config.policy);
-	if (gp_host_start(&config, &host, &err))
+	if (gp_device_thread_start(&config, &thread, &err))
 		give_up(err.text);
-	return host;
+	return thread;
 }
 
 /* Nobody works and nobody is held: the job has the device again. */
-static void wait_until_given_back(struct gp_host *host, int program)
+static void wait_until_given_back(struct gp_device_thread *thread, int program)
 {
-	struct simgpu_done done;
+	struct gp_simgpu_done done;
 	uint64_t until_ns = now() + TOO_LATE_S * GP_NS_PER_S;
 
-	(void)host;
+	(void)thread;
 	usleep(PAUSE_NS / 1000);
 	while (program >= 0 && gp_simgpu_take(program, &done))
 		if (now() > until_ns)
@@ -324,10 +325,10 @@ static void wait_until_held(uint64_t before)
 		give_up("the job is never held");
 }
 
-static void measure(struct gp_host *host, enum way way, int program, struct bare *bare,
+static void measure(struct gp_device_thread *thread, enum way way, int program, struct bare *bare,
                     unsigned rounds)
 {
-	struct gp_order hint = {.kind = GP_ORDER_HINT, .key = watched.lc_key};
+	struct gp_command hint = {.kind = GP_COMMAND_HINT, .key = watched.lc_key};
 
 	for (unsigned i = 0; i < rounds + 5; i++) {
 		uint64_t before = watched.held;
@@ -338,12 +339,12 @@ static void measure(struct gp_host *host, enum way way, int program, struct bare
 		usleep(1000 + (useconds_t)(i * 37 % 1000)); /* at all times of a millisecond */
 		if (way == TRIGGERS) {
 			watched.begun_ns = now();
-			gp_host_order(host, &hint);
+			gp_device_thread_command(thread, &hint);
 		} else if (gp_simgpu_submit(program, i + 1, 1, KERNEL_NS, 0)) {
 			give_up("submit");
 		}
 		wait_until_held(before);
-		wait_until_given_back(host, way == TRIGGERS ? -1 : program);
+		wait_until_given_back(thread, way == TRIGGERS ? -1 : program);
 	}
 }
 
@@ -372,24 +373,24 @@ static bool try_way(enum way way, int program, pid_t job, bool loaded, unsigned 
 	int wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	long cores = loaded ? sysconf(_SC_NPROCESSORS_ONLN) : 0;
 	pid_t busy[64];
-	struct gp_roster *roster;
-	struct gp_host *host;
+	struct gp_assignments *assignments;
+	struct gp_device_thread *thread;
 	bool good;
 
-	if (gp_roster_open(NULL, &roster, NULL) || wake_fd < 0)
+	if (gp_assignments_open(NULL, &assignments, NULL) || wake_fd < 0)
 		give_up("no memory");
-	put(roster, getpid(), GP_LATENCY_CRITICAL);
-	put(roster, job, GP_BEST_EFFORT);
-	host = start_host(roster, wake_fd, way);
+	put(assignments, getpid(), GP_LATENCY_CRITICAL);
+	put(assignments, job, GP_BEST_EFFORT);
+	thread = start_host(assignments, wake_fd, way);
 	for (long i = 0; i < cores && i < 64; i++)
 		busy[i] = start(keep_busy, NULL);
 	begin_bare(&bare);
-	measure(host, way, program, &bare, rounds);
+	measure(thread, way, program, &bare, rounds);
 	end_bare(&bare);
 	for (long i = 0; i < cores && i < 64; i++)
 		end(busy[i], SIGKILL);
-	gp_host_stop(host);
-	gp_roster_close(roster);
+	gp_device_thread_stop(thread);
+	gp_assignments_close(assignments);
 	close(wake_fd);
 	good = report(way, &bare, loaded);
 	return good;
@@ -398,7 +399,7 @@ static bool try_way(enum way way, int program, pid_t job, bool loaded, unsigned 
 int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 400;
-	struct simgpu_hello hello = {.name = "service"};
+	struct gp_simgpu_hello hello = {.name = "service"};
 	pid_t server, job;
 	bool good = true;
 	int program;

@@ -21,7 +21,7 @@
 
 static int left_ms(uint64_t deadline_ns)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	uint64_t ms = deadline_ns > now_ns ? (deadline_ns - now_ns) / GP_NS_PER_MS + 1 : 0;
 
 	return ms < 3600000 ? (int)ms : 3600000;
@@ -187,7 +187,7 @@ static bool wait_end(struct child *c, uint64_t deadline_ns)
 
 int child_end(struct child *c, bool terminate, unsigned grace_ms, struct gp_error *err)
 {
-	uint64_t deadline_ns = gp_now_ns(&gp_clock_monotonic) + grace_ms * GP_NS_PER_MS;
+	uint64_t deadline_ns = gp_monotonic_ns() + grace_ms * GP_NS_PER_MS;
 	bool in_time;
 
 	if (!c->pid || c->ended)

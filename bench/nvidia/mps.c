@@ -45,7 +45,7 @@ int mps_start(struct mps *m, const char *control, const char *directory, struct 
 	spec.env[1] = m->log_env;
 	rc = child_start(daemon, &spec, err);
 	for (int tries = 0; !rc && access(pipe, F_OK); tries++) {
-		uint64_t soon_ns = gp_now_ns(&gp_clock_monotonic) + 50 * GP_NS_PER_MS;
+		uint64_t soon_ns = gp_monotonic_ns() + 50 * GP_NS_PER_MS;
 
 		if (tries == 200)
 			return gp_fail(err, -ETIMEDOUT, "the MPS daemon opened no pipe in 10 s");

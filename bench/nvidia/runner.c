@@ -117,7 +117,7 @@ static int run_item(struct session *s, unsigned i, const struct item *item, unsi
 	struct gp_error err = {0}, write_err = {0};
 	struct outcome out;
 	char where[128];
-	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t begin_ns = gp_monotonic_ns();
 	int rc = trial_run(&s->options.bench, &t, &out, &err);
 
 	snprintf(where, sizeof where, "%s, round %u, %s", c->cell->name, round + 1,
@@ -137,8 +137,7 @@ static int run_item(struct session *s, unsigned i, const struct item *item, unsi
 		report_note(c, "round %u, %s: %s", round + 1, item_name(item), err.text);
 		fprintf(stderr, "%s: FAILED: %s\n", where, err.text);
 	} else {
-		show_progress(where, &t, &out,
-		              (double)(gp_now_ns(&gp_clock_monotonic) - begin_ns) / 1e9);
+		show_progress(where, &t, &out, (double)(gp_monotonic_ns() - begin_ns) / 1e9);
 	}
 	take_outcome(s, i, item, &out, rc);
 	gather_report(&s->gather, &s->report);

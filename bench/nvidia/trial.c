@@ -34,7 +34,7 @@ struct run {
 
 static uint64_t in_ms(uint64_t ms)
 {
-	return gp_now_ns(&gp_clock_monotonic) + ms * GP_NS_PER_MS;
+	return gp_monotonic_ns() + ms * GP_NS_PER_MS;
 }
 
 static bool uses_torch(const struct trial *t)
@@ -215,9 +215,9 @@ static int measure(struct run *r, struct gp_error *err)
 	if (rc)
 		return rc;
 	if (!t->lc) {
-		r->from_ns = gp_now_ns(&gp_clock_monotonic);
+		r->from_ns = gp_monotonic_ns();
 		rc = watch(r, NULL, t->window_ms, err);
-		r->to_ns = gp_now_ns(&gp_clock_monotonic);
+		r->to_ns = gp_monotonic_ns();
 		return rc;
 	}
 	child_tell(&r->lc.child, "go");

@@ -32,6 +32,11 @@ static inline uint64_t gp_now_ns(const struct gp_clock *clock)
 	return clock->now_ns(clock);
 }
 
+static inline uint64_t gp_monotonic_ns(void)
+{
+	return gp_now_ns(&gp_clock_monotonic);
+}
+
 /* a + b, and GP_NEVER instead of an overflow. */
 static inline uint64_t gp_time_add(uint64_t a, uint64_t b)
 {

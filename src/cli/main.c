@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "cli/cli.h"
-#include "config.h"
+#include "build_config.h"
 #include "gpu/backends.h"
 
 /* clang-format off */

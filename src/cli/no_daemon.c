@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A build without json-c cannot ask a daemon: what else it can do, it does as without one. */
-#include "config.h"
+#include "build_config.h"
 
 #if !GP_HAVE_JSON
 
 #include "cli/cli.h"
-#include "cli/daemon/daemon.h"
+#include "cli/ask/with_daemon.h"
 
 #define SENTENCE                                                                           \
 	"gpreempt: this build cannot ask a daemon: it has no json-c; build it again with " \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A build without json-c or ncursesw has no gpreempt top: it says so. */
-#include "config.h"
+#include "build_config.h"
 
 #if !GP_HAVE_TOP
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "config/glob.h"
-#include "config/parse.h"
+#include "config/parse_config.h"
 
 #define COMM_MAX  15u        /* bytes; the kernel cuts the rest */
 #define STEPS_MAX (1u << 20) /* more than two patterns of ours can take */
@@ -54,19 +54,19 @@ static int check_criteria(const struct gp_yaml *y, const struct gp_criteria *m,
 
 	if (m->asks & GP_ASKS_ANYONE && (!m->anyone || m->asks != GP_ASKS_ANYONE))
 		return gp_yaml_fail(
-			y, line[MATCH_ANYONE],
+			y, line[GP_MATCH_ANYONE],
 			"'anyone: true' stands alone; remove it or the rest of 'match'");
-	r = check_path(y, line[MATCH_CGROUP], "cgroup", m->cgroup);
+	r = check_path(y, line[GP_MATCH_CGROUP], "cgroup", m->cgroup);
 	if (!r)
-		r = check_path(y, line[MATCH_EXE], "exe", m->exe);
+		r = check_path(y, line[GP_MATCH_EXE], "exe", m->exe);
 	if (!r)
-		r = check_glob(y, line[MATCH_COMM], "comm", m->comm);
+		r = check_glob(y, line[GP_MATCH_COMM], "comm", m->comm);
 	if (!r)
-		r = check_glob(y, line[MATCH_CMDLINE], "cmdline", m->cmdline);
+		r = check_glob(y, line[GP_MATCH_CMDLINE], "cmdline", m->cmdline);
 	if (!r && m->asks & GP_ASKS_ENV)
-		r = check_env(y, line[MATCH_ENV], m);
+		r = check_env(y, line[GP_MATCH_ENV], m);
 	if (!r && gp_glob_least(m->comm) > COMM_MAX)
-		return gp_yaml_fail(y, line[MATCH_COMM],
+		return gp_yaml_fail(y, line[GP_MATCH_COMM],
 		                    "'comm' can never match: the kernel cuts names after %u bytes; "
 		                    "use 'exe', or * for the rest",
 		                    COMM_MAX);

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/engine.h"
-#include "facts/facts.h"
+#include "procinfo/procinfo.h"
 
 #define GP_CONFIG_PATH "/etc/gpreempt/gpreempt.yaml"
 
@@ -224,7 +224,8 @@ struct gp_match {
  * limit of that user. The work is bounded whatever a process calls itself. Returns 0, or -ENOENT
  * when no rule fits; `out` is complete either way.
  */
-int gp_config_match(const struct gp_config *c, const struct gp_facts *facts, struct gp_match *out);
+int gp_config_match(const struct gp_config *c, const struct gp_procinfo *info,
+                    struct gp_match *out);
 
 /*
  * What is written for a user with these groups: of what applies the most generous in each respect.
@@ -238,7 +239,7 @@ void gp_limit_add_given(struct gp_limit *limit, const struct gp_task_attr *given
 
 /* The limit of what users' own words make a rule give to a process: root's is none only in our own
  * pid namespace, and of a set-uid program's users the least applies. */
-struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_facts *facts);
+struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_procinfo *info);
 
 /* ---- gangs --------------------------------------------------------------------------- */
 

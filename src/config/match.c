@@ -16,7 +16,7 @@
 enum fit { FITS_NOT, FITS_PERHAPS, FITS };
 
 struct looking {
-	const struct gp_facts *facts;
+	const struct gp_procinfo *info;
 	uint32_t steps;
 };
 
@@ -27,13 +27,13 @@ static enum fit fit_text(struct looking *l, const char *pattern, const char *tex
 	return l->steps ? FITS_NOT : FITS_PERHAPS;
 }
 
-static enum fit fit_user(const struct gp_facts *f, uid_t uid)
+static enum fit fit_user(const struct gp_procinfo *f, uid_t uid)
 {
 	/* All three: a set-uid program is neither its owner's nor its caller's. */
 	return f->uid[0] == uid && f->uid[1] == uid && f->uid[2] == uid ? FITS : FITS_NOT;
 }
 
-static enum fit fit_group(const struct gp_facts *f, gid_t gid)
+static enum fit fit_group(const struct gp_procinfo *f, gid_t gid)
 {
 	if (f->gid == gid)
 		return FITS;
@@ -45,7 +45,7 @@ static enum fit fit_group(const struct gp_facts *f, gid_t gid)
 
 static enum fit fit_env(struct looking *l, const struct gp_criteria *m)
 {
-	const char *at = l->facts->environ, *end = at + l->facts->environ_size;
+	const char *at = l->info->environ, *end = at + l->info->environ_size;
 
 	while (at < end) {
 		size_t length = strnlen(at, (size_t)(end - at));
@@ -70,15 +70,15 @@ static enum fit fit_env(struct looking *l, const struct gp_criteria *m)
 static const struct {
 	uint32_t asks, needs;
 } needs[] = {
-	{GP_ASKS_USER, GP_FACT_USER},     {GP_ASKS_GROUP, GP_FACT_USER},
-	{GP_ASKS_CGROUP, GP_FACT_CGROUP}, {GP_ASKS_EXE, GP_FACT_EXE},
-	{GP_ASKS_COMM, GP_FACT_COMM},     {GP_ASKS_CMDLINE, GP_FACT_CMDLINE},
-	{GP_ASKS_ENV, GP_FACT_ENVIRON},
+	{GP_ASKS_USER, GP_PROCINFO_USER},     {GP_ASKS_GROUP, GP_PROCINFO_USER},
+	{GP_ASKS_CGROUP, GP_PROCINFO_CGROUP}, {GP_ASKS_EXE, GP_PROCINFO_EXE},
+	{GP_ASKS_COMM, GP_PROCINFO_COMM},     {GP_ASKS_CMDLINE, GP_PROCINFO_CMDLINE},
+	{GP_ASKS_ENV, GP_PROCINFO_ENVIRON},
 };
 
 static enum fit fit_criterion(struct looking *l, const struct gp_criteria *m, uint32_t asks)
 {
-	const struct gp_facts *f = l->facts;
+	const struct gp_procinfo *f = l->info;
 
 	switch (asks) {
 	case GP_ASKS_USER: return fit_user(f, m->user);
@@ -101,7 +101,7 @@ static enum fit fit_rule(struct looking *l, const struct gp_criteria *m)
 
 		if (!(m->asks & needs[i].asks))
 			continue;
-		if (l->facts->known & needs[i].needs)
+		if (l->info->known & needs[i].needs)
 			one = fit_criterion(l, m, needs[i].asks);
 		if (one < all)
 			all = one;
@@ -112,7 +112,7 @@ static enum fit fit_rule(struct looking *l, const struct gp_criteria *m)
 }
 
 /* Nothing that the process's user controls took part. */
-static bool is_trusted(const struct gp_criteria *m, const struct gp_facts *f)
+static bool is_trusted(const struct gp_criteria *m, const struct gp_procinfo *f)
 {
 	if (m->asks & (GP_ASKS_COMM | GP_ASKS_CMDLINE | GP_ASKS_ENV))
 		return false;
@@ -122,32 +122,32 @@ static bool is_trusted(const struct gp_criteria *m, const struct gp_facts *f)
 }
 
 /* 0: its name cannot be made from what is known. */
-static uint64_t gang_of(const struct gp_rule *rule, const struct gp_facts *f, bool trusted)
+static uint64_t gang_of(const struct gp_rule *rule, const struct gp_procinfo *f, bool trusted)
 {
 	switch (rule->gang_kind) {
 	case GP_GANG_PROCESS: return gp_gang_of_process(f->start_time, f->pid);
 	case GP_GANG_NAMED:
 		if (trusted)
 			return gp_gang_of_admin(rule->gang);
-		return f->known & GP_FACT_USER ? gp_gang_of_user(f->uid[0], rule->gang) : 0;
+		return f->known & GP_PROCINFO_USER ? gp_gang_of_user(f->uid[0], rule->gang) : 0;
 	case GP_GANG_CGROUP:
-		if (!(f->known & GP_FACT_CGROUP))
+		if (!(f->known & GP_PROCINFO_CGROUP))
 			return 0;
 		if (f->cgroup_trusted)
 			return gp_gang_of_cgroup(f->cgroup);
-		return f->known & GP_FACT_USER ? gp_gang_of_user(f->uid[0], f->cgroup) : 0;
+		return f->known & GP_PROCINFO_USER ? gp_gang_of_user(f->uid[0], f->cgroup) : 0;
 	default: return 0;
 	}
 }
 
 static void apply(const struct gp_config *c, const struct gp_rule *rule,
-                  const struct gp_facts *facts, struct gp_match *out)
+                  const struct gp_procinfo *info, struct gp_match *out)
 {
 	struct gp_limit limit = gp_limit_none;
 
-	out->trusted = is_trusted(&rule->match, facts);
+	out->trusted = is_trusted(&rule->match, info);
 	out->attr = rule->attr;
-	out->attr.gang = gang_of(rule, facts, out->trusted);
+	out->attr.gang = gang_of(rule, info, out->trusted);
 	if (rule->gang_kind && !out->attr.gang)
 		out->incomplete = true;
 	if (rule->memory_limit) {
@@ -155,7 +155,7 @@ static void apply(const struct gp_config *c, const struct gp_rule *rule,
 		out->on_memory_limit = rule->on_memory_limit;
 	}
 	if (!out->trusted)
-		limit = gp_config_limit_of(c, facts);
+		limit = gp_config_limit_of(c, info);
 	out->clamped = gp_limit_clamp(&limit, &out->attr);
 	if (limit.memory != UINT64_MAX &&
 	    (!out->memory_limit || out->memory_limit > limit.memory)) {
@@ -164,9 +164,9 @@ static void apply(const struct gp_config *c, const struct gp_rule *rule,
 	}
 }
 
-int gp_config_match(const struct gp_config *c, const struct gp_facts *facts, struct gp_match *out)
+int gp_config_match(const struct gp_config *c, const struct gp_procinfo *info, struct gp_match *out)
 {
-	struct looking l = {.facts = facts, .steps = STEPS_MAX};
+	struct looking l = {.info = info, .steps = STEPS_MAX};
 
 	*out = (struct gp_match){.rule = -1,
 	                         .trusted = true,
@@ -181,7 +181,7 @@ int gp_config_match(const struct gp_config *c, const struct gp_facts *facts, str
 		if (fit != FITS)
 			continue;
 		out->rule = (int)i;
-		apply(c, &c->rule[i], facts, out);
+		apply(c, &c->rule[i], info, out);
 		break;
 	}
 	return out->rule < 0 ? -ENOENT : 0;
@@ -189,14 +189,14 @@ int gp_config_match(const struct gp_config *c, const struct gp_facts *facts, str
 
 uint32_t gp_config_wants(const struct gp_config *c)
 {
-	uint32_t wants = c->nrules ? GP_FACT_USER : 0;
+	uint32_t wants = c->nrules ? GP_PROCINFO_USER : 0;
 
 	for (uint32_t i = 0; i < c->nrules; i++) {
 		for (unsigned j = 0; j < sizeof needs / sizeof *needs; j++)
 			if (c->rule[i].match.asks & needs[j].asks)
 				wants |= needs[j].needs;
 		if (c->rule[i].gang_kind == GP_GANG_CGROUP)
-			wants |= GP_FACT_CGROUP;
+			wants |= GP_PROCINFO_CGROUP;
 	}
 	return wants;
 }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "config/parse.h"
+#include "config/parse_config.h"
 
 struct rule_entry {
 	struct gp_rule rule;
@@ -21,12 +21,12 @@ static int find_names(const struct gp_yaml *y, struct rule_entry *e)
 	struct gp_criteria *m = &e->rule.match;
 	int r = 0;
 
-	if (e->match_line[MATCH_USER])
-		r = gp_config_find_user(y, e->reading, e->match_line[MATCH_USER], m->user_name,
+	if (e->match_line[GP_MATCH_USER])
+		r = gp_config_find_user(y, e->reading, e->match_line[GP_MATCH_USER], m->user_name,
 		                        &m->user);
-	if (!r && e->match_line[MATCH_GROUP])
-		r = gp_config_find_group(y, e->reading, e->match_line[MATCH_GROUP], m->group_name,
-		                         &m->group);
+	if (!r && e->match_line[GP_MATCH_GROUP])
+		r = gp_config_find_group(y, e->reading, e->match_line[GP_MATCH_GROUP],
+		                         m->group_name, &m->group);
 	return r;
 }
 
@@ -35,25 +35,25 @@ static int read_match(struct gp_yaml *y, void *target)
 	/* clang-format off */
 #define IN(member) AT(struct rule_entry, rule.match.member)
 	static const struct gp_yaml_key keys[] = {
-		[MATCH_USER]    = {"user",    TEXT, IN(user_name)},
-		[MATCH_GROUP]   = {"group",   TEXT, IN(group_name)},
-		[MATCH_CGROUP]  = {"cgroup",  TEXT, IN(cgroup)},
-		[MATCH_EXE]     = {"exe",     TEXT, IN(exe)},
-		[MATCH_COMM]    = {"comm",    TEXT, IN(comm)},
-		[MATCH_CMDLINE] = {"cmdline", TEXT, IN(cmdline)},
-		[MATCH_ENV]     = {"env",     TEXT, IN(env)},
-		[MATCH_ANYONE]  = {"anyone",  BOOL, IN(anyone)},
+		[GP_MATCH_USER]    = {"user",    TEXT, IN(user_name)},
+		[GP_MATCH_GROUP]   = {"group",   TEXT, IN(group_name)},
+		[GP_MATCH_CGROUP]  = {"cgroup",  TEXT, IN(cgroup)},
+		[GP_MATCH_EXE]     = {"exe",     TEXT, IN(exe)},
+		[GP_MATCH_COMM]    = {"comm",    TEXT, IN(comm)},
+		[GP_MATCH_CMDLINE] = {"cmdline", TEXT, IN(cmdline)},
+		[GP_MATCH_ENV]     = {"env",     TEXT, IN(env)},
+		[GP_MATCH_ANYONE]  = {"anyone",  BOOL, IN(anyone)},
 	};
 #undef IN
 	/* clang-format on */
-	static const struct gp_yaml_map map = {"'match'", MATCH_KEYS, keys};
+	static const struct gp_yaml_map map = {"'match'", GP_MATCH_KEYS, keys};
 	struct rule_entry *e = target;
 	unsigned at = gp_yaml_line(y);
 	int r = gp_yaml_read_map(y, &map, e, e->match_line);
 
 	if (r)
 		return r;
-	for (unsigned i = 0; i < MATCH_KEYS; i++)
+	for (unsigned i = 0; i < GP_MATCH_KEYS; i++)
 		if (e->match_line[i])
 			e->rule.match.asks |= 1u << i;
 	e->rule.match.env_name = (uint32_t)strcspn(e->rule.match.env, "=");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/parse.h"
+#include "config/parse_config.h"
 
 /* ---- sockets ------------------------------------------------------------------------- */
 

@@ -40,10 +40,11 @@ void gp_configuration_read(struct gp_reading *r)
 int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy_choice *choice,
                       struct gp_error *err)
 {
-	const char *said = gp_roster_policy(c->roster);
+	const char *source = gp_assignments_policy(c->assignments);
 	bool ignore;
 
-	if (*said && !gp_policy_parse(said, choice, NULL)) /* an older daemon may have known more */
+	if (*source &&
+	    !gp_policy_parse(source, choice, NULL)) /* an older daemon may have known more */
 		return 0;
 	if (c->options.policy)
 		return gp_policy_parse(c->options.policy, choice, err);

@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 #include "base/run_dir.h"
-#include "daemon/metrics.h"
-#include "hold/records.h"
+#include "daemon/metrics_page.h"
+#include "hold/replay.h"
 #include "undo/undo.h"
 
 /* ---- signals -----------------------------------------------------------------------------------
@@ -63,19 +63,19 @@ static void on_process_end(void *arg, struct gp_proc *proc)
 {
 	struct gp_control *c = arg;
 
-	gp_roster_drop(c->roster, proc->pid, proc->start_time);
+	gp_assignments_drop(c->assignments, proc->pid, proc->start_time);
 }
 
 /* Those of an earlier daemon: they are watched, to be forgotten when they end. */
-static void know(void *arg, const struct gp_entry *entry)
+static void know(void *arg, const struct gp_assignment *entry)
 {
 	struct gp_control *c = arg;
 	struct gp_proc *proc = gp_procs_get(&c->procs, entry->pid, entry->start_time);
 
 	if (!proc)
 		return;
-	proc->said = entry->said;
-	proc->said_by = entry->by;
+	proc->source = entry->source;
+	proc->set_by = entry->by;
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 }
@@ -83,13 +83,13 @@ static void know(void *arg, const struct gp_entry *entry)
 /* ---- the beginning -----------------------------------------------------------------------------
  */
 
-static int start_host(struct gp_control *c, struct gp_gpu *gpu, struct gp_error *err)
+static int start_device_thread(struct gp_control *c, struct gp_gpu *gpu, struct gp_error *err)
 {
 	const struct gp_config_scheduler *s = &c->config->scheduler;
-	struct gp_host_config config = {
+	struct gp_device_thread_config config = {
 		.gpu = gpu,
-		.number = c->nhosts,
-		.roster = c->roster,
+		.number = c->nthreads,
+		.assignments = c->assignments,
 		.undo = true,
 		.realtime = (int)s->realtime,
 		.cpu = s->core == GP_CONFIG_NO_CORE ? -1 : (int)s->core,
@@ -106,18 +106,18 @@ static int start_host(struct gp_control *c, struct gp_gpu *gpu, struct gp_error 
 		gpu->ops->close(gpu);
 		return r;
 	}
-	c->policy[c->nhosts] = config.policy;
-	r = gp_host_start(&config, &c->host[c->nhosts], err);
+	c->policy[c->nthreads] = config.policy;
+	r = gp_device_thread_start(&config, &c->thread[c->nthreads], err);
 	if (r)
 		return r;
-	gp_log(GP_LOG_INFO, "device", "device=%u name=\"%s\" policy=%s", c->nhosts,
-	       gp_host_info(c->host[c->nhosts])->name, config.policy.ops->name);
+	gp_log(GP_LOG_INFO, "device", "device=%u name=\"%s\" policy=%s", c->nthreads,
+	       gp_device_thread_info(c->thread[c->nthreads])->name, config.policy.ops->name);
 	/* Who waited for a GPU may have subscribed before. */
-	gp_host_want(c->host[c->nhosts++], c->wanted);
+	gp_device_thread_want(c->thread[c->nthreads++], c->wanted);
 	return 0;
 }
 
-static int start_hosts(struct gp_control *c, struct gp_error *err)
+static int start_device_threads(struct gp_control *c, struct gp_error *err)
 {
 	struct gp_devices devices;
 	int r = gp_devices_open(&devices, 0, err);
@@ -130,12 +130,12 @@ static int start_hosts(struct gp_control *c, struct gp_error *err)
 		if (ignore)
 			gpu->ops->close(gpu);
 		else
-			r = start_host(c, gpu, err);
+			r = start_device_thread(c, gpu, err);
 		if (r)
 			while (++i < devices.n)
 				devices.device[i].gpu->ops->close(devices.device[i].gpu);
 	}
-	if (!r && !c->nhosts)
+	if (!r && !c->nthreads)
 		r = gp_fail(err, -ENODEV, "the configuration ignores every GPU there is");
 	return r;
 }
@@ -231,16 +231,16 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 	if (!r)
 		r = gp_undo_open(&c->undo, true, err);
 	if (!r)
-		r = gp_undo_guard_begin(c->undo, err);
+		r = gp_undo_scheduler_begin(c->undo, err);
 	if (r)
 		return r;
-	gp_undo_beat(c->undo, gp_now_ns(&gp_clock_monotonic));
+	gp_undo_heartbeat(c->undo, gp_monotonic_ns());
 	gp_records_replay_dead(c->undo);
 	snprintf(path, sizeof path, "%s/roster", gp_run_dir(folder, sizeof folder));
-	r = gp_roster_open(path, &c->roster, err);
+	r = gp_assignments_open(path, &c->assignments, err);
 	if (r)
 		return r;
-	gp_roster_each(c->roster, know, c);
+	gp_assignments_each(c->assignments, know, c);
 	gp_bounds_renew(c);
 	return gp_control_policy(c, "", &c->policy[0], err); /* until there is a device */
 }
@@ -252,9 +252,9 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	if (r >= 0)
 		r = watch_signals(c);
 	if (r >= 0)
-		r = gp_news_begin(c);
+		r = gp_events_begin(c);
 	if (r >= 0)
-		r = gp_beats_begin(c);
+		r = gp_heartbeat_begin(c);
 	if (r < 0)
 		return gp_fail(err, r, "cannot begin: %s", gp_error_name(r));
 	gp_procs_init(&c->procs, c->loop, on_process_end, c);
@@ -281,9 +281,9 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 	struct gp_error err = {0};
 
 	(void)usec;
-	if (!start_hosts(c, &err) || c->nhosts) {
-		sd_notifyf(0, "STATUS=Scheduling %u device%s", c->nhosts,
-		           c->nhosts == 1 ? "" : "s");
+	if (!start_device_threads(c, &err) || c->nthreads) {
+		sd_notifyf(0, "STATUS=Scheduling %u device%s", c->nthreads,
+		           c->nthreads == 1 ? "" : "s");
 		return 0;
 	}
 	log_no_device(c, &err);
@@ -294,7 +294,7 @@ static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 
 static int start_or_wait(struct gp_control *c, struct gp_error *err)
 {
-	int r = start_hosts(c, err);
+	int r = start_device_threads(c, err);
 
 	if (r != -ENODEV || !c->options.wait)
 		return r;
@@ -309,7 +309,7 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 	int r;
 
 	*c = (struct gp_control){.options = *options, .wake_fd = -1, .group = (gid_t)-1};
-	c->started_ns = gp_now_ns(&gp_clock_monotonic);
+	c->started_ns = gp_monotonic_ns();
 	raise_file_limit();
 	r = gp_control_configure(c, err);
 	if (r)
@@ -319,7 +319,7 @@ int gp_control_begin(struct gp_control *c, const struct gp_options *options, str
 	if (!r)
 		r = open_files(c, err);
 	if (!r)
-		r = gp_newcomers_begin(c, err);
+		r = gp_rules_begin(c, err);
 	if (!r)
 		r = gp_sweeper_begin(c, err);
 	if (!r)
@@ -335,9 +335,9 @@ int gp_control_run(struct gp_control *c, struct gp_error *err)
 {
 	int r;
 
-	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nhosts,
-	           c->nhosts == 1 ? "" : "s");
-	gp_log(GP_LOG_INFO, "ready", "devices=%u", c->nhosts);
+	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nthreads,
+	           c->nthreads == 1 ? "" : "s");
+	gp_log(GP_LOG_INFO, "ready", "devices=%u", c->nthreads);
 	r = sd_event_loop(c->loop);
 	sd_notify(0, "STOPPING=1");
 	return r < 0 ? gp_fail(err, r, "the event loop failed: %s", gp_error_name(r)) : 0;
@@ -350,9 +350,9 @@ int gp_control_run(struct gp_control *c, struct gp_error *err)
 void gp_control_end(struct gp_control *c)
 {
 	gp_metrics_end(c);
-	for (unsigned i = 0; i < c->nhosts; i++)
-		gp_host_stop(c->host[i]);
-	c->nhosts = 0;
+	for (unsigned i = 0; i < c->nthreads; i++)
+		gp_device_thread_stop(c->thread[i]);
+	c->nthreads = 0;
 	gp_gathers_end(c);
 	gp_reload_end(c);
 	gp_rpc_server_free(c->server);
@@ -360,12 +360,12 @@ void gp_control_end(struct gp_control *c)
 	gp_sweeper_end(c);
 	if (c->undo)
 		gp_records_settle(c->undo, NULL);
-	gp_facts_free(c->facts);
+	gp_procinfo_free(c->info);
 	if (c->loop)
 		gp_procs_free(&c->procs);
-	gp_roster_close(c->roster);
+	gp_assignments_close(c->assignments);
 	if (c->undo)
-		gp_undo_guard_end(c->undo);
+		gp_undo_scheduler_end(c->undo);
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
 	gp_config_free(c->began_with);

@@ -9,11 +9,11 @@
 
 #include <systemd/sd-event.h>
 
-#include "config.h"
+#include "build_config.h"
 #include "config/config.h"
-#include "daemon/host.h"
+#include "daemon/device_thread.h"
 #include "daemon/procs.h"
-#include "facts/facts.h"
+#include "procinfo/procinfo.h"
 #include "hold/devices.h"
 #include "rpc/server/server.h"
 
@@ -56,16 +56,16 @@ struct gp_control {
 	struct gp_config *config;
 	struct gp_reload *reload;     /* NULL: it was never read again */
 	struct gp_config *began_with; /* what some keys still say; NULL: the same */
-	struct gp_roster *roster;
+	struct gp_assignments *assignments;
 	struct gp_undo_file *undo;
-	struct gp_facts_pool *facts;
+	struct gp_procinfo_pool *info;
 	struct gp_rpc_server *server;
 	struct gp_metrics *metrics; /* NULL: off */
 	struct gp_sweeper *sweeper;
 
 	struct gp_error no_device; /* why there is none yet, as it was last logged */
-	unsigned nhosts;
-	struct gp_host *host[GP_DEVICES_MAX];
+	unsigned nthreads;
+	struct gp_device_thread *thread[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as asked for */
 	uint64_t told_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far as heard */
 	bool behind[GP_DEVICES_MAX];      /* some that came or went were not heard of */
@@ -76,8 +76,8 @@ struct gp_control {
 	uint32_t wanted; /* events that hosts are to tell */
 
 	uint64_t started_ns;
-	uint64_t beats;
-	uint64_t beat_ns;       /* of the last one */
+	uint64_t heartbeats;
+	uint64_t heartbeat_ns;  /* of the last one */
 	bool stuck;             /* a device's thread does not look any more */
 	bool keeper_gone;       /* as last seen */
 	uint64_t limits_passed; /* of GPU memory: how often */
@@ -128,7 +128,7 @@ void gp_reload_end(struct gp_control *c);
 /* ---- beats.c: what is done again and again -----------------------------------------------------
  */
 
-int gp_beats_begin(struct gp_control *c);
+int gp_heartbeat_begin(struct gp_control *c);
 /* What the source is for comes before what clients ask. It is the loop's from then on. */
 int gp_before_clients(sd_event_source *source);
 
@@ -144,14 +144,14 @@ void gp_sweeper_end(struct gp_control *c);
 /* ---- newcomers.c: what processes are -----------------------------------------------------------
  */
 
-int gp_newcomers_begin(struct gp_control *c, struct gp_error *err);
+int gp_rules_begin(struct gp_control *c, struct gp_error *err);
 /* It has its first task: rules say what it is, unless somebody did, and how much memory it may use,
  * whoever said anything. */
-void gp_newcomer(struct gp_control *c, struct gp_proc *proc);
+void gp_process_arrived(struct gp_control *c, struct gp_proc *proc);
 /* Now and then: asks again for what could not be read in time. */
-void gp_newcomers_look(struct gp_control *c, uint64_t now_ns);
+void gp_rules_retry(struct gp_control *c, uint64_t now_ns);
 /* The rules have changed. */
-void gp_newcomers_again(struct gp_control *c);
+void gp_rules_reapply(struct gp_control *c);
 
 /* ---- bounds.c: how high users' words stand ------------------------------------------------------
  */
@@ -166,7 +166,7 @@ struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid);
 bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limit *limit,
                    unsigned n);
 /* Takes from what a user said of it what is neither given to it nor within the user's limit. */
-void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_facts *facts);
+void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info);
 
 /* set.c: proc->attr to all its tasks, and to those who want to know. `g` may be NULL. */
 void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc);
@@ -196,7 +196,8 @@ struct gp_gather {
 struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
                                 void (*finish)(struct gp_gather *g));
 /* Counts one that cannot be sent as failed. */
-void gp_gather_order(struct gp_gather *g, struct gp_host *host, struct gp_order *order);
+void gp_gather_command(struct gp_gather *g, struct gp_device_thread *thread,
+                       struct gp_command *command);
 /* All orders were given: finishes at once when there are none, or none that wait. */
 void gp_gather_go(struct gp_gather *g);
 void gp_gather_answer(unsigned device, const struct gp_answer *answer);
@@ -206,17 +207,18 @@ void gp_gathers_end(struct gp_control *c);
 /* ---- news.c: what devices tell, and what people are told ---------------------------------------
  */
 
-int gp_news_begin(struct gp_control *c);
-/* Starts an event; NULL: nobody wants it. The caller adds to it and hands it to gp_news_tell. */
-struct json_object *gp_news_new(struct gp_control *c, enum gp_topic topic);
-void gp_news_of_proc(struct json_object *event, const struct gp_proc *proc);
-void gp_news_tell(struct gp_control *c, enum gp_topic topic, struct json_object *event);
+int gp_events_begin(struct gp_control *c);
+/* Starts an event; NULL: nobody wants it. The caller adds to it and hands it to gp_events_publish.
+ */
+struct json_object *gp_event_new(struct gp_control *c, enum gp_topic topic);
+void gp_event_add_proc(struct json_object *event, const struct gp_proc *proc);
+void gp_events_publish(struct gp_control *c, enum gp_topic topic, struct json_object *event);
 /* Asks the hosts for what somebody subscribed to. */
-void gp_news_want(struct gp_control *c);
+void gp_events_want(struct gp_control *c);
 /* What was not heard of is read from pictures, as soon as they are new enough. */
-void gp_news_catch_up(struct gp_control *c);
+void gp_events_catch_up(struct gp_control *c);
 /* Looks at GPU memory against limits. */
-void gp_news_check_limits(struct gp_control *c);
+void gp_events_check_limits(struct gp_control *c);
 
 /* ---- render.c: pictures as JSON ----------------------------------------------------------------
  */
@@ -241,7 +243,7 @@ gp_method_fn gp_method_set;                                            /* set.c 
 gp_method_fn gp_method_hold, gp_method_release, gp_method_release_all; /* steer.c */
 gp_method_fn gp_method_policy, gp_method_reload;                       /* policy.c */
 gp_method_fn gp_method_subscribe;                                      /* subscribe.c */
-gp_method_fn gp_method_hint, gp_method_bracket;                        /* hint.c */
+gp_method_fn gp_method_hint, gp_method_mark;                           /* hint.c */
 
 /* methods.c: the tables, and who asks. */
 extern const struct gp_rpc_method gp_control_methods[], gp_hint_methods[];

@@ -49,12 +49,13 @@ static void note_failure(struct gp_gather *g, int status, const char *text)
 	snprintf(g->text, sizeof g->text, "%s", text);
 }
 
-void gp_gather_order(struct gp_gather *g, struct gp_host *host, struct gp_order *order)
+void gp_gather_command(struct gp_gather *g, struct gp_device_thread *thread,
+                       struct gp_command *command)
 {
 	int r;
 
-	order->token = (uintptr_t)g;
-	r = gp_host_order(host, order);
+	command->token = (uintptr_t)g;
+	r = gp_device_thread_command(thread, command);
 	if (r)
 		note_failure(g, r, "the device has too much to do; try again");
 	else

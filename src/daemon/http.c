@@ -3,7 +3,7 @@
  * libmicrohttpd without a thread of its own: its epoll file is a source of the loop, and a timer
  * stands for the time it wants to be called at, at the latest.
  */
-#include "config.h"
+#include "build_config.h"
 
 #if GP_HAVE_METRICS
 
@@ -68,7 +68,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *to, unsigned status, c
 /* As it is, unless it is too old. */
 static int make_page(struct gp_http *h)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	char *page = NULL;
 	size_t size = 0;
 	FILE *out;

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "daemon/control.h"
-#include "daemon/journal.h"
+#include "daemon/journal_log.h"
 
 const char *argp_program_version = "gpreemptd " GP_VERSION;
 

@@ -2,7 +2,7 @@
 /* What clients may ask for. A method is a function in a file of its own and a line here. */
 #include "base/process.h"
 #include "daemon/control.h"
-#include "rpc/server/target.h"
+#include "rpc/server/target_process.h"
 
 const struct gp_rpc_method gp_control_methods[] = {
 	{"devices", gp_method_devices, 0},
@@ -16,14 +16,14 @@ const struct gp_rpc_method gp_control_methods[] = {
 	{"reload", gp_method_reload, 0},
 	{"subscribe", gp_method_subscribe, 0},
 	{"hint", gp_method_hint, GP_RPC_MAY_NOTIFY},
-	{"bracket", gp_method_bracket, GP_RPC_MAY_NOTIFY},
+	{"mark", gp_method_mark, GP_RPC_MAY_NOTIFY},
 };
 const unsigned gp_control_nmethods = sizeof gp_control_methods / sizeof gp_control_methods[0];
 
 /* Those that may be mounted into containers: they concern the caller alone. */
 const struct gp_rpc_method gp_hint_methods[] = {
 	{"hint", gp_method_hint, GP_RPC_MAY_NOTIFY},
-	{"bracket", gp_method_bracket, GP_RPC_MAY_NOTIFY},
+	{"mark", gp_method_mark, GP_RPC_MAY_NOTIFY},
 };
 const unsigned gp_hint_nmethods = sizeof gp_hint_methods / sizeof gp_hint_methods[0];
 

@@ -156,7 +156,7 @@ static void get_to_know(struct gp_proc *p)
 	char user[32];
 
 	if (!gp_process_uid(p->pid, &p->uid))
-		p->uid = GP_NOBODY;
+		p->uid = GP_NO_UID;
 	else
 		gp_user_name(p->uid, user, sizeof user); /* so that it is there when it is shown */
 	gp_process_name(p->pid, p->name, sizeof p->name);
@@ -170,7 +170,7 @@ static void watch_again(struct gp_proc *p)
 	watch(p);
 }
 
-void gp_procs_look(struct gp_procs *procs)
+void gp_procs_retry(struct gp_procs *procs)
 {
 	for (struct gp_proc *p = procs->first; procs->unwatched && p; p = p->next)
 		if (p->unwatched)
@@ -203,7 +203,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	p->pid = pid;
 	p->start_time = start_time;
 	p->attr = p->given = GP_TASK_ATTR_DEFAULT;
-	p->held_by = GP_NOBODY;
+	p->held_by = GP_NO_UID;
 	if (gp_table_put(&procs->by_key, gp_process_key(start_time, pid), (uintptr_t)p)) {
 		free(p);
 		return NULL;
@@ -220,7 +220,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 
 void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *p)
 {
-	if (!p->ntasks && p->said == GP_SAID_DEFAULT)
+	if (!p->ntasks && p->source == GP_ATTR_BY_DEFAULT)
 		forget(procs, p);
 }
 
@@ -252,6 +252,6 @@ void gp_procs_task_out(struct gp_procs *procs, unsigned device, uint64_t task)
 	for (unsigned i = 0; i < p->ntasks; i++)
 		if (p->task[i].device == device && p->task[i].id == task)
 			p->task[i--] = p->task[--p->ntasks];
-	if (!p->ntasks && (p->ended || p->said == GP_SAID_DEFAULT))
+	if (!p->ntasks && (p->ended || p->source == GP_ATTR_BY_DEFAULT))
 		forget(procs, p);
 }

@@ -3,7 +3,7 @@
  * The processes that the control thread knows: those with tasks on some device, and those about
  * which something was said before they had any. Each is watched by a pidfd until it ends. Where
  * there is no file left for that, nobody can tell whether it has ended: then it counts as one that
- * has not, nobody may steer it, and gp_procs_look tries again.
+ * has not, nobody may steer it, and gp_procs_retry tries again.
  */
 #ifndef GP_DAEMON_PROCS_H
 #define GP_DAEMON_PROCS_H
@@ -12,9 +12,9 @@
 
 #include "base/table.h"
 #include "config/config.h"
-#include "daemon/roster.h"
+#include "daemon/assignments.h"
 
-#define GP_NOBODY ((uid_t)-1)
+#define GP_NO_UID ((uid_t)-1)
 
 /* One of its tasks. */
 struct gp_proc_task {
@@ -30,19 +30,19 @@ struct gp_proc {
 	pid_t pid;
 	uint64_t start_time;
 	char name[32];
-	uid_t uid;   /* effective, when it was last named; GP_NOBODY: it was gone already */
+	uid_t uid;   /* effective, when it was last named; GP_NO_UID: it was gone already */
 	bool shared; /* its queues run the work of many programs */
 	int pidfd;   /* -1: it has ended, or is not watched */
 	sd_event_source *watch;
 	bool ended;
 	bool unwatched; /* it could not be; it may have ended, and its pid be another's */
 
-	enum gp_said said;
-	uid_t said_by; /* if a user did; GP_BY_ADMIN: an administrator */
+	enum gp_attr_source source;
+	uid_t set_by;  /* if a user did; GP_BY_ADMIN: an administrator */
 	unsigned rule; /* 1 = the first; 0 = none */
 	struct gp_task_attr attr;
 	struct gp_task_attr given; /* what a rule gives it, or gave it before somebody said more */
-	struct gp_limit limit;     /* of said_by, as written in the configuration */
+	struct gp_limit limit;     /* of set_by, as written in the configuration */
 	char gang[GP_GANG_NAME_MAX];
 	uint64_t memory_limit; /* bytes; 0 = none */
 	bool hold_at_limit;
@@ -54,7 +54,7 @@ struct gp_proc {
 	uint64_t again_ns; /* when to ask again; 0 = they are known */
 	bool ask_again;    /* the answer is to a question of older rules */
 
-	uid_t held_by; /* who had it held; GP_NOBODY: nobody did */
+	uid_t held_by; /* who had it held; GP_NO_UID: nobody did */
 	bool held_by_admin;
 
 	unsigned ntasks, capacity;
@@ -89,7 +89,7 @@ struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, 
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time);
 
 /* Tries again to watch those who could not be watched; to be called now and then. */
-void gp_procs_look(struct gp_procs *procs);
+void gp_procs_retry(struct gp_procs *procs);
 
 /* Known to have ended. */
 bool gp_proc_ended(const struct gp_proc *proc);

@@ -56,12 +56,12 @@ static void answer(struct gp_reload *r, int code, const char *text)
 
 static void tell(struct gp_control *c, const char *text)
 {
-	struct json_object *event = gp_news_new(c, GP_TOPIC_CONFIG);
+	struct json_object *event = gp_event_new(c, GP_TOPIC_CONFIG);
 
 	if (!event)
 		return;
 	json_object_object_add(event, "text", json_object_new_string(text));
-	gp_news_tell(c, GP_TOPIC_CONFIG, event);
+	gp_events_publish(c, GP_TOPIC_CONFIG, event);
 }
 
 /* ---- it is there -------------------------------------------------------------------------------
@@ -77,18 +77,19 @@ static void apply(struct gp_control *c, const struct gp_reading *reading)
 		gp_config_free(c->config);
 	gp_configuration_use(c, reading);
 	gp_warn_of_restart(c->began_with, c->config);
-	for (unsigned i = 0; i < c->nhosts; i++) {
-		struct gp_order order = {.kind = GP_ORDER_POLICY};
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		struct gp_command command = {.kind = GP_COMMAND_POLICY};
 
-		if (gp_control_policy(c, gp_host_info(c->host[i])->name, &order.policy, NULL))
+		if (gp_control_policy(c, gp_device_thread_info(c->thread[i])->name, &command.policy,
+		                      NULL))
 			continue;
-		if (!memcmp(&order.policy, &c->policy[i], sizeof order.policy))
+		if (!memcmp(&command.policy, &c->policy[i], sizeof command.policy))
 			continue;
-		c->policy[i] = order.policy;
-		gp_host_order(c->host[i], &order);
+		c->policy[i] = command.policy;
+		gp_device_thread_command(c->thread[i], &command);
 	}
 	c->reload->again |= !gp_bounds_set(c, reading->user, reading->limit, reading->nusers);
-	gp_newcomers_again(c);
+	gp_rules_reapply(c);
 	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
 	tell(c, "loaded");
 }
@@ -156,7 +157,7 @@ static int begin(struct gp_control *c)
 	if (!code) {
 		r->ncalls = r->nall;
 		sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%llu",
-		           (unsigned long long)(gp_now_ns(&gp_clock_monotonic) / 1000));
+		           (unsigned long long)(gp_monotonic_ns() / 1000));
 		return 0;
 	}
 	r->done = sd_event_source_disable_unref(r->done);

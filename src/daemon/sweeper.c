@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/control.h"
-#include "hold/records.h"
+#include "hold/replay.h"
 #include "undo/undo.h"
 
 #define SWEEP_EVERY_MS 5000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What comes of it for people: waits that have ended, how late work was noticed, how the device's
  * time went. Nothing here is decided by. */
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 /*
  * When a wait ended. It is seen to have at a look, or at the sample before it; it came on the
@@ -35,8 +35,8 @@ void gp_account_wait(struct gp_engine *e, struct gp_task *t, const struct gp_tas
 
 		if (had_it && !t->gang_user_hold) {
 			gp_hist_add(&e->stats.wait_ns, wait_ns);
-			gp_coarse_add(&e->stats.class_waits[t->attr.class], wait_ns);
-			gp_coarse_add(&gp_tally_of(e, t)->waits, wait_ns);
+			gp_log2_hist_add(&e->stats.class_waits[t->attr.class], wait_ns);
+			gp_log2_hist_add(&gp_counters_of(e, t)->waits, wait_ns);
 		}
 		t->waits = false;
 	}
@@ -73,16 +73,16 @@ void gp_account_task(struct gp_engine *e, unsigned i, uint64_t now_ns)
 }
 
 /* Since the last look the device was as idle as it was then, but for what has run since. */
-void gp_account_look(struct gp_engine *e, uint64_t now_ns, const struct gp_look *look)
+void gp_account_tick(struct gp_engine *e, uint64_t now_ns, const struct gp_tick *tick)
 {
-	uint64_t passed_ns = now_ns - e->last_look_ns;
-	bool known = look->known & GP_KNOWN_ACTIVE;
+	uint64_t passed_ns = now_ns - e->last_tick_ns;
+	bool known = tick->known & GP_KNOWN_ACTIVE;
 
-	e->stats.busy_ns += look->ran_ns;
-	e->stats.busy_seen |= look->measured;
-	if (e->idle && passed_ns > look->ran_ns)
-		e->stats.idle_ns += passed_ns - look->ran_ns;
+	e->stats.busy_ns += tick->ran_ns;
+	e->stats.busy_seen |= tick->measured;
+	if (e->idle && passed_ns > tick->ran_ns)
+		e->stats.idle_ns += passed_ns - tick->ran_ns;
 	e->stats.idle_seen |= known && (e->n || (e->gpu->info.caps & GP_CAP_ACTIVITY));
-	e->idle = known && !look->active;
-	e->stats.starved_ns = look->starved_ns;
+	e->idle = known && !tick->active;
+	e->stats.starved_ns = tick->starved_ns;
 }

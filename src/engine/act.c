@@ -9,7 +9,7 @@
  * slice or a release that would break it waits until the hold before it is seen to be in force.
  */
 #include "base/log.h"
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 #define FAILURES_LOGGED 8 /* per look: a device that is gone fails for everybody */
 
@@ -24,7 +24,7 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	if (a->backoff_ns > e->config.backoff_max_ns)
 		a->backoff_ns = e->config.backoff_max_ns;
 	a->not_before_ns = gp_time_add(now_ns, a->backoff_ns);
-	gp_tally_of(e, t)->failures++;
+	gp_counters_of(e, t)->failures++;
 	e->stats.failures++;
 	if (++e->failures <= FAILURES_LOGGED)
 		gp_log(is_news ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
@@ -52,22 +52,22 @@ static bool is_surely_held(const struct gp_task *t)
 }
 
 /* Whether the task may be running with a tiny slice, as far as is known for sure. */
-static bool is_loose_and_tiny(const struct gp_task *t)
+static bool is_released_and_tiny(const struct gp_task *t)
 {
 	return t->attr.class != GP_LATENCY_CRITICAL && !is_surely_held(t) &&
 	       (is_tiny(t->slice_us) || is_tiny(heading(&t->slice, t->slice_us)));
 }
 
-static void count_loose_and_tiny(struct gp_engine *e)
+static void count_released_and_tiny(struct gp_engine *e)
 {
-	e->loose_tiny = 0;
+	e->released_tiny = 0;
 	for (unsigned i = 0; i < e->n; i++)
-		e->loose_tiny += is_loose_and_tiny(&e->task[i]);
+		e->released_tiny += is_released_and_tiny(&e->task[i]);
 }
 
-static bool another_is_loose_and_tiny(const struct gp_engine *e, const struct gp_task *t)
+static bool another_is_released_and_tiny(const struct gp_engine *e, const struct gp_task *t)
 {
-	return e->loose_tiny > is_loose_and_tiny(t);
+	return e->released_tiny > is_released_and_tiny(t);
 }
 
 static bool wants_hold(const struct gp_task *t)
@@ -140,7 +140,7 @@ static void take_plan(struct gp_engine *e, unsigned i)
 	            (want == GP_HOLD || (want == GP_LEAVE && t->policy_hold));
 
 	if (hold && !t->policy_hold && !t->gang_user_hold && gp_seen_active(&e->view_task[i])) {
-		e->tally[i].preemptions++;
+		e->counters[i].preemptions++;
 		e->stats.preemptions++;
 	}
 	t->policy_hold = hold;
@@ -309,7 +309,7 @@ static void send_batch(struct gp_engine *e, uint64_t now_ns, enum kind kind, uns
 			e->action[k].status = r;
 		take_result(e, now_ns, kind, &e->task[e->action_task[k]], &e->action[k]);
 	}
-	count_loose_and_tiny(e);
+	count_released_and_tiny(e);
 }
 
 static void defer(struct gp_engine *e, uint64_t now_ns)
@@ -330,7 +330,7 @@ static void set_slices(struct gp_engine *e, uint64_t now_ns, unsigned todo, bool
 		if (!wants_new_slice(e, i) || is_tiny(slice_us) != tiny)
 			continue;
 		if (tiny && t->attr.class != GP_LATENCY_CRITICAL && !is_surely_held(t) &&
-		    another_is_loose_and_tiny(e, t))
+		    another_is_released_and_tiny(e, t))
 			defer(e, now_ns);
 		else
 			n = add_action(e, now_ns, SET_SLICE, n, i, slice_us);
@@ -375,7 +375,7 @@ static void release_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 
 		if (!wants_other_hold(e, i) || wants_hold(t))
 			continue;
-		if (tiny && another_is_loose_and_tiny(e, t)) {
+		if (tiny && another_is_released_and_tiny(e, t)) {
 			defer(e, now_ns);
 			continue;
 		}
@@ -398,7 +398,7 @@ void gp_engine_act(struct gp_engine *e, uint64_t now_ns)
 	gp_engine_recover_records(e, now_ns);
 	todo = find_differences(e, now_ns);
 	if (todo) {
-		count_loose_and_tiny(e);
+		count_released_and_tiny(e);
 		set_slices(e, now_ns, todo, false);
 		hold_tasks(e, now_ns, todo);
 		set_slices(e, now_ns, todo, true);

@@ -2,7 +2,7 @@
 /* What the policy wants: asks it, and watches over it. */
 #include <string.h>
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 static void watch_for_starvation(struct gp_engine *e, uint64_t now_ns)
 {
@@ -81,7 +81,7 @@ static void note_promises(struct gp_engine *e, uint64_t now_ns)
 		struct gp_task *t = &e->task[i];
 		bool refused = e->plan_task[i].refused;
 
-		e->tally[i].overruns += e->plan_task[i].overran && !t->overran;
+		e->counters[i].overruns += e->plan_task[i].overran && !t->overran;
 		t->overran = e->plan_task[i].overran;
 		if (refused == t->refused)
 			continue;

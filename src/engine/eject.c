@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 const char *gp_eject_reason_name(enum gp_eject_reason reason)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 #define ABSENCE_NS (1 * GP_NS_PER_S) /* a look that comes so late: somebody had stopped us */
 
@@ -43,7 +43,7 @@ int gp_engine_new(const struct gp_engine_config *config, struct gp_engine **engi
 	gp_hist_init(&e->stats.wait_ns);
 	gp_hist_init(&e->stats.detect_ns);
 	for (unsigned i = 0; i <= GP_LATENCY_CRITICAL; i++)
-		gp_coarse_init(&e->stats.class_waits[i]);
+		gp_log2_hist_init(&e->stats.class_waits[i]);
 	gp_engine_load_policy(e, &none);
 	*engine = e;
 	return 0;
@@ -65,7 +65,7 @@ void gp_engine_free(struct gp_engine *e)
 	free(e->seen);
 	free(e->plan_task);
 	free(e->view_task);
-	free(e->tally);
+	free(e->counters);
 	free(e->who);
 	free(e->task);
 	free(e->state.task);
@@ -105,9 +105,10 @@ static const char *first_missing(uint32_t caps)
 	static const struct {
 		uint32_t cap;
 		const char *name;
-	} names[] = {{GP_CAP_HOLD, "holding tasks"}, {GP_CAP_SLICE, "time slices"},
-	             {GP_CAP_ACTIVITY, "activity"},  {GP_CAP_EVENTS, "events"},
-	             {GP_CAP_BRACKETS, "brackets"},  {GP_CAP_PREEMPT_MODE, "preemption modes"}};
+	} names[] = {
+		{GP_CAP_HOLD, "holding tasks"},          {GP_CAP_SLICE, "time slices"},
+		{GP_CAP_ACTIVITY, "activity"},           {GP_CAP_EVENTS, "events"},
+		{GP_CAP_REQUEST_MARKS, "request marks"}, {GP_CAP_PREEMPT_MODE, "preemption modes"}};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (caps & names[i].cap)
@@ -125,12 +126,12 @@ static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *op
 		return gp_fail(err, -ENOTSUP,
 		               "policy %s needs %s, which %s cannot give; try priority or rr",
 		               ops->name, first_missing(missing), e->gpu->info.name);
-	if (!gp_tells_in_time(caps, e->gpu->info.news_every_ns))
+	if (!gp_tells_in_time(caps, e->gpu->info.sample_period_ns))
 		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* too late to act on */
 	if (ops->needs_one && !(ops->needs_one & caps))
 		return gp_fail(err, -ENOTSUP,
 		               "policy %s must know when a request begins, and %s cannot tell: "
-		               "programs must say it with brackets, or try priority or rr",
+		               "programs must report it with request marks, or try priority or rr",
 		               ops->name, e->gpu->info.name);
 	return 0;
 }
@@ -175,16 +176,16 @@ int gp_engine_hint(struct gp_engine *e, uint64_t now_ns, uint64_t key, uint64_t 
 	return 0;
 }
 
-int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins)
+int gp_engine_mark(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins)
 {
 	struct gp_task *t = find_by_key(e, key);
 
 	if (!t)
 		return -ESRCH;
-	t->has_brackets = true;
-	if (begins && !t->in_bracket)
-		t->bracket_ns = now_ns;
-	t->in_bracket = begins;
+	t->has_marks = true;
+	if (begins && !t->in_request)
+		t->request_since_ns = now_ns;
+	t->in_request = begins;
 	gp_engine_trigger(e, false);
 	return 0;
 }
@@ -202,7 +203,7 @@ static bool must_poll(const struct gp_engine *e)
 	       !(e->gpu->info.caps & (GP_CAP_EVENTS | e->policy.ops->watch_free));
 }
 
-static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
+static uint64_t next_tick(const struct gp_engine *e, uint64_t now_ns)
 {
 	const struct gp_gpu_info *info = &e->gpu->info;
 	uint64_t wait_ns = e->config.check_quiet_ns;
@@ -210,8 +211,8 @@ static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
 
 	if (must_poll(e)) {
 		wait_ns = e->lc_tasks ? e->config.check_lc_ns : e->config.check_ns;
-		if (wait_ns < info->news_every_ns)
-			wait_ns = info->news_every_ns;
+		if (wait_ns < info->sample_period_ns)
+			wait_ns = info->sample_period_ns;
 	}
 	next_ns = earlier(earlier(next_ns, e->hint_over_ns), gp_time_add(now_ns, wait_ns));
 	return next_ns > now_ns ? next_ns : now_ns + 1;
@@ -220,7 +221,7 @@ static uint64_t next_look(const struct gp_engine *e, uint64_t now_ns)
 /* Who drives the engine was stopped: that is nobody's time. A look that is a little late is. */
 static uint64_t absence(const struct gp_engine *e, uint64_t now_ns)
 {
-	uint64_t due_ns = e->last_look_ns ? e->next_ns : now_ns;
+	uint64_t due_ns = e->last_tick_ns ? e->next_ns : now_ns;
 
 	return now_ns > gp_time_add(due_ns, ABSENCE_NS) ? now_ns - due_ns : 0;
 }
@@ -236,8 +237,8 @@ uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns)
 	gp_engine_find_inversion(e, now_ns);
 	gp_engine_decide(e, now_ns);
 	gp_engine_act(e, now_ns);
-	e->last_look_ns = now_ns;
-	e->next_ns = next_look(e, now_ns);
+	e->last_tick_ns = now_ns;
+	e->next_ns = next_tick(e, now_ns);
 	return e->next_ns;
 }
 

@@ -15,7 +15,7 @@
 #define GP_ENGINE_ENGINE_H
 
 #include "base/clock.h"
-#include "base/coarse.h"
+#include "base/log2_hist.h"
 #include "base/error.h"
 #include "base/hist.h"
 #include "gpu/gpu.h"
@@ -86,9 +86,9 @@ struct gp_engine_config {
 	void (*on_event)(void *arg, const struct gp_event *event);
 	void *arg;
 
-	/* Programs' brackets are passed on (gp_engine_bracket): the device counts as one that has
-	 * GP_CAP_BRACKETS. */
-	bool brackets;
+	/* Programs' brackets are passed on (gp_engine_mark): the device counts as one that has
+	 * GP_CAP_REQUEST_MARKS. */
+	bool request_marks;
 
 	/* Measures how long a decision takes; NULL: it is not measured, and so has no limit. */
 	const struct gp_clock *decide_clock;
@@ -130,7 +130,7 @@ struct gp_ejection {
 };
 
 struct gp_engine_stats {
-	uint64_t looks;
+	uint64_t ticks;
 	uint64_t decisions;
 	uint64_t holds; /* actions asked for */
 	uint64_t releases;
@@ -161,7 +161,7 @@ struct gp_engine_stats {
 
 	/* Waits that have ended, by class: from when a task wanted the device (or was held, unless
 	 * it is seen to want nothing) until it had it. Served at once is no wait. */
-	struct gp_coarse class_waits[GP_LATENCY_CRITICAL + 1];
+	struct gp_log2_hist class_waits[GP_LATENCY_CRITICAL + 1];
 
 	/* The large ones, last: who copies all this copies what changed in them. */
 	struct gp_hist wait_ns; /* of all classes */
@@ -238,7 +238,7 @@ void gp_engine_renew_undo(struct gp_engine *e);
  * active between the two, gaps of its work included, and idle outside unless the back end sees work
  * at this moment. `key` is the back end's. -ESRCH: no such task. Wants a look at once.
  */
-int gp_engine_bracket(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins);
+int gp_engine_mark(struct gp_engine *e, uint64_t now_ns, uint64_t key, bool begins);
 
 /*
  * A program says that a request has arrived and GPU work follows in a moment: it counts as active

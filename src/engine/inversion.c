@@ -8,7 +8,7 @@
  * Unmanaged tasks and those that a user holds take no part. One pass: the highest rank that waits
  * against the lowest that runs.
  */
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 struct ranks {
 	int waits;      /* highest priority that waits; -1 = nobody */
@@ -59,7 +59,7 @@ void gp_engine_find_inversion(struct gp_engine *e, uint64_t now_ns)
 
 	e->stats.inversions_seen |= visible;
 	if (e->inverted)
-		e->stats.inversion_ns += now_ns - e->last_look_ns;
+		e->stats.inversion_ns += now_ns - e->last_tick_ns;
 	else if (stands)
 		e->stats.inversions++;
 	e->inverted = stands;

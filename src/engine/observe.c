@@ -2,7 +2,7 @@
 /* What is: asks the back end, settles the actions on their way, and fills the view. */
 #include <string.h>
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 /* Whether an action on its way has ended, as far as can be told. */
 static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, uint32_t is)
@@ -44,7 +44,7 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 
 static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 {
-	gp_tally_of(e, t)->undone++;
+	gp_counters_of(e, t)->undone++;
 	e->stats.undone++;
 	gp_engine_tell(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
 }
@@ -206,7 +206,8 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 /* It works at this moment, not only in an old sample. */
 static bool works_now(const struct gp_engine *e, const struct gp_task_view *v)
 {
-	return gp_seen_active(v) && gp_tells_in_time(e->gpu->info.caps, e->gpu->info.news_every_ns);
+	return gp_seen_active(v) &&
+	       gp_tells_in_time(e->gpu->info.caps, e->gpu->info.sample_period_ns);
 }
 
 /* Work that was announced counts until it is there, or has not come in time. */
@@ -230,24 +231,23 @@ static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_vi
  * What a program says of its requests comes before what the back end guesses: a gap between two
  * kernels of a request is not its end. Work that is seen at this moment is work, though.
  */
-static void apply_bracket(const struct gp_engine *e, const struct gp_task *t,
-                          struct gp_task_view *v)
+static void apply_mark(const struct gp_engine *e, const struct gp_task *t, struct gp_task_view *v)
 {
 	bool seen_now = works_now(e, v);
 
-	if (!t->has_brackets)
+	if (!t->has_marks)
 		return;
-	v->known |= GP_KNOWN_BRACKET | GP_KNOWN_ACTIVE;
-	v->in_bracket = t->in_bracket;
-	v->active = t->in_bracket || seen_now;
-	if (!t->in_bracket)
+	v->known |= GP_KNOWN_REQUEST | GP_KNOWN_ACTIVE;
+	v->in_request = t->in_request;
+	v->active = t->in_request || seen_now;
+	if (!t->in_request)
 		return;
 	v->known |= GP_KNOWN_ACTIVE_SINCE;
-	v->active_since_ns = t->bracket_ns;
+	v->active_since_ns = t->request_since_ns;
 }
 
 static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool blind,
-                         struct gp_look *look)
+                         struct gp_tick *tick)
 {
 	struct gp_task *t = &e->task[i];
 	struct gp_task_view *v = &e->view_task[i];
@@ -259,20 +259,20 @@ static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 		settle_slice(e, t, o, now_ns);
 	}
 	fill_view(t, v, o);
-	apply_bracket(e, t, v);
+	apply_mark(e, t, v);
 	apply_hint(e, t, v, now_ns);
 	ran_ns = measure_wait(e, t, v, o, now_ns);
 	measure_starvation(t, v, e->absent_ns);
 	if (t->starved_ns > e->starved_ns)
 		e->starved_ns = t->starved_ns;
-	if (t->starved_ns > look->starved_ns && (v->known & GP_KNOWN_WAITED))
-		look->starved_ns = t->starved_ns;
+	if (t->starved_ns > tick->starved_ns && (v->known & GP_KNOWN_WAITED))
+		tick->starved_ns = t->starved_ns;
 	if (t->held && t->policy_hold)
-		t->held_ns += now_ns - e->last_look_ns;
-	look->ran_ns += o->run_source == GP_RUN_MEASURED ? ran_ns : 0;
-	look->measured |= o->run_source == GP_RUN_MEASURED;
-	look->active |= v->active;
-	look->known &= v->known;
+		t->held_ns += now_ns - e->last_tick_ns;
+	tick->ran_ns += o->run_source == GP_RUN_MEASURED ? ran_ns : 0;
+	tick->measured |= o->run_source == GP_RUN_MEASURED;
+	tick->active |= v->active;
+	tick->known &= v->known;
 	if (gp_has_begun(t, v) || o->scheduled > t->scheduled)
 		gp_account_task(e, i, now_ns);
 }
@@ -280,7 +280,7 @@ static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 {
 	const struct gp_gpu_info *info = &e->gpu->info;
-	struct gp_look look = {.known = UINT32_MAX};
+	struct gp_tick tick = {.known = UINT32_MAX};
 	bool blind;
 
 	if (e->gangs_stale)
@@ -295,8 +295,8 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 	e->starved_ns = 0;
 	e->hint_over_ns = GP_NEVER;
 	for (unsigned i = 0; i < e->n; i++)
-		look_at_task(e, i, now_ns, blind, &look);
-	gp_account_look(e, now_ns, &look);
+		look_at_task(e, i, now_ns, blind, &tick);
+	gp_account_tick(e, now_ns, &tick);
 	e->view = (struct gp_view){
 		.now_ns = now_ns,
 		.caps = gp_engine_caps(e),
@@ -307,11 +307,11 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		.hold_cost_ns = info->hold_cost_ns,
 		.release_cost_ns = info->release_cost_ns,
 		.switch_cost_ns = info->switch_cost_ns,
-		.news_every_ns = info->news_every_ns,
+		.sample_period_ns = info->sample_period_ns,
 		.notice_ns = info->notice_ns,
 		.starve_limit_ns = e->config.starve_limit_ns,
 		.n = e->n,
 		.task = e->view_task,
 	};
-	e->stats.looks++;
+	e->stats.ticks++;
 }

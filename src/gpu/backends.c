@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/amd/backend.h"
-#include "gpu/nvidia/backend.h"
-#include "gpu/simgpu/backend.h"
+#include "gpu/amd/amd_backend.h"
+#include "gpu/nvidia/nvidia_backend.h"
+#include "gpu/simclient/simclient_backend.h"
 
 static const struct gp_gpu_ops *const real[] = {
 	&gp_nvidia_ops,

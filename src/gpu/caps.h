@@ -15,13 +15,13 @@
 #endif
 
 enum gp_cap {
-	GP_CAP_HOLD = 1u << 0,         /* a task's queues can be kept off the hardware */
-	GP_CAP_SLICE = 1u << 1,        /* the hardware time slice of a task can be set */
-	GP_CAP_ACTIVITY = 1u << 2,     /* it can be seen, sooner or later, whether a task works */
-	GP_CAP_EVENTS = 1u << 3,       /* a change of activity makes itself known */
-	GP_CAP_PREEMPT_MODE = 1u << 4, /* how a running kernel is interrupted can be chosen */
-	GP_CAP_BRACKETS = 1u << 5,     /* programs say where a request begins and ends */
-	GP_CAP_STOPS_ALL = 1u << 6,    /* none: a hold or release stops all for a moment */
+	GP_CAP_HOLD = 1u << 0,          /* a task's queues can be kept off the hardware */
+	GP_CAP_SLICE = 1u << 1,         /* the hardware time slice of a task can be set */
+	GP_CAP_ACTIVITY = 1u << 2,      /* it can be seen, sooner or later, whether a task works */
+	GP_CAP_EVENTS = 1u << 3,        /* a change of activity makes itself known */
+	GP_CAP_PREEMPT_MODE = 1u << 4,  /* how a running kernel is interrupted can be chosen */
+	GP_CAP_REQUEST_MARKS = 1u << 5, /* programs say where a request begins and ends */
+	GP_CAP_STOPS_ALL = 1u << 6,     /* none: a hold or release stops all for a moment */
 };
 
 /* Where a run time comes from, the best first. */
@@ -44,7 +44,7 @@ enum gp_known {
 	GP_KNOWN_HELD = 1u << 5,
 	GP_KNOWN_SLICE = 1u << 6,
 	GP_KNOWN_WAITED = 1u << 7,
-	GP_KNOWN_BRACKET = 1u << 8,
+	GP_KNOWN_REQUEST = 1u << 8,
 };
 
 /*
@@ -53,10 +53,10 @@ enum gp_known {
  */
 #define GP_PROMPT_NS 2000000u
 
-static inline bool gp_tells_in_time(uint32_t caps, uint64_t news_every_ns)
+static inline bool gp_tells_in_time(uint32_t caps, uint64_t sample_period_ns)
 {
 	return (caps & GP_CAP_ACTIVITY) &&
-	       ((caps & GP_CAP_EVENTS) || news_every_ns <= GP_PROMPT_NS);
+	       ((caps & GP_CAP_EVENTS) || sample_period_ns <= GP_PROMPT_NS);
 }
 
 /* A slice this short gives the GPU away as soon as anybody else wants it. Two runnable tasks

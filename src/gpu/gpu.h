@@ -34,8 +34,8 @@ struct gp_gpu_info {
 	uint64_t release_cost_ns;
 	uint64_t slice_cost_ns;
 	uint64_t switch_cost_ns;
-	uint64_t news_every_ns; /* an observation brings nothing new more often; 0 = any time */
-	uint64_t notice_ns;     /* a change of activity is noticed so late at most; 0 = at once */
+	uint64_t sample_period_ns; /* an observation brings nothing new more often; 0 = any time */
+	uint64_t notice_ns; /* a change of activity is noticed so late at most; 0 = at once */
 };
 
 /* What is special about a task. */
@@ -144,8 +144,8 @@ struct gp_undo {
 
 	/* Whose hands it is taken from: who undoes what a living program did, and does not trust it
 	 * to let go by itself, says so here. 0: it lets go by itself, or is dead. */
-	pid_t holder;
-	uint64_t holder_start_time;
+	pid_t owner;
+	uint64_t owner_start_time;
 };
 
 struct gp_gpu;

@@ -99,7 +99,7 @@ static int find_on(const struct gp_device *d, pid_t pid, struct gp_seen *seen, s
 	return r ? gp_fail(err, r, "process %d cannot be looked at: %s", pid, gp_error_name(r)) : 0;
 }
 
-static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp_place *place,
+static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp_task_ref *ref,
                 unsigned max, struct gp_error *err)
 {
 	struct gp_error worst = {0};
@@ -117,8 +117,8 @@ static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp
 				worst = why;
 		} else {
 			if (n < max)
-				place[n] =
-					(struct gp_place){.device = i, .gpu = d->gpu, .seen = seen};
+				ref[n] = (struct gp_task_ref){
+					.device = i, .gpu = d->gpu, .seen = seen};
 			n++;
 		}
 	}
@@ -133,34 +133,34 @@ static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp
 	return gp_fail(err, worst.code, "%s", worst.text);
 }
 
-int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
                     unsigned max, struct gp_error *err)
 {
-	return find(devices, pid, false, place, max, err);
+	return find(devices, pid, false, ref, max, err);
 }
 
-int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
                         unsigned max, struct gp_error *err)
 {
-	return find(devices, pid, true, place, max, err);
+	return find(devices, pid, true, ref, max, err);
 }
 
 /* Adds the tasks of one device behind the `n` that are there. How many there are then. */
-static int scan_device(const struct gp_devices *devices, unsigned device, struct gp_place **place,
+static int scan_device(const struct gp_devices *devices, unsigned device, struct gp_task_ref **ref,
                        unsigned n)
 {
 	struct gp_gpu *gpu = devices->device[device].gpu;
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	int count = gp_gpu_scan(gpu, now_ns, NULL, 0), got;
-	struct gp_place *p;
+	struct gp_task_ref *p;
 	struct gp_seen *seen;
 
 	if (count <= 0)
 		return count < 0 ? count : (int)n;
 	seen = calloc((unsigned)count, sizeof *seen);
-	p = realloc(*place, (n + (unsigned)count) * sizeof *p);
+	p = realloc(*ref, (n + (unsigned)count) * sizeof *p);
 	if (p)
-		*place = p;
+		*ref = p;
 	if (!seen || !p) {
 		free(seen);
 		return -ENOMEM;
@@ -168,25 +168,25 @@ static int scan_device(const struct gp_devices *devices, unsigned device, struct
 	/* One that came since the first call is seen the next time. */
 	got = gp_gpu_scan(gpu, now_ns, seen, (unsigned)count);
 	for (int i = 0; i < got && i < count; i++)
-		p[n++] = (struct gp_place){.device = device, .gpu = gpu, .seen = seen[i]};
+		p[n++] = (struct gp_task_ref){.device = device, .gpu = gpu, .seen = seen[i]};
 	free(seen);
 	return got < 0 ? got : (int)n;
 }
 
-int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_place **place,
+int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_task_ref **ref,
                     struct gp_error *err)
 {
 	int n = 0;
 
-	*place = NULL;
+	*ref = NULL;
 	for (unsigned i = 0; i < devices->n; i++) {
 		int r = only < GP_DEVICES_MAX && only != i
 		                ? n
-		                : scan_device(devices, i, place, (unsigned)n);
+		                : scan_device(devices, i, ref, (unsigned)n);
 
 		if (r < 0) {
-			free(*place);
-			*place = NULL;
+			free(*ref);
+			*ref = NULL;
 			return gp_fail(err, r, "cannot see who uses %s: %s",
 			               devices->device[i].gpu->info.name, gp_error_name(r));
 		}
@@ -203,10 +203,10 @@ int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const ch
 	return gp_fail(err, -EPERM, "process %d (%s) %s", pid, seen->name, why);
 }
 
-int gp_place_queues(const struct gp_place *place, bool closely, struct gp_queue **queue,
-                    struct gp_error *err)
+int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_queue **queue,
+                       struct gp_error *err)
 {
-	struct gp_gpu *gpu = place->gpu;
+	struct gp_gpu *gpu = ref->gpu;
 	unsigned capacity = 16;
 
 	*queue = NULL;
@@ -214,7 +214,7 @@ int gp_place_queues(const struct gp_place *place, bool closely, struct gp_queue 
 		return gp_fail(err, -ENOTSUP, "%s does not list queues", gpu->info.name);
 	for (;;) {
 		struct gp_queue *q = realloc(*queue, capacity * sizeof *q);
-		int n = q ? gpu->ops->queues(gpu, place->seen.key, closely, q, capacity, err)
+		int n = q ? gpu->ops->queues(gpu, ref->seen.key, closely, q, capacity, err)
 		          : gp_fail(err, -ENOMEM, "no memory");
 
 		*queue = q ? q : *queue;

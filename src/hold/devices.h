@@ -19,7 +19,7 @@ struct gp_devices {
 };
 
 /* A task, and where it is. */
-struct gp_place {
+struct gp_task_ref {
 	unsigned device;
 	struct gp_gpu *gpu;
 	struct gp_seen seen;
@@ -33,16 +33,16 @@ void gp_devices_close(struct gp_devices *devices);
  * The tasks of a process, at most one on each device: how many, and the first `max` of them.
  * -ESRCH: no such process, -ENODEV: it has no queues, -EPERM or -EACCES: not permitted.
  */
-int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+int gp_devices_find(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
                     unsigned max, struct gp_error *err);
 
 /* The same to look at only: devices where it has nothing that could be held are there, too. */
-int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_place *place,
+int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_task_ref *ref,
                         unsigned max, struct gp_error *err);
 
 /* All tasks of all devices, or of the one whose number is not GP_DEVICES_MAX. The caller frees
  * *place. Returns how many, or -errno. */
-int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_place **place,
+int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_task_ref **ref,
                     struct gp_error *err);
 
 /* Refuses (-EPERM) a server whose queues run the work of many programs, unless forced. `pid` is
@@ -53,7 +53,7 @@ int gp_refuse_shared(const struct gp_seen *seen, pid_t pid, bool force, const ch
 
 /* The queues of a task; `closely`: attaches to it where that tells more. The caller frees *queue.
  * Returns how many, or -errno. */
-int gp_place_queues(const struct gp_place *place, bool closely, struct gp_queue **queue,
-                    struct gp_error *err);
+int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_queue **queue,
+                       struct gp_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "hold/records.h"
+#include "hold/replay.h"
 
 #define ANSWER_NS (10 * GP_NS_PER_S) /* a driver call that takes longer hangs */
 #define RECORD_NS (5 * GP_NS_PER_S)
@@ -16,13 +16,12 @@
 
 static uint64_t now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
-const char *gp_hold_name(char *out, size_t size, const struct gp_place *place)
+const char *gp_hold_name(char *out, size_t size, const struct gp_task_ref *ref)
 {
-	snprintf(out, size, "%d (%s) on %s", place->seen.pid, place->seen.name,
-	         place->gpu->info.name);
+	snprintf(out, size, "%d (%s) on %s", ref->seen.pid, ref->seen.name, ref->gpu->info.name);
 	return out;
 }
 
@@ -63,7 +62,7 @@ static void look_at(struct gp_hold *h)
 {
 	struct gp_observation o = {.handle = h->handle};
 
-	if (!h->attached || gp_gpu_observe(h->place.gpu, now(), &o, 1))
+	if (!h->attached || gp_gpu_observe(h->ref.gpu, now(), &o, 1))
 		return;
 	h->last = o;
 	if (h->asked && !(o.under_way & GP_UNDER_WAY_HOLD)) {
@@ -76,7 +75,7 @@ static void look_at(struct gp_hold *h)
 		h->held = o.held;
 }
 
-void gp_holds_look(struct gp_holds *holds)
+void gp_holds_refresh(struct gp_holds *holds)
 {
 	for (unsigned i = 0; i < holds->n; i++)
 		look_at(&holds->hold[i]);
@@ -84,24 +83,24 @@ void gp_holds_look(struct gp_holds *holds)
 
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *h)
 {
-	struct gp_place *place;
+	struct gp_task_ref *ref;
 	bool listed = false;
 	int n;
 
 	if (h->pidfd < 0 || !gp_pidfd_ended(h->pidfd))
 		return false;
-	n = gp_devices_scan(holds->devices, h->place.device, &place, NULL);
+	n = gp_devices_scan(holds->devices, h->ref.device, &ref, NULL);
 	for (int i = 0; i < n; i++) {
-		if (place[i].seen.key != h->place.seen.key)
+		if (ref[i].seen.key != h->ref.seen.key)
 			continue;
 		listed = true; /* also while the back end has not noticed yet */
-		if (place[i].seen.pid == h->place.seen.pid)
+		if (ref[i].seen.pid == h->ref.seen.pid)
 			continue;
 		close(h->pidfd);
-		h->pidfd = gp_pidfd_open(place[i].seen.pid);
-		h->place.seen = place[i].seen;
+		h->pidfd = gp_pidfd_open(ref[i].seen.pid);
+		h->ref.seen = ref[i].seen;
 	}
-	free(place);
+	free(ref);
 	return !listed;
 }
 
@@ -110,18 +109,18 @@ bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *h)
 	struct gp_undo_entry e;
 
 	return h->slot >= 0 && gp_undo_get(holds->undo, (unsigned)h->slot, &e) &&
-	       e.holder == getpid();
+	       e.owner == getpid();
 }
 
 /* ---- beginning ----------------------------------------------------------------------------------
  */
 
-static int check_free(const struct gp_holds *holds, const struct gp_place *place,
+static int check_free(const struct gp_holds *holds, const struct gp_task_ref *ref,
                       struct gp_error *err)
 {
-	if (!(place->gpu->info.caps & GP_CAP_HOLD))
-		return gp_fail(err, -ENOTSUP, "%s cannot hold tasks", place->gpu->info.name);
-	return gp_records_check_free(holds->undo, place->seen.pid, place->seen.start_time, err);
+	if (!(ref->gpu->info.caps & GP_CAP_HOLD))
+		return gp_fail(err, -ENOTSUP, "%s cannot hold tasks", ref->gpu->info.name);
+	return gp_records_check_free(holds->undo, ref->seen.pid, ref->seen.start_time, err);
 }
 
 /* The back end's own sentence. False: it has none. */
@@ -129,8 +128,8 @@ static bool has_reason(const struct gp_hold *h, int code, struct gp_error *err)
 {
 	struct gp_error why = {0};
 
-	if (h->attached && h->place.gpu->ops->why)
-		h->place.gpu->ops->why(h->place.gpu, h->handle, &why);
+	if (h->attached && h->ref.gpu->ops->why)
+		h->ref.gpu->ops->why(h->ref.gpu, h->handle, &why);
 	if (*why.text)
 		gp_fail(err, code, "%s", why.text);
 	return *why.text;
@@ -143,43 +142,43 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 	struct gp_undo undo;
 	int r;
 
-	while ((r = gp_gpu_undo_record(h->place.gpu, h->handle, &undo)) == -EAGAIN &&
+	while ((r = gp_gpu_undo_record(h->ref.gpu, h->handle, &undo)) == -EAGAIN &&
 	       now() < until_ns)
 		gp_holds_wait(holds, until_ns, -1);
 	if (r) {
 		if (has_reason(h, r, err))
 			return r;
 		return gp_fail(err, r, "cannot tell how to put process %d back: %s",
-		               h->place.seen.pid, gp_error_name(r));
+		               h->ref.seen.pid, gp_error_name(r));
 	}
-	r = gp_undo_put(holds->undo, h->place.gpu->ops->name, &undo);
+	r = gp_undo_put(holds->undo, h->ref.gpu->ops->name, &undo);
 	if (r < 0)
 		return gp_fail(err, r, "cannot write the undo record of process %d: %s",
-		               h->place.seen.pid, gp_error_name(r));
+		               h->ref.seen.pid, gp_error_name(r));
 	h->slot = r;
 	return 0;
 }
 
-static int begin_one(struct gp_holds *holds, const struct gp_place *place, struct gp_error *err)
+static int begin_one(struct gp_holds *holds, const struct gp_task_ref *ref, struct gp_error *err)
 {
 	struct gp_hold *h = &holds->hold[holds->n];
-	int r = check_free(holds, place, err);
+	int r = check_free(holds, ref, err);
 
 	if (r)
 		return r;
-	*h = (struct gp_hold){.place = *place, .slot = -1};
-	h->pidfd = gp_pidfd_open(place->seen.pid);
+	*h = (struct gp_hold){.ref = *ref, .slot = -1};
+	h->pidfd = gp_pidfd_open(ref->seen.pid);
 	holds->n++;
-	r = gp_gpu_attach(place->gpu, place->seen.key, &h->handle);
+	r = gp_gpu_attach(ref->gpu, ref->seen.key, &h->handle);
 	if (r)
-		return gp_fail(err, r, "cannot attach process %d: %s", place->seen.pid,
+		return gp_fail(err, r, "cannot attach process %d: %s", ref->seen.pid,
 		               gp_error_name(r));
 	h->attached = true;
 	return write_record(holds, h, err);
 }
 
 int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
-                   const struct gp_place *place, unsigned n, struct gp_error *err)
+                   const struct gp_task_ref *ref, unsigned n, struct gp_error *err)
 {
 	int r;
 
@@ -190,7 +189,7 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
 	if (!r)
 		gp_records_replay_dead(holds->undo); /* what it had before them is its own */
 	for (unsigned i = 0; i < n && !r; i++)
-		r = begin_one(holds, &place[i], err);
+		r = begin_one(holds, &ref[i], err);
 	return r;
 }
 
@@ -218,7 +217,7 @@ static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
 	for (unsigned i = 0; i < holds->n && !r; i++) {
 		struct gp_hold *h = &holds->hold[i];
 
-		if (!h->attached || h->place.device != device || (hold && h->held))
+		if (!h->attached || h->ref.device != device || (hold && h->held))
 			continue;
 		h->asked_ns = at_ns;
 		action[n].handle = h->handle;
@@ -264,7 +263,7 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	if (has_reason(h, h->status, err))
 		return h->status;
 	return gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
-	               gp_hold_name(name, sizeof name, &h->place), gp_error_name(h->status), code);
+	               gp_hold_name(name, sizeof name, &h->ref), gp_error_name(h->status), code);
 }
 
 static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
@@ -278,9 +277,9 @@ static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
 		return gp_fail(err, r, "no memory");
 	while (any_asked(holds) && now() < until_ns) {
 		gp_holds_wait(holds, until_ns, -1);
-		gp_holds_look(holds);
+		gp_holds_refresh(holds);
 	}
-	gp_holds_look(holds);
+	gp_holds_refresh(holds);
 	r = 0;
 	for (unsigned i = 0; i < holds->n; i++) {
 		int code = outcome(&holds->hold[i], hold, err);
@@ -308,9 +307,9 @@ static void let_go(struct gp_holds *holds, struct gp_hold *h, bool drop)
 	struct gp_undo_entry e;
 
 	if (h->attached)
-		gp_gpu_detach(h->place.gpu, h->handle);
+		gp_gpu_detach(h->ref.gpu, h->handle);
 	if (drop && h->slot >= 0 && gp_undo_get(holds->undo, (unsigned)h->slot, &e) &&
-	    e.holder == getpid())
+	    e.owner == getpid())
 		gp_undo_drop_same(holds->undo, (unsigned)h->slot, &e);
 	if (h->pidfd >= 0)
 		close(h->pidfd);

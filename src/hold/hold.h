@@ -10,7 +10,7 @@
 #include "undo/undo.h"
 
 struct gp_hold {
-	struct gp_place place;
+	struct gp_task_ref ref;
 	uint32_t handle;
 	bool attached;
 	int slot;  /* of its undo record; -1 = none */
@@ -39,7 +39,7 @@ struct gp_holds {
  * (-EBUSY). After an error, too, it is to be ended.
  */
 int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
-                   const struct gp_place *place, unsigned n, struct gp_error *err);
+                   const struct gp_task_ref *ref, unsigned n, struct gp_error *err);
 
 /*
  * Holds those that are not held, or releases all: one call to each device, then waits until all
@@ -49,7 +49,7 @@ int gp_holds_hold(struct gp_holds *holds, struct gp_error *err);
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err);
 
 /* Looks at all again: `held` is then as it is now. */
-void gp_holds_look(struct gp_holds *holds);
+void gp_holds_refresh(struct gp_holds *holds);
 
 /* Until news from a device, this time, or `stop_fd` (-1: none) is readable. */
 void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd);
@@ -70,6 +70,6 @@ void gp_holds_remove(struct gp_holds *holds, unsigned i, bool drop);
 void gp_holds_end(struct gp_holds *holds);
 
 /* "4711 (train.py) on NVIDIA H200 #0". Returns `out`. */
-const char *gp_hold_name(char *out, size_t size, const struct gp_place *place);
+const char *gp_hold_name(char *out, size_t size, const struct gp_task_ref *ref);
 
 #endif

@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/journal_stream.h"
 #include "base/log.h"
-#include "config.h"
+#include "build_config.h"
 #include "keeper/notify.h"
-#include "keeper/watch.h"
+#include "keeper/heartbeat_watch.h"
 
 /* The service manager waits for it before it starts the scheduler again, which tries, too; the
  * unit's TimeoutStopSec is well above. */
@@ -61,7 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static uint64_t now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* The last to go when memory runs out; where we may not, the unit may have said so. */
@@ -124,7 +124,7 @@ static unsigned count_left(const struct gp_undo_file *file)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		n += gp_undo_get(file, i, &e) && !gp_undo_holder_lives(&e);
+		n += gp_undo_get(file, i, &e) && !gp_undo_owner_lives(&e);
 	return n;
 }
 
@@ -184,7 +184,7 @@ static void run(struct gp_watch *w, int signal_fd)
 		uint64_t at_ns = now(), next_ns = gp_watch_run(w, at_ns, &is_look);
 
 		if (is_look) {
-			gp_undo_keeper_beat(w->file, at_ns);
+			gp_undo_keeper_heartbeat(w->file, at_ns);
 			gp_notify("WATCHDOG=1");
 			follow_file(w);
 		}

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gpreempt.h"
-#include "hold/census.h"
+#include "hold/queue_counts.h"
 
 /* As far as it says which queue it is, and what is counted of it. */
 static struct gp_queue translate(const struct gpreempt_queue *q)
@@ -24,7 +24,7 @@ static struct gp_queue translate(const struct gpreempt_queue *q)
 	return out;
 }
 
-static int count(struct gp_census *census, const struct gpreempt_history *history)
+static int count(struct gp_queue_counts *counts, const struct gpreempt_history *history)
 {
 	int r = 0;
 
@@ -34,25 +34,25 @@ static int count(struct gp_census *census, const struct gpreempt_history *histor
 		for (unsigned j = 0; j < sample->n && !r; j++) {
 			struct gp_queue queue = translate(&sample->queue[j]);
 
-			r = gp_census_note(census, sample->queue[j].device, &queue,
-			                   sample->time_ns);
+			r = gp_queue_counts_note(counts, sample->queue[j].device, &queue,
+			                         sample->time_ns);
 		}
-		gp_census_close(census);
+		gp_queue_counts_close(counts);
 	}
 	return r;
 }
 
-static struct gpreempt_count report_count(const struct gp_census *census,
-                                          const struct gp_census_count *count)
+static struct gpreempt_count report_count(const struct gp_queue_counts *counts,
+                                          const struct gp_queue_counts_count *count)
 {
 	return (struct gpreempt_count){.min = count->min,
 	                               .max = count->max,
 	                               .came = count->came,
 	                               .went = count->went,
-	                               .average = gp_census_average(census, count)};
+	                               .average = gp_queue_counts_average(counts, count)};
 }
 
-static struct gpreempt_sighting report_sighting(const struct gp_census_queue *q)
+static struct gpreempt_sighting report_sighting(const struct gp_queue_counts_queue *q)
 {
 	struct gpreempt_sighting out = {.device = q->device,
 	                                .id = q->queue.id,
@@ -65,38 +65,38 @@ static struct gpreempt_sighting report_sighting(const struct gp_census_queue *q)
 	return out;
 }
 
-static int report(const struct gp_census *census, struct gpreempt_statistics *s)
+static int report(const struct gp_queue_counts *counts, struct gpreempt_statistics *s)
 {
 	/* One more, so that none is not NULL. */
-	s->series = calloc(census->nseries + 1, sizeof *s->series);
-	s->sighting = calloc(census->nqueues + 1, sizeof *s->sighting);
+	s->series = calloc(counts->nseries + 1, sizeof *s->series);
+	s->sighting = calloc(counts->nqueues + 1, sizeof *s->sighting);
 	if (!s->series || !s->sighting)
 		return -ENOMEM;
-	s->samples = census->samples;
-	s->stable = gp_census_is_stable(census);
-	s->all = report_count(census, &census->all);
-	s->nseries = census->nseries;
+	s->samples = counts->samples;
+	s->stable = gp_queue_counts_is_stable(counts);
+	s->all = report_count(counts, &counts->all);
+	s->nseries = counts->nseries;
 	for (unsigned i = 0; i < s->nseries; i++) {
 		s->series[i] = (struct gpreempt_series){
-			.device = census->series[i].device,
-			.count = report_count(census, &census->series[i].count)};
-		memcpy(s->series[i].type, census->series[i].type, sizeof s->series[i].type);
+			.device = counts->series[i].device,
+			.count = report_count(counts, &counts->series[i].count)};
+		memcpy(s->series[i].type, counts->series[i].type, sizeof s->series[i].type);
 	}
-	s->nsightings = census->nqueues;
+	s->nsightings = counts->nqueues;
 	for (unsigned i = 0; i < s->nsightings; i++)
-		s->sighting[i] = report_sighting(&census->queue[i]);
+		s->sighting[i] = report_sighting(&counts->queue[i]);
 	return 0;
 }
 
 static int analyse(const struct gpreempt_history *history, struct gpreempt_statistics *s)
 {
-	struct gp_census census = {0};
-	int r = count(&census, history);
+	struct gp_queue_counts counts = {0};
+	int r = count(&counts, history);
 
 	if (!r)
-		r = report(&census, s);
+		r = report(&counts, s);
 	s->ended = history->ended;
-	gp_census_free(&census);
+	gp_queue_counts_free(&counts);
 	return r;
 }
 

@@ -13,14 +13,14 @@
 /* Whether it may be looked at, on some GPU. That it has no queues is no failure. */
 static int look_for(struct gpreempt *g)
 {
-	struct lib_call call;
-	struct gp_place *place = NULL;
-	int r = lib_enter(&call, g);
+	struct gp_lib_call call;
+	struct gp_task_ref *ref = NULL;
+	int r = gp_lib_enter(&call, g);
 
 	if (!r)
-		r = lib_find_tasks(g, &place);
-	free(place);
-	return lib_leave(&call, r < 0 ? r : 0);
+		r = gp_lib_find_tasks(g, &ref);
+	free(ref);
+	return gp_lib_leave(&call, r < 0 ? r : 0);
 }
 
 static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct gp_error *err)
@@ -37,7 +37,7 @@ static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct 
 	g->pid = pid;
 	g->flags = flags;
 	g->start_time = pid > 0 ? gp_process_start_time(pid) : 0;
-	r = g->start_time ? lib_machine_join(g, err)
+	r = g->start_time ? gp_lib_machine_join(g, err)
 	                  : gp_fail(err, -ESRCH, "there is no process %d", pid);
 	if (r) {
 		free(g);
@@ -46,7 +46,7 @@ static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct 
 	r = look_for(g);
 	if (r) {
 		gp_fail(err, r, "%s", g->err.text);
-		lib_machine_leave(g);
+		gp_lib_machine_leave(g);
 		free(g);
 		return r;
 	}
@@ -72,17 +72,17 @@ int gpreempt_open(pid_t pid, unsigned flags, struct gpreempt **g, char *why, siz
 /* The copy that a fork has: nothing but memory and files. */
 static void close_copy(struct gpreempt *g)
 {
-	for (unsigned i = 0; i < g->ngrips; i++)
-		if (g->grip[i].hold.pidfd >= 0)
-			close(g->grip[i].hold.pidfd);
+	for (unsigned i = 0; i < g->nattachments; i++)
+		if (g->attachment[i].hold.pidfd >= 0)
+			close(g->attachment[i].hold.pidfd);
 	gp_undo_close(g->undo);
-	free(g->grip);
+	free(g->attachment);
 	free(g);
 }
 
 void gpreempt_close(struct gpreempt *g)
 {
-	struct lib_call call;
+	struct gp_lib_call call;
 	int saved = errno;
 
 	if (!g)
@@ -90,10 +90,10 @@ void gpreempt_close(struct gpreempt *g)
 	if (g->owner != getpid()) {
 		close_copy(g);
 	} else {
-		if (!lib_enter(&call, g))
-			lib_drop_all(g);
-		lib_leave(&call, 0);
-		lib_machine_leave(g);
+		if (!gp_lib_enter(&call, g))
+			gp_lib_drop_all(g);
+		gp_lib_leave(&call, 0);
+		gp_lib_machine_leave(g);
 		free(g);
 	}
 	errno = saved;

@@ -2,7 +2,7 @@
 #include "gpreempt.h"
 
 #include "base/error.h"
-#include "config.h"
+#include "build_config.h"
 
 const char *gpreempt_version(void)
 {

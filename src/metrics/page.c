@@ -2,7 +2,7 @@
 /* The daemon itself. Names that Prometheus has given for every process are used as they are. */
 #include "metrics/page.h"
 
-#include "metrics/families.h"
+#include "metrics/page_parts.h"
 #include "metrics/sample.h"
 
 const char *const gp_metrics_class[] = {

@@ -82,14 +82,15 @@ void gp_metrics_hist(FILE *out, const char *name, const char *labels, const stru
 	write_sum(out, name, labels, h->sum, h->count);
 }
 
-void gp_metrics_coarse(FILE *out, const char *name, const char *labels, const struct gp_coarse *h)
+void gp_metrics_coarse(FILE *out, const char *name, const char *labels,
+                       const struct gp_log2_hist *h)
 {
 	uint64_t below = 0, low, high;
 	unsigned i = 0;
 
 	for (unsigned power = 0; power < POWERS; power++) {
 		for (; i < GP_COARSE_BUCKETS; i++) {
-			gp_coarse_bounds(i, &low, &high);
+			gp_log2_hist_bounds(i, &low, &high);
 			if (high >= GP_NS_PER_US << power)
 				break;
 			below += h->bucket[i];

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "base/coarse.h"
+#include "base/log2_hist.h"
 #include "base/hist.h"
 
 /* HELP and TYPE; the samples of the family follow. */
@@ -21,6 +21,7 @@ void gp_metrics_seconds(FILE *out, uint64_t ns);
 /* All samples of a histogram but its head, with `labels` ("device=\"0\"") on each: buckets with
  * powers of two of 1 us up to 16 s as their bounds. */
 void gp_metrics_hist(FILE *out, const char *name, const char *labels, const struct gp_hist *h);
-void gp_metrics_coarse(FILE *out, const char *name, const char *labels, const struct gp_coarse *h);
+void gp_metrics_coarse(FILE *out, const char *name, const char *labels,
+                       const struct gp_log2_hist *h);
 
 #endif

@@ -13,7 +13,7 @@
  * request waits for the turns of others; and, with slices, for a task that pauses for a moment
  * after each kernel: every pause gives its turn away.
  */
-#include "policy/turns.h"
+#include "policy/weighted_turns.h"
 
 static const struct gp_param fair_params[] = {GP_TURN_PARAMS};
 
@@ -21,9 +21,9 @@ static const struct gp_param fair_params[] = {GP_TURN_PARAMS};
 static void set_weights(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++)
-		((struct gp_turn_unit *)gp_policy_task(state, i))->weight = 1;
+		((struct gp_turn_entity *)gp_policy_task(state, i))->weight = 1;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_unit *u = gp_turn_unit_of(view, state, i);
+		struct gp_turn_entity *u = gp_turn_entity_of(view, state, i);
 
 		if (view->task[i].class != GP_UNMANAGED && view->task[i].weight > u->weight)
 			u->weight = view->task[i].weight;
@@ -50,7 +50,7 @@ const struct gp_policy_ops gp_policy_fair = {
 	.param = fair_params,
 	.nparam = sizeof fair_params / sizeof *fair_params,
 	.device_state = sizeof(struct gp_turns),
-	.task_state = sizeof(struct gp_turn_unit),
+	.task_state = sizeof(struct gp_turn_entity),
 	.watches = true,
 	.decide = fair_decide,
 };

@@ -30,7 +30,7 @@ struct gp_task_view {
 	bool active;        /* (k) has unfinished work */
 	bool running;       /* (k) is on the hardware now */
 	bool held;          /* (k) as observed */
-	bool in_bracket;    /* (k) between the begin and the end of a request, as it says */
+	bool in_request;    /* (k) between the begin and the end of a request, as it says */
 	uint32_t slice_us;  /* (k) as programmed; 0 = the hardware's own */
 	uint32_t weight;    /* 1 to 10000, 100 is ordinary */
 	uint32_t share_permille;   /* guaranteed part of the device; 0 = none */
@@ -54,9 +54,9 @@ struct gp_view {
 	uint64_t hold_cost_ns; /* typical time from asking to effect; 0 = not known */
 	uint64_t release_cost_ns;
 	uint64_t switch_cost_ns;
-	uint64_t news_every_ns;   /* an observation brings nothing new more often; 0 = any time */
-	uint64_t notice_ns;       /* a change of activity is noticed so late at most */
-	uint64_t starve_limit_ns; /* a runnable task that gets nothing for so long: ejection */
+	uint64_t sample_period_ns; /* an observation brings nothing new more often; 0 = any time */
+	uint64_t notice_ns;        /* a change of activity is noticed so late at most */
+	uint64_t starve_limit_ns;  /* a runnable task that gets nothing for so long: ejection */
 	uint32_t n;
 	const struct gp_task_view *task;
 };
@@ -76,7 +76,7 @@ struct gp_plan {
 	struct gp_task_plan *task; /* one per task of the view, in its order */
 };
 
-static inline void gp_look_again(struct gp_plan *plan, uint64_t at_ns)
+static inline void gp_plan_wake_at(struct gp_plan *plan, uint64_t at_ns)
 {
 	if (at_ns < plan->next_ns)
 		plan->next_ns = at_ns;

@@ -9,7 +9,7 @@
  * Good for several jobs of equal standing: with 10 ms turns little is lost to switching. Bad for
  * latency: a request waits for everybody else's turn.
  */
-#include "policy/rotate.h"
+#include "policy/rotation.h"
 
 #define SLICE_MIN_US 1000u /* under that, switching eats the GPU */
 
@@ -52,7 +52,7 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
                            uint64_t quantum_ns, struct gp_plan *plan)
 {
 	struct rr_device *d = state->device;
-	uint32_t user_held = gp_units_gather(view, state);
+	uint32_t user_held = gp_entities_gather(view, state);
 	struct gp_rotation_rules rules = {
 		.room = user_held < view->max_held ? view->max_held - user_held : 0,
 		.quantum_ns = quantum_ns,
@@ -60,7 +60,7 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 	bool rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_unit *u = gp_unit_of(view, state, i);
+		const struct gp_entity *u = gp_entity_of(view, state, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
 		if (view->task[i].class == GP_UNMANAGED)
@@ -68,7 +68,7 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 		plan->task[i].want = rotates && u->rotating && !current ? GP_HOLD : GP_RUN;
 	}
 	if (rotates)
-		gp_look_again(plan, d->rotation.ends_ns);
+		gp_plan_wake_at(plan, d->rotation.ends_ns);
 }
 
 static int rr_decide(const struct gp_view *view, const struct gp_policy_state *state,
@@ -89,7 +89,7 @@ const struct gp_policy_ops gp_policy_rr = {
 	.param = rr_params,
 	.nparam = sizeof rr_params / sizeof *rr_params,
 	.device_state = sizeof(struct rr_device),
-	.task_state = sizeof(struct gp_unit),
+	.task_state = sizeof(struct gp_entity),
 	.watches = true,
 	.watch_free = GP_CAP_SLICE,
 	.decide = rr_decide,

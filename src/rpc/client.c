@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "rpc/reach.h"
+#include "rpc/connect.h"
 #include "rpc/stream.h"
 
 struct gp_client {
@@ -278,7 +278,7 @@ int gp_client_connect(const char *path, struct gp_client **client, struct gp_err
 int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
                              struct gp_error *err)
 {
-	int fd = gp_reach(path, timeout_ms, err);
+	int fd = gp_daemon_connect(path, timeout_ms, err);
 
 	*client = NULL;
 	return fd < 0 ? fd : adopt(fd, timeout_ms, client, err);
@@ -286,7 +286,7 @@ int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client 
 
 int gp_client_begin(const char *path, struct gp_client **client, struct gp_error *err)
 {
-	int fd = gp_reach(path, 0, err);
+	int fd = gp_daemon_connect(path, 0, err);
 
 	*client = NULL;
 	return fd < 0 ? fd : wrap(fd, GP_CLIENT_TIMEOUT_MS, client, err);

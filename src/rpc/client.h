@@ -16,7 +16,7 @@ struct gp_client;
 #define GP_CLIENT_EVENTS_MAX 65536 /* that came while an answer was waited for */
 
 /*
- * Connects and says hello. `path` NULL: the usual ones (rpc/reach.h). -ECONNREFUSED: no daemon
+ * Connects and says hello. `path` NULL: the usual ones (rpc/connect.h). -ECONNREFUSED: no daemon
  * answers; the sentence says how to start one. -ETIMEDOUT: one is there, but hangs.
  */
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err);

@@ -13,7 +13,7 @@
 
 uint64_t gp_stream_deadline(int timeout_ms)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 
 	return timeout_ms < 0 ? GP_NEVER
 	                      : gp_time_add(now_ns, (uint64_t)(unsigned)timeout_ms * GP_NS_PER_MS);
@@ -26,7 +26,7 @@ static int wait_for(const struct gp_stream *stream, short events, uint64_t until
 	int n;
 
 	do {
-		uint64_t now = gp_now_ns(&gp_clock_monotonic);
+		uint64_t now = gp_monotonic_ns();
 		struct timespec left = gp_timespec(until_ns > now ? until_ns - now : 0);
 
 		n = ppoll(&p, 1, until_ns == GP_NEVER ? NULL : &left, NULL);

@@ -26,9 +26,9 @@
 
 struct gp_undo_entry {
 	char backend[16];
-	pid_t holder;     /* who made the change, or undoes it; 0: nobody any more */
+	pid_t owner;      /* who made the change, or undoes it; 0: nobody any more */
 	uint32_t claimed; /* 1: it is being undone by its holder */
-	uint64_t holder_start_time;
+	uint64_t owner_start_time;
 	struct gp_undo undo;
 };
 
@@ -64,7 +64,7 @@ bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entr
 void gp_undo_give_back(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *entry);
 
 /* Whether the process that made the change is still there. */
-bool gp_undo_holder_lives(const struct gp_undo_entry *entry);
+bool gp_undo_owner_lives(const struct gp_undo_entry *entry);
 
 /* true when there is a record in the slot, 0 to GP_UNDO_SLOTS - 1. */
 bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry);
@@ -80,11 +80,11 @@ void gp_undo_bump(struct gp_undo_file *file);
 /* ---- who is on duty ---------------------------------------------------------------------------
  */
 
-struct gp_undo_guard {
+struct gp_undo_scheduler {
 	pid_t pid; /* 0: nobody */
 	uint64_t start_time;
-	uint64_t beats;   /* grows */
-	uint64_t beat_ns; /* monotonic time of the last one */
+	uint64_t heartbeats;   /* grows */
+	uint64_t heartbeat_ns; /* monotonic time of the last one */
 	bool lives;
 };
 
@@ -94,15 +94,15 @@ struct gp_undo_guard {
  * to come from, or after a look at, the threads that act; one that beats by itself says nothing.
  * -EBUSY: another one lives, and `err` says which.
  */
-int gp_undo_guard_begin(struct gp_undo_file *file, struct gp_error *err);
-void gp_undo_beat(struct gp_undo_file *file, uint64_t now_ns);
-void gp_undo_guard(const struct gp_undo_file *file, struct gp_undo_guard *guard);
-void gp_undo_guard_end(struct gp_undo_file *file);
+int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err);
+void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns);
+void gp_undo_scheduler(const struct gp_undo_file *file, struct gp_undo_scheduler *guard);
+void gp_undo_scheduler_end(struct gp_undo_file *file);
 
 /* The same of the keeper, so that the scheduler sees whether there is one. */
 int gp_undo_keeper_begin(struct gp_undo_file *file, struct gp_error *err);
-void gp_undo_keeper_beat(struct gp_undo_file *file, uint64_t now_ns);
-void gp_undo_keeper(const struct gp_undo_file *file, struct gp_undo_guard *keeper);
+void gp_undo_keeper_heartbeat(struct gp_undo_file *file, uint64_t now_ns);
+void gp_undo_keeper(const struct gp_undo_file *file, struct gp_undo_scheduler *keeper);
 void gp_undo_keeper_end(struct gp_undo_file *file);
 
 #endif

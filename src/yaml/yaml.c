@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "config.h"
+#include "build_config.h"
 
 #if GP_HAVE_YAML
 #include <errno.h>

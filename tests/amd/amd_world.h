@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "gpu/amd/backend.h"
-#include "kfd_emu.h"
+#include "gpu/amd/amd_backend.h"
+#include "emu/kfd/kfd_emu.h"
 
 #define AW_LOADS 8
 
@@ -120,7 +120,7 @@ static inline void aw_begin(int argc, char **argv)
 
 static inline uint64_t aw_now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */

@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "amd_world.h"
-#include "engine/drive.h"
+#include "engine/real_time.h"
 #include "policy/registry.h"
 
 struct scheduler {

@@ -23,7 +23,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "load_queue.h"
+#include "emu/kfd/load_queue.h"
 
 #define MAX_QUEUES 64
 #define MAX_GPUS   8

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "folder.h"
-#include "gpu/amd/device.h"
+#include "gpu/amd/amd_device.h"
 #include "target.h"
 
 /* ---- GPUs -------------------------------------------------------------------------------------
@@ -223,16 +223,16 @@ static void text_dump(struct text *t, unsigned dwords, uint64_t ring, uint64_t p
 
 static void a_dump_is_read_as_it_is(void **state)
 {
-	struct amd_mqd mqd[8];
+	struct gp_amd_mqd mqd[8];
 	struct folder f;
 	struct text t;
 
 	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_DEBUGFS");
-	assert_int_equal(amd_read_mqds(12, 0xc7a6, mqd, 8), -ENOENT);
+	assert_int_equal(gp_amd_read_mqds(12, 0xc7a6, mqd, 8), -ENOENT);
 	text_begin(&t);
 	text_end(&t, &f);
-	assert_int_equal(amd_read_mqds(12, 0xc7a6, mqd, 8), 0); /* nothing in it */
+	assert_int_equal(gp_amd_read_mqds(12, 0xc7a6, mqd, 8), 0); /* nothing in it */
 
 	text_begin(&t);
 	fprintf(t.f, "Process 123 PASID 0x8001:\n  Compute queue on device c7a6\n");
@@ -253,20 +253,20 @@ static void a_dump_is_read_as_it_is(void **state)
 	text_dump(&t, 512, 0xb000, 0xc000, 6);
 	text_end(&t, &f);
 
-	assert_int_equal(amd_read_mqds(12, 0xc7a6, mqd, 8), 2);
+	assert_int_equal(gp_amd_read_mqds(12, 0xc7a6, mqd, 8), 2);
 	assert_int_equal(mqd[0].ring_address, 0x7f0012345600);
 	assert_int_equal(mqd[0].read_address, 0x7f0087654000);
 	assert_int_equal(mqd[0].write_address, 0x7f0087654008);
 	assert_int_equal(mqd[0].priority, 7);
 	assert_int_equal(mqd[1].ring_address, 0x7f0000abcd00);
 	assert_int_equal(mqd[1].priority, 15);
-	assert_int_equal(amd_read_mqds(12, 0x1002, mqd, 8), 1);
+	assert_int_equal(gp_amd_read_mqds(12, 0x1002, mqd, 8), 1);
 	assert_int_equal(mqd[0].ring_address, 0x5000);
-	assert_int_equal(amd_read_mqds(1, 0xc7a6, mqd, 8), 1);
+	assert_int_equal(gp_amd_read_mqds(1, 0xc7a6, mqd, 8), 1);
 	assert_int_equal(mqd[0].ring_address, 0xb000);
-	assert_int_equal(amd_read_mqds(1234, 0xc7a6, mqd, 8), 0);
+	assert_int_equal(gp_amd_read_mqds(1234, 0xc7a6, mqd, 8), 0);
 	mqd[1].ring_address = 1;
-	assert_int_equal(amd_read_mqds(12, 0xc7a6, mqd, 1), 2); /* room for one */
+	assert_int_equal(gp_amd_read_mqds(12, 0xc7a6, mqd, 1), 2); /* room for one */
 	assert_int_equal(mqd[1].ring_address, 1);
 	folder_remove(&f);
 }
@@ -311,7 +311,7 @@ static void write_garbage(struct text *t, struct gp_rng *rng)
 
 static void garbage_is_survived(void **state)
 {
-	struct amd_mqd mqd[4];
+	struct gp_amd_mqd mqd[4];
 	struct gp_rng rng;
 	struct folder f;
 	struct text t;
@@ -323,8 +323,8 @@ static void garbage_is_survived(void **state)
 		text_begin(&t);
 		write_garbage(&t, &rng);
 		text_end(&t, &f);
-		assert_in_range(amd_read_mqds(12, 0xc7a6, mqd, 4), 0, 40);
-		assert_in_range(amd_read_mqds(12, 0xc7a6, NULL, 0), 0, 40);
+		assert_in_range(gp_amd_read_mqds(12, 0xc7a6, mqd, 4), 0, 40);
+		assert_in_range(gp_amd_read_mqds(12, 0xc7a6, NULL, 0), 0, 40);
 	}
 	folder_remove(&f);
 }

@@ -6,7 +6,7 @@
 #include "scheduler.h"
 #include "timing.h"
 
-#define DETECT_NS (1 * GP_NS_PER_MS) /* AMD_DETECT_NS: how soon a packet in a queue is seen */
+#define DETECT_NS (1 * GP_NS_PER_MS) /* GP_AMD_DETECT_NS: how soon a packet in a queue is seen */
 #define REQUESTS  21
 /* Between threads and processes, each as late as a timer may be: from a packet to a hold the watch,
  * its reader, the watch, the engine, the host and the driver; from a hint those from the engine on,

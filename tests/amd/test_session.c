@@ -39,9 +39,9 @@ static void must_attach(struct debugger *d, pid_t pid)
 		fail_msg("attach: %s", d->err.text);
 }
 
-static bool has_news(const struct gp_amd_session *s)
+static bool has_events(const struct gp_amd_session *s)
 {
-	struct pollfd p = {.fd = s->news_fd, .events = POLLIN};
+	struct pollfd p = {.fd = s->event_fd, .events = POLLIN};
 
 	return poll(&p, 1, 0) == 1;
 }
@@ -51,7 +51,7 @@ static bool pump(struct debugger *d)
 {
 	if (d->session.link != GP_AMD_UNLINKED)
 		gp_amd_session_tick(&d->session);
-	return has_news(&d->session) && gp_amd_session_events(&d->session) > 0;
+	return has_events(&d->session) && gp_amd_session_events(&d->session) > 0;
 }
 
 #define PUMP_UNTIL(d, condition) AW_WAIT((pump(d), (condition)))
@@ -121,7 +121,7 @@ static void a_process_is_attached_to_before_its_runtime_is_there(void **state)
 	assert_int_equal(target_answer(&t), 0);
 
 	target_tell(&t, "runtime 1");
-	AW_WAIT(has_news(&d.session));
+	AW_WAIT(has_events(&d.session));
 	assert_false(target_has_answered(&t)); /* it waits for us */
 	assert_int_equal(gp_amd_session_events(&d.session), 1);
 	PUMP_UNTIL(&d, target_has_answered(&t));
@@ -130,7 +130,7 @@ static void a_process_is_attached_to_before_its_runtime_is_there(void **state)
 	assert_int_equal(gp_amd_session_check(&d.session, 0, NULL), 0);
 
 	target_tell(&t, "runtime 0");
-	AW_WAIT(has_news(&d.session));
+	AW_WAIT(has_events(&d.session));
 	assert_false(target_has_answered(&t));
 	assert_int_equal(gp_amd_session_events(&d.session), 1);
 	PUMP_UNTIL(&d, target_has_answered(&t));
@@ -248,7 +248,7 @@ static void a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it(void **s
 		assert_int_equal(resume(&d), 1);
 		assert_int_equal(target_answer(&t), 0);
 		target_do(&t, "queue aql");
-		PUMP_UNTIL(&d, d.session.nqueues == 1 && !has_news(&d.session));
+		PUMP_UNTIL(&d, d.session.nqueues == 1 && !has_events(&d.session));
 		assert_false(d.session.queue[0].suspended);
 	}
 	let_go(&d);
@@ -449,7 +449,7 @@ static void a_target_that_waits_for_an_answer_gets_it_at_the_end(void **state)
 	must_attach(&d, t.pid);
 	PUMP_UNTIL(&d, d.session.link != GP_AMD_UNLINKING);
 	target_tell(&t, "runtime 1");
-	AW_WAIT(has_news(&d.session));
+	AW_WAIT(has_events(&d.session));
 	let_go(&d); /* without a look at the news */
 	assert_int_equal(target_answer(&t), 0);
 	target_kill(&t);

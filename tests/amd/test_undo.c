@@ -7,7 +7,7 @@
 #include "base/process.h"
 
 /* A process that holds a load, and says when it does, and when it no longer does. */
-struct holder {
+struct owner {
 	pid_t pid;
 	int from;
 	struct gp_undo undo;
@@ -57,7 +57,7 @@ static void hold_until_taken(pid_t pid, int out)
 		pause();
 }
 
-static void start_holder(struct holder *h, pid_t target)
+static void start_holder(struct owner *h, pid_t target)
 {
 	int ends[2];
 
@@ -70,19 +70,19 @@ static void start_holder(struct holder *h, pid_t target)
 	assert_int_equal(read(h->from, &h->undo, sizeof h->undo), sizeof h->undo);
 }
 
-static void end_holder(struct holder *h)
+static void end_holder(struct owner *h)
 {
 	kill(h->pid, SIGKILL);
 	waitpid(h->pid, NULL, 0);
 	close(h->from);
 }
 
-static struct gp_undo taken_from(const struct gp_undo *undo, pid_t holder)
+static struct gp_undo taken_from(const struct gp_undo *undo, pid_t owner)
 {
 	struct gp_undo u = *undo;
 
-	u.holder = holder;
-	u.holder_start_time = gp_process_start_time(holder);
+	u.owner = owner;
+	u.owner_start_time = gp_process_start_time(owner);
 	return u;
 }
 
@@ -102,7 +102,7 @@ static void a_process_is_taken_from_a_holder_that_is_stopped(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	struct holder h;
+	struct owner h;
 	struct gp_undo undo;
 	char byte;
 
@@ -132,7 +132,7 @@ static void the_process_is_not_traced_afterwards(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	struct holder h;
+	struct owner h;
 	struct gp_undo undo;
 
 	start_holder(&h, load->pid);
@@ -181,7 +181,7 @@ static void a_process_with_the_same_pid_is_another(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
-	struct holder h;
+	struct owner h;
 	struct gp_undo undo;
 
 	start_holder(&h, load->pid);

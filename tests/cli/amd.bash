@@ -7,8 +7,8 @@
 . "$SRC/tests/cli/check.bash"
 # shellcheck source=tests/cli/jobs.bash
 . "$SRC/tests/cli/jobs.bash"
-# shellcheck source=tests/emu/kfd/kfd_emu.bash
-. "$SRC/tests/emu/kfd/kfd_emu.bash"
+# shellcheck source=emu/kfd/kfd_emu.bash
+. "$SRC/emu/kfd/kfd_emu.bash"
 
 begin_kfd() {
 	[[ -x $KFD_EMU && -x $KFD_LOAD ]] || {

@@ -7,8 +7,8 @@
 . "$SRC/tests/cli/check.bash"
 # shellcheck source=tests/cli/jobs.bash
 . "$SRC/tests/cli/jobs.bash"
-# shellcheck source=tests/emu/emu.bash
-. "$SRC/tests/emu/emu.bash"
+# shellcheck source=emu/nvidia/emu.bash
+. "$SRC/emu/nvidia/emu.bash"
 
 begin_emu() {
 	[[ -x $RM_EMU && -x $RM_LOAD ]] || {

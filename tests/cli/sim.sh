@@ -21,7 +21,7 @@ holds '.scenario == "h200-corun" and .seed == 1' 'JSON names scenario and seed'
 [[ $(jq -r '.runs[].policy' "$work/out") == "$("$GPREEMPT" policy --names)" ]] || fail '--all runs all policies'
 try "$GPREEMPT" sim h200-corun --all --policy rr --json
 holds '[.runs[].policy] | length == (unique | length) and .[0] == "rr"' 'each policy once'
-holds 'all(.runs[] | select(.policy | test("edf|lax")); .cannot_run | contains("brackets"))' 'who cannot run says why'
+holds 'all(.runs[] | select(.policy | test("edf|lax")); .cannot_run | contains("request marks"))' 'who cannot run says why'
 holds 'all(.runs[] | select(has("cannot_run") | not); .device | has("busy_pct") and has("switch_pct") and has("switches") and has("preemptions") and has("inversions"))' 'device fields'
 holds 'all(.runs[].tasks[]?; (keys - ["class","left","max_us","mean_us","missed","name","p50_us","p999_us","p99_us","refused","requests","work_pct"]) == [])' 'task fields'
 holds '(.runs[0].tasks[0].p99_us > 5 * .runs[1].tasks[0].p99_us)' 'priority is 5 times better'

@@ -47,7 +47,7 @@ holds 'all(.runs[]; .kept | any(startswith("inference:")) | not)' 'no answer kee
 cat >"$work/target.yaml" <<-'END'
 	duration: 20s
 	tasks:
-	  - {name: random, class: lc, load: poisson, rate: 1282, kernel: 100us, bracket: true, deadline: 2ms, budget: 100us}
+	  - {name: random, class: lc, load: poisson, rate: 1282, kernel: 100us, request_marks: true, deadline: 2ms, budget: 100us}
 	  - {name: training, class: be, load: closed, kernel: 13.6ms}
 END
 try "$GPREEMPT" sim "$work/target.yaml" --policy none,qos --json

@@ -80,15 +80,15 @@ static inline void read_bad(const char *text, unsigned line, const char *a, cons
 }
 
 /* A process of alice's, of which everything is known. */
-static inline struct gp_facts alices(void)
+static inline struct gp_procinfo alices(void)
 {
 	static const gid_t groups[] = {STUDENTS, 5};
 	static const char environment[] = "HOME=/home/alice\0JOB=train-7\0EMPTY=\0LAST=x";
 
-	return (struct gp_facts){
+	return (struct gp_procinfo){
 		.pid = 77,
 		.start_time = 4711,
-		.known = GP_FACT_ALL,
+		.known = GP_PROCINFO_ALL,
 		.uid = {ALICE, ALICE, ALICE},
 		.gid = 100,
 		.ngroups = 2,
@@ -104,11 +104,11 @@ static inline struct gp_facts alices(void)
 	};
 }
 
-static inline struct gp_match match_in(const char *text, const struct gp_facts *facts)
+static inline struct gp_match match_in(const char *text, const struct gp_procinfo *info)
 {
 	struct gp_config *c = read_good(text);
 	struct gp_match m;
-	int r = gp_config_match(c, facts, &m);
+	int r = gp_config_match(c, info, &m);
 
 	assert_int_equal(r, m.rule < 0 ? -ENOENT : 0);
 	gp_config_free(c);

@@ -134,7 +134,7 @@ static void every_key_of_rules_and_limits_has_its_place(void **state)
 	assert_int_equal(r->gang_kind, GP_GANG_NAMED);
 	assert_int_equal(r->memory_limit, 1 << 30);
 	assert_int_equal(r->on_memory_limit, GP_MEMORY_HOLD);
-	assert_int_equal(gp_config_wants(c), GP_FACT_ALL);
+	assert_int_equal(gp_config_wants(c), GP_PROCINFO_ALL);
 	assert_int_equal(c->limit.class, GP_BEST_EFFORT);
 	assert_int_equal(c->limit.max_tasks, 7);
 	assert_int_equal(c->nusers, 2);

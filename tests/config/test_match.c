@@ -5,12 +5,12 @@
 #if GP_HAVE_YAML
 
 /* Whether a rule with these criteria fits. */
-static bool fits(const char *criteria, const struct gp_facts *facts)
+static bool fits(const char *criteria, const struct gp_procinfo *info)
 {
 	char text[256];
 
 	snprintf(text, sizeof text, "rules: [{match: {%s}, class: be}]", criteria);
-	return match_in(text, facts).rule == 0;
+	return match_in(text, info).rule == 0;
 }
 
 /* ---- criteria ------------------------------------------------------------------------ */
@@ -52,7 +52,7 @@ static void each_criterion_fits_what_it_says_and_nothing_else(void **state)
 		{"user: alice, comm: python3, env: NONE", false},
 		{"user: bob, comm: python3", false},
 	};
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
@@ -62,7 +62,7 @@ static void each_criterion_fits_what_it_says_and_nothing_else(void **state)
 
 static void the_first_rule_that_fits_wins(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules:\n"
 	                             "- {match: {user: bob}, class: lc}\n"
 	                             "- {match: {group: students}, class: be, priority: 2}\n"
@@ -81,7 +81,7 @@ static void the_first_rule_that_fits_wins(void **state)
 
 static void without_a_rule_a_process_is_unmanaged(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules: [{match: {user: bob}, class: lc}]", &f);
 
 	(void)state;
@@ -93,7 +93,7 @@ static void without_a_rule_a_process_is_unmanaged(void **state)
 /* It has the rights of one and does the will of the other. */
 static void a_set_uid_program_is_nobodys_by_name(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 
 	(void)state;
 	f.uid[1] = 0;
@@ -111,16 +111,16 @@ static void a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said(vo
 		const char *criteria;
 		uint32_t needs;
 	} all[] = {
-		{"user: alice", GP_FACT_USER},   {"group: students", GP_FACT_USER},
-		{"cgroup: '*'", GP_FACT_CGROUP}, {"exe: '*'", GP_FACT_EXE},
-		{"comm: '*'", GP_FACT_COMM},     {"cmdline: '*'", GP_FACT_CMDLINE},
-		{"env: JOB", GP_FACT_ENVIRON},
+		{"user: alice", GP_PROCINFO_USER},   {"group: students", GP_PROCINFO_USER},
+		{"cgroup: '*'", GP_PROCINFO_CGROUP}, {"exe: '*'", GP_PROCINFO_EXE},
+		{"comm: '*'", GP_PROCINFO_COMM},     {"cmdline: '*'", GP_PROCINFO_CMDLINE},
+		{"env: JOB", GP_PROCINFO_ENVIRON},
 	};
 	char text[256];
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-		struct gp_facts f = alices();
+		struct gp_procinfo f = alices();
 		struct gp_match m;
 
 		snprintf(text, sizeof text,
@@ -138,11 +138,11 @@ static void a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said(vo
 
 static void what_is_not_known_does_not_matter_where_the_rest_does_not_fit(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m;
 
 	(void)state;
-	f.known &= ~(uint32_t)GP_FACT_CMDLINE;
+	f.known &= ~(uint32_t)GP_PROCINFO_CMDLINE;
 	m = match_in("rules: [{match: {user: bob, cmdline: '*'}, class: lc}]", &f);
 	assert_false(m.incomplete);
 	m = match_in("rules: [{match: {user: alice, cmdline: '*'}, class: lc}]", &f);
@@ -154,10 +154,10 @@ static void only_what_rules_need_is_wanted(void **state)
 	struct gp_config *c = read_good("rules: [{match: {comm: a}, class: be}]");
 
 	(void)state;
-	assert_int_equal(gp_config_wants(c), GP_FACT_USER | GP_FACT_COMM);
+	assert_int_equal(gp_config_wants(c), GP_PROCINFO_USER | GP_PROCINFO_COMM);
 	gp_config_free(c);
 	c = read_good("rules: [{match: {user: alice}, class: be, gang: cgroup}]");
-	assert_int_equal(gp_config_wants(c), GP_FACT_USER | GP_FACT_CGROUP);
+	assert_int_equal(gp_config_wants(c), GP_PROCINFO_USER | GP_PROCINFO_CGROUP);
 	gp_config_free(c);
 }
 
@@ -165,9 +165,9 @@ static void only_what_rules_need_is_wanted(void **state)
 
 static void whatever_a_process_calls_itself_the_work_is_bounded(void **state)
 {
-	static char words[GP_FACTS_CMDLINE_MAX + 1], text[1 << 17];
+	static char words[GP_PROCINFO_CMDLINE_MAX + 1], text[1 << 17];
 	char *at = text + sprintf(text, "rules:\n");
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m;
 
 	(void)state;
@@ -185,7 +185,7 @@ static void whatever_a_process_calls_itself_the_work_is_bounded(void **state)
 static void a_long_value_of_a_variable_fits_no_glob(void **state)
 {
 	static char environment[8192];
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 
 	(void)state;
 	memset(environment, 'a', sizeof environment - 1);

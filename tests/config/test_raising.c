@@ -12,13 +12,13 @@
 #define GENEROUS "class: lc, priority: 9, weight: 900, share: 50, deadline: 1ms, budget: 500us"
 
 static struct gp_match match_generously(const char *criteria, const char *limits,
-                                        const struct gp_facts *facts)
+                                        const struct gp_procinfo *info)
 {
 	char text[512];
 
 	snprintf(text, sizeof text, "rules: [{match: {%s}, " GENEROUS "}]\nlimits: %s\n", criteria,
 	         limits);
-	return match_in(text, facts);
+	return match_in(text, info);
 }
 
 static bool is_generous(const struct gp_match *m)
@@ -42,7 +42,7 @@ static void what_users_control_raises_nobody_above_his_limit(void **state)
 	                                     "user: alice, env: JOB", "exe: '*', comm: '*'"};
 	static const char *const roots[] = {"user: alice", "group: students", "cgroup: '*'",
 	                                    "exe: '*'", "anyone: true"};
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof theirs / sizeof *theirs; i++) {
@@ -60,7 +60,7 @@ static void what_users_control_raises_nobody_above_his_limit(void **state)
 
 static void a_program_or_cgroup_of_the_users_own_is_what_he_controls(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m;
 
 	(void)state;
@@ -76,7 +76,7 @@ static void a_program_or_cgroup_of_the_users_own_is_what_he_controls(void **stat
 
 static void what_users_control_lowers_them_whatever_their_limit(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules: [{match: {env: JOB}, class: be, weight: 10, "
 	                             "ceiling: 20}]",
 	                             &f);
@@ -90,7 +90,7 @@ static void what_users_control_lowers_them_whatever_their_limit(void **state)
 
 static void up_to_the_limit_it_raises(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m = match_generously(
 		"env: JOB",
 		"{users: {alice: {class: lc, priority: 15, weight: 10000, share: 50, "
@@ -113,7 +113,7 @@ static void up_to_the_limit_it_raises(void **state)
 
 static void of_the_limits_that_apply_the_most_generous_counts_in_each_respect(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m = match_generously("env: JOB",
 	                                     "{default: {class: be, weight: 150}, "
 	                                     "users: {alice: {priority: 7}, bob: {class: lc}}, "
@@ -130,7 +130,7 @@ static void of_the_limits_that_apply_the_most_generous_counts_in_each_respect(vo
 
 static void of_a_set_uid_programs_users_the_least_limit_counts(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m;
 
 	(void)state;
@@ -144,7 +144,7 @@ static void of_a_set_uid_programs_users_the_least_limit_counts(void **state)
 
 static void root_of_a_container_has_the_limit_of_everybody(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m;
 
 	(void)state;
@@ -156,11 +156,11 @@ static void root_of_a_container_has_the_limit_of_everybody(void **state)
 
 static void who_is_not_known_has_the_limit_of_everybody(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m;
 
 	(void)state;
-	f.known &= ~(uint32_t)GP_FACT_USER;
+	f.known &= ~(uint32_t)GP_PROCINFO_USER;
 	m = match_generously("env: JOB", "{users: {alice: {class: lc}}}", &f);
 	assert_true(is_clamped_to_nothing(&m));
 }
@@ -169,7 +169,7 @@ static void who_is_not_known_has_the_limit_of_everybody(void **state)
 
 static void a_memory_limit_is_the_rules_else_everybodys(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m;
 
 	(void)state;
@@ -193,7 +193,7 @@ static void a_memory_limit_is_the_rules_else_everybodys(void **state)
 /* That an unmanaged one is not held is seen when it passes the limit: tests/daemon/limits.sh. */
 static void what_happens_at_the_limit_does_not_depend_on_the_class(void **state)
 {
-	struct gp_facts f = alices();
+	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("memory_limit: 1GiB\non_memory_limit: hold\n", &f);
 
 	(void)state;
@@ -209,17 +209,17 @@ static void what_happens_at_the_limit_does_not_depend_on_the_class(void **state)
 
 /* ---- gangs --------------------------------------------------------------------------- */
 
-static uint64_t gang_in(const char *criteria, const char *gang, const struct gp_facts *facts)
+static uint64_t gang_in(const char *criteria, const char *gang, const struct gp_procinfo *info)
 {
 	char text[256];
 
 	snprintf(text, sizeof text, "rules: [{match: {%s}, class: be, gang: %s}]", criteria, gang);
-	return match_in(text, facts).attr.gang;
+	return match_in(text, info).attr.gang;
 }
 
 static void a_gang_is_a_name_a_cgroup_or_a_process(void **state)
 {
-	struct gp_facts f = alices(), other = alices();
+	struct gp_procinfo f = alices(), other = alices();
 
 	(void)state;
 	other.pid = 78;
@@ -239,7 +239,7 @@ static void a_gang_is_a_name_a_cgroup_or_a_process(void **state)
 
 static void nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls(void **state)
 {
-	struct gp_facts alice = alices(), bob = alices();
+	struct gp_procinfo alice = alices(), bob = alices();
 
 	(void)state;
 	bob.uid[0] = bob.uid[1] = bob.uid[2] = BOB;

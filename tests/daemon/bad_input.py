@@ -117,19 +117,19 @@ MEMBERS = {
     "reload": [],
     "subscribe": ["events"],
     "hint": [],
-    "bracket": ["begins"],
+    "mark": ["begins"],
 }
 # What is right after all: the daemon may say yes.
 GOOD = {
     ("tasks", "device"): [0], ("set", "inherit"): [True, False],
     ("set", "priority"): [0], ("set", "share_permille"): [0], ("set", "ceiling_permille"): [0],
     ("set", "deadline_ns"): [0], ("set", "budget_ns"): [0],
-    ("set", "gang"): ["", "x", "\u00e9"], ("subscribe", "events"): [[]], ("bracket", "begins"): [True, False],
+    ("set", "gang"): ["", "x", "\u00e9"], ("subscribe", "events"): [[]], ("mark", "begins"): [True, False],
     ("policy", "device"): [0],
 }
 
 
-REQUIRED = [("hello", "version"), ("bracket", "begins")]
+REQUIRED = [("hello", "version"), ("mark", "begins")]
 
 
 def is_good(method, member, value):

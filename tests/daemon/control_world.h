@@ -19,7 +19,7 @@ struct world {
 	struct still_gpu *gpu;
 	int client;
 	char folder[64];
-	char roster[80], socket[80];
+	char assignments[80], socket[80];
 };
 
 static inline void world_serve(struct world *w)
@@ -43,44 +43,45 @@ static inline void world_begin(struct world *w, unsigned tasks, uint32_t caps)
 	*w = (struct world){.c = {.wake_fd = -1, .group = (gid_t)-1},
 	                    .folder = "/tmp/gpreempt-control-XXXXXX"};
 	assert_non_null(mkdtemp(w->folder));
-	snprintf(w->roster, sizeof w->roster, "%s/roster", w->folder);
+	snprintf(w->assignments, sizeof w->assignments, "%s/roster", w->folder);
 	snprintf(w->socket, sizeof w->socket, "%s/socket", w->folder);
 	assert_true(sd_event_new(&w->c.loop) >= 0);
 	assert_int_equal(gp_config_default(&w->c.config), 0);
-	assert_int_equal(gp_roster_open(w->roster, &w->c.roster, NULL), 0);
-	assert_true(gp_news_begin(&w->c) >= 0);
+	assert_int_equal(gp_assignments_open(w->assignments, &w->c.assignments, NULL), 0);
+	assert_true(gp_events_begin(&w->c) >= 0);
 	gp_procs_init(&w->c.procs, w->c.loop, NULL, NULL);
 	world_serve(w);
 	w->gpu = still_new(tasks, caps);
 	assert_int_equal(gp_policy_parse("none", &w->c.policy[0], NULL), 0);
 	assert_int_equal(
-		still_start(w->gpu, w->c.roster, w->c.wake_fd, "none", &w->c.host[0], NULL), 0);
-	w->c.nhosts = 1;
+		still_start(w->gpu, w->c.assignments, w->c.wake_fd, "none", &w->c.thread[0], NULL),
+		0);
+	w->c.nthreads = 1;
 }
 
 static inline void world_end(struct world *w)
 {
-	gp_host_stop(w->c.host[0]);
+	gp_device_thread_stop(w->c.thread[0]);
 	gp_gathers_end(&w->c);
 	gp_rpc_server_free(w->c.server);
 	close(w->client);
-	gp_facts_free(w->c.facts);
+	gp_procinfo_free(w->c.info);
 	gp_procs_free(&w->c.procs);
-	gp_roster_close(w->c.roster);
+	gp_assignments_close(w->c.assignments);
 	gp_config_free(w->c.config);
 	close(w->c.wake_fd);
 	sd_event_unref(w->c.loop);
-	unlink(w->roster);
+	unlink(w->assignments);
 	assert_int_equal(rmdir(w->folder), 0);
 }
 
 /* Runs the loop until `is_so`; false: it never is. */
 static inline bool world_until(struct world *w, bool (*is_so)(struct world *w))
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + PATIENCE_NS;
+	uint64_t until_ns = gp_monotonic_ns() + PATIENCE_NS;
 
 	while (!is_so(w)) {
-		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
+		if (gp_monotonic_ns() > until_ns)
 			return false;
 		sd_event_run(w->c.loop, 10000);
 	}

@@ -47,7 +47,7 @@ static struct {
 static void *wait_for_timer(void *arg)
 {
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	uint64_t due_ns = gp_now_ns(&gp_clock_monotonic), ignored;
+	uint64_t due_ns = gp_monotonic_ns(), ignored;
 
 	(void)arg;
 	if (crowd.realtime &&
@@ -64,7 +64,7 @@ static void *wait_for_timer(void *arg)
 		timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
 		if (read(fd, &ignored, sizeof ignored) < 0)
 			break;
-		now_ns = gp_now_ns(&gp_clock_monotonic);
+		now_ns = gp_monotonic_ns();
 		pthread_mutex_lock(&crowd.lock);
 		gp_hist_add(&crowd.lag_ns, now_ns - due_ns);
 		if (now_ns - due_ns > STALL_NS)
@@ -111,12 +111,11 @@ static void note(const char *method, int r, const char *why, uint64_t took_ns, b
 /* -errno after which the connection is of no use. */
 static int ask(struct gp_client *client, const char *method, struct json_object *params)
 {
-	uint64_t begin_ns = gp_now_ns(&gp_clock_monotonic), stalls_ns = crowd.stalls_ns;
+	uint64_t begin_ns = gp_monotonic_ns(), stalls_ns = crowd.stalls_ns;
 	struct gp_error err = {0};
 	int r = gp_client_call(client, method, params, NULL, 0, NULL, &err);
 
-	note(method, r, err.text, gp_now_ns(&gp_clock_monotonic) - begin_ns,
-	     crowd.stalls_ns > stalls_ns);
+	note(method, r, err.text, gp_monotonic_ns() - begin_ns, crowd.stalls_ns > stalls_ns);
 	return r == -ETIMEDOUT || r == -ECONNRESET || r == -EPROTO || r == -ENOBUFS ? r : 0;
 }
 

@@ -28,12 +28,12 @@ wait "$JOB"
 
 # A program that runs already, of which nobody has said anything.
 load job --kernel 5ms
-is "$LOAD" '.class == "unmanaged" and .by == "default"'
+is "$LOAD" '.class == "unmanaged" and .set_by == "default"'
 try "$GPREEMPT" set "$LOAD" --class be --share 25 --gang trainers
 exits 0 '' 'set'
 [[ $out == "$LOAD (gpreempt): class be, priority 0, weight 100, share 25 %, gang trainers; in force on 1 device" ]] ||
 	fail "set said '$out'"
-is "$LOAD" '.class == "be" and .share_permille == 250 and .gang == "trainers" and .by == "user"'
+is "$LOAD" '.class == "be" and .share_permille == 250 and .gang == "trainers" and .set_by == "user"'
 try "$GPREEMPT" set "$LOAD" --priority 7 --share none --gang none --json
 holds '.attr == {"class": "be", "priority": 7, "weight": 100} and .tasks == 1' 'what is not said stays, none takes back'
 is "$LOAD" '.priority == 7 and (has("gang") or has("share_permille") | not)'
@@ -48,7 +48,7 @@ try "$GPREEMPT" set "$late" --class lc
 exits 0 '' 'set before the first queue'
 [[ $out == *'class lc'*'it has no queues yet'* ]] || fail "set before the first queue said '$out'"
 touch "$work/go"
-is "$late" '.class == "lc" and .by == "user"'
+is "$late" '.class == "lc" and .set_by == "user"'
 kill "$late"
 wait "$late"
 try "$GPREEMPT" set "$late" --class be

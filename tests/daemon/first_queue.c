@@ -10,13 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/simgpu/program.h"
+#include "gpu/simclient/program.h"
 
 int main(void)
 {
-	struct simgpu_hello hello = {0};
+	struct gp_simgpu_hello hello = {0};
 	struct gp_error err = {0};
-	char usual[SIMGPU_PATH_SIZE];
+	char usual[GP_SIMGPU_PATH_SIZE];
 	const char *path = gp_simgpu_path(usual, sizeof usual);
 	struct timespec asked;
 

@@ -144,7 +144,7 @@ within all_evaluated || fail 'an alert cannot be evaluated'
 # ---- the end -----------------------------------------------------------------------------------
 
 # Counters never fall while it runs.
-[[ ! $(ask 'resets(gpreempt_looks_total[5m]) > 0') ]] || fail 'a counter fell'
+[[ ! $(ask 'resets(gpreempt_ticks_total[5m]) > 0') ]] || fail 'a counter fell'
 end_daemon
 within is 0 'up{job="gpreemptd"}' || fail 'that the daemon is gone is not seen'
 within has_data 'ALERTS{alertname="GpreemptDaemonDown"}' || fail 'nor told'

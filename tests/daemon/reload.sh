@@ -57,7 +57,7 @@ configure lc 5
 ask reload
 holds '.result' 'a good file is taken'
 becomes "$chosen" '.class == "lc" and .priority == 5' 'rules apply again to what runs'
-becomes "$told" '.class == "be" and .priority == 7 and .by == "user"' 'people come before rules'
+becomes "$told" '.class == "be" and .priority == 7 and .set_by == "user"' 'people come before rules'
 until_true said events '"text":"loaded"' || fail 'no event for a new configuration'
 
 # Files with mistakes.
@@ -111,6 +111,6 @@ policy_is() { [[ $("$GPREEMPT" policy) == *"$1"* ]]; }
 until_true policy_is fair || fail "the new policy is not in force: $("$GPREEMPT" policy)"
 echo 'rules: []' >"$work/config"
 kill -HUP "$DAEMON"
-becomes "$chosen" '.class == "unmanaged" and .by == "default"' 'without its rule it is left alone'
+becomes "$chosen" '.class == "unmanaged" and .set_by == "default"' 'without its rule it is left alone'
 end_daemon
 finish

@@ -92,8 +92,8 @@ def main(path, schema_path, pid):
     must("stats", {})
     must("reload", {})
     must("hint", {})
-    must("bracket", {"begins": True})
-    must("bracket", {"begins": False})
+    must("mark", {"begins": True})
+    must("mark", {"begins": False})
     assert asked == set(methods), f"not tried: {set(methods) - asked}"
 
     # What is wrong is an error, as the schema says, and the connection stays.

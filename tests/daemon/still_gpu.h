@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
-#include "daemon/host.h"
+#include "daemon/device_thread.h"
 
 #define STILL_MAX 2048
 
@@ -153,17 +153,18 @@ static inline struct still_gpu *still_new(unsigned tasks, uint32_t caps)
 	return g;
 }
 
-static inline int still_start(struct still_gpu *g, struct gp_roster *roster, int wake_fd,
-                              const char *policy, struct gp_host **host, struct gp_error *err)
+static inline int still_start(struct still_gpu *g, struct gp_assignments *assignments, int wake_fd,
+                              const char *policy, struct gp_device_thread **host,
+                              struct gp_error *err)
 {
-	struct gp_host_config config = {.gpu = &g->base,
-	                                .roster = roster,
-	                                .cpu = -1,
-	                                .scan_every_ns = 5 * GP_NS_PER_MS,
-	                                .wake_fd = wake_fd};
+	struct gp_device_thread_config config = {.gpu = &g->base,
+	                                         .assignments = assignments,
+	                                         .cpu = -1,
+	                                         .scan_every_ns = 5 * GP_NS_PER_MS,
+	                                         .wake_fd = wake_fd};
 
 	assert_int_equal(gp_policy_parse(policy, &config.policy, NULL), 0);
-	return gp_host_start(&config, host, err);
+	return gp_device_thread_start(&config, host, err);
 }
 
 #endif

@@ -14,12 +14,13 @@ static void a_policy_that_a_device_refuses_is_not_kept(void **state)
 	answer = world_ask(&w, "policy", "{\"policy\":\"edf\"}");
 	assert_non_null(json_object_object_get(answer, "error"));
 	json_object_put(answer);
-	assert_string_equal(gp_roster_policy(w.c.roster), ""); /* a restart would not start */
+	assert_string_equal(gp_assignments_policy(w.c.assignments),
+	                    ""); /* a restart would not start */
 	assert_string_equal(w.c.policy[0].ops->name, "none");
 	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}");
 	assert_null(json_object_object_get(answer, "error"));
 	json_object_put(answer);
-	assert_string_equal(gp_roster_policy(w.c.roster), "rr");
+	assert_string_equal(gp_assignments_policy(w.c.assignments), "rr");
 	assert_string_equal(w.c.policy[0].ops->name, "rr");
 	world_end(&w);
 }
@@ -110,7 +111,7 @@ static void a_hold_that_failed_is_not_for_tasks_that_come_later(void **state)
 	w.gpu->holds_nobody = false;
 	w.gpu->tasks = 2;
 	assert_true(world_until(&w, has_two_tasks));
-	assert_true(w.c.procs.first->held_by == GP_NOBODY);
+	assert_true(w.c.procs.first->held_by == GP_NO_UID);
 	answer = world_ask(&w, "policy", "{\"policy\":\"rr\"}"); /* orders before it are done */
 	json_object_put(answer);
 	pthread_mutex_lock(&w.gpu->gate);
@@ -133,7 +134,7 @@ static void a_hold_that_failed_in_part_is_taken_back_as_a_whole(void **state)
 	assert_non_null(error);
 	assert_non_null(strstr(json_object_to_json_string(error), "still 0's driver"));
 	json_object_put(answer);
-	assert_true(w.c.procs.first->held_by == GP_NOBODY);
+	assert_true(w.c.procs.first->held_by == GP_NO_UID);
 	pthread_mutex_lock(&w.gpu->gate);
 	assert_false(w.gpu->held[0] || w.gpu->held[1]);
 	pthread_mutex_unlock(&w.gpu->gate);
@@ -143,10 +144,10 @@ static void a_hold_that_failed_in_part_is_taken_back_as_a_whole(void **state)
 }
 
 /* Asks, and gives the device the order `kind` before it has looked. The answer is in `line`. */
-static void ask_and_be_overtaken(struct world *w, const char *method, enum gp_order_kind kind,
+static void ask_and_be_overtaken(struct world *w, const char *method, enum gp_command_kind kind,
                                  char line[1024])
 {
-	struct gp_order order = {.kind = kind, .task = 1};
+	struct gp_command command = {.kind = kind, .task = 1};
 	char call[128];
 	size_t length;
 	ssize_t n;
@@ -159,7 +160,7 @@ static void ask_and_be_overtaken(struct world *w, const char *method, enum gp_or
 	assert_int_equal(send(w->client, call, length, 0), length);
 	for (unsigned i = 0; !w->c.gathers && i < 1000; i++)
 		sd_event_run(w->c.loop, 10000);
-	assert_int_equal(gp_host_order(w->c.host[0], &order), 0);
+	assert_int_equal(gp_device_thread_command(w->c.thread[0], &command), 0);
 	pthread_mutex_unlock(&w->gpu->gate);
 	assert_true(world_until(w, world_has_reply));
 	n = recv(w->client, line, 1023, 0);
@@ -178,12 +179,12 @@ static void a_hold_or_release_that_is_overtaken_is_answered(void **state)
 	(void)state;
 	world_begin(&w, 1, GP_CAP_HOLD);
 	assert_true(world_until(&w, has_one_task));
-	ask_and_be_overtaken(&w, "hold", GP_ORDER_RELEASE, line);
+	ask_and_be_overtaken(&w, "hold", GP_COMMAND_RELEASE, line);
 	assert_non_null(strstr(line, "ECANCELED"));
 	answer = world_ask(&w, "hold", "{}");
 	assert_null(json_object_object_get(answer, "error"));
 	json_object_put(answer);
-	ask_and_be_overtaken(&w, "release", GP_ORDER_HOLD, line);
+	ask_and_be_overtaken(&w, "release", GP_COMMAND_HOLD, line);
 	assert_non_null(strstr(line, "\"result\""));
 	world_end(&w);
 }
@@ -231,7 +232,7 @@ static bool is_to_be_asked_again(struct world *w)
 
 static bool fits_a_rule(struct world *w)
 {
-	return w->c.procs.first->said == GP_SAID_RULE;
+	return w->c.procs.first->source == GP_ATTR_BY_RULE;
 }
 
 static void rules_are_for_those_too_who_could_not_be_read_at_first(void **state)
@@ -246,13 +247,13 @@ static void rules_are_for_those_too_who_could_not_be_read_at_first(void **state)
 	assert_int_equal(gp_config_parse("rules", rules, sizeof rules - 1, &gp_config_system_names,
 	                                 &w.c.config, NULL),
 	                 0);
-	assert_int_equal(gp_newcomers_begin(&w.c, NULL), 0);
+	assert_int_equal(gp_rules_begin(&w.c, NULL), 0);
 	files = leave_no_files(&w);
 	w.gpu->tasks = 1;
 	assert_true(world_until(&w, is_to_be_asked_again));
 	assert_false(fits_a_rule(&w));
 	setrlimit(RLIMIT_NOFILE, &files);
-	gp_newcomers_look(&w.c, w.c.procs.first->again_ns);
+	gp_rules_retry(&w.c, w.c.procs.first->again_ns);
 	assert_true(world_until(&w, fits_a_rule));
 	world_end(&w);
 }

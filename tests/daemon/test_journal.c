@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "daemon/journal.h"
+#include "daemon/journal_log.h"
 
 static void fields_are(const char *line, const char *const *wanted, unsigned n)
 {

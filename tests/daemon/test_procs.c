@@ -159,7 +159,7 @@ static void see_it_live_with(struct world *w, unsigned files)
 	assert_non_null(p);
 	for (unsigned i = 0; i < 3; i++) {
 		go_round(w);
-		gp_procs_look(&w->procs);
+		gp_procs_retry(&w->procs);
 		assert_false(gp_proc_ended(p));
 	}
 	assert_int_equal(w->ended, 0);
@@ -187,7 +187,7 @@ static void one_that_no_file_is_left_for_has_not_ended(void **state)
 	struct world *w = *state;
 
 	see_it_live_with(w, 0);
-	gp_procs_look(&w->procs);
+	gp_procs_retry(&w->procs);
 	expect_watched(w);
 	assert_int_equal(w->lines, 1);
 }
@@ -198,7 +198,7 @@ static void nor_one_that_only_one_file_is_left_for(void **state)
 	struct world *w = *state;
 
 	see_it_live_with(w, 1);
-	gp_procs_look(&w->procs);
+	gp_procs_retry(&w->procs);
 	expect_watched(w);
 }
 
@@ -217,7 +217,7 @@ static void one_that_ended_meanwhile_is_noticed_later(void **state)
 
 	see_it_live_with(w, 0);
 	end_child(w);
-	gp_procs_look(&w->procs);
+	gp_procs_retry(&w->procs);
 	assert_true(ends(w));
 	assert_int_equal(w->procs.n, 0);
 	assert_int_equal(w->procs.unwatched, 0);
@@ -229,7 +229,7 @@ static void a_second_shortage_is_said_again(void **state)
 	pid_t second = begin_child();
 
 	see_it_live_with(w, 0);
-	gp_procs_look(&w->procs);
+	gp_procs_retry(&w->procs);
 	leave_files(w, 0);
 	assert_non_null(gp_procs_get(&w->procs, second, 1));
 	leave_all_files(w);

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "emu.h"
-#include "rm_client.h"
+#include "emu/nvidia/emu.h"
+#include "emu/nvidia/rm_client.h"
 
 struct world {
 	struct emu emu;

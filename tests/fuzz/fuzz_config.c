@@ -25,26 +25,26 @@ static int find(const char *name, uint32_t *id)
 static const struct gp_config_names names = {find, find};
 
 /* What users control raises nobody above the limit, whatever the file says. */
-static void check_match(const struct gp_config *c, const struct gp_facts *facts)
+static void check_match(const struct gp_config *c, const struct gp_procinfo *info)
 {
-	struct gp_limit limit = gp_config_limit_of(c, facts);
+	struct gp_limit limit = gp_config_limit_of(c, info);
 	struct gp_match m;
-	int r = gp_config_match(c, facts, &m);
+	int r = gp_config_match(c, info, &m);
 
 	if (r != (m.rule < 0 ? -ENOENT : 0) || m.rule >= (int)c->nrules)
 		abort();
 	if (!m.trusted && gp_limit_clamp(&limit, &m.attr))
 		abort();
-	if (facts->known == GP_FACT_ALL && m.rule < 0 && m.incomplete && c->nrules < 4)
+	if (info->known == GP_PROCINFO_ALL && m.rule < 0 && m.incomplete && c->nrules < 4)
 		abort(); /* so few rules do not use up the steps */
 }
 
 static void match_all(const struct gp_config *c, const char *text, size_t size)
 {
 	static const gid_t groups[] = {'s', 'g'};
-	size_t length = size < GP_FACTS_CMDLINE_MAX ? size : GP_FACTS_CMDLINE_MAX;
+	size_t length = size < GP_PROCINFO_CMDLINE_MAX ? size : GP_PROCINFO_CMDLINE_MAX;
 	char *words = strndup(text, length);
-	struct gp_facts facts = {
+	struct gp_procinfo info = {
 		.pid = 77,
 		.start_time = 4711,
 		.uid = {'a', 'a', 'a'},
@@ -60,13 +60,13 @@ static void match_all(const struct gp_config *c, const char *text, size_t size)
 
 	if (!words)
 		return;
-	memcpy(facts.comm, words, strnlen(words, sizeof facts.comm - 1));
+	memcpy(info.comm, words, strnlen(words, sizeof info.comm - 1));
 	for (unsigned i = 0; i < 64; i++) {
-		facts.known = i == 63 ? GP_FACT_ALL : GP_FACT_ALL & ~(1u << i % 8);
-		facts.cgroup_trusted = i & 8;
-		facts.exe_trusted = i & 16;
-		facts.uid[1] = i & 32 ? 0 : 'a';
-		check_match(c, &facts);
+		info.known = i == 63 ? GP_PROCINFO_ALL : GP_PROCINFO_ALL & ~(1u << i % 8);
+		info.cgroup_trusted = i & 8;
+		info.exe_trusted = i & 16;
+		info.uid[1] = i & 32 ? 0 : 'a';
+		check_match(c, &info);
 	}
 	free(words);
 }

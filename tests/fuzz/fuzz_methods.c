@@ -4,7 +4,7 @@
  * says which method and whether files go with it, the rest is `params`. Whatever comes, each gets
  * one answer, and an error says what is wrong. The daemon has no device here.
  */
-#include "config.h"
+#include "build_config.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ static void forget(void *arg, struct gp_proc *proc)
 {
 	struct gp_control *c = arg;
 
-	gp_roster_drop(c->roster, proc->pid, proc->start_time);
+	gp_assignments_drop(c->assignments, proc->pid, proc->start_time);
 }
 
 static void start_server(struct gp_control *c)
@@ -184,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint8_t *end = data + size;
 	int pair[2];
 
-	require(!gp_roster_open(NULL, &c->roster, NULL));
+	require(!gp_assignments_open(NULL, &c->assignments, NULL));
 	gp_procs_init(&c->procs, c->loop, forget, c);
 	require(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair));
 	require(!gp_rpc_server_add(c->server, 0, pair[0]));
@@ -202,7 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(!counters.clients && !counters.output && !c->gathers);
 	gp_lines_free(&lines);
 	gp_procs_free(&c->procs);
-	gp_roster_close(c->roster);
+	gp_assignments_close(c->assignments);
 	return 0;
 }
 

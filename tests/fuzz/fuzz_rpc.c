@@ -4,7 +4,7 @@
  * piece has files with it. Whatever comes, every answer is a line of JSON-RPC, and nothing is left
  * of the client when it has gone.
  */
-#include "config.h"
+#include "build_config.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #include "base/process.h"
 #include "rpc/params.h"
-#include "rpc/server/target.h"
+#include "rpc/server/target_process.h"
 
 #define KEPT 8
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define RUN_NS      (20 * GP_NS_PER_MS)
 #define STEP_MIN_NS (10 * GP_NS_PER_US) /* shorter ones make a run slow and show nothing more */

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "simgpu/server.h"
+#include "sim/server/sim_server.h"
 
 #define CLIENTS 4
 
@@ -18,11 +18,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct server *start(void)
 {
-	static const struct server_config config = {
+	static const struct gp_sim_server_config config = {
 		.model = &gp_sim_h200, .model_name = "fuzzed", .devices = 2, .seed = 1};
 	static struct server *server;
 
-	if (!server && server_new(&config, &server, NULL))
+	if (!server && gp_sim_server_new(&config, &server, NULL))
 		abort();
 	return server;
 }
@@ -34,7 +34,7 @@ static struct client *connect_to(struct server *s, unsigned i, int *peer)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd))
 		abort();
-	c = client_add(s, fd[0]);
+	c = gp_sim_client_add(s, fd[0]);
 	if (!c)
 		abort();
 	c->pid = 1000 + (pid_t)i; /* each is a process of its own */
@@ -62,20 +62,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		length = length < size ? length : size;
 		memcpy(&s->packet, data, length < sizeof s->packet ? length : sizeof s->packet);
 		if (client[who] && !client[who]->gone)
-			client_packet(s, client[who], length);
+			gp_sim_client_packet(s, client[who], length);
 		data += length;
 		size -= length;
 		for (unsigned i = 0; i < CLIENTS && settles; i++)
 			if (client[i] && client[i]->gone)
 				client[i] = NULL;
 		if (settles)
-			server_settle(s);
+			gp_sim_server_settle(s);
 	}
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		if (client[i])
-			client_end(client[i]);
+			gp_sim_client_end(client[i]);
 		close(peer[i]);
 	}
-	server_settle(s);
+	gp_sim_server_settle(s);
 	return 0;
 }

@@ -21,9 +21,9 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "emu.h"
-#include "emulator.h"
-#include "kfd_emu.h"
+#include "emu/nvidia/emu.h"
+#include "emu/common/emulator.h"
+#include "emu/kfd/kfd_emu.h"
 #include "undo/undo.h"
 
 #define KW_LOADS 4
@@ -57,7 +57,7 @@ struct kw {
 
 static inline uint64_t kw_now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* Waits for it, up to 20 s: machines are slow, and under a sanitizer slower. */
@@ -124,9 +124,9 @@ static inline int kw_wait_end(struct kw_program *p)
 
 static inline void kw_keeper_is_there(struct kw *w)
 {
-	struct gp_undo_guard k;
+	struct gp_undo_scheduler k;
 
-	KW_WAIT((gp_undo_keeper(w->undo, &k), k.lives && k.pid == w->keeper.pid && k.beats));
+	KW_WAIT((gp_undo_keeper(w->undo, &k), k.lives && k.pid == w->keeper.pid && k.heartbeats));
 }
 
 /* Its patience in seconds; NULL: as it has by itself. */
@@ -281,7 +281,7 @@ static inline pid_t kw_holder(struct kw *w, int load)
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 		if (gp_undo_get(w->undo, i, &e) && e.undo.pid == kw_pid(w, load))
-			return e.holder;
+			return e.owner;
 	return 0;
 }
 

@@ -19,13 +19,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/drive.h"
+#include "engine/real_time.h"
 #include "hold/devices.h"
-#include "hold/records.h"
+#include "hold/replay.h"
 
-#define SLICE_US 700
-#define BEAT_US  100000
-#define NAMED    16
+#define SLICE_US     700
+#define HEARTBEAT_US 100000
+#define NAMED        16
 
 struct device {
 	struct gp_gpu *gpu;
@@ -131,7 +131,7 @@ static int begin(struct device *d, struct gp_gpu *gpu)
 	d->gpu = gpu;
 	gp_policy_defaults(&always, &choice);
 	if (gp_engine_new(&config, &d->engine) ||
-	    gp_engine_set_policy(d->engine, gp_now_ns(&gp_clock_monotonic), &choice, NULL))
+	    gp_engine_set_policy(d->engine, gp_monotonic_ns(), &choice, NULL))
 		return -1;
 	return pthread_create(&d->thread, NULL, drive, d);
 }
@@ -149,7 +149,7 @@ static void say(const char *word)
 static void watch(struct device *device, unsigned n, const sigset_t *end)
 {
 	static unsigned long looks[GP_DEVICES_MAX];
-	struct timespec pause = gp_timespec(BEAT_US * GP_NS_PER_US / 10);
+	struct timespec pause = gp_timespec(HEARTBEAT_US * GP_NS_PER_US / 10);
 	bool ready = false;
 
 	for (unsigned turn = 0; sigtimedwait(end, NULL, &pause) < 0; turn++) {
@@ -161,7 +161,7 @@ static void watch(struct device *device, unsigned n, const sigset_t *end)
 			alive += device[i].looks != looks[i];
 		}
 		if (turn % 10 == 0 && alive == n) {
-			gp_undo_beat(undo, gp_now_ns(&gp_clock_monotonic));
+			gp_undo_heartbeat(undo, gp_monotonic_ns());
 			for (unsigned i = 0; i < n; i++)
 				looks[i] = device[i].looks;
 		}
@@ -177,7 +177,7 @@ static void drop_own(void)
 	struct gp_undo_entry e;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		if (gp_undo_get(undo, i, &e) && e.holder == getpid())
+		if (gp_undo_get(undo, i, &e) && e.owner == getpid())
 			gp_undo_drop_same(undo, i, &e);
 }
 
@@ -197,11 +197,11 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &end, NULL);
 	gp_log_set_level(GP_LOG_ERROR);
 	stop_fd = eventfd(0, EFD_CLOEXEC);
-	if (gp_undo_open(&undo, true, &err) || gp_undo_guard_begin(undo, &err)) {
+	if (gp_undo_open(&undo, true, &err) || gp_undo_scheduler_begin(undo, &err)) {
 		fprintf(stderr, "%s\n", err.text);
 		return err.code == -EBUSY ? 3 : 1;
 	}
-	gp_undo_beat(undo, gp_now_ns(&gp_clock_monotonic));
+	gp_undo_heartbeat(undo, gp_monotonic_ns());
 	gp_records_replay_dead(undo);
 	if (gp_devices_open(&devices, 0, &err)) {
 		fprintf(stderr, "%s\n", err.text);
@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 	}
 	gp_devices_close(&devices);
 	drop_own();
-	gp_undo_guard_end(undo);
+	gp_undo_scheduler_end(undo);
 	gp_undo_close(undo);
 	return 0;
 }

@@ -61,7 +61,7 @@ static void an_orderly_end_is_not_a_death(void **state)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
-	struct gp_undo_guard guard;
+	struct gp_undo_scheduler guard;
 	uint64_t epoch;
 
 	kw_start_keeper(w, NULL);
@@ -71,7 +71,7 @@ static void an_orderly_end_is_not_a_death(void **state)
 	assert_int_equal(kw_wait_end(&w->scheduler), 0);
 	assert_false(kw_is_held(w, held));
 	assert_int_equal(kw_records(w), 0);
-	gp_undo_guard(w->undo, &guard);
+	gp_undo_scheduler(w->undo, &guard);
 	assert_int_equal(guard.pid, 0);
 	emulator_sleep_ms(1000);
 	assert_int_equal(gp_undo_epoch(w->undo), epoch);
@@ -189,7 +189,7 @@ static void records_that_nobody_can_undo_stay_and_do_no_harm(void **state)
 	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo undo = {.key = 1, .pid = kw_pid(w, held), .size = 5};
-	struct gp_undo_guard before, after;
+	struct gp_undo_scheduler before, after;
 
 	undo.start_time = gp_process_start_time(undo.pid);
 	write_record_of(w, &undo, "unknown");
@@ -201,7 +201,7 @@ static void records_that_nobody_can_undo_stay_and_do_no_harm(void **state)
 	KW_WITHIN(1000, !kw_is_held(w, held));
 	KW_WAIT(kw_records(w) == 2);
 	gp_undo_keeper(w->undo, &before);
-	KW_WAIT((gp_undo_keeper(w->undo, &after), after.beats > before.beats + 2));
+	KW_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
 }
 
 /* The memory of a process is its GPU's until the last copy of its files is closed. */

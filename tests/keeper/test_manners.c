@@ -261,7 +261,7 @@ static void a_driver_that_hangs_does_not_hang_the_keeper(void **state)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
-	struct gp_undo_guard before, after;
+	struct gp_undo_scheduler before, after;
 
 	kw_start_keeper(w, NULL);
 	kw_start_scheduler(w, held, -1);
@@ -271,7 +271,7 @@ static void a_driver_that_hangs_does_not_hang_the_keeper(void **state)
 	gp_undo_keeper(w->undo, &before);
 	emulator_sleep_ms(1000);
 	assert_true(kw_is_held(w, held)); /* ... in vain ... */
-	KW_WAIT((gp_undo_keeper(w->undo, &after), after.beats > before.beats + 2));
+	KW_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
 	assert_int_equal(emu_control(&w->emu, "latency enable 0ms"), 0);
 	/* ... until the call is given up, the driver lets its caller go, and it is made again. */
 	KW_WITHIN(10000, !kw_is_held(w, held) && kw_records(w) == 0);

@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "hold/records.h"
-#include "keeper/replay.h"
+#include "hold/replay.h"
+#include "keeper/replay_workers.h"
 
 #define SLOTS 200
 
@@ -81,19 +81,19 @@ static int tear_down(void **state)
 	return unlink(path);
 }
 
-static void ask(unsigned slot, uint64_t what, bool claimed, uint64_t beats)
+static void ask(unsigned slot, uint64_t what, bool claimed, uint64_t heartbeats)
 {
 	struct gp_undo_entry e = {.undo = {.key = what, .pid = 1}, .claimed = claimed};
 
 	assert_false(gp_replay_has(&replay, slot));
-	gp_replay_ask(&replay, slot, &e, beats);
+	gp_replay_ask(&replay, slot, &e, heartbeats);
 	assert_true(gp_replay_has(&replay, slot));
 }
 
 /* As the keeper does, until `n` slots from the first have an outcome. */
 static uint64_t run_until(unsigned first, unsigned n)
 {
-	uint64_t from_ns = gp_now_ns(&gp_clock_monotonic), now_ns = from_ns;
+	uint64_t from_ns = gp_monotonic_ns(), now_ns = from_ns;
 	struct pollfd p[GP_REPLAY_FDS];
 	unsigned done = 0;
 
@@ -107,7 +107,7 @@ static uint64_t run_until(unsigned first, unsigned n)
 		if (done < n)
 			poll(p, GP_REPLAY_FDS,
 			     next_ns > now_ns ? (int)((next_ns - now_ns) / GP_NS_PER_MS) : 0);
-		now_ns = gp_now_ns(&gp_clock_monotonic);
+		now_ns = gp_monotonic_ns();
 	}
 	assert_int_equal(done, n);
 	return now_ns - from_ns;
@@ -159,7 +159,7 @@ static void there_is_an_end_to_workers(void **state)
 	for (unsigned i = 0; i < 2 * GP_REPLAY_WORKERS; i++)
 		ask(i, HANGS, true, 0);
 	for (int i = 0; i < 25; i++) {
-		gp_replay_run(&replay, gp_now_ns(&gp_clock_monotonic), take, NULL);
+		gp_replay_run(&replay, gp_monotonic_ns(), take, NULL);
 		usleep(50000);
 	}
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
@@ -185,18 +185,18 @@ static void who_falls_over_a_record_fails_on_it_and_the_rest_is_done(void **stat
 
 static void what_a_living_scheduler_has_is_left_alone_once_it_beats(void **state)
 {
-	struct gp_undo_guard guard;
+	struct gp_undo_scheduler guard;
 
 	(void)state;
-	assert_int_equal(gp_undo_guard_begin(file, NULL), 0);
-	gp_undo_beat(file, 1);
-	gp_undo_guard(file, &guard);
-	ask(0, GOOD, false, guard.beats);
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0);
+	gp_undo_heartbeat(file, 1);
+	gp_undo_scheduler(file, &guard);
+	ask(0, GOOD, false, guard.heartbeats);
 	run_until(0, 1);
 	assert_int_equal(outcome[0].result, 0);
-	ask(1, GOOD, false, guard.beats);
+	ask(1, GOOD, false, guard.heartbeats);
 	ask(2, GOOD, true, 0);
-	gp_undo_beat(file, 2);
+	gp_undo_heartbeat(file, 2);
 	run_until(1, 2);
 	assert_int_equal(outcome[1].result, -ECANCELED);
 	assert_int_equal(outcome[2].result, 0);

@@ -93,7 +93,7 @@ static bool is_right(struct kw *w, int held)
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 		if (gp_undo_get(w->undo, i, &e)) {
 			records++;
-			ours += e.holder == w->scheduler.pid && e.undo.pid == kw_pid(w, held);
+			ours += e.owner == w->scheduler.pid && e.undo.pid == kw_pid(w, held);
 		}
 	return records == 1 && ours == 1;
 }

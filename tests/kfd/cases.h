@@ -33,7 +33,7 @@ enum {
 
 struct kfd_case {
 	const char *name;
-	const char *facts; /* the section that claims it */
+	const char *info; /* the section that claims it */
 	unsigned needs;
 	const char *expected;
 	void (*run)(void);

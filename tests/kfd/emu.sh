@@ -7,8 +7,8 @@ set -euo pipefail
 cases=$2 output=$3
 export KFD_LOAD=
 
-# shellcheck source=tests/emu/kfd/kfd_emu.bash
-source "$SRC/tests/emu/kfd/kfd_emu.bash"
+# shellcheck source=emu/kfd/kfd_emu.bash
+source "$SRC/emu/kfd/kfd_emu.bash"
 
 case $1 in
 plain)    emulator=(--gpu mi250)               options=(--with-gpu) ;;

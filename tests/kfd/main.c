@@ -242,7 +242,7 @@ static void try_case(const struct kfd_case *c)
 	if (!status && !strcmp(saw, c->expected))
 		counts.passed++;
 	else
-		printf("  EXPECTED  %s (facts %s; exit %d)\n", c->expected, c->facts, status);
+		printf("  EXPECTED  %s (facts %s; exit %d)\n", c->expected, c->info, status);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 				continue;
 			found = true;
 			if (env.list)
-				printf("%-8s %s\n", c->facts, c->name);
+				printf("%-8s %s\n", c->info, c->name);
 			else
 				try_case(c);
 		}

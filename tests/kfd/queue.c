@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../emu/kfd/load_queue.h"
+#include "emu/kfd/load_queue.h"
 #include "queue.h"
 
 #define QUEUES   64

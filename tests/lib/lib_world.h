@@ -23,9 +23,9 @@
 
 #include <cmocka.h>
 
-#include "emu.h"
+#include "emu/nvidia/emu.h"
 #include "gpreempt.h"
-#include "kfd_emu.h"
+#include "emu/kfd/kfd_emu.h"
 
 #define LW_LOADS   4
 #define LW_HANDLES 8

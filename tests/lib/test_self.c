@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 
 #include "lib_world.h"
-#include "load_queue.h"
+#include "emu/kfd/load_queue.h"
 
 #define OWN_MAX  8
 #define PRIORITY 11

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "emu.h"
-#include "gpu/nvidia/backend.h"
+#include "emu/nvidia/emu.h"
+#include "gpu/nvidia/nvidia_backend.h"
 
 struct gpu_world {
 	struct emu emu;
@@ -84,7 +84,7 @@ static inline pid_t gw_kill(struct emu_load *load)
 
 static inline uint64_t gw_now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 /* Finds and attaches a process; its handle. */

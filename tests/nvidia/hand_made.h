@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #include "gpu_world.h"
-#include "rm_client.h"
+#include "emu/nvidia/rm_client.h"
 
 enum hand_call {
 	HAND_OPEN,

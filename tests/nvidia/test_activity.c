@@ -23,7 +23,7 @@ static void a_busy_process_is_active_and_an_idle_one_known_to_be_idle(void **sta
 	assert_int_equal(emu_load_start(&idle, "--idle", NULL), 0);
 	gw_open(w);
 	assert_true(w->gpu->info.caps & GP_CAP_ACTIVITY);
-	assert_true(w->gpu->info.news_every_ns > 0);
+	assert_true(w->gpu->info.sample_period_ns > 0);
 	busy_handle = gw_attach(w, busy.pid);
 	idle_handle = gw_attach(w, idle.pid);
 	GW_WAIT(is_known_to_be(w, busy_handle, true));

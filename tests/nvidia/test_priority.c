@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 
-#include "engine/drive.h"
+#include "engine/real_time.h"
 #include "gpu_world.h"
 #include "policy/registry.h"
 
@@ -169,7 +169,7 @@ static void a_slice_that_the_process_sets_itself_is_applied_again(void **state)
  */
 
 /* One look from outside: never two of these runnable with a tiny slice. In one reading. */
-static unsigned tiny_and_loose(struct gpu_world *w, const struct emu_load *be, unsigned n)
+static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be, unsigned n)
 {
 	char *json = emu_state(&w->emu), *rest = json, *line;
 	unsigned found = 0;
@@ -210,7 +210,7 @@ static void busy_best_effort_tasks_take_turns_and_are_never_tiny_together(void *
 	for (end_ns = gw_now() + 2 * GP_NS_PER_S; gw_now() < end_ns; looks++) {
 		bool is_held[2];
 
-		assert_in_range(tiny_and_loose(w, be, 2), 0, 1);
+		assert_in_range(tiny_and_released(w, be, 2), 0, 1);
 		for (int i = 0; i < 2; i++)
 			held[i] += is_held[i] = emu_groups_held(&w->emu, be[i].pid);
 		both_held += is_held[0] && is_held[1];
@@ -251,7 +251,7 @@ static void a_best_effort_task_that_falls_idle_leaves_the_rotation(void **state)
 	/* The other has the GPU to itself: never held for longer than several turns last. */
 	GW_WAIT(!emu_groups_held(&w->emu, be[0].pid) && !emu_groups_held(&w->emu, be[1].pid));
 	for (int i = 0; i < 100; i++) {
-		assert_in_range(tiny_and_loose(w, be, 2), 0, 1);
+		assert_in_range(tiny_and_released(w, be, 2), 0, 1);
 		usleep(2000);
 	}
 	kill(be[1].pid, SIGCONT);

@@ -47,11 +47,11 @@ void bystander_stop(struct bystander *b)
 
 void bystander_goes_on(struct bystander *b, unsigned n)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
+	uint64_t until_ns = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
 	unsigned from = b->answered;
 
 	while (b->answered - from < n) {
-		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
+		if (gp_monotonic_ns() > until_ns)
 			fail_msg("the client beside is no longer answered");
 		usleep(1000);
 	}
@@ -204,10 +204,10 @@ uint64_t ask_counter(struct gp_client *client, const char *name)
 
 void await_counter(struct gp_client *client, const char *name, uint64_t least)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
+	uint64_t until_ns = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
 
 	while (ask_counter(client, name) < least) {
-		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
+		if (gp_monotonic_ns() > until_ns)
 			fail_msg("%s does not come to %llu", name, (unsigned long long)least);
 		usleep(2000);
 	}
@@ -232,10 +232,10 @@ unsigned open_files(void)
 
 void await_files(unsigned n)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + WAIT_MS * GP_NS_PER_MS;
+	uint64_t until_ns = gp_monotonic_ns() + WAIT_MS * GP_NS_PER_MS;
 
 	while (open_files() != n) {
-		if (gp_now_ns(&gp_clock_monotonic) > until_ns)
+		if (gp_monotonic_ns() > until_ns)
 			fail_msg("%u files are open, not %u", open_files(), n);
 		usleep(2000);
 	}

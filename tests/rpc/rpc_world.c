@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "rpc/params.h"
-#include "rpc/server/target.h"
+#include "rpc/server/target_process.h"
 
 struct json_object *object(const char *text)
 {
@@ -265,17 +265,17 @@ static int stall(void *arg, struct gp_rpc_call *call, struct json_object *params
 
 static int toil(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
-	uint64_t until_ns = gp_now_ns(&gp_clock_monotonic) + 2 * GP_NS_PER_MS;
+	uint64_t until_ns = gp_monotonic_ns() + 2 * GP_NS_PER_MS;
 	struct world *w = arg;
 
 	(void)params;
 	w->toils++;
-	while (gp_now_ns(&gp_clock_monotonic) < until_ns)
+	while (gp_monotonic_ns() < until_ns)
 		;
 	return gp_rpc_reply(call, NULL);
 }
 
-static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
+static int on_heartbeat(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct world *w = arg;
 
@@ -287,14 +287,14 @@ static int on_beat(sd_event_source *source, uint64_t usec, void *arg)
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-static void add_beat(struct world *w)
+static void add_heartbeat(struct world *w)
 {
-	sd_event_source *beat;
+	sd_event_source *heartbeat;
 
-	sd_event_add_time_relative(w->event, &beat, CLOCK_MONOTONIC, 0, 1, on_beat, w);
-	sd_event_source_set_priority(beat, SD_EVENT_PRIORITY_IMPORTANT);
-	sd_event_source_set_floating(beat, 1);
-	sd_event_source_unref(beat);
+	sd_event_add_time_relative(w->event, &heartbeat, CLOCK_MONOTONIC, 0, 1, on_heartbeat, w);
+	sd_event_source_set_priority(heartbeat, SD_EVENT_PRIORITY_IMPORTANT);
+	sd_event_source_set_floating(heartbeat, 1);
+	sd_event_source_unref(heartbeat);
 }
 
 static int most_toils(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -303,9 +303,9 @@ static int most_toils(void *arg, struct gp_rpc_call *call, struct json_object *p
 	unsigned most = w->most_toils;
 
 	(void)params;
-	if (!w->beats)
-		add_beat(w);
-	w->beats = true;
+	if (!w->heartbeats)
+		add_heartbeat(w);
+	w->heartbeats = true;
 	w->toils = w->most_toils = 0;
 	return gp_rpc_reply(call, json_object_new_int((int)most));
 }

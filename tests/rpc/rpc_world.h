@@ -49,7 +49,7 @@ struct world {
 	unsigned hints, gone, emitted, tickets;
 	int taken;
 	unsigned toils, most_toils; /* since the last beat of a timer that comes before clients */
-	bool beats;
+	bool heartbeats;
 };
 
 /* The limits must stand in `w` before; it is zeroed otherwise. */

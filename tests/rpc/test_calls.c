@@ -14,7 +14,7 @@
 /* after those it needs */
 #include <cmocka.h>
 
-#include "rpc/reach.h"
+#include "rpc/connect.h"
 #include "rpc_world.h"
 
 static void a_call_is_answered(void **state)
@@ -290,13 +290,13 @@ static void without_a_daemon_it_says_how_to_start_one(void **state)
 
 	(void)state;
 	setenv("GPREEMPT_SOCKET", "/nowhere/at.all", 1);
-	assert_string_equal(gp_reach_path(path, sizeof path), "/nowhere/at.all");
+	assert_string_equal(gp_daemon_connect_path(path, sizeof path), "/nowhere/at.all");
 	assert_int_equal(gp_client_connect(NULL, &client, &err), -ECONNREFUSED);
 	assert_non_null(strstr(err.text, "systemctl start gpreemptd"));
 	assert_null(client);
 	unsetenv("GPREEMPT_SOCKET");
 	setenv("GPREEMPT_RUN", "/some/run", 1);
-	assert_string_equal(gp_reach_path(path, sizeof path), "/some/run/gpreemptd.sock");
+	assert_string_equal(gp_daemon_connect_path(path, sizeof path), "/some/run/gpreemptd.sock");
 	unsetenv("GPREEMPT_RUN");
 }
 

@@ -27,9 +27,9 @@
 
 #include "base/clock.h"
 #include "base/process.h"
-#include "gpu/simgpu/backend.h"
-#include "gpu/simgpu/device.h"
-#include "gpu/simgpu/program.h"
+#include "gpu/simclient/simclient_backend.h"
+#include "gpu/simclient/simclient_device.h"
+#include "gpu/simclient/program.h"
 
 #define WORLD_PROGRAMS 8
 #define PATIENCE_NS    (30 * GP_NS_PER_S)
@@ -44,7 +44,7 @@ struct world {
 
 static inline uint64_t now(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 static inline void pause_shortly(void)
@@ -189,14 +189,14 @@ static inline struct gp_observation world_look(struct gp_gpu *gpu, uint32_t hand
 }
 
 /* A hold, release or slice: asked for, and waited for. */
-static inline void world_act(struct gp_gpu *gpu, uint32_t handle, enum simgpu_kind kind,
+static inline void world_act(struct gp_gpu *gpu, uint32_t handle, enum gp_simgpu_kind kind,
                              uint32_t slice_us)
 {
 	struct gp_action a = {.handle = handle, .slice_us = slice_us};
 
-	if (kind == SIMGPU_HOLD)
+	if (kind == GP_SIMGPU_HOLD)
 		assert_int_equal(gp_gpu_hold(gpu, now(), &a, 1), 0);
-	else if (kind == SIMGPU_RELEASE)
+	else if (kind == GP_SIMGPU_RELEASE)
 		assert_int_equal(gp_gpu_release(gpu, now(), &a, 1), 0);
 	else
 		assert_int_equal(gp_gpu_set_slice(gpu, now(), &a, 1), 0);

@@ -13,12 +13,12 @@ static void a_held_task_stands_still_and_goes_on(void **state)
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
 	handle = world_attach(gpu, w.program[0]);
-	world_act(gpu, handle, SIMGPU_HOLD, 0);
+	world_act(gpu, handle, GP_SIMGPU_HOLD, 0);
 	assert_true(world_look(gpu, handle).held);
 	assert_false(world_look(gpu, handle).running);
 	WAIT_FOR(world_look(gpu, handle).active); /* it wants to, and that is seen */
 	assert_false(world_gets_on(gpu, handle));
-	world_act(gpu, handle, SIMGPU_RELEASE, 0);
+	world_act(gpu, handle, GP_SIMGPU_RELEASE, 0);
 	assert_false(world_look(gpu, handle).held);
 	WAIT_FOR(world_gets_on(gpu, handle));
 	gpu->ops->close(gpu);
@@ -128,12 +128,12 @@ static void slices_are_set_and_refused(void **state)
 	gpu = world_open(0);
 	a.handle = world_attach(gpu, w.program[0]);
 	assert_int_equal(world_look(gpu, a.handle).slice_us, 0);
-	world_act(gpu, a.handle, SIMGPU_SLICE, 1);
+	world_act(gpu, a.handle, GP_SIMGPU_SLICE, 1);
 	assert_int_equal(world_look(gpu, a.handle).slice_us, 1);
 	assert_int_equal(gpu->ops->find(gpu, w.program[0], &seen, NULL), 0);
 	assert_int_equal(gpu->ops->queues(gpu, seen.key, false, &queue, 1, NULL), 1);
 	assert_int_equal(queue.slice_us, 1);
-	world_act(gpu, a.handle, SIMGPU_SLICE, 0);
+	world_act(gpu, a.handle, GP_SIMGPU_SLICE, 0);
 	assert_int_equal(world_look(gpu, a.handle).slice_us, 0);
 	a.slice_us = gpu->info.slice_max_us + 1;
 	assert_int_equal(gp_gpu_set_slice(gpu, now(), &a, 1), 0);
@@ -147,7 +147,7 @@ static void slices_are_set_and_refused(void **state)
 	a = (struct gp_action){.handle = world_attach(gpu, w.program[0]), .slice_us = 100};
 	assert_int_equal(gp_gpu_set_slice(gpu, now(), &a, 1), 0);
 	assert_int_equal(a.status, -EINVAL);
-	world_act(gpu, a.handle, SIMGPU_HOLD, 0);
+	world_act(gpu, a.handle, GP_SIMGPU_HOLD, 0);
 	assert_true(world_look(gpu, a.handle).held);
 	gpu->ops->close(gpu);
 	world_end(&w);
@@ -166,21 +166,21 @@ static void detach_undoes_what_was_done_and_nothing_else(void **state)
 	gpu = world_open(0);
 	other = world_open(0);
 	handle = world_attach(gpu, w.program[0]);
-	world_act(gpu, handle, SIMGPU_HOLD, 0);
-	world_act(gpu, handle, SIMGPU_SLICE, 1);
+	world_act(gpu, handle, GP_SIMGPU_HOLD, 0);
+	world_act(gpu, handle, GP_SIMGPU_SLICE, 1);
 	looker = world_attach(other, w.program[0]);
 	assert_true(world_look(other, looker).held);
 	gp_gpu_detach(other, looker);
 	/* Calls are done one after the other: when this is, so is what came before it. */
 	gate = world_attach(other, w.program[1]);
-	world_act(other, gate, SIMGPU_SLICE, 100);
+	world_act(other, gate, GP_SIMGPU_SLICE, 100);
 	looker = world_attach(other, w.program[0]);
 	assert_true(world_look(other, looker).held);
 	gp_gpu_detach(gpu, handle);
 	WAIT_FOR(!world_look(other, looker).held && !world_look(other, looker).slice_us);
 	/* And so does close. */
 	handle = world_attach(gpu, w.program[0]);
-	world_act(gpu, handle, SIMGPU_HOLD, 0);
+	world_act(gpu, handle, GP_SIMGPU_HOLD, 0);
 	assert_true(world_look(other, looker).held);
 	gpu->ops->close(gpu);
 	WAIT_FOR(!world_look(other, looker).held);

@@ -3,7 +3,7 @@
  * is gone says so at once. */
 #include "simgpu_world.h"
 
-#include "hold/records.h"
+#include "hold/replay.h"
 #include "undo/undo.h"
 
 /* Another process holds the program and sets a tiny slice, writes the record, and is killed. */
@@ -20,8 +20,8 @@ static void hold_and_die(pid_t program, struct gp_undo *undo)
 
 		if (gp_gpu_undo_record(gpu, handle, undo))
 			_exit(1);
-		world_act(gpu, handle, SIMGPU_HOLD, 0);
-		world_act(gpu, handle, SIMGPU_SLICE, 1);
+		world_act(gpu, handle, GP_SIMGPU_HOLD, 0);
+		world_act(gpu, handle, GP_SIMGPU_SLICE, 1);
 		if (write(done[1], undo, sizeof *undo) == sizeof *undo)
 			kill(getpid(), SIGKILL);
 		_exit(1);
@@ -177,7 +177,7 @@ static void a_lost_server_is_a_lost_gpu(void **state)
 	gpu = world_open(0);
 	a.handle = o.handle = world_attach(gpu, w.program[0]);
 	assert_int_equal(gp_gpu_undo_record(gpu, a.handle, &undo), 0);
-	world_act(gpu, a.handle, SIMGPU_HOLD, 0);
+	world_act(gpu, a.handle, GP_SIMGPU_HOLD, 0);
 	world_kill(&w.server, SIGKILL);
 	assert_int_equal(gp_gpu_observe(gpu, now(), &o, 1), -EIO);
 	assert_int_equal(gp_gpu_scan(gpu, now(), &seen, 1), 0);
@@ -231,7 +231,7 @@ static void a_held_program_that_dies_leaves_nothing(void **state)
 	gpu = world_open(0);
 	a.handle = world_attach(gpu, w.program[0]);
 	assert_int_equal(gp_gpu_undo_record(gpu, a.handle, &undo), 0);
-	world_act(gpu, a.handle, SIMGPU_HOLD, 0);
+	world_act(gpu, a.handle, GP_SIMGPU_HOLD, 0);
 	world_kill(&w.program[0], SIGKILL);
 	WAIT_FOR(world_count(gpu) == 1);
 	assert_int_equal(world_look(gpu, a.handle).known, 0);

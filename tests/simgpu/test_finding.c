@@ -85,7 +85,7 @@ static void who_is_welcome_can_be_seen_at_once(void **state)
 	world_begin(&w, "h200", "events");
 	gpu = world_open(0);
 	for (unsigned i = 0; i < 200; i++) {
-		struct simgpu_hello hello = {.name = "me"};
+		struct gp_simgpu_hello hello = {.name = "me"};
 		int fd = gp_simgpu_join(w.path, &hello, NULL);
 
 		assert_true(fd >= 0);
@@ -166,7 +166,7 @@ static pid_t start_context(const struct world *w, int start, int ready)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	struct simgpu_hello hello = {.device = 1};
+	struct gp_simgpu_hello hello = {.device = 1};
 	struct gp_error err = {0};
 	int fd = gp_simgpu_join(w->path, &hello, &err);
 
@@ -179,7 +179,7 @@ static pid_t start_context(const struct world *w, int start, int ready)
 
 static void no_more_contexts_than_fit(void **state)
 {
-	enum { MANY = SIMGPU_CONTEXTS + 1 };
+	enum { MANY = GP_SIMGPU_CONTEXTS + 1 };
 	static pid_t pid[MANY];
 	int start[2], ready[2], status, refused = 0;
 	struct gp_gpu *gpu;
@@ -195,12 +195,12 @@ static void no_more_contexts_than_fit(void **state)
 		pid[i] = start_context(&w, start[0], ready[1]);
 		assert_true(pid[i] > 0);
 		assert_int_equal(read(ready[0], &answer, 1), 1);
-		assert_int_equal(answer, i < SIMGPU_CONTEXTS ? '.' : 'x');
+		assert_int_equal(answer, i < GP_SIMGPU_CONTEXTS ? '.' : 'x');
 	}
 	gpu = world_open(1);
-	assert_int_equal(world_count(gpu), SIMGPU_CONTEXTS);
+	assert_int_equal(world_count(gpu), GP_SIMGPU_CONTEXTS);
 	for (unsigned i = 0; i < MANY; i++) {
-		kill(pid[i], i < SIMGPU_CONTEXTS ? SIGKILL : 0);
+		kill(pid[i], i < GP_SIMGPU_CONTEXTS ? SIGKILL : 0);
 		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
 		refused += WIFEXITED(status) && WEXITSTATUS(status) == 7;
 	}

@@ -31,8 +31,8 @@ static int make_state(enum lie lie, uint64_t seed)
 {
 	int fd = shown_fd >= 0 ? dup(shown_fd)
 	                       : memfd_create("liar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	size_t size = lie == LIE_SMALL ? 4096 : sizeof(struct simgpu_state);
-	struct simgpu_state *s;
+	size_t size = lie == LIE_SMALL ? 4096 : sizeof(struct gp_simgpu_state);
+	struct gp_simgpu_state *s;
 	struct gp_rng rng;
 
 	if (shown_fd >= 0)
@@ -44,8 +44,8 @@ static int make_state(enum lie lie, uint64_t seed)
 		gp_rng_init(&rng, seed, 0);
 		for (size_t i = 0; seed && i < size / 8; i++)
 			((uint64_t *)s)[i] = gp_rng_next(&rng);
-		s->magic = lie == LIE_MAGIC ? 1 : SIMGPU_MAGIC;
-		s->version = SIMGPU_VERSION;
+		s->magic = lie == LIE_MAGIC ? 1 : GP_SIMGPU_MAGIC;
+		s->version = GP_SIMGPU_VERSION;
 		s->size = sizeof *s;
 		munmap(s, size);
 	}
@@ -56,10 +56,10 @@ static int make_state(enum lie lie, uint64_t seed)
 
 static void answer(int fd, enum lie lie, uint64_t seed)
 {
-	struct simgpu_welcome w = {.kind = lie == LIE_KIND ? SIMGPU_DONE : SIMGPU_WELCOME,
-	                           .version = SIMGPU_VERSION,
-	                           .devices = lie == LIE_DEVICES ? 1000000 : 1,
-	                           .controller = lie == LIE_CONTROLLER ? 1u << 31 : 0};
+	struct gp_simgpu_welcome w = {.kind = lie == LIE_KIND ? GP_SIMGPU_DONE : GP_SIMGPU_WELCOME,
+	                              .version = GP_SIMGPU_VERSION,
+	                              .devices = lie == LIE_DEVICES ? 1000000 : 1,
+	                              .controller = lie == LIE_CONTROLLER ? 1u << 31 : 0};
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(2 * sizeof(int))];
@@ -147,19 +147,19 @@ static void check_observation(const struct gp_gpu *gpu, const struct gp_observat
 	assert_true(o->active_since_ns <= at_ns);
 	assert_true(o->run_at_ns <= at_ns);
 	assert_true(o->on_at_ns <= at_ns && o->off_at_ns <= at_ns);
-	assert_false(o->known & (GP_KNOWN_WAITED | GP_KNOWN_BRACKET));
+	assert_false(o->known & (GP_KNOWN_WAITED | GP_KNOWN_REQUEST));
 	assert_true(!(o->known & GP_KNOWN_RUN) || o->run_source == GP_RUN_MEASURED);
 	(void)gpu;
 }
 
 static void use_it(struct gp_gpu *gpu)
 {
-	static struct gp_seen seen[SIMGPU_CONTEXTS];
-	int n = gp_gpu_scan(gpu, now(), seen, SIMGPU_CONTEXTS);
+	static struct gp_seen seen[GP_SIMGPU_CONTEXTS];
+	int n = gp_gpu_scan(gpu, now(), seen, GP_SIMGPU_CONTEXTS);
 
-	assert_in_range(n, 0, SIMGPU_CONTEXTS);
+	assert_in_range(n, 0, GP_SIMGPU_CONTEXTS);
 	assert_true(memchr(gpu->info.name, 0, sizeof gpu->info.name));
-	assert_true(gpu->info.max_held <= SIMGPU_CONTEXTS);
+	assert_true(gpu->info.max_held <= GP_SIMGPU_CONTEXTS);
 	for (int i = 0; i < n; i++) {
 		struct gp_observation o = {0}, again;
 		struct gp_action a = {0};
@@ -204,7 +204,7 @@ static void what_it_says_is_made_harmless(void **state)
 
 static void a_run_time_that_falls_is_not_believed(void **state)
 {
-	struct simgpu_state *s;
+	struct gp_simgpu_state *s;
 	struct gp_gpu *gpu;
 	struct world w;
 	uint32_t handle = UINT32_MAX;
@@ -218,11 +218,11 @@ static void a_run_time_that_falls_is_not_believed(void **state)
 	assert_true(s != MAP_FAILED);
 	s->used = 1;
 	for (unsigned i = 0; i < 2; i++)
-		s->place[0].copy[i] = (struct simgpu_context){.key = 5,
-		                                              .pid = getpid(),
-		                                              .known = GP_KNOWN_RUN,
-		                                              .run_source = GP_RUN_MEASURED,
-		                                              .run_ns = 100};
+		s->place[0].copy[i] = (struct gp_simgpu_context){.key = 5,
+		                                                 .pid = getpid(),
+		                                                 .known = GP_KNOWN_RUN,
+		                                                 .run_source = GP_RUN_MEASURED,
+		                                                 .run_ns = 100};
 	start_liar(&w, LIE_NONE, 0);
 	assert_int_equal(gp_simgpu_ops.open(0, 0, &gpu), 0);
 	assert_int_equal(gp_gpu_attach(gpu, 5, &handle), 0);
@@ -243,27 +243,28 @@ static void a_run_time_that_falls_is_not_believed(void **state)
 /* The server was not woken for a long time: what it said does not go on for ever. */
 static void a_run_goes_on_as_long_as_it_was_said_to(void **state)
 {
-	struct simgpu_context c = {.pid = 4711,
-	                           .known = GP_KNOWN_RUN | GP_KNOWN_RUNNING,
-	                           .running = true,
-	                           .run_ns = 1000,
-	                           .run_at_ns = 5000,
-	                           .runs_until_ns = 7000};
+	struct gp_simgpu_context c = {.pid = 4711,
+	                              .known = GP_KNOWN_RUN | GP_KNOWN_RUNNING,
+	                              .running = true,
+	                              .run_ns = 1000,
+	                              .run_at_ns = 5000,
+	                              .runs_until_ns = 7000};
 	uint64_t at_ns;
 
 	(void)state;
-	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 2000);
+	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 2000);
 	assert_int_equal(at_ns, 6000);
-	assert_int_equal(sg_run_ns(&c, 1000000, &at_ns), 3000);
+	assert_int_equal(gp_simclient_run_ns(&c, 1000000, &at_ns), 3000);
 	assert_int_equal(at_ns, 7000);
-	assert_int_equal(sg_run_ns(&c, 4000, &at_ns), 1000); /* published after `now` was read */
+	assert_int_equal(gp_simclient_run_ns(&c, 4000, &at_ns),
+	                 1000); /* published after `now` was read */
 	c.runs_until_ns = 0;
-	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 1000);
 	c.running = false;
-	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 1000);
 	assert_int_equal(at_ns, 6000);
 	c.known = GP_KNOWN_RUN; /* a sample, of that time */
-	assert_int_equal(sg_run_ns(&c, 6000, &at_ns), 1000);
+	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 1000);
 	assert_int_equal(at_ns, 5000);
 }
 

@@ -34,14 +34,14 @@ static void expect_thrown_out(int fd, const void *data, size_t size)
 static void wrong_greetings_are_not_answered(void **state)
 {
 	static char large[200000];
-	struct simgpu_hello hello = {.kind = SIMGPU_SUBMIT, .version = SIMGPU_VERSION};
+	struct gp_simgpu_hello hello = {.kind = GP_SIMGPU_SUBMIT, .version = GP_SIMGPU_VERSION};
 	struct world w;
 
 	(void)state;
 	world_begin(&w, "h200", "events");
 	expect_thrown_out(connect_plainly(&w), "x", 1);
 	expect_thrown_out(connect_plainly(&w), &hello, sizeof hello);
-	hello.kind = SIMGPU_HELLO;
+	hello.kind = GP_SIMGPU_HELLO;
 	expect_thrown_out(connect_plainly(&w), &hello, sizeof hello - 1);
 	expect_thrown_out(connect_plainly(&w), large, sizeof large);
 	assert_int_equal(gp_simgpu_ops.probe(), 2);
@@ -51,22 +51,22 @@ static void wrong_greetings_are_not_answered(void **state)
 static void refusals_come_with_a_sentence(void **state)
 {
 	static const struct {
-		struct simgpu_hello hello;
+		struct gp_simgpu_hello hello;
 		int status;
 		const char *text;
 	} cases[] = {
 		{{.version = 99}, -EPROTO, "version"},
-		{{.version = SIMGPU_VERSION, .role = 17}, -EINVAL, "role"},
-		{{.version = SIMGPU_VERSION, .role = SIMGPU_PROGRAM, .device = 2},
+		{{.version = GP_SIMGPU_VERSION, .role = 17}, -EINVAL, "role"},
+		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_PROGRAM, .device = 2},
 	         -ENODEV,
 	         "no device 2"},
-		{{.version = SIMGPU_VERSION, .role = SIMGPU_PROGRAM, .slice_us = UINT32_MAX},
+		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_PROGRAM, .slice_us = UINT32_MAX},
 	         -EINVAL,
 	         "slice"},
-		{{.version = SIMGPU_VERSION, .role = SIMGPU_PROGRAM, .width_permille = 1001},
+		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_PROGRAM, .width_permille = 1001},
 	         -EINVAL,
 	         "cannot be like that"},
-		{{.version = SIMGPU_VERSION, .role = SIMGPU_CONTROLS, .device = UINT32_MAX},
+		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_CONTROLS, .device = UINT32_MAX},
 	         -ENODEV,
 	         "no device"},
 	};
@@ -75,11 +75,11 @@ static void refusals_come_with_a_sentence(void **state)
 	(void)state;
 	world_begin(&w, "h200", "events");
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
-		struct simgpu_hello hello = cases[i].hello;
-		struct simgpu_welcome welcome;
+		struct gp_simgpu_hello hello = cases[i].hello;
+		struct gp_simgpu_welcome welcome;
 		struct gp_error err = {0};
 
-		hello.kind = SIMGPU_HELLO;
+		hello.kind = GP_SIMGPU_HELLO;
 		assert_int_equal(gp_simgpu_connect(w.path, &hello, &welcome, NULL, &err),
 		                 cases[i].status);
 		assert_non_null(strstr(err.text, cases[i].text));
@@ -89,7 +89,7 @@ static void refusals_come_with_a_sentence(void **state)
 
 static void a_second_context_of_a_process_is_refused(void **state)
 {
-	struct simgpu_hello hello = {.name = "me"};
+	struct gp_simgpu_hello hello = {.name = "me"};
 	struct gp_error err = {0};
 	struct world w;
 	int fd;
@@ -108,9 +108,9 @@ static void a_second_context_of_a_process_is_refused(void **state)
 
 static void wrong_requests_end_the_program_or_are_refused(void **state)
 {
-	struct simgpu_hello hello = {.name = "me"};
-	struct simgpu_submit m = {.kind = SIMGPU_SUBMIT, .kernels = 1, .kernel_ns = 0};
-	struct simgpu_done done;
+	struct gp_simgpu_hello hello = {.name = "me"};
+	struct gp_simgpu_submit m = {.kind = GP_SIMGPU_SUBMIT, .kernels = 1, .kernel_ns = 0};
+	struct gp_simgpu_done done;
 	struct world w;
 	int fd;
 
@@ -125,19 +125,19 @@ static void wrong_requests_end_the_program_or_are_refused(void **state)
 		assert_int_equal(done.status, -EINVAL);
 	}
 	/* More than are queued. */
-	for (unsigned i = 0; i < SIMGPU_QUEUED + 1; i++)
+	for (unsigned i = 0; i < GP_SIMGPU_QUEUED + 1; i++)
 		assert_int_equal(gp_simgpu_submit(fd, i, 1, 10 * GP_NS_PER_S, 0), 0);
 	WAIT_FOR(!gp_simgpu_take(fd, &done));
 	assert_int_equal(done.status, -EAGAIN);
-	assert_int_equal(done.tag, SIMGPU_QUEUED);
-	m.kind = SIMGPU_HOLD;
+	assert_int_equal(done.tag, GP_SIMGPU_QUEUED);
+	m.kind = GP_SIMGPU_HOLD;
 	expect_thrown_out(fd, &m, sizeof m);
 	world_end(&w);
 }
 
 static void who_does_not_read_is_thrown_out_and_others_go_on(void **state)
 {
-	struct simgpu_hello hello = {.name = "deaf"};
+	struct gp_simgpu_hello hello = {.name = "deaf"};
 	struct gp_gpu *gpu;
 	struct world w;
 	uint32_t handle;
@@ -162,7 +162,7 @@ static void who_does_not_read_is_thrown_out_and_others_go_on(void **state)
 /* A billion kernels a second are more than can be simulated in one. */
 static void who_asks_for_too_much_slows_its_own_device_only(void **state)
 {
-	struct simgpu_hello hello = {.name = "greedy", .device = 1};
+	struct gp_simgpu_hello hello = {.name = "greedy", .device = 1};
 	struct gp_gpu *gpu, *other;
 	struct world w;
 	uint32_t handle;
@@ -188,9 +188,9 @@ static void who_asks_for_too_much_slows_its_own_device_only(void **state)
 
 static int become_controller(const struct world *w)
 {
-	struct simgpu_hello hello = {
-		.kind = SIMGPU_HELLO, .version = SIMGPU_VERSION, .role = SIMGPU_CONTROLS};
-	struct simgpu_welcome welcome;
+	struct gp_simgpu_hello hello = {
+		.kind = GP_SIMGPU_HELLO, .version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_CONTROLS};
+	struct gp_simgpu_welcome welcome;
 	int files[2], fd = gp_simgpu_connect(w->path, &hello, &welcome, files, NULL);
 
 	assert_true(fd >= 0);
@@ -204,7 +204,7 @@ static int become_controller(const struct world *w)
 
 static void wrong_commands_change_nothing(void **state)
 {
-	static struct simgpu_control m;
+	static struct gp_simgpu_control m;
 	struct gp_gpu *gpu;
 	struct world w;
 	uint32_t handle;
@@ -215,30 +215,31 @@ static void wrong_commands_change_nothing(void **state)
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
 	handle = world_attach(gpu, w.program[0]);
-	m = (struct simgpu_control){.kind = SIMGPU_HOLD, .count = 2, .serial = 1};
-	expect_thrown_out(become_controller(&w), &m, SIMGPU_CONTROL_BYTES(1)); /* count */
+	m = (struct gp_simgpu_control){.kind = GP_SIMGPU_HOLD, .count = 2, .serial = 1};
+	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1)); /* count */
 	m.count = 0;
-	expect_thrown_out(become_controller(&w), &m, SIMGPU_CONTROL_HEAD);
+	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_HEAD);
 	m.count = UINT32_MAX;
 	expect_thrown_out(become_controller(&w), &m, sizeof m);
 	m.count = 1;
 	m.serial = 2;
-	expect_thrown_out(become_controller(&w), &m, SIMGPU_CONTROL_BYTES(1));
+	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1));
 	m.serial = 1;
-	m.kind = SIMGPU_DONE;
-	expect_thrown_out(become_controller(&w), &m, SIMGPU_CONTROL_BYTES(1));
-	m.kind = SIMGPU_RESTORE + 1;
-	expect_thrown_out(become_controller(&w), &m, SIMGPU_CONTROL_BYTES(1));
+	m.kind = GP_SIMGPU_DONE;
+	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1));
+	m.kind = GP_SIMGPU_RESTORE + 1;
+	expect_thrown_out(become_controller(&w), &m, GP_SIMGPU_CONTROL_BYTES(1));
 	/* A place that is none, another's key: nothing happens. */
-	m.kind = SIMGPU_HOLD;
+	m.kind = GP_SIMGPU_HOLD;
 	m.count = 3;
-	m.target[0] = (struct simgpu_target){.slot = UINT32_MAX, .key = 1};
-	m.target[1] = (struct simgpu_target){.slot = 0, .key = 1};
-	m.target[2] = (struct simgpu_target){.slot = 5, .key = 0};
+	m.target[0] = (struct gp_simgpu_target){.slot = UINT32_MAX, .key = 1};
+	m.target[1] = (struct gp_simgpu_target){.slot = 0, .key = 1};
+	m.target[2] = (struct gp_simgpu_target){.slot = 5, .key = 0};
 	fd = become_controller(&w);
-	assert_int_equal(send(fd, &m, SIMGPU_CONTROL_BYTES(3), MSG_NOSIGNAL),
-	                 SIMGPU_CONTROL_BYTES(3));
-	WAIT_FOR(((volatile struct simgpu_state *)(uintptr_t)sg_of(gpu)->state)->answered[1] == 1);
+	assert_int_equal(send(fd, &m, GP_SIMGPU_CONTROL_BYTES(3), MSG_NOSIGNAL),
+	                 GP_SIMGPU_CONTROL_BYTES(3));
+	WAIT_FOR(((volatile struct gp_simgpu_state *)(uintptr_t)gp_simclient_of(gpu)->state)
+	                 ->answered[1] == 1);
 	assert_false(world_look(gpu, handle).held);
 	assert_false(world_look(gpu, handle).under_way);
 	close(fd);

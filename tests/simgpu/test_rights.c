@@ -23,8 +23,8 @@ static int as_nobody(int (*f)(const struct world *w), const struct world *w)
 static int control(const struct world *w)
 {
 	struct gp_error err = {0};
-	struct sg_gpu *d;
-	int r = sg_open(w->path, 0, &d, &err);
+	struct gp_simclient_gpu *d;
+	int r = gp_simclient_open(w->path, 0, &d, &err);
 
 	return r == -EPERM && !strstr(err.text, "may control it") ? -98 : r;
 }
@@ -36,9 +36,9 @@ static int release_train(const struct world *w)
 
 static int use(const struct world *w)
 {
-	struct simgpu_hello hello = {.name = "theirs"};
+	struct gp_simgpu_hello hello = {.name = "theirs"};
 	int fd = gp_simgpu_join(w->path, &hello, NULL), r;
-	struct simgpu_done done = {0};
+	struct gp_simgpu_done done = {0};
 	uint64_t until_ns = now() + PATIENCE_NS;
 
 	if (fd < 0)
@@ -54,15 +54,15 @@ static int use(const struct world *w)
 /* A program that says it is a controller. */
 static int hold_as_program(const struct world *w)
 {
-	struct simgpu_hello hello = {.name = "theirs"};
-	struct simgpu_control m = {.kind = SIMGPU_HOLD, .count = 1, .serial = 1};
+	struct gp_simgpu_hello hello = {.name = "theirs"};
+	struct gp_simgpu_control m = {.kind = GP_SIMGPU_HOLD, .count = 1, .serial = 1};
 	int fd = gp_simgpu_join(w->path, &hello, NULL);
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	char byte;
 
 	if (fd < 0)
 		return fd;
-	if (send(fd, &m, SIMGPU_CONTROL_BYTES(1), MSG_NOSIGNAL) < 0)
+	if (send(fd, &m, GP_SIMGPU_CONTROL_BYTES(1), MSG_NOSIGNAL) < 0)
 		return -96;
 	poll(&p, 1, 30000);
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -95; /* it was thrown out */
@@ -81,7 +81,7 @@ static void others_use_it_and_do_not_control_it(void **state)
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
 	handle = world_attach(gpu, w.program[0]);
-	world_act(gpu, handle, SIMGPU_HOLD, 0);
+	world_act(gpu, handle, GP_SIMGPU_HOLD, 0);
 	assert_int_equal(as_nobody(control, &w), -EPERM);
 	assert_int_equal(as_nobody(release_train, &w), -EPERM);
 	assert_int_equal(as_nobody(use, &w), 0);

@@ -180,13 +180,13 @@ static void expect(const char *method, const char *param, const char *value, con
 /* ---- tests -------------------------------------------------------------------------------------
  */
 
-static void a_shot_has_all_devices_and_tasks(void **state)
+static void a_snapshot_has_all_devices_and_tasks(void **state)
 {
 	(void)state;
 	assert_null(serve());
-	assert_int_equal(w.top->link.shot.ndevices, 2);
-	assert_int_equal(w.top->link.shot.ntasks, 2);
-	assert_string_equal(w.top->link.shot.daemon, "gpreemptd 9.9");
+	assert_int_equal(w.top->link.snapshot.ndevices, 2);
+	assert_int_equal(w.top->link.snapshot.ntasks, 2);
+	assert_string_equal(w.top->link.snapshot.daemon, "gpreemptd 9.9");
 	assert_int_equal(w.top->past.n, 1);
 	w.now_ns += 900 * MS;
 	assert_null(serve());
@@ -202,7 +202,7 @@ static void keys_become_orders_and_answers_are_said(void **state)
 	assert_null(serve());
 	press("cl");
 	expect("set", "class", "lc", "result", "{}");
-	assert_string_equal(w.top->said, "4711 train: class lc");
+	assert_string_equal(w.top->message, "4711 train: class lc");
 	assert_false(w.top->refused);
 	press("cb");
 	expect("set", "class", "be", "result", "{}");
@@ -210,12 +210,12 @@ static void keys_become_orders_and_answers_are_said(void **state)
 	expect("set", "class", "unmanaged", "result", "{}");
 	press("h");
 	expect("hold", NULL, NULL, "result", "{\"tasks\":1}");
-	assert_string_equal(w.top->said, "4711 train: held until r");
+	assert_string_equal(w.top->message, "4711 train: held until r");
 	press("r");
 	expect("release", NULL, NULL, "result", "{}");
 	press("-");
 	expect("set", "priority", "13", "result", "{}");
-	assert_string_equal(w.top->said, "4711 train: priority 13");
+	assert_string_equal(w.top->message, "4711 train: priority 13");
 }
 
 static void a_refusal_is_said_as_the_daemon_says_it(void **state)
@@ -225,11 +225,11 @@ static void a_refusal_is_said_as_the_daemon_says_it(void **state)
 	press("h");
 	expect("hold", NULL, NULL, "error",
 	       "{\"code\":-32001,\"message\":\"you may not\",\"data\":{\"errno\":\"EPERM\"}}");
-	assert_string_equal(w.top->said, "4711 train: you may not");
+	assert_string_equal(w.top->message, "4711 train: you may not");
 	assert_true(w.top->refused);
 	w.now_ns += 10 * S;
 	assert_null(serve());
-	assert_string_equal(w.top->said, ""); /* for a while */
+	assert_string_equal(w.top->message, ""); /* for a while */
 }
 
 static void plus_goes_on_from_the_last_plus_and_ends_at_15(void **state)
@@ -243,7 +243,7 @@ static void plus_goes_on_from_the_last_plus_and_ends_at_15(void **state)
 	assert_non_null(json);
 	json_object_put(json);
 	press("+");
-	assert_string_equal(w.top->said, "priorities go from 0 to 15");
+	assert_string_equal(w.top->message, "priorities go from 0 to 15");
 	assert_true(w.top->refused);
 	assert_null(serve());
 }
@@ -253,8 +253,8 @@ static void the_class_is_for_who_was_selected_when_it_was_asked(void **state)
 	(void)state;
 	assert_null(serve());
 	press("c");
-	gp_top_shot_clear(&w.top->link.shot); /* it leaves meanwhile */
-	gp_top_view_update(&w.top->view, &w.top->link.shot, 10);
+	gp_top_snapshot_clear(&w.top->link.snapshot); /* it leaves meanwhile */
+	gp_top_view_update(&w.top->view, &w.top->link.snapshot, 10);
 	press("l");
 	expect("set", "class", "lc", "result", "{}");
 	press("c\033");
@@ -272,12 +272,12 @@ static void a_policy_is_chosen_from_a_list(void **state)
 	assert_null(serve());
 	press("pj\n");
 	expect("policy", "policy", "fair", "result", "{}");
-	assert_string_equal(w.top->said, "policy: fair");
+	assert_string_equal(w.top->message, "policy: fair");
 	press("pkkkkkkkkkkkkkkkkk\n");
 	expect("policy", "policy", "none", "result", "{}");
 	press("pjjjjjjjjjjjjjjjjjjjjjjjjj\n");
 	expect("policy", "policy", "qos", "error", "{\"message\":\"it cannot run here\"}");
-	assert_string_equal(w.top->said, "policy: it cannot run here");
+	assert_string_equal(w.top->message, "policy: it cannot run here");
 }
 
 static void a_filter_is_typed_kept_and_dropped(void **state)
@@ -333,17 +333,17 @@ static void a_daemon_that_goes_away_is_said_and_found_again(void **state)
 	stop_daemon();
 	work();
 	assert_int_equal(w.top->link.trouble.code, -ECONNRESET);
-	assert_string_equal(w.top->said, "4711 train: the daemon went away before it answered");
+	assert_string_equal(w.top->message, "4711 train: the daemon went away before it answered");
 	assert_int_equal(w.top->past.n, 0); /* another one counts anew */
 	press("h");
-	assert_string_equal(w.top->said, "there is no daemon to ask");
+	assert_string_equal(w.top->message, "there is no daemon to ask");
 	w.now_ns += S;
 	work();
 	assert_int_equal(w.top->link.trouble.code, -ECONNREFUSED);
 	start_daemon();
 	w.now_ns += 500 * MS;
 	work();
-	assert_int_equal(gp_link_fd(&w.top->link), -1); /* every second */
+	assert_int_equal(gp_top_connection_fd(&w.top->link), -1); /* every second */
 	w.now_ns += 500 * MS;
 	assert_null(serve());
 	assert_int_equal(w.top->link.trouble.code, 0);
@@ -378,10 +378,10 @@ static void orders_that_nobody_answers_are_not_piled_up(void **state)
 {
 	(void)state;
 	assert_null(serve());
-	for (unsigned i = 0; i < 3 * GP_LINK_ORDERS; i++)
+	for (unsigned i = 0; i < 3 * GP_TOP_COMMANDS; i++)
 		press("h");
-	assert_int_equal(w.top->link.norders, GP_LINK_ORDERS);
-	assert_non_null(strstr(w.top->said, "has not answered"));
+	assert_int_equal(w.top->link.ncommands, GP_TOP_COMMANDS);
+	assert_non_null(strstr(w.top->message, "has not answered"));
 }
 
 static void one_device_is_shown_alone(void **state)
@@ -389,9 +389,9 @@ static void one_device_is_shown_alone(void **state)
 	(void)state;
 	w.top->link.device = 1;
 	assert_null(serve());
-	assert_int_equal(w.top->link.shot.ndevices, 1);
-	assert_int_equal(w.top->link.shot.device[0].number, 1);
-	assert_int_equal(w.top->link.shot.ntasks, 1);
+	assert_int_equal(w.top->link.snapshot.ndevices, 1);
+	assert_int_equal(w.top->link.snapshot.device[0].number, 1);
+	assert_int_equal(w.top->link.snapshot.ntasks, 1);
 	press("p\n");
 	expect("policy", "device", "1", "result", "{}");
 }
@@ -425,7 +425,7 @@ static void what_is_no_daemon_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		DAEMON_TEST(a_shot_has_all_devices_and_tasks),
+		DAEMON_TEST(a_snapshot_has_all_devices_and_tasks),
 		DAEMON_TEST(keys_become_orders_and_answers_are_said),
 		DAEMON_TEST(a_refusal_is_said_as_the_daemon_says_it),
 		DAEMON_TEST(plus_goes_on_from_the_last_plus_and_ends_at_15),

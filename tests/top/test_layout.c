@@ -71,22 +71,22 @@ static void wide_screens_are_for_bars_and_names(void **state)
 
 static void what_is_shown_says_how_wide(void **state)
 {
-	struct gp_top_shot shot = made_up_shot(2, S);
-	struct gp_top_needs n = gp_top_needs_of(&shot);
+	struct gp_top_snapshot snapshot = made_up_snapshot(2, S);
+	struct gp_top_needs n = gp_top_needs_of(&snapshot);
 
 	(void)state;
 	assert_int_equal(n.class, 5);
 	assert_int_equal(n.pid, 5);
 	assert_int_equal(n.user, 5);
 	assert_false(n.devices);
-	shot.task[1].class = GP_UNMANAGED;
-	shot.task[1].pid = 4194303;
-	strcpy(shot.task[1].user, "somebody_with_a_long_name");
-	n = gp_top_needs_of(&shot);
+	snapshot.task[1].class = GP_UNMANAGED;
+	snapshot.task[1].pid = 4194303;
+	strcpy(snapshot.task[1].user, "somebody_with_a_long_name");
+	n = gp_top_needs_of(&snapshot);
 	assert_int_equal(n.class, 9);
 	assert_int_equal(n.pid, 7);
 	assert_int_equal(n.user, 12);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void rows_add_up_and_tasks_come_first(void **state)

@@ -3,7 +3,7 @@
 #include "made_up.h"
 
 static struct gp_top *top;
-static struct gp_sheet sheet;
+static struct gp_cells cells;
 
 /* A service, two jobs and one of which nothing is known. */
 static int begin(void **state)
@@ -15,9 +15,9 @@ static int begin(void **state)
 	assert_non_null(top);
 	gp_top_init(top, S, -1);
 	top->link.was_there = true;
-	top->link.shot = made_up_shot(4, S);
-	top->link.shot.uptime_ns = 10800 * S;
-	t = top->link.shot.task;
+	top->link.snapshot = made_up_snapshot(4, S);
+	top->link.snapshot.uptime_ns = 10800 * S;
+	t = top->link.snapshot.task;
 	strcpy(t[0].name, "serve");
 	t[0].class = GP_LATENCY_CRITICAL;
 	t[0].priority = 7;
@@ -34,11 +34,11 @@ static int begin(void **state)
 	t[3].state = GP_TOP_STATE_UNKNOWN;
 	t[3].class = GP_UNMANAGED;
 	*t[3].user = 0;
-	top->link.shot.device[0].busy = 0.974;
-	top->link.shot.device[0].preemptions_per_s = 34;
+	top->link.snapshot.device[0].busy = 0.974;
+	top->link.snapshot.device[0].preemptions_per_s = 34;
 	gp_minute_add(&top->minute[0], 100 * S, 0.974);
-	gp_top_view_update(&top->view, &top->link.shot, 10);
-	sheet = (struct gp_sheet){0};
+	gp_top_view_update(&top->view, &top->link.snapshot, 10);
+	cells = (struct gp_cells){0};
 	return 0;
 }
 
@@ -47,38 +47,38 @@ static int end(void **state)
 	(void)state;
 	gp_top_free(top);
 	free(top);
-	gp_sheet_free(&sheet);
+	gp_cells_free(&cells);
 	return 0;
 }
 
 static void eighty_columns_show_all(void **state)
 {
 	(void)state;
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "4 tasks on 1 device");
-	assert_shows(&sheet, "gpreemptd 9.9, up 3 h 0 min\n");
-	assert_shows(&sheet, "DEV NAME              POLICY    BUSY LAST MINUTE");
-	assert_shows(&sheet, "  0 simulated H200 #0 priority   97%");
-	assert_shows(&sheet, "#     34      ?\n"); /* inversions are not known */
-	assert_shows(&sheet, "1000 alice lc          7 > running ");
-	assert_shows(&sheet, " 87%  127us 1.36ms    12 serve\n");
-	assert_shows(&sheet, "= held ");
-	assert_shows(&sheet, "# suspended");
-	assert_shows(&sheet, "<0%"); /* granted: at most */
-	assert_shows(&sheet, "1003 ?     unmanaged   0   ? ");
-	assert_shows(&sheet, "q quit  ? help");
-	assert_shows(&sheet, "p policy\n");
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "4 tasks on 1 device");
+	assert_shows(&cells, "gpreemptd 9.9, up 3 h 0 min\n");
+	assert_shows(&cells, "DEV NAME              POLICY    BUSY LAST MINUTE");
+	assert_shows(&cells, "  0 simulated H200 #0 priority   97%");
+	assert_shows(&cells, "#     34      ?\n"); /* inversions are not known */
+	assert_shows(&cells, "1000 alice lc          7 > running ");
+	assert_shows(&cells, " 87%  127us 1.36ms    12 serve\n");
+	assert_shows(&cells, "= held ");
+	assert_shows(&cells, "# suspended");
+	assert_shows(&cells, "<0%"); /* granted: at most */
+	assert_shows(&cells, "1003 ?     unmanaged   0   ? ");
+	assert_shows(&cells, "q quit  ? help");
+	assert_shows(&cells, "p policy\n");
 }
 
 static void utf8_has_finer_pictures(void **state)
 {
 	(void)state;
-	sheet.utf8 = true;
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "▸ running");
-	assert_shows(&sheet, "■ suspended");
-	assert_shows(&sheet, "≤0%");
-	assert_shows(&sheet, "█");
+	cells.utf8 = true;
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "▸ running");
+	assert_shows(&cells, "■ suspended");
+	assert_shows(&cells, "≤0%");
+	assert_shows(&cells, "█");
 }
 
 static void no_size_is_too_small(void **state)
@@ -88,41 +88,41 @@ static void no_size_is_too_small(void **state)
 		for (unsigned rows = 0; rows < 30; rows++)
 			for (unsigned cols = 0; cols < 130; cols++) {
 				top->mode = mode;
-				sheet.utf8 = cols % 2;
-				gp_top_paint(top, &sheet, rows, cols);
-				assert_int_equal(sheet.rows, rows);
+				cells.utf8 = cols % 2;
+				gp_top_paint(top, &cells, rows, cols);
+				assert_int_equal(cells.rows, rows);
 			}
 	top->mode = GP_TOP_LOOK;
-	gp_top_paint(top, &sheet, 3, 20);
-	assert_shows(&sheet, "serve");
+	gp_top_paint(top, &cells, 3, 20);
+	assert_shows(&cells, "serve");
 }
 
 static void sixty_by_fifteen_has_what_matters(void **state)
 {
 	(void)state;
-	gp_top_paint(top, &sheet, 15, 60);
-	assert_shows(&sheet, "simulated H2");
-	assert_shows(&sheet, "97%");
-	assert_shows(&sheet, "> running");
-	assert_shows(&sheet, "87%");
-	assert_shows(&sheet, "1.36ms");
-	assert_shows(&sheet, "serve");
-	assert_hides(&sheet, "P50");
+	gp_top_paint(top, &cells, 15, 60);
+	assert_shows(&cells, "simulated H2");
+	assert_shows(&cells, "97%");
+	assert_shows(&cells, "> running");
+	assert_shows(&cells, "87%");
+	assert_shows(&cells, "1.36ms");
+	assert_shows(&cells, "serve");
+	assert_hides(&cells, "P50");
 }
 
 static void only_what_is_visible_is_drawn(void **state)
 {
 	(void)state;
-	gp_top_shot_clear(&top->link.shot);
-	top->link.shot = made_up_shot(1000, S);
+	gp_top_snapshot_clear(&top->link.snapshot);
+	top->link.snapshot = made_up_snapshot(1000, S);
 	top->view.sort = GP_COL_PID;
-	gp_top_view_update(&top->view, &top->link.shot, 10);
-	gp_top_view_move(&top->view, &top->link.shot, 1000, 10);
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "1000 tasks on 1 device");
-	assert_shows(&sheet, "job999\n");
-	assert_shows(&sheet, "job981\n");
-	assert_hides(&sheet, "job980\n");
+	gp_top_view_update(&top->view, &top->link.snapshot, 10);
+	gp_top_view_move(&top->view, &top->link.snapshot, 1000, 10);
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "1000 tasks on 1 device");
+	assert_shows(&cells, "job999\n");
+	assert_shows(&cells, "job981\n");
+	assert_hides(&cells, "job980\n");
 }
 
 static void the_selected_row_is_marked_as_a_whole(void **state)
@@ -130,10 +130,10 @@ static void the_selected_row_is_marked_as_a_whole(void **state)
 	unsigned marked = 0;
 
 	(void)state;
-	gp_top_view_move(&top->view, &top->link.shot, 1, 10);
-	gp_top_paint(top, &sheet, 24, 80);
+	gp_top_view_move(&top->view, &top->link.snapshot, 1, 10);
+	gp_top_paint(top, &cells, 24, 80);
 	for (unsigned i = 0; i < 24 * 80; i++)
-		if (sheet.cell[i].style & GP_STYLE_SELECTED) {
+		if (cells.cell[i].style & GP_STYLE_SELECTED) {
 			assert_int_equal(i / 80, 5);
 			marked++;
 		}
@@ -144,63 +144,63 @@ static void trouble_is_said_in_the_first_line_and_the_rest_stays(void **state)
 {
 	(void)state;
 	gp_fail(&top->link.trouble, -ECONNREFUSED, "no daemon answers");
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "no daemon answers\n");
-	assert_hides(&sheet, "up 3 h");
-	assert_shows(&sheet, "serve");
-	assert_int_equal(sheet.cell[0].style, GP_STYLE_BAD);
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "no daemon answers\n");
+	assert_hides(&cells, "up 3 h");
+	assert_shows(&cells, "serve");
+	assert_int_equal(cells.cell[0].style, GP_STYLE_BAD);
 }
 
 static void what_went_wrong_with_devices_is_said(void **state)
 {
-	struct gp_top_device *d = &top->link.shot.device[0];
+	struct gp_top_device *d = &top->link.snapshot.device[0];
 
 	(void)state;
 	d->ejected = true;
 	strcpy(d->policy, "none");
 	strcpy(d->why, "edf was thrown out: it let task 3 starve");
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "    edf was thrown out: it let task 3 starve\n");
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "    edf was thrown out: it let task 3 starve\n");
 	strcpy(d->state, "stuck");
-	top->link.shot.keeper_gone = true;
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "simulated H200 #0 stuck");
-	assert_shows(&sheet, "no keeper");
+	top->link.snapshot.keeper_gone = true;
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "simulated H200 #0 stuck");
+	assert_shows(&cells, "no keeper");
 }
 
 static void devices_that_do_not_fit_are_counted(void **state)
 {
 	(void)state;
-	free(top->link.shot.device);
-	top->link.shot.device = calloc(64, sizeof *top->link.shot.device);
-	assert_non_null(top->link.shot.device);
-	top->link.shot.ndevices = 64;
+	free(top->link.snapshot.device);
+	top->link.snapshot.device = calloc(64, sizeof *top->link.snapshot.device);
+	assert_non_null(top->link.snapshot.device);
+	top->link.snapshot.ndevices = 64;
 	for (unsigned i = 0; i < 64; i++) {
-		top->link.shot.device[i].number = i;
-		snprintf(top->link.shot.device[i].name, 64, "GPU-%u-", i);
+		top->link.snapshot.device[i].number = i;
+		snprintf(top->link.snapshot.device[i].name, 64, "GPU-%u-", i);
 	}
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "GPU-8-");
-	assert_hides(&sheet, "GPU-9-");
-	assert_shows(&sheet, "and 55 more");
-	assert_shows(&sheet, "serve");
-	gp_top_paint_plain(top, &sheet, 80);
-	assert_shows(&sheet, "GPU-63-");
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "GPU-8-");
+	assert_hides(&cells, "GPU-9-");
+	assert_shows(&cells, "and 55 more");
+	assert_shows(&cells, "serve");
+	gp_top_paint_plain(top, &cells, 80);
+	assert_shows(&cells, "GPU-63-");
 }
 
 static void plain_text_has_all_tasks_and_no_keys(void **state)
 {
 	(void)state;
-	gp_top_shot_clear(&top->link.shot);
-	top->link.shot = made_up_shot(500, S);
-	gp_top_view_update(&top->view, &top->link.shot, 0);
-	gp_top_paint_plain(top, &sheet, 120);
-	assert_int_equal(sheet.rows, 504);
-	assert_shows(&sheet, "job0\n");
-	assert_shows(&sheet, "job499\n");
-	assert_hides(&sheet, "quit");
-	for (unsigned i = 0; i < sheet.rows * sheet.cols; i++)
-		assert_false(sheet.cell[i].style & GP_STYLE_SELECTED);
+	gp_top_snapshot_clear(&top->link.snapshot);
+	top->link.snapshot = made_up_snapshot(500, S);
+	gp_top_view_update(&top->view, &top->link.snapshot, 0);
+	gp_top_paint_plain(top, &cells, 120);
+	assert_int_equal(cells.rows, 504);
+	assert_shows(&cells, "job0\n");
+	assert_shows(&cells, "job499\n");
+	assert_hides(&cells, "quit");
+	for (unsigned i = 0; i < cells.rows * cells.cols; i++)
+		assert_false(cells.cell[i].style & GP_STYLE_SELECTED);
 }
 
 static void a_long_sentence_is_read_to_its_end(void **state)
@@ -208,31 +208,31 @@ static void a_long_sentence_is_read_to_its_end(void **state)
 	(void)state;
 	gp_top_say(top, S, true,
 	           "4711 train: the process belongs to user 0; use root or the group");
-	gp_top_paint(top, &sheet, 12, 40);
-	assert_shows(&sheet,
+	gp_top_paint(top, &cells, 12, 40);
+	assert_shows(&cells,
 	             "\n4711 train: the process belongs to user\n0; use root or the group\n");
-	assert_int_equal(sheet.cell[400].style, GP_STYLE_BAD);
+	assert_int_equal(cells.cell[400].style, GP_STYLE_BAD);
 	gp_top_say(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
-	gp_top_paint(top, &sheet, 12, 40);
-	assert_shows(&sheet, "\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa~\n");
+	gp_top_paint(top, &cells, 12, 40);
+	assert_shows(&cells, "\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa~\n");
 	for (unsigned rows = 0; rows < 6; rows++) {
 		gp_top_say(top, S, true, "a b c d e f g h i j");
-		gp_top_paint(top, &sheet, rows, 3);
+		gp_top_paint(top, &cells, rows, 3);
 	}
-	assert_shows(&sheet, "\na b\nc d\ne f\ng ~\n");
+	assert_shows(&cells, "\na b\nc d\ne f\ng ~\n");
 }
 
 static void an_empty_machine_is_said_to_be(void **state)
 {
 	(void)state;
-	top->link.shot.ntasks = 0;
-	gp_top_view_update(&top->view, &top->link.shot, 10);
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "no process has queues on a GPU here");
+	top->link.snapshot.ntasks = 0;
+	gp_top_view_update(&top->view, &top->link.snapshot, 10);
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "no process has queues on a GPU here");
 	strcpy(top->view.filter, "x");
-	gp_top_paint(top, &sheet, 24, 80);
-	assert_shows(&sheet, "0 of 0 tasks have 'x'");
-	assert_shows(&sheet, "no task has this");
+	gp_top_paint(top, &cells, 24, 80);
+	assert_shows(&cells, "0 of 0 tasks have 'x'");
+	assert_shows(&cells, "no task has this");
 }
 
 #define SCREEN_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)

@@ -8,15 +8,15 @@
 static void look(struct gp_top_past *past, uint64_t at_ns, uint64_t run_ns, uint64_t preemptions,
                  struct gp_top_task *task, struct gp_top_device *device)
 {
-	struct gp_top_shot shot = made_up_shot(1, at_ns);
+	struct gp_top_snapshot snapshot = made_up_snapshot(1, at_ns);
 
-	shot.task[0].run_ns = shot.device[0].busy_ns = run_ns;
-	shot.task[0].preemptions = shot.device[0].preemptions = preemptions;
-	shot.device[0].inversions = 2 * preemptions;
-	gp_top_past_add(past, &shot, at_ns);
-	*task = shot.task[0];
-	*device = shot.device[0];
-	gp_top_shot_clear(&shot);
+	snapshot.task[0].run_ns = snapshot.device[0].busy_ns = run_ns;
+	snapshot.task[0].preemptions = snapshot.device[0].preemptions = preemptions;
+	snapshot.device[0].inversions = 2 * preemptions;
+	gp_top_past_add(past, &snapshot, at_ns);
+	*task = snapshot.task[0];
+	*device = snapshot.device[0];
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void the_first_look_knows_nothing(void **state)
@@ -114,7 +114,8 @@ static void a_counter_that_fell_says_nothing(void **state)
 static void what_is_not_known_stays_so(void **state)
 {
 	struct gp_top_past past = {0};
-	struct gp_top_shot first = made_up_shot(2, 5 * S), second = made_up_shot(3, 6 * S);
+	struct gp_top_snapshot first = made_up_snapshot(2, 5 * S),
+			       second = made_up_snapshot(3, 6 * S);
 
 	(void)state;
 	second.task[0].run_ns = 500 * MS;
@@ -128,15 +129,16 @@ static void what_is_not_known_stays_so(void **state)
 	assert_true(second.task[2].share < 0); /* it has just come */
 	assert_true(second.task[2].preemptions_per_s < 0);
 	assert_true(second.device[0].busy < 0 && second.device[0].inversions_per_s < 0);
-	gp_top_shot_clear(&first);
-	gp_top_shot_clear(&second);
+	gp_top_snapshot_clear(&first);
+	gp_top_snapshot_clear(&second);
 	gp_top_past_clear(&past);
 }
 
 static void tasks_of_two_devices_with_the_same_id_are_two(void **state)
 {
 	struct gp_top_past past = {0};
-	struct gp_top_shot first = made_up_shot(2, 5 * S), second = made_up_shot(2, 6 * S);
+	struct gp_top_snapshot first = made_up_snapshot(2, 5 * S),
+			       second = made_up_snapshot(2, 6 * S);
 
 	(void)state;
 	first.task[1].id = second.task[1].id = 1;
@@ -147,8 +149,8 @@ static void tasks_of_two_devices_with_the_same_id_are_two(void **state)
 	gp_top_past_add(&past, &second, 6 * S);
 	NEAR(second.task[0].share, 0.1);
 	NEAR(second.task[1].share, 0.7);
-	gp_top_shot_clear(&first);
-	gp_top_shot_clear(&second);
+	gp_top_snapshot_clear(&first);
+	gp_top_snapshot_clear(&second);
 	gp_top_past_clear(&past);
 }
 

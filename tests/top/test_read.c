@@ -24,22 +24,22 @@ static void a_whole_answer_is_read(void **state)
 	             "'name':'train','user':'bob','class':'lc','priority':15,'state':'waiting',"
 	             "'run_ns':6,'run_source':'granted','preemptions':2,'refused':true,"
 	             "'mono_ns':12,'waits':{'count':1,'p50_ns':3,'p99_ns':4}},{'task':1}]}");
-	struct gp_top_shot shot = {0};
+	struct gp_top_snapshot snapshot = {0};
 	const struct gp_top_task *t;
 
 	(void)state;
-	assert_int_equal(gp_top_read_devices(&shot, stats, false), 0);
-	assert_int_equal(gp_top_read_tasks(&shot, tasks, false), 0);
-	gp_top_shot_settle(&shot);
-	assert_int_equal(shot.uptime_ns, 7);
-	assert_true(shot.keeper_gone);
-	assert_int_equal(shot.ndevices, 1);
-	assert_int_equal(shot.device[0].number, 3);
-	assert_true(shot.device[0].ejected);
-	assert_string_equal(shot.device[0].why, "edf was thrown out: why");
-	assert_true(shot.device[0].busy_known && shot.device[0].inversions_known);
-	assert_int_equal(shot.ntasks, 2);
-	t = &shot.task[1]; /* device 0 comes first */
+	assert_int_equal(gp_top_read_devices(&snapshot, stats, false), 0);
+	assert_int_equal(gp_top_read_tasks(&snapshot, tasks, false), 0);
+	gp_top_snapshot_settle(&snapshot);
+	assert_int_equal(snapshot.uptime_ns, 7);
+	assert_true(snapshot.keeper_gone);
+	assert_int_equal(snapshot.ndevices, 1);
+	assert_int_equal(snapshot.device[0].number, 3);
+	assert_true(snapshot.device[0].ejected);
+	assert_string_equal(snapshot.device[0].why, "edf was thrown out: why");
+	assert_true(snapshot.device[0].busy_known && snapshot.device[0].inversions_known);
+	assert_int_equal(snapshot.ntasks, 2);
+	t = &snapshot.task[1]; /* device 0 comes first */
 	assert_int_equal(t->id, 8);
 	assert_int_equal(t->pid, 42);
 	assert_int_equal(t->class, GP_LATENCY_CRITICAL);
@@ -48,7 +48,7 @@ static void a_whole_answer_is_read(void **state)
 	assert_int_equal(t->at_ns, 12);
 	assert_true(t->run_known && t->run_granted && t->waits_known && t->refused);
 	assert_int_equal(t->wait_p99_ns, 4);
-	t = &shot.task[0];
+	t = &snapshot.task[0];
 	assert_false(t->run_known || t->waits_known || t->refused);
 	assert_int_equal(t->at_ns, 99);
 	assert_int_equal(t->class, GP_UNMANAGED);
@@ -56,7 +56,7 @@ static void a_whole_answer_is_read(void **state)
 	assert_true(t->share < 0);
 	json_object_put(stats);
 	json_object_put(tasks);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void a_policy_that_was_chosen_afterwards_is_not_thrown_out(void **state)
@@ -64,16 +64,16 @@ static void a_policy_that_was_chosen_afterwards_is_not_thrown_out(void **state)
 	struct json_object *stats = json("{'devices':[{'policy':'rr','policy_wanted':'rr',"
 	                                 "'ejection':{'policy':'edf'}},{},"
 	                                 "{'policy':'none','policy_wanted':'rr'}]}");
-	struct gp_top_shot shot = {0};
+	struct gp_top_snapshot snapshot = {0};
 
 	(void)state;
-	assert_int_equal(gp_top_read_devices(&shot, stats, false), 0);
-	assert_false(shot.device[0].ejected);
-	assert_false(shot.device[1].ejected);
-	assert_false(shot.device[2].ejected); /* not yet in force */
-	assert_false(shot.device[1].busy_known || shot.device[1].inversions_known);
+	assert_int_equal(gp_top_read_devices(&snapshot, stats, false), 0);
+	assert_false(snapshot.device[0].ejected);
+	assert_false(snapshot.device[1].ejected);
+	assert_false(snapshot.device[2].ejected); /* not yet in force */
+	assert_false(snapshot.device[1].busy_known || snapshot.device[1].inversions_known);
 	json_object_put(stats);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void all_states_are_known_by_their_words(void **state)
@@ -84,15 +84,15 @@ static void all_states_are_known_by_their_words(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 7; i++) {
-		struct gp_top_shot shot = {0};
+		struct gp_top_snapshot snapshot = {0};
 		struct json_object *o;
 
 		snprintf(text, sizeof text, "{'tasks':[{'state':'%s'}]}", words[i]);
 		o = json(text);
-		assert_int_equal(gp_top_read_tasks(&shot, o, false), 0);
-		assert_int_equal(shot.task[0].state, i);
+		assert_int_equal(gp_top_read_tasks(&snapshot, o, false), 0);
+		assert_int_equal(snapshot.task[0].state, i);
 		json_object_put(o);
-		gp_top_shot_clear(&shot);
+		gp_top_snapshot_clear(&snapshot);
 	}
 }
 
@@ -103,22 +103,22 @@ static void nonsense_does_no_harm(void **state)
 	struct json_object *odd = json("{'tasks':[7,null,[],{'pid':'x','name':5,'waits':3,"
 	                               "'priority':-1,'run_ns':1.5,'class':[]}],"
 	                               "'devices':[null,3,{'stats':[],'name':{}}]}");
-	struct gp_top_shot shot = {0};
+	struct gp_top_snapshot snapshot = {0};
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof answers / sizeof answers[0]; i++) {
 		struct json_object *o = json(answers[i]);
 
-		assert_int_equal(gp_top_read_devices(&shot, o, false), -EPROTO);
-		assert_int_equal(gp_top_read_tasks(&shot, o, false), -EPROTO);
+		assert_int_equal(gp_top_read_devices(&snapshot, o, false), -EPROTO);
+		assert_int_equal(gp_top_read_tasks(&snapshot, o, false), -EPROTO);
 		json_object_put(o);
 	}
-	assert_int_equal(gp_top_read_devices(&shot, odd, true), 0);
-	assert_int_equal(gp_top_read_tasks(&shot, odd, true), 0);
-	assert_int_equal(shot.ntasks, 4);
-	assert_false(shot.task[3].run_known);
+	assert_int_equal(gp_top_read_devices(&snapshot, odd, true), 0);
+	assert_int_equal(gp_top_read_tasks(&snapshot, odd, true), 0);
+	assert_int_equal(snapshot.ntasks, 4);
+	assert_false(snapshot.task[3].run_known);
 	json_object_put(odd);
-	gp_top_shot_clear(&shot); /* and what was kept is freed */
+	gp_top_snapshot_clear(&snapshot); /* and what was kept is freed */
 }
 
 int main(void)

@@ -2,29 +2,30 @@
 /* Which tasks are looked at: order, filter, selection, scrolling. */
 #include "made_up.h"
 
-static pid_t at(const struct gp_top_view *view, const struct gp_top_shot *shot, unsigned place)
+static pid_t at(const struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
+                unsigned place)
 {
 	assert_true(place < view->n);
-	return shot->task[view->order[place]].pid;
+	return snapshot->task[view->order[place]].pid;
 }
 
 static void who_had_most_lately_comes_first_and_the_unknown_last(void **state)
 {
-	struct gp_top_shot shot = made_up_shot(4, S);
+	struct gp_top_snapshot snapshot = made_up_snapshot(4, S);
 	struct gp_top_view view = {.sort = GP_COL_SHARE};
 
 	(void)state;
-	shot.task[0].recently = 0.1;
-	shot.task[0].share = 0.9; /* of the last second: not what it goes by */
-	shot.task[2].recently = 0.5;
-	shot.task[3].recently = 0;
-	gp_top_view_update(&view, &shot, 10);
-	assert_int_equal(at(&view, &shot, 0), 1002);
-	assert_int_equal(at(&view, &shot, 1), 1000);
-	assert_int_equal(at(&view, &shot, 2), 1003);
-	assert_int_equal(at(&view, &shot, 3), 1001);
+	snapshot.task[0].recently = 0.1;
+	snapshot.task[0].share = 0.9; /* of the last second: not what it goes by */
+	snapshot.task[2].recently = 0.5;
+	snapshot.task[3].recently = 0;
+	gp_top_view_update(&view, &snapshot, 10);
+	assert_int_equal(at(&view, &snapshot, 0), 1002);
+	assert_int_equal(at(&view, &snapshot, 1), 1000);
+	assert_int_equal(at(&view, &snapshot, 2), 1003);
+	assert_int_equal(at(&view, &snapshot, 3), 1001);
 	gp_top_view_free(&view);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void every_column_can_be_sorted_by(void **state)
@@ -36,22 +37,22 @@ static void every_column_can_be_sorted_by(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof by / sizeof by[0]; i++) {
-		struct gp_top_shot shot = made_up_shot(3, S);
-		struct gp_top_task *t = &shot.task[1]; /* which is first in everything */
+		struct gp_top_snapshot snapshot = made_up_snapshot(3, S);
+		struct gp_top_task *t = &snapshot.task[1]; /* which is first in everything */
 
 		strcpy(t->user, "aaron");
 		strcpy(t->name, "a");
 		t->class = GP_LATENCY_CRITICAL;
 		t->priority = 3;
-		shot.task[0].state = shot.task[2].state = GP_TOP_IDLE;
-		t->waits_known = shot.task[0].waits_known = true;
+		snapshot.task[0].state = snapshot.task[2].state = GP_TOP_IDLE;
+		t->waits_known = snapshot.task[0].waits_known = true;
 		t->wait_p50_ns = t->wait_p99_ns = 7;
 		t->preemptions_per_s = 0.5;
-		shot.task[0].device = shot.task[2].device = 1;
+		snapshot.task[0].device = snapshot.task[2].device = 1;
 		view.sort = by[i];
-		gp_top_view_update(&view, &shot, 10);
-		assert_int_equal(at(&view, &shot, 0), 1001);
-		gp_top_shot_clear(&shot);
+		gp_top_view_update(&view, &snapshot, 10);
+		assert_int_equal(at(&view, &snapshot, 0), 1001);
+		gp_top_snapshot_clear(&snapshot);
 	}
 	gp_top_view_free(&view);
 }
@@ -72,87 +73,88 @@ static void the_key_s_comes_round_to_every_column_but_the_bar(void **state)
 
 static void the_selected_one_stays_selected_when_the_order_changes(void **state)
 {
-	struct gp_top_shot shot = made_up_shot(5, S);
+	struct gp_top_snapshot snapshot = made_up_snapshot(5, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
 
 	(void)state;
-	gp_top_view_update(&view, &shot, 10);
-	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1000);
-	gp_top_view_move(&view, &shot, 3, 10);
-	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1003);
+	gp_top_view_update(&view, &snapshot, 10);
+	assert_int_equal(gp_top_view_selected(&view, &snapshot)->pid, 1000);
+	gp_top_view_move(&view, &snapshot, 3, 10);
+	assert_int_equal(gp_top_view_selected(&view, &snapshot)->pid, 1003);
 	view.sort = GP_COL_SHARE;
-	shot.task[3].recently = 1;
-	gp_top_view_update(&view, &shot, 10);
-	assert_int_equal(at(&view, &shot, 0), 1003);
-	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1003);
+	snapshot.task[3].recently = 1;
+	gp_top_view_update(&view, &snapshot, 10);
+	assert_int_equal(at(&view, &snapshot, 0), 1003);
+	assert_int_equal(gp_top_view_selected(&view, &snapshot)->pid, 1003);
 	gp_top_view_free(&view);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void when_it_leaves_the_one_in_its_place_is_selected(void **state)
 {
-	struct gp_top_shot shot = made_up_shot(3, S);
+	struct gp_top_snapshot snapshot = made_up_snapshot(3, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
 
 	(void)state;
-	gp_top_view_update(&view, &shot, 10);
-	gp_top_view_move(&view, &shot, 2, 10);
-	shot.ntasks = 2;
-	gp_top_view_update(&view, &shot, 10);
-	assert_int_equal(gp_top_view_selected(&view, &shot)->pid, 1001);
-	shot.ntasks = 0;
-	gp_top_view_update(&view, &shot, 10);
-	assert_null(gp_top_view_selected(&view, &shot));
-	gp_top_view_move(&view, &shot, 1, 10);
-	assert_null(gp_top_view_selected(&view, &shot));
-	shot.ntasks = 3;
-	gp_top_view_update(&view, &shot, 10);
-	assert_non_null(gp_top_view_selected(&view, &shot));
+	gp_top_view_update(&view, &snapshot, 10);
+	gp_top_view_move(&view, &snapshot, 2, 10);
+	snapshot.ntasks = 2;
+	gp_top_view_update(&view, &snapshot, 10);
+	assert_int_equal(gp_top_view_selected(&view, &snapshot)->pid, 1001);
+	snapshot.ntasks = 0;
+	gp_top_view_update(&view, &snapshot, 10);
+	assert_null(gp_top_view_selected(&view, &snapshot));
+	gp_top_view_move(&view, &snapshot, 1, 10);
+	assert_null(gp_top_view_selected(&view, &snapshot));
+	snapshot.ntasks = 3;
+	gp_top_view_update(&view, &snapshot, 10);
+	assert_non_null(gp_top_view_selected(&view, &snapshot));
 	gp_top_view_free(&view);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void the_filter_is_about_names_and_users_in_any_case(void **state)
 {
-	struct gp_top_shot shot = made_up_shot(4, S);
+	struct gp_top_snapshot snapshot = made_up_snapshot(4, S);
 	struct gp_top_view view = {.sort = GP_COL_PID, .filter = "BO"};
 
 	(void)state;
-	strcpy(shot.task[1].user, "bob");
-	strcpy(shot.task[3].name, "turbo");
-	gp_top_view_update(&view, &shot, 10);
+	strcpy(snapshot.task[1].user, "bob");
+	strcpy(snapshot.task[3].name, "turbo");
+	gp_top_view_update(&view, &snapshot, 10);
 	assert_int_equal(view.n, 2);
-	assert_int_equal(at(&view, &shot, 0), 1001);
-	assert_int_equal(at(&view, &shot, 1), 1003);
+	assert_int_equal(at(&view, &snapshot, 0), 1001);
+	assert_int_equal(at(&view, &snapshot, 1), 1003);
 	strcpy(view.filter, "nobody");
-	gp_top_view_update(&view, &shot, 10);
+	gp_top_view_update(&view, &snapshot, 10);
 	assert_int_equal(view.n, 0);
-	assert_null(gp_top_view_selected(&view, &shot));
+	assert_null(gp_top_view_selected(&view, &snapshot));
 	gp_top_view_free(&view);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 static void the_selected_one_is_always_on_the_screen(void **state)
 {
-	struct gp_top_shot shot = made_up_shot(1000, S);
+	struct gp_top_snapshot snapshot = made_up_snapshot(1000, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
 	static const long moves[] = {5, 7, 1, -9, 2000, -1, -30, 400, -5000, 19, 1};
 
 	(void)state;
-	gp_top_view_update(&view, &shot, 20);
+	gp_top_view_update(&view, &snapshot, 20);
 	for (unsigned i = 0; i < 200; i++) {
 		unsigned rows = 1 + i % 37;
 
-		gp_top_view_move(&view, &shot, moves[i % (sizeof moves / sizeof moves[0])], rows);
+		gp_top_view_move(&view, &snapshot, moves[i % (sizeof moves / sizeof moves[0])],
+		                 rows);
 		assert_true(view.place >= view.first && view.place < view.first + rows);
-		gp_top_view_update(&view, &shot, rows);
+		gp_top_view_update(&view, &snapshot, rows);
 		assert_true(view.place >= view.first && view.place < view.first + rows);
 		assert_true(view.first + rows <= 1000); /* no blank rows below */
 	}
-	gp_top_view_update(&view, &shot, 2000);
+	gp_top_view_update(&view, &snapshot, 2000);
 	assert_int_equal(view.first, 0);
 	gp_top_view_free(&view);
-	gp_top_shot_clear(&shot);
+	gp_top_snapshot_clear(&snapshot);
 }
 
 int main(void)

@@ -7,13 +7,13 @@
 #ifndef TESTS_UNIT_DEADLINE_SETS_H
 #define TESTS_UNIT_DEADLINE_SETS_H
 
-#include "policy/deadline.h"
+#include "policy/deadline/deadline.h"
 
 #define SET_TASKS 40
 
 struct set {
 	struct gp_sim_device device;
-	bool brackets; /* requests of several kernels with gaps, on a blind device */
+	bool request_marks; /* requests of several kernels with gaps, on a blind device */
 	unsigned n;
 	uint64_t deadline_ns[SET_TASKS]; /* and period */
 	uint64_t budget_ns[SET_TASKS];
@@ -208,11 +208,11 @@ static inline void world_of_set(struct world *w, const struct set *s)
 {
 	world_init(w, 1000);
 	w->device = s->device;
-	if (s->brackets)
+	if (s->request_marks)
 		w->device.activity = GP_ACTIVITY_NONE;
 	for (unsigned i = 0; i < s->n; i++) {
 		world_add_service(w, s->deadline_ns[i], s->deadline_ns[i], s->budget_ns[i]);
-		if (s->brackets)
+		if (s->request_marks)
 			split_request(w, i);
 	}
 }
@@ -250,7 +250,7 @@ static inline bool is_late(const struct set *s, const struct gp_policy_choice *g
 	phase(&w, s, &rng, attempt % PHASINGS);
 	add_background(&w, attempt % 4);
 	if (attempt / PHASINGS % 2) /* the background has its reserve as often as it can be */
-		choice.param[RESERVE_EVERY] = 10;
+		choice.param[GP_DEADLINE_RESERVE_EVERY] = 10;
 	world_run_choice(&w, &choice);
 	late = world_missed(&w) || w.ejected[0];
 	for (uint32_t i = 0; i < s->n; i++)

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "engine/engine.h"
-#include "gpu/sim/sim.h"
+#include "sim/model/sim_gpu.h"
 
 #define US          GP_NS_PER_US
 #define MS          GP_NS_PER_MS
@@ -144,7 +144,7 @@ static inline void world_watch(void *arg, const struct gp_sim_event *event)
 	case GP_SIM_RUN: w->runs[t]++; break;
 	case GP_SIM_BEGIN:
 	case GP_SIM_END:
-		gp_engine_bracket(w->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
+		gp_engine_mark(w->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
 		break;
 	default: break;
 	}
@@ -195,7 +195,7 @@ static inline void world_run_choice(struct world *w, const struct gp_policy_choi
 	struct gp_sim *sim;
 
 	for (uint32_t i = 0; i < w->n; i++)
-		w->config.brackets |= w->task[i].bracket;
+		w->config.request_marks |= w->task[i].request_marks;
 	assert_int_equal(gp_sim_new(&config, &sim), 0);
 	w->config.gpu = gp_sim_gpu(sim);
 	w->config.classify = world_classify;
@@ -250,13 +250,13 @@ struct draw {
 	uint64_t cost_permille;   /* of an H200's */
 	bool any_costs;           /* of its own, whatever an H200's are */
 	bool equal;               /* all have the shortest deadline */
-	bool sporadic;    /* at random times, a deadline apart at least; the first all at once */
-	bool brackets;    /* requests of several kernels with gaps, on a blind device ... */
-	bool sampled;     /* ... or on an H200 as it is: slices, and samples of activity */
-	bool silent;      /* one in three has no brackets; on a device that must be told */
-	bool unannounced; /* the device tells only who asks */
-	bool cwsr;        /* AMD's way: an MI300X at its full costs */
-	bool gangs;       /* two tasks each, which work at the same time */
+	bool sporadic;      /* at random times, a deadline apart at least; the first all at once */
+	bool request_marks; /* requests of several kernels with gaps, on a blind device ... */
+	bool sampled;       /* ... or on an H200 as it is: slices, and samples of activity */
+	bool silent;        /* one in three has no brackets; on a device that must be told */
+	bool unannounced;   /* the device tells only who asks */
+	bool cwsr;          /* AMD's way: an MI300X at its full costs */
+	bool gangs;         /* two tasks each, which work at the same time */
 };
 
 static inline uint64_t draw_between(struct gp_rng *rng, uint64_t low, uint64_t high)
@@ -301,7 +301,7 @@ static inline void split_request(struct world *w, uint32_t i)
 	struct gp_sim_task *t = &w->task[i];
 	uint64_t budget_ns = w->attr[i].budget_ns;
 
-	t->bracket = true;
+	t->request_marks = true;
 	t->kernels = 4;
 	t->kernel_ns = budget_ns / 8;
 	t->kernel_gap_ns = budget_ns / 8;
@@ -324,7 +324,7 @@ static inline uint64_t draw_task(struct world *w, struct gp_rng *rng, const stru
 	for (unsigned m = 0; m < members; m++) {
 		uint32_t i = world_add_service(w, deadline_ns, every_ns, budget_ns / members);
 
-		if (draw->brackets && !(draw->silent && !gp_rng_below(rng, 3)))
+		if (draw->request_marks && !(draw->silent && !gp_rng_below(rng, 3)))
 			split_request(w, i);
 		if (draw->sporadic || draw->gangs)
 			draw_arrivals(w, rng, i);
@@ -405,11 +405,11 @@ static inline unsigned run_sets(const char *policy, const struct draw *draw)
 		gp_rng_init(&rng, seed, 9);
 		world_init(&w, draw->cost_permille);
 		w.seed = seed;
-		if (draw->brackets)
+		if (draw->request_marks)
 			w.device.activity = GP_ACTIVITY_NONE;
 		if (draw->sampled)
 			world_show_samples(&w);
-		w.config.brackets = draw->brackets;
+		w.config.request_marks = draw->request_marks;
 		if (draw->unannounced)
 			w.device.activity = GP_ACTIVITY_EXACT;
 		if (draw->any_costs)

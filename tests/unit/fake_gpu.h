@@ -99,16 +99,16 @@ static inline struct fake_gpu *fake_of(struct gp_gpu *gpu)
 /* The hardware's own view of the rules that matter most. */
 static inline void fake_check_rules(struct fake_gpu *g)
 {
-	unsigned loose = 0, held = 0;
+	unsigned released = 0, held = 0;
 
 	for (unsigned i = 0; i < g->n; i++) {
 		const struct gp_observation *is = &g->task[i].is;
 
 		held += g->task[i].present && is->held;
-		loose += g->task[i].best_effort && g->task[i].present && !is->held &&
-		         is->slice_us && is->slice_us <= GP_TINY_SLICE_US;
+		released += g->task[i].best_effort && g->task[i].present && !is->held &&
+		            is->slice_us && is->slice_us <= GP_TINY_SLICE_US;
 	}
-	g->two_tiny |= loose > 1;
+	g->two_tiny |= released > 1;
 	g->most_held = held > g->most_held ? held : g->most_held;
 }
 

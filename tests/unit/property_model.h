@@ -582,7 +582,7 @@ static inline void model_init(struct model *m, const struct model_profile *profi
 	info->slice_min_us = p->slices ? p->slice_min_us : 0;
 	info->slice_max_us = p->slices ? p->slice_max_us : 0;
 	info->hold_cost_ns = info->release_cost_ns = info->slice_cost_ns = p->cost_ns;
-	info->news_every_ns = p->activity == SAMPLED ? MODEL_SAMPLE_NS : 0;
+	info->sample_period_ns = p->activity == SAMPLED ? MODEL_SAMPLE_NS : 0;
 }
 
 #endif

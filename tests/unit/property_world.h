@@ -26,7 +26,7 @@
 #define MS           GP_NS_PER_MS
 #define STARVE_LIMIT (10 * GP_NS_PER_S)
 #define CALM_NS      (45 * MS) /* after that, and so many looks, everything is as planned */
-#define CALM_LOOKS   8u
+#define CALM_TICKS   8u
 #define ALL          1000u      /* max_held of a device that can hold any number */
 #define AGE_AFTER_NS (100 * MS) /* the defaults of `priority` */
 #define AGE_RUN_NS   (10 * MS)
@@ -45,7 +45,7 @@ struct subject {
 	bool want_hold; /* as last planned, or as the user wants */
 	uint32_t want_slice_us;
 	uint64_t wanted_since_ns;
-	unsigned looks; /* since then */
+	unsigned ticks; /* since then */
 
 	uint64_t denied_ns;            /* since when it wants the device and gets nothing */
 	uint64_t held_ns, released_ns; /* the last time either came into force */
@@ -200,7 +200,7 @@ static inline void disturb(struct world *w)
 	w->calm_since_ns = w->model.now_ns;
 	w->lc_busy_ns = w->be_beside_ns = w->be_allowed_ns = 0;
 	for (unsigned i = 0; i < MODEL_TASKS; i++)
-		w->subject[i].looks = 0;
+		w->subject[i].ticks = 0;
 	refresh(w);
 }
 
@@ -536,11 +536,11 @@ static inline void note_wants(struct world *w, uint32_t i)
 	bool hold = is_user_held(w, i) || (is_managed(s) && p->want == GP_HOLD);
 	uint32_t slice_us = is_managed(s) ? p->slice_us : 0;
 
-	if (hold != s->want_hold || slice_us != s->want_slice_us || !s->looks)
+	if (hold != s->want_hold || slice_us != s->want_slice_us || !s->ticks)
 		s->wanted_since_ns = w->model.now_ns;
 	if (hold != s->want_hold || slice_us != s->want_slice_us)
-		s->looks = 0;
-	s->looks++;
+		s->ticks = 0;
+	s->ticks++;
 	s->want_hold = hold;
 	s->want_slice_us = slice_us;
 }
@@ -553,7 +553,7 @@ static inline bool is_settled(const struct world *w, uint32_t i)
 		if (w->model.task[j].attached && !w->model.task[j].present)
 			return false; /* others may have to wait until the engine knows it is gone
 			               */
-	return s->id && is_there(w, i) && s->looks > CALM_LOOKS &&
+	return s->id && is_there(w, i) && s->ticks > CALM_TICKS &&
 	       !model_has_pending(&w->model, i) &&
 	       w->model.now_ns - s->wanted_since_ns >= CALM_NS &&
 	       w->model.now_ns - w->calm_since_ns >= CALM_NS;

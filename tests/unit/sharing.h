@@ -12,7 +12,7 @@
 
 #include "base/log.h"
 #include "base/rng.h"
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define US   GP_NS_PER_US
 #define MS   GP_NS_PER_MS

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "config.h"
-#include "scenario/scenario.h"
+#include "build_config.h"
+#include "sim/scenario/scenario.h"
 
 /* Skips the test where it cannot be read. */
 static inline void shipped_load(const char *name, struct gp_scenario *s)

@@ -6,7 +6,7 @@
 #include "fake_gpu.h"
 
 /* One look after that long. */
-static void look_after(struct rig *r, uint64_t after_ns)
+static void run_ticks(struct rig *r, uint64_t after_ns)
 {
 	r->now_ns += after_ns;
 	rig_step(r);
@@ -31,19 +31,19 @@ static void a_wait_is_recorded_when_it_ends(void **state)
 
 	(void)state;
 	rig_is(r, 0)->running = false;
-	look_after(r, 30 * MS);
-	look_after(r, 10 * MS);
+	run_ticks(r, 30 * MS);
+	run_ticks(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 0); /* it stands */
 	assert_int_equal(rig_task(r, 0).waits, 0);
 	assert_int_equal(rig_task(r, 0).waited_ns, 40 * MS);
 	rig_is(r, 0)->running = true;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 1);
 	assert_int_equal(rig_stats(r)->wait_ns.max, 50 * MS);
 	assert_int_equal(rig_stats(r)->class_waits[GP_LATENCY_CRITICAL].count, 1);
 	assert_int_equal(rig_stats(r)->class_waits[GP_LATENCY_CRITICAL].max_ns, 50 * MS);
 	assert_int_equal(rig_stats(r)->class_waits[GP_BEST_EFFORT].count, 0);
-	look_after(r, 10 * MS); /* and only once */
+	run_ticks(r, 10 * MS); /* and only once */
 	assert_int_equal(rig_stats(r)->wait_ns.count, 1);
 	rig_free(r);
 }
@@ -55,7 +55,7 @@ static void a_task_that_has_the_device_whenever_it_is_seen_never_waits(void **st
 	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		rig_is(r, 0)->active = rig_is(r, 0)->running = i % 2;
-		look_after(r, 1 * MS);
+		run_ticks(r, 1 * MS);
 	}
 	assert_int_equal(rig_stats(r)->wait_ns.count, 0);
 	rig_free(r);
@@ -70,9 +70,9 @@ static void the_percentiles_of_a_tasks_waits_are_its_own(void **state)
 	rig_add(r, GP_BEST_EFFORT); /* always on the hardware */
 	for (unsigned i = 0; i < 100; i++) {
 		rig_is(r, 0)->running = false;
-		look_after(r, i < 98 ? 4 * MS : 200 * MS);
+		run_ticks(r, i < 98 ? 4 * MS : 200 * MS);
 		rig_is(r, 0)->running = true;
-		look_after(r, 1 * MS);
+		run_ticks(r, 1 * MS);
 	}
 	s = rig_task(r, 0);
 	assert_int_equal(s.waits, 100);
@@ -92,15 +92,15 @@ static void a_tasks_waits_stay_with_it_when_others_leave(void **state)
 
 	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
-	look_after(r, 100 * MS);
+	run_ticks(r, 100 * MS);
 	rig_is(r, 1)->running = false;
-	look_after(r, 7 * MS);
+	run_ticks(r, 7 * MS);
 	rig_is(r, 1)->running = true;
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	assert_int_equal(rig_task(r, 1).waits, 1);
 	r->gpu.task[0].present = false;
 	rig_add(r, GP_BEST_EFFORT);
-	look_after(r, 100 * MS);
+	run_ticks(r, 100 * MS);
 	assert_int_equal(gp_engine_tasks(r->engine), 2);
 	assert_int_equal(rig_task(r, 0).id, 2);
 	assert_int_equal(rig_task(r, 0).waits, 1);
@@ -116,14 +116,14 @@ static void a_wait_that_a_users_hold_cuts_short_is_not_recorded(void **state)
 
 	(void)state;
 	rig_is(r, 0)->running = false;
-	look_after(r, 30 * MS);
+	run_ticks(r, 30 * MS);
 	assert_int_equal(gp_engine_user_hold(r->engine, 1), 0);
-	look_after(r, 1 * MS);
-	look_after(r, 5 * S);
+	run_ticks(r, 1 * MS);
+	run_ticks(r, 5 * S);
 	assert_int_equal(gp_engine_user_release(r->engine, 1), 0);
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	rig_is(r, 0)->running = true;
-	look_after(r, 2 * MS);
+	run_ticks(r, 2 * MS);
 	assert_true(rig_stats(r)->wait_ns.max <= 4 * MS); /* what it waited after that */
 	rig_free(r);
 }
@@ -134,12 +134,12 @@ static void a_wait_of_which_nothing_is_known_any_more_is_not_recorded(void **sta
 
 	(void)state;
 	rig_is(r, 0)->running = false;
-	look_after(r, 30 * MS);
+	run_ticks(r, 30 * MS);
 	rig_is(r, 0)->known = 0;
-	look_after(r, 30 * MS);
+	run_ticks(r, 30 * MS);
 	rig_is(r, 0)->known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING;
 	rig_is(r, 0)->running = true;
-	look_after(r, 30 * MS);
+	run_ticks(r, 30 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 0);
 	rig_free(r);
 }
@@ -154,12 +154,12 @@ static void a_held_task_has_waited_until_it_is_released(void **state)
 	rig_is(r, 0)->known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE;
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
-	look_after(r, 1 * MS); /* it is seen to be held */
-	look_after(r, 40 * MS);
+	run_ticks(r, 1 * MS); /* it is seen to be held */
+	run_ticks(r, 40 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 0);
 	want(1, GP_RUN, 0);
 	rig_step(r);
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 1);
 	assert_in_range(rig_stats(r)->wait_ns.max, 40 * MS, 42 * MS);
 	rig_free(r);
@@ -175,11 +175,11 @@ static void a_task_that_is_held_and_wants_nothing_does_not_wait(void **state)
 	rig_is(r, 0)->active = false;
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
-	look_after(r, 1 * MS);
-	look_after(r, 40 * MS);
+	run_ticks(r, 1 * MS);
+	run_ticks(r, 40 * MS);
 	want(1, GP_RUN, 0);
 	rig_step(r);
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 0);
 	rig_free(r);
 }
@@ -196,14 +196,14 @@ static void a_task_not_seen_to_want_the_device_does_not_wait(void **state)
 	is->known = GP_KNOWN_RUN;
 	is->run_source = GP_RUN_MEASURED;
 	rig_start(r, &scripted);
-	look_after(r, 50 * MS);
+	run_ticks(r, 50 * MS);
 	is->run_ns += 1 * MS;
-	look_after(r, 50 * MS);
+	run_ticks(r, 50 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 0);
 	is->known |= GP_KNOWN_ACTIVE; /* it is, and gets nothing */
-	look_after(r, 50 * MS);
+	run_ticks(r, 50 * MS);
 	is->run_ns += 1 * MS;
-	look_after(r, 50 * MS);
+	run_ticks(r, 50 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 1);
 	rig_free(r);
 }
@@ -214,10 +214,10 @@ static void a_wait_ends_when_the_task_came_on_where_that_is_told(void **state)
 
 	(void)state;
 	rig_is(r, 0)->running = false;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	rig_is(r, 0)->running = true;
 	rig_is(r, 0)->on_at_ns = r->now_ns + 3 * MS;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.max, 13 * MS);
 	rig_free(r);
 }
@@ -230,12 +230,12 @@ static void what_a_task_has_run_it_has_not_waited(void **state)
 	(void)state;
 	is->known |= GP_KNOWN_RUN;
 	is->run_source = GP_RUN_MEASURED;
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	is->running = false;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	is->active = false; /* done: it ran 4 of these 10 ms */
 	is->run_ns += 4 * MS;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.count, 1);
 	assert_int_equal(rig_stats(r)->wait_ns.max, 16 * MS);
 	rig_free(r);
@@ -248,13 +248,13 @@ static void a_wait_begins_when_the_task_became_active_where_that_is_told(void **
 
 	(void)state;
 	is->active = is->running = false;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	is->known |= GP_KNOWN_ACTIVE_SINCE;
 	is->active = true;
 	is->active_since_ns = r->now_ns + 8 * MS;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	is->running = true;
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	assert_int_equal(rig_stats(r)->wait_ns.max, 3 * MS);
 	rig_free(r);
 }
@@ -270,12 +270,12 @@ static void noticing_work_is_timed_from_its_start_and_once(void **state)
 	assert_int_equal(rig_stats(r)->detect_ns.count, 0); /* no start is told */
 	is->known |= GP_KNOWN_ACTIVE_SINCE;
 	is->active_since_ns = r->now_ns + 2 * MS;
-	look_after(r, 5 * MS);
-	look_after(r, 5 * MS);
+	run_ticks(r, 5 * MS);
+	run_ticks(r, 5 * MS);
 	assert_int_equal(rig_stats(r)->detect_ns.count, 1);
 	assert_int_equal(rig_stats(r)->detect_ns.max, 3 * MS);
 	is->active_since_ns = r->now_ns + 1 * MS; /* the next burst */
-	look_after(r, 2 * MS);
+	run_ticks(r, 2 * MS);
 	assert_int_equal(rig_stats(r)->detect_ns.count, 2);
 	assert_int_equal(rig_stats(r)->detect_ns.min, 1 * MS);
 	rig_free(r);
@@ -290,10 +290,10 @@ static void work_older_than_the_task_says_nothing_of_noticing_it(void **state)
 	rig_is(r, 0)->known |= GP_KNOWN_ACTIVE_SINCE;
 	rig_is(r, 0)->active_since_ns = 17; /* long before anybody looked */
 	rig_start(r, &scripted);
-	look_after(r, 5 * MS);
+	run_ticks(r, 5 * MS);
 	assert_int_equal(rig_stats(r)->detect_ns.count, 0);
 	rig_is(r, 0)->active_since_ns = r->now_ns + 1 * S; /* nor does the future */
-	look_after(r, 5 * MS);
+	run_ticks(r, 5 * MS);
 	assert_int_equal(rig_stats(r)->detect_ns.count, 0);
 	rig_free(r);
 }
@@ -304,8 +304,8 @@ static void a_bracket_is_noticed_at_the_look_it_asks_for(void **state)
 
 	(void)state;
 	r->now_ns += 1 * MS;
-	assert_int_equal(gp_engine_bracket(r->engine, r->now_ns, 1, true), 0);
-	look_after(r, 40 * GP_NS_PER_US);
+	assert_int_equal(gp_engine_mark(r->engine, r->now_ns, 1, true), 0);
+	run_ticks(r, 40 * GP_NS_PER_US);
 	assert_int_equal(rig_stats(r)->detect_ns.count, 1);
 	assert_int_equal(rig_stats(r)->detect_ns.max, 40 * GP_NS_PER_US);
 	rig_free(r);
@@ -322,16 +322,16 @@ static void busy_time_is_what_its_tasks_are_measured_to_have_run(void **state)
 	rig_is(r, 1)->known |= GP_KNOWN_RUN;
 	rig_is(r, 1)->run_source = GP_RUN_GRANTED;
 	rig_is(r, 1)->run_ns = 500 * MS;
-	look_after(r, 100 * MS);
+	run_ticks(r, 100 * MS);
 	assert_false(rig_stats(r)->busy_seen); /* what was granted may not have been used */
 	rig_is(r, 0)->known |= GP_KNOWN_RUN;
 	rig_is(r, 0)->run_source = GP_RUN_MEASURED;
 	rig_is(r, 0)->run_ns = 30 * MS;
-	look_after(r, 100 * MS);
+	run_ticks(r, 100 * MS);
 	rig_is(r, 0)->run_ns += 5 * MS;
 	rig_is(r, 1)->run_ns += 50 * MS;
-	look_after(r, 100 * MS);
-	look_after(r, 100 * MS);
+	run_ticks(r, 100 * MS);
+	run_ticks(r, 100 * MS);
 	assert_true(rig_stats(r)->busy_seen);
 	assert_int_equal(rig_stats(r)->busy_ns, 35 * MS);
 	rig_free(r);
@@ -342,22 +342,22 @@ static void idle_time_is_when_no_task_had_work_less_what_ran(void **state)
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
 	(void)state;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_true(rig_stats(r)->idle_seen);
 	assert_int_equal(rig_stats(r)->idle_ns, 0);
 	rig_is(r, 0)->active = rig_is(r, 0)->running = false;
-	look_after(r, 10 * MS); /* when it fell idle is not known */
+	run_ticks(r, 10 * MS); /* when it fell idle is not known */
 	assert_int_equal(rig_stats(r)->idle_ns, 0);
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->idle_ns, 10 * MS);
 	rig_is(r, 0)->known |= GP_KNOWN_RUN;
 	rig_is(r, 0)->run_source = GP_RUN_MEASURED;
 	rig_is(r, 0)->run_ns = 3 * MS; /* a burst between two looks */
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->idle_ns, 17 * MS);
 	r->gpu.task[0].present = false; /* nobody is there: nobody has work */
-	look_after(r, 100 * MS);
-	look_after(r, 100 * MS);
+	run_ticks(r, 100 * MS);
+	run_ticks(r, 100 * MS);
 	assert_int_equal(rig_stats(r)->idle_ns, 217 * MS);
 	rig_free(r);
 }
@@ -368,7 +368,7 @@ static void an_empty_device_that_shows_activity_is_idle(void **state)
 
 	(void)state;
 	rig_start(r, &scripted);
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_true(rig_stats(r)->idle_seen);
 	assert_int_equal(rig_stats(r)->idle_ns, 10 * MS);
 	rig_free(r);
@@ -388,8 +388,8 @@ static void idle_time_is_unknown_while_one_tasks_activity_is(void **state)
 	rig_is(r, 1)->known = GP_KNOWN_HELD;
 	gp_engine_trigger(r->engine, true);
 	rig_step(r);
-	look_after(r, 10 * MS);
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_false(rig_stats(r)->idle_seen);
 	assert_int_equal(rig_stats(r)->idle_ns, 0);
 	rig_free(r);
@@ -402,8 +402,8 @@ static void a_blind_look_is_not_an_idle_device(void **state)
 	(void)state;
 	rig_is(r, 0)->active = false;
 	r->gpu.observe_fails = -EIO;
-	look_after(r, 10 * MS);
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_int_equal(rig_stats(r)->idle_ns, 0);
 	rig_free(r);
 }
@@ -414,12 +414,12 @@ static void switches_are_those_that_the_back_end_tells_of(void **state)
 
 	(void)state;
 	r->gpu.base.info.switch_cost_ns = 100 * GP_NS_PER_US;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_false(rig_stats(r)->switches_seen);
 	rig_is(r, 0)->scheduled = 5;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	rig_is(r, 0)->scheduled = 7;
-	look_after(r, 10 * MS);
+	run_ticks(r, 10 * MS);
 	assert_true(rig_stats(r)->switches_seen);
 	assert_int_equal(rig_stats(r)->switches, 7);
 	assert_int_equal(rig_stats(r)->switch_ns, 700 * GP_NS_PER_US);
@@ -478,13 +478,13 @@ static void activity_is_told_only_where_it_is_known(void **state)
 	assert_int_equal(s.known, GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING);
 	assert_true(s.active && s.running);
 	rig_is(r, 0)->known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE;
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	s = rig_task(r, 0);
 	assert_int_equal(s.known, GP_KNOWN_ACTIVE);
 	assert_true(s.active);
 	assert_false(s.running);
 	rig_is(r, 0)->known = GP_KNOWN_HELD;
-	look_after(r, 1 * MS);
+	run_ticks(r, 1 * MS);
 	s = rig_task(r, 0);
 	assert_int_equal(s.known, 0);
 	assert_false(s.active);

@@ -35,7 +35,7 @@ static void draw_of_kind(struct set *s, enum costs costs, enum family family, un
 {
 	struct gp_rng rng;
 
-	s->brackets = false;
+	s->request_marks = false;
 	gp_rng_init(&rng, seed, costs * 4 + family);
 	set_costs(&s->device, costs, SHORTEST_NS);
 	draw_set(s, &rng, family, n, SHORTEST_NS, 800);
@@ -82,7 +82,7 @@ static void more_than_the_device_is_refused_whatever_it_costs(void **state)
 	(void)state;
 	for (unsigned k = 0; k < times(400); k++) {
 		struct gp_rng rng;
-		struct set s = {.brackets = false};
+		struct set s = {.request_marks = false};
 
 		gp_rng_init(&rng, k, 31);
 		set_costs(&s.device, SWITCH_ALONE, SHORTEST_NS);
@@ -112,7 +112,7 @@ static bool draw_at_border(struct set *s, const char *policy, unsigned seed)
 	struct world w;
 
 	gp_rng_init(&rng, seed, 41);
-	whole.brackets = !gp_rng_below(&rng, 3);
+	whole.request_marks = !gp_rng_below(&rng, 3);
 	world_init(&w, 1000);
 	draw_any_costs(&w.device, &rng);
 	whole.device = w.device;

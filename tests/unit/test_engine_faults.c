@@ -6,7 +6,7 @@
  */
 #include "fake_gpu.h"
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 /* Longest backoff, the time after which an action counts as lost, and a little. */
 #define RECOVERY_NS (1 * S + 20 * MS + 10 * MS)

@@ -750,9 +750,12 @@ static void a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence
 	static const struct {
 		uint32_t cap;
 		const char *word;
-	} needs[] = {{GP_CAP_HOLD, "hold"},         {GP_CAP_SLICE, "slice"},
-	             {GP_CAP_ACTIVITY, "activity"}, {GP_CAP_EVENTS, "event"},
-	             {GP_CAP_BRACKETS, "bracket"},  {GP_CAP_PREEMPT_MODE, "preempt"}};
+	} needs[] = {{GP_CAP_HOLD, "hold"},
+	             {GP_CAP_SLICE, "slice"},
+	             {GP_CAP_ACTIVITY, "activity"},
+	             {GP_CAP_EVENTS, "event"},
+	             {GP_CAP_REQUEST_MARKS, "request marks"},
+	             {GP_CAP_PREEMPT_MODE, "preempt"}};
 	struct rig *r = rig_new(4);
 
 	(void)state;

@@ -5,7 +5,7 @@
  */
 #include "fake_gpu.h"
 
-#include "engine/state.h"
+#include "engine/engine_state.h"
 
 /* ---- views made by hand ---- */
 

@@ -63,14 +63,14 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	                          .change_permille = 30,
 	                          .cost_permille = 1000,
 	                          .sporadic = true};
-	struct draw bracketed = draw, gangs = draw;
+	struct draw marked = draw, gangs = draw;
 
 	(void)state;
 	assert_in_range(run_sets("lax", &draw), 1, draw.sets - 1);
-	bracketed.brackets = true;
-	assert_in_range(run_sets("lax", &bracketed), 1, draw.sets - 1);
-	bracketed.sampled = true;
-	assert_in_range(run_sets("lax", &bracketed), 1, draw.sets - 1);
+	marked.request_marks = true;
+	assert_in_range(run_sets("lax", &marked), 1, draw.sets - 1);
+	marked.sampled = true;
+	assert_in_range(run_sets("lax", &marked), 1, draw.sets - 1);
 	gangs.gangs = true;
 	gangs.most = 6;
 	assert_in_range(run_sets("lax", &gangs), 1, draw.sets - 1);
@@ -99,7 +99,7 @@ static void the_same_holds_on_an_amd_gpu(void **state)
 
 /* Three have more than the hysteresis to do, and deadlines of 6.4 ms have the most jitter: the
  * worst there is. Returns how many were refused. */
-static unsigned try_four_fifths(unsigned count, bool brackets)
+static unsigned try_four_fifths(unsigned count, bool request_marks)
 {
 	uint64_t deadline_ns, budget_ns;
 	struct world w;
@@ -112,7 +112,7 @@ static unsigned try_four_fifths(unsigned count, bool brackets)
 		uint32_t t = world_add_service(&w, deadline_ns, deadline_ns,
 		                               i < 3 ? budget_ns : rest_ns);
 
-		if (brackets)
+		if (request_marks)
 			split_request(&w, t);
 	}
 	world_run(&w, "lax");
@@ -216,7 +216,7 @@ static void the_look_comes_when_the_order_changes(void **state)
 	 */
 	assert_in_range(w.engine_stats.preemptions, 2, 4);
 	assert_int_equal(w.missed[0] + w.missed[1], 0);
-	assert_in_range(w.engine_stats.looks, 4, 20);
+	assert_in_range(w.engine_stats.ticks, 4, 20);
 }
 
 static void an_overrun_harms_nobody_else_and_is_counted(void **state)

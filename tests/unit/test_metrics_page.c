@@ -40,7 +40,7 @@ static struct world *world_new(unsigned ndevices)
 		gp_hist_init(&s->wait_ns);
 		gp_hist_init(&s->detect_ns);
 		for (unsigned k = 0; k <= GP_LATENCY_CRITICAL; k++)
-			gp_coarse_init(&s->class_waits[k]);
+			gp_log2_hist_init(&s->class_waits[k]);
 		gp_hist_init(&w->lag_ns[i]);
 		w->device[i] = (struct gp_metrics_device){.name = "fake GPU",
 		                                          .backend = "fake",
@@ -279,7 +279,7 @@ static void a_daemon_without_devices_tells_of_itself(void **state)
 
 	(void)state;
 	assert_line(page, "gpreempt_clients 0");
-	assert_absent(page, "gpreempt_looks_total");
+	assert_absent(page, "gpreempt_ticks_total");
 	assert_absent(page, "# HELP gpreempt_tasks ");
 	world_free(w);
 }
@@ -338,7 +338,7 @@ static void buckets_count_what_is_below_their_bounds(void **state)
 	for (unsigned i = 0; i < n; i++) {
 		gp_hist_add(&w->stats[0].hold_ns, sample[i]);
 		gp_hist_add(&w->lag_ns[0], sample[i]);
-		gp_coarse_add(&w->stats[0].class_waits[GP_LATENCY_CRITICAL], sample[i]);
+		gp_log2_hist_add(&w->stats[0].class_waits[GP_LATENCY_CRITICAL], sample[i]);
 	}
 	write_page(w);
 	check_buckets(w->text, "gpreempt_hold_seconds", "device=\"0\"", sample, n);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define SETS         60
 #define DURATION     (10 * GP_NS_PER_S)

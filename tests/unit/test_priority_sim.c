@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define US GP_NS_PER_US
 #define MS GP_NS_PER_MS

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define US GP_NS_PER_US
 #define MS GP_NS_PER_MS
@@ -38,12 +38,12 @@ static void add(struct gp_sim_task task, struct gp_task_attr attr)
 }
 
 /* A service with requests of 100 us that come at random. */
-static void add_service(unsigned rate, bool brackets, uint64_t target_ns, uint64_t budget_ns)
+static void add_service(unsigned rate, bool request_marks, uint64_t target_ns, uint64_t budget_ns)
 {
 	add((struct gp_sim_task){.load = GP_LOAD_POISSON,
 	                         .every_ns = S / rate,
 	                         .kernel_ns = 100 * US,
-	                         .bracket = brackets},
+	                         .request_marks = request_marks},
 	    (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
 	                          .deadline_ns = target_ns,
 	                          .budget_ns = budget_ns});
@@ -123,7 +123,7 @@ static void a_target_is_kept_with_less_loss_than_under_priority(void **state)
 	static const struct {
 		unsigned rate;
 		uint64_t target_ns;
-		bool brackets;
+		bool request_marks;
 		double gain; /* at least, in points */
 	} c[] = {
 		{1000, 2 * MS, true, 8},   {1282, 2 * MS, true, 15},  {1500, 3 * MS, true, 25},
@@ -138,7 +138,7 @@ static void a_target_is_kept_with_less_loss_than_under_priority(void **state)
 		for (uint64_t seed = 1; seed <= 2; seed++) {
 			begin(20 * S);
 			scenario.seed = seed;
-			add_service(c[i].rate, c[i].brackets, c[i].target_ns, 100 * US);
+			add_service(c[i].rate, c[i].request_marks, c[i].target_ns, 100 * US);
 			add_training(0, 0);
 			compare(&priority, &qos, &watched);
 			assert_true(qos.task[0].p99_ns <= c[i].target_ns);
@@ -174,9 +174,10 @@ static void a_service_that_drowns_with_tiny_slices_does_not_in_windows(void **st
 	struct watched watched;
 
 	(void)state;
-	for (int brackets = 0; brackets < 2; brackets++) {
+	for (int request_marks = 0; request_marks < 2; request_marks++) {
 		begin(20 * S);
-		add_service(4000, brackets, 2 * MS, 0); /* and nobody said how long requests are */
+		add_service(4000, request_marks, 2 * MS,
+		            0); /* and nobody said how long requests are */
 		add_training(0, 0);
 		compare(&priority, &qos, &watched);
 		assert_true(kept(&priority, 0) < 65 && kept(&priority, 1) < 1);

@@ -63,7 +63,7 @@ static void desk_init(struct desk *d, uint64_t target_ns)
 		.hold_cost_ns = 578 * US,
 		.release_cost_ns = 352 * US,
 		.switch_cost_ns = 168 * US,
-		.news_every_ns = 20 * MS,
+		.sample_period_ns = 20 * MS,
 		.starve_limit_ns = 10 * S,
 		.n = 2,
 		.task = d->seen,
@@ -189,7 +189,7 @@ static void a_short_target_on_a_device_that_costs_nothing_is_decided_about(void 
 	for (unsigned seen_at_once = 0; seen_at_once < 2; seen_at_once++) {
 		desk_init(&d, 10 * US);
 		d.seen[0].budget_ns = 0;
-		d.seen[0].known |= seen_at_once ? GP_KNOWN_BRACKET : 0;
+		d.seen[0].known |= seen_at_once ? GP_KNOWN_REQUEST : 0;
 		d.view.hold_cost_ns = d.view.release_cost_ns = d.view.switch_cost_ns = 0;
 		desk_run(&d, 3 * S, 300000, 600000, 0);
 		assert_int_not_equal(d.plan_task[0].want, GP_HOLD);

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define US        GP_NS_PER_US
 #define MS        GP_NS_PER_MS
@@ -36,7 +36,7 @@
 struct kind {
 	const char *name;
 	const struct gp_sim_device *device;
-	bool brackets;
+	bool request_marks;
 	bool unseen; /* lines of requests are not seen: some that are missed are not refused */
 	double switch_us;
 };
@@ -193,7 +193,7 @@ static void begin(struct gp_scenario *scenario, const struct kind *kind, double 
 	                              .load = GP_LOAD_POISSON,
 	                              .every_ns = (uint64_t)(1e9 / rate),
 	                              .kernel_ns = (uint64_t)kernel_us * US,
-	                              .bracket = kind->brackets,
+	                              .request_marks = kind->request_marks,
 	                              .stop_ns = GP_NEVER};
 	struct gp_sim_task job = {.name = "job",
 	                          .load = GP_LOAD_CLOSED,

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define US GP_NS_PER_US
 #define MS GP_NS_PER_MS
@@ -32,7 +32,7 @@ static void add(const char *name, struct gp_sim_task task, struct gp_task_attr a
 
 /* A service whose requests come at random, and a job that fills the device. */
 static void begin(uint64_t duration_ns, unsigned rate, uint64_t kernel_ns, uint64_t target_ns,
-                  bool brackets)
+                  bool request_marks)
 {
 	gp_scenario_init(&scenario);
 	scenario.duration_ns = duration_ns;
@@ -40,7 +40,7 @@ static void begin(uint64_t duration_ns, unsigned rate, uint64_t kernel_ns, uint6
 	    (struct gp_sim_task){.load = GP_LOAD_POISSON,
 	                         .every_ns = S / rate,
 	                         .kernel_ns = kernel_ns,
-	                         .bracket = brackets},
+	                         .request_marks = request_marks},
 	    (struct gp_task_attr){.class = GP_LATENCY_CRITICAL,
 	                          .deadline_ns = target_ns,
 	                          .budget_ns = kernel_ns});
@@ -84,7 +84,7 @@ static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
 	static const struct {
 		unsigned rate;
 		double target_ms;
-		bool brackets;
+		bool request_marks;
 		double job; /* keeps at least so much, in percent */
 	} c[] = {
 		{3000, 2, true, 43},  {4000, 2, true, 33},  {5000, 2, true, 23},
@@ -98,7 +98,7 @@ static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
 		struct outcome o;
 
 		begin(240 * S, c[i].rate, 100 * US, (uint64_t)(c[i].target_ms * 1e6),
-		      c[i].brackets);
+		      c[i].request_marks);
 		print_message("%u/s: ", c[i].rate);
 		o = run_under("qos");
 		assert_false(o.refused);
@@ -113,7 +113,7 @@ static void a_target_that_is_missed_is_refused(void **state)
 	static const struct {
 		unsigned rate;
 		uint64_t target_ns;
-		bool brackets;
+		bool request_marks;
 	} c[] = {
 		{6500, 2 * MS, true},     {7000, 2 * MS, true},  {7500, 3 * MS, true},
 		{6500, 2 * MS, false},    {7000, 2 * MS, false}, {4000, 1 * MS, true},
@@ -125,7 +125,7 @@ static void a_target_that_is_missed_is_refused(void **state)
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		struct outcome o;
 
-		begin(60 * S, c[i].rate, 100 * US, c[i].target_ns, c[i].brackets);
+		begin(60 * S, c[i].rate, 100 * US, c[i].target_ns, c[i].request_marks);
 		print_message("%u/s, %.1f ms: ", c[i].rate, (double)c[i].target_ns / 1e6);
 		o = run_under("qos");
 		assert_true(o.refused);
@@ -141,7 +141,7 @@ static void without_slices_no_target_costs_more_than_under_priority(void **state
 		unsigned rate;
 		uint64_t kernel_ns;
 		uint32_t width_permille;
-		bool brackets;
+		bool request_marks;
 	} c[] = {
 		{20, 3 * MS, 1000, false},  {100, 3 * MS, 1000, false}, {20, 3 * MS, 1000, true},
 		{200, 1 * MS, 1000, false}, {40, 3 * MS, 400, false},   {100, 3 * MS, 1000, true},
@@ -156,7 +156,7 @@ static void without_slices_no_target_costs_more_than_under_priority(void **state
 			struct outcome priority, qos;
 
 			begin(20 * S, c[i].rate, c[i].kernel_ns, (uint64_t)(target[k] * 1e6),
-			      c[i].brackets);
+			      c[i].request_marks);
 			scenario.device = gp_sim_mi300x;
 			scenario.task[0].width_permille = c[i].width_permille;
 			scenario.task[1].width_permille = 1000;

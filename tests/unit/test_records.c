@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/process.h"
-#include "hold/records.h"
+#include "hold/replay.h"
 
 /* A process that does nothing, for as long as this one lives, and its record. */
 static struct gp_undo_entry begin_child(void)

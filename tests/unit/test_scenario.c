@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "scenario/scenario.h"
+#include "build_config.h"
+#include "sim/scenario/scenario.h"
 
 #if GP_HAVE_YAML
 
@@ -187,7 +187,7 @@ static void every_key_of_a_task_has_its_place(void **state)
 	                              "    kernels: 40\n"
 	                              "    kernel_gap: 30us\n"
 	                              "    prepare: 200us\n"
-	                              "    bracket: true\n");
+	                              "    request_marks: true\n");
 	assert_int_equal(s.ntasks, 3);
 	assert_int_equal(s.task[2].load, GP_LOAD_TRACE);
 	assert_int_equal(s.task[2].arrivals, 4);
@@ -199,7 +199,7 @@ static void every_key_of_a_task_has_its_place(void **state)
 	assert_int_equal(s.task[2].kernels, 40);
 	assert_int_equal(s.task[2].kernel_gap_ns, 30000);
 	assert_int_equal(s.task[2].prepare_ns, 200000);
-	assert_true(s.task[2].bracket);
+	assert_true(s.task[2].request_marks);
 	assert_string_equal(s.task[0].name, "inference");
 	assert_int_equal(s.task[0].load, GP_LOAD_PERIODIC);
 	assert_int_equal(s.task[0].every_ns, 3 * GP_NS_PER_MS);
@@ -499,7 +499,8 @@ static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
 	refuse(text, 4, "'prepare' means nothing with load 'closed'", "trace");
 	snprintf(text, sizeof text, "%s  arrivals: [1ms]\n", closed);
 	refuse(text, 4, "'arrivals' means nothing with load 'closed'", "goes with trace");
-	refuse(TASK "  bracket: true\n", 3, "'bracket' means nothing with load 'idle'", "closed");
+	refuse(TASK "  request_marks: true\n", 3, "'request_marks' means nothing with load 'idle'",
+	       "closed");
 	snprintf(text, sizeof text, "%s  every: 1ms\n", closed);
 	refuse(text, 4, "'every' means nothing with load 'closed'", arriving);
 	snprintf(text, sizeof text, "%s  rate: 1\n", closed);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "scenario/scenario.h"
+#include "sim/scenario/scenario.h"
 
 #define US GP_NS_PER_US
 #define MS GP_NS_PER_MS
@@ -44,7 +44,7 @@ static struct gp_run run(struct gp_scenario *s, const struct gp_policy_ops *ops)
 }
 
 /* A service of many kernels with gaps between them beside one long kernel after the other. */
-static uint64_t eager_p99(bool bracket)
+static uint64_t eager_p99(bool request_marks)
 {
 	struct gp_scenario s = new_scenario();
 	struct gp_sim_task service = {.load = GP_LOAD_PERIODIC,
@@ -52,7 +52,7 @@ static uint64_t eager_p99(bool bracket)
 	                              .kernels = 10,
 	                              .kernel_ns = 100 * US,
 	                              .kernel_gap_ns = 200 * US,
-	                              .bracket = bracket,
+	                              .request_marks = request_marks,
 	                              .stop_ns = GP_NEVER};
 	struct gp_sim_task job = {
 		.load = GP_LOAD_CLOSED, .kernel_ns = 13600 * US, .stop_ns = GP_NEVER};

@@ -14,9 +14,9 @@
 
 #include "sharing.h"
 
-static const uint64_t news_every_ns[] = {20 * MS, 167 * MS}; /* where activity is sampled */
+static const uint64_t sample_period_ns[] = {20 * MS, 167 * MS}; /* where activity is sampled */
 
-#define NEWS (sizeof news_every_ns / sizeof *news_every_ns)
+#define NEWS (sizeof sample_period_ns / sizeof *sample_period_ns)
 
 static struct gp_task_attr share_attr(uint32_t share_permille)
 {
@@ -116,7 +116,7 @@ static void most_of_the_device_can_be_guaranteed_to_one_that_pauses(void **state
 			struct gp_run run;
 
 			begin(sampled(), 10 * S);
-			scenario.device.activity_window_ns = news_every_ns[news];
+			scenario.device.activity_window_ns = sample_period_ns[news];
 			add(pausing(1 * MS, 50 * US), share_attr(share));
 			add(busy(13600 * US), share_attr(1000 - share));
 			run = finish("share");
@@ -136,7 +136,7 @@ static void several_may_pause(void **state)
 		struct gp_run run;
 
 		begin(sampled(), 10 * S);
-		scenario.device.activity_window_ns = news_every_ns[news];
+		scenario.device.activity_window_ns = sample_period_ns[news];
 		add(pausing(1 * MS, 50 * US), share_attr(share[0]));
 		add(pausing(2 * MS, 30 * US), share_attr(share[1]));
 		add(pausing(5 * MS, 30 * US), share_attr(share[2]));
@@ -174,7 +174,7 @@ static void one_that_wants_less_has_it_and_the_others_the_rest(void **state)
 		struct gp_run run;
 
 		begin(sampled(), 60 * S);
-		scenario.device.activity_window_ns = news_every_ns[news];
+		scenario.device.activity_window_ns = sample_period_ns[news];
 		add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
 		                         .every_ns = 10 * MS,
 		                         .kernel_ns = 3 * MS},
@@ -196,7 +196,7 @@ static void one_that_comes_and_goes_costs_the_others_nothing(void **state)
 		double sum;
 
 		begin(sampled(), 20 * S);
-		scenario.device.activity_window_ns = news_every_ns[news];
+		scenario.device.activity_window_ns = sample_period_ns[news];
 		add(pausing(500 * MS, 500 * MS), share_attr(500));
 		add(busy(13600 * US), share_attr(0));
 		run = finish("share");
@@ -251,7 +251,7 @@ static void random_sets_of_loops_have_what_they_were_guaranteed(void **state)
 		struct gp_run run;
 
 		begin(sampled(), 20 * S);
-		scenario.device.activity_window_ns = news_every_ns[set % NEWS];
+		scenario.device.activity_window_ns = sample_period_ns[set % NEWS];
 		for (uint32_t i = 0; i < n; i++) {
 			uint64_t kernel_ns = between(&rng, 200 * US, 20 * MS);
 

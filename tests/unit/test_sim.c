@@ -889,7 +889,7 @@ static void a_device_says_what_it_can_do(void **state)
 	assert_int_equal(info->release_cost_ns, device.release_ns);
 	assert_int_equal(info->slice_cost_ns, device.set_slice_ns);
 	assert_int_equal(info->switch_cost_ns, device.switch_ns);
-	assert_int_equal(info->news_every_ns, device.activity_window_ns);
+	assert_int_equal(info->sample_period_ns, device.activity_window_ns);
 	gp_sim_free(sim);
 	device.activity = GP_ACTIVITY_EVENTS;
 	device.slices = false;
@@ -899,7 +899,7 @@ static void a_device_says_what_it_can_do(void **state)
 	assert_int_equal(info->caps, GP_CAP_ACTIVITY | GP_CAP_EVENTS);
 	assert_int_equal(info->max_held, 0);
 	assert_int_equal(info->slice_max_us, 0);
-	assert_int_equal(info->news_every_ns, 0);
+	assert_int_equal(info->sample_period_ns, 0);
 	gp_sim_free(sim);
 }
 

@@ -500,7 +500,7 @@ static void an_mi300x_tells_no_run_times(void **state)
 	                                                     GP_KNOWN_ACTIVE_SINCE);
 	assert_int_equal(info->caps, GP_CAP_HOLD | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
 	assert_int_equal(info->slice_default_us, 0);
-	assert_int_equal(info->news_every_ns, 0);
+	assert_int_equal(info->sample_period_ns, 0);
 	/* 8 x 23.2 MB at 3.7 TB/s is 50 us; 20, 60 and 60 are the calls. */
 	assert_in_range(info->hold_cost_ns, 190 * US, 191 * US);
 	gp_sim_free(sim);

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "gpu/sim/sim.h"
+#include "sim/model/sim_gpu.h"
 
 #define US     GP_NS_PER_US
 #define MS     GP_NS_PER_MS

@@ -177,7 +177,7 @@ static void brackets_stand_around_each_request(void **state)
 	struct record r;
 	struct gp_sim *sim;
 
-	task.bracket = true;
+	task.request_marks = true;
 	task.kernels = 3;
 	task.kernel_gap_ns = 1 * MS;
 	task.prepare_ns = 500 * US;
@@ -199,7 +199,7 @@ static void a_closed_loop_can_have_brackets_too(void **state)
 	struct record r;
 	struct gp_sim *sim;
 
-	task.bracket = true;
+	task.request_marks = true;
 	task.gap_ns = 1 * MS;
 	sim = play(&plain, &task, 1, 5 * MS + 500 * US, &r);
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 0), 0);
@@ -217,7 +217,7 @@ static void a_bracket_is_heard_at_once(void **state)
 	bool rescan;
 	struct gp_sim *sim;
 
-	task.bracket = true;
+	task.request_marks = true;
 	sim = new_sim(&plain, &task, 1, 1);
 	assert_int_equal(gp_sim_advance(sim, 100 * MS), 10 * MS);
 	assert_true(gp_sim_take_signal(sim, &rescan));
@@ -235,7 +235,7 @@ static void a_program_that_exits_says_nothing_more(void **state)
 	struct record r;
 	struct gp_sim *sim;
 
-	task.bracket = true;
+	task.request_marks = true;
 	task.stop_ns = 20 * MS;
 	sim = play(&plain, &task, 1, 100 * MS, &r);
 	assert_int_equal(count(&r, GP_SIM_BEGIN), 1);

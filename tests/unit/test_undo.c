@@ -100,8 +100,8 @@ static void a_record_is_there_until_it_is_dropped(void **state)
 	assert_in_range(slot, 0, GP_UNDO_SLOTS - 1);
 	assert_true(gp_undo_get(other, (unsigned)slot, &e)); /* whoever has the file sees it */
 	assert_string_equal(e.backend, "nvidia");
-	assert_int_equal(e.holder, getpid());
-	assert_int_equal(e.holder_start_time, gp_process_start_time(getpid()));
+	assert_int_equal(e.owner, getpid());
+	assert_int_equal(e.owner_start_time, gp_process_start_time(getpid()));
 	assert_int_equal(e.undo.key, 5);
 	assert_true(is_whole(&e));
 	gp_undo_drop(other, (unsigned)slot);
@@ -215,7 +215,7 @@ static void records_survive_a_writer_that_is_killed(void **state)
 		for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 			if (gp_undo_get(file, i, &e)) {
 				assert_true(is_whole(&e));
-				assert_int_equal(e.holder, pid);
+				assert_int_equal(e.owner, pid);
 				whole++;
 				gp_undo_drop(file, i);
 			}

@@ -38,15 +38,15 @@ static void need(unsigned *width, size_t length, unsigned most)
 		*width = (unsigned)length;
 }
 
-struct gp_top_needs gp_top_needs_of(const struct gp_top_shot *shot)
+struct gp_top_needs gp_top_needs_of(const struct gp_top_snapshot *snapshot)
 {
 	struct gp_top_needs n = {.pid = gp_top_columns[GP_COL_PID].width,
 	                         .user = gp_top_columns[GP_COL_USER].width,
 	                         .class = gp_top_columns[GP_COL_CLASS].width,
-	                         .devices = shot->ndevices > 1};
+	                         .devices = snapshot->ndevices > 1};
 
-	for (unsigned i = 0; i < shot->ntasks; i++) {
-		const struct gp_top_task *t = &shot->task[i];
+	for (unsigned i = 0; i < snapshot->ntasks; i++) {
+		const struct gp_top_task *t = &snapshot->task[i];
 
 		need(&n.pid, (size_t)snprintf(NULL, 0, "%d", (int)t->pid), 10);
 		need(&n.user, strlen(t->user), USER_MOST);

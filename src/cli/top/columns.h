@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "cli/top/shot.h"
+#include "cli/top/top_snapshot.h"
 
 /* As they stand from left to right. */
 enum gp_top_column {
@@ -46,7 +46,7 @@ struct gp_top_needs {
 	bool devices;              /* there are several */
 };
 
-struct gp_top_needs gp_top_needs_of(const struct gp_top_shot *shot);
+struct gp_top_needs gp_top_needs_of(const struct gp_top_snapshot *snapshot);
 
 /* The most important ones first, until the width is used up; then bar and name grow. */
 void gp_top_lay_out(struct gp_top_layout *layout, const struct gp_top_needs *needs, unsigned width);

@@ -17,14 +17,14 @@ static struct json_object *about(const struct gp_top_task *t)
 	return params;
 }
 
-static void order(struct gp_top *top, uint64_t now_ns, const struct gp_top_task *t,
-                  const char *method, struct json_object *params, const char *done)
+static void command(struct gp_top *top, uint64_t now_ns, const struct gp_top_task *t,
+                    const char *method, struct json_object *params, const char *done)
 {
 	struct gp_error err = {0};
 	char whom[96];
 
 	snprintf(whom, sizeof whom, "%d %s", (int)t->pid, t->name);
-	if (gp_link_order(&top->link, method, params, whom, done, &err))
+	if (gp_top_command(&top->link, method, params, whom, done, &err))
 		gp_top_say(top, now_ns, true, "%s", err.text);
 }
 
@@ -38,7 +38,7 @@ static void set_class(struct gp_top *top, uint64_t now_ns, const char *class)
 
 	json_object_object_add(params, "class", json_object_new_string(class));
 	snprintf(done, sizeof done, "class %s", class);
-	order(top, now_ns, &top->whom, "set", params, done);
+	command(top, now_ns, &top->whom, "set", params, done);
 }
 
 /* The next press goes on from here, not from what the last shot says. */
@@ -56,13 +56,13 @@ static void change_priority(struct gp_top *top, uint64_t now_ns, const struct gp
 	params = about(t);
 	json_object_object_add(params, "priority", json_object_new_int(priority));
 	snprintf(done, sizeof done, "priority %d", priority);
-	order(top, now_ns, t, "set", params, done);
-	top->link.shot.task[t - top->link.shot.task].priority = (uint8_t)priority;
+	command(top, now_ns, t, "set", params, done);
+	top->link.snapshot.task[t - top->link.snapshot.task].priority = (uint8_t)priority;
 }
 
 static void press_for_task(struct gp_top *top, int key, uint64_t now_ns)
 {
-	const struct gp_top_task *t = gp_top_view_selected(&top->view, &top->link.shot);
+	const struct gp_top_task *t = gp_top_view_selected(&top->view, &top->link.snapshot);
 
 	if (!t) {
 		gp_top_say(top, now_ns, true, "no task is selected");
@@ -76,8 +76,8 @@ static void press_for_task(struct gp_top *top, int key, uint64_t now_ns)
 	case '+':
 	case '=': change_priority(top, now_ns, t, 1); break;
 	case '-': change_priority(top, now_ns, t, -1); break;
-	case 'h': order(top, now_ns, t, "hold", about(t), "held until r"); break;
-	default: order(top, now_ns, t, "release", about(t), "released"); break;
+	case 'h': command(top, now_ns, t, "hold", about(t), "held until r"); break;
+	default: command(top, now_ns, t, "release", about(t), "released"); break;
 	}
 }
 
@@ -103,18 +103,18 @@ static void set_policy(struct gp_top *top, uint64_t now_ns, const char *name)
 	json_object_object_add(params, "policy", json_object_new_string(name));
 	if (top->link.device >= 0)
 		json_object_object_add(params, "device", json_object_new_int(top->link.device));
-	if (gp_link_order(&top->link, "policy", params, "policy", name, &err))
+	if (gp_top_command(&top->link, "policy", params, "policy", name, &err))
 		gp_top_say(top, now_ns, true, "%s", err.text);
 }
 
 static void begin_policy(struct gp_top *top)
 {
-	const struct gp_top_shot *shot = &top->link.shot;
+	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
 
 	top->mode = GP_TOP_POLICY;
 	top->choice = 0;
-	for (unsigned i = 0; gp_policies[i] && shot->ndevices; i++)
-		if (!strcmp(gp_policies[i]->name, shot->device[0].policy))
+	for (unsigned i = 0; gp_policies[i] && snapshot->ndevices; i++)
+		if (!strcmp(gp_policies[i]->name, snapshot->device[0].policy))
 			top->choice = i;
 }
 
@@ -157,7 +157,7 @@ static void press_filter(struct gp_top *top, int key)
 		filter[n] = (char)key;
 		filter[n + 1] = 0;
 	}
-	gp_top_view_update(&top->view, &top->link.shot, top->task_rows);
+	gp_top_view_update(&top->view, &top->link.snapshot, top->task_rows);
 }
 
 /* ---- the rest ----------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ static bool press_to_move(struct gp_top *top, int key)
 	case GP_KEY_END: by = (long)top->view.n; break;
 	default: return false;
 	}
-	gp_top_view_move(&top->view, &top->link.shot, by, top->task_rows);
+	gp_top_view_move(&top->view, &top->link.snapshot, by, top->task_rows);
 	return true;
 }
 
@@ -189,7 +189,7 @@ static void press(struct gp_top *top, int key, uint64_t now_ns)
 	case '?': top->mode = GP_TOP_HELP; break;
 	case 's':
 		top->view.sort = gp_top_next_sort(top->view.sort);
-		gp_top_view_update(&top->view, &top->link.shot, top->task_rows);
+		gp_top_view_update(&top->view, &top->link.snapshot, top->task_rows);
 		gp_top_say(top, now_ns, false, "sorted by %s", gp_top_columns[top->view.sort].head);
 		break;
 	case 'p': begin_policy(top); break;
@@ -204,7 +204,7 @@ static void press(struct gp_top *top, int key, uint64_t now_ns)
 	case '-':
 	case 'h':
 	case 'r': press_for_task(top, key, now_ns); break;
-	case GP_KEY_ESCAPE: *top->said = 0; break;
+	case GP_KEY_ESCAPE: *top->message = 0; break;
 	default:
 		if (isprint(key & 0xff) && key < 0x100)
 			gp_top_say(top, now_ns, true, "%c does nothing; ? says which keys do", key);

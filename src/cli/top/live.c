@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/stop.h"
+#include "cli/lib/stop.h"
 #include "cli/top/top.h"
 
 /* ---- how styles look ----------------------------------------------------------------------------
@@ -20,7 +20,7 @@
 static const struct {
 	chtype attributes;
 	short colour; /* -1: the terminal's own */
-} looks[GP_STYLES] = {
+} ticks[GP_STYLES] = {
 	[GP_STYLE_PLAIN] = {A_NORMAL, -1},
 	[GP_STYLE_TITLE] = {A_BOLD, -1},
 	[GP_STYLE_HEAD] = {A_REVERSE, -1},
@@ -47,7 +47,7 @@ static void begin_colour(bool wanted)
 	start_color();
 	use_default_colors();
 	for (int i = 0; i < GP_STYLES; i++)
-		init_pair((short)(i + 1), looks[i].colour, -1);
+		init_pair((short)(i + 1), ticks[i].colour, -1);
 }
 
 /* Who is selected is told by reverse video alone: colours would be backgrounds then. */
@@ -56,27 +56,27 @@ static void apply_style(uint8_t style)
 	unsigned what = style % GP_STYLE_SELECTED;
 
 	if (style & GP_STYLE_SELECTED) {
-		attrset((int)(A_REVERSE | (looks[what].attributes & A_BOLD)));
+		attrset((int)(A_REVERSE | (ticks[what].attributes & A_BOLD)));
 		return;
 	}
-	attrset((int)looks[what].attributes);
+	attrset((int)ticks[what].attributes);
 	if (with_colour)
 		color_set((short)(what + 1), NULL);
 }
 
-static void show(const struct gp_sheet *sheet)
+static void show(const struct gp_cells *cells)
 {
 	erase();
-	for (unsigned row = 0; row < sheet->rows; row++)
-		for (unsigned col = 0; col < sheet->cols; col++) {
-			const struct gp_cell *cell = &sheet->cell[row * sheet->cols + col];
+	for (unsigned row = 0; row < cells->rows; row++)
+		for (unsigned col = 0; col < cells->cols; col++) {
+			const struct gp_cell *cell = &cells->cell[row * cells->cols + col];
 
 			if (!cell->c)
 				continue;
 			apply_style(cell->style);
 			mvaddnwstr((int)row, (int)col, &cell->c, 1);
 		}
-	move((int)sheet->rows - 1, 0);
+	move((int)cells->rows - 1, 0);
 	refresh();
 }
 
@@ -117,10 +117,10 @@ static bool read_keys(struct gp_top *top, uint64_t now_ns)
 /* ---- the loop ----------------------------------------------------------------------------------
  */
 
-static void paint(struct gp_top *top, struct gp_sheet *sheet)
+static void paint(struct gp_top *top, struct gp_cells *cells)
 {
-	gp_top_paint(top, sheet, (unsigned)LINES, (unsigned)COLS);
-	show(sheet);
+	gp_top_paint(top, cells, (unsigned)LINES, (unsigned)COLS);
+	show(cells);
 }
 
 /*
@@ -134,7 +134,7 @@ static void wait_for_something(const struct gp_top *top, struct pollfd p[3], uin
 	sigset_t mask;
 
 	p[0] = (struct pollfd){.fd = STDIN_FILENO, .events = POLLIN};
-	p[1] = (struct pollfd){.fd = gp_link_fd(&top->link), .events = POLLIN};
+	p[1] = (struct pollfd){.fd = gp_top_connection_fd(&top->link), .events = POLLIN};
 	p[2] = (struct pollfd){.fd = gp_stop_fd(), .events = POLLIN};
 	sigprocmask(SIG_SETMASK, NULL, &mask);
 	sigdelset(&mask, SIGWINCH);
@@ -151,28 +151,28 @@ static bool is_hopeless(const struct gp_top *top)
 
 static void follow(struct gp_top *top)
 {
-	struct gp_sheet sheet = {.utf8 = gp_top_utf8()};
+	struct gp_cells cells = {.utf8 = gp_top_utf8()};
 	struct pollfd p[3] = {{0}};
 	bool changed = true;
 
 	while (!top->done) {
-		uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+		uint64_t now_ns = gp_monotonic_ns();
 
 		changed |= gp_top_work(top, now_ns);
 		if (is_hopeless(top))
 			break;
 		changed |= read_keys(top, now_ns);
 		if (changed && !top->done)
-			paint(top, &sheet);
+			paint(top, &cells);
 		changed = false;
 		if (top->done)
 			break;
-		wait_for_something(top, p, gp_now_ns(&gp_clock_monotonic));
+		wait_for_something(top, p, gp_monotonic_ns());
 		/* The terminal has gone, or somebody wants an end of it. */
 		if (p[2].revents || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
 			break;
 	}
-	gp_sheet_free(&sheet);
+	gp_cells_free(&cells);
 }
 
 int gp_top_live(struct gp_top *top, bool colour)

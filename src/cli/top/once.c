@@ -15,8 +15,8 @@
 
 static void wait_for_daemon(const struct gp_top *top, uint64_t until_ns)
 {
-	struct pollfd p = {.fd = gp_link_fd(&top->link), .events = POLLIN};
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic), due_ns = gp_top_due(top, now_ns);
+	struct pollfd p = {.fd = gp_top_connection_fd(&top->link), .events = POLLIN};
+	uint64_t now_ns = gp_monotonic_ns(), due_ns = gp_top_due(top, now_ns);
 	struct timespec wait;
 
 	due_ns = due_ns < until_ns ? due_ns : until_ns;
@@ -27,10 +27,10 @@ static void wait_for_daemon(const struct gp_top *top, uint64_t until_ns)
 /* Two shots, `every` apart. */
 static int look_twice(struct gp_top *top)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	uint64_t until_ns = now_ns + PATIENCE_NS + top->link.every_ns;
 
-	for (; top->past.n < 2 && now_ns < until_ns; now_ns = gp_now_ns(&gp_clock_monotonic)) {
+	for (; top->past.n < 2 && now_ns < until_ns; now_ns = gp_monotonic_ns()) {
 		gp_top_work(top, now_ns);
 		if (top->link.trouble.code && top->link.trouble.code != -ETIMEDOUT)
 			return top->link.trouble.code;
@@ -58,13 +58,13 @@ static unsigned width_of_output(void)
 
 int gp_top_once(struct gp_top *top)
 {
-	struct gp_sheet sheet = {.utf8 = gp_top_utf8()};
+	struct gp_cells cells = {.utf8 = gp_top_utf8()};
 
 	if (look_twice(top))
 		return gp_cli_fail(&top->link.trouble);
-	gp_top_paint_plain(top, &sheet, width_of_output());
-	gp_sheet_print(&sheet, stdout);
-	gp_sheet_free(&sheet);
+	gp_top_paint_plain(top, &cells, width_of_output());
+	gp_cells_print(&cells, stdout);
+	gp_cells_free(&cells);
 	return GP_EXIT_DONE;
 }
 
@@ -84,7 +84,7 @@ static void add(struct json_object *o, const char *key, double value, double sca
 
 int gp_top_json(struct gp_top *top)
 {
-	const struct gp_top_shot *shot = &top->link.shot;
+	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
 	struct json_object *o, *devices, *tasks;
 
 	top->link.keep_json = true;
@@ -93,8 +93,8 @@ int gp_top_json(struct gp_top *top)
 	o = json_object_new_object();
 	devices = json_object_new_array();
 	tasks = json_object_new_array();
-	for (unsigned i = 0; i < shot->ndevices; i++) {
-		const struct gp_top_device *d = &shot->device[i];
+	for (unsigned i = 0; i < snapshot->ndevices; i++) {
+		const struct gp_top_device *d = &snapshot->device[i];
 
 		add(d->json, "busy_pct", d->busy, 100);
 		add(d->json, "preemptions_per_s", d->preemptions_per_s, 1);
@@ -102,7 +102,7 @@ int gp_top_json(struct gp_top *top)
 		json_object_array_add(devices, json_object_get(d->json));
 	}
 	for (unsigned i = 0; i < top->view.n; i++) {
-		const struct gp_top_task *t = &shot->task[top->view.order[i]];
+		const struct gp_top_task *t = &snapshot->task[top->view.order[i]];
 
 		add(t->json, "gpu_pct", t->share, 100);
 		add(t->json, "preemptions_per_s", t->preemptions_per_s, 1);

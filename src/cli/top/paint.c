@@ -48,73 +48,73 @@ static const char *age_text(char *out, size_t size, uint64_t ns)
 
 static void count_text(char *out, size_t size, const struct gp_top *top)
 {
-	const struct gp_top_shot *shot = &top->link.shot;
+	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
 
 	if (*top->view.filter)
-		snprintf(out, size, "%u of %u tasks have '%s'", top->view.n, shot->ntasks,
+		snprintf(out, size, "%u of %u tasks have '%s'", top->view.n, snapshot->ntasks,
 		         top->view.filter);
 	else
-		snprintf(out, size, "%u task%s on %u device%s", shot->ntasks,
-		         shot->ntasks == 1 ? "" : "s", shot->ndevices,
-		         shot->ndevices == 1 ? "" : "s");
+		snprintf(out, size, "%u task%s on %u device%s", snapshot->ntasks,
+		         snapshot->ntasks == 1 ? "" : "s", snapshot->ndevices,
+		         snapshot->ndevices == 1 ? "" : "s");
 }
 
-static void paint_title(const struct gp_top *top, struct gp_sheet *sheet, unsigned row)
+static void paint_title(const struct gp_top *top, struct gp_cells *cells, unsigned row)
 {
-	const struct gp_top_shot *shot = &top->link.shot;
+	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
 	char count[128], age[32], text[256];
 	unsigned at;
 
 	if (top->link.trouble.code) {
-		gp_sheet_fill(sheet, row, 0, sheet->cols, GP_STYLE_BAD);
-		gp_sheet_put(sheet, row, 0, sheet->cols, GP_STYLE_BAD, top->link.trouble.text);
+		gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_BAD);
+		gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_BAD, top->link.trouble.text);
 		return;
 	}
 	count_text(count, sizeof count, top);
-	at = gp_sheet_put(sheet, row, 0, sheet->cols, GP_STYLE_TITLE,
+	at = gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_TITLE,
 	                  top->link.was_there ? count : "asking the daemon");
 	if (!top->link.was_there)
 		return;
-	if (shot->keeper_gone)
-		at += gp_sheet_put(sheet, row, at, sheet->cols - at, GP_STYLE_WARNING,
+	if (snapshot->keeper_gone)
+		at += gp_cells_put(cells, row, at, cells->cols - at, GP_STYLE_WARNING,
 		                   "  no keeper");
-	snprintf(text, sizeof text, "%s, up %s", *shot->daemon ? shot->daemon : "gpreemptd",
-	         age_text(age, sizeof age, shot->uptime_ns));
-	if (at + 2 + gp_sheet_width(sheet, text) <= sheet->cols)
-		gp_sheet_put_right(sheet, row, at, sheet->cols - at, GP_STYLE_FAINT, text);
+	snprintf(text, sizeof text, "%s, up %s", *snapshot->daemon ? snapshot->daemon : "gpreemptd",
+	         age_text(age, sizeof age, snapshot->uptime_ns));
+	if (at + 2 + gp_cells_width(cells, text) <= cells->cols)
+		gp_cells_put_right(cells, row, at, cells->cols - at, GP_STYLE_FAINT, text);
 }
 
-void gp_top_paint(struct gp_top *top, struct gp_sheet *sheet, unsigned rows, unsigned cols)
+void gp_top_paint(struct gp_top *top, struct gp_cells *cells, unsigned rows, unsigned cols)
 {
-	struct gp_top_rows r = gp_top_share_rows(rows, gp_top_device_rows(&top->link.shot));
+	struct gp_top_rows r = gp_top_share_rows(rows, gp_top_device_rows(&top->link.snapshot));
 	unsigned row = 0;
 
-	if (gp_sheet_begin(sheet, rows, cols))
+	if (gp_cells_begin(cells, rows, cols))
 		return;
 	if (top->task_rows != r.tasks) {
 		top->task_rows = r.tasks;
-		gp_top_view_update(&top->view, &top->link.shot, r.tasks);
+		gp_top_view_update(&top->view, &top->link.snapshot, r.tasks);
 	}
 	if (r.title)
-		paint_title(top, sheet, row++);
+		paint_title(top, cells, row++);
 	if (r.device_head)
-		gp_top_paint_devices(top, sheet, row, r.devices);
+		gp_top_paint_devices(top, cells, row, r.devices);
 	row += r.device_head + r.devices;
 	if (r.task_head)
-		gp_top_paint_tasks(top, sheet, row, r.tasks, true);
-	gp_top_paint_panel(top, sheet);
+		gp_top_paint_tasks(top, cells, row, r.tasks, true);
+	gp_top_paint_panel(top, cells);
 	if (r.status)
-		gp_top_paint_status(top, sheet, rows - 1);
+		gp_top_paint_status(top, cells, rows - 1);
 }
 
-void gp_top_paint_plain(struct gp_top *top, struct gp_sheet *sheet, unsigned cols)
+void gp_top_paint_plain(struct gp_top *top, struct gp_cells *cells, unsigned cols)
 {
-	unsigned devices = gp_top_device_rows(&top->link.shot), tasks = top->view.n;
+	unsigned devices = gp_top_device_rows(&top->link.snapshot), tasks = top->view.n;
 
-	if (gp_sheet_begin(sheet, 1 + (devices ? 1 + devices : 0) + 1 + tasks, cols))
+	if (gp_cells_begin(cells, 1 + (devices ? 1 + devices : 0) + 1 + tasks, cols))
 		return;
-	paint_title(top, sheet, 0);
+	paint_title(top, cells, 0);
 	if (devices)
-		gp_top_paint_devices(top, sheet, 1, devices);
-	gp_top_paint_tasks(top, sheet, sheet->rows - tasks - 1, tasks, false);
+		gp_top_paint_devices(top, cells, 1, devices);
+	gp_top_paint_tasks(top, cells, cells->rows - tasks - 1, tasks, false);
 }

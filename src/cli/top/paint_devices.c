@@ -11,12 +11,12 @@ struct widths {
 	unsigned name, policy, spark, preemptions, inversions;
 };
 
-unsigned gp_top_device_rows(const struct gp_top_shot *shot)
+unsigned gp_top_device_rows(const struct gp_top_snapshot *snapshot)
 {
-	unsigned n = shot->ndevices;
+	unsigned n = snapshot->ndevices;
 
-	for (unsigned i = 0; i < shot->ndevices; i++)
-		n += shot->device[i].ejected;
+	for (unsigned i = 0; i < snapshot->ndevices; i++)
+		n += snapshot->device[i].ejected;
 	return n;
 }
 
@@ -29,14 +29,14 @@ static bool take(unsigned *left, unsigned *width, unsigned wants)
 	return true;
 }
 
-static struct widths lay_out(const struct gp_top_shot *shot, const struct gp_sheet *sheet)
+static struct widths lay_out(const struct gp_top_snapshot *snapshot, const struct gp_cells *cells)
 {
-	unsigned left = sheet->cols, longest = 6,
-		 most = sheet->cols / 4 > 12 ? sheet->cols / 4 : 12;
+	unsigned left = cells->cols, longest = 6,
+		 most = cells->cols / 4 > 12 ? cells->cols / 4 : 12;
 	struct widths w = {0};
 
-	for (unsigned i = 0; i < shot->ndevices; i++) {
-		unsigned width = gp_sheet_width(sheet, shot->device[i].name);
+	for (unsigned i = 0; i < snapshot->ndevices; i++) {
+		unsigned width = gp_cells_width(cells, snapshot->device[i].name);
 
 		longest = width > longest ? width : longest;
 	}
@@ -58,101 +58,101 @@ static struct widths lay_out(const struct gp_top_shot *shot, const struct gp_she
 	return w;
 }
 
-static void paint_heads(struct gp_sheet *sheet, unsigned row, const struct widths *w)
+static void paint_heads(struct gp_cells *cells, unsigned row, const struct widths *w)
 {
 	unsigned at = NUMBER + 1;
 
-	gp_sheet_fill(sheet, row, 0, sheet->cols, GP_STYLE_HEAD);
-	gp_sheet_put(sheet, row, 0, NUMBER, GP_STYLE_HEAD, "DEV");
-	gp_sheet_put(sheet, row, at, w->name, GP_STYLE_HEAD, "NAME");
+	gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_HEAD);
+	gp_cells_put(cells, row, 0, NUMBER, GP_STYLE_HEAD, "DEV");
+	gp_cells_put(cells, row, at, w->name, GP_STYLE_HEAD, "NAME");
 	at += w->name + 1;
 	if (w->policy) {
-		gp_sheet_put(sheet, row, at, w->policy, GP_STYLE_HEAD, "POLICY");
+		gp_cells_put(cells, row, at, w->policy, GP_STYLE_HEAD, "POLICY");
 		at += w->policy + 1;
 	}
-	gp_sheet_put_right(sheet, row, at, BUSY, GP_STYLE_HEAD, "BUSY");
+	gp_cells_put_right(cells, row, at, BUSY, GP_STYLE_HEAD, "BUSY");
 	at += BUSY + 1;
 	if (w->spark) {
-		gp_sheet_put(sheet, row, at, w->spark, GP_STYLE_HEAD,
+		gp_cells_put(cells, row, at, w->spark, GP_STYLE_HEAD,
 		             w->spark >= 11 ? "LAST MINUTE" : "MINUTE");
 		at += w->spark + 1;
 	}
 	if (w->preemptions)
-		gp_sheet_put_right(sheet, row, at, RATE, GP_STYLE_HEAD, "PRE/S");
+		gp_cells_put_right(cells, row, at, RATE, GP_STYLE_HEAD, "PRE/S");
 	at += w->preemptions ? RATE + 1 : 0;
 	if (w->inversions)
-		gp_sheet_put_right(sheet, row, at, RATE, GP_STYLE_HEAD, "INV/S");
+		gp_cells_put_right(cells, row, at, RATE, GP_STYLE_HEAD, "INV/S");
 }
 
-static void paint_policy(struct gp_sheet *sheet, unsigned row, unsigned at,
+static void paint_policy(struct gp_cells *cells, unsigned row, unsigned at,
                          const struct gp_top_device *d)
 {
 	if (strcmp(d->state, "ok") != 0)
-		gp_sheet_put(sheet, row, at, POLICY, GP_STYLE_BAD, *d->state ? d->state : "?");
+		gp_cells_put(cells, row, at, POLICY, GP_STYLE_BAD, *d->state ? d->state : "?");
 	else
-		gp_sheet_put(sheet, row, at, POLICY, d->ejected ? GP_STYLE_BAD : GP_STYLE_PLAIN,
+		gp_cells_put(cells, row, at, POLICY, d->ejected ? GP_STYLE_BAD : GP_STYLE_PLAIN,
 		             *d->policy ? d->policy : "?");
 }
 
-static void paint_device(const struct gp_top *top, struct gp_sheet *sheet, unsigned row,
+static void paint_device(const struct gp_top *top, struct gp_cells *cells, unsigned row,
                          const struct gp_top_device *d, const struct widths *w)
 {
 	char text[4 * GP_MINUTE + 1];
 	unsigned at = NUMBER + 1;
 
 	snprintf(text, sizeof text, "%u", d->number);
-	gp_sheet_put_right(sheet, row, 0, NUMBER, GP_STYLE_PLAIN, text);
-	gp_sheet_put(sheet, row, at, w->name, GP_STYLE_TITLE, d->name);
+	gp_cells_put_right(cells, row, 0, NUMBER, GP_STYLE_PLAIN, text);
+	gp_cells_put(cells, row, at, w->name, GP_STYLE_TITLE, d->name);
 	at += w->name + 1;
 	if (w->policy) {
-		paint_policy(sheet, row, at, d);
+		paint_policy(cells, row, at, d);
 		at += w->policy + 1;
 	}
-	gp_sheet_put_right(sheet, row, at, BUSY, GP_STYLE_PLAIN,
+	gp_cells_put_right(cells, row, at, BUSY, GP_STYLE_PLAIN,
 	                   gp_top_percent_text(text, sizeof text, "", d->busy));
 	at += BUSY + 1;
 	if (w->spark && d->number < GP_DEVICES_MAX)
-		gp_sheet_put(sheet, row, at, w->spark, GP_STYLE_BAR,
+		gp_cells_put(cells, row, at, w->spark, GP_STYLE_BAR,
 		             gp_spark(text, sizeof text, &top->minute[d->number], w->spark,
-		                      sheet->utf8));
+		                      cells->utf8));
 	at += w->spark ? w->spark + 1 : 0;
 	if (w->preemptions)
-		gp_sheet_put_right(sheet, row, at, RATE, GP_STYLE_PLAIN,
+		gp_cells_put_right(cells, row, at, RATE, GP_STYLE_PLAIN,
 		                   gp_top_rate_text(text, sizeof text, d->preemptions_per_s));
 	at += w->preemptions ? RATE + 1 : 0;
 	if (w->inversions)
-		gp_sheet_put_right(sheet, row, at, RATE,
+		gp_cells_put_right(cells, row, at, RATE,
 		                   d->inversions_per_s > 0 ? GP_STYLE_WARNING : GP_STYLE_PLAIN,
 		                   gp_top_rate_text(text, sizeof text, d->inversions_per_s));
 }
 
-static void paint_rest(struct gp_sheet *sheet, unsigned row, unsigned left)
+static void paint_rest(struct gp_cells *cells, unsigned row, unsigned left)
 {
 	char text[64];
 
 	snprintf(text, sizeof text, "    and %u more: gpreempt top --device N shows one", left);
-	gp_sheet_fill(sheet, row, 0, sheet->cols, GP_STYLE_PLAIN);
-	gp_sheet_put(sheet, row, 0, sheet->cols, GP_STYLE_FAINT, text);
+	gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
+	gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_FAINT, text);
 }
 
-void gp_top_paint_devices(const struct gp_top *top, struct gp_sheet *sheet, unsigned row,
+void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsigned row,
                           unsigned rows)
 {
-	const struct gp_top_shot *shot = &top->link.shot;
-	struct widths w = lay_out(shot, sheet);
+	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
+	struct widths w = lay_out(snapshot, cells);
 	unsigned used = 0;
 
-	paint_heads(sheet, row++, &w);
-	for (unsigned i = 0; i < shot->ndevices && used < rows; i++) {
-		const struct gp_top_device *d = &shot->device[i];
+	paint_heads(cells, row++, &w);
+	for (unsigned i = 0; i < snapshot->ndevices && used < rows; i++) {
+		const struct gp_top_device *d = &snapshot->device[i];
 
-		if (used == rows - 1 && i + 1 < shot->ndevices) {
-			paint_rest(sheet, row + used, shot->ndevices - i);
+		if (used == rows - 1 && i + 1 < snapshot->ndevices) {
+			paint_rest(cells, row + used, snapshot->ndevices - i);
 			return;
 		}
-		paint_device(top, sheet, row + used++, d, &w);
+		paint_device(top, cells, row + used++, d, &w);
 		if (d->ejected && used < rows)
-			gp_sheet_put(sheet, row + used++, NUMBER + 1, sheet->cols - NUMBER - 1,
+			gp_cells_put(cells, row + used++, NUMBER + 1, cells->cols - NUMBER - 1,
 			             GP_STYLE_BAD, d->why);
 	}
 }

@@ -5,37 +5,37 @@
 #include "cli/top/top.h"
 #include "policy/registry.h"
 
-#define SAID_ROWS 4
+#define MESSAGE_ROWS 4
 
 struct pair {
 	const char *key, *does;
 };
 
 /* Those that fit, from the left. */
-static void paint_pairs(struct gp_sheet *sheet, unsigned row, unsigned at, const struct pair *pair,
+static void paint_pairs(struct gp_cells *cells, unsigned row, unsigned at, const struct pair *pair,
                         unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		unsigned width = (unsigned)(strlen(pair[i].key) + 1 + strlen(pair[i].does));
 
-		if (at + width > sheet->cols)
+		if (at + width > cells->cols)
 			return;
-		at += gp_sheet_put(sheet, row, at, sheet->cols, GP_STYLE_TITLE, pair[i].key) + 1;
-		at += gp_sheet_put(sheet, row, at, sheet->cols, GP_STYLE_FAINT, pair[i].does) + 2;
+		at += gp_cells_put(cells, row, at, cells->cols, GP_STYLE_TITLE, pair[i].key) + 1;
+		at += gp_cells_put(cells, row, at, cells->cols, GP_STYLE_FAINT, pair[i].does) + 2;
 	}
 }
 
 /* How much of the text goes into one line: whole words, or what fits where one is too long. */
-static size_t line_of(const struct gp_sheet *sheet, const char *text)
+static size_t line_of(const struct gp_cells *cells, const char *text)
 {
-	char part[sizeof((struct gp_top *)0)->said];
+	char part[sizeof((struct gp_top *)0)->message];
 	size_t fits = 0;
 
 	for (size_t n = 1; n <= strlen(text); n++) {
 		if (text[n] && text[n] != ' ')
 			continue;
 		snprintf(part, sizeof part, "%.*s", (int)n, text);
-		if (gp_sheet_width(sheet, part) > sheet->cols)
+		if (gp_cells_width(cells, part) > cells->cols)
 			break;
 		fits = n;
 	}
@@ -43,31 +43,31 @@ static size_t line_of(const struct gp_sheet *sheet, const char *text)
 }
 
 /* A sentence is read to its end: what does not fit covers the rows above. */
-static void paint_said(const struct gp_top *top, struct gp_sheet *sheet, unsigned row)
+static void paint_message(const struct gp_top *top, struct gp_cells *cells, unsigned row)
 {
 	enum gp_style style = top->refused ? GP_STYLE_BAD : GP_STYLE_GOOD;
-	char part[sizeof top->said];
-	const char *text = top->said;
+	char part[sizeof top->message];
+	const char *text = top->message;
 	unsigned lines = 0;
 
-	while (*text && lines < SAID_ROWS) {
-		text += line_of(sheet, text);
+	while (*text && lines < MESSAGE_ROWS) {
+		text += line_of(cells, text);
 		text += strspn(text, " ");
 		lines++;
 	}
-	text = top->said;
+	text = top->message;
 	for (unsigned first = row + 1 > lines ? row + 1 - lines : 0; first <= row; first++) {
-		size_t n = first < row ? line_of(sheet, text) : strlen(text);
+		size_t n = first < row ? line_of(cells, text) : strlen(text);
 
 		snprintf(part, sizeof part, "%.*s", (int)n, text);
-		gp_sheet_fill(sheet, first, 0, sheet->cols, style);
-		gp_sheet_put(sheet, first, 0, sheet->cols, style, part);
+		gp_cells_fill(cells, first, 0, cells->cols, style);
+		gp_cells_put(cells, first, 0, cells->cols, style, part);
 		text += n;
 		text += strspn(text, " ");
 	}
 }
 
-void gp_top_paint_status(const struct gp_top *top, struct gp_sheet *sheet, unsigned row)
+void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsigned row)
 {
 	static const struct pair look[] = {
 		{"q", "quit"},    {"?", "help"}, {"c", "class"},  {"+-", "prio"},  {"h", "hold"},
@@ -79,31 +79,31 @@ void gp_top_paint_status(const struct gp_top *top, struct gp_sheet *sheet, unsig
 	char text[256];
 	unsigned at;
 
-	gp_sheet_fill(sheet, row, 0, sheet->cols, GP_STYLE_PLAIN);
+	gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
 	switch (top->mode) {
 	case GP_TOP_CLASS:
 		snprintf(text, sizeof text, "class of %d %s:  ", (int)top->whom.pid,
 		         top->whom.name);
-		at = gp_sheet_put(sheet, row, 0, sheet->cols / 2, GP_STYLE_PLAIN, text);
-		paint_pairs(sheet, row, at, class, sizeof class / sizeof class[0]);
+		at = gp_cells_put(cells, row, 0, cells->cols / 2, GP_STYLE_PLAIN, text);
+		paint_pairs(cells, row, at, class, sizeof class / sizeof class[0]);
 		return;
-	case GP_TOP_POLICY: paint_pairs(sheet, row, 0, list, sizeof list / sizeof list[0]); return;
+	case GP_TOP_POLICY: paint_pairs(cells, row, 0, list, sizeof list / sizeof list[0]); return;
 	case GP_TOP_FILTER:
 		snprintf(text, sizeof text, "show whose name or user has: %s_", top->view.filter);
-		gp_sheet_put(sheet, row, 0, sheet->cols, GP_STYLE_PLAIN, text);
+		gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_PLAIN, text);
 		return;
 	case GP_TOP_HELP:
-		gp_sheet_put(sheet, row, 0, sheet->cols, GP_STYLE_FAINT, "any key: back");
+		gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_FAINT, "any key: back");
 		return;
 	default: break;
 	}
-	if (*top->said)
-		paint_said(top, sheet, row);
+	if (*top->message)
+		paint_message(top, cells, row);
 	else
-		paint_pairs(sheet, row, 0, look, sizeof look / sizeof look[0]);
+		paint_pairs(cells, row, 0, look, sizeof look / sizeof look[0]);
 }
 
-static void paint_help(struct gp_sheet *sheet)
+static void paint_help(struct gp_cells *cells)
 {
 	static const struct pair line[] = {
 		{"up down k j", "select a task; also PgUp PgDn Home End"},
@@ -125,43 +125,43 @@ static void paint_help(struct gp_sheet *sheet)
 	};
 	unsigned n = sizeof line / sizeof line[0];
 
-	for (unsigned row = 0; row + 1 < sheet->rows; row++) {
-		gp_sheet_fill(sheet, row, 0, sheet->cols, GP_STYLE_PLAIN);
+	for (unsigned row = 0; row + 1 < cells->rows; row++) {
+		gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
 		if (row >= n)
 			continue;
-		gp_sheet_put(sheet, row, 1, 11, GP_STYLE_TITLE, line[row].key);
-		gp_sheet_put(sheet, row, 13, sheet->cols, GP_STYLE_PLAIN, line[row].does);
+		gp_cells_put(cells, row, 1, 11, GP_STYLE_TITLE, line[row].key);
+		gp_cells_put(cells, row, 13, cells->cols, GP_STYLE_PLAIN, line[row].does);
 	}
 }
 
-static void paint_policies(const struct gp_top *top, struct gp_sheet *sheet)
+static void paint_policies(const struct gp_top *top, struct gp_cells *cells)
 {
-	unsigned rows = sheet->rows > 2 ? sheet->rows - 2 : 0, n = 0, first;
+	unsigned rows = cells->rows > 2 ? cells->rows - 2 : 0, n = 0, first;
 
 	while (gp_policies[n])
 		n++;
 	first = top->choice >= rows && rows ? top->choice - rows + 1 : 0;
-	for (unsigned row = 0; row + 1 < sheet->rows; row++)
-		gp_sheet_fill(sheet, row, 0, sheet->cols, GP_STYLE_PLAIN);
-	gp_sheet_fill(sheet, 0, 0, sheet->cols, GP_STYLE_HEAD);
-	gp_sheet_put(sheet, 0, 1, sheet->cols, GP_STYLE_HEAD,
+	for (unsigned row = 0; row + 1 < cells->rows; row++)
+		gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
+	gp_cells_fill(cells, 0, 0, cells->cols, GP_STYLE_HEAD);
+	gp_cells_put(cells, 0, 1, cells->cols, GP_STYLE_HEAD,
 	             top->link.device < 0 ? "POLICY FOR ALL DEVICES" : "POLICY FOR THIS DEVICE");
 	for (unsigned i = 0; i < rows && first + i < n; i++) {
 		const struct gp_policy_ops *ops = gp_policies[first + i];
 		unsigned marked = first + i == top->choice ? GP_STYLE_SELECTED : 0;
 
-		gp_sheet_fill(sheet, 1 + i, 0, sheet->cols, marked);
+		gp_cells_fill(cells, 1 + i, 0, cells->cols, marked);
 		/* Without colour and without reverse video, too. */
-		gp_sheet_put(sheet, 1 + i, 0, 1, GP_STYLE_TITLE | marked, marked ? ">" : " ");
-		gp_sheet_put(sheet, 1 + i, 1, 10, GP_STYLE_TITLE | marked, ops->name);
-		gp_sheet_put(sheet, 1 + i, 12, sheet->cols, GP_STYLE_PLAIN | marked, ops->summary);
+		gp_cells_put(cells, 1 + i, 0, 1, GP_STYLE_TITLE | marked, marked ? ">" : " ");
+		gp_cells_put(cells, 1 + i, 1, 10, GP_STYLE_TITLE | marked, ops->name);
+		gp_cells_put(cells, 1 + i, 12, cells->cols, GP_STYLE_PLAIN | marked, ops->summary);
 	}
 }
 
-void gp_top_paint_panel(const struct gp_top *top, struct gp_sheet *sheet)
+void gp_top_paint_panel(const struct gp_top *top, struct gp_cells *cells)
 {
 	if (top->mode == GP_TOP_HELP)
-		paint_help(sheet);
+		paint_help(cells);
 	else if (top->mode == GP_TOP_POLICY)
-		paint_policies(top, sheet);
+		paint_policies(top, cells);
 }

@@ -22,7 +22,7 @@ static const struct {
 
 /* One line of the table. */
 struct line {
-	struct gp_sheet *sheet;
+	struct gp_cells *cells;
 	const struct gp_top_layout *layout;
 	unsigned row;
 	unsigned marked; /* GP_STYLE_SELECTED or 0 */
@@ -35,9 +35,9 @@ static void put(const struct line *l, enum gp_top_column c, unsigned style, cons
 	if (!width)
 		return;
 	if (gp_top_columns[c].right)
-		gp_sheet_put_right(l->sheet, l->row, at, width, style | l->marked, text);
+		gp_cells_put_right(l->cells, l->row, at, width, style | l->marked, text);
 	else
-		gp_sheet_put(l->sheet, l->row, at, width, style | l->marked, text);
+		gp_cells_put(l->cells, l->row, at, width, style | l->marked, text);
 }
 
 static void put_number(const struct line *l, enum gp_top_column c, long long number)
@@ -66,7 +66,7 @@ static void put_state(const struct line *l, const struct gp_top_task *t)
 	char text[64];
 
 	snprintf(text, sizeof text, "%s %s",
-	         l->sheet->utf8 ? states[t->state].mark : states[t->state].ascii,
+	         l->cells->utf8 ? states[t->state].mark : states[t->state].ascii,
 	         states[t->state].word);
 	put(l, GP_COL_STATE, states[t->state].style, text);
 }
@@ -79,17 +79,17 @@ static void put_share(const struct line *l, const struct gp_top_task *t)
 
 	gp_top_percent_text(text, sizeof text,
 	                    !t->run_granted  ? ""
-	                    : l->sheet->utf8 ? "≤"
+	                    : l->cells->utf8 ? "≤"
 	                                     : "<",
 	                    t->share);
 	put(l, GP_COL_SHARE, t->share < 0 ? GP_STYLE_FAINT : GP_STYLE_PLAIN, text);
 	if (!width || t->share < 0)
 		return;
-	gp_share_bar(text, sizeof text, t->share, width, l->sheet->utf8);
-	used = gp_sheet_put(l->sheet, l->row, at, width, GP_STYLE_BAR | l->marked, text);
+	gp_share_bar(text, sizeof text, t->share, width, l->cells->utf8);
+	used = gp_cells_put(l->cells, l->row, at, width, GP_STYLE_BAR | l->marked, text);
 	for (; used < width; used++)
-		gp_sheet_put(l->sheet, l->row, at + used, 1, GP_STYLE_FAINT | l->marked,
-		             l->sheet->utf8 ? "·" : ".");
+		gp_cells_put(l->cells, l->row, at + used, 1, GP_STYLE_FAINT | l->marked,
+		             l->cells->utf8 ? "·" : ".");
 }
 
 static void put_name(const struct line *l, const struct gp_top_task *t)
@@ -106,7 +106,7 @@ static void paint_task(const struct line *l, const struct gp_top_task *t)
 	char text[32];
 
 	if (l->marked)
-		gp_sheet_fill(l->sheet, l->row, 0, l->sheet->cols, l->marked);
+		gp_cells_fill(l->cells, l->row, 0, l->cells->cols, l->marked);
 	put_number(l, GP_COL_PID, t->pid);
 	put(l, GP_COL_USER, GP_STYLE_PLAIN, *t->user ? t->user : "?");
 	put_number(l, GP_COL_DEVICE, t->device);
@@ -127,7 +127,7 @@ static void paint_task(const struct line *l, const struct gp_top_task *t)
 
 static void paint_heads(const struct line *l, enum gp_top_column sort, bool marks)
 {
-	gp_sheet_fill(l->sheet, l->row, 0, l->sheet->cols, GP_STYLE_HEAD);
+	gp_cells_fill(l->cells, l->row, 0, l->cells->cols, GP_STYLE_HEAD);
 	for (enum gp_top_column c = 0; c < GP_COLS; c++) {
 		bool sorted = marks && c == sort;
 		char text[16];
@@ -140,25 +140,25 @@ static void paint_heads(const struct line *l, enum gp_top_column sort, bool mark
 	}
 }
 
-void gp_top_paint_tasks(const struct gp_top *top, struct gp_sheet *sheet, unsigned row,
+void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsigned row,
                         unsigned rows, bool marks)
 {
 	const struct gp_top_view *view = &top->view;
-	struct gp_top_needs needs = gp_top_needs_of(&top->link.shot);
+	struct gp_top_needs needs = gp_top_needs_of(&top->link.snapshot);
 	struct gp_top_layout layout;
-	struct line l = {.sheet = sheet, .layout = &layout, .row = row};
+	struct line l = {.cells = cells, .layout = &layout, .row = row};
 
-	gp_top_lay_out(&layout, &needs, sheet->cols);
+	gp_top_lay_out(&layout, &needs, cells->cols);
 	paint_heads(&l, view->sort, marks);
 	for (unsigned i = 0; i < rows && view->first + i < view->n; i++) {
 		unsigned place = view->first + i;
 
 		l.row = row + 1 + i;
 		l.marked = marks && view->selected && place == view->place ? GP_STYLE_SELECTED : 0;
-		paint_task(&l, &top->link.shot.task[view->order[place]]);
+		paint_task(&l, &top->link.snapshot.task[view->order[place]]);
 	}
 	if (!view->n && rows)
-		gp_sheet_put(sheet, row + 1, 0, sheet->cols, GP_STYLE_FAINT,
+		gp_cells_put(cells, row + 1, 0, cells->cols, GP_STYLE_FAINT,
 		             !top->link.was_there ? ""
 		             : *view->filter      ? "no task has this in its name or its user's"
 		                                  : "no process has queues on a GPU here");

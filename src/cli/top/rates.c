@@ -101,37 +101,38 @@ static void drop_oldest(struct gp_top_past *past)
 	memmove(&past->marks[0], &past->marks[1], past->n * sizeof past->marks[0]);
 }
 
-static void remember(struct gp_top_past *past, const struct gp_top_shot *shot, uint64_t now_ns)
+static void remember(struct gp_top_past *past, const struct gp_top_snapshot *snapshot,
+                     uint64_t now_ns)
 {
 	struct gp_top_marks m = {.at_ns = now_ns};
 
-	m.task = calloc(shot->ntasks + 1, sizeof *m.task);
-	m.device = calloc(shot->ndevices + 1, sizeof *m.device);
-	if (m.task && shot->ntasks) {
-		memcpy(m.task, shot->task, shot->ntasks * sizeof *m.task);
-		m.ntasks = shot->ntasks;
+	m.task = calloc(snapshot->ntasks + 1, sizeof *m.task);
+	m.device = calloc(snapshot->ndevices + 1, sizeof *m.device);
+	if (m.task && snapshot->ntasks) {
+		memcpy(m.task, snapshot->task, snapshot->ntasks * sizeof *m.task);
+		m.ntasks = snapshot->ntasks;
 	}
-	if (m.device && shot->ndevices) {
-		memcpy(m.device, shot->device, shot->ndevices * sizeof *m.device);
-		m.ndevices = shot->ndevices;
+	if (m.device && snapshot->ndevices) {
+		memcpy(m.device, snapshot->device, snapshot->ndevices * sizeof *m.device);
+		m.ndevices = snapshot->ndevices;
 	}
 	past->marks[past->n++] = m;
 }
 
-void gp_top_past_add(struct gp_top_past *past, struct gp_top_shot *shot, uint64_t now_ns)
+void gp_top_past_add(struct gp_top_past *past, struct gp_top_snapshot *snapshot, uint64_t now_ns)
 {
 	const struct gp_top_marks *second = marks_of(past, now_ns, SECOND_NS);
 	const struct gp_top_marks *recent = marks_of(past, now_ns, RECENT_NS);
 
-	for (unsigned i = 0; i < shot->ntasks; i++)
-		rate_task(&shot->task[i], second, recent);
-	for (unsigned i = 0; i < shot->ndevices; i++)
-		rate_device(&shot->device[i], second);
+	for (unsigned i = 0; i < snapshot->ntasks; i++)
+		rate_task(&snapshot->task[i], second, recent);
+	for (unsigned i = 0; i < snapshot->ndevices; i++)
+		rate_device(&snapshot->device[i], second);
 	/* One that is old enough is enough. */
 	while (past->n >= GP_TOP_PAST ||
 	       (past->n > 1 && now_ns - past->marks[1].at_ns >= RECENT_NS))
 		drop_oldest(past);
-	remember(past, shot, now_ns);
+	remember(past, snapshot, now_ns);
 }
 
 void gp_top_past_clear(struct gp_top_past *past)

@@ -7,7 +7,7 @@
 #ifndef GP_CLI_TOP_RATES_H
 #define GP_CLI_TOP_RATES_H
 
-#include "cli/top/shot.h"
+#include "cli/top/top_snapshot.h"
 
 #define GP_TOP_PAST 48 /* shots; the oldest go first */
 
@@ -27,7 +27,7 @@ struct gp_top_past {
 
 /* Fills in the rates of `shot`, taken at `now_ns`, and remembers it. What cannot be remembered for
  * want of memory gives no rates. */
-void gp_top_past_add(struct gp_top_past *past, struct gp_top_shot *shot, uint64_t now_ns);
+void gp_top_past_add(struct gp_top_past *past, struct gp_top_snapshot *snapshot, uint64_t now_ns);
 
 /* Forgets everything: another daemon counts from 0. */
 void gp_top_past_clear(struct gp_top_past *past);

@@ -4,9 +4,9 @@
 #define GP_CLI_TOP_TOP_H
 
 #include "cli/top/columns.h"
-#include "cli/top/link.h"
+#include "cli/top/top_connection.h"
 #include "cli/top/rates.h"
-#include "cli/top/sheet.h"
+#include "cli/top/cells.h"
 #include "cli/top/spark.h"
 #include "cli/top/view.h"
 #include "hold/devices.h"
@@ -34,7 +34,7 @@ enum gp_top_key {
 };
 
 struct gp_top {
-	struct gp_link link;
+	struct gp_top_connection link;
 	struct gp_top_past past;
 	struct gp_minute minute[GP_DEVICES_MAX];
 	struct gp_top_view view;
@@ -43,9 +43,9 @@ struct gp_top {
 	unsigned choice;         /* GP_TOP_POLICY: its place in gp_policies */
 	struct gp_top_task whom; /* GP_TOP_CLASS: who was selected when it began */
 	char typed[64];          /* GP_TOP_FILTER: what was there before */
-	char said[384];          /* what came of the last key; "" = nothing to say */
+	char message[384];       /* what came of the last key; "" = nothing to say */
 	bool refused;
-	uint64_t said_ns;
+	uint64_t message_ns;
 	unsigned task_rows; /* on the screen */
 	bool done;
 };
@@ -68,22 +68,22 @@ __attribute__((format(printf, 4, 5))) void gp_top_say(struct gp_top *top, uint64
 
 /* paint.c: the screen as it is now. `plain`: all tasks and nothing that is for keys, in as many
  * rows as it takes. */
-void gp_top_paint(struct gp_top *top, struct gp_sheet *sheet, unsigned rows, unsigned cols);
-void gp_top_paint_plain(struct gp_top *top, struct gp_sheet *sheet, unsigned cols);
+void gp_top_paint(struct gp_top *top, struct gp_cells *cells, unsigned rows, unsigned cols);
+void gp_top_paint_plain(struct gp_top *top, struct gp_cells *cells, unsigned cols);
 
 /* paint_devices.c: how many rows they take; in the rows from `row` on. */
-unsigned gp_top_device_rows(const struct gp_top_shot *shot);
-void gp_top_paint_devices(const struct gp_top *top, struct gp_sheet *sheet, unsigned row,
+unsigned gp_top_device_rows(const struct gp_top_snapshot *snapshot);
+void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsigned row,
                           unsigned rows);
 
 /* paint_tasks.c: the heads in a row, the tasks from the next one on. `marks`: with who is
  * selected. */
-void gp_top_paint_tasks(const struct gp_top *top, struct gp_sheet *sheet, unsigned row,
+void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsigned row,
                         unsigned rows, bool marks);
 
 /* paint_panels.c: the last line, and what covers the screen for a while. */
-void gp_top_paint_status(const struct gp_top *top, struct gp_sheet *sheet, unsigned row);
-void gp_top_paint_panel(const struct gp_top *top, struct gp_sheet *sheet);
+void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsigned row);
+void gp_top_paint_panel(const struct gp_top *top, struct gp_cells *cells);
 
 /* "12.3", "1234"; "?" where it is not known. Returns `out`. */
 const char *gp_top_rate_text(char *out, size_t size, double per_s);

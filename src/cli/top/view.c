@@ -40,14 +40,14 @@ static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
 
 struct sorting {
 	const struct gp_top_view *view;
-	const struct gp_top_shot *shot;
+	const struct gp_top_snapshot *snapshot;
 };
 
 static int compare_places(const void *a, const void *b, void *arg)
 {
 	const struct sorting *by = arg;
-	const struct gp_top_task *s = &by->shot->task[*(const unsigned *)a];
-	const struct gp_top_task *t = &by->shot->task[*(const unsigned *)b];
+	const struct gp_top_task *s = &by->snapshot->task[*(const unsigned *)a];
+	const struct gp_top_task *t = &by->snapshot->task[*(const unsigned *)b];
 	int r = order_by(by->view->sort, s, t);
 
 	if (!r && by->view->sort != GP_COL_SHARE)
@@ -66,14 +66,15 @@ static bool is_selected(const struct gp_top_view *view, const struct gp_top_task
 	return view->selected && view->device == t->device && view->id == t->id;
 }
 
-static void select_place(struct gp_top_view *view, const struct gp_top_shot *shot, unsigned place)
+static void select_place(struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
+                         unsigned place)
 {
 	view->selected = view->n > 0;
 	if (!view->n)
 		return;
 	view->place = place < view->n ? place : view->n - 1;
-	view->device = shot->task[view->order[view->place]].device;
-	view->id = shot->task[view->order[view->place]].id;
+	view->device = snapshot->task[view->order[view->place]].device;
+	view->id = snapshot->task[view->order[view->place]].id;
 }
 
 static void scroll(struct gp_top_view *view, unsigned rows)
@@ -90,49 +91,50 @@ static void scroll(struct gp_top_view *view, unsigned rows)
 		view->first = view->place - rows + 1;
 }
 
-void gp_top_view_update(struct gp_top_view *view, const struct gp_top_shot *shot, unsigned rows)
+void gp_top_view_update(struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
+                        unsigned rows)
 {
-	struct sorting by = {view, shot};
+	struct sorting by = {view, snapshot};
 	bool there = false;
 
-	if (shot->ntasks > view->capacity) {
-		unsigned *order = reallocarray(view->order, 2ul * shot->ntasks, sizeof *order);
+	if (snapshot->ntasks > view->capacity) {
+		unsigned *order = reallocarray(view->order, 2ul * snapshot->ntasks, sizeof *order);
 
 		view->n = 0;
 		if (!order)
 			return;
 		view->order = order;
-		view->capacity = 2 * shot->ntasks;
+		view->capacity = 2 * snapshot->ntasks;
 	}
 	view->n = 0;
-	for (unsigned i = 0; i < shot->ntasks; i++)
-		if (passes(view, &shot->task[i]))
+	for (unsigned i = 0; i < snapshot->ntasks; i++)
+		if (passes(view, &snapshot->task[i]))
 			view->order[view->n++] = i;
 	if (view->n)
 		qsort_r(view->order, view->n, sizeof *view->order, compare_places, &by);
 	for (unsigned i = 0; i < view->n && !there; i++)
-		if (is_selected(view, &shot->task[view->order[i]])) {
+		if (is_selected(view, &snapshot->task[view->order[i]])) {
 			view->place = i;
 			there = true;
 		}
 	if (!there)
-		select_place(view, shot, view->selected ? view->place : 0);
+		select_place(view, snapshot, view->selected ? view->place : 0);
 	scroll(view, rows);
 }
 
-void gp_top_view_move(struct gp_top_view *view, const struct gp_top_shot *shot, long by,
+void gp_top_view_move(struct gp_top_view *view, const struct gp_top_snapshot *snapshot, long by,
                       unsigned rows)
 {
 	long to = (long)view->place + by;
 
-	select_place(view, shot, to < 0 ? 0 : (unsigned)(to < (long)view->n ? to : view->n));
+	select_place(view, snapshot, to < 0 ? 0 : (unsigned)(to < (long)view->n ? to : view->n));
 	scroll(view, rows);
 }
 
 const struct gp_top_task *gp_top_view_selected(const struct gp_top_view *view,
-                                               const struct gp_top_shot *shot)
+                                               const struct gp_top_snapshot *snapshot)
 {
-	return view->selected && view->place < view->n ? &shot->task[view->order[view->place]]
+	return view->selected && view->place < view->n ? &snapshot->task[view->order[view->place]]
 	                                               : NULL;
 }
 

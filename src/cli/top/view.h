@@ -26,15 +26,16 @@ enum gp_top_column gp_top_next_sort(enum gp_top_column sort);
 
 /* After the shot, the filter or the order changed, or the screen: who is shown where. Nobody is
  * shown for want of memory. */
-void gp_top_view_update(struct gp_top_view *view, const struct gp_top_shot *shot, unsigned rows);
+void gp_top_view_update(struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
+                        unsigned rows);
 
 /* Selects the one so many places further down, or as far as there is one. */
-void gp_top_view_move(struct gp_top_view *view, const struct gp_top_shot *shot, long by,
+void gp_top_view_move(struct gp_top_view *view, const struct gp_top_snapshot *snapshot, long by,
                       unsigned rows);
 
 /* NULL: there is none. */
 const struct gp_top_task *gp_top_view_selected(const struct gp_top_view *view,
-                                               const struct gp_top_shot *shot);
+                                               const struct gp_top_snapshot *snapshot);
 
 void gp_top_view_free(struct gp_top_view *view);
 

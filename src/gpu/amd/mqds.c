@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/amd/device.h"
+#include "gpu/amd/amd_device.h"
 
 #define DWORDS_PER_LINE 8
 
-const char *amd_debugfs(void)
+const char *gp_amd_debugfs(void)
 {
 	const char *path = secure_getenv("GPREEMPT_KFD_DEBUGFS");
 
@@ -28,7 +28,7 @@ struct reader {
 	bool queue; /* below the line of a compute queue on the GPU */
 	unsigned dwords;
 	uint32_t dword[KFD_MQD_COMPUTE_DWORDS];
-	struct amd_mqd *mqd;
+	struct gp_amd_mqd *mqd;
 	unsigned max, n;
 };
 
@@ -51,7 +51,7 @@ static void end_queue(struct reader *r)
 {
 	if (r->queue && r->dwords > KFD_MQD_PQ_WPTR + 1) {
 		if (r->n < r->max)
-			r->mqd[r->n] = (struct amd_mqd){
+			r->mqd[r->n] = (struct gp_amd_mqd){
 				.ring_address = pair(r, KFD_MQD_PQ_BASE) << 8,
 				.read_address = pair(r, KFD_MQD_RPTR_REPORT_ADDR),
 				.write_address = pair(r, KFD_MQD_WPTR_POLL_ADDR),
@@ -102,21 +102,21 @@ static void take_line(struct reader *r, const char *line)
 	}
 }
 
-bool amd_has_mqds(void)
+bool gp_amd_has_mqds(void)
 {
 	char path[320];
 
-	snprintf(path, sizeof path, "%s/mqds", amd_debugfs());
+	snprintf(path, sizeof path, "%s/mqds", gp_amd_debugfs());
 	return !access(path, R_OK);
 }
 
-int amd_read_mqds(pid_t pid, uint32_t gpu_id, struct amd_mqd *mqd, unsigned max)
+int gp_amd_read_mqds(pid_t pid, uint32_t gpu_id, struct gp_amd_mqd *mqd, unsigned max)
 {
 	struct reader r = {.pid = pid, .gpu_id = gpu_id, .mqd = mqd, .max = max};
 	char path[320], line[256];
 	FILE *f;
 
-	snprintf(path, sizeof path, "%s/mqds", amd_debugfs());
+	snprintf(path, sizeof path, "%s/mqds", gp_amd_debugfs());
 	f = fopen(path, "re");
 	if (!f)
 		return -errno;

@@ -8,7 +8,7 @@
 
 #include "base/process.h"
 #include "gpu/amd/handshake.h"
-#include "gpu/amd/link.h"
+#include "gpu/amd/ptrace_link.h"
 
 /* Nothing else: for what nobody subscribes to, the driver tells the program's own runtime. */
 #define EXCEPTIONS   (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
@@ -258,7 +258,7 @@ int gp_amd_session_events(struct gp_amd_session *s)
 
 	s->again = false;
 	do
-		n = read(s->news_fd, ignored, sizeof ignored);
+		n = read(s->event_fd, ignored, sizeof ignored);
 	while (n > 0);
 	if (!n) /* the driver has let go of its end: the program is another, or has ended */
 		return -ESRCH;
@@ -305,9 +305,9 @@ static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *i
 		close(fd[0]);
 		return r;
 	}
-	if (s->news_fd >= 0)
-		close(s->news_fd);
-	s->news_fd = fd[0];
+	if (s->event_fd >= 0)
+		close(s->event_fd);
+	s->event_fd = fd[0];
 	return 0;
 }
 
@@ -410,7 +410,7 @@ int gp_amd_session_open(struct gp_amd_session *s, int kfd, pid_t pid, enum gp_am
 {
 	int r;
 
-	*s = (struct gp_amd_session){.kfd = kfd, .pid = pid, .pidfd = -1, .news_fd = -1};
+	*s = (struct gp_amd_session){.kfd = kfd, .pid = pid, .pidfd = -1, .event_fd = -1};
 	s->pidfd = gp_pidfd_open(pid);
 	s->start_time = gp_process_start_time(pid);
 	if (s->pidfd < 0 || !s->start_time)
@@ -465,8 +465,8 @@ void gp_amd_session_close(struct gp_amd_session *s)
 		close(s->pidfd);
 		s->pidfd = -1;
 	}
-	if (s->news_fd >= 0)
-		close(s->news_fd);
+	if (s->event_fd >= 0)
+		close(s->event_fd);
 	free(s->queue);
 	free(s->entry);
 	free(s->id);
@@ -475,5 +475,5 @@ void gp_amd_session_close(struct gp_amd_session *s)
 	                             .link = s->link,
 	                             .is_child = s->is_child,
 	                             .pidfd = s->pidfd,
-	                             .news_fd = -1};
+	                             .event_fd = -1};
 }

@@ -9,7 +9,7 @@
  *
  * When this process dies, in whatever way, the driver ends its sessions and resumes their queues.
  * While the session lives it must answer the target's runtime, which waits for the debugger when
- * it starts and ends: call gp_amd_session_events() when `news_fd` is readable, and
+ * it starts and ends: call gp_amd_session_events() when `event_fd` is readable, and
  * gp_amd_session_tick() every few ms while it is `linked`, or the target stops at its next signal.
  */
 #ifndef GP_GPU_AMD_SESSION_H
@@ -40,8 +40,8 @@ struct gp_amd_session {
 	pid_t pid;
 	uint64_t start_time;
 	int pidfd;
-	int news_fd; /* readable: something happened */
-	bool again;  /* what it said could not be answered: gp_amd_session_events() once more */
+	int event_fd; /* readable: something happened */
+	bool again;   /* what it said could not be answered: gp_amd_session_events() once more */
 	enum gp_amd_link link;
 	bool is_child; /* of ours: its end is for somebody else here to wait for */
 	bool enabled;

@@ -9,16 +9,16 @@
 #include "base/process.h"
 #include "gpu/nvidia/processes.h"
 
-#define LOOK_TOUCHED_NS (50 * GP_NS_PER_MS)
+#define TICK_TOUCHED_NS (50 * GP_NS_PER_MS)
 #define LOOK_NS         (500 * GP_NS_PER_MS)
-#define LOOKS_PER_FULL  20
+#define TICKS_PER_FULL  20
 #define SETTLE_NS       (100 * GP_NS_PER_MS) /* CUDA gives a new group its slice well before */
-#define LOOK_SETTLE_NS  (2 * GP_NS_PER_MS)
+#define TICK_SETTLE_NS  (2 * GP_NS_PER_MS)
 #define VERIFY_NS       (2 * GP_NS_PER_MS) /* after an action: the next one goes first */
 #define SEARCH_PAUSE_NS (5 * GP_NS_PER_MS) /* between steps of a long search: a tenth of a core */
 #define SEARCH_STEP     256 /* indices between two looks for something better to do */
 
-struct nv_process *nv_find_process(struct nv_gpu *d, uint64_t key)
+struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (d->process[i]->key == (key & ~(uint64_t)63))
@@ -26,7 +26,7 @@ struct nv_process *nv_find_process(struct nv_gpu *d, uint64_t key)
 	return NULL;
 }
 
-struct nv_process *nv_find_pid(struct nv_gpu *d, pid_t pid)
+struct gp_nv_process *gp_nv_find_pid(struct gp_nv_gpu *d, pid_t pid)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (d->process[i]->target.pid == pid)
@@ -37,16 +37,16 @@ struct nv_process *nv_find_pid(struct nv_gpu *d, pid_t pid)
 /* ---- who there is ------------------------------------------------------------------------------
  */
 
-bool nv_has_task(const struct nv_gpu *d, const struct nv_process *p, uint32_t queue)
+bool gp_nv_has_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p, uint32_t queue)
 {
 	for (unsigned i = 0; i < p->target.ngroups; i++)
-		if (nv_is_of_task(d, p, &p->target.group[i], queue))
+		if (gp_nv_is_of_task(d, p, &p->target.group[i], queue))
 			return true;
 	return false;
 }
 
-void nv_describe_seen(struct nv_gpu *d, const struct nv_process *p, unsigned split,
-                      struct gp_seen *out)
+void gp_nv_describe_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigned split,
+                         struct gp_seen *out)
 {
 	uint64_t memory = 0;
 
@@ -66,9 +66,9 @@ void nv_describe_seen(struct nv_gpu *d, const struct nv_process *p, unsigned spl
  * CUDA gives a group its slice a moment after it made it. A process that was found in between, and
  * is put back one day, would get the driver's default instead of its own: it is no task until then.
  */
-static bool is_settled(const struct nv_process *p)
+static bool is_settled(const struct gp_nv_process *p)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
@@ -81,23 +81,23 @@ static bool is_settled(const struct nv_process *p)
 }
 
 /* Once it is, it stays so: contexts that come later have the slice of the first, if put back. */
-static bool note_settled(struct nv_process *p)
+static bool note_settled(struct gp_nv_process *p)
 {
 	bool was = p->settled;
 
 	p->settled = was || is_settled(p);
 	if (!p->settled && gp_nv_computes(&p->target))
-		p->look_ns = gp_now_ns(&gp_clock_monotonic) + LOOK_SETTLE_NS;
+		p->look_ns = gp_monotonic_ns() + TICK_SETTLE_NS;
 	return p->settled != was;
 }
 
 /* The list only grows, and under the lock; a task that finds no room comes with the next. */
-static void add_seen(struct nv_gpu *d, const struct nv_process *p, unsigned split)
+static void add_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigned split)
 {
 	if (d->nseen == d->seen_capacity) {
 		unsigned capacity = d->seen_capacity ? 2 * d->seen_capacity : 32;
 		struct gp_seen *s = realloc(d->seen, capacity * sizeof *s);
-		struct nv_task *t;
+		struct gp_nv_task *t;
 
 		if (!s)
 			return;
@@ -108,27 +108,27 @@ static void add_seen(struct nv_gpu *d, const struct nv_process *p, unsigned spli
 		d->seen_task = t;
 		d->seen_capacity = capacity;
 	}
-	nv_describe_seen(d, p, split, &d->seen[d->nseen]);
-	d->seen_task[d->nseen] = (struct nv_task){
+	gp_nv_describe_seen(d, p, split, &d->seen[d->nseen]);
+	d->seen_task[d->nseen] = (struct gp_nv_task){
 		.used = true,
 		.key = d->seen[d->nseen].key,
 		.queue = d->seen[d->nseen].queue,
-		.loose_since_ns = gp_now_ns(&gp_clock_monotonic),
+		.loose_since_ns = gp_monotonic_ns(),
 	};
-	nv_describe_task(d, p, &d->seen_task[d->nseen++]);
+	gp_nv_describe_task(d, p, &d->seen_task[d->nseen++]);
 }
 
-void nv_publish_seen(struct nv_gpu *d)
+void gp_nv_publish_seen(struct gp_nv_gpu *d)
 {
 	pthread_mutex_lock(&d->lock);
 	d->nseen = 0;
 	for (unsigned i = 0; i < d->nprocesses; i++) {
-		const struct nv_process *p = d->process[i];
+		const struct gp_nv_process *p = d->process[i];
 
 		if (p->leader || !p->settled)
 			continue;
 		for (unsigned split = 0; split <= p->nsplits; split++)
-			if (nv_has_task(d, p, split ? p->split[split - 1] : GP_QUEUE_ALL))
+			if (gp_nv_has_task(d, p, split ? p->split[split - 1] : GP_QUEUE_ALL))
 				add_seen(d, p, split);
 	}
 	pthread_mutex_unlock(&d->lock);
@@ -137,7 +137,7 @@ void nv_publish_seen(struct nv_gpu *d)
 /* ---- coming ------------------------------------------------------------------------------------
  */
 
-static bool has_client(const struct nv_process *p, uint32_t client)
+static bool has_client(const struct gp_nv_process *p, uint32_t client)
 {
 	for (unsigned i = 0; i < p->target.nclients; i++)
 		if (p->target.client[i].handle == client)
@@ -147,10 +147,10 @@ static bool has_client(const struct nv_process *p, uint32_t client)
 
 /* Another process that reaches the same client has the same open file: a fork. (Our own client is
  * reached by children of ours, between fork and exec.) */
-static struct nv_process *find_sharer(struct nv_gpu *d, const struct nv_process *p)
+static struct gp_nv_process *find_sharer(struct gp_nv_gpu *d, const struct gp_nv_process *p)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++) {
-		struct nv_process *q = d->process[i];
+		struct gp_nv_process *q = d->process[i];
 
 		for (unsigned k = 0; q != p && !q->leader && k < q->target.nclients; k++)
 			if (q->target.client[k].handle != d->rm.client &&
@@ -161,7 +161,7 @@ static struct nv_process *find_sharer(struct nv_gpu *d, const struct nv_process 
 }
 
 /* `leader` stands for `q` from now on, and for whom that stood for. */
-static void follow(struct nv_gpu *d, struct nv_process *q, struct nv_process *leader)
+static void follow(struct gp_nv_gpu *d, struct gp_nv_process *q, struct gp_nv_process *leader)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (d->process[i]->leader == q)
@@ -170,9 +170,9 @@ static void follow(struct nv_gpu *d, struct nv_process *q, struct nv_process *le
 }
 
 /* The one that started first stands for both. */
-static void note_sharer(struct nv_gpu *d, struct nv_process *p)
+static void note_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
-	struct nv_process *q = p->leader ? NULL : find_sharer(d, p);
+	struct gp_nv_process *q = p->leader ? NULL : find_sharer(d, p);
 
 	if (!q)
 		return;
@@ -184,12 +184,12 @@ static void note_sharer(struct nv_gpu *d, struct nv_process *p)
 }
 
 /* It has a compute group somewhere, or will have one. */
-static bool wants_to_compute(const struct nv_process *p)
+static bool wants_to_compute(const struct gp_nv_process *p)
 {
 	return p->target.uses_cuda || p->computes;
 }
 
-static void search(struct nv_gpu *d, struct nv_process *p, uint32_t indices, bool until_found)
+static void search(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t indices, bool until_found)
 {
 	bool more = gp_nv_search(&p->target, indices, until_found);
 
@@ -200,15 +200,15 @@ static void search(struct nv_gpu *d, struct nv_process *p, uint32_t indices, boo
 	p->search_ns = 0;
 	/* One that is known already can wait: others have ended, or were not looked at yet. */
 	if (p->target.searched >= GP_NV_SEARCH_QUICK || gp_nv_computes(&p->target))
-		p->search_ns = gp_now_ns(&gp_clock_monotonic) + SEARCH_PAUSE_NS;
+		p->search_ns = gp_monotonic_ns() + SEARCH_PAUSE_NS;
 	note_sharer(d, p);
 }
 
-int nv_add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *err)
+int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_error *err)
 {
-	struct nv_process **list =
-		realloc(d->process, (d->nprocesses + 1) * sizeof(struct nv_process *));
-	struct nv_process *p;
+	struct gp_nv_process **list =
+		realloc(d->process, (d->nprocesses + 1) * sizeof(struct gp_nv_process *));
+	struct gp_nv_process *p;
 	uint32_t newest;
 	int r;
 
@@ -236,7 +236,7 @@ int nv_add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *
 	gp_nv_search_begin(&p->target, newest ? newest : d->rm.client);
 	search(d, p, GP_NV_SEARCH_QUICK, true);
 	gp_nv_target_give_back(&p->target);
-	p->look_ns = gp_time_add(gp_now_ns(&gp_clock_monotonic), LOOK_NS);
+	p->look_ns = gp_time_add(gp_monotonic_ns(), LOOK_NS);
 	note_settled(p);
 	return 0;
 }
@@ -245,7 +245,7 @@ int nv_add_process(struct nv_gpu *d, pid_t pid, bool computes, struct gp_error *
  */
 
 /* New clients are newer than the last one that was asked for. */
-static void search_newer(struct nv_gpu *d, struct nv_process *p)
+static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	uint32_t top = p->target.search_top, searched = p->target.searched;
 	uint32_t newest = gp_rm_newest(&d->rm);
@@ -261,7 +261,7 @@ static void search_newer(struct nv_gpu *d, struct nv_process *p)
 }
 
 /* One channel stands for its group. */
-void nv_verify(struct nv_gpu *d, struct nv_process *p)
+void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	p->verify = false;
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
@@ -278,12 +278,12 @@ void nv_verify(struct nv_gpu *d, struct nv_process *p)
 	}
 }
 
-void nv_look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
+void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns)
 {
-	bool full = ++p->looks % LOOKS_PER_FULL == 0 || !p->look_ns;
-	bool had = nv_has_task(d, p, GP_QUEUE_ALL), changed;
+	bool full = ++p->looks % TICKS_PER_FULL == 0 || !p->look_ns;
+	bool had = gp_nv_has_task(d, p, GP_QUEUE_ALL), changed;
 
-	p->look_ns = gp_time_add(now_ns, p->touched ? LOOK_TOUCHED_NS : LOOK_NS);
+	p->look_ns = gp_time_add(now_ns, p->touched ? TICK_TOUCHED_NS : LOOK_NS);
 	changed = (full || !had) && gp_nv_target_refresh_files(&p->target);
 	if (gp_nv_target_borrow(&p->target))
 		return;
@@ -293,17 +293,17 @@ void nv_look(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 		search_newer(d, p);
 	changed |= gp_nv_look(&p->target, full);
 	if (p->verify || (full && p->touched))
-		nv_verify(d, p);
+		gp_nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
 	changed |= note_settled(p);
-	nv_publish_process(d, p);
-	if (changed || had != nv_has_task(d, p, GP_QUEUE_ALL))
-		nv_publish_seen(d);
+	gp_nv_publish_process(d, p);
+	if (changed || had != gp_nv_has_task(d, p, GP_QUEUE_ALL))
+		gp_nv_publish_seen(d);
 }
 
-void nv_look_soon(struct nv_process *p, bool failed, bool with_verify)
+void gp_nv_refresh_soon(struct gp_nv_process *p, bool failed, bool with_verify)
 {
-	uint64_t soon_ns = gp_now_ns(&gp_clock_monotonic) + VERIFY_NS;
+	uint64_t soon_ns = gp_monotonic_ns() + VERIFY_NS;
 
 	p->verify |= with_verify;
 	if (failed)
@@ -312,9 +312,9 @@ void nv_look_soon(struct nv_process *p, bool failed, bool with_verify)
 		p->look_ns = soon_ns;
 }
 
-static void search_on(struct nv_gpu *d, struct nv_process *p)
+static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
-	bool had = nv_has_task(d, p, GP_QUEUE_ALL);
+	bool had = gp_nv_has_task(d, p, GP_QUEUE_ALL);
 
 	if (gp_nv_target_borrow(&p->target)) {
 		p->searching = false;
@@ -323,19 +323,19 @@ static void search_on(struct nv_gpu *d, struct nv_process *p)
 	search(d, p, SEARCH_STEP, false);
 	gp_nv_target_give_back(&p->target);
 	note_settled(p);
-	if (had != nv_has_task(d, p, GP_QUEUE_ALL) || !p->searching) {
-		nv_publish_process(d, p);
-		nv_publish_seen(d);
+	if (had != gp_nv_has_task(d, p, GP_QUEUE_ALL) || !p->searching) {
+		gp_nv_publish_process(d, p);
+		gp_nv_publish_seen(d);
 	}
 }
 
-void nv_search_until_found(struct nv_gpu *d, struct nv_process *p)
+void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	while (p->searching && wants_to_compute(p) && !gp_nv_computes(&p->target))
 		search_on(d, p);
 }
 
-void nv_look_at_sharer(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
+void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns)
 {
 	bool shares = false;
 
@@ -351,23 +351,23 @@ void nv_look_at_sharer(struct nv_gpu *d, struct nv_process *p, uint64_t now_ns)
 		return;
 	p->leader = NULL;
 	p->look_ns = 0;
-	nv_publish_seen(d);
+	gp_nv_publish_seen(d);
 }
 
-bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
+bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns)
 {
-	if (nv_ask_who_computes(d, now_ns))
+	if (gp_nv_list_computing(d, now_ns))
 		return true;
 	if (!d->swept) /* the first scan waits for it */
-		return nv_sweep_some(d, now_ns);
+		return gp_nv_sweep_some(d, now_ns);
 	for (unsigned i = 0; i < d->nprocesses; i++) {
-		struct nv_process *p = d->process[i];
+		struct gp_nv_process *p = d->process[i];
 
 		if (now_ns >= p->look_ns) {
 			if (p->leader)
-				nv_look_at_sharer(d, p, now_ns);
+				gp_nv_refresh_sharer(d, p, now_ns);
 			else
-				nv_look(d, p, now_ns);
+				gp_nv_refresh(d, p, now_ns);
 			return true;
 		}
 		if (!p->leader && p->searching && now_ns >= p->search_ns) {
@@ -375,15 +375,15 @@ bool nv_chore(struct nv_gpu *d, uint64_t now_ns)
 			return true;
 		}
 	}
-	return nv_sweep_some(d, now_ns);
+	return gp_nv_sweep_some(d, now_ns);
 }
 
-uint64_t nv_next_chore_ns(const struct nv_gpu *d)
+uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d)
 {
-	uint64_t next_ns = nv_next_sweep_ns(d);
+	uint64_t next_ns = gp_nv_next_sweep_ns(d);
 
 	for (unsigned i = 0; i < d->nprocesses; i++) {
-		const struct nv_process *p = d->process[i];
+		const struct gp_nv_process *p = d->process[i];
 
 		if (!p->leader && p->searching && p->search_ns < next_ns)
 			next_ns = p->search_ns;
@@ -396,7 +396,7 @@ uint64_t nv_next_chore_ns(const struct nv_gpu *d)
 /* ---- going -------------------------------------------------------------------------------------
  */
 
-static void drop_process(struct nv_gpu *d, struct nv_process *p)
+static void drop_process(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (d->process[i] == p)
@@ -424,9 +424,9 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 }
 
 /* The queues live on in a child that has the same open file: it takes the parent's place. */
-static bool hand_over(struct nv_gpu *d, struct nv_process *p)
+static bool hand_over(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
-	struct nv_process *heir = NULL;
+	struct gp_nv_process *heir = NULL;
 	struct gp_nv_target target;
 
 	for (unsigned i = 0; i < d->nprocesses && !heir; i++)
@@ -447,20 +447,20 @@ static bool hand_over(struct nv_gpu *d, struct nv_process *p)
 	return true;
 }
 
-void nv_look_for_heirs(struct nv_gpu *d)
+void gp_nv_find_new_owners(struct gp_nv_gpu *d)
 {
 	bool needed = false;
 
 	for (unsigned i = 0; i < d->nprocesses; i++) {
-		const struct nv_process *p = d->process[i];
+		const struct gp_nv_process *p = d->process[i];
 
 		needed |= p->touched && !p->leader && gp_pidfd_ended(p->target.pidfd);
 	}
 	if (needed)
-		nv_sweep_all(d);
+		gp_nv_sweep_all(d);
 }
 
-void nv_process_ended(struct nv_gpu *d, struct nv_process *p)
+void gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	if (p->leader || !hand_over(d, p)) {
 		for (unsigned i = 0; i < d->nprocesses; i++)
@@ -468,13 +468,13 @@ void nv_process_ended(struct nv_gpu *d, struct nv_process *p)
 				d->process[i]->leader = NULL;
 		drop_process(d, p);
 	} else {
-		nv_publish_process(d, p);
+		gp_nv_publish_process(d, p);
 	}
-	nv_publish_seen(d);
-	nv_tell(d);
+	gp_nv_publish_seen(d);
+	gp_nv_notify(d);
 }
 
-void nv_forget_processes(struct nv_gpu *d)
+void gp_nv_forget_processes(struct gp_nv_gpu *d)
 {
 	while (d->nprocesses)
 		drop_process(d, d->process[0]);

@@ -5,7 +5,7 @@
  *   The firmware's records of context switches (ctxsw.h) give true run times. But a context stays
  *   on the engine when it has finished and nobody else wants it: being on says nothing then.
  *   NVML's utilisation per process says who really ran kernels, but only every 0.2 s, and what it
- *   says can be 0.5 s old (NV_USE_NS, NV_USE_AGE_NS).
+ *   says can be 0.5 s old (GP_NV_USE_NS, GP_NV_USE_AGE_NS).
  *
  * So: who came on the engine had work. Who did not, although it was free to and others took turns
  * or the GPU had time, had none. Who stays on alone is asked NVML about, and so is who was on it
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "gpu/nvidia/device.h"
+#include "gpu/nvidia/nvidia_device.h"
 
 #define SILENT_MAX   3
 #define MEMORY_NS    (2 * GP_NS_PER_S)
@@ -26,10 +26,10 @@
 /* ---- run times ---------------------------------------------------------------------------------
  */
 
-static void take_event(struct nv_gpu *d, const struct gp_ctxsw_event *event)
+static void take_event(struct gp_nv_gpu *d, const struct gp_ctxsw_event *event)
 {
 	uint64_t handle, at_ns = (uint64_t)((int64_t)event->at_ns + d->clock_offset_ns);
-	struct nv_task *t;
+	struct gp_nv_task *t;
 
 	if (!gp_table_get(&d->by_context, event->context_id, &handle) ||
 	    (uint32_t)handle >= d->ntasks)
@@ -56,7 +56,7 @@ static uint64_t overlap(uint64_t from, uint64_t until, uint64_t begin, uint64_t 
 }
 
 /* For a quarter of the window at least. It may be held again by now: NVML's windows are old. */
-static bool was_free(const struct nv_task *t, uint64_t begin_ns, uint64_t end_ns)
+static bool was_free(const struct gp_nv_task *t, uint64_t begin_ns, uint64_t end_ns)
 {
 	uint64_t free_ns = overlap(t->loose_from_ns, t->loose_until_ns, begin_ns, end_ns);
 
@@ -67,21 +67,21 @@ static bool was_free(const struct nv_task *t, uint64_t begin_ns, uint64_t end_ns
 
 /* Until there is other evidence: a task that is held in between, or not asked about, is as idle as
  * before. */
-static void believe_idle(struct nv_task *t)
+static void believe_idle(struct gp_nv_task *t)
 {
 	t->active_known = true;
 	t->active = false;
 }
 
 /* What a window of switches says. `round`: the engine went round among several. */
-static void judge_by_switches(const struct nv_gpu *d, struct nv_task *t, bool round,
+static void judge_by_switches(const struct gp_nv_gpu *d, struct gp_nv_task *t, bool round,
                               uint64_t now_ns)
 {
 	bool worked = t->scheduled != t->window_came;
-	bool free = t->loose_since_ns < now_ns && now_ns - t->loose_since_ns >= NV_WINDOW_NS;
+	bool free = t->loose_since_ns < now_ns && now_ns - t->loose_since_ns >= GP_NV_WINDOW_NS;
 	/* NVML's windows are older and longer: what it says counts for who was free then. */
 	bool seen_idle = !t->percent && d->has_use && d->busy < FREE_PERCENT &&
-	                 was_free(t, t->percent_ns, t->percent_ns + NV_USE_NS);
+	                 was_free(t, t->percent_ns, t->percent_ns + GP_NV_USE_NS);
 
 	t->window_came = t->scheduled;
 	t->run_at_ns = now_ns;
@@ -95,7 +95,7 @@ static void judge_by_switches(const struct nv_gpu *d, struct nv_task *t, bool ro
 }
 
 /* Whether two came on the engine, and one of them twice: whoever waited had its turn. */
-static bool went_round(const struct nv_gpu *d)
+static bool went_round(const struct gp_nv_gpu *d)
 {
 	unsigned came = 0;
 	bool twice = false;
@@ -110,7 +110,7 @@ static bool went_round(const struct nv_gpu *d)
 }
 
 /* Records were lost: who is on the engine, and since when, is not known any more. */
-static void forget_places(struct nv_gpu *d)
+static void forget_places(struct gp_nv_gpu *d)
 {
 	d->lost = d->ctxsw.ring.lost;
 	for (unsigned i = 0; i < d->ntasks; i++) {
@@ -119,17 +119,17 @@ static void forget_places(struct nv_gpu *d)
 	}
 }
 
-static void read_switches(struct nv_gpu *d)
+static void read_switches(struct gp_nv_gpu *d)
 {
 	struct gp_ctxsw_event event;
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 	bool any = false, round; /* any: who is not on the engine then is known to be off it */
 
 	if (now_ns >= d->clock_ns + CLOCK_NS && gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
 		d->clock_ns = now_ns;
 	gp_ctxsw_flush(&d->ctxsw);
 	pthread_mutex_lock(&d->lock);
-	now_ns = gp_now_ns(&gp_clock_monotonic);
+	now_ns = gp_monotonic_ns();
 	while (gp_ctxsw_next(&d->ctxsw.ring, &event)) {
 		if (d->ctxsw.ring.lost != d->lost)
 			forget_places(d);
@@ -159,7 +159,7 @@ static uint32_t percent_of(const struct gp_nvml_use *use, int n, pid_t pid, uint
 }
 
 /* Without a record of a switch, NVML is all there is: the same rules, on its windows. */
-static void judge_by_use(const struct nv_gpu *d, struct nv_task *t, uint64_t window_ns)
+static void judge_by_use(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64_t window_ns)
 {
 	bool free = was_free(t, t->percent_ns, t->percent_ns + window_ns);
 
@@ -180,10 +180,10 @@ static uint64_t begin_of_window(uint64_t at_us, uint64_t now_ns)
 
 	clock_gettime(CLOCK_REALTIME, &real);
 	age_ns = (uint64_t)real.tv_sec * GP_NS_PER_S + (uint64_t)real.tv_nsec - at_us * 1000;
-	return age_ns < GP_NS_PER_S ? now_ns - age_ns - NV_USE_NS : 0;
+	return age_ns < GP_NS_PER_S ? now_ns - age_ns - GP_NV_USE_NS : 0;
 }
 
-static void read_use(struct nv_gpu *d, uint64_t now_ns)
+static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 {
 	struct gp_nvml_use use[256];
 	int n = gp_nvml_use(d->nvml, d->nvml_device, d->use_us, use, 256);
@@ -198,15 +198,15 @@ static void read_use(struct nv_gpu *d, uint64_t now_ns)
 	for (int i = 0; i < n; i++)
 		if (use[i].at_us > newest_us)
 			newest_us = use[i].at_us;
-	window_ns = !n ? NV_USE_NS : d->use_us ? (newest_us - d->use_us) * 1000 : 0;
+	window_ns = !n ? GP_NV_USE_NS : d->use_us ? (newest_us - d->use_us) * 1000 : 0;
 	if (window_ns > GP_NS_PER_S)
 		window_ns = 0;
 	d->use_us = newest_us;
-	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - NV_USE_NS;
+	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - GP_NV_USE_NS;
 	pthread_mutex_lock(&d->lock);
 	d->busy = d->workers = 0;
 	for (unsigned i = 0; i < d->ntasks; i++) {
-		struct nv_task *t = &d->task[i];
+		struct gp_nv_task *t = &d->task[i];
 		uint64_t at_us = 0;
 
 		if (!t->used)
@@ -221,10 +221,10 @@ static void read_use(struct nv_gpu *d, uint64_t now_ns)
 		if (d->task[i].used && !d->task[i].placed)
 			judge_by_use(d, &d->task[i], window_ns);
 	pthread_mutex_unlock(&d->lock);
-	nv_tell(d);
+	gp_nv_notify(d);
 }
 
-static void read_memory(struct nv_gpu *d)
+static void read_memory(struct gp_nv_gpu *d)
 {
 	struct gp_nvml_memory memory[256];
 	int n = gp_nvml_memory(d->nvml, d->nvml_device, memory, 256);
@@ -241,27 +241,27 @@ static void read_memory(struct nv_gpu *d)
 /* ---- the loop ----------------------------------------------------------------------------------
  */
 
-static void sample(struct nv_gpu *d)
+static void sample(struct gp_nv_gpu *d)
 {
-	uint64_t now_ns = gp_now_ns(&gp_clock_monotonic);
+	uint64_t now_ns = gp_monotonic_ns();
 
 	if (d->nvml && now_ns >= d->memory_ns) {
 		d->memory_ns = now_ns + MEMORY_NS;
 		read_memory(d);
 	}
 	if (d->has_use && now_ns >= d->use_ns) {
-		d->use_ns = now_ns + NV_USE_NS;
+		d->use_ns = now_ns + GP_NV_USE_NS;
 		read_use(d, now_ns);
 	}
 	if (d->has_ctxsw)
 		read_switches(d);
 }
 
-void *nv_sampler(void *gpu)
+void *gp_nv_sampler(void *gpu)
 {
-	struct nv_gpu *d = gpu;
+	struct gp_nv_gpu *d = gpu;
 	struct pollfd stop = {.fd = d->stop_fd, .events = POLLIN};
-	int period_ms = (int)((d->has_ctxsw ? NV_WINDOW_NS : NV_USE_NS) / GP_NS_PER_MS);
+	int period_ms = (int)((d->has_ctxsw ? GP_NV_WINDOW_NS : GP_NV_USE_NS) / GP_NS_PER_MS);
 
 	for (;;) {
 		int r = poll(&stop, 1, period_ms);

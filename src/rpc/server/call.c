@@ -8,8 +8,8 @@
 
 #include "rpc/server/internal.h"
 
-struct gp_rpc_call *call_new(struct conn *c, struct json_object *request, struct json_object *id,
-                             const int *fds, unsigned nfds)
+struct gp_rpc_call *gp_rpc_call_new(struct conn *c, struct json_object *request,
+                                    struct json_object *id, const int *fds, unsigned nfds)
 {
 	struct gp_rpc_call *call = calloc(1, sizeof *call);
 
@@ -43,8 +43,8 @@ static void call_free(struct gp_rpc_call *call)
 	json_object_put(call->request);
 	free(call);
 	if (c->server)
-		conn_wake(c);
-	conn_unref(c);
+		gp_rpc_conn_wake(c);
+	gp_rpc_conn_unref(c);
 }
 
 /* ---- answers ----------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ static struct json_object *envelope(struct json_object *id, const char *key,
 	return json;
 }
 
-struct json_object *error_object(int code, int error, struct json_object *data,
-                                 const char *sentence)
+struct json_object *gp_rpc_error_object(int code, int error, struct json_object *data,
+                                        const char *sentence)
 {
 	struct json_object *json = json_object_new_object();
 
@@ -92,7 +92,7 @@ static void send_error(struct gp_rpc_call *call, struct json_object *error)
 	if (c->server)
 		c->server->counters.errors++;
 	if (call->id)
-		output_reply(c, envelope(call->id, "error", error));
+		gp_rpc_output_reply(c, envelope(call->id, "error", error));
 	else
 		json_object_put(error);
 }
@@ -100,7 +100,7 @@ static void send_error(struct gp_rpc_call *call, struct json_object *error)
 int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result)
 {
 	if (call->id)
-		output_reply(call->conn, envelope(call->id, "result", result));
+		gp_rpc_output_reply(call->conn, envelope(call->id, "result", result));
 	else
 		json_object_put(result);
 	call_free(call);
@@ -110,7 +110,7 @@ int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result)
 int gp_rpc_fail_data(struct gp_rpc_call *call, int code, int error, struct json_object *data,
                      const char *sentence)
 {
-	send_error(call, error_object(code, error, data, sentence));
+	send_error(call, gp_rpc_error_object(code, error, data, sentence));
 	call_free(call);
 	return 0;
 }
@@ -126,17 +126,19 @@ int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *forma
 	return gp_rpc_fail_data(call, code, error, NULL, sentence);
 }
 
-void calls_end(struct conn *c)
+void gp_rpc_calls_end(struct conn *c)
 {
 	for (struct gp_rpc_call *call = c->calls; call; call = call->next)
-		send_error(call, error_object(0, -ECANCELED, NULL,
-		                              "the daemon is ending; ask again when it is back"));
+		send_error(call,
+		           gp_rpc_error_object(0, -ECANCELED, NULL,
+		                               "the daemon is ending; ask again when it is back"));
 }
 
-void request_refused(struct conn *c, int code, int error, const char *sentence)
+void gp_rpc_request_refused(struct conn *c, int code, int error, const char *sentence)
 {
 	c->server->counters.errors++;
-	output_reply(c, envelope(NULL, "error", error_object(code, error, NULL, sentence)));
+	gp_rpc_output_reply(
+		c, envelope(NULL, "error", gp_rpc_error_object(code, error, NULL, sentence)));
 }
 
 /* ---- what a method may ask ---------------------------------------------------------------------

@@ -19,7 +19,7 @@
 #define US_PER_S     (GP_NS_PER_S / GP_NS_PER_US)
 #define TIMER_SLACK  1000 /* us */
 
-uint64_t conn_now_us(const struct conn *c)
+uint64_t gp_rpc_conn_now_us(const struct conn *c)
 {
 	uint64_t now = 0;
 
@@ -39,9 +39,9 @@ static uint64_t due_us(const struct conn *c)
 	return c->rate_us > ahead ? c->rate_us - ahead : 0;
 }
 
-void conn_charge(struct conn *c, size_t length)
+void gp_rpc_conn_charge(struct conn *c, size_t length)
 {
-	uint64_t now = conn_now_us(c);
+	uint64_t now = gp_rpc_conn_now_us(c);
 	uint64_t cost = US_PER_S / c->listener->config.limits.rate;
 
 	if (c->rate_us < now)
@@ -52,7 +52,7 @@ void conn_charge(struct conn *c, size_t length)
 /* ---- closing ----------------------------------------------------------------------------------
  */
 
-void conn_unref(struct conn *c)
+void gp_rpc_conn_unref(struct conn *c)
 {
 	if (--c->refs)
 		return;
@@ -62,11 +62,11 @@ void conn_unref(struct conn *c)
 	free(c);
 }
 
-void conn_close(struct conn *c)
+void gp_rpc_conn_close(struct conn *c)
 {
 	struct gp_rpc_server *server = c->server;
 
-	output_drop(c);
+	gp_rpc_output_drop(c);
 	c->io = sd_event_source_disable_unref(c->io);
 	c->timer = sd_event_source_disable_unref(c->timer);
 	for (unsigned i = 0; i < c->npassed; i++)
@@ -82,16 +82,16 @@ void conn_close(struct conn *c)
 	c->listener = NULL;
 	if (server->config.gone)
 		server->config.gone(server->config.arg, c->id);
-	conn_unref(c);
+	gp_rpc_conn_unref(c);
 }
 
-void conn_cut_off(struct conn *c, int code, int error, const char *sentence)
+void gp_rpc_conn_cut_off(struct conn *c, int code, int error, const char *sentence)
 {
 	if (c->linger_us)
 		return;
 	c->server->counters.cut_off++;
-	request_refused(c, code, error, sentence);
-	c->linger_us = conn_now_us(c) + LINGER_US;
+	gp_rpc_request_refused(c, code, error, sentence);
+	c->linger_us = gp_rpc_conn_now_us(c) + LINGER_US;
 }
 
 /* ---- settling ---------------------------------------------------------------------------------
@@ -137,11 +137,11 @@ static void settle(struct conn *c)
 {
 	bool ready = gp_lines_ready(&c->lines), wait = must_wait(c);
 	uint64_t due = due_us(c), idle = idle_us(c);
-	bool fast = due > conn_now_us(c);
+	bool fast = due > gp_rpc_conn_now_us(c);
 	uint32_t events = 0;
 
 	if (is_finished(c)) {
-		conn_close(c);
+		gp_rpc_conn_close(c);
 		return;
 	}
 	if (!c->eof && !ready && !wait && !fast)
@@ -152,7 +152,7 @@ static void settle(struct conn *c)
 	sd_event_source_set_enabled(c->io, c->hung && !events ? SD_EVENT_OFF : SD_EVENT_ON);
 	sd_event_source_set_io_events(c->io, events);
 	if (ready && !wait && !fast)
-		conn_wake(c);
+		gp_rpc_conn_wake(c);
 	if (fast && !wait)
 		set_timer(c, due);
 	if (c->linger_us)
@@ -174,23 +174,24 @@ static void take_lines(struct conn *c)
 
 		if (must_wait(c))
 			return;
-		if (due_us(c) > conn_now_us(c)) {
+		if (due_us(c) > gp_rpc_conn_now_us(c)) {
 			c->server->counters.paused += gp_lines_ready(&c->lines);
 			return;
 		}
 		line = gp_lines_next(&c->lines, &length);
 		if (!line)
 			break;
-		input_line(c, line, length);
+		gp_rpc_input_line(c, line, length);
 	}
 	if (c->eof && !gp_lines_ready(&c->lines) && gp_lines_waiting(&c->lines) && !c->linger_us)
-		conn_cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG, "the last line has no newline");
+		gp_rpc_conn_cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG,
+		                    "the last line has no newline");
 }
 
-int conn_take_turn(struct conn *c)
+int gp_rpc_conn_take_turn(struct conn *c)
 {
 	take_lines(c);
-	output_flush(c);
+	gp_rpc_output_flush(c);
 	settle(c);
 	return 0;
 }
@@ -203,17 +204,17 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 	(void)fd;
 	if (events & (EPOLLHUP | EPOLLERR)) {
 		c->hung = true;
-		output_drop(c);
+		gp_rpc_output_drop(c);
 	}
 	if ((events & EPOLLIN) && !c->eof && !gp_lines_ready(&c->lines) && !must_wait(c))
-		input_receive(c);
-	return conn_take_turn(c);
+		gp_rpc_input_receive(c);
+	return gp_rpc_conn_take_turn(c);
 }
 
 static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 {
 	struct conn *c = arg;
-	uint64_t now = conn_now_us(c);
+	uint64_t now = gp_rpc_conn_now_us(c);
 
 	(void)source;
 	(void)at_us;
@@ -224,7 +225,7 @@ static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 		c->server->counters.idle++;
 		c->doomed = true;
 	}
-	return conn_take_turn(c);
+	return gp_rpc_conn_take_turn(c);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------
@@ -243,7 +244,7 @@ static int watch(struct conn *c)
 	return r < 0 ? r : 0;
 }
 
-int conn_new(struct listener *l, int fd)
+int gp_rpc_conn_new(struct listener *l, int fd)
 {
 	struct gp_rpc_server *server = l->server;
 	struct conn *c = calloc(1, sizeof *c);
@@ -267,12 +268,12 @@ int conn_new(struct listener *l, int fd)
 	server->conns = c;
 	l->clients++;
 	server->counters.clients++;
-	c->active_us = conn_now_us(c);
-	r = peer_read(c);
+	c->active_us = gp_rpc_conn_now_us(c);
+	r = gp_rpc_peer_read(c);
 	if (!r)
 		r = watch(c);
 	if (r)
-		conn_close(c);
+		gp_rpc_conn_close(c);
 	else
 		settle(c);
 	return r;

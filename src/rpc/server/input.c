@@ -36,7 +36,7 @@ static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
  * Files come with the last byte that recvmsg returns: the kernel does not go on to bytes that were
  * sent after them. It closes those for which there is no room here.
  */
-void input_receive(struct conn *c)
+void gp_rpc_input_receive(struct conn *c)
 {
 	union {
 		struct cmsghdr align;
@@ -58,8 +58,8 @@ void input_receive(struct conn *c)
 			snprintf(sentence, sizeof sentence,
 			         "the line is too long: at most %u bytes are taken",
 			         c->listener->config.limits.line);
-		conn_cut_off(c, r == -EMSGSIZE ? GP_RPC_INVALID_REQUEST : GP_RPC_INTERNAL, r,
-		             sentence);
+		gp_rpc_conn_cut_off(c, r == -EMSGSIZE ? GP_RPC_INVALID_REQUEST : GP_RPC_INTERNAL, r,
+		                    sentence);
 		return;
 	}
 	room.iov_base = bytes;
@@ -111,18 +111,18 @@ static bool is_blank(const char *line)
 	return !line[strspn(line, " \t\r")];
 }
 
-void input_line(struct conn *c, const char *line, size_t length)
+void gp_rpc_input_line(struct conn *c, const char *line, size_t length)
 {
 	int fd[GP_RPC_FDS_MAX];
 	int n = take_passed(c, length, fd);
 
-	conn_charge(c, length);
+	gp_rpc_conn_charge(c, length);
 	if (n < 0)
-		request_refused(c, GP_RPC_INVALID_REQUEST, -EMFILE,
-		                "at most 4 files may come with a line");
+		gp_rpc_request_refused(c, GP_RPC_INVALID_REQUEST, -EMFILE,
+		                       "at most 4 files may come with a line");
 	else if (length == strlen(line) && is_blank(line))
 		while (n > 0)
 			close(fd[--n]);
 	else
-		request_line(c, line, length, fd, (unsigned)n);
+		gp_rpc_request_line(c, line, length, fd, (unsigned)n);
 }

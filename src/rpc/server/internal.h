@@ -120,54 +120,55 @@ struct gp_rpc_server {
 };
 
 /* listen.c */
-int listener_open(struct listener *l, struct gp_error *err);
-void listener_close(struct listener *l);
+int gp_rpc_listener_open(struct listener *l, struct gp_error *err);
+void gp_rpc_listener_close(struct listener *l);
 
 /* peer.c: 0 or -errno. */
-int peer_read(struct conn *c);
+int gp_rpc_peer_read(struct conn *c);
 
 /* conn.c */
-int conn_new(struct listener *l, int fd);
-void conn_close(struct conn *c);
-void conn_unref(struct conn *c);
+int gp_rpc_conn_new(struct listener *l, int fd);
+void gp_rpc_conn_close(struct conn *c);
+void gp_rpc_conn_unref(struct conn *c);
 /* A line of that length has been taken. */
-void conn_charge(struct conn *c, size_t length);
+void gp_rpc_conn_charge(struct conn *c, size_t length);
 /* An error, and then the end, once the client has read it or has had time to. */
-void conn_cut_off(struct conn *c, int code, int error, const char *sentence);
+void gp_rpc_conn_cut_off(struct conn *c, int code, int error, const char *sentence);
 /* Sends, takes a few lines, and settles what to wait for next, or closes. 0. */
-int conn_take_turn(struct conn *c);
-uint64_t conn_now_us(const struct conn *c);
+int gp_rpc_conn_take_turn(struct conn *c);
+uint64_t gp_rpc_conn_now_us(const struct conn *c);
 
 /* turns.c */
-int turns_open(struct gp_rpc_server *server);
-void turns_close(struct gp_rpc_server *server);
+int gp_rpc_turns_open(struct gp_rpc_server *server);
+void gp_rpc_turns_close(struct gp_rpc_server *server);
 /* Has the loop come to it soon: it is in use. */
-void conn_wake(struct conn *c);
+void gp_rpc_conn_wake(struct conn *c);
 
 /* input.c: reads once; one line of what was read. */
-void input_receive(struct conn *c);
-void input_line(struct conn *c, const char *line, size_t length);
+void gp_rpc_input_receive(struct conn *c);
+void gp_rpc_input_line(struct conn *c, const char *line, size_t length);
 
 /* request.c: one line. The files are taken. */
-void request_line(struct conn *c, const char *line, size_t length, const int *fds, unsigned nfds);
+void gp_rpc_request_line(struct conn *c, const char *line, size_t length, const int *fds,
+                         unsigned nfds);
 /* An error that belongs to no request. */
-void request_refused(struct conn *c, int code, int error, const char *sentence);
+void gp_rpc_request_refused(struct conn *c, int code, int error, const char *sentence);
 
 /* call.c */
-struct gp_rpc_call *call_new(struct conn *c, struct json_object *request, struct json_object *id,
-                             const int *fds, unsigned nfds);
+struct gp_rpc_call *gp_rpc_call_new(struct conn *c, struct json_object *request,
+                                    struct json_object *id, const int *fds, unsigned nfds);
 /* Tells the client of its open calls; the connection is closed next, so that later answers go
  * nowhere. */
-void calls_end(struct conn *c);
-struct json_object *error_object(int code, int error, struct json_object *data,
-                                 const char *sentence);
+void gp_rpc_calls_end(struct conn *c);
+struct json_object *gp_rpc_error_object(int code, int error, struct json_object *data,
+                                        const char *sentence);
 
 /* output.c. They take `json`; NULL stands for one that there was no memory for. */
-struct message *message_new(struct json_object *json);
-void message_unref(struct message *m);
-void output_reply(struct conn *c, struct json_object *json);
-void output_notify(struct conn *c, struct message *m);
-void output_flush(struct conn *c);
-void output_drop(struct conn *c);
+struct message *gp_rpc_message_new(struct json_object *json);
+void gp_rpc_message_unref(struct message *m);
+void gp_rpc_output_reply(struct conn *c, struct json_object *json);
+void gp_rpc_output_notify(struct conn *c, struct message *m);
+void gp_rpc_output_flush(struct conn *c);
+void gp_rpc_output_drop(struct conn *c);
 
 #endif

@@ -160,7 +160,7 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *ar
 		    !has_room(l, cred.uid))
 			refuse(l, client);
 		else
-			conn_new(l, client);
+			gp_rpc_conn_new(l, client);
 	}
 	return 0;
 }
@@ -192,7 +192,7 @@ static int adopt_socket(struct listener *l, struct gp_error *err)
 	return 0;
 }
 
-int listener_open(struct listener *l, struct gp_error *err)
+int gp_rpc_listener_open(struct listener *l, struct gp_error *err)
 {
 	sd_event *event = l->server->event;
 	int r = l->config.path ? make_socket(l, err) : adopt_socket(l, err);
@@ -208,7 +208,7 @@ int listener_open(struct listener *l, struct gp_error *err)
 	return r < 0 ? gp_fail(err, r, "cannot watch a socket: %s", gp_error_name(r)) : 0;
 }
 
-void listener_close(struct listener *l)
+void gp_rpc_listener_close(struct listener *l)
 {
 	l->io = sd_event_source_disable_unref(l->io);
 	l->retry = sd_event_source_disable_unref(l->retry);

@@ -12,7 +12,7 @@
 #define OUTPUT_ALL   (64ull << 20)           /* bytes that all clients together may leave unread */
 #define LINK_COST    sizeof(struct out_link) /* so that many tiny messages count too */
 
-struct message *message_new(struct json_object *json)
+struct message *gp_rpc_message_new(struct json_object *json)
 {
 	struct message *m = NULL;
 	size_t length = 0;
@@ -30,7 +30,7 @@ struct message *message_new(struct json_object *json)
 	return m;
 }
 
-void message_unref(struct message *m)
+void gp_rpc_message_unref(struct message *m)
 {
 	if (m && !--m->refs)
 		free(m);
@@ -54,11 +54,11 @@ static bool append(struct conn *c, struct message *m, size_t limit)
 	c->out.last = &link->next;
 	c->out.bytes += cost;
 	c->server->output_bytes += cost;
-	conn_wake(c);
+	gp_rpc_conn_wake(c);
 	return true;
 }
 
-void output_reply(struct conn *c, struct json_object *json)
+void gp_rpc_output_reply(struct conn *c, struct json_object *json)
 {
 	struct message *m;
 
@@ -66,14 +66,14 @@ void output_reply(struct conn *c, struct json_object *json)
 		json_object_put(json);
 		return;
 	}
-	m = message_new(json);
+	m = gp_rpc_message_new(json);
 	if (m && append(c, m, c->listener->config.limits.reply_output))
 		return;
-	message_unref(m);
+	gp_rpc_message_unref(m);
 	if (!c->doomed)
 		c->server->counters.cut_off++;
 	c->doomed = true;
-	conn_wake(c);
+	gp_rpc_conn_wake(c);
 }
 
 /* The client hears of it before any notification that comes after the gap. */
@@ -86,14 +86,14 @@ static void tell_lost(struct conn *c)
 	json_object_object_add(json, "method", json_object_new_string("lost"));
 	json_object_object_add(params, "count", json_object_new_uint64(c->lost));
 	json_object_object_add(json, "params", params);
-	m = message_new(json);
+	m = gp_rpc_message_new(json);
 	if (m && append(c, m, c->listener->config.limits.output))
 		c->lost = 0;
 	else
-		message_unref(m);
+		gp_rpc_message_unref(m);
 }
 
-void output_notify(struct conn *c, struct message *m)
+void gp_rpc_output_notify(struct conn *c, struct message *m)
 {
 	if (!c->server || c->hung)
 		return;
@@ -115,7 +115,7 @@ static void pop(struct conn *c)
 	c->out.sent = 0;
 	c->out.bytes -= cost;
 	c->server->output_bytes -= cost;
-	message_unref(link->message);
+	gp_rpc_message_unref(link->message);
 	free(link);
 }
 
@@ -146,7 +146,7 @@ static int send_some(struct conn *c)
 	return 0;
 }
 
-void output_flush(struct conn *c)
+void gp_rpc_output_flush(struct conn *c)
 {
 	int r = 0;
 
@@ -154,13 +154,13 @@ void output_flush(struct conn *c)
 		r = send_some(c);
 	if (r && r != -EAGAIN) { /* it has gone; what it wrote before may still be read */
 		c->hung = true;
-		output_drop(c);
+		gp_rpc_output_drop(c);
 	}
 	if (c->lost && !c->hung && c->out.bytes <= c->listener->config.limits.output / 2)
 		tell_lost(c);
 }
 
-void output_drop(struct conn *c)
+void gp_rpc_output_drop(struct conn *c)
 {
 	while (c->out.first)
 		pop(c);

@@ -44,7 +44,7 @@ static int open_pidfd(const struct gp_rpc_peer *peer)
 	return fd;
 }
 
-int peer_read(struct conn *c)
+int gp_rpc_peer_read(struct conn *c)
 {
 	struct gp_rpc_peer *peer = &c->peer;
 	struct ucred cred;

@@ -150,12 +150,12 @@ static bool may_notify(const struct conn *c, struct json_object *request)
 static void refuse(struct conn *c, struct json_object *id, const char *sentence)
 {
 	int none = -1;
-	struct gp_rpc_call *call = id ? call_new(c, NULL, id, &none, 0) : NULL;
+	struct gp_rpc_call *call = id ? gp_rpc_call_new(c, NULL, id, &none, 0) : NULL;
 
 	if (call)
 		gp_rpc_fail(call, GP_RPC_INVALID_REQUEST, -EBADMSG, "%s", sentence);
 	else
-		request_refused(c, GP_RPC_INVALID_REQUEST, -EBADMSG, sentence);
+		gp_rpc_request_refused(c, GP_RPC_INVALID_REQUEST, -EBADMSG, sentence);
 }
 
 /* Whether the files are taken. */
@@ -182,23 +182,24 @@ static bool request_object(struct conn *c, struct json_object *request, const in
 		refuse(c, id, wrong);
 		return false;
 	}
-	call = call_new(c, request, id, fds, nfds);
+	call = gp_rpc_call_new(c, request, id, fds, nfds);
 	if (!call) {
-		request_refused(c, GP_RPC_INTERNAL, -ENOMEM, "no memory");
+		gp_rpc_request_refused(c, GP_RPC_INTERNAL, -ENOMEM, "no memory");
 		return false;
 	}
 	invoke(call);
 	return true;
 }
 
-void request_line(struct conn *c, const char *line, size_t length, const int *fds, unsigned nfds)
+void gp_rpc_request_line(struct conn *c, const char *line, size_t length, const int *fds,
+                         unsigned nfds)
 {
 	struct json_object *request = NULL;
 	struct gp_error err = {0};
 	bool taken = false;
 
 	if (gp_json_read(c->server->tokener, line, length, &request, &err))
-		request_refused(c, GP_RPC_PARSE_ERROR, -EBADMSG, err.text);
+		gp_rpc_request_refused(c, GP_RPC_PARSE_ERROR, -EBADMSG, err.text);
 	else
 		taken = request_object(c, request, fds, nfds);
 	json_object_put(request);

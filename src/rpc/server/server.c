@@ -46,12 +46,12 @@ static void fill_listeners(struct gp_rpc_server *server)
 
 static int open_all(struct gp_rpc_server *server, struct gp_error *err)
 {
-	int r = server->tokener ? turns_open(server) : -ENOMEM;
+	int r = server->tokener ? gp_rpc_turns_open(server) : -ENOMEM;
 
 	if (r)
 		return gp_fail(err, r, "the server cannot start: %s", gp_error_name(r));
 	for (unsigned i = 0; !r && i < server->config.nsockets; i++)
-		r = listener_open(&server->listener[i], err);
+		r = gp_rpc_listener_open(&server->listener[i], err);
 	server->config.socket = NULL; /* the caller's */
 	return r;
 }
@@ -90,13 +90,13 @@ void gp_rpc_server_free(struct gp_rpc_server *server)
 	while (server->conns) {
 		struct conn *c = server->conns;
 
-		calls_end(c);
-		output_flush(c);
-		conn_close(c);
+		gp_rpc_calls_end(c);
+		gp_rpc_output_flush(c);
+		gp_rpc_conn_close(c);
 	}
-	turns_close(server);
+	gp_rpc_turns_close(server);
 	for (unsigned i = 0; i < server->config.nsockets; i++)
-		listener_close(&server->listener[i]);
+		gp_rpc_listener_close(&server->listener[i]);
 	free(server->listener);
 	if (server->tokener)
 		json_tokener_free(server->tokener);
@@ -107,7 +107,7 @@ void gp_rpc_server_free(struct gp_rpc_server *server)
 int gp_rpc_server_add(struct gp_rpc_server *server, unsigned index, int fd)
 {
 	server->counters.accepted++;
-	return conn_new(&server->listener[index], fd);
+	return gp_rpc_conn_new(&server->listener[index], fd);
 }
 
 void gp_rpc_server_counters(const struct gp_rpc_server *server, struct gp_rpc_counters *counters)
@@ -139,9 +139,9 @@ void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *meth
 	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
 	json_object_object_add(json, "method", json_object_new_string(method));
 	json_object_object_add(json, "params", params);
-	m = message_new(json);
+	m = gp_rpc_message_new(json);
 	for (struct conn *c = server->conns; c; c = c->next)
 		if (c->subscription & bits)
-			output_notify(c, m);
-	message_unref(m);
+			gp_rpc_output_notify(c, m);
+	gp_rpc_message_unref(m);
 }

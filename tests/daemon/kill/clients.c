@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "rpc/client.h"
 #include "world.h"
 

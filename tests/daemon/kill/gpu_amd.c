@@ -2,9 +2,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "gpu.h"
-#include "kfd_emu.h"
+#include "emu/kfd/kfd_emu.h"
 
 static struct kfd_emu emu;
 

@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "emu.h"
-#include "emulator.h"
+#include "emu/nvidia/emu.h"
+#include "emu/common/emulator.h"
 #include "gpu.h"
 
 #define MEMORY        1048576 /* of a load */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "world.h"
 
 #define FILES_SPARE 2   /* a client that is just being served, a file that is just being read */

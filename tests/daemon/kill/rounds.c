@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/hist.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "world.h"
 
 #define DELAY_US    300000 /* up to this, before somebody is killed */

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "world.h"
 
 #define WORDS_MAX 16

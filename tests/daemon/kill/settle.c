@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "rpc/client.h"
 #include "world.h"
 
@@ -31,7 +31,7 @@ static char longest_for[256]; /* what was waited for at its end */
 
 static uint64_t now_ns(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 struct limit limit_begin(const struct world *w, unsigned limit_ms)
@@ -112,7 +112,7 @@ static bool target_is_right(const struct target *t, const struct gpu_look *look,
 	if (task->run_ns <= t->mark_ns)
 		return no(err, "target %d (%s) stands still%s", t->load.pid, t->class,
 		          task->held ? ", held" : "");
-	if (task->changed && (untouched || t->said == BY_NOBODY))
+	if (task->changed && (untouched || t->source == BY_NOBODY))
 		return no(err, "target %d (%s) is not as its owner made it%s", t->load.pid,
 		          t->class, task->held ? ": held" : "");
 	return true;
@@ -183,9 +183,9 @@ static bool task_is_right(const struct world *w, struct json_object *task, uint6
 		return no(err, "gpreemptd has a task of process %s, which is none of ours",
 		          text_of(task, "pid"));
 	if (strcmp(text_of(task, "class"), t->class) != 0 ||
-	    strcmp(text_of(task, "by"), by[t->said]) != 0)
+	    strcmp(text_of(task, "set_by"), by[t->source]) != 0)
 		return no(err, "target %d is %s by %s and should be %s by %s", t->load.pid,
-		          text_of(task, "class"), text_of(task, "by"), t->class, by[t->said]);
+		          text_of(task, "class"), text_of(task, "set_by"), t->class, by[t->source]);
 	if (t == &w->target[STEERED] && !weight_is_right(t, answered, asked, weight))
 		return no(err, "target %d has weight %llu: %u was set, %u asked for", t->load.pid,
 		          (unsigned long long)weight, (uint32_t)answered, (uint32_t)asked);
@@ -230,13 +230,13 @@ static bool picture_is_right(struct world *w, struct gp_error *err)
 /* ---- what the undo file knows ------------------------------------------------------------------
  */
 
-unsigned count_records(const struct world *w, pid_t holder)
+unsigned count_records(const struct world *w, pid_t owner)
 {
 	struct gp_undo_entry e;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		n += gp_undo_get(w->undo, i, &e) && e.holder == holder;
+		n += gp_undo_get(w->undo, i, &e) && e.owner == owner;
 	return n;
 }
 
@@ -247,9 +247,9 @@ static bool records_are_right(struct world *w, struct gp_error *err)
 	struct gp_undo_entry e;
 
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
-		if (gp_undo_get(w->undo, i, &e) && (!w->daemon || e.holder != w->daemon))
+		if (gp_undo_get(w->undo, i, &e) && (!w->daemon || e.owner != w->daemon))
 			return no(err, "a record of target %d, by process %d%s", e.undo.pid,
-			          e.holder, gp_undo_holder_lives(&e) ? "" : ", which is dead");
+			          e.owner, gp_undo_owner_lives(&e) ? "" : ", which is dead");
 	return true;
 }
 

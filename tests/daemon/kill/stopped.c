@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 #include "world.h"
 
 #define STOP_NS (10 * GP_NS_PER_S)
@@ -56,7 +56,7 @@ static void wait_until(struct world *w, bool (*is_so)(struct world *w), const ch
 /* From the first release by the keeper to the end of the stop. */
 static void stays_untouched(struct world *w, uint64_t until_ns)
 {
-	while (gp_now_ns(&gp_clock_monotonic) < until_ns) {
+	while (gp_monotonic_ns() < until_ns) {
 		struct limit limit = limit_begin(w, LIMIT_MS);
 
 		mark_progress(w);
@@ -86,7 +86,7 @@ void case_stopped(struct world *w)
 
 	begin(w);
 	w->doing = "gpreemptd is stopped";
-	until_ns = gp_now_ns(&gp_clock_monotonic) + STOP_NS;
+	until_ns = gp_monotonic_ns() + STOP_NS;
 	kill(w->daemon, SIGSTOP);
 	limit = limit_begin(w, UNDO_MS);
 	mark_progress(w);

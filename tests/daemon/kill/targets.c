@@ -23,7 +23,7 @@ void start_target(struct world *w, unsigned i)
 	struct target *t = &w->target[i];
 	int r;
 
-	if (t->said == BY_RULE)
+	if (t->source == BY_RULE)
 		setenv("KILL_TEST_CLASS", t->class, 1);
 	else
 		unsetenv("KILL_TEST_CLASS");
@@ -33,7 +33,7 @@ void start_target(struct world *w, unsigned i)
 	fcntl(t->load.out, F_SETFL, O_NONBLOCK);
 	t->start_time = gp_process_start_time(t->load.pid);
 	t->mark_ns = 0;
-	if (t->said == BY_USER)
+	if (t->source == BY_USER)
 		set_class(w, i);
 	publish(w, i);
 }

@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/run_dir.h"
-#include "emulator.h"
+#include "emu/common/emulator.h"
 
 #define SKIP         77
 #define LOG_LINES    60   /* shown when something went wrong */
@@ -25,12 +25,12 @@
 #define ON_TIME_NS   (200 * GP_NS_PER_US)
 
 static const struct target targets[TARGETS] = {
-	{.class = "lc", .said = BY_RULE, .lasting = true},
-	{.class = "be", .said = BY_RULE, .busy = true, .lasting = true},
-	[STEERED] = {.class = "be", .said = BY_USER, .busy = true},
-	{.class = "lc", .said = BY_USER},
-	{.class = "be", .said = BY_RULE, .busy = true},
-	[UNMANAGED] = {.class = "unmanaged", .said = BY_NOBODY},
+	{.class = "lc", .source = BY_RULE, .lasting = true},
+	{.class = "be", .source = BY_RULE, .busy = true, .lasting = true},
+	[STEERED] = {.class = "be", .source = BY_USER, .busy = true},
+	{.class = "lc", .source = BY_USER},
+	{.class = "be", .source = BY_RULE, .busy = true},
+	[UNMANAGED] = {.class = "unmanaged", .source = BY_NOBODY},
 };
 
 /* Turns are short so that everybody has one within the limit. */
@@ -165,7 +165,7 @@ static void remove_folder(const char *path)
 
 static uint64_t now_ns(void)
 {
-	return gp_now_ns(&gp_clock_monotonic);
+	return gp_monotonic_ns();
 }
 
 static void time_a_call(struct shared *s, const char *path)

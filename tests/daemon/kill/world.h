@@ -37,11 +37,11 @@
 #endif
 
 /* Who said what a target is. */
-enum said { BY_NOBODY, BY_RULE, BY_USER };
+enum source { BY_NOBODY, BY_RULE, BY_USER };
 
 struct target {
 	const char *class;
-	enum said said;
+	enum source source;
 	bool busy;    /* all the time, or now and then */
 	bool lasting; /* lives as long as the test */
 	struct load load;
@@ -155,7 +155,7 @@ uint64_t limit_elapsed_ns(const struct limit *l);
 uint64_t settle(struct world *w, const struct limit *limit);
 uint64_t settle_untouched(struct world *w, const struct limit *limit);
 /* Records of this holder. */
-unsigned count_records(const struct world *w, pid_t holder);
+unsigned count_records(const struct world *w, pid_t owner);
 /* The longest wait, and how often the limit was passed by the clock and not by the control. */
 void settle_report(void);
 

@@ -22,7 +22,7 @@
 #include "act.h"
 #include "base/process.h"
 #include "base/run_dir.h"
-#include "gpu/simgpu/program.h"
+#include "gpu/simclient/program.h"
 #include "rpc/client.h"
 
 /* It may become another user whenever the test wants. */
@@ -99,7 +99,7 @@ static void connect_all(void)
 	}
 }
 
-static void ask(const struct order *o, int file, struct reply *reply)
+static void ask(const struct command *o, int file, struct reply *reply)
 {
 	struct json_object *params = json_tokener_parse(o->params), *result = NULL;
 	struct gp_error err = {0};
@@ -114,9 +114,9 @@ static void ask(const struct order *o, int file, struct reply *reply)
 
 static void make_queue(void)
 {
-	struct simgpu_hello hello = {0};
+	struct gp_simgpu_hello hello = {0};
 	struct gp_error err = {0};
-	char path[SIMGPU_PATH_SIZE];
+	char path[GP_SIMGPU_PATH_SIZE];
 
 	if (gp_simgpu_join(gp_simgpu_path(path, sizeof path), &hello, &err) < 0) {
 		fprintf(stderr, "no queue: %s\n", err.text);
@@ -149,7 +149,7 @@ static void take_page_away(const int until[2])
 }
 
 /* false: the test is over. */
-static bool receive_order(int link, struct order *o, int *file)
+static bool receive_order(int link, struct command *o, int *file)
 {
 	struct iovec io = {o, sizeof *o};
 	char control[CMSG_SPACE(sizeof *file)] __attribute__((aligned(8)));
@@ -171,7 +171,7 @@ static bool receive_order(int link, struct order *o, int *file)
 __attribute__((noreturn)) static void act(int link, const struct actor_kind *k)
 {
 	static struct reply reply;
-	struct order o;
+	struct command o;
 	int file;
 
 	if (k->name)

@@ -7,7 +7,7 @@
 
 enum wish { WISH_ASK, WISH_QUEUE, WISH_BECOME };
 
-struct order {
+struct command {
 	enum wish wish;
 	enum actor_socket socket;
 	uid_t uid[3];

@@ -22,7 +22,7 @@
 
 #define PATIENCE_MS 20000
 
-static void send_order(int link, const struct order *o, int file)
+static void send_order(int link, const struct command *o, int file)
 {
 	struct iovec io = {(void *)(uintptr_t)o, sizeof *o};
 	char control[CMSG_SPACE(sizeof file)] __attribute__((aligned(8))) = {0};
@@ -162,15 +162,15 @@ int actor_receive(struct actor *a, char *answer)
 	return reply.code;
 }
 
-static int order(struct actor *a, const struct order *o, int file, char *answer)
+static int command(struct actor *a, const struct command *o, int file, char *answer)
 {
 	send_order(a->link, o, file);
 	return actor_receive(a, answer);
 }
 
-static struct order question(enum actor_socket socket, const char *method, const char *params)
+static struct command question(enum actor_socket socket, const char *method, const char *params)
 {
-	struct order o = {.wish = WISH_ASK, .socket = socket};
+	struct command o = {.wish = WISH_ASK, .socket = socket};
 
 	snprintf(o.method, sizeof o.method, "%s", method);
 	snprintf(o.params, sizeof o.params, "%s", params);
@@ -179,7 +179,7 @@ static struct order question(enum actor_socket socket, const char *method, const
 
 void actor_send(struct actor *a, const char *method, const char *params, int file)
 {
-	struct order o = question(ACTOR_CONTROL, method, params);
+	struct command o = question(ACTOR_CONTROL, method, params);
 
 	send_order(a->link, &o, file);
 }
@@ -187,19 +187,20 @@ void actor_send(struct actor *a, const char *method, const char *params, int fil
 int actor_ask(struct actor *a, enum actor_socket socket, const char *method, const char *params,
               int file, char *answer)
 {
-	struct order o = question(socket, method, params);
+	struct command o = question(socket, method, params);
 
-	return order(a, &o, file, answer);
+	return command(a, &o, file, answer);
 }
 
 void actor_make_queue(struct actor *a)
 {
-	order(a, &(struct order){.wish = WISH_QUEUE}, -1, NULL);
+	command(a, &(struct command){.wish = WISH_QUEUE}, -1, NULL);
 }
 
 void actor_become(struct actor *a, const uid_t uid[3])
 {
-	order(a, &(struct order){.wish = WISH_BECOME, .uid = {uid[0], uid[1], uid[2]}}, -1, NULL);
+	command(a, &(struct command){.wish = WISH_BECOME, .uid = {uid[0], uid[1], uid[2]}}, -1,
+	        NULL);
 }
 
 int actor_ask_about(struct actor *a, const char *method, const struct actor *whom, const char *more,
@@ -215,12 +216,12 @@ int actor_ask_about_pid(struct actor *a, const char *method, pid_t pid, const ch
                         char *answer)
 {
 	char params[512];
-	struct order o;
+	struct command o;
 
 	snprintf(params, sizeof params, "{\"target\":{\"pidfd\":0}%s}", more);
 	o = question(ACTOR_CONTROL, method, params);
 	o.open = pid;
-	return order(a, &o, -1, answer);
+	return command(a, &o, -1, answer);
 }
 
 bool actor_task(struct actor *a, const struct actor *whom, const char *field, char *value,

@@ -45,7 +45,7 @@ start_daemon --config "$work/config"
 # Said when the rule is known.
 as $alice "$program"
 ruled=$JOB
-becomes "$ruled" '.by == "rule" and .class == "be" and .ceiling_permille == 500' 'the rule'
+becomes "$ruled" '.set_by == "rule" and .class == "be" and .ceiling_permille == 500' 'the rule'
 for above in '--class unmanaged' '--class lc' '--ceiling none' '--ceiling 51' '--priority 1' \
 	'--weight 101' '--share 1' '--deadline 1s'; do
 	read -ra words <<<"$above"
@@ -54,7 +54,7 @@ for above in '--class unmanaged' '--class lc' '--ceiling none' '--ceiling 51' '-
 done
 alice_sets "$ruled" --ceiling 20 --weight 10
 exits 0 '' 'below the rule'
-becomes "$ruled" '.by == "user" and .ceiling_permille == 200' 'below the rule'
+becomes "$ruled" '.set_by == "user" and .ceiling_permille == 200' 'below the rule'
 alice_sets "$ruled" --ceiling 50 --weight 100
 exits 0 '' 'back to what the rule gives'
 alice_sets "$ruled" --ceiling none
@@ -62,13 +62,13 @@ exits 3 '*ceiling*' 'but not above it'
 
 # Said before, and by a parent.
 as $alice "$GPREEMPT" run --class unmanaged -- "$program"
-becomes "$JOB" '.by == "user" and .class == "be" and .ceiling_permille == 500' \
+becomes "$JOB" '.set_by == "user" and .class == "be" and .ceiling_permille == 500' \
 	'what was said before the rule was known'
 as $alice "$GPREEMPT" run --class unmanaged -- bash -c "\"$program\" & echo child \$!; wait"
 until_true said program '^child' || fail 'no child'
 child=$(sed -n 's/^child //p' "$work/program")
 jobs_started+=("$child")
-becomes "$child" '.by == "user" and .class == "be" and .ceiling_permille == 500' 'what a parent said'
+becomes "$child" '.set_by == "user" and .class == "be" and .ceiling_permille == 500' 'what a parent said'
 
 # A limit allows more; then it does not any more. An administrator's word stays.
 reload "$rule" "users: {$alice: {class: lc, priority: 9}}"
@@ -79,11 +79,11 @@ sleeping=$JOB
 sleeps() { [[ $(<"/proc/$sleeping/comm") == sleep ]]; }
 until_true sleeps || fail 'run runs nothing'
 as $alice "$program"
-becomes "$JOB" '.by == "rule"' 'the rule'
+becomes "$JOB" '.set_by == "rule"' 'the rule'
 "$GPREEMPT" set "$JOB" --class lc --priority 9 >/dev/null || fail 'an administrator may'
 admins=$JOB
 restart
-becomes "$ruled" '.class == "lc" and .priority == 9 and .by == "user"' 'over a restart it stays'
+becomes "$ruled" '.class == "lc" and .priority == 9 and .set_by == "user"' 'over a restart it stays'
 reload "$rule" ''
 becomes "$ruled" '.class == "be" and .priority == 0 and .ceiling_permille == 500' \
 	'a narrower limit, after a reload'
@@ -94,7 +94,7 @@ until_true in_roster "^set $sleeping [0-9]* 1 0 " ||
 	fail "one without queues: $(grep "^set $sleeping " "$GPREEMPT_RUN/roster")"
 reload '' ''
 settle
-becomes "$ruled" '.class == "be" and .priority == 0 and .by == "user"' 'what was said low stays low'
+becomes "$ruled" '.class == "be" and .priority == 0 and .set_by == "user"' 'what was said low stays low'
 becomes "$admins" '.class == "lc" and .priority == 9' "an administrator's word stays"
 
 # The same by a restart, and without a rule.
@@ -103,14 +103,14 @@ alice_sets "$ruled" --class lc --priority 9
 exits 0 '' 'within the limit'
 configure '' ''
 restart
-becomes "$ruled" '.class == "unmanaged" and .priority == 0 and .by == "user"' \
+becomes "$ruled" '.class == "unmanaged" and .priority == 0 and .set_by == "user"' \
 	'a narrower limit, after a restart'
 
 # By whose groups: those of who asks and, when that was long ago, those in the user database.
 login=$(getent passwd 1 | cut -d: -f4)
 reload "{match: {user: 1}, class: be}" "groups: {$login: {class: lc}, $staff: {priority: 3}}"
 as 1 "$program"
-becomes "$JOB" '.by == "rule"' 'the rule'
+becomes "$JOB" '.set_by == "rule"' 'the rule'
 try setpriv --reuid 1 --regid 1 --groups "$login,$staff" "$GPREEMPT" set "$JOB" \
 	--class lc --priority 3
 exits 0 '' 'by a group of who asks'

@@ -20,7 +20,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-#include "gpu/simgpu/program.h"
+#include "gpu/simclient/program.h"
 
 static void run_from_memory(char **argv)
 {
@@ -65,9 +65,9 @@ static void run_behind_a_mount(char **argv)
 
 int main(int argc, char **argv)
 {
-	struct simgpu_hello hello = {0};
+	struct gp_simgpu_hello hello = {0};
 	struct gp_error err = {0};
-	char usual[SIMGPU_PATH_SIZE];
+	char usual[GP_SIMGPU_PATH_SIZE];
 	const char *path = gp_simgpu_path(usual, sizeof usual);
 
 	for (int i = 1; i < argc; i++) {

@@ -29,7 +29,7 @@ static struct {
 	unsigned failures;
 } test;
 
-static char said[ACTOR_TEXT];
+static char source[ACTOR_TEXT];
 
 static void check(bool good, const char *claim, const char *why)
 {
@@ -45,15 +45,15 @@ static struct actor_kind kind_of(uid_t uid, int container)
 /* Its state and class are those of a process of which nobody ever said anything. */
 static bool is_untouched(const struct actor *a)
 {
-	static const char *const field[] = {"class", "by", "state"}, *const value[] = {"unmanaged",
-	                                                                               "default",
-	                                                                               "idle"};
+	static const char *const field[] = {"class", "set_by", "state"}, *const value[] = {
+										 "unmanaged",
+										 "default", "idle"};
 	char now[64];
 
 	actor_wait_for_task(test.steward, a);
 	for (int i = 0; i < 3; i++) {
 		MUST(actor_task(test.steward, a, field[i], now, sizeof now));
-		snprintf(said, sizeof said, "%s is %s", field[i], now);
+		snprintf(source, sizeof source, "%s is %s", field[i], now);
 		if (strcmp(now, value[i]) != 0)
 			return false;
 	}
@@ -99,17 +99,17 @@ static void what_was_said_of_the_dead_is_not_said_of_the_next(void)
 
 	actor_wait_for_task(test.steward, old);
 	by_start_time(params, sizeof params, old);
-	MUST(!actor_ask(test.steward, ACTOR_CONTROL, "set", params, -1, said));
-	MUST(!actor_ask_about(test.steward, "hold", old, "", said));
+	MUST(!actor_ask(test.steward, ACTOR_CONTROL, "set", params, -1, source));
+	MUST(!actor_ask_about(test.steward, "hold", old, "", source));
 	new = replace(old, true);
-	check(is_untouched(new), "class and hold of the dead are not the next one's", said);
-	check(actor_ask(test.steward, ACTOR_CONTROL, "set", params, -1, said) == -ESRCH &&
-	              strstr(said, "another one by now"),
-	      "pid and start time of the dead are refused", said);
+	check(is_untouched(new), "class and hold of the dead are not the next one's", source);
+	check(actor_ask(test.steward, ACTOR_CONTROL, "set", params, -1, source) == -ESRCH &&
+	              strstr(source, "another one by now"),
+	      "pid and start time of the dead are refused", source);
 	check(actor_ask(test.steward, ACTOR_CONTROL, "hold", "{\"target\":{\"pidfd\":0}}", fd,
-	                said) == -ESRCH,
-	      "a pidfd of the dead is refused", said);
-	check(is_untouched(new), "and nothing came of it", said);
+	                source) == -ESRCH,
+	      "a pidfd of the dead is refused", source);
+	check(is_untouched(new), "and nothing came of it", source);
 	close(fd);
 	actor_end(new);
 }
@@ -130,12 +130,12 @@ static void a_target_that_is_replaced_while_the_request_waits_is_refused(bool pi
 		actor_send(test.steward, "set", params, -1);
 	new = replace(old, false);
 	kill(test.daemon, SIGCONT);
-	check(actor_receive(test.steward, said) == -ESRCH,
+	check(actor_receive(test.steward, source) == -ESRCH,
 	      pidfd ? "replaced before the daemon reads: pidfd refused"
 	            : "replaced before the daemon reads: pid and start time refused",
-	      said);
+	      source);
 	actor_make_queue(new);
-	check(is_untouched(new), "and the next one is left alone", said);
+	check(is_untouched(new), "and the next one is left alone", source);
 	actor_end(new);
 }
 
@@ -168,10 +168,10 @@ static void a_target_that_is_replaced_while_the_device_acts_is_not_held(void)
 	check(log_has(text), "the daemon has begun to hold", "");
 	new = replace(old, false);
 	kill(test.gpu, SIGCONT);
-	actor_receive(test.steward, said); /* held in time, or not: there is nobody any more */
+	actor_receive(test.steward, source); /* held in time, or not: there is nobody any more */
 	actor_make_queue(new);
 	check(is_untouched(new), "replaced while the device acts: the next one is left alone",
-	      said);
+	      source);
 	actor_end(new);
 }
 
@@ -205,7 +205,7 @@ static void a_target_that_is_replaced_while_its_facts_are_read_gets_no_rule(void
 	}
 	check(!strcmp(class, "be"), "who does not answer gets its rule without that", class);
 	check(is_untouched(new), "replaced while its facts are read: the next one gets no rule",
-	      said);
+	      source);
 	actor_end(witness);
 	actor_end(new);
 	close(pipe[0]);
@@ -272,21 +272,21 @@ static void a_number_in_a_container_is_nobody_outside(int container)
 	MUST(outside && asker && inside && inside->pid != outside->pid);
 	actor_wait_for_task(test.steward, inside);
 	by_start_time(params, sizeof params, outside);
-	check(actor_ask(asker, ACTOR_CONTROL, "set", params, -1, said) == -EPERM &&
-	              strstr(said, "send a pidfd"),
-	      "a number from a container is refused", said);
+	check(actor_ask(asker, ACTOR_CONTROL, "set", params, -1, source) == -EPERM &&
+	              strstr(source, "send a pidfd"),
+	      "a number from a container is refused", source);
 	snprintf(params, sizeof params, "{\"target\":{\"pid\":%d}}", outside->pid);
-	check(actor_ask(asker, ACTOR_CONTROL, "hold", params, -1, said) == -EPERM &&
-	              strstr(said, "send a pidfd"),
-	      "also without a start time", said);
+	check(actor_ask(asker, ACTOR_CONTROL, "hold", params, -1, source) == -EPERM &&
+	              strstr(source, "send a pidfd"),
+	      "also without a start time", source);
 	snprintf(params, sizeof params, "{\"pid\":%d}", outside->pid);
-	check(actor_ask(asker, ACTOR_CONTROL, "tasks", params, -1, said) == -EPERM,
-	      "and as a filter", said);
-	check(is_untouched(outside) && is_untouched(inside), "nothing came of it", said);
-	check(!actor_ask_about_pid(asker, "hold", outside->pid, "", said),
-	      "its pidfd, made in the container, is taken", said);
-	check(is_untouched(outside), "and means nobody outside", said);
-	check(!is_untouched(inside), "but the one inside", said);
+	check(actor_ask(asker, ACTOR_CONTROL, "tasks", params, -1, source) == -EPERM,
+	      "and as a filter", source);
+	check(is_untouched(outside) && is_untouched(inside), "nothing came of it", source);
+	check(!actor_ask_about_pid(asker, "hold", outside->pid, "", source),
+	      "its pidfd, made in the container, is taken", source);
+	check(is_untouched(outside), "and means nobody outside", source);
+	check(!is_untouched(inside), "but the one inside", source);
 	actor_end(inside);
 	actor_end(outside);
 	actor_end(asker);
@@ -301,11 +301,11 @@ static void a_pidfd_of_a_sibling_is_refused(int container)
 	sibling = actor_start(&kind);
 	MUST(asker && sibling);
 	actor_wait_for_task(test.steward, sibling);
-	check(actor_ask_about(asker, "hold", sibling, "", said) == -EPERM,
-	      "a pidfd of one's own process in another container is refused", said);
-	check(actor_ask_about(asker, "set", sibling, ",\"class\":\"be\"", said) == -EPERM,
-	      "and not set", said);
-	check(is_untouched(sibling), "nothing came of it", said);
+	check(actor_ask_about(asker, "hold", sibling, "", source) == -EPERM,
+	      "a pidfd of one's own process in another container is refused", source);
+	check(actor_ask_about(asker, "set", sibling, ",\"class\":\"be\"", source) == -EPERM,
+	      "and not set", source);
+	check(is_untouched(sibling), "nothing came of it", source);
 	actor_end(sibling);
 	actor_end(asker);
 	close(kind.container);

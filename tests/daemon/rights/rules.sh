@@ -71,7 +71,7 @@ start_daemon --config "$work/config"
 became() { # PID CLASS PRIORITY RULE
 	"$GPREEMPT" ps --json | jq -e --argjson pid "$1" --arg class "$2" --argjson priority "$3" \
 		--arg by "$4" '.[] | select(.pid == $pid) |
-			.class == $class and .priority == $priority and .by == $by' >/dev/null
+			.class == $class and .priority == $priority and .set_by == $by' >/dev/null
 }
 
 # A class is told to the device after it is said whose word it is. What is asked of the device next

@@ -85,16 +85,16 @@ static struct actor_kind kind_of_target(enum rights_who who, enum rights_whose w
 struct scene {
 	struct actor *asker, *target;
 	const struct actor_kind *kind; /* of the target */
-	char said[ACTOR_TEXT];
+	char source[ACTOR_TEXT];
 };
 
 static void steward_does(const char *method, const struct actor *whom, const char *more)
 {
-	static char said[ACTOR_TEXT];
+	static char source[ACTOR_TEXT];
 
-	if (!actor_ask_about(test.steward, method, whom, more, said))
+	if (!actor_ask_about(test.steward, method, whom, more, source))
 		return;
-	fprintf(stderr, "the administrator cannot %s %s: %s\n", method, more, said);
+	fprintf(stderr, "the administrator cannot %s %s: %s\n", method, more, source);
 	_exit(1);
 }
 
@@ -111,7 +111,7 @@ static bool set(struct scene *s, const char *from, const char *more, const char 
 	bool done;
 
 	steward_does("set", s->target, from);
-	done = !actor_ask_about(s->asker, "set", s->target, more, s->said);
+	done = !actor_ask_about(s->asker, "set", s->target, more, s->source);
 	if (done != is(s->target, "class", class)) {
 		printf("said %s, but class is not %s: ", done ? "done" : "refused", class);
 		test.failures++;
@@ -128,7 +128,7 @@ static bool set_ceiling(struct scene *s, const char *permille)
 
 	steward_does("set", s->target, ",\"class\":\"be\",\"ceiling_permille\":100");
 	snprintf(more, sizeof more, ",\"ceiling_permille\":%s", permille);
-	done = !actor_ask_about(s->asker, "set", s->target, more, s->said);
+	done = !actor_ask_about(s->asker, "set", s->target, more, s->source);
 	if (done != is(s->target, "ceiling_permille", permille)) {
 		printf("said %s, but ceiling is not %s: ", done ? "done" : "refused", permille);
 		test.failures++;
@@ -139,7 +139,7 @@ static bool set_ceiling(struct scene *s, const char *permille)
 /* Held or not afterwards, as was said. */
 static bool steer(struct scene *s, const char *method, const char *state)
 {
-	bool done = !actor_ask_about(s->asker, method, s->target, "", s->said);
+	bool done = !actor_ask_about(s->asker, method, s->target, "", s->source);
 	char now[64] = "";
 
 	/* Who is not held may be idle, or at work. */
@@ -163,11 +163,11 @@ static void make_gang(const struct scene *s, const char *name)
 static bool hint(struct scene *s)
 {
 	if (s->asker != s->target) /* nobody can even name another */
-		return !actor_ask_about(s->asker, "hint", s->target, "", s->said);
-	return !actor_ask(s->asker, ACTOR_HINT, "hint", "{}", -1, s->said) &&
-	       strstr(s->said, "\"tasks\":1") &&
-	       !actor_ask(s->asker, ACTOR_HINT, "bracket", "{\"begins\":true}", -1, s->said) &&
-	       !actor_ask(s->asker, ACTOR_CONTROL, "bracket", "{\"begins\":false}", -1, s->said);
+		return !actor_ask_about(s->asker, "hint", s->target, "", s->source);
+	return !actor_ask(s->asker, ACTOR_HINT, "hint", "{}", -1, s->source) &&
+	       strstr(s->source, "\"tasks\":1") &&
+	       !actor_ask(s->asker, ACTOR_HINT, "mark", "{\"begins\":true}", -1, s->source) &&
+	       !actor_ask(s->asker, ACTOR_CONTROL, "mark", "{\"begins\":false}", -1, s->source);
 }
 
 /* By bob, while it is his; then it is its owner's again. */
@@ -187,7 +187,7 @@ static bool release(struct scene *s, enum rights_what what)
 	if (what == WHAT_RELEASE_OTHERS)
 		let_bob_hold(s);
 	else if (what == WHAT_RELEASE_ADMINS ||
-	         actor_ask_about(s->asker, "hold", s->target, "", s->said))
+	         actor_ask_about(s->asker, "hold", s->target, "", s->source))
 		steward_does("hold", s->target, ""); /* who may not hold has no hold of his own */
 	if (what == WHAT_RELEASE_GANG)
 		make_gang(s, "both");
@@ -236,11 +236,11 @@ static bool try_it(struct scene *s, enum rights_what what)
 /* ---- rows ---------------------------------------------------------------------------------------
  */
 
-static void check(bool may, char expected, const char *what, const char *said)
+static void check(bool may, char expected, const char *what, const char *source)
 {
 	if (may == (expected == '+'))
 		return;
-	printf("\nFAILED: %s was %s (%s)\n", what, may ? "allowed" : "refused", said);
+	printf("\nFAILED: %s was %s (%s)\n", what, may ? "allowed" : "refused", source);
 	test.failures++;
 }
 
@@ -255,9 +255,9 @@ static bool try_one_too_many(struct scene *s, const struct actor_kind *asker)
 	for (int i = 0; i < MAX_TASKS; i++) {
 		filler[i] = actor_start(&kind);
 		MUST(filler[i] && !actor_ask(filler[i], ACTOR_CONTROL, "set", "{\"class\":\"be\"}",
-		                             -1, s->said));
+		                             -1, s->source));
 	}
-	done = !actor_ask_about(s->asker, "set", s->target, ",\"class\":\"be\"", s->said);
+	done = !actor_ask_about(s->asker, "set", s->target, ",\"class\":\"be\"", s->source);
 	for (int i = 0; i < MAX_TASKS; i++)
 		actor_end(filler[i]);
 	return done;
@@ -279,11 +279,11 @@ static void play_row(enum rights_who who, enum rights_whose whose, const struct 
 	MUST(s.asker && s.target);
 	s.kind = owns;
 	actor_wait_for_task(test.steward, s.target);
-	while (!is(s.target, "by", "rule"))
+	while (!is(s.target, "set_by", "rule"))
 		usleep(5000);
 	/* First, while nobody has said anything of it. */
 	got[WHAT_MANY] = try_one_too_many(&s, asks) ? '+' : '-';
-	check(got[WHAT_MANY] == '+', may[WHAT_MANY], what_names[WHAT_MANY], s.said);
+	check(got[WHAT_MANY] == '+', may[WHAT_MANY], what_names[WHAT_MANY], s.source);
 	for (int what = 0; what < RIGHTS_WHAT; what++) {
 		if (what == WHAT_MANY)
 			continue;
@@ -291,9 +291,9 @@ static void play_row(enum rights_who who, enum rights_whose whose, const struct 
 			got[what] = '?'; /* it cannot be bob's for a while */
 			continue;
 		}
-		*s.said = 0;
+		*s.source = 0;
 		got[what] = try_it(&s, (enum rights_what)what) ? '+' : '-';
-		check(got[what] == '+', may[what], what_names[what], s.said);
+		check(got[what] == '+', may[what], what_names[what], s.source);
 	}
 	printf("%-22s %-20s expected %s got %s\n", who_names[who], whose_names[whose], may, got);
 	if (s.target != s.asker)
@@ -335,27 +335,27 @@ static void play_rootless(void)
 /* ---- what is about no process -------------------------------------------------------------------
  */
 
-static bool read_all(struct actor *asker, char *said)
+static bool read_all(struct actor *asker, char *source)
 {
 	char class[64];
 	bool sees = actor_task(asker, test.bob, "class", class, sizeof class);
 
-	if (sees == !!actor_ask(asker, ACTOR_CONTROL, "subscribe", "{}", -1, said)) {
+	if (sees == !!actor_ask(asker, ACTOR_CONTROL, "subscribe", "{}", -1, source)) {
 		printf("FAILED: tasks %s others', subscribe says %s\n", sees ? "shows" : "hides",
-		       said);
+		       source);
 		test.failures++;
 	}
 	return sees;
 }
 
 /* Everybody may ask: each gets what is his, and what an administrator holds stays held. */
-static bool resume_all(struct actor *asker, char *said)
+static bool resume_all(struct actor *asker, char *source)
 {
-	bool done, own = !actor_ask(asker, ACTOR_CONTROL, "hold", "{}", -1, said);
+	bool done, own = !actor_ask(asker, ACTOR_CONTROL, "hold", "{}", -1, source);
 
 	MUST(own);
 	steward_does("hold", test.bob, "");
-	MUST(!actor_ask(asker, ACTOR_CONTROL, "release_all", "{}", -1, said));
+	MUST(!actor_ask(asker, ACTOR_CONTROL, "release_all", "{}", -1, source));
 	done = !is(test.bob, "state", "suspended");
 	if (is(asker, "state", "suspended")) {
 		printf("FAILED: release_all does not release one's own\n");
@@ -365,9 +365,9 @@ static bool resume_all(struct actor *asker, char *said)
 	return done;
 }
 
-static bool choose_policy(struct actor *asker, char *said)
+static bool choose_policy(struct actor *asker, char *source)
 {
-	bool done = !actor_ask(asker, ACTOR_CONTROL, "policy", "{\"policy\":\"fair\"}", -1, said);
+	bool done = !actor_ask(asker, ACTOR_CONTROL, "policy", "{\"policy\":\"fair\"}", -1, source);
 	static char now[ACTOR_TEXT];
 
 	MUST(!actor_ask(asker, ACTOR_CONTROL, "policy", "{}", -1, now)); /* reads: everybody */
@@ -377,13 +377,13 @@ static bool choose_policy(struct actor *asker, char *said)
 	return done;
 }
 
-static bool try_general(struct actor *asker, enum rights_general what, char *said)
+static bool try_general(struct actor *asker, enum rights_general what, char *source)
 {
 	switch (what) {
-	case GENERAL_READ_ALL: return read_all(asker, said);
-	case GENERAL_RESUME_ALL: return resume_all(asker, said);
-	case GENERAL_POLICY: return choose_policy(asker, said);
-	default: return !actor_ask(asker, ACTOR_CONTROL, "reload", "{}", -1, said);
+	case GENERAL_READ_ALL: return read_all(asker, source);
+	case GENERAL_RESUME_ALL: return resume_all(asker, source);
+	case GENERAL_POLICY: return choose_policy(asker, source);
+	default: return !actor_ask(asker, ACTOR_CONTROL, "reload", "{}", -1, source);
 	}
 }
 
@@ -393,17 +393,17 @@ static void check_hint_socket(struct actor *asker)
 	static const char *const others[] = {"devices", "tasks",    "stats",       "set",
 	                                     "hold",    "release",  "release_all", "policy",
 	                                     "reload",  "subscribe"};
-	static char said[ACTOR_TEXT];
+	static char source[ACTOR_TEXT];
 
 	for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
-		check(actor_ask(asker, ACTOR_HINT, others[i], "{}", -1, said) != -ENOSYS, '-',
+		check(actor_ask(asker, ACTOR_HINT, others[i], "{}", -1, source) != -ENOSYS, '-',
 		      others[i], "on the hint socket");
 }
 
 static void play_general(void)
 {
 	static const char *const names[] = {"read all", "resume all", "policy", "reload"};
-	static char said[ACTOR_TEXT];
+	static char source[ACTOR_TEXT];
 
 	for (unsigned i = 0; i < RIGHTS_WHO; i++) {
 		enum rights_who who = rights_general[i].who;
@@ -417,9 +417,10 @@ static void play_general(void)
 		MUST(asker);
 		actor_wait_for_task(test.steward, asker);
 		for (int what = 0; what < RIGHTS_GENERAL; what++) {
-			*said = 0;
-			got[what] = try_general(asker, (enum rights_general)what, said) ? '+' : '-';
-			check(got[what] == '+', rights_general[i].may[what], names[what], said);
+			*source = 0;
+			got[what] =
+				try_general(asker, (enum rights_general)what, source) ? '+' : '-';
+			check(got[what] == '+', rights_general[i].may[what], names[what], source);
 		}
 		check_hint_socket(asker);
 		printf("%-22s %-20s expected %s got %s\n", who_names[who], "in general",

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kfd-emu: a folder (FUSE) with a file that stands for /dev/kfd, others that stand for its sysfs
+ * and debugfs, and files to look at and to disturb what is behind it.
+ *
+ * Left out: buffer objects (queues use the program's own memory, and a buffer may be larger than
+ * its queue needs), events and SVM, doorbells in mapped memory (a FUSE file has no such page: they
+ * are written with pwrite), SMI events (a FUSE server cannot hand out a file), CRIU but for pause
+ * and unpause. Address watches and launch overrides are remembered, and do nothing.
+ */
+#include "kfd.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+struct kfd kfd = {
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.next_pasid = 0x8001,
+	.major = 1,
+	.minor = 17,
+	.debug_firmware = true,
+	.suspend_ns = 100 * GP_NS_PER_US,
+	.resume_ns = 50 * GP_NS_PER_US,
+	.step_ns = 100 * GP_NS_PER_US,
+	.slots = 1,
+};
+
+/* ---- lock and time --------------------------------------------------------------------------- */
+void kfd_lock(void)
+{
+	pthread_mutex_lock(&kfd.lock);
+}
+
+void kfd_unlock(void)
+{
+	pthread_mutex_unlock(&kfd.lock);
+}
+
+uint64_t kfd_now_ns(void)
+{
+	return gp_monotonic_ns();
+}
+
+void kfd_changed(void)
+{
+	pthread_cond_broadcast(&kfd.changed);
+}
+
+void kfd_sleep_ns(uint64_t ns)
+{
+	struct timespec time = {.tv_sec = (time_t)(ns / GP_NS_PER_S),
+	                        .tv_nsec = (long)(ns % GP_NS_PER_S)};
+
+	if (!ns)
+		return;
+	kfd_unlock();
+	while (nanosleep(&time, &time) && errno == EINTR)
+		;
+	kfd_lock();
+}
+
+/* In small steps, so that whoever sleeps can be woken. */
+void kfd_delay_ns(uint64_t ns)
+{
+	uint64_t end_ns = kfd_now_ns() + ns, wakes = kfd.wakes;
+
+	while (kfd.wakes == wakes && kfd_now_ns() < end_ns)
+		kfd_sleep_ns(ns < GP_NS_PER_MS ? ns : GP_NS_PER_MS);
+}
+
+static void on_interrupt(fuse_req_t req, void *data)
+{
+	struct call *call = data;
+
+	(void)req;
+	kfd_lock();
+	call->interrupted = true;
+	kfd_changed();
+	kfd_unlock();
+}
+
+/* Also ends when the folder is unmounted: libfuse waits for its threads. */
+static int wait_changes(struct call *call, bool (*is_so)(const void *arg), const void *arg)
+{
+	while (!is_so(arg)) {
+		uint64_t until_ns = kfd_now_ns() + 100 * GP_NS_PER_MS;
+		struct timespec until = {.tv_sec = (time_t)(until_ns / GP_NS_PER_S),
+		                         .tv_nsec = (long)(until_ns % GP_NS_PER_S)};
+
+		if (call->interrupted || fuse_session_exited(kfd.session))
+			return -EINTR;
+		pthread_cond_timedwait(&kfd.changed, &kfd.lock, &until);
+	}
+	return 0;
+}
+
+int call_wait(struct call *call, bool (*is_so)(const void *arg), const void *arg)
+{
+	int result;
+
+	kfd_unlock(); /* it may call on_interrupt at once */
+	fuse_req_interrupt_func(call->req, on_interrupt, call);
+	kfd_lock();
+	result = wait_changes(call, is_so, arg);
+	kfd_unlock();
+	fuse_req_interrupt_func(call->req, NULL, NULL);
+	kfd_lock();
+	return result;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+static struct stat node_stat(struct node node)
+{
+	return (struct stat){.st_ino = node_ino(node), .st_mode = node_mode(node), .st_nlink = 1};
+}
+
+static bool find_child(struct node folder, const char *name, struct node *child)
+{
+	char found[64];
+
+	for (uint32_t i = 0; node_child(folder, i, child, found); i++)
+		if (!strcmp(found, name))
+			return true;
+	return false;
+}
+
+/* Nothing is kept by the kernel: processes and queues come and go. */
+static void on_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct fuse_entry_param entry = {0};
+	struct node child;
+	bool found;
+
+	kfd_lock();
+	found = find_child(node_of(parent), name, &child);
+	kfd_unlock();
+	if (!found) {
+		fuse_reply_err(req, ENOENT);
+		return;
+	}
+	entry.ino = node_ino(child);
+	entry.attr = node_stat(child);
+	fuse_reply_entry(req, &entry);
+}
+
+static void on_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct stat st = node_stat(node_of(ino));
+
+	(void)fi;
+	fuse_reply_attr(req, &st, 0);
+}
+
+/* For O_TRUNC, as a shell opens files. */
+static void on_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+                       struct fuse_file_info *fi)
+{
+	(void)attr;
+	(void)to_set;
+	on_getattr(req, ino, fi);
+}
+
+static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+                       struct fuse_file_info *fi)
+{
+	struct node folder = node_of(ino), child;
+	char buffer[4096], name[64];
+	size_t used = 0;
+
+	(void)fi;
+	if (size > sizeof(buffer))
+		size = sizeof(buffer);
+	kfd_lock();
+	for (uint32_t i = (uint32_t)offset; node_child(folder, i, &child, name); i++) {
+		struct stat st = node_stat(child);
+		size_t need = fuse_add_direntry(req, buffer + used, size - used, name, &st, i + 1);
+
+		if (need > size - used)
+			break;
+		used += need;
+	}
+	kfd_unlock();
+	fuse_reply_buf(req, buffer, used);
+}
+
+/* ---- open files ------------------------------------------------------------------------------ */
+struct text {
+	char *data;
+	size_t length;
+};
+
+static pid_t process_of(pid_t thread)
+{
+	struct task task;
+
+	task_read(thread, &task);
+	return task.pid;
+}
+
+static int open_device(pid_t thread, void **handle)
+{
+	struct file *file = calloc(1, sizeof(*file));
+	pid_t pid = process_of(thread);
+	int error;
+
+	if (!file)
+		return -ENOMEM;
+	kfd_lock();
+	processes_bury();
+	count_add("open", 1);
+	file->process = process_create(pid, &error);
+	kfd_unlock();
+	if (!file->process) {
+		free(file);
+		return error;
+	}
+	*handle = file;
+	return 0;
+}
+
+static int open_text(struct node node, void **handle)
+{
+	struct text *text = calloc(1, sizeof(*text));
+	FILE *out = text ? open_memstream(&text->data, &text->length) : NULL;
+	bool there;
+
+	if (!out) {
+		free(text);
+		return -ENOMEM;
+	}
+	kfd_lock();
+	there = node_print(node, out);
+	kfd_unlock();
+	fclose(out);
+	if (!there) {
+		free(text->data);
+		free(text);
+		return -ENOENT;
+	}
+	*handle = text;
+	return 0;
+}
+
+static void close_handle(struct node node, void *handle)
+{
+	if (!handle)
+		return;
+	if (node.kind == NODE_KFD) {
+		kfd_lock();
+		process_put(((struct file *)handle)->process);
+		kfd_unlock();
+	} else {
+		free(((struct text *)handle)->data);
+	}
+	free(handle);
+}
+
+static int open_handle(struct node node, pid_t thread, void **handle)
+{
+	*handle = NULL;
+	if (node.kind == NODE_CONTROL)
+		return 0;
+	return node.kind == NODE_KFD ? open_device(thread, handle) : open_text(node, handle);
+}
+
+static void on_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct node node = node_of(ino);
+	void *handle;
+	int error = open_handle(node, fuse_req_ctx(req)->pid, &handle);
+
+	if (error) {
+		fuse_reply_err(req, -error);
+		return;
+	}
+	fi->direct_io = 1;
+	fi->fh = (uint64_t)(uintptr_t)handle;
+	if (fuse_reply_open(req, fi) == -ENOENT)
+		close_handle(node, handle); /* the opener was interrupted: no release will come */
+}
+
+static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	close_handle(node_of(ino), (void *)(uintptr_t)fi->fh);
+	fuse_reply_err(req, 0);
+}
+
+static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
+                    struct fuse_file_info *fi)
+{
+	const struct text *text = (const struct text *)(uintptr_t)fi->fh;
+	enum node_kind kind = node_of(ino).kind;
+	size_t at = (size_t)offset;
+	char *copy;
+
+	if (kind == NODE_KFD || kind == NODE_CONTROL) {
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
+	if (!text->data || at >= text->length)
+		size = 0;
+	else if (size > text->length - at)
+		size = text->length - at;
+	copy = size ? malloc(size) : NULL; /* the file may be closed before the reply returns */
+	if (copy)
+		memcpy(copy, text->data + at, size);
+	fuse_reply_buf(req, copy, copy ? size : 0);
+	free(copy);
+}
+
+static struct call call_of(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	struct file *file = (struct file *)(uintptr_t)fi->fh;
+	pid_t thread = fuse_req_ctx(req)->pid;
+
+	return (struct call){.req = req,
+	                     .file = file,
+	                     .process = file->process,
+	                     .thread = thread,
+	                     .pid = process_of(thread)};
+}
+
+/* A doorbell: the queue's write index, written where CREATE_QUEUE said. */
+static int write_doorbell(fuse_req_t req, const struct fuse_file_info *fi, size_t size,
+                          off_t offset)
+{
+	struct call call = call_of(req, fi);
+	int result;
+
+	if (size != 8)
+		return -EINVAL;
+	kfd_lock();
+	result = call.pid == call.process->pid ? queue_ring(&call, (uint64_t)offset) : -EBADF;
+	count_add("doorbells", 1);
+	kfd_unlock();
+	return result;
+}
+
+static int write_control(const char *data, size_t size)
+{
+	char *copy = strndup(data, size), *rest = copy;
+	int result = copy ? 0 : -ENOMEM;
+
+	while (rest && !result)
+		result = control_line(strsep(&rest, "\n"));
+	free(copy);
+	return result;
+}
+
+static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
+                     struct fuse_file_info *fi)
+{
+	enum node_kind kind = node_of(ino).kind;
+	int result = -EINVAL;
+
+	if (kind == NODE_KFD)
+		result = write_doorbell(req, fi, size, offset);
+	else if (kind == NODE_CONTROL)
+		result = write_control(data, size);
+	if (result)
+		fuse_reply_err(req, -result);
+	else
+		fuse_reply_write(req, size);
+}
+
+/* ---- ioctls ---------------------------------------------------------------------------------- */
+/*
+ * FUSE copies what the user's cmd says; the driver what its own says. Where they differ this reads
+ * and writes the caller's memory itself.
+ */
+static int copy_in(const struct call *call, unsigned int cmd, uint64_t arg, const void *in,
+                   void *data)
+{
+	if (!ioctl_copies_in(cmd))
+		return 0;
+	if (_IOC_DIR(cmd) & _IOC_WRITE) {
+		memcpy(data, in, _IOC_SIZE(cmd));
+		return 0;
+	}
+	return memory_read(call->pid, arg, data, _IOC_SIZE(cmd));
+}
+
+static void reply(const struct call *call, unsigned int cmd, uint64_t arg, int result,
+                  const void *in, const void *data)
+{
+	bool copies = ioctl_copies_out(cmd), fuse_copies = _IOC_DIR(cmd) & _IOC_READ;
+
+	if (copies && !fuse_copies && memory_write(call->pid, arg, data, _IOC_SIZE(cmd)))
+		result = -EFAULT;
+	if (!copies && fuse_copies && _IOC_DIR(cmd) & _IOC_WRITE)
+		data = in; /* what it had */
+	fuse_reply_ioctl(call->req, result, data, fuse_copies ? _IOC_SIZE(cmd) : 0);
+}
+
+static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
+                     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
+                     size_t out_size)
+{
+	uint64_t data[MAX_ARGUMENT / 8] = {0}, address = (uint64_t)(uintptr_t)arg;
+	struct call call;
+	int result;
+
+	(void)flags;
+	(void)in_size;
+	(void)out_size;
+	if (node_of(ino).kind != NODE_KFD) {
+		fuse_reply_err(req, ENOTTY);
+		return;
+	}
+	call = call_of(req, fi);
+	result = copy_in(&call, cmd, address, in, data);
+	if (!result)
+		result = ioctl_run(&call, cmd, data);
+	reply(&call, cmd, address, result, in, data);
+}
+
+static void on_init(void *data, struct fuse_conn_info *conn)
+{
+	(void)data;
+	(void)conn;
+	puts("ready");
+	fflush(stdout);
+}
+
+static const struct fuse_lowlevel_ops operations = {
+	.init = on_init,
+	.lookup = on_lookup,
+	.getattr = on_getattr,
+	.setattr = on_setattr,
+	.readdir = on_readdir,
+	.open = on_open,
+	.release = on_release,
+	.read = on_read,
+	.write = on_write,
+	.ioctl = on_ioctl,
+};
+
+/* ---- main ------------------------------------------------------------------------------------ */
+static const char *mountpoint;
+
+enum { OPT_SUSPEND = 256, OPT_RESUME, OPT_STEP, OPT_SLOTS, OPT_RULE, OPT_NO_FW, OPT_POLICY };
+
+static const struct argp_option options[] = {
+	{"gpu", 'g', "MODEL", 0, "A GPU: mi250 (default), mi300x, vega20, navi31; several times",
+         0},
+	{"suspend-us", OPT_SUSPEND, "US", 0, "A run list without the suspended queues (100)", 0},
+	{"resume-us", OPT_RESUME, "US", 0, "Any other run list (50)", 0},
+	{"step-us", OPT_STEP, "US", 0, "A step of a packet (100)", 0},
+	{"slots", OPT_SLOTS, "N", 0, "Compute queues that run at full speed together (1)", 0},
+	{"version", 'v', "A.B", 0, "Of the interface (1.17)", 0},
+	{"rule", OPT_RULE, "old|new", 0, "Who may debug: before or since 6.12.103 (new)", 0},
+	{"no-debug-firmware", OPT_NO_FW, NULL, 0, "The firmware cannot be debugged", 0},
+	{"sched-policy", OPT_POLICY, "N", 0, "The module's parameter; 2: without HWS (0)", 0},
+	{0},
+};
+
+static void set(struct argp_state *state, const char *name, const char *arg)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "%s %s", name, arg);
+	if (control_line(line))
+		argp_error(state, "bad value: %s", arg);
+}
+
+static void add_device(struct argp_state *state, const char *option)
+{
+	static const uint32_t ids[MAX_DEVICES] = {51110, 4098,  33211, 17,
+	                                          60231, 25034, 9001,  44872};
+	struct device *d = &kfd.device[kfd.ndevices];
+	const struct model *model = model_find(option);
+
+	if (!model || kfd.ndevices == MAX_DEVICES)
+		argp_error(state, "no such GPU, or too many: %s", option);
+	else
+		*d = (struct device){.model = model,
+		                     .index = kfd.ndevices,
+		                     .gpu_id = ids[kfd.ndevices],
+		                     .sizes = model_sizes(model)};
+	kfd.ndevices++;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'g': add_device(state, arg); break;
+	case OPT_SUSPEND: set(state, "suspend_us", arg); break;
+	case OPT_RESUME: set(state, "resume_us", arg); break;
+	case OPT_STEP: kfd.step_ns = strtoull(arg, NULL, 0) * GP_NS_PER_US; break;
+	case OPT_SLOTS: kfd.slots = (uint32_t)strtoul(arg, NULL, 0); break;
+	case 'v': set(state, "version", arg); break;
+	case OPT_RULE: set(state, "rule", arg); break;
+	case OPT_NO_FW: kfd.debug_firmware = false; break;
+	case OPT_POLICY: set(state, "sched_policy", arg); break;
+	case ARGP_KEY_ARG:
+		if (mountpoint)
+			argp_usage(state);
+		mountpoint = arg;
+		break;
+	case ARGP_KEY_END:
+		if (!mountpoint || !kfd.slots)
+			argp_usage(state);
+		if (!kfd.ndevices)
+			add_device(state, "mi250");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse_option,
+	.args_doc = "MOUNTPOINT",
+	.doc = "Stands for the amdkfd driver: MOUNTPOINT/kfd is /dev/kfd, MOUNTPOINT/sysfs is "
+	       "/sys/class/kfd/kfd, MOUNTPOINT/debugfs is /sys/kernel/debug/kfd. Runs until it is "
+	       "unmounted or terminated. Writes `ready` when it can be used.\v"
+	       "A doorbell is rung with pwrite(kfd, &wptr, 8, doorbell_offset). Queues execute the "
+	       "packets of packet.h.\n"
+	       "MOUNTPOINT/state is everything as JSON, MOUNTPOINT/counts how often what happened. "
+	       "MOUNTPOINT/control takes commands, one a line. NAME is that of a call in counts, "
+	       "or `any`; TIME is 5ms, 20us, or a number of us.\n"
+	       "  errno NAME ERRNO [COUNT [AFTER]]   the call fails and does nothing\n"
+	       "  delay NAME TIME [COUNT [AFTER]]    the call waits before it begins\n"
+	       "  kill_on NAME PID [COUNT [AFTER]]   SIGKILL at the call; 0: its caller\n"
+	       "  preempt_timeout COUNT [GPU]        so many run lists fail; what is mapped stays\n"
+	       "  reset GPU begin|end                a GPU reset; who was there stays evicted\n"
+	       "  evict PID, restore PID             its memory is taken, and given back\n"
+	       "  hold_mutex PID TIME                somebody has the process's lock\n"
+	       "  runtime_state PID 0..3             gws PID on|off     vram PID BYTES\n"
+	       "  rule old|new   version A.B   sched_policy N   suspend_us TIME   resume_us TIME\n"
+	       "  wake                               all that are delayed go on at once\n"
+	       "  reset_counts, clear_faults",
+};
+
+static int serve(struct fuse_session *session)
+{
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	int result;
+
+	if (!config)
+		return -ENOMEM;
+	fuse_loop_cfg_set_max_threads(config, 512); /* many may wait for a debugger */
+	fuse_loop_cfg_set_idle_threads(config, 64);
+	result = fuse_session_loop_mt(session, config);
+	fuse_loop_cfg_destroy(config);
+	return result;
+}
+
+/*
+ * libfuse's own handlers set a flag, which its main thread does not see if it is about to wait. Its
+ * workers look at it after each request: here is one.
+ */
+static void *wait_signal(void *arg)
+{
+	const sigset_t *signals = arg;
+	struct stat st;
+	char path[256];
+	int number;
+
+	if (sigwait(signals, &number))
+		return NULL;
+	fuse_session_exit(kfd.session);
+	snprintf(path, sizeof(path), "%s/state", mountpoint);
+	(void)!stat(path, &st);
+	return NULL;
+}
+
+static int start_threads(sigset_t *signals, pthread_t *waiter)
+{
+	pthread_condattr_t attributes;
+
+	sigemptyset(signals);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, signals, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a debugger's pipe may have no reader */
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&kfd.changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	if (devices_start() || processes_start())
+		return -EAGAIN;
+	return -pthread_create(waiter, NULL, wait_signal, signals);
+}
+
+static void stop_threads(pthread_t waiter)
+{
+	pthread_cancel(waiter);
+	pthread_join(waiter, NULL);
+	devices_stop();
+	processes_stop();
+}
+
+int main(int argc, char **argv)
+{
+	char *words[] = {argv[0], "-o", "allow_other,default_permissions,fsname=kfd-emu", NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(3, words);
+	pthread_t waiter;
+	sigset_t signals;
+	int result;
+
+	if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
+		return 2;
+	kfd.session = fuse_session_new(&args, &operations, sizeof(operations), NULL);
+	if (!kfd.session || fuse_session_mount(kfd.session, mountpoint))
+		return 1;
+	if (start_threads(&signals, &waiter))
+		return 1;
+	result = serve(kfd.session);
+	fuse_session_unmount(kfd.session);
+	stop_threads(waiter);
+	fuse_session_destroy(kfd.session);
+	fuse_opt_free_args(&args);
+	return result < 0;
+}
+
+/* libfuse forgets a request that is under way when the mount goes, and with it open files. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+const char *__lsan_default_suppressions(
+	void); /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+const char *__lsan_default_suppressions(
+	void) /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
+{
+	return "leak:libfuse3";
+}
+#endif
+#endif

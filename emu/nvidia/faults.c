@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The file `control`: what goes wrong on purpose, how long things take, which driver this is. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sim/model/sim_gpu.h"
+#include "rm.h"
+
+#define MAX_RULES    64u
+#define MAX_COMMANDS 64u
+
+enum rule_kind { RULE_NONE, RULE_STATUS, RULE_ERRNO, RULE_IGNORE, RULE_KILL, RULE_UNSUPPORTED };
+
+struct rule {
+	enum rule_kind kind;
+	uint32_t cmd;
+	uint32_t value; /* status, errno, pid */
+	uint64_t count; /* calls it still applies to */
+	uint64_t after; /* calls that are spared before */
+};
+
+static struct rule rules[MAX_RULES];
+static uint64_t latency_ns[MAX_COMMANDS]; /* by the command's place in the table */
+static uint64_t enable_ns;
+
+/* ---- what applies to a call ------------------------------------------------------------------ */
+static bool is_pseudo(uint32_t cmd)
+{
+	return cmd == CMD_ALLOC || cmd == CMD_FREE;
+}
+
+/* Whether the rule says something about this call; if so it is counted. */
+static bool applies(struct rule *rule, enum rule_kind kind, uint32_t cmd)
+{
+	if (rule->kind != kind || !rule->count)
+		return false;
+	if (rule->cmd != cmd && (rule->cmd != CMD_ANY || is_pseudo(cmd)))
+		return false;
+	if (rule->after) {
+		rule->after--;
+		return false;
+	}
+	if (!--rule->count)
+		rule->kind = RULE_NONE;
+	return true;
+}
+
+static struct rule *rule_take(enum rule_kind kind, uint32_t cmd)
+{
+	for (size_t i = 0; i < MAX_RULES; i++)
+		if (applies(&rules[i], kind, cmd))
+			return &rules[i];
+	return NULL;
+}
+
+struct fault fault_take(uint32_t cmd, pid_t caller)
+{
+	const struct rule *error = rule_take(RULE_ERRNO, cmd);
+	const struct rule *status = rule_take(RULE_STATUS, cmd);
+	const struct rule *ignore = rule_take(RULE_IGNORE, cmd);
+	const struct rule *death = rule_take(RULE_KILL, cmd);
+	struct fault fault = {
+		.error = error ? (int)error->value : 0,
+		.status = status ? status->value : NV_OK,
+		.ignore = ignore != NULL,
+	};
+
+	if (death)
+		fault.kill = death->value ? (pid_t)death->value : caller;
+	return fault;
+}
+
+bool fault_is_unsupported(uint32_t cmd)
+{
+	for (size_t i = 0; i < MAX_RULES; i++)
+		if (rules[i].kind == RULE_UNSUPPORTED && rules[i].cmd == cmd)
+			return true;
+	return false;
+}
+
+uint64_t fault_latency_ns(uint32_t cmd, bool enable)
+{
+	if (enable)
+		return enable_ns;
+	for (size_t i = 0; command_at(i); i++)
+		if (command_at(i)->cmd == cmd)
+			return latency_ns[i];
+	return 0;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+static bool parse_number(const char *text, uint64_t *value)
+{
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 0);
+	return !*end && !errno;
+}
+
+static bool parse_u32(const char *text, uint32_t *value)
+{
+	uint64_t number;
+
+	if (!parse_number(text, &number) || number > UINT32_MAX)
+		return false;
+	*value = (uint32_t)number;
+	return true;
+}
+
+/* A name of the table, `alloc`, `free`, `any`, or a number. */
+static bool parse_cmd(const char *text, uint32_t *cmd)
+{
+	if (!text)
+		return false;
+	if (!strcmp(text, "any"))
+		*cmd = CMD_ANY;
+	else if (!strcmp(text, "alloc"))
+		*cmd = CMD_ALLOC;
+	else if (!strcmp(text, "free"))
+		*cmd = CMD_FREE;
+	else if (parse_u32(text, cmd))
+		return true;
+	else {
+		for (size_t i = 0; command_at(i); i++)
+			if (!strcmp(text, command_at(i)->name)) {
+				*cmd = command_at(i)->cmd;
+				return true;
+			}
+		return false;
+	}
+	return true;
+}
+
+static bool parse_time(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"ns", 1}, {"us", GP_NS_PER_US}, {"ms", GP_NS_PER_MS}, {"s", GP_NS_PER_S}};
+	uint64_t value;
+	char *unit;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	value = strtoull(text, &unit, 10);
+	*ns = 0;
+	if (!value && !*unit)
+		return true;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(unit, units[i].name)) {
+			*ns = value * units[i].ns;
+			return true;
+		}
+	return false;
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+#define MAX_WORDS 8
+
+static int rule_add(struct rule rule)
+{
+	for (size_t i = 0; i < MAX_RULES; i++)
+		if (rules[i].kind == RULE_NONE) {
+			rules[i] = rule;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+/* fault CMD STATUS COUNT [after N]   and errno CMD ERRNO COUNT [after N] */
+static int set_fault(char **word, enum rule_kind kind)
+{
+	struct rule rule = {.kind = kind};
+
+	if (!parse_cmd(word[1], &rule.cmd) || !parse_u32(word[2], &rule.value) ||
+	    !parse_number(word[3], &rule.count))
+		return -EINVAL;
+	if (word[4] && (strcmp(word[4], "after") != 0 || !parse_number(word[5], &rule.after)))
+		return -EINVAL;
+	return rule_add(rule);
+}
+
+/* ignore CMD COUNT */
+static int set_ignore(char **word)
+{
+	struct rule rule = {.kind = RULE_IGNORE};
+
+	if (!parse_cmd(word[1], &rule.cmd) || !parse_number(word[2], &rule.count))
+		return -EINVAL;
+	return rule_add(rule);
+}
+
+/* kill_on CMD PID; 0: the caller, whoever that is */
+static int set_kill(char **word)
+{
+	struct rule rule = {.kind = RULE_KILL, .count = 1};
+
+	if (!parse_cmd(word[1], &rule.cmd) || !parse_u32(word[2], &rule.value))
+		return -EINVAL;
+	return rule_add(rule);
+}
+
+static int set_unsupported(char **word)
+{
+	struct rule rule = {.kind = RULE_UNSUPPORTED};
+
+	if (!parse_cmd(word[1], &rule.cmd) || word[2])
+		return -EINVAL;
+	return rule_add(rule);
+}
+
+/* latency NAME|CMD|all|enable TIME */
+static int set_latency(char **word)
+{
+	bool all = word[1] && !strcmp(word[1], "all");
+	uint64_t ns;
+	uint32_t cmd = 0;
+
+	if (!word[1] || !parse_time(word[2], &ns) || word[3])
+		return -EINVAL;
+	if (all || !strcmp(word[1], "enable"))
+		enable_ns = ns;
+	else if (!parse_cmd(word[1], &cmd) || !command_find(cmd))
+		return -EINVAL;
+	for (size_t i = 0; command_at(i); i++)
+		if (command_at(i)->cmd == cmd || (all && command_at(i)->flags & COMMAND_FIRMWARE))
+			latency_ns[i] = ns;
+	return 0;
+}
+
+static int set_version(char **word)
+{
+	for (const struct driver *d = rm_drivers; d->name; d++)
+		if (word[1] && !strcmp(word[1], d->name)) {
+			rm.driver = d;
+			return 0;
+		}
+	return -EINVAL;
+}
+
+static int set_client_index(char **word)
+{
+	uint32_t index;
+
+	if (!parse_u32(word[1], &index) || index >= NV_CLIENT_COUNT)
+		return -EINVAL;
+	rm.next_index = index;
+	return 0;
+}
+
+static int set_lost(char **word)
+{
+	uint32_t gpu;
+
+	if (!parse_u32(word[1], &gpu) || gpu >= rm.engine.ngpus)
+		return -EINVAL;
+	rm.lost[gpu] = true;
+	return 0;
+}
+
+static int set_switch(const char *text, bool *value)
+{
+	if (!text || (strcmp(text, "on") != 0 && strcmp(text, "off") != 0))
+		return -EINVAL;
+	*value = !strcmp(text, "on");
+	return 0;
+}
+
+/* undo PID: the process sets its slices again, as CUDA does after it made a group */
+static int undo(char **word)
+{
+	uint32_t pid;
+
+	if (!parse_u32(word[1], &pid))
+		return -EINVAL;
+	for (struct client *c = rm.clients; c; c = c->next)
+		for (struct object *o = c->objects; o && c->pid == (pid_t)pid; o = o->next)
+			if (o->kind == KIND_GROUP)
+				group_set_slice(o->group,
+				                o->group->engine_type == NV2080_ENGINE_TYPE_GR0
+				                        ? gp_sim_h200.slice_us
+				                        : gp_sim_h200.slice_us / 2);
+	pthread_cond_broadcast(&rm.engine.changed);
+	return 0;
+}
+
+void control_h200(void)
+{
+	char *lines[][3] = {{"", "set_timeslice", "273us"}, {"", "disable", "696us"},
+	                    {"", "enable", "423us"},        {"", "schedule", "212us"},
+	                    {"", "preempt", "440us"},       {"", "set_interleave", "273us"}};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char *word[4] = {lines[i][0], lines[i][1], lines[i][2], NULL};
+
+		set_latency(word);
+	}
+}
+
+static int clear_rules(void)
+{
+	memset(rules, 0, sizeof(rules));
+	return 0;
+}
+
+static int obey(char **word)
+{
+	const char *verb = word[0];
+
+	if (!strcmp(verb, "fault"))
+		return set_fault(word, RULE_STATUS);
+	if (!strcmp(verb, "errno"))
+		return set_fault(word, RULE_ERRNO);
+	if (!strcmp(verb, "ignore"))
+		return set_ignore(word);
+	if (!strcmp(verb, "kill_on"))
+		return set_kill(word);
+	if (!strcmp(verb, "unsupported"))
+		return set_unsupported(word);
+	if (!strcmp(verb, "latency"))
+		return set_latency(word);
+	if (!strcmp(verb, "version"))
+		return set_version(word);
+	if (!strcmp(verb, "client_index"))
+		return set_client_index(word);
+	if (!strcmp(verb, "lost"))
+		return set_lost(word);
+	if (!strcmp(verb, "gsp"))
+		return set_switch(word[1], &rm.gsp);
+	if (!strcmp(verb, "api_lock"))
+		return set_switch(word[1], &rm.api_lock);
+	if (!strcmp(verb, "undo"))
+		return undo(word);
+	if (!strcmp(verb, "reset_counts"))
+		return count_reset(), 0;
+	if (!strcmp(verb, "clear_faults"))
+		return clear_rules();
+	return -EINVAL;
+}
+
+int control_line(char *line)
+{
+	char *word[MAX_WORDS + 1] = {0}, *rest = NULL;
+	int count = 0, result;
+
+	for (char *w = strtok_r(line, " \t\n", &rest); w; w = strtok_r(NULL, " \t\n", &rest)) {
+		if (count == MAX_WORDS)
+			return -EINVAL;
+		word[count++] = w;
+	}
+	if (!count || word[0][0] == '#')
+		return 0;
+	rm_lock();
+	result = obey(word);
+	rm_unlock();
+	return result;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/ask/fields.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+struct json_object *gp_field(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(object, key, &value) ? value : NULL;
+}
+
+const char *gp_field_text(struct json_object *object, const char *key)
+{
+	struct json_object *value = gp_field(object, key);
+
+	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : NULL;
+}
+
+bool gp_field_number(struct json_object *object, const char *key, uint64_t *number)
+{
+	struct json_object *value = gp_field(object, key);
+
+	if (!json_object_is_type(value, json_type_int))
+		return false;
+	/* json-c makes 0 of what is negative: no number of ours is. */
+	*number = json_object_get_uint64(value);
+	return true;
+}
+
+uint64_t gp_field_number_or(struct json_object *object, const char *key, uint64_t otherwise)
+{
+	uint64_t value;
+
+	return gp_field_number(object, key, &value) ? value : otherwise;
+}
+
+bool gp_field_true(struct json_object *object, const char *key)
+{
+	return json_object_get_boolean(gp_field(object, key));
+}
+
+size_t gp_field_count(struct json_object *object, const char *key)
+{
+	struct json_object *value = gp_field(object, key);
+
+	return json_object_is_type(value, json_type_array) ? json_object_array_length(value) : 0;
+}
+
+const char *gp_field_words(struct json_object *object, const char *key, char *out, size_t size)
+{
+	struct json_object *list = gp_field(object, key);
+	size_t n = gp_field_count(object, key), used = 0;
+
+	for (size_t i = 0; i < n && used < size; i++) {
+		const char *word = json_object_get_string(json_object_array_get_idx(list, i));
+
+		used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "," : "",
+		                         word ? word : "");
+	}
+	return n ? out : NULL;
+}
+
+void gp_field_cell(struct gp_grid *grid, struct json_object *object, const char *key)
+{
+	struct json_object *value = gp_field(object, key);
+
+	gp_grid_text(grid, value ? json_object_get_string(value) : NULL);
+}
+
+void gp_field_cell_ns(struct gp_grid *grid, struct json_object *object, const char *key)
+{
+	uint64_t ns;
+	char text[32];
+
+	gp_grid_text(grid, gp_field_number(object, key, &ns)
+	                           ? gp_cli_duration(text, sizeof text, ns)
+	                           : NULL);
+}
+
+void gp_field_cell_bytes(struct gp_grid *grid, struct json_object *object, const char *key)
+{
+	uint64_t bytes;
+	char text[32];
+
+	gp_grid_text(grid, gp_field_number(object, key, &bytes)
+	                           ? gp_cli_bytes(text, sizeof text, bytes)
+	                           : NULL);
+}
+
+void gp_field_put(struct json_object *object, const char *key, uint64_t value)
+{
+	json_object_object_add(object, key, json_object_new_uint64(value));
+}
+
+void gp_print_json(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+	                                                    JSON_C_TO_STRING_NOSLASHESCAPE));
+	fflush(stdout);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How long requests took: the part of them that took longer, on two logarithmic axes, so that the
+ * one in a thousand is as visible as the median. A panel for each task, a line for each policy.
+ * Policies often make no difference to a task; lines that lie on each other are named, and their
+ * marks stand side by side.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/sim/sim_page.h"
+
+enum {
+	MARGIN = 24,
+	HEAD = 30,   /* a panel's title */
+	PANEL = 250, /* height of the axes */
+	LEFT = 92,   /* the percentiles' names */
+	RIGHT = 18,
+	BOTTOM = 44,
+	MARK = 13, /* what a mark needs */
+};
+
+/* The lines that percentiles lie on; the lowest is the end of the axis. */
+static const struct level {
+	double longer; /* the part that took longer */
+	const char *name;
+	uint32_t per_million; /* 0: no mark on it */
+} levels[] = {
+	{1, "all", 0},
+	{0.5, "p50  half", 500000},
+	{0.1, "p90  10 %", 0},
+	{0.01, "p99  1 %", 990000},
+	{0.001, "p99.9  0.1 %", 999000},
+	{0.0001, "p99.99", 0},
+};
+
+#define LEVELS (sizeof levels / sizeof *levels)
+
+struct frame {
+	const struct gp_sim_page *p;
+	uint32_t index; /* which of the tails */
+	struct gp_time_area area;
+	double least; /* of the other axis */
+};
+
+static const struct gp_hist *hist_of(const struct frame *f, unsigned run)
+{
+	const struct gp_report *r = f->p->report;
+	const struct gp_hist *h = NULL;
+
+	if (!gp_report_cannot(r, run))
+		h = r->run[run].task[f->p->tails[run].task[f->index]].response;
+	return h && h->count ? h : NULL;
+}
+
+static double x_of(const struct frame *f, double us)
+{
+	return gp_time_x(&f->area, us);
+}
+
+static double y_of(const struct frame *f, double longer)
+{
+	longer = longer > f->least ? longer : f->least;
+	return f->area.top + (f->area.bottom - f->area.top) * log(longer) / log(f->least);
+}
+
+static double us_of(uint64_t ns)
+{
+	return ns ? (double)ns / 1e3 : 1e-3;
+}
+
+/* False: nobody finished anything. */
+static bool find_range(struct frame *f)
+{
+	double low = INFINITY, high = 0;
+	uint64_t most = 0;
+
+	for (unsigned i = 0; i < f->p->report->nruns; i++) {
+		const struct gp_hist *h = hist_of(f, i);
+
+		if (!h)
+			continue;
+		low = fmin(low, us_of(h->min));
+		high = fmax(high, us_of(h->max));
+		most = h->count > most ? h->count : most;
+	}
+	if (!most)
+		return false;
+	f->area.low_us = gp_chart_log_below(low * 0.98);
+	f->area.high_us = gp_chart_log_above(high * 1.02);
+	f->least = most >= 5000 ? 0.0001 : 0.001;
+	return true;
+}
+
+/* ---- axes -------------------------------------------------------------------------------------
+ */
+
+static void draw_levels(struct gp_draw *d, const struct frame *f)
+{
+	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_END);
+
+	for (size_t i = 0; i < LEVELS && levels[i].longer >= f->least * 0.99; i++) {
+		double y = y_of(f, levels[i].longer);
+
+		gp_draw_line(d, f->area.left, y, f->area.right, y, &gp_stroke_grid);
+		gp_draw_text(d, f->area.left - 8, y + 4, levels[i].name, &font);
+	}
+}
+
+/* ---- lines ------------------------------------------------------------------------------------
+ */
+
+/* Steps through the buckets; at most two points for each. */
+static unsigned trace_curve(const struct frame *f, const struct gp_hist *h, struct gp_point *point)
+{
+	uint64_t longer = h->count;
+	unsigned n = 0;
+
+	point[n++] = (struct gp_point){x_of(f, us_of(h->min)), y_of(f, 1)};
+	for (unsigned i = 0; i < GP_HIST_BUCKETS; i++) {
+		uint64_t low, high;
+		double x;
+
+		if (!h->bucket[i])
+			continue;
+		gp_hist_bounds(i, &low, &high);
+		high = high < h->max ? high : h->max;
+		x = x_of(f, us_of(high > h->min ? high : h->min));
+		point[n] = (struct gp_point){x, point[n - 1].y};
+		n++;
+		longer -= h->bucket[i];
+		point[n++] = (struct gp_point){x, y_of(f, (double)longer / (double)h->count)};
+	}
+	return n;
+}
+
+static void draw_run(struct gp_draw *d, const struct frame *f, unsigned run)
+{
+	const struct gp_hist *h = hist_of(f, run);
+	struct gp_stroke stroke = gp_chart_stroke(run);
+	struct gp_point *point;
+
+	if (!h || !d)
+		return;
+	point = malloc((2 * GP_HIST_BUCKETS + 1) * sizeof *point);
+	if (!point)
+		return; /* a line less is better than no picture */
+	gp_draw_lines(d, point, trace_curve(f, h, point), &stroke);
+	free(point);
+}
+
+/* ---- marks ------------------------------------------------------------------------------------
+ */
+
+/* Marks that would hide each other, side by side around the middle of where they belong. */
+struct row {
+	unsigned first, n;
+	double sum; /* of where they belong */
+};
+
+static double left_of(const struct frame *f, const struct row *r)
+{
+	double width = MARK * (r->n - 1.0), left = r->sum / r->n - width / 2;
+
+	left = left > f->area.right - width ? f->area.right - width : left;
+	return left < f->area.left ? f->area.left : left;
+}
+
+struct mark {
+	double x;
+	unsigned run;
+};
+
+static void draw_rows(struct gp_draw *d, const struct frame *f, double y, const struct mark *mark,
+                      const struct row *row, unsigned rows)
+{
+	for (unsigned i = 0; i < rows; i++)
+		for (unsigned k = 0; k < row[i].n; k++)
+			gp_chart_mark(d, left_of(f, &row[i]) + MARK * k, y,
+			              mark[row[i].first + k].run);
+}
+
+/* The marks of one level from left to right. */
+static unsigned find_marks(const struct frame *f, const struct level *level, struct mark *mark)
+{
+	unsigned n = 0;
+
+	for (unsigned run = 0; run < f->p->report->nruns; run++) {
+		const struct gp_hist *h = hist_of(f, run);
+		unsigned at;
+		double x;
+
+		if (!h || (double)h->count * level->longer < 1)
+			continue;
+		x = x_of(f, us_of(gp_hist_quantile(h, level->per_million)));
+		for (at = n++; at && mark[at - 1].x > x; at--)
+			mark[at] = mark[at - 1];
+		mark[at] = (struct mark){x, run};
+	}
+	return n;
+}
+
+static void draw_level(struct gp_draw *d, const struct frame *f, const struct level *level,
+                       struct mark *mark, struct row *row)
+{
+	unsigned n = find_marks(f, level, mark), rows = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		row[rows++] = (struct row){i, 1, mark[i].x};
+		while (rows > 1 && left_of(f, &row[rows - 2]) + MARK * row[rows - 2].n >
+		                           left_of(f, &row[rows - 1])) {
+			rows--;
+			row[rows - 1].n += row[rows].n;
+			row[rows - 1].sum += row[rows].sum;
+		}
+	}
+	draw_rows(d, f, y_of(f, level->longer), mark, row, rows);
+}
+
+static void draw_marks(struct gp_draw *d, const struct frame *f)
+{
+	unsigned runs = f->p->report->nruns;
+	struct mark *mark;
+	struct row *row;
+
+	if (!runs)
+		return;
+	mark = calloc(runs, sizeof *mark);
+	row = calloc(runs, sizeof *row);
+	for (size_t i = 0; i < LEVELS && mark && row; i++)
+		if (levels[i].per_million)
+			draw_level(d, f, &levels[i], mark, row);
+	free(row);
+	free(mark);
+}
+
+/* ---- lines that are the same ------------------------------------------------------------------
+ */
+
+/* Nowhere further apart than a line is wide. */
+static bool are_same(const struct frame *f, unsigned run, unsigned other)
+{
+	static const uint32_t per_million[] = {1,      100000, 250000, 500000, 750000,
+	                                       900000, 990000, 999000, 999900, 1000000};
+	const struct gp_hist *a = hist_of(f, run), *b = hist_of(f, other);
+
+	for (size_t i = 0; a && b && i < sizeof per_million / sizeof *per_million; i++)
+		if (fabs(x_of(f, us_of(gp_hist_quantile(a, per_million[i]))) -
+		         x_of(f, us_of(gp_hist_quantile(b, per_million[i])))) > 2)
+			return false;
+	return a && b;
+}
+
+/* The first run that looks like this one. */
+static unsigned first_like(const struct frame *f, unsigned run)
+{
+	unsigned first = 0;
+
+	while (first < run && !are_same(f, run, first))
+		first++;
+	return first;
+}
+
+/* Behind the title, as "one line: none, priority; rr, fair". */
+static void put_same(struct gp_draw *d, const struct frame *f, double title_right, double y)
+{
+	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_END);
+	char text[512] = "one line: ", fit[512];
+	size_t begin = strlen(text), at = begin;
+
+	for (unsigned i = 0; i < f->p->report->nruns; i++) {
+		size_t before = at;
+		unsigned members = 0;
+
+		if (!hist_of(f, i) || first_like(f, i) < i)
+			continue;
+		for (unsigned k = i; k < f->p->report->nruns && at < sizeof text; k++)
+			if (hist_of(f, k) && first_like(f, k) == i)
+				at += (size_t)snprintf(text + at, sizeof text - at, "%s%s",
+				                       members++    ? ", "
+				                       : at > begin ? "; "
+				                                    : "",
+				                       f->p->report->label[k]);
+		if (members < 2)
+			at = before;
+		at = at < sizeof text ? at : sizeof text - 1;
+		text[at] = '\0';
+	}
+	if (at > begin)
+		gp_draw_text(d, f->area.right, y,
+		             gp_chart_fit(fit, sizeof fit, text, f->area.right - title_right - 12,
+		                          font.size),
+		             &font);
+}
+
+/* ---- the section ------------------------------------------------------------------------------
+ */
+
+static void draw_panel(struct gp_draw *d, double x, double y, double width,
+                       const struct gp_sim_page *p, uint32_t index)
+{
+	struct frame f = {.p = p,
+	                  .index = index,
+	                  .area = {.left = x + LEFT,
+	                           .right = x + width - RIGHT,
+	                           .top = y + HEAD,
+	                           .bottom = y + HEAD + PANEL}};
+	const struct gp_tails *t = &p->tails[0];
+
+	const char *name = p->report->scenario->task[t->task[index]].name;
+
+	gp_draw_text(d, x, y + 18, name, &gp_font_head);
+	if (!find_range(&f)) {
+		gp_draw_text(d, f.area.left, f.area.top + 20, "no request was finished",
+		             &gp_font_plain);
+		return;
+	}
+	draw_levels(d, &f);
+	gp_time_axis(d, &f.area, "response time");
+	for (unsigned i = 0; i < p->report->nruns; i++)
+		draw_run(d, &f, i);
+	draw_marks(d, &f);
+	put_same(d, &f, x + gp_draw_text_width(name, gp_font_head.size) * 1.1, y + 18);
+}
+
+static double draw_head(struct gp_draw *d, double y, const struct gp_sim_page *p)
+{
+	struct gp_legend l = {MARGIN, GP_SIM_PAGE_WIDTH - MARGIN, MARGIN, y + 74};
+	char label[96];
+
+	gp_draw_text(d, MARGIN, y + 28, "How long requests took", &gp_font_title);
+	gp_draw_text(
+		d, MARGIN, y + 48,
+		"From scheduled arrival to end, over the whole run: the part of them that took "
+		"longer. Marks at p50, p99 and p99.9, side by side where they would hide each "
+		"other.",
+		&gp_font_plain);
+	for (unsigned i = 0; i < p->report->nruns; i++)
+		if (!gp_report_cannot(p->report, i))
+			gp_legend_series(&l, d, i,
+			                 gp_chart_fit(label, sizeof label, p->report->label[i], 400,
+			                              gp_font_plain.size));
+	return l.y + 12;
+}
+
+double gp_tail_chart(struct gp_draw *d, double y, const struct gp_sim_page *p)
+{
+	const struct gp_tails *t = &p->tails[0];
+	unsigned columns = t->n > 1 ? 2 : 1;
+	double width = (GP_SIM_PAGE_WIDTH - 2.0 * MARGIN) / columns;
+	char text[96];
+
+	if (!t->n)
+		return y;
+	y = draw_head(d, y, p);
+	for (uint32_t i = 0; i < t->n; i++) {
+		draw_panel(d, MARGIN + width * (i % columns), y, width, p, i);
+		if ((i + 1) % columns == 0 || i + 1 == t->n)
+			y += HEAD + PANEL + BOTTOM;
+	}
+	if (t->more) {
+		snprintf(text, sizeof text, "... and %u more tasks with requests", t->more);
+		gp_draw_text(d, MARGIN, y + 4, text, &gp_font_small);
+		y += 16;
+	}
+	return y + MARGIN / 2.0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Times as a histogram with powers of two: an average hides what matters. */
+#ifndef GP_CLI_LIB_BARS_H
+#define GP_CLI_LIB_BARS_H
+
+#include <stdio.h>
+
+#include "base/hist.h"
+
+/* For people: a line for each power of two of microseconds, from the smallest to the largest. */
+void gp_bars_print(FILE *out, const char *title, const struct gp_hist *ns);
+
+/* ,"key":[{"from_us":256,"to_us":512,"count":7},...] on standard output. */
+void gp_bars_json(const char *key, const struct gp_hist *ns);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tables for people: columns as wide as what stands in them, and none in which nothing is known:
+ * what a device does not have is not shown as a row of dashes.
+ */
+#ifndef GP_CLI_LIB_GRID_H
+#define GP_CLI_LIB_GRID_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum gp_column_flag {
+	GP_COLUMN_LEFT = 1u << 0,   /* words to the left, numbers to the right */
+	GP_COLUMN_ALWAYS = 1u << 1, /* also when all are dashes */
+};
+
+struct gp_column {
+	const char *head; /* NULL: the last one has no name, and may be empty */
+	unsigned flags;   /* GP_COLUMN_* */
+};
+
+struct gp_grid {
+	const struct gp_column *column;
+	unsigned columns;
+	unsigned n, capacity; /* cells */
+	char **cell;          /* one row after the other; NULL = not known */
+	bool failed;          /* there was no memory */
+};
+
+void gp_grid_begin(struct gp_grid *grid, const struct gp_column *column, unsigned columns);
+
+/* The next cell of the row; NULL = not known. */
+void gp_grid_text(struct gp_grid *grid, const char *text);
+__attribute__((format(printf, 2, 3))) void gp_grid_cell(struct gp_grid *grid, const char *format,
+                                                        ...);
+__attribute__((format(printf, 3, 4))) void gp_grid_cell_if(struct gp_grid *grid, bool known,
+                                                           const char *format, ...);
+
+/* Writes it and frees it. */
+void gp_grid_end(struct gp_grid *grid, FILE *out);
+
+#endif

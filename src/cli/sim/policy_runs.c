@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/sim/policy_runs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err)
+{
+	unsigned i = runs->n;
+	int r;
+
+	if (i == GP_RUNS_MAX)
+		return gp_fail(err, -EINVAL, "at most %d policies at a time", GP_RUNS_MAX);
+	r = gp_policy_parse(text, &runs->policy[i], err);
+	if (r)
+		return r;
+	runs->label[i] = strdup(text);
+	if (!runs->label[i])
+		return gp_fail(err, -ENOMEM, "no memory for policy %s", text);
+	runs->n++;
+	return 0;
+}
+
+/* A line on the terminal for those who wait longer than a second. */
+struct progress {
+	const char *label;
+	uint64_t begin_ns;
+	bool shown;
+};
+
+static void show_progress(void *arg, unsigned permille)
+{
+	struct progress *p = arg;
+
+	if (gp_monotonic_ns() - p->begin_ns < GP_NS_PER_S)
+		return;
+	fprintf(stderr, "\r%s: %u %%  ", p->label, permille / 10);
+	p->shown = true;
+}
+
+/* Everybody who wants to see a run. */
+struct watchers {
+	struct gp_trace *trace;
+	struct gp_tails *tails;
+};
+
+static void watch(void *arg, const struct gp_sim_event *event)
+{
+	struct watchers *w = arg;
+
+	if (w->trace)
+		gp_trace_watch(w->trace, event);
+	if (w->tails)
+		gp_tails_watch(w->tails, event);
+}
+
+static int run_one(struct gp_runs *runs, unsigned i, struct gp_scenario *scenario,
+                   const struct watchers *watchers, struct progress *progress, struct gp_error *err)
+{
+	struct watchers w = *watchers;
+	struct gp_run_options options = {.watch = w.trace || w.tails ? watch : NULL,
+	                                 .watch_arg = &w,
+	                                 .progress = isatty(2) ? show_progress : NULL,
+	                                 .progress_arg = progress};
+	int r = 0;
+
+	progress->label = runs->label[i];
+	if (w.tails) {
+		w.tails = &runs->tails[i];
+		gp_tails_begin(w.tails, scenario);
+	}
+	if (w.trace)
+		r = gp_trace_begin(w.trace, scenario, runs->label[i]);
+	if (r)
+		gp_fail(err, r, "no memory for the trace");
+	else
+		r = gp_scenario_run(scenario, &runs->policy[i], &options, &runs->run[i], err);
+	if (w.trace)
+		gp_trace_end(w.trace);
+	return r;
+}
+
+int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct gp_trace *trace,
+                     bool with_tails, struct gp_error *err)
+{
+	struct progress progress = {.begin_ns = gp_monotonic_ns()};
+	struct watchers watchers = {trace, with_tails ? runs->tails : NULL};
+	unsigned ran = 0;
+	int r = 0;
+
+	for (unsigned i = 0; i < runs->n && !r; i++) {
+		struct gp_error why = {0};
+
+		r = run_one(runs, i, scenario, &watchers, &progress, &why);
+		if (r)
+			*err = why;
+		if (r == -ENOTSUP) { /* the others can be compared without it */
+			runs->cannot[i] = strdup(why.text);
+			r = runs->cannot[i] ? 0 : -ENOMEM;
+		} else {
+			ran++;
+		}
+	}
+	if (progress.shown)
+		fputs("\r\033[K", stderr);
+	return r || ran ? r : err->code;
+}
+
+struct gp_report gp_runs_report(const struct gp_runs *runs, const struct gp_scenario *scenario)
+{
+	return (struct gp_report){.scenario = scenario,
+	                          .run = runs->run,
+	                          .label = (const char *const *)runs->label,
+	                          .cannot = (const char *const *)runs->cannot,
+	                          .nruns = runs->n};
+}
+
+void gp_runs_free(struct gp_runs *runs)
+{
+	for (unsigned i = 0; i < runs->n; i++) {
+		gp_run_free(&runs->run[i]);
+		free(runs->label[i]);
+		free(runs->cannot[i]);
+	}
+	runs->n = 0;
+}

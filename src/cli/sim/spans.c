@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/sim/spans.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int gp_spans_begin(struct gp_spans *s, const struct gp_scenario *scenario)
+{
+	const struct gp_sim_device *d = &scenario->device;
+
+	s->ntasks = scenario->ntasks;
+	s->device = 0;
+	s->end_ns = scenario->duration_ns;
+	s->switch_ns = GP_NEVER;
+	if (d->model == GP_SIM_RUNLIST)
+		s->switch_most_ns =
+			d->switch_ns > d->switch_idle_ns ? d->switch_ns : d->switch_idle_ns;
+	else
+		s->switch_most_ns = 0;
+	s->run_ns = malloc(s->ntasks * sizeof *s->run_ns);
+	s->held_ns = malloc(s->ntasks * sizeof *s->held_ns);
+	if (!s->run_ns || !s->held_ns) {
+		free(s->run_ns);
+		free(s->held_ns);
+		s->run_ns = s->held_ns = NULL;
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < s->ntasks; i++)
+		s->run_ns[i] = s->held_ns[i] = GP_NEVER;
+	return 0;
+}
+
+static void tell(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task, uint64_t from_ns,
+                 uint64_t to_ns)
+{
+	struct gp_span span = {kind, s->device, task, from_ns, to_ns};
+
+	if (to_ns <= s->from_ns || from_ns >= s->to_ns || from_ns == to_ns)
+		return;
+	if (kind != GP_SPAN_REQUEST) {
+		span.from_ns = from_ns > s->from_ns ? from_ns : s->from_ns;
+		span.to_ns = to_ns < s->to_ns ? to_ns : s->to_ns;
+	}
+	s->told(s->arg, &span);
+}
+
+static void close_span(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task,
+                       uint64_t *since_ns, uint64_t now_ns)
+{
+	if (*since_ns != GP_NEVER)
+		tell(s, kind, task, *since_ns, now_ns);
+	*since_ns = GP_NEVER;
+}
+
+/*
+ * Model runlist: a switch to a task that was held meanwhile ends in silence when nobody else wants
+ * the device. Model cwsr: it ends when the task that it is about is held or released.
+ */
+static void close_switch(struct gp_spans *s, uint64_t now_ns)
+{
+	if (s->switch_ns != GP_NEVER && s->switch_most_ns &&
+	    now_ns - s->switch_ns > s->switch_most_ns)
+		now_ns = s->switch_ns + s->switch_most_ns;
+	close_span(s, GP_SPAN_SWITCH, s->switch_task, &s->switch_ns, now_ns);
+}
+
+static void close_all(struct gp_spans *s, uint64_t now_ns)
+{
+	close_switch(s, now_ns);
+	for (uint32_t i = 0; i < s->ntasks; i++) {
+		close_span(s, GP_SPAN_RUN, i, &s->run_ns[i], now_ns);
+		close_span(s, GP_SPAN_HELD, i, &s->held_ns[i], now_ns);
+	}
+}
+
+static void open_switch(struct gp_spans *s, const struct gp_sim_event *event)
+{
+	close_switch(s, event->now_ns);
+	close_span(s, GP_SPAN_RUN, event->task, &s->run_ns[event->task], event->now_ns);
+	s->switch_ns = event->now_ns;
+	s->switch_task = event->task;
+}
+
+static void hold_changes(struct gp_spans *s, const struct gp_sim_event *event)
+{
+	uint32_t t = event->task;
+
+	if (!s->switch_most_ns && s->switch_task == t)
+		close_switch(s, event->now_ns);
+	if (event->what != GP_SIM_HELD)
+		close_span(s, GP_SPAN_HELD, t, &s->held_ns[t], event->now_ns);
+	else if (s->held_ns[t] == GP_NEVER)
+		s->held_ns[t] = event->now_ns;
+}
+
+void gp_spans_watch(void *spans, const struct gp_sim_event *event)
+{
+	struct gp_spans *s = spans;
+	uint32_t t = event->task;
+
+	if (event->device != s->device) { /* the last one was left as it was at the end */
+		close_all(s, s->end_ns);
+		s->device = event->device;
+	}
+	switch (event->what) {
+	case GP_SIM_RUN:
+		close_switch(s, event->now_ns);
+		if (s->run_ns[t] == GP_NEVER)
+			s->run_ns[t] = event->now_ns;
+		break;
+	case GP_SIM_STOP: close_span(s, GP_SPAN_RUN, t, &s->run_ns[t], event->now_ns); break;
+	case GP_SIM_SWITCH: open_switch(s, event); break;
+	case GP_SIM_HELD:
+	case GP_SIM_RELEASED:
+	case GP_SIM_GONE: hold_changes(s, event); break;
+	case GP_SIM_REQUEST: tell(s, GP_SPAN_REQUEST, t, event->arrival_ns, event->now_ns); break;
+	default: break;
+	}
+}
+
+void gp_spans_end(struct gp_spans *s)
+{
+	if (!s->run_ns)
+		return;
+	close_all(s, s->end_ns);
+	free(s->run_ns);
+	free(s->held_ns);
+	s->run_ns = s->held_ns = NULL;
+}

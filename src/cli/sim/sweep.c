@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a sweep, and shows it as a table and as JSON. */
+#include "cli/sim/sweep.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/sim/compare.h"
+#include "cli/lib/grid.h"
+
+/* ---- running ----------------------------------------------------------------------------------
+ */
+
+/* What is common to all values. */
+struct sweeping {
+	const struct gp_sweep *sweep;
+	const char *path;
+	const uint64_t *seed;
+	const struct gp_runs *base;
+	bool of_policy; /* the value is a parameter of a policy, not of the scenario */
+	struct gp_sweep_result *result;
+	FILE *json;
+};
+
+static bool is_swept(const struct sweeping *s, unsigned series)
+{
+	return !s->of_policy || !strcmp(s->base->policy[series].ops->name, s->sweep->of);
+}
+
+/* The policies of one value. Those that do not depend on it run with the first one only. */
+static int add_policies(const struct sweeping *s, unsigned step, struct gp_runs *runs,
+                        unsigned series[GP_RUNS_MAX], struct gp_error *err)
+{
+	char text[512];
+	int r = 0;
+
+	for (unsigned i = 0; i < s->base->n && !r; i++) {
+		if (!is_swept(s, i) && step)
+			continue;
+		if (s->of_policy && is_swept(s, i))
+			snprintf(text, sizeof text, "%s:%s=%s", s->base->label[i], s->sweep->key,
+			         s->sweep->value[step]);
+		else
+			snprintf(text, sizeof text, "%s", s->base->label[i]);
+		series[runs->n] = i;
+		r = gp_runs_add(runs, text, err);
+	}
+	return r;
+}
+
+static int load(const struct sweeping *s, unsigned step, struct gp_scenario *scenario,
+                struct gp_error *err)
+{
+	struct gp_scenario_change change = {
+		.of = s->sweep->of, .key = s->sweep->key, .value = s->sweep->value[step]};
+	int r = gp_scenario_load_changed(scenario, s->path, s->of_policy ? NULL : &change, err);
+
+	if (!r && s->seed)
+		scenario->seed = *s->seed;
+	return r;
+}
+
+static struct gp_sweep_point *add_point(struct gp_sweep_result *result)
+{
+	if (result->n == result->capacity) {
+		unsigned capacity = result->capacity ? 2 * result->capacity : 64;
+		struct gp_sweep_point *point = reallocarray(result->point, capacity, sizeof *point);
+
+		if (!point)
+			return NULL;
+		result->point = point;
+		result->capacity = capacity;
+	}
+	return &result->point[result->n++];
+}
+
+static void fill_point(struct gp_sweep_point *p, const struct gp_report *report, unsigned i)
+{
+	const struct gp_run *run = &report->run[i];
+	struct gp_compare_lc lc;
+
+	p->ran = !gp_report_cannot(report, i);
+	if (!p->ran)
+		return;
+	lc = gp_compare_lc(report, i);
+	p->has_response = lc.has_response;
+	p->has_deadline = lc.has_deadline;
+	p->lc_p50_ns = lc.p50_ns;
+	p->lc_p99_ns = lc.p99_ns;
+	p->lc_p999_ns = lc.p999_ns;
+	p->lc_left = lc.left;
+	p->lc_missed = lc.missed;
+	p->ejected = run->ejections != 0;
+	p->has_be = gp_compare_be_work(report, i, &p->be_work);
+	p->switch_pct = 100 * (double)run->device.switch_ns / (double)run->duration_ns;
+}
+
+static void put_json(const struct sweeping *s, const struct gp_sweep_point *p,
+                     const struct gp_report *report, unsigned i)
+{
+	fprintf(s->json, "%s{\"value\":", s->result->n > 1 ? "," : "");
+	if (p->value[0])
+		gp_json_string(s->json, p->value);
+	else
+		fputs("null", s->json);
+	fputs(",\"run\":", s->json);
+	gp_report_json_run(s->json, report, i);
+	fputc('}', s->json);
+}
+
+static int keep(const struct sweeping *s, unsigned step, const struct gp_report *report,
+                const unsigned series[], struct gp_error *err)
+{
+	for (unsigned i = 0; i < report->nruns; i++) {
+		struct gp_sweep_point *p = add_point(s->result);
+
+		if (!p)
+			return gp_fail(err, -ENOMEM, "no memory for the sweep");
+		*p = (struct gp_sweep_point){.series = series[i]};
+		if (is_swept(s, series[i]))
+			memcpy(p->value, s->sweep->value[step], sizeof p->value);
+		fill_point(p, report, i);
+		put_json(s, p, report, i);
+	}
+	return 0;
+}
+
+static int run_step(const struct sweeping *s, unsigned step, struct gp_error *err)
+{
+	struct gp_runs *runs = calloc(1, sizeof *runs);
+	unsigned series[GP_RUNS_MAX] = {0};
+	struct gp_scenario scenario;
+	struct gp_report report;
+	int r;
+
+	if (!runs)
+		return gp_fail(err, -ENOMEM, "no memory for the sweep");
+	r = add_policies(s, step, runs, series, err);
+	if (!r)
+		r = load(s, step, &scenario, err);
+	if (r)
+		goto cleanup;
+	memcpy(s->result->scenario, scenario.name, sizeof s->result->scenario);
+	s->result->duration_ns = scenario.duration_ns;
+	s->result->seed = scenario.seed;
+	r = gp_runs_simulate(runs, &scenario, NULL, false, err);
+	report = gp_runs_report(runs, &scenario);
+	if (!r)
+		r = keep(s, step, &report, series, err);
+	gp_scenario_free(&scenario);
+cleanup:
+	gp_runs_free(runs);
+	free(runs);
+	return r;
+}
+
+static int find_policy(struct sweeping *s, struct gp_error *err)
+{
+	if (!gp_policy_find(s->sweep->of))
+		return 0;
+	s->of_policy = true;
+	for (unsigned i = 0; i < s->base->n; i++)
+		if (is_swept(s, i))
+			return 0;
+	return gp_fail(err, -EINVAL, "policy %s is not among those that run; add it with --policy",
+	               s->sweep->of);
+}
+
+int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t *seed,
+                 const struct gp_runs *base, struct gp_sweep_result *result, struct gp_error *err)
+{
+	struct sweeping s = {
+		.sweep = sweep, .path = path, .seed = seed, .base = base, .result = result};
+	size_t size;
+	int r;
+
+	*result = (struct gp_sweep_result){
+		.sweep = sweep, .nseries = base->n, .series = (const char *const *)base->label};
+	s.json = open_memstream(&result->json, &size);
+	if (!s.json)
+		return gp_fail(err, -ENOMEM, "no memory for the sweep");
+	r = find_policy(&s, err);
+	for (unsigned i = 0; i < sweep->n && !r; i++) {
+		r = run_step(&s, i, err);
+		if (r)
+			gp_error_prefix(err, "--sweep %s=%s", sweep->name, sweep->value[i]);
+	}
+	if (fclose(s.json) && !r)
+		r = gp_fail(err, -ENOMEM, "no memory for the sweep");
+	return r;
+}
+
+void gp_sweep_free(struct gp_sweep_result *result)
+{
+	free(result->point);
+	free(result->json);
+	result->point = NULL;
+	result->json = NULL;
+}
+
+/* ---- showing ----------------------------------------------------------------------------------
+ */
+
+static void add_time(struct gp_grid *grid, bool known, uint64_t ns)
+{
+	char text[32];
+
+	gp_grid_cell_if(grid, known, "%s", gp_cli_duration(text, sizeof text, ns));
+}
+
+static void add_row(struct gp_grid *grid, const struct gp_sweep_result *r,
+                    const struct gp_sweep_point *p)
+{
+	gp_grid_text(grid, p->value[0] ? p->value : NULL);
+	gp_grid_text(grid, r->series[p->series]);
+	add_time(grid, p->has_response, p->lc_p50_ns);
+	add_time(grid, p->has_response, p->lc_p99_ns);
+	add_time(grid, p->has_response, p->lc_p999_ns);
+	gp_grid_cell_if(grid, p->has_response, "%llu", (unsigned long long)p->lc_left);
+	gp_grid_cell_if(grid, p->has_deadline, "%llu", (unsigned long long)p->lc_missed);
+	gp_grid_cell_if(grid, p->has_be, "%.1f", p->be_work);
+	gp_grid_cell_if(grid, p->ran, "%.1f", p->switch_pct);
+	gp_grid_text(grid, !p->ran ? "cannot run" : p->ejected ? "ejected" : NULL);
+}
+
+void gp_sweep_table(FILE *out, const struct gp_sweep_result *r)
+{
+	const struct gp_column columns[] = {
+		{r->sweep->name, GP_COLUMN_ALWAYS},
+		{"policy", GP_COLUMN_LEFT | GP_COLUMN_ALWAYS},
+		{"lc p50", 0},
+		{"lc p99", 0},
+		{"lc p99.9", 0},
+		{"left over", 0},
+		{"missed", 0},
+		{"be work %", 0},
+		{"switching %", 0},
+		{NULL, GP_COLUMN_LEFT},
+	};
+	struct gp_grid grid;
+	char text[32];
+
+	fprintf(out, "%s, %s simulated, seed %llu\n\n", r->scenario,
+	        gp_cli_duration(text, sizeof text, r->duration_ns), (unsigned long long)r->seed);
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof *columns);
+	for (unsigned i = 0; i < r->n; i++)
+		add_row(&grid, r, &r->point[i]);
+	gp_grid_end(&grid, out);
+}
+
+void gp_sweep_json(FILE *out, const struct gp_sweep_result *r)
+{
+	fputs("{\"scenario\":", out);
+	gp_json_string(out, r->scenario);
+	fprintf(out, ",\"seed\":%llu,\"sweep\":", (unsigned long long)r->seed);
+	gp_json_string(out, r->sweep->name);
+	fprintf(out, ",\"points\":[%s]}\n", r->json ? r->json : "");
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/top/cells.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+int gp_cells_begin(struct gp_cells *cells, unsigned rows, unsigned cols)
+{
+	struct gp_cell *cell = reallocarray(cells->cell, (size_t)rows * cols + 1, sizeof *cell);
+
+	cells->rows = cells->cols = 0;
+	if (!cell)
+		return -ENOMEM;
+	cells->cell = cell;
+	cells->rows = rows;
+	cells->cols = cols;
+	for (size_t i = 0; i < (size_t)rows * cols; i++)
+		cell[i] = (struct gp_cell){L' ', GP_STYLE_PLAIN};
+	return 0;
+}
+
+void gp_cells_free(struct gp_cells *cells)
+{
+	free(cells->cell);
+	*cells = (struct gp_cells){0};
+}
+
+/* The character at *text, which moves on; what is no UTF-8 is U+FFFD, byte by byte. */
+static uint32_t next_character(const char **text)
+{
+	const unsigned char *p = (const unsigned char *)*text;
+	unsigned n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	uint32_t c = n > 1 ? p[0] & (0xffu >> (n + 1)) : p[0];
+
+	for (unsigned i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80) {
+			n = 0;
+			break;
+		}
+		c = c << 6 | (p[i] & 0x3fu);
+	}
+	*text += n ? n : 1;
+	return n && c <= 0x10ffff ? c : 0xfffd;
+}
+
+/* What stands for it here, and its columns: 0 for what only changes the one before. */
+static wchar_t shown(const struct gp_cells *cells, uint32_t c, unsigned *width)
+{
+	int columns = c < 0x80 || cells->utf8 ? wcwidth((wchar_t)c) : -1;
+
+	*width = columns < 0 ? 1 : (unsigned)columns;
+	return columns < 0 ? L'?' : (wchar_t)c;
+}
+
+unsigned gp_cells_width(const struct gp_cells *cells, const char *text)
+{
+	unsigned sum = 0, width;
+
+	while (*text) {
+		shown(cells, next_character(&text), &width);
+		sum += width;
+	}
+	return sum;
+}
+
+void gp_cells_fill(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
+                   unsigned style)
+{
+	for (unsigned i = col; row < cells->rows && i < cells->cols && i - col < width; i++)
+		cells->cell[(size_t)row * cells->cols + i] = (struct gp_cell){L' ', (uint8_t)style};
+}
+
+unsigned gp_cells_put(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
+                      unsigned style, const char *text)
+{
+	struct gp_cell *cell;
+	unsigned used = 0, n;
+	bool cut;
+
+	if (row >= cells->rows || col >= cells->cols || !width)
+		return 0;
+	if (width > cells->cols - col)
+		width = cells->cols - col;
+	cut = gp_cells_width(cells, text) > width;
+	cell = &cells->cell[(size_t)row * cells->cols + col];
+	while (*text) {
+		wchar_t c = shown(cells, next_character(&text), &n);
+
+		if (used + n > width - cut)
+			break;
+		for (unsigned i = 0; i < n; i++)
+			cell[used + i] = (struct gp_cell){i ? 0 : c, (uint8_t)style};
+		used += n;
+	}
+	if (cut)
+		cell[used++] = (struct gp_cell){cells->utf8 ? L'…' : L'~', (uint8_t)style};
+	return used;
+}
+
+void gp_cells_put_right(struct gp_cells *cells, unsigned row, unsigned col, unsigned width,
+                        unsigned style, const char *text)
+{
+	unsigned needs = gp_cells_width(cells, text);
+
+	if (needs > width)
+		needs = width;
+	gp_cells_put(cells, row, col + width - needs, needs, style, text);
+}
+
+void gp_cells_print(const struct gp_cells *cells, FILE *out)
+{
+	for (unsigned row = 0; row < cells->rows; row++) {
+		const struct gp_cell *cell = &cells->cell[(size_t)row * cells->cols];
+		unsigned n = cells->cols;
+
+		while (n && cell[n - 1].c == L' ')
+			n--;
+		for (unsigned i = 0; i < n; i++) {
+			char bytes[MB_LEN_MAX];
+			mbstate_t state = {0};
+			size_t length = cell[i].c ? wcrtomb(bytes, cell[i].c, &state) : 0;
+
+			if (length != (size_t)-1)
+				fwrite(bytes, 1, length, out);
+		}
+		fputc('\n', out);
+	}
+}

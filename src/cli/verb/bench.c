@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt bench: how long it takes to hold and release a running process, and how surely. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hist.h"
+#include "cli/lib/bars.h"
+#include "cli/cli.h"
+#include "cli/lib/user_command.h"
+#include "cli/lib/progress.h"
+#include "cli/lib/stop.h"
+#include "cli/lib/targets.h"
+#include "hold/hold.h"
+
+#define OPENS          20
+#define EFFECTS        100 /* each costs a wait for the next sample */
+#define EFFECT_SOON_NS (50 * GP_NS_PER_MS)
+#define EFFECT_WAIT_NS (200 * GP_NS_PER_MS)
+#define BLIND_AFTER    5 /* waits in vain: the first sample of a driver may take longer than one */
+
+static struct {
+	struct gp_targets targets;
+	bool json, force, histogram;
+	const char *online;
+	unsigned count;
+	uint64_t hold_ns;
+} env = {.count = 100, .hold_ns = 5 * GP_NS_PER_MS};
+
+static const struct argp_option options[] = {
+	{"count", 'n', "N", 0, "How many holds and releases (100)", 0},
+	{"hold-ms", 'm', "MS", 0, "How long to hold, and to let it run in between (5)", 0},
+	{"online", 'o', "COMMAND", 0, "How long this takes while the process is held, and not", 0},
+	{"histogram", 'H', NULL, 0, "Draw how the times are distributed, as on a terminal", 0},
+	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
+	case 'n': env.count = (unsigned)gp_option_number(state, "--count", arg, 1, 1000000); break;
+	case 'm':
+		env.hold_ns = GP_NS_PER_MS * gp_option_number(state, "--hold-ms", arg, 0, 10000);
+		break;
+	case 'o': env.online = arg; break;
+	case 'H': env.histogram = true; break;
+	case 'F': env.force = true; break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_END:
+		if (!env.targets.n)
+			argp_error(state, "which process? gpreempt ps lists them");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------
+ */
+
+struct side {
+	unsigned tried, done;
+	struct gp_hist took;   /* ns to the answer, of those that were done */
+	struct gp_hist effect; /* ns until it was seen on the hardware */
+	struct gp_error first; /* that failed */
+};
+
+struct bench {
+	struct side hold, release;
+	struct gp_hist open, find; /* ns, on a device opened for it */
+	struct gp_online online;
+	unsigned blind; /* how often in a row the device did not tell when a task is on it */
+	bool stopped;   /* by a signal, or because the process ended */
+};
+
+static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
+                 const struct gp_error *err)
+{
+	uint64_t took_ns = 0;
+	bool so = !r;
+
+	for (unsigned i = 0; i < holds->n; i++) {
+		so &= holds->hold[i].held == held;
+		if (holds->hold[i].took_ns > took_ns)
+			took_ns = holds->hold[i].took_ns;
+	}
+	s->tried++;
+	if (so) {
+		s->done++;
+		gp_hist_add(&s->took, took_ns);
+	} else if (!s->first.code) {
+		s->first = *err;
+		gp_fail(&s->first, -EIO, "the driver said yes, and nothing changed");
+	}
+}
+
+/* Whether the device tells when a task goes off and comes on, and soon enough to wait for it. */
+static bool shows_effect(const struct gp_gpu *gpu)
+{
+	return gpu->info.caps & GP_CAP_ACTIVITY && gpu->info.sample_period_ns &&
+	       gpu->info.sample_period_ns <= EFFECT_SOON_NS;
+}
+
+/* Until the back end has sampled what happened up to now, or nothing comes. */
+static void wait_for_sample(struct gp_holds *holds)
+{
+	uint64_t now_ns = gp_monotonic_ns(), until_ns = now_ns + EFFECT_WAIT_NS;
+
+	for (unsigned i = 0; i < holds->n; i++)
+		while (shows_effect(holds->hold[i].ref.gpu) &&
+		       holds->hold[i].last.run_at_ns < now_ns && gp_monotonic_ns() < until_ns &&
+		       !gp_stop_asked()) {
+			gp_stop_sleep(gp_monotonic_ns() + GP_NS_PER_MS);
+			gp_holds_refresh(holds);
+		}
+}
+
+/* A task that was not on the hardware when the command came shows no effect of a hold; one that
+ * came on more than once does not say when the first time was. */
+static void note_effect(struct side *s, const struct gp_hold *h, bool hold, uint64_t scheduled)
+{
+	const struct gp_observation *o = &h->last;
+
+	if (hold && o->off_at_ns >= h->asked_ns && o->off_at_ns >= o->on_at_ns)
+		gp_hist_add(&s->effect, o->off_at_ns - h->asked_ns);
+	if (!hold && o->on_at_ns >= h->asked_ns && o->scheduled == scheduled + 1)
+		gp_hist_add(&s->effect, o->on_at_ns - h->asked_ns);
+}
+
+static void measure_effect(struct bench *b, struct side *s, struct gp_holds *holds,
+                           const uint64_t scheduled[GP_DEVICES_MAX])
+{
+	bool known = false;
+
+	if (s->tried > EFFECTS || b->blind >= BLIND_AFTER)
+		return;
+	wait_for_sample(holds);
+	for (unsigned i = 0; i < holds->n; i++)
+		if (holds->hold[i].last.known & GP_KNOWN_RUN) {
+			note_effect(s, &holds->hold[i], s == &b->hold, scheduled[i]);
+			known = true;
+		}
+	b->blind = known ? 0 : b->blind + 1;
+}
+
+/* One hold and one release; true: there is no point in another. */
+static bool measure_once(struct bench *b, struct gp_holds *holds)
+{
+	uint64_t scheduled[GP_DEVICES_MAX] = {0};
+	struct gp_error err = {0};
+	int r = gp_holds_hold(holds, &err);
+
+	if (r == -ESRCH)
+		return true;
+	note(&b->hold, holds, r, true, &err);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
+	measure_effect(b, &b->hold, holds, scheduled);
+	for (unsigned i = 0; i < holds->n; i++)
+		scheduled[i] = holds->hold[i].last.scheduled;
+	err = (struct gp_error){0};
+	r = gp_holds_release(holds, &err);
+	note(&b->release, holds, r, false, &err);
+	gp_stop_sleep(gp_monotonic_ns() + env.hold_ns);
+	measure_effect(b, &b->release, holds, scheduled);
+	for (unsigned i = 0; i < holds->n; i++)
+		if (gp_hold_has_ended(holds, &holds->hold[i]))
+			return true;
+	return gp_stop_asked();
+}
+
+/* What it costs somebody who starts now: to open the device and to find the process on it. */
+static void measure_find(struct bench *b, const struct gp_devices *devices,
+                         const struct gp_task_ref *ref)
+{
+	const struct gp_gpu_ops *ops = ref->gpu->ops;
+
+	for (unsigned i = 0; i < OPENS && !gp_stop_asked(); i++) {
+		uint64_t begin_ns = gp_monotonic_ns(), open_ns;
+		struct gp_gpu *gpu;
+		struct gp_seen seen;
+
+		if (ops->open(devices->device[ref->device].index, 0, &gpu))
+			continue;
+		open_ns = gp_monotonic_ns();
+		if (!ops->find(gpu, ref->seen.pid, &seen, NULL)) {
+			gp_hist_add(&b->open, open_ns - begin_ns);
+			gp_hist_add(&b->find, gp_monotonic_ns() - open_ns);
+		}
+		ops->close(gpu);
+	}
+}
+
+/* Held first: what the command leaves in caches helps the other run, not this one. */
+static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_error *err)
+{
+	int r = gp_holds_hold(holds, err), last;
+
+	if (!r)
+		r = gp_online_run(env.online, &b->online.alone, err);
+	last = gp_holds_release(holds, err);
+	r = r ? r : last;
+	if (!r && !gp_stop_asked())
+		r = gp_online_run(env.online, &b->online.beside, err);
+	return r;
+}
+
+static int measure(struct bench *b, const struct gp_devices *devices, const struct gp_task_ref *ref,
+                   unsigned n, struct gp_error *err)
+{
+	struct gp_holds holds;
+	int r = gp_holds_begin(&holds, devices, ref, n, err), last;
+
+	if (!r)
+		measure_find(b, devices, ref);
+	for (unsigned i = 0; i < env.count && !r && !b->stopped; i++) {
+		b->stopped = measure_once(b, &holds);
+		gp_progress("%u of %u", i + 1, env.count);
+	}
+	gp_progress_end();
+	if (!r && env.online && !b->stopped)
+		r = measure_online(b, &holds, err);
+	last = gp_holds_release(&holds, err);
+	gp_holds_end(&holds);
+	return r ? r : last;
+}
+
+/* ---- what it comes to ---------------------------------------------------------------------------
+ */
+
+static void print_times(const char *what, const struct gp_hist *h)
+{
+	char text[5][32];
+
+	if (!h->count) {
+		printf("%-8s -\n", what);
+		return;
+	}
+	printf("%-8s %9s %9s %9s %9s %9s\n", what, gp_cli_duration(text[0], sizeof text[0], h->min),
+	       gp_cli_duration(text[1], sizeof text[1], gp_hist_mean(h)),
+	       gp_cli_duration(text[2], sizeof text[2], gp_hist_quantile(h, 500000)),
+	       gp_cli_duration(text[3], sizeof text[3], gp_hist_quantile(h, 990000)),
+	       gp_cli_duration(text[4], sizeof text[4], h->max));
+}
+
+static double percent(const struct side *s)
+{
+	return s->tried ? 100.0 * s->done / s->tried : 0;
+}
+
+/* Turns in which at most a tenth of the time goes into changing over, in whole ms. */
+static uint64_t turn_ms(const struct bench *b)
+{
+	uint64_t ns = gp_hist_quantile(&b->hold.took, 500000) +
+	              gp_hist_quantile(&b->release.took, 500000);
+
+	return (10 * ns + GP_NS_PER_MS - 1) / GP_NS_PER_MS;
+}
+
+static void write_advice(const struct bench *b, char *out, size_t size)
+{
+	const struct side *bad = b->hold.done < b->hold.tried ? &b->hold : &b->release;
+
+	if (!b->hold.tried)
+		snprintf(out, size,
+		         "nothing was measured: the process ended, or Ctrl-C came first");
+	else if (bad->done < bad->tried)
+		snprintf(out, size, "%u of %u %s failed, the first with: %s",
+		         bad->tried - bad->done, bad->tried, bad == &b->hold ? "holds" : "releases",
+		         bad->first.text);
+	else
+		snprintf(out, size,
+		         "with turns of %llu ms or more (--policy NAME:quantum=MS) at most a tenth "
+		         "goes into changing over",
+		         (unsigned long long)turn_ms(b));
+}
+
+static void print_online_run(const char *when, const struct gp_online_run *run)
+{
+	char text[32];
+
+	if (run->done)
+		printf("  %-10s %9s, exit %d\n", when,
+		       gp_cli_duration(text, sizeof text, run->took_ns), run->status);
+	else
+		printf("  %-10s %9s\n", when, "-");
+}
+
+static void print_online(const struct gp_online *o)
+{
+	printf("\n%s\n", env.online);
+	print_online_run("held", &o->alone);
+	print_online_run("not held", &o->beside);
+	if (o->alone.done && o->beside.done && o->alone.took_ns)
+		printf("  %.2f times as long while the process is not held\n",
+		       (double)o->beside.took_ns / (double)o->alone.took_ns);
+}
+
+static void print_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
+{
+	char text[512], open[32], find[32];
+
+	printf("%d (%s) on %s%s: held and released %u times\n\n", ref->seen.pid, ref->seen.name,
+	       ref->gpu->info.name, n > 1 ? " and others" : "", b->hold.tried);
+	printf("success: hold %.1f %%, release %.1f %%\n\n", percent(&b->hold),
+	       percent(&b->release));
+	printf("command to answer, seen by the caller:\n%-8s %9s %9s %9s %9s %9s\n", "", "min",
+	       "average", "p50", "p99", "max");
+	print_times("hold", &b->hold.took);
+	print_times("release", &b->release.took);
+	if (b->hold.effect.count || b->release.effect.count) {
+		puts("command to effect, seen on the hardware:");
+		print_times("hold", &b->hold.effect);
+		print_times("release", &b->release.effect);
+	} else {
+		puts("command to effect: not visible on this device");
+	}
+	if (b->find.count)
+		printf("a fresh start: %s to open the device, %s to find the process (p50 of %llu)"
+		       "\n",
+		       gp_cli_duration(open, sizeof open, gp_hist_quantile(&b->open, 500000)),
+		       gp_cli_duration(find, sizeof find, gp_hist_quantile(&b->find, 500000)),
+		       (unsigned long long)b->find.count);
+	if (env.histogram || isatty(STDOUT_FILENO)) {
+		putchar('\n');
+		gp_bars_print(stdout, "hold", &b->hold.took);
+		gp_bars_print(stdout, "release", &b->release.took);
+	}
+	if (env.online)
+		print_online(&b->online);
+	write_advice(b, text, sizeof text);
+	printf("\n%s\n", text);
+}
+
+static void json_times(const char *key, const struct gp_hist *h)
+{
+	if (!h->count) {
+		printf(",\"%s\":null", key);
+		return;
+	}
+	printf(",\"%s\":{\"min\":%.1f,\"average\":%.1f,\"p50\":%.1f,\"p99\":%.1f,"
+	       "\"max\":%.1f}",
+	       key, (double)h->min / 1e3, (double)gp_hist_mean(h) / 1e3,
+	       (double)gp_hist_quantile(h, 500000) / 1e3, (double)gp_hist_quantile(h, 990000) / 1e3,
+	       (double)h->max / 1e3);
+}
+
+static void json_side(const char *key, const struct side *s)
+{
+	printf(",\"%s\":{\"tried\":%u,\"done\":%u", key, s->tried, s->done);
+	json_times("answer_us", &s->took);
+	json_times("effect_us", &s->effect);
+	gp_bars_json("answer_histogram", &s->took);
+	fputs(",\"error\":", stdout);
+	if (s->first.code)
+		gp_json_string(stdout, s->first.text);
+	else
+		fputs("null", stdout);
+	putchar('}');
+}
+
+static void json_online_run(const char *key, const struct gp_online_run *run)
+{
+	if (run->done)
+		printf("\"%s\":{\"took_us\":%.1f,\"exit\":%d}", key, (double)run->took_ns / 1e3,
+		       run->status);
+	else
+		printf("\"%s\":null", key);
+}
+
+static void json_online(const struct gp_online *o)
+{
+	fputs(",\"online\":", stdout);
+	if (!env.online) {
+		fputs("null", stdout);
+		return;
+	}
+	putchar('{');
+	json_online_run("held", &o->alone);
+	putchar(',');
+	json_online_run("not_held", &o->beside);
+	putchar('}');
+}
+
+static void json_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
+{
+	char text[512];
+
+	printf("{\"pid\":%d,\"name\":", ref->seen.pid);
+	gp_json_string(stdout, ref->seen.name);
+	fputs(",\"devices\":[", stdout);
+	for (unsigned i = 0; i < n; i++) {
+		if (i)
+			putchar(',');
+		gp_json_string(stdout, ref[i].gpu->info.name);
+	}
+	putchar(']');
+	json_side("hold", &b->hold);
+	json_side("release", &b->release);
+	json_times("open_us", &b->open);
+	json_times("find_us", &b->find);
+	json_online(&b->online);
+	write_advice(b, text, sizeof text);
+	fputs(",\"advice\":", stdout);
+	gp_json_string(stdout, text);
+	puts("}");
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------
+ */
+
+static int bench(const struct gp_devices *devices, struct bench *b, struct gp_error *err)
+{
+	struct gp_task_ref ref[GP_DEVICES_MAX];
+	int n = gp_devices_find(devices, env.targets.pid[0], ref, GP_DEVICES_MAX, err), r;
+
+	if (n < 0)
+		return n;
+	r = gp_refuse_shared(&ref[0].seen, ref[0].seen.pid, env.force, GP_WOULD_STOP_ALL, err);
+	if (!r)
+		r = measure(b, devices, ref, (unsigned)n, err);
+	if (!r)
+		(env.json ? json_result : print_result)(b, ref, (unsigned)n);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID",
+		.children = children,
+		.doc = "Hold and release a running process many times: how surely, how fast.\v"
+		       "The process keeps its work and runs about half of the time meanwhile.\n\n"
+		       "Examples:\n"
+		       "  gpreempt bench 4711 --count 1000\n"
+		       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
+	};
+	static struct bench b;
+	struct gp_devices devices;
+	struct gp_error err = {0};
+	int r;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	gp_hist_init(&b.hold.took);
+	gp_hist_init(&b.release.took);
+	gp_hist_init(&b.hold.effect);
+	gp_hist_init(&b.release.effect);
+	gp_hist_init(&b.open);
+	gp_hist_init(&b.find);
+	r = gp_targets_resolve(&env.targets, &err);
+	if (!r && (r = gp_stop_open()) < 0)
+		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
+	if (r >= 0)
+		r = gp_devices_open(&devices, 0, &err);
+	if (r)
+		return gp_cli_fail(&err);
+	r = bench(&devices, &b, &err);
+	gp_devices_close(&devices);
+	if (r)
+		return gp_cli_fail(&err);
+	return b.hold.done == b.hold.tried && b.release.done == b.release.tried ? GP_EXIT_DONE
+	                                                                        : GP_EXIT_FAILED;
+}
+
+const struct gp_verb gp_verb_bench = {
+	.name = "bench",
+	.summary = "how fast and how surely a process is held and released",
+	.run = run,
+};

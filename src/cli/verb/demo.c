@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpreempt demo: the whole idea in a few seconds. An inference service beside a training job on a
+ * simulated H200: as the driver shares it, with priority, and with priority and a hint.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/sim/sim_report.h"
+#include "cli/draw/timeline.h"
+
+static struct {
+	const char *svg;
+	bool json;
+	uint64_t seed;
+} env = {.seed = 1};
+
+static const struct argp_option options[] = {
+	{"svg", 'o', "FILE", 0, "Where to write the picture (default: gpreempt-demo.svg here)", 0},
+	{"seed", 's', "N", 0, "Other random numbers (default: 1)", 0},
+	{"json", 'j', NULL, 0, "Write JSON instead of the table and the timeline", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'o': env.svg = arg; break;
+	case 's':
+		if (!gp_cli_number(arg, UINT64_MAX, &env.seed))
+			argp_error(state, "--seed takes a whole number, not '%s'", arg);
+		break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+enum { INFERENCE, TRAINING };
+
+/* The load that the H200 was measured with: docs/simulator.md. */
+static const struct gp_sim_task inference = {
+	.name = "inference",
+	.load = GP_LOAD_PERIODIC,
+	.every_ns = 3 * GP_NS_PER_MS,
+	.kernel_ns = 100 * GP_NS_PER_US,
+	.stop_ns = GP_NEVER,
+};
+
+static const struct gp_sim_task training = {
+	.name = "training",
+	.load = GP_LOAD_CLOSED,
+	.kernel_ns = 13600 * GP_NS_PER_US,
+	.stop_ns = GP_NEVER,
+};
+
+#define HINT_NS (200 * GP_NS_PER_US)
+
+enum { DEFAULT, PRIORITY, HINTED, ARMS };
+
+static const struct arm {
+	const char *label;
+	const char *policy;
+	uint64_t hint_ns;
+} arms[ARMS] = {
+	[DEFAULT] = {"driver's own sharing", "none", 0},
+	[PRIORITY] = {"gpreempt priority", "priority", 0},
+	[HINTED] = {"... and a hint 200 us ahead", "priority", HINT_NS},
+};
+
+static int build(struct gp_scenario *s, uint64_t hint_ns)
+{
+	struct gp_task_attr lc = GP_TASK_ATTR_DEFAULT, be = GP_TASK_ATTR_DEFAULT;
+	struct gp_sim_task hinted = inference;
+	int r;
+
+	lc.class = GP_LATENCY_CRITICAL;
+	be.class = GP_BEST_EFFORT;
+	hinted.hint_ns = hint_ns;
+	gp_scenario_init(s);
+	snprintf(s->name, sizeof s->name, "demo");
+	s->seed = env.seed;
+	r = gp_scenario_add(s, &hinted, &lc);
+	return r ? r : gp_scenario_add(s, &training, &be);
+}
+
+static int run_arm(const struct arm *arm, struct gp_timeline *timeline, struct gp_run *run,
+                   struct gp_error *err)
+{
+	struct gp_run_options run_options = {.watch = gp_timeline_watch, .watch_arg = timeline};
+	struct gp_policy_choice policy;
+	struct gp_scenario s;
+	int r = build(&s, arm->hint_ns);
+
+	if (r) {
+		gp_scenario_free(&s);
+		gp_fail(err, r, "no memory for the demo");
+		return r;
+	}
+	gp_timeline_init(timeline, arm->label, 5000 * GP_NS_PER_MS, 5012 * GP_NS_PER_MS, INFERENCE);
+	gp_policy_defaults(gp_policy_find(arm->policy), &policy);
+	r = gp_scenario_run(&s, &policy, &run_options, run, err);
+	gp_scenario_free(&s);
+	return r;
+}
+
+static double kept(const struct gp_run *run)
+{
+	const struct gp_run_task *t = &run->task[TRAINING];
+
+	return 100.0 * (double)t->work_ns / (double)t->alone_ns;
+}
+
+static void print_table(const struct gp_run *runs)
+{
+	char p50[32], p99[32], max[32];
+
+	printf("An inference service (a 100 us kernel every 3 ms) beside a training job that\n"
+	       "fills the GPU, on a simulated H200 that was checked against a real one.\n"
+	       "%.0f seconds:\n\n",
+	       (double)runs[DEFAULT].duration_ns / 1e9);
+	printf("%-28s %25s   %s\n", "", "response", "training keeps,");
+	printf("%-28s %8s %8s %8s   %s\n", "", "p50", "p99", "max", "% of alone");
+	for (unsigned i = 0; i < ARMS; i++) {
+		const struct gp_run_task *t = &runs[i].task[INFERENCE];
+
+		printf("%-28s %8s %8s %8s %12.1f\n", arms[i].label,
+		       gp_cli_duration(p50, sizeof p50, t->p50_ns),
+		       gp_cli_duration(p99, sizeof p99, t->p99_ns),
+		       gp_cli_duration(max, sizeof max, t->max_ns), kept(&runs[i]));
+	}
+}
+
+static void print_conclusion(const struct gp_run *runs)
+{
+	uint64_t before_ns = runs[DEFAULT].task[INFERENCE].p99_ns;
+	uint64_t after_ns = runs[PRIORITY].task[INFERENCE].p99_ns;
+	uint64_t hinted_ns = runs[HINTED].task[INFERENCE].p99_ns;
+	double was = kept(&runs[DEFAULT]), is = kept(&runs[PRIORITY]);
+	char before[32], after[32], hinted[32];
+
+	printf("\n99 of 100 requests are answered within %s instead of %s, %.1f times\n"
+	       "sooner, and within %s with a hint. The training job kept %.1f %% of its\n"
+	       "speed before, and ",
+	       gp_cli_duration(after, sizeof after, after_ns),
+	       gp_cli_duration(before, sizeof before, before_ns),
+	       (double)before_ns / (double)after_ns,
+	       gp_cli_duration(hinted, sizeof hinted, hinted_ns), was);
+	if (is > was - 0.5)
+		printf("loses nothing by it.\n");
+	else
+		printf("now keeps %.1f %%.\n", is);
+}
+
+static struct gp_timeline_style terminal_style(void)
+{
+	struct gp_timeline_style style = {.columns = 78};
+	const char *no_colour = getenv("NO_COLOR");
+	struct winsize size;
+
+	setlocale(LC_CTYPE, "");
+	style.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	style.colour = isatty(1) && !(no_colour && no_colour[0]);
+	if (!ioctl(1, TIOCGWINSZ, &size) && size.ws_col > 22)
+		style.columns = size.ws_col - 2 > 120 ? 120 : size.ws_col - 2u;
+	return style;
+}
+
+/* Where nothing was said and nothing may be written here, the picture goes to a temporary file. */
+static FILE *open_svg(char *path, size_t size)
+{
+	const char *folder = getenv("TMPDIR");
+	FILE *out;
+	int fd;
+
+	snprintf(path, size, "%s", env.svg ? env.svg : "gpreempt-demo.svg");
+	out = fopen(path, "we");
+	if (out || env.svg)
+		return out;
+	snprintf(path, size, "%s/gpreempt-demo-XXXXXX.svg", folder ? folder : "/tmp");
+	fd = mkostemps(path, 4, O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	out = fdopen(fd, "w");
+	if (!out)
+		close(fd);
+	return out;
+}
+
+static int write_svg(const struct gp_timeline *timelines)
+{
+	char path[512];
+	FILE *out = open_svg(path, sizeof path);
+	int r = out ? gp_timeline_svg(out, timelines, ARMS,
+	                              "Who has the GPU: inference beside training, simulated H200",
+	                              "inference", "training")
+	            : -errno;
+
+	if (out && fclose(out) && !r)
+		r = -errno;
+	if (r) {
+		fprintf(stderr, "gpreempt: cannot write the picture to %s: %s; try --svg FILE\n",
+		        path, gp_error_name(r));
+		return r == -EACCES || r == -EPERM ? GP_EXIT_NOT_PERMITTED : GP_EXIT_FAILED;
+	}
+	printf("\nThe same as a picture: %s\n", path);
+	return GP_EXIT_DONE;
+}
+
+static int show(const struct gp_run *runs, const struct gp_timeline *timelines)
+{
+	const char *const labels[ARMS] = {arms[0].policy, arms[1].policy, "priority with hint"};
+	struct gp_timeline_style style = terminal_style();
+	struct gp_scenario s;
+	int r;
+
+	if (env.json) {
+		r = build(&s, 0);
+		if (!r)
+			gp_report_json(stdout, &(struct gp_report){.scenario = &s,
+			                                           .run = runs,
+			                                           .label = labels,
+			                                           .nruns = ARMS});
+		gp_scenario_free(&s);
+		return r ? GP_EXIT_FAILED : GP_EXIT_DONE;
+	}
+	print_table(runs);
+	putchar('\n');
+	gp_timeline_print(stdout, timelines, ARMS, "inference", "training", &style);
+	print_conclusion(runs);
+	return write_svg(timelines);
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "What preemptive GPU scheduling does, on a simulated GPU: no GPU, no root, "
+		       "no "
+		       "network.\v"
+		       "It ends with a picture of who had the GPU when; open it in a browser.\n",
+	};
+	struct gp_timeline *timelines;
+	struct gp_run runs[ARMS] = {0};
+	struct gp_error err = {0};
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	timelines = calloc(ARMS, sizeof *timelines);
+	if (!timelines) {
+		gp_fail(&err, -ENOMEM, "no memory for the demo");
+		return gp_cli_fail(&err);
+	}
+	for (unsigned i = 0; i < ARMS; i++) {
+		if (run_arm(&arms[i], &timelines[i], &runs[i], &err)) {
+			code = gp_cli_fail(&err);
+			goto cleanup;
+		}
+	}
+	code = show(runs, timelines);
+cleanup:
+	for (unsigned i = 0; i < ARMS; i++)
+		gp_run_free(&runs[i]);
+	free(timelines);
+	return code;
+}
+
+const struct gp_verb gp_verb_demo = {
+	.name = "demo",
+	.summary = "the whole idea in a few seconds, on a simulated GPU",
+	.run = run,
+};

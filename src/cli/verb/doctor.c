@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt doctor: what this machine can do, what is missing, and how to fix it. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "hold/devices.h"
+#include "hold/replay.h"
+
+enum { LEVEL = 8, SUBJECT = 13, INDENT = 2 + LEVEL + 1 + SUBJECT + 1, WIDTH = 100 };
+
+static struct {
+	bool json;
+} env;
+
+static const struct argp_option options[] = {
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case 'j': env.json = true; break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* ---- findings -----------------------------------------------------------------------------------
+ */
+
+struct report {
+	bool colour;
+	bool absent;    /* the back end at hand has no GPU here, and another one has */
+	bool missing;   /* in the back end at hand */
+	bool first;     /* of its list */
+	char todo[256]; /* the first thing to do, all back ends */
+};
+
+static const char *const level_names[] = {
+	[GP_FINDING_OK] = "ok",
+	[GP_FINDING_NOTE] = "note",
+	[GP_FINDING_WARNING] = "warning",
+	[GP_FINDING_MISSING] = "missing",
+};
+
+/* On a terminal in lines that fit, each below the first. Programs read whole lines. */
+static void print_text(const char *text, int indent)
+{
+	const size_t room = isatty(STDOUT_FILENO) ? (size_t)(WIDTH - indent) : SIZE_MAX;
+	size_t left = room;
+
+	for (const char *word = text; *word;) {
+		size_t length = strcspn(word, " ");
+
+		if (word != text && length + 1 > left) {
+			printf("\n%*s", indent, "");
+			left = room;
+		} else if (word != text) {
+			putchar(' ');
+			left--;
+		}
+		printf("%.*s", (int)length, word);
+		left -= length < left ? length : left;
+		word += length + strspn(word + length, " ");
+	}
+	putchar('\n');
+}
+
+static void print_finding(const struct report *r, const struct gp_finding *f)
+{
+	static const char *const colours[] = {"\033[32m", "", "\033[33m", "\033[31m"};
+
+	printf("  %s%-*s%s %-*s ", r->colour ? colours[f->level] : "", LEVEL, level_names[f->level],
+	       r->colour ? "\033[0m" : "", SUBJECT, f->subject);
+	print_text(f->text, INDENT);
+	if (!f->advice)
+		return;
+	printf("%*s-> ", INDENT, "");
+	print_text(f->advice, INDENT + 3);
+}
+
+static void json_finding(struct report *r, const struct gp_finding *f)
+{
+	printf("%s{\"level\":\"%s\",\"subject\":", r->first ? "" : ",", level_names[f->level]);
+	gp_json_string(stdout, f->subject);
+	fputs(",\"text\":", stdout);
+	gp_json_string(stdout, f->text);
+	fputs(",\"advice\":", stdout);
+	if (f->advice)
+		gp_json_string(stdout, f->advice);
+	else
+		fputs("null", stdout);
+	putchar('}');
+	r->first = false;
+}
+
+static void take_finding(void *arg, const struct gp_finding *f)
+{
+	struct report *r = arg;
+	struct gp_finding note = *f;
+
+	/* Nobody misses the driver of a GPU that is not there. */
+	if (r->absent && f->level == GP_FINDING_MISSING) {
+		note.level = GP_FINDING_NOTE;
+		note.advice = NULL;
+		f = &note;
+	}
+	if (f->level == GP_FINDING_MISSING) {
+		r->missing = true;
+		if (!*r->todo)
+			snprintf(r->todo, sizeof r->todo, "%s", f->advice ? f->advice : f->text);
+	}
+	if (env.json)
+		json_finding(r, f);
+	else
+		print_finding(r, f);
+}
+
+/* ---- the undo file ------------------------------------------------------------------------------
+ */
+
+struct left {
+	unsigned records; /* of processes that are there */
+	unsigned behind;  /* of these, whose holder is gone */
+};
+
+static struct left count_records(const struct gp_undo_file *file)
+{
+	struct left left = {0};
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		if (!gp_undo_get(file, i, &e) || !gp_record_process_lives(&e))
+			continue;
+		left.records++;
+		left.behind += !gp_undo_owner_lives(&e);
+	}
+	return left;
+}
+
+static void check_undo(struct report *r, struct left *left)
+{
+	struct gp_finding f = {.subject = "undo"};
+	struct gp_undo_file *file;
+	struct gp_error err = {0};
+	char path[256], text[512];
+	int code = gp_undo_open(&file, false, &err);
+
+	gp_undo_path(path, sizeof path);
+	f.text = text;
+	if (code == -ENOENT) {
+		snprintf(text, sizeof text, "nothing is held; records would stand in %s", path);
+	} else if (code) {
+		f.level = GP_FINDING_WARNING;
+		f.advice = "without it nothing can be suspended or scheduled";
+		snprintf(text, sizeof text, "%s", err.text);
+	} else {
+		*left = count_records(file);
+		if (left->behind) {
+			f.level = GP_FINDING_WARNING;
+			f.advice = "run gpreempt resume --all";
+		}
+		if (left->records)
+			snprintf(text, sizeof text,
+			         "%u record%s in %s, %u left behind by who is gone", left->records,
+			         left->records == 1 ? "" : "s", path, left->behind);
+		else
+			snprintf(text, sizeof text, "nothing is held; records stand in %s", path);
+		gp_undo_close(file);
+	}
+	take_finding(r, &f);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------
+ */
+
+static unsigned ready_devices(const struct gp_devices *devices, const struct gp_gpu_ops *ops)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < devices->n; i++)
+		n += devices->device[i].gpu->ops == ops &&
+		     devices->device[i].gpu->info.caps & GP_CAP_HOLD;
+	return n;
+}
+
+static bool is_there(const struct gp_gpu_ops *ops)
+{
+	return ops->probe && ops->probe() != 0; /* an error, too, is about something */
+}
+
+/* No GPU of this kind, but of another: nothing wrong with that. */
+static bool is_absent(const struct gp_gpu_ops *ops)
+{
+	bool others = false;
+
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		others |= *b != ops && is_there(*b);
+	return others && !is_there(ops);
+}
+
+static bool any_there(void)
+{
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		if (is_there(*b))
+			return true;
+	return false;
+}
+
+static unsigned examine(struct report *r, const struct gp_devices *devices,
+                        const struct gp_gpu_ops *ops, bool first)
+{
+	unsigned ready;
+
+	r->absent = is_absent(ops);
+	r->missing = false;
+	r->first = true;
+	if (env.json)
+		printf("%s{\"name\":\"%s\",\"findings\":[", first ? "" : ",", ops->name);
+	else
+		puts(ops->name);
+	if (ops->doctor)
+		ops->doctor(take_finding, r);
+	ready = r->missing ? 0 : ready_devices(devices, ops);
+	if (env.json)
+		printf("],\"ready\":%u}", ready);
+	return ready;
+}
+
+static void print_verdict(const struct report *r, unsigned ready, const struct left *left)
+{
+	if (!ready && !any_there())
+		puts("\nnot ready: no GPU with a driver was found; load amdgpu or NVIDIA's driver, "
+		     "or, in a container, pass the device in");
+	else if (!ready)
+		printf("\nnot ready: %s\n", *r->todo ? r->todo : "there is no GPU here");
+	else if (left->behind)
+		printf("\nready: %u GPU%s, but first run gpreempt resume --all\n", ready,
+		       ready == 1 ? "" : "s");
+	else
+		printf("\nready: %u GPU%s; gpreempt ps shows who uses %s\n", ready,
+		       ready == 1 ? "" : "s", ready == 1 ? "it" : "them");
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "Say what of this machine can be used, what is missing, and how to fix it.\v"
+		       "Exit code 4: no GPU is ready.\n\n"
+		       "Example:\n"
+		       "  gpreempt doctor\n",
+	};
+	struct report report = {0};
+	struct gp_devices devices;
+	struct left left = {0};
+	unsigned ready = 0;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	report.colour = !env.json && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	gp_devices_open(&devices, 0, NULL); /* none is what this verb is there to explain */
+	if (env.json)
+		fputs("{\"backends\":[", stdout);
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
+		ready += examine(&report, &devices, *b, b == gp_backends);
+	if (env.json)
+		fputs("],\"undo\":[", stdout);
+	else
+		puts("gpreempt");
+	report.first = true;
+	report.absent = false;
+	check_undo(&report, &left);
+	if (env.json)
+		printf("],\"records\":%u,\"left_behind\":%u,\"ready\":%u}\n", left.records,
+		       left.behind, ready);
+	else
+		print_verdict(&report, ready, &left);
+	gp_devices_close(&devices);
+	return ready ? GP_EXIT_DONE : GP_EXIT_NO_DEVICE;
+}
+
+const struct gp_verb gp_verb_doctor = {
+	.name = "doctor",
+	.summary = "what this machine can do, what is missing, how to fix it",
+	.run = run,
+};

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt queues: the queues of a process, once. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/lib/grid.h"
+#include "cli/lib/targets.h"
+#include "hold/devices.h"
+#include "hold/replay.h"
+
+static struct {
+	struct gp_targets targets;
+	bool json, c_array;
+	uint32_t min_priority;
+} env;
+
+static const struct argp_option options[] = {
+	{"c", 'c', NULL, 0, "Write their ids as a C array", 0},
+	{"min-priority", 'm', "N", 0, "Leave out queues of a lower priority than 0 to 15", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case ARGP_KEY_INIT: gp_targets_init(&env.targets, 1, state); break;
+	case 'c': env.c_array = true; break;
+	case 'm':
+		env.min_priority = (uint32_t)gp_option_number(state, "--min-priority", arg, 0, 15);
+		break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_END:
+		if (!env.targets.n)
+			argp_error(state, "of which process? gpreempt ps lists them");
+		if (env.json && env.c_array)
+			argp_error(state, "either --c or --json");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* The queues of a process on one device. */
+struct list {
+	struct gp_task_ref ref;
+	struct gp_queue *queue;
+	unsigned n;
+	int64_t evicted_ms; /* -errno = not known */
+	bool from_afar;     /* nothing is known that takes attaching to it, not even what is held */
+};
+
+/* ---- for people ---------------------------------------------------------------------------------
+ */
+
+static void add_bytes(struct gp_grid *grid, uint64_t bytes)
+{
+	char text[32];
+
+	gp_grid_text(grid, bytes ? gp_cli_bytes(text, sizeof text, bytes) : NULL);
+}
+
+static void add_address(struct gp_grid *grid, uint64_t address)
+{
+	gp_grid_cell_if(grid, address, "0x%llx", (unsigned long long)address);
+}
+
+static void add_queue(struct gp_grid *grid, const struct list *l, const struct gp_queue *q)
+{
+	char slice[32];
+
+	gp_grid_cell(grid, "%u", q->id);
+	gp_grid_cell(grid, "%u", l->ref.device);
+	gp_grid_text(grid, q->type);
+	gp_grid_text(grid, l->from_afar ? NULL : q->held ? "yes" : "no");
+	gp_grid_cell_if(grid, q->priority != UINT32_MAX, "%u", q->priority);
+	gp_grid_cell_if(grid, q->pending != UINT64_MAX, "%llu", (unsigned long long)q->pending);
+	add_address(grid, q->ring_address);
+	add_bytes(grid, q->ring_bytes);
+	add_address(grid, q->save_address);
+	add_bytes(grid, q->save_bytes);
+	gp_grid_cell_if(grid, q->channels, "%u", q->channels);
+	gp_grid_text(grid, q->slice_us ? gp_cli_duration(slice, sizeof slice, 1000ull * q->slice_us)
+	                               : NULL);
+	gp_grid_cell_if(grid, q->interleave != UINT32_MAX, "%u", q->interleave);
+	add_address(grid, q->owner);
+	add_address(grid, q->object);
+}
+
+/* "1 compute and 3 copy queues on NVIDIA H200 #0" */
+static void print_total(const struct list *l)
+{
+	bool first = true;
+
+	for (unsigned i = 0; i < l->n; i++) {
+		unsigned same = 0, before = 0;
+
+		for (unsigned k = 0; k < l->n; k++)
+			if (!strcmp(l->queue[k].type, l->queue[i].type)) {
+				same++;
+				before += k < i;
+			}
+		if (before)
+			continue;
+		printf("%s%u %s", first ? "" : " and ", same, l->queue[i].type);
+		first = false;
+	}
+	if (l->n)
+		printf(" queue%s on device %u (%s)\n", l->n == 1 ? "" : "s", l->ref.device,
+		       l->ref.gpu->info.name);
+}
+
+static void print_evicted(const struct list *l)
+{
+	char text[32];
+
+	if (l->evicted_ms > 0)
+		printf("evicted for want of memory: %s so far, on device %u\n",
+		       gp_cli_duration(text, sizeof text, (uint64_t)l->evicted_ms * GP_NS_PER_MS),
+		       l->ref.device);
+}
+
+static unsigned count(const struct list *list, unsigned n)
+{
+	unsigned all = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		all += list[i].n;
+	return all;
+}
+
+static void print_lists(const struct list *list, unsigned n)
+{
+	static const struct gp_column columns[] = {
+		{"ID", 0},         {"DEVICE", 0},    {"TYPE", GP_COLUMN_LEFT},
+		{"HELD", 0},       {"PRIORITY", 0},  {"PENDING", 0},
+		{"RING", 0},       {"RING SIZE", 0}, {"SAVE AREA", 0},
+		{"SAVE SIZE", 0},  {"CHANNELS", 0},  {"SLICE", 0},
+		{"INTERLEAVE", 0}, {"OWNER", 0},     {"OBJECT", 0},
+	};
+	struct gp_grid grid;
+
+	if (!count(list, n)) {
+		printf("process %d (%s) has no queue with a priority of %u or more\n",
+		       list[0].ref.seen.pid, list[0].ref.seen.name, env.min_priority);
+		return;
+	}
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < list[i].n; k++)
+			add_queue(&grid, &list[i], &list[i].queue[k]);
+	gp_grid_end(&grid, stdout);
+	putchar('\n');
+	for (unsigned i = 0; i < n; i++)
+		print_total(&list[i]);
+	if (n > 1)
+		printf("%u queues in all\n", count(list, n));
+	for (unsigned i = 0; i < n; i++)
+		print_evicted(&list[i]);
+}
+
+/* ---- for programs -------------------------------------------------------------------------------
+ */
+
+/* A program chooses its own name: it does not end the comment. */
+static void print_c_name(const char *name)
+{
+	for (; *name; name++)
+		putchar(*name == '*' || *name == '\n' || *name == '\\' ? '?' : *name);
+}
+
+static void print_c(const struct list *list, unsigned n)
+{
+	printf("/* Queues of process %d (", list[0].ref.seen.pid);
+	print_c_name(list[0].ref.seen.name);
+	puts("), as gpreempt queues --c found them. */\n"
+	     "static const unsigned int queue_ids[] = {");
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < list[i].n; k++)
+			printf("\t%u, /* %s, %s */\n", list[i].queue[k].id, list[i].queue[k].type,
+			       list[i].ref.gpu->info.name);
+	puts("};");
+}
+
+static void json_queue(const struct list *l, const struct gp_queue *q)
+{
+	printf("{\"id\":%u,\"device\":%u,\"type\":", q->id, l->ref.device);
+	gp_json_string(stdout, q->type);
+	printf(",\"copies\":%s", q->copies ? "true" : "false");
+	printf(",\"held\":%s", l->from_afar ? "null" : q->held ? "true" : "false");
+	gp_json_number("priority", q->priority != UINT32_MAX, q->priority);
+	gp_json_number("pending", q->pending != UINT64_MAX, q->pending);
+	gp_json_address("ring_address", q->ring_address);
+	gp_json_number("ring_bytes", q->ring_bytes, q->ring_bytes);
+	gp_json_address("save_address", q->save_address);
+	gp_json_number("save_bytes", q->save_bytes, q->save_bytes);
+	gp_json_number("channels", q->channels, q->channels);
+	gp_json_number("slice_us", q->slice_us, q->slice_us);
+	gp_json_number("interleave", q->interleave != UINT32_MAX, q->interleave);
+	gp_json_address("owner", q->owner);
+	gp_json_address("object", q->object);
+	gp_json_number("serial", q->serial, q->serial);
+	putchar('}');
+}
+
+static void json_lists(const struct list *list, unsigned n)
+{
+	bool first = true;
+
+	printf("{\"pid\":%d,\"name\":", list[0].ref.seen.pid);
+	gp_json_string(stdout, list[0].ref.seen.name);
+	fputs(",\"devices\":[", stdout);
+	for (unsigned i = 0; i < n; i++) {
+		printf("%s{\"device\":%u,\"name\":", i ? "," : "", list[i].ref.device);
+		gp_json_string(stdout, list[i].ref.gpu->info.name);
+		gp_json_number("evicted_ms", list[i].evicted_ms >= 0, (uint64_t)list[i].evicted_ms);
+		putchar('}');
+	}
+	fputs("],\"queues\":[", stdout);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < list[i].n; k++) {
+			if (!first)
+				putchar(',');
+			json_queue(&list[i], &list[i].queue[k]);
+			first = false;
+		}
+	puts("]}");
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------
+ */
+
+static int compare_queues(const void *a, const void *b)
+{
+	const struct gp_queue *p = a, *q = b;
+
+	return p->id < q->id ? -1 : p->id > q->id;
+}
+
+/* Who has the process in his hands says more than that somebody has. */
+static void say_why_from_afar(const struct gp_task_ref *ref, const struct gp_error *why)
+{
+	struct gp_undo_file *undo = NULL;
+	struct gp_error owner = {0};
+
+	gp_undo_open(&undo, false, NULL);
+	gp_records_check_free(undo, ref->seen.pid, ref->seen.start_time, &owner);
+	gp_undo_close(undo);
+	fprintf(stderr, "gpreempt: not everything is known: %s\n",
+	        *owner.text ? owner.text : why->text);
+}
+
+static int read_list(const struct gp_task_ref *ref, struct list *list, struct gp_error *err)
+{
+	struct gp_error why = {0};
+	int n = gp_task_ref_queues(ref, true, &list->queue, &why);
+
+	/* A process that cannot be attached to, or is in another's hands, can still be looked at;
+	 * one that may not be is not. */
+	if (n == -ENOTSUP || n == -EBUSY) {
+		n = gp_task_ref_queues(ref, false, &list->queue, NULL);
+		list->from_afar = n >= 0;
+		if (n >= 0)
+			say_why_from_afar(ref, &why);
+	}
+	if (n < 0)
+		return gp_fail(err, n, "cannot list the queues of process %d: %s", ref->seen.pid,
+		               *why.text ? why.text : gp_error_name(n));
+	list->evicted_ms = gp_gpu_evicted_ms(ref->gpu, ref->seen.pid);
+	list->ref = *ref;
+	list->n = (unsigned)n;
+	if (n)
+		qsort(list->queue, list->n, sizeof *list->queue, compare_queues);
+	return 0;
+}
+
+/* What is not known is not too low. How many priorities are not. */
+static unsigned leave_out_low(struct list *list)
+{
+	unsigned kept = 0, unknown = 0;
+
+	for (unsigned i = 0; i < list->n; i++) {
+		if (list->queue[i].priority < env.min_priority)
+			continue;
+		unknown += list->queue[i].priority == UINT32_MAX;
+		list->queue[kept++] = list->queue[i];
+	}
+	list->n = kept;
+	return unknown;
+}
+
+static int print(struct list *list, unsigned n, struct gp_error *err)
+{
+	unsigned unknown = 0;
+
+	for (unsigned i = 0; i < n && env.min_priority; i++)
+		unknown += leave_out_low(&list[i]);
+	if (env.c_array && !count(list, n)) /* C has no empty arrays */
+		return gp_fail(err, -ENODEV,
+		               "process %d has no queue with a priority of %u or more",
+		               list[0].ref.seen.pid, env.min_priority);
+	(env.json ? json_lists : env.c_array ? print_c : print_lists)(list, n);
+	if (unknown)
+		fprintf(stderr,
+		        "gpreempt: the priority of %u queue%s is not known; listed all the same\n",
+		        unknown, unknown == 1 ? "" : "s");
+	return 0;
+}
+
+static int list_queues(const struct gp_devices *devices, struct gp_error *err)
+{
+	struct gp_task_ref ref[GP_DEVICES_MAX];
+	struct list list[GP_DEVICES_MAX] = {0};
+	int n = gp_devices_find_any(devices, env.targets.pid[0], ref, GP_DEVICES_MAX, err), r = 0;
+
+	if (n < 0)
+		return n;
+	for (int i = 0; i < n && !r; i++)
+		r = read_list(&ref[i], &list[i], err);
+	if (!r)
+		r = print(list, (unsigned)n, err);
+	for (int i = 0; i < n; i++)
+		free(list[i].queue);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID",
+		.children = children,
+		.doc = "List the queues of a process: what the driver can stop and start.\v"
+		       "What is not known is a dash, and a column of them is left out.\n\n"
+		       "Examples:\n"
+		       "  gpreempt queues 4711\n"
+		       "  gpreempt queues 4711 --min-priority 8 --c\n"
+		       "  gpreempt queues --container web 1 --json\n",
+	};
+	struct gp_devices devices;
+	struct gp_error err = {0};
+	int r;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	r = gp_targets_resolve(&env.targets, &err);
+	if (!r)
+		r = gp_devices_open(&devices, 0, &err);
+	if (r)
+		return gp_cli_fail(&err);
+	r = list_queues(&devices, &err);
+	gp_devices_close(&devices);
+	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+}
+
+const struct gp_verb gp_verb_queues = {
+	.name = "queues",
+	.summary = "the queues of a process",
+	.run = run,
+};

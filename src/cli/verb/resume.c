@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt resume: puts processes back, whoever held them and however that one died. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "cli/cli.h"
+#include "cli/ask/with_daemon.h"
+#include "cli/verb/resume.h"
+#include "cli/lib/targets.h"
+#include "hold/devices.h"
+#include "hold/replay.h"
+
+static struct {
+	struct gp_targets targets;
+	bool all, json;
+	bool by_hand; /* no daemon is asked */
+} env;
+
+enum { NO_DAEMON = 0x2000 };
+
+static const struct argp_option options[] = {
+	{"all", 'a', NULL, 0, "Every process that has queues here, recorded or not", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "By the records only, whatever a daemon does", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
+	case 'a': env.all = true; break;
+	case 'j': env.json = true; break;
+	case NO_DAEMON: env.by_hand = true; break;
+	case ARGP_KEY_END:
+		if (env.all == (env.targets.n > 0))
+			argp_error(state, "which process? Either PIDs or --all");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static bool is_target(pid_t pid)
+{
+	for (unsigned i = 0; i < env.targets.n; i++)
+		if (env.targets.pid[i] == pid)
+			return true;
+	return env.all;
+}
+
+/* And not ours to look into. */
+static bool is_someone_elses(pid_t pid)
+{
+	uid_t uid;
+
+	return !gp_have_ptrace() && gp_process_uid(pid, &uid) && uid != geteuid();
+}
+
+/* Every back end is asked: a process may use several. How many queues were reached, or -errno. */
+static int release_everywhere(pid_t pid, struct gp_error *err)
+{
+	int reached = 0, r = -ENODEV;
+
+	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
+		struct gp_error why = {0};
+		int n = (*b)->release_process ? (*b)->release_process(pid, &why) : -ENODEV;
+
+		if (n >= 0)
+			reached += n;
+		else if (n != -ENODEV)
+			r = gp_fail(err, n, "%s", why.text);
+	}
+	if (reached)
+		return reached;
+	return gp_fail(err, r, "process %d has no queues to release", pid);
+}
+
+/* Whether a signal has stopped it: /proc/PID/stat has its state behind the name in parentheses. */
+static bool is_stopped(pid_t pid)
+{
+	char path[48], text[256] = "";
+	const char *state;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
+	fclose(f);
+	state = strrchr(text, ')');
+	return state && (state[2] == 'T' || state[2] == 't');
+}
+
+/* Who holds it lets go by itself when its record is gone; one that is stopped cannot. */
+static struct gp_undo undo_of(const struct gp_undo_entry *e)
+{
+	struct gp_undo undo = e->undo;
+
+	if (gp_undo_owner_lives(e) && is_stopped(e->owner)) {
+		undo.owner = e->owner;
+		undo.owner_start_time = e->owner_start_time;
+	}
+	return undo;
+}
+
+/* ---- through the daemon -------------------------------------------------------------------------
+ */
+
+/* What was held by hand, and is now released; and why a process was not. */
+static void ask_daemon(struct gp_outcome *o)
+{
+	struct gp_daemon_released released;
+
+	if (env.by_hand || !gp_daemon_resume(&env.targets, env.all, &released))
+		return;
+	o->daemon = released.daemon;
+	o->its_own = o->daemon && is_someone_elses(o->daemon);
+	o->answer = released.err;
+	for (unsigned i = 0; i < released.n; i++)
+		gp_outcome_released(o, released.pid[i], released.daemon);
+	if (released.others) {
+		struct gp_error err = {0};
+
+		gp_fail(&err, -EPERM, "%u that others hold by hand stay%s held; root releases them",
+		        released.others, released.others == 1 ? "s" : "");
+		o->exit = gp_cli_fail(&err);
+	}
+	/* One of which the daemon knows nothing may have a record all the same. */
+	for (unsigned i = 0; released.err && i < env.targets.n; i++)
+		if (released.err[i].code && released.err[i].code != -ESRCH)
+			gp_outcome_failed(o, env.targets.pid[i], &released.err[i]);
+	free(released.pid);
+}
+
+/* It runs, or waits, as the daemon's policy wants it: that is nobody's to undo. */
+static void tell_scheduled(struct gp_outcome *o, pid_t pid)
+{
+	if (gp_outcome_is_told(o, pid))
+		return;
+	gp_outcome_note(o, pid);
+	o->looked++;
+	if (!env.all && !env.json)
+		printf("%d is scheduled by the daemon (%d) and not held by hand; gpreempt set %d "
+		       "--class unmanaged takes it out\n",
+		       pid, o->daemon, pid);
+}
+
+/* Those of which root's daemon knows, and which it did not hold by hand: its records would say so,
+ * but are not for us to read. */
+static void tell_its_own(struct gp_outcome *o)
+{
+	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
+		if (!o->answer[i].code)
+			tell_scheduled(o, env.targets.pid[i]);
+}
+
+/* ---- by record ----------------------------------------------------------------------------------
+ */
+
+static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e,
+                   struct gp_outcome *o)
+{
+	const struct gp_gpu_ops *ops = gp_backend_find(e->backend);
+	struct gp_undo undo = undo_of(e);
+	struct gp_error err = {0};
+	int r;
+
+	/* Also when it has ended: a child may have its queues. */
+	r = ops && ops->undo ? ops->undo(&undo, &err) : -ENOTSUP;
+	if (!ops && !gp_record_process_lives(e))
+		r = -ESRCH;
+	if (r == -ENOTSUP)
+		gp_fail(&err, r, "the record of process %d is for '%s', unknown here", e->undo.pid,
+		        e->backend);
+	/* What the record is for may not be known here; that it runs again is more than nothing. */
+	if (r && r != -ESRCH && release_everywhere(e->undo.pid, NULL) > 0)
+		r = 0;
+	if (r && r != -ESRCH) {
+		gp_fail(&err, r, "cannot release process %d: %s", e->undo.pid, gp_error_name(r));
+		gp_outcome_failed(o, e->undo.pid, &err);
+		return;
+	}
+	gp_undo_drop_same(file, slot, e);
+	if (r)
+		o->stale++;
+	else
+		gp_outcome_released(o, e->undo.pid, e->owner);
+}
+
+/* The holder, if it lives, sees the epoch, or that its record is gone, and does not hold again. */
+static int replay_records(struct gp_outcome *o, struct gp_error *err)
+{
+	struct gp_undo_file *file;
+	struct gp_undo_entry e;
+	unsigned done = 0;
+	int r = gp_undo_open(&file, false, err);
+
+	if (r == -ENOENT) {
+		*err = (struct gp_error){0};
+		return 0;
+	}
+	if (r)
+		return r;
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
+			continue;
+		if (o->daemon && e.owner == o->daemon) {
+			tell_scheduled(o, e.undo.pid);
+			continue;
+		}
+		if (!done++)
+			gp_undo_bump(file);
+		replay(file, i, &e, o);
+	}
+	if (done)
+		gp_undo_bump(file);
+	gp_undo_close(file);
+	return 0;
+}
+
+/* ---- without one --------------------------------------------------------------------------------
+ */
+
+/* Whether there is something to put back, as far as it can be seen. */
+static bool looks_changed(const struct gp_task_ref *ref)
+{
+	struct gp_queue *queue;
+	int n = gp_task_ref_queues(ref, false, &queue, NULL);
+	bool changed = false;
+
+	for (int i = 0; i < n; i++)
+		changed |= queue[i].held || (!queue[i].copies && queue[i].slice_us &&
+		                             queue[i].slice_us <= GP_TINY_SLICE_US);
+	free(queue);
+	return changed;
+}
+
+/* The tasks of one process. Asked for in any case: not every driver tells that a queue is held. */
+static void release_seen(const struct gp_task_ref *ref, int n, struct gp_outcome *o)
+{
+	struct gp_error err = {0};
+	pid_t pid = ref->seen.pid;
+	bool changed = false;
+	int r;
+
+	if (gp_outcome_is_told(o, pid))
+		return;
+	for (int i = 0; i < n; i++)
+		changed |= looks_changed(&ref[i]);
+	r = release_everywhere(pid, &err);
+	if (r == -ESRCH || r == -ENODEV)
+		return; /* it ended meanwhile */
+	if (r < 0) {
+		gp_outcome_failed(o, pid, &err);
+	} else if (changed) {
+		gp_outcome_released(o, pid, 0);
+	} else {
+		o->looked++;
+		gp_outcome_note(o, pid);
+	}
+}
+
+static void release_all(const struct gp_devices *devices, struct gp_outcome *o)
+{
+	struct gp_error err = {0};
+	struct gp_task_ref *ref, found[GP_DEVICES_MAX];
+	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, &err);
+
+	if (n < 0)
+		o->exit = gp_cli_fail(&err);
+	for (int i = 0; i < n; i++) {
+		int k = gp_devices_find(devices, ref[i].seen.pid, found, GP_DEVICES_MAX, NULL);
+
+		if (k > 0)
+			release_seen(found, k, o);
+	}
+	free(ref);
+}
+
+static void release_named(const struct gp_devices *devices, struct gp_outcome *o)
+{
+	for (unsigned i = 0; i < env.targets.n; i++) {
+		struct gp_task_ref found[GP_DEVICES_MAX];
+		struct gp_error err = {0};
+		pid_t pid = env.targets.pid[i];
+		int n = gp_outcome_is_told(o, pid)
+		                ? 0
+		                : gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
+
+		/* On some devices everybody can see a process, but not whether it is held. */
+		if (n > 0 && is_someone_elses(pid))
+			n = gp_process_denied(&err, pid, -EPERM);
+		if (n < 0)
+			gp_outcome_failed(o, pid, &err);
+		else if (n)
+			release_seen(found, n, o);
+	}
+}
+
+static bool all_told(const struct gp_outcome *o)
+{
+	for (unsigned i = 0; i < env.targets.n; i++)
+		if (!gp_outcome_is_told(o, env.targets.pid[i]))
+			return false;
+	return !env.all;
+}
+
+static void release_unrecorded(struct gp_outcome *o)
+{
+	struct gp_devices devices;
+	struct gp_error err = {0};
+
+	if (o->its_own)
+		tell_its_own(o);
+	if (all_told(o) || (o->its_own && env.all))
+		return; /* what is left is as the daemon wants it */
+	if (gp_devices_open(&devices, 0, &err)) {
+		/* Where there is no device, nothing is held. */
+		if (!env.all || err.code != -ENODEV)
+			o->exit = o->exit ? o->exit : gp_cli_fail(&err);
+		return;
+	}
+	(env.all ? release_all : release_named)(&devices, o);
+	gp_devices_close(&devices);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------
+ */
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID...\n--all",
+		.children = children,
+		.doc = "Let processes run again that were held, by whom ever: by records of what "
+		       "they were like, and without.\v"
+		       "Examples:\n"
+		       "  gpreempt resume 4711\n"
+		       "  gpreempt resume --all\n",
+	};
+	struct gp_outcome outcome = {0};
+	struct gp_error err = {0};
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (gp_targets_resolve(&env.targets, &err))
+		return gp_cli_fail(&err);
+	outcome.json = env.json;
+	gp_outcome_begin(&outcome);
+	ask_daemon(&outcome);
+	/* Records that cannot be read are no reason to leave anything held. */
+	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.its_own))
+		outcome.exit = gp_cli_fail(&err);
+	release_unrecorded(&outcome);
+	gp_outcome_end(&outcome);
+	free(outcome.told);
+	free(outcome.answer);
+	return outcome.exit;
+}
+
+const struct gp_verb gp_verb_resume = {
+	.name = "resume",
+	.summary = "let held processes run again; --all always works",
+	.run = run,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpreempt run: a command under the scheduler. This process registers itself and becomes the
+ * command: nothing stays in between, so signals, files and the exit status are the command's own.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/ask/ask.h"
+#include "cli/ask/visible_gpu.h"
+#include "cli/lib/targets.h"
+#include "hold/devices.h"
+
+/* As env(1), nice(1) and others have it: apart from what commands answer themselves. */
+enum { RUN_FAILED = 125, RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
+
+static struct {
+	struct gp_attr_source given;
+	bool anyway, json;
+	int gpu; /* -1 = any */
+	char **command;
+} env = {.gpu = -1};
+
+static const struct argp_option options[] = {
+	{"gpu", 'g', "N", 0, "It sees only this GPU, by its number in gpreempt ps", 0},
+	{"anyway", 'a', NULL, 0, "Run it also when there is no daemon, or when it refuses", 0},
+	{"json", 'j', NULL, 0, "Write what is in force as JSON, on standard error", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case ARGP_KEY_INIT: state->child_inputs[0] = &env.given; break;
+	case 'g':
+		env.gpu = (int)gp_option_number(state, "--gpu", arg, 0, GP_DEVICES_MAX - 1);
+		break;
+	case 'a': env.anyway = true; break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_ARG: /* all that follows is the command's */
+		env.command = &state->argv[state->next - 1];
+		state->next = state->argc;
+		break;
+	case ARGP_KEY_END:
+		if (!env.command)
+			argp_error(state, "which command? gpreempt run --class be -- COMMAND");
+		if (!env.given.given)
+			argp_error(state, "run it as what? --class lc or --class be");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static int register_self(struct gp_error *err)
+{
+	struct json_object *params, *target, *answer = NULL;
+	struct gp_client *client;
+	int r = gp_client_connect(NULL, &client, err);
+
+	if (r)
+		return r;
+	if (env.gpu >= 0)
+		r = gp_choose_gpu(client, (unsigned)env.gpu, err);
+	if (r) {
+		gp_client_close(client);
+		return r;
+	}
+	params = json_object_new_object();
+	target = json_object_new_object();
+	json_object_object_add(params, "target", target);
+	json_object_object_add(target, "self", json_object_new_boolean(true));
+	json_object_object_add(params, "inherit", json_object_new_boolean(true));
+	gp_ask_put_attrs(params, &env.given);
+	r = gp_ask(client, "set", params, &answer, err);
+	gp_client_close(client);
+	if (!r && env.json)
+		fprintf(stderr, "{\"pid\":%d,\"attr\":%s}\n", getpid(),
+		        json_object_to_json_string_ext(gp_field(answer, "attr"),
+		                                       JSON_C_TO_STRING_PLAIN));
+	json_object_put(answer);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{.argp = &gp_attrs_argp}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "[--] COMMAND [ARGUMENT...]",
+		.children = children,
+		.doc = "Start a command under the scheduler: it, and what it starts, has these "
+		       "attributes from its first queue on.\v"
+		       "Exit status: 125 gpreempt failed, 126 the command cannot be run, 127 there "
+		       "is no such command; else the command's own.\n\n"
+		       "Examples:\n"
+		       "  gpreempt run --class be -- python3 train.py\n"
+		       "  gpreempt run --class lc --deadline 5ms -- ./serve --port 8000\n",
+	};
+	struct gp_error err = {0};
+
+	argp_err_exit_status = RUN_FAILED;
+	argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, NULL);
+	if (register_self(&err)) {
+		fprintf(stderr, "gpreempt: %s\n", err.text);
+		if (!env.anyway)
+			return RUN_FAILED;
+		fprintf(stderr, "gpreempt: %s runs without a class\n", env.command[0]);
+	}
+	fflush(NULL);
+	execvp(env.command[0], env.command);
+	fprintf(stderr, "gpreempt: cannot run %s: %s\n", env.command[0], gp_error_name(-errno));
+	return errno == ENOENT ? RUN_NOT_FOUND : RUN_CANNOT;
+}
+
+const struct gp_verb gp_verb_run = {
+	.name = "run",
+	.summary = "start a command under the scheduler",
+	.run = run,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt set: changes class, priority and so on of running processes, and says what is in force.
+ */
+#include <argp.h>
+#include <errno.h>
+
+#include "base/process.h"
+#include "cli/cli.h"
+#include "cli/ask/ask.h"
+#include "cli/lib/targets.h"
+
+static struct {
+	struct gp_targets targets;
+	struct gp_attr_source given;
+	bool inherit, json;
+} env;
+
+static const struct argp_option options[] = {
+	{"inherit", 'i', NULL, 0, "Also for the processes that it starts", 0},
+	{"json", 'j', NULL, 0, "Write JSON, an object a line for each process", 0},
+	{0},
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	switch (key) {
+	case ARGP_KEY_INIT:
+		gp_targets_init(&env.targets, GP_TARGETS_MAX, state);
+		state->child_inputs[1] = &env.given;
+		break;
+	case 'i': env.inherit = true; break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_END:
+		if (!env.targets.n)
+			argp_error(state, "which process? gpreempt set PID --class be");
+		if (!env.given.given)
+			argp_error(state, "set what? At least one of --class, --priority ...");
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void say(pid_t pid, struct json_object *answer)
+{
+	uint64_t tasks = gp_field_number_or(answer, "tasks", 0);
+	char name[32], attr[256];
+
+	gp_process_name(pid, name, sizeof name);
+	if (env.json) {
+		gp_field_put(answer, "pid", (uint64_t)pid);
+		json_object_object_add(answer, "name", json_object_new_string(name));
+		gp_print_json(answer);
+		return;
+	}
+	printf("%d (%s): %s; ", pid, name,
+	       gp_ask_attr_text(gp_field(answer, "attr"), attr, sizeof attr));
+	if (tasks)
+		printf("in force on %llu device%s\n", (unsigned long long)tasks,
+		       tasks == 1 ? "" : "s");
+	else
+		puts("it has no queues yet: from its first on");
+}
+
+static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
+{
+	struct json_object *params = json_object_new_object(), *answer = NULL;
+	int r;
+
+	gp_ask_put_attrs(params, &env.given);
+	if (env.inherit)
+		json_object_object_add(params, "inherit", json_object_new_boolean(true));
+	r = gp_ask_about(client, "set", pid, params, &answer, err);
+	if (!r)
+		say(pid, answer);
+	json_object_put(answer);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{&gp_targets_argp, 0, NULL, 0}, {&gp_attrs_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID...",
+		.children = children,
+		.doc = "Change class, priority and the like of running processes, through the "
+		       "daemon, and say what is then in force.\v"
+		       "What is not said stays as it is; none takes back a share, ceiling, "
+		       "deadline, budget or gang.\n\n"
+		       "Examples:\n"
+		       "  gpreempt set 4711 --class lc\n"
+		       "  gpreempt set 4712 4713 --class be --weight 50\n"
+		       "  gpreempt set 1 --container trainer --class be --inherit\n",
+	};
+	struct gp_client *client = NULL;
+	struct gp_error err = {0};
+	int exit = GP_EXIT_DONE;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (gp_targets_resolve(&env.targets, &err) || gp_client_connect(NULL, &client, &err))
+		return gp_cli_fail(&err);
+	/* One that is gone, or another's, is no reason to leave the rest as it was. */
+	for (unsigned i = 0; i < env.targets.n; i++) {
+		err = (struct gp_error){0};
+		if (set(client, env.targets.pid[i], &err)) {
+			int code = gp_cli_fail(&err);
+
+			exit = exit ? exit : code;
+		}
+	}
+	gp_client_close(client);
+	return exit;
+}
+
+const struct gp_verb gp_verb_set = {
+	.name = "set",
+	.summary = "change class, priority and the like of running processes",
+	.run = run,
+};

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt sim: policies side by side on a scenario, in virtual time. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/lib/out_file.h"
+#include "cli/sim/sim_page.h"
+#include "cli/sim/policy_runs.h"
+#include "cli/sim/sweep.h"
+#include "build_config.h"
+
+static struct {
+	const char *path;
+	const char *trace, *plot;
+	bool all;
+	bool sweeps;
+	struct gp_sweep sweep;
+	enum gp_draw_format format; /* of the plot */
+	bool json;
+	bool has_seed;
+	uint64_t seed;
+	struct gp_sim_page_window window; /* of pictures and traces */
+	struct gp_runs runs;
+} env;
+
+static const struct argp_option options[] = {
+	{"policy", 'p', "NAME[:PARAM=VALUE...],...", 0,
+         "Policies to compare, as none,priority:quantum=50 (default: none,priority)", 0},
+	{"all", 'a', NULL, 0, "All policies", 0},
+	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{"plot", 'P', "FILE.svg|.png", 0,
+         "Draw who had the GPU when, and how long requests took; with --sweep, best-effort work "
+         "against response times",
+         0},
+	{"sweep", 'w', "NAME=A:B:N", 0,
+         "N values from A to B of a policy's parameter, as priority.quantum, or of the scenario, "
+         "as "
+         "inference.rate or device.switch",
+         0},
+	{"trace", 't', "FILE.json", 0, "Write a trace that Perfetto and Chrome show", 0},
+	{"from", 'F', "TIME", 0,
+         "Where picture and trace begin, as 1.5s (default: the picture shows the slowest request, "
+         "the trace everything)",
+         0},
+	{"for", 'f', "TIME", 0, "How much of it, as 20ms", 0},
+	{0},
+};
+
+static void add_policy(struct argp_state *state, const char *text)
+{
+	struct gp_error err = {0};
+
+	if (gp_runs_add(&env.runs, text, &err))
+		argp_error(state, "%s", err.text);
+}
+
+static void add_policies(struct argp_state *state, const char *list)
+{
+	char *copy = strdup(list), *rest = copy, *text;
+
+	if (!copy)
+		argp_failure(state, GP_EXIT_FAILED, ENOMEM, "policy");
+	while ((text = strsep(&rest, ",")))
+		add_policy(state, text);
+	free(copy);
+}
+
+static void parse_time(struct argp_state *state, const char *option, const char *arg, bool *has,
+                       uint64_t *ns)
+{
+	*has = gp_cli_duration_parse(arg, ns);
+	if (!*has)
+		argp_error(state, "%s takes a time as 20ms or 1.5s, not '%s'", option, arg);
+}
+
+static void parse_sweep(struct argp_state *state, const char *arg)
+{
+	struct gp_error err = {0};
+
+	if (env.sweeps)
+		argp_error(state, "one --sweep at a time");
+	env.sweeps = true;
+	if (gp_sweep_parse(&env.sweep, arg, &err))
+		argp_error(state, "%s", err.text);
+}
+
+/* As it comes, without parameters. */
+static bool is_named(const char *policy)
+{
+	for (unsigned i = 0; i < env.runs.n; i++)
+		if (!strcmp(env.runs.label[i], policy))
+			return true;
+	return false;
+}
+
+static void finish_options(struct argp_state *state)
+{
+	if (!env.path)
+		argp_error(state, "which scenario? A file, or a name such as h200-corun");
+	if ((env.window.has_from || env.window.has_for) && !env.trace && !env.plot)
+		argp_error(state, "--from and --for go with --plot or --trace");
+	if (env.sweeps && (env.trace || env.window.has_from || env.window.has_for))
+		argp_error(state, "--sweep does not go with --trace, --from and --for");
+	for (const struct gp_policy_ops *const *p = gp_policies; env.all && *p; p++)
+		if (!is_named((*p)->name))
+			add_policy(state, (*p)->name);
+	if (!env.runs.n)
+		add_policies(state, "none,priority");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct gp_sim_page_window *w = &env.window;
+
+	switch (key) {
+	case 'p': add_policies(state, arg); break;
+	case 'a': env.all = true; break;
+	case 's':
+		env.has_seed = gp_cli_number(arg, UINT64_MAX, &env.seed);
+		if (!env.has_seed)
+			argp_error(state, "--seed takes a whole number, not '%s'", arg);
+		break;
+	case 'j': env.json = true; break;
+	case 'P': env.plot = arg; break;
+	case 't': env.trace = arg; break;
+	case 'w': parse_sweep(state, arg); break;
+	case 'F': parse_time(state, "--from", arg, &w->has_from, &w->from_ns); break;
+	case 'f': parse_time(state, "--for", arg, &w->has_for, &w->for_ns); break;
+	case ARGP_KEY_ARG:
+		if (env.path)
+			argp_error(state, "one scenario at a time; '%s' is one too many", arg);
+		env.path = arg;
+		break;
+	case ARGP_KEY_END: finish_options(state); break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* A plain name may also be one of the scenarios that came with the program. */
+static int find_scenario(char *path, size_t size, struct gp_error *err)
+{
+	static const char *const folders[] = {"scenarios", GP_SCENARIO_DIR};
+	bool plain = !strchr(env.path, '/') && access(env.path, F_OK);
+
+	for (size_t i = 0; plain && i < sizeof folders / sizeof *folders; i++) {
+		snprintf(path, size, "%s/%s%s", folders[i], env.path,
+		         strstr(env.path, ".yaml") ? "" : ".yaml");
+		if (!access(path, F_OK))
+			return 0;
+	}
+	if (plain)
+		return gp_fail(err, -ENOENT, "there is no scenario %s here, in %s or in %s",
+		               env.path, folders[0], folders[1]);
+	snprintf(path, size, "%s", env.path);
+	return 0;
+}
+
+/* -EINVAL with a sentence: one file would be written over another. */
+static int check_outputs(const char *path, struct gp_error *err)
+{
+	if (env.plot && env.trace && gp_out_same(env.plot, env.trace))
+		return gp_fail(err, -EINVAL, "--plot and --trace need a file each, not both %s",
+		               env.plot);
+	if ((env.plot && gp_out_same(env.plot, path)) ||
+	    (env.trace && gp_out_same(env.trace, path)))
+		return gp_fail(err, -EINVAL, "%s is the scenario; the %s needs a file of its own",
+		               path, env.plot && gp_out_same(env.plot, path) ? "picture" : "trace");
+	return 0;
+}
+
+/* -EINVAL with a sentence for a window that is not there. */
+static int check_window(const struct gp_scenario *s, struct gp_error *err)
+{
+	char from[32], end[32];
+
+	if (env.window.from_ns >= s->duration_ns)
+		return gp_fail(err, -EINVAL, "--from %s is behind the end of the scenario, %s",
+		               gp_cli_duration(from, sizeof from, env.window.from_ns),
+		               gp_cli_duration(end, sizeof end, s->duration_ns));
+	if (env.window.has_for && !env.window.for_ns)
+		return gp_fail(err, -EINVAL, "--for takes a time longer than nothing");
+	return 0;
+}
+
+/* Before the simulation, which can take a while: what cannot be written is said at once. */
+static int open_plot(struct gp_out_file *plot, struct gp_error *err)
+{
+	int r = gp_draw_format_of(env.plot, &env.format, err);
+
+	return r ? r : gp_out_open(plot, env.plot);
+}
+
+/* Whatever went wrong before, or with the file itself. */
+static int close_plot(struct gp_out_file *plot, int r, struct gp_error *err)
+{
+	if (r)
+		gp_out_drop(plot);
+	else
+		r = gp_out_keep(plot);
+	if (r && env.plot)
+		gp_fail(err, r, "cannot write the picture to %s: %s", env.plot, gp_error_name(r));
+	return r;
+}
+
+static int draw(FILE *out, struct gp_scenario *scenario, struct gp_error *err)
+{
+	struct gp_report report = gp_runs_report(&env.runs, scenario);
+
+	return gp_sim_page_runs(out, env.format, &report, scenario, env.runs.policy, env.runs.tails,
+	                        &env.window, err);
+}
+
+static int simulate(struct gp_scenario *scenario, struct gp_error *err)
+{
+	const struct gp_sim_page_window *w = &env.window;
+	struct gp_trace trace = {0};
+	struct gp_out_file plot = {0};
+	int r = check_window(scenario, err);
+
+	if (!r && env.plot)
+		r = open_plot(&plot, err);
+	if (!r && env.trace)
+		r = gp_trace_open(&trace, env.trace, w->from_ns,
+		                  w->has_for ? w->from_ns + w->for_ns : GP_NEVER, err);
+	if (!r)
+		r = gp_runs_simulate(&env.runs, scenario, env.trace ? &trace : NULL, env.plot, err);
+	if (r)
+		gp_trace_drop(&trace);
+	else
+		r = gp_trace_close(&trace, err);
+	if (!r && env.plot)
+		r = draw(plot.out, scenario, err);
+	return close_plot(&plot, r, err);
+}
+
+static int compare(const char *path, struct gp_error *err)
+{
+	struct gp_scenario scenario;
+	int r = gp_scenario_load(&scenario, path, err);
+
+	if (r)
+		return r;
+	if (env.has_seed)
+		scenario.seed = env.seed;
+	r = simulate(&scenario, err);
+	if (!r) {
+		struct gp_report report = gp_runs_report(&env.runs, &scenario);
+
+		(env.json ? gp_report_json : gp_report_table)(stdout, &report);
+	}
+	gp_scenario_free(&scenario);
+	return r;
+}
+
+static int sweep(const char *path, struct gp_error *err)
+{
+	struct gp_sweep_result result = {0};
+	struct gp_out_file plot = {0};
+	int r = env.plot ? open_plot(&plot, err) : 0;
+
+	if (!r)
+		r = gp_sweep_run(&env.sweep, path, env.has_seed ? &env.seed : NULL, &env.runs,
+		                 &result, err);
+	if (!r && env.plot)
+		r = gp_sweep_picture(plot.out, env.format, &result, err);
+	r = close_plot(&plot, r, err);
+	if (!r)
+		(env.json ? gp_sweep_json : gp_sweep_table)(stdout, &result);
+	gp_sweep_free(&result);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "SCENARIO.yaml",
+		.doc = "Run policies side by side on a simulated GPU, in virtual time.\v"
+		       "Examples:\n"
+		       "  gpreempt sim scenarios/h200-corun.yaml\n"
+		       "  gpreempt sim h200-two-be --all --json\n"
+		       "  gpreempt sim my.yaml --policy none,priority:quantum=50 --seed 7\n"
+		       "  gpreempt sim h200-two-be-lc --plot two.svg\n"
+		       "  gpreempt sim h200-corun --trace trace.json --from 5s --for 50ms\n"
+		       "  gpreempt sim h200-corun --sweep inference.rate=100:1000:10 --plot "
+		       "s.svg\n",
+	};
+	struct gp_error err = {0};
+	char path[512];
+	int r;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	r = find_scenario(path, sizeof path, &err);
+	if (!r)
+		r = check_outputs(path, &err);
+	if (!r)
+		r = (env.sweeps ? sweep : compare)(path, &err);
+	gp_runs_free(&env.runs);
+	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+}
+
+const struct gp_verb gp_verb_sim = {
+	.name = "sim",
+	.summary = "policies side by side on a simulated GPU",
+	.run = run,
+};

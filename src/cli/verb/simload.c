@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt simload: a program with work for a simulated GPU, for trying things. */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/verb/simload.h"
+#include "cli/lib/stop.h"
+#include "cli/lib/targets.h"
+
+#define PROCESSES_MAX 1024
+#define TICK_NS       (20 * GP_NS_PER_MS)
+
+static struct {
+	struct gp_simload_work work;
+	unsigned processes;
+	bool json;
+} env = {
+	.work = {.ahead = 2,
+                 .kernels = 1,
+                 .kernel_ns = GP_NS_PER_MS,
+                 .for_ns = GP_NEVER,
+                 .seed = 1},
+	.processes = 1,
+};
+
+enum { OPTION_AHEAD = 256, OPTION_MEMORY, OPTION_SEED, OPTION_SLICE, OPTION_WIDTH };
+
+static const struct argp_option options[] = {
+	{"device", 'd', "N", 0, "On which simulated GPU (0)", 0},
+	{"name", 'n', "NAME", 0, "What it is called (as its process)", 0},
+	{"every", 'e', "TIME", 0, "A request every so often", 0},
+	{"poisson", 'p', "TIME", 0, "The same on average, at random", 0},
+	{"closed", 'c', NULL, 0, "One after the other (the default)", 0},
+	{"kernel", 'k', "TIME", 0, "GPU time of a kernel (1ms)", 0},
+	{"kernels", 'K', "N", 0, "Kernels of a request, one after the other (1)", 0},
+	{"gap", 'g', "TIME", 0, "Host time between two of them (0)", 0},
+	{"ahead", OPTION_AHEAD, "N", 0, "With --closed: requests queued at one time (2)", 0},
+	{"slice", OPTION_SLICE, "TIME", 0, "Time slice that it gives itself", 0},
+	{"width", OPTION_WIDTH, "PERCENT", 0, "Of the device that it can fill, on mi300x (100)", 0},
+	{"memory", OPTION_MEMORY, "MIB", 0, "GPU memory that it says it uses", 0},
+	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
+	{"requests", 'r', "N", 0, "End when so many are done", 0},
+	{"processes", 'P', "N", 0, "So many of them, each a process (1)", 0},
+	{"seed", OPTION_SEED, "N", 0, "Of the random numbers (1)", 0},
+	{"json", 'j', NULL, 0, "Write JSON", 0},
+	{0},
+};
+
+static void take_rhythm(struct argp_state *state, const char *option, enum gp_simload_when when,
+                        const char *arg)
+{
+	env.work.when = when;
+	env.work.every_ns = gp_option_duration(state, option, arg);
+	if (!env.work.every_ns)
+		argp_error(state, "%s takes a time, not 0", option);
+}
+
+static error_t parse_work(int key, char *arg, struct argp_state *state)
+{
+	struct gp_simload_work *w = &env.work;
+
+	switch (key) {
+	case 'e': take_rhythm(state, "--every", GP_SIMLOAD_PERIODIC, arg); break;
+	case 'p': take_rhythm(state, "--poisson", GP_SIMLOAD_POISSON, arg); break;
+	case 'c': w->when = GP_SIMLOAD_CLOSED; break;
+	case 'k':
+		w->kernel_ns = gp_option_duration(state, "--kernel", arg);
+		if (!w->kernel_ns)
+			argp_error(state, "--kernel takes a time, not 0");
+		break;
+	case 'K':
+		w->kernels = (uint32_t)gp_option_number(state, "--kernels", arg, 1, 1000000);
+		break;
+	case 'g': w->gap_ns = gp_option_duration(state, "--gap", arg); break;
+	case OPTION_AHEAD:
+		w->ahead = (uint32_t)gp_option_number(state, "--ahead", arg, 1, GP_SIMGPU_QUEUED);
+		break;
+	case OPTION_SLICE:
+		w->program.slice_us =
+			(uint32_t)(gp_option_duration(state, "--slice", arg) / GP_NS_PER_US);
+		break;
+	case OPTION_WIDTH:
+		w->program.width_permille =
+			10 * (uint32_t)gp_option_number(state, "--width", arg, 1, 100);
+		break;
+	case OPTION_MEMORY:
+		w->program.memory = gp_option_number(state, "--memory", arg, 0, 1u << 30) << 20;
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct gp_simload_work *w = &env.work;
+	const char *chosen = getenv("GPREEMPT_SIM_DEVICE");
+
+	switch (key) {
+	case ARGP_KEY_INIT: /* gpreempt run --gpu */
+		if (chosen)
+			w->program.device = (uint32_t)gp_option_number(
+				state, "GPREEMPT_SIM_DEVICE", chosen, 0, GP_SIMGPU_DEVICES - 1);
+		break;
+	case 'd':
+		w->program.device = (uint32_t)gp_option_number(state, "--device", arg, 0,
+		                                               GP_SIMGPU_DEVICES - 1);
+		break;
+	case 'n':
+		if (strlen(arg) >= sizeof w->program.name)
+			argp_error(state, "--name takes at most %zu characters",
+			           sizeof w->program.name - 1);
+		memcpy(w->program.name, arg, strlen(arg));
+		break;
+	case 'f': w->for_ns = gp_option_duration(state, "--for", arg); break;
+	case 'r': w->requests = gp_option_number(state, "--requests", arg, 1, UINT32_MAX); break;
+	case 'P':
+		env.processes =
+			(unsigned)gp_option_number(state, "--processes", arg, 1, PROCESSES_MAX);
+		break;
+	case OPTION_SEED: w->seed = gp_option_number(state, "--seed", arg, 0, UINT32_MAX); break;
+	case 'j': env.json = true; break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	default: return parse_work(key, arg, state);
+	}
+	return 0;
+}
+
+/* ---- several processes --------------------------------------------------------------------------
+ */
+
+/* Each has its own end: a signal for one is not for the others. */
+static pid_t start_child(unsigned i, struct gp_simload_result *result)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent || gp_stop_open() < 0)
+		_exit(GP_EXIT_FAILED);
+	_exit(gp_simload_run(&env.work, i, result, NULL) ? GP_EXIT_FAILED : GP_EXIT_DONE);
+}
+
+static bool all_ready(const struct gp_simload_result *result)
+{
+	for (unsigned i = 0; i < env.processes; i++)
+		if (!result[i].is_ready)
+			return false;
+	return true;
+}
+
+static void say_ready(void)
+{
+	if (env.json)
+		return;
+	puts("ready");
+	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+}
+
+static void wait_for_children(const pid_t *child, const struct gp_simload_result *result)
+{
+	unsigned left = env.processes;
+	bool given = false, told = false;
+
+	for (unsigned i = 0; i < env.processes; i++)
+		left -= child[i] <= 0;
+	while (left) {
+		pid_t pid = waitpid(-1, NULL, WNOHANG);
+
+		if (pid > 0) {
+			left--;
+			continue;
+		}
+		if (!given && all_ready(result)) {
+			say_ready();
+			given = true;
+		}
+		if (gp_stop_sleep(gp_monotonic_ns() + TICK_NS) && !told) {
+			for (unsigned i = 0; i < env.processes; i++)
+				if (child[i] > 0)
+					kill(child[i], SIGTERM);
+			told = true;
+		} else if (told) {
+			usleep(1000);
+		}
+	}
+}
+
+static void run_children(struct gp_simload_result *result)
+{
+	pid_t child[PROCESSES_MAX] = {0};
+
+	for (unsigned i = 0; i < env.processes; i++) {
+		child[i] = start_child(i, &result[i]);
+		if (child[i] < 0) {
+			gp_fail(&result[i].err, -errno, "cannot start a process: %s",
+			        gp_error_name(-errno));
+			break; /* the others run */
+		}
+	}
+	wait_for_children(child, result);
+}
+
+/* ---- what came of it ----------------------------------------------------------------------------
+ */
+
+static void add_up(struct gp_simload_result *sum, const struct gp_simload_result *result)
+{
+	gp_hist_init(&sum->response_ns);
+	gp_hist_init(&sum->device_ns);
+	for (unsigned i = 0; i < env.processes; i++) {
+		const struct gp_simload_result *r = &result[i];
+
+		sum->requests += r->requests;
+		sum->left += r->left;
+		sum->wrong += r->wrong;
+		sum->checksum += r->checksum;
+		sum->took_ns = r->took_ns > sum->took_ns ? r->took_ns : sum->took_ns;
+		if (r->requests) {
+			gp_hist_merge(&sum->response_ns, &r->response_ns);
+			gp_hist_merge(&sum->device_ns, &r->device_ns);
+		}
+		if (r->err.code && !sum->err.code)
+			sum->err = r->err;
+	}
+}
+
+static double rate(const struct gp_simload_result *r)
+{
+	return r->took_ns ? (double)r->requests * 1e9 / (double)r->took_ns : 0;
+}
+
+static void json_time(const char *prefix, const char *key, const struct gp_hist *h, uint64_t ns)
+{
+	if (h->count)
+		printf(",\"%s%s\":%.1f", prefix, key, (double)ns / 1e3);
+	else
+		printf(",\"%s%s\":null", prefix, key);
+}
+
+static void json_times(const char *prefix, const struct gp_hist *h)
+{
+	json_time(prefix, "p50_us", h, gp_hist_quantile(h, 500000));
+	json_time(prefix, "p99_us", h, gp_hist_quantile(h, 990000));
+	json_time(prefix, "max_us", h, h->max);
+}
+
+static void print_json(const struct gp_simload_result *r)
+{
+	printf("{\"processes\":%u,\"requests\":%llu,\"left\":%llu,\"wrong\":%llu,"
+	       "\"seconds\":%.3f,\"per_second\":%.3f",
+	       env.processes, (unsigned long long)r->requests, (unsigned long long)r->left,
+	       (unsigned long long)r->wrong, (double)r->took_ns / 1e9, rate(r));
+	json_times("", &r->response_ns);
+	json_times("device_", &r->device_ns);
+	printf(",\"checksum\":\"%016llx\"}\n", (unsigned long long)r->checksum);
+}
+
+static void print_text(const struct gp_simload_result *r)
+{
+	const struct gp_hist *h = &r->response_ns;
+	char p50[24], p99[24], max[24];
+
+	printf("%llu requests, %.1f/s", (unsigned long long)r->requests, rate(r));
+	if (h->count)
+		printf(", p50 %s, p99 %s, max %s",
+		       gp_cli_duration(p50, sizeof p50, gp_hist_quantile(h, 500000)),
+		       gp_cli_duration(p99, sizeof p99, gp_hist_quantile(h, 990000)),
+		       gp_cli_duration(max, sizeof max, h->max));
+	printf(", checksum %016llx\n", (unsigned long long)r->checksum);
+	if (r->left)
+		printf("%llu more were not done at the end\n", (unsigned long long)r->left);
+}
+
+static int finish(struct gp_simload_result *result)
+{
+	struct gp_simload_result sum = {0};
+
+	add_up(&sum, result);
+	if (sum.requests || !sum.err.code) {
+		if (env.json)
+			print_json(&sum);
+		else
+			print_text(&sum);
+	}
+	if (sum.wrong)
+		fprintf(stderr, "gpreempt: %llu requests were lost, doubled or cut short\n",
+		        (unsigned long long)sum.wrong);
+	if (sum.err.code)
+		return gp_cli_fail(&sum.err);
+	return sum.wrong ? GP_EXIT_FAILED : GP_EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.doc = "Use a simulated GPU as a program would, and measure what it gets.\v"
+		       "It needs gpreempt-simgpu. Prints `ready` when its context is there, and at "
+		       "the end requests, their rate, how long they took, and a checksum of their "
+		       "results, which is the same whatever happened in between.\n\n"
+		       "Examples:\n"
+		       "  gpreempt simload --kernel 10ms\n"
+		       "  gpreempt simload --kernel 100us --every 3ms --for 10s\n",
+	};
+	struct gp_simload_result *result;
+	size_t bytes;
+	int code;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	bytes = env.processes * sizeof *result;
+	result = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (result == MAP_FAILED || gp_stop_open() < 0) {
+		fputs("gpreempt: no memory\n", stderr);
+		return GP_EXIT_FAILED;
+	}
+	if (env.processes == 1) /* whose pid is the one that the caller knows */
+		gp_simload_run(&env.work, 0, result, say_ready);
+	else
+		run_children(result);
+	code = finish(result);
+	munmap(result, bytes);
+	return code;
+}
+
+const struct gp_verb gp_verb_simload = {
+	.name = "simload",
+	.summary = "a program with work for a simulated GPU, for trying things",
+	.run = run,
+};

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpreempt suspend: keeps processes off the GPU until Ctrl-C, or for a time. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/ask/with_daemon.h"
+#include "cli/lib/stop.h"
+#include "cli/verb/suspend.h"
+#include "gpu/amd/amd_backend.h"
+#include "hold/hold.h"
+
+#define TICK_NS  (100 * GP_NS_PER_MS)
+#define AGAIN_NS (5 * GP_NS_PER_MS)
+
+enum { NO_DAEMON = 0x2000 };
+
+static struct gp_suspend env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
+
+static const struct argp_option options[] = {
+	{"device", 'd', "N", 0, "Only on this device; without a PID, everybody on it", 0},
+	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
+	{"for", 'f', "TIME", 0, "Release after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
+	{"type", 't', "WAY", 0,
+         "save: what runs is saved at once; drain: what is short may end first (AMD)", 0},
+	{"grace", 'g', "N", 0, "drain: for how many 1,000 GPU clocks, 1 to 255 (255)", 0},
+	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Do it here, not through the daemon", 0},
+	{"json", 'j', NULL, 0, "Write JSON, an object a line for each event", 0},
+	{0},
+};
+
+static enum gp_suspend_way parse_way(struct argp_state *state, const char *text)
+{
+	static const char *const names[] = {
+		[GP_WAY_SAVE] = "save", [GP_WAY_DRAIN] = "drain", [GP_WAY_RESET] = "reset"};
+
+	for (unsigned i = GP_WAY_SAVE; i <= GP_WAY_RESET; i++)
+		if (!strcmp(names[i], text))
+			return (enum gp_suspend_way)i;
+	argp_error(state, "--type takes save or drain, not '%s'", text);
+	return GP_WAY_DEVICE;
+}
+
+static void check_way(struct argp_state *state)
+{
+	if (env.grace && env.way == GP_WAY_DEVICE)
+		env.way = GP_WAY_DRAIN;
+	if (env.grace && env.way != GP_WAY_DRAIN)
+		argp_error(state, "--grace goes with --type drain");
+	if (env.way == GP_WAY_DRAIN && !env.grace)
+		env.grace = GP_AMD_DRAIN;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
+	case 't': env.way = parse_way(state, arg); break;
+	case 'g':
+		env.grace = (unsigned)gp_option_number(state, "--grace", arg, 1, GP_AMD_DRAIN);
+		break;
+	case 'd':
+		env.device =
+			(unsigned)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
+		break;
+	case 'q':
+		env.queue = (uint32_t)gp_option_number(state, "--queue", arg, 0, GP_QUEUE_ALL - 1);
+		env.one_queue = true;
+		break;
+	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
+	case 'F': env.force = true; break;
+	case 'j': env.json = true; break;
+	case NO_DAEMON: env.by_hand = true; break;
+	case ARGP_KEY_END:
+		if (!env.targets.n && env.device == GP_DEVICES_MAX)
+			argp_error(state, "which process? A PID, or --device N for all on it");
+		if (env.one_queue && env.targets.n != 1)
+			argp_error(state, "--queue needs one PID");
+		check_way(state);
+		break;
+	default: return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+/* A daemon holds processes as a whole. */
+static bool is_for_daemon(void)
+{
+	return !env.by_hand && !env.one_queue && env.device == GP_DEVICES_MAX &&
+	       env.way == GP_WAY_DEVICE;
+}
+
+/* ---- what is said -------------------------------------------------------------------------------
+ */
+
+static void say(const struct gp_hold *h, const char *event, const char *key, uint64_t ns,
+                const char *text)
+{
+	char name[160], duration[32];
+
+	gp_hold_name(name, sizeof name, &h->ref);
+	gp_cli_duration(duration, sizeof duration, ns);
+	if (env.json) {
+		printf("{\"event\":\"%s\",\"pid\":%d,\"name\":", event, h->ref.seen.pid);
+		gp_json_string(stdout, h->ref.seen.name);
+		printf(",\"device\":%u,\"%s\":%.1f,\"again\":%u}\n", h->ref.device, key,
+		       (double)ns / 1e3, h->again);
+	} else {
+		printf(text, name, duration);
+		if (h->again && !strcmp(event, "released"))
+			printf(" (held again %u time%s)", h->again, h->again == 1 ? "" : "s");
+		putchar('\n');
+	}
+	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+}
+
+static uint64_t held_for(const struct gp_hold *h)
+{
+	return gp_monotonic_ns() - h->since_ns;
+}
+
+/* ---- holding ------------------------------------------------------------------------------------
+ */
+
+/* Drops those that ended or that somebody resumed. */
+static void drop_gone(struct gp_holds *holds)
+{
+	for (unsigned i = holds->n; i-- > 0;) {
+		struct gp_hold *h = &holds->hold[i];
+		bool ended = gp_hold_has_ended(holds, h);
+
+		if (!ended && gp_hold_is_recorded(holds, h))
+			continue;
+		say(h, ended ? "ended" : "resumed", "held_us", held_for(h),
+		    ended ? "%s has ended, held for %s" : "%s was resumed by somebody after %s");
+		gp_holds_remove(holds, i, true);
+	}
+}
+
+/* Somebody released it, or it has a new queue: the same again. */
+static int hold_again(struct gp_holds *holds, struct gp_error *err)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < holds->n; i++) {
+		struct gp_hold *h = &holds->hold[i];
+
+		if (h->held)
+			continue;
+		any = true;
+		if (!h->again++)
+			say(h, "again", "held_us", held_for(h),
+			    "%s ran again after %s (a new queue?): holding it again");
+	}
+	if (!any)
+		return 0;
+	/* Against somebody who releases it all the time: not as fast as the driver can. */
+	gp_stop_sleep(gp_monotonic_ns() + AGAIN_NS);
+	return gp_stop_asked() ? 0 : gp_holds_hold(holds, err);
+}
+
+static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
+{
+	uint64_t end_ns = gp_time_add(gp_monotonic_ns(), env.for_ns);
+	int r = 0;
+
+	while (holds->n && !r && !gp_stop_asked()) {
+		uint64_t now_ns = gp_monotonic_ns();
+
+		if (now_ns >= end_ns)
+			break;
+		gp_holds_wait(holds, end_ns < now_ns + TICK_NS ? end_ns : now_ns + TICK_NS,
+		              gp_stop_fd());
+		drop_gone(holds);
+		gp_holds_refresh(holds);
+		if (!gp_stop_asked())
+			r = hold_again(holds, err);
+		if (r == -ESRCH) { /* it ended meanwhile: the next look says so */
+			*err = (struct gp_error){0};
+			r = 0;
+		}
+	}
+	return r;
+}
+
+/* Where there is no choice, saving is what happens anyway. */
+static int choose_way(const struct gp_holds *holds, struct gp_error *err)
+{
+	unsigned mode = env.way == GP_WAY_DRAIN ? env.grace : GP_AMD_SAVE;
+	int r = 0;
+
+	for (unsigned i = 0; i < holds->n && env.way != GP_WAY_DEVICE && !r; i++) {
+		struct gp_gpu *gpu = holds->hold[i].ref.gpu;
+
+		if (gpu->ops == &gp_amd_ops && gpu->info.caps & GP_CAP_PREEMPT_MODE)
+			r = gpu->ops->set_preempt_mode(gpu, holds->hold[i].handle, mode);
+		else if (env.way == GP_WAY_DRAIN)
+			r = gp_fail(err, -EINVAL,
+			            "--type drain does not apply to %s: what runs there is saved "
+			            "at once",
+			            gpu->info.name);
+		else
+			fprintf(stderr,
+			        "gpreempt: --type does not apply to %s: what runs there is saved "
+			        "at once\n",
+			        gpu->info.name);
+	}
+	return r ? gp_fail(err, r, "cannot choose how to suspend: %s", gp_error_name(r)) : 0;
+}
+
+static int suspend(struct gp_holds *holds, struct gp_error *err)
+{
+	int r = choose_way(holds, err);
+
+	if (!r)
+		r = gp_holds_hold(holds, err);
+	for (unsigned i = 0; i < holds->n && !r; i++)
+		say(&holds->hold[i], "held", "took_us", holds->hold[i].took_ns, "held %s in %s");
+	if (!r && !env.json && env.for_ns == GP_NEVER && isatty(STDOUT_FILENO))
+		puts("Ctrl-C releases");
+	return r ? r : hold_until_end(holds, err);
+}
+
+/* Whatever happened, nothing stays held. A sentence that is there already stays the first. */
+static int release(struct gp_holds *holds, struct gp_error *err)
+{
+	int r = gp_holds_release(holds, err);
+
+	for (unsigned i = 0; i < holds->n; i++) {
+		const struct gp_hold *h = &holds->hold[i];
+
+		if (h->status)
+			fprintf(stderr,
+			        "gpreempt: process %d may still be held; run gpreempt "
+			        "resume %d\n",
+			        h->ref.seen.pid, h->ref.seen.pid);
+		else if (h->since_ns)
+			say(h, "released", "held_us", held_for(h), "released %s after %s");
+	}
+	return r;
+}
+
+static int run_on(const struct gp_devices *devices, struct gp_error *err)
+{
+	struct gp_task_refs list = {0};
+	struct gp_holds holds = {0};
+	int r = gp_suspend_choose(&env, devices, &list, err), last;
+
+	if (!r) {
+		r = gp_holds_begin(&holds, devices, list.ref, list.n, err);
+		if (!r)
+			r = suspend(&holds, err);
+		last = release(&holds, err);
+		r = r ? r : last;
+		gp_holds_end(&holds);
+	}
+	free(list.ref);
+	return r;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "PID...\n--device N",
+		.children = children,
+		.doc = "Keep processes off the GPU until Ctrl-C. They lose nothing: their work "
+		       "waits.\v"
+		       "However this program ends, gpreempt resume --all releases what it held.\n\n"
+		       "Examples:\n"
+		       "  gpreempt suspend 4711\n"
+		       "  gpreempt suspend 4711 4712 --for 10s\n"
+		       "  gpreempt suspend 4711 --type drain --grace 50\n"
+		       "  gpreempt suspend --device 0 --for 500ms\n",
+	};
+	struct gp_devices devices;
+	struct gp_error err = {0};
+	int r;
+
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	if (env.way == GP_WAY_RESET) {
+		gp_fail(&err, -EINVAL,
+		        "a reset is not offered: the program would lose its work; --type save "
+		        "keeps it");
+		return gp_cli_fail(&err);
+	}
+	r = gp_stop_open();
+	if (r < 0)
+		gp_fail(&err, r, "cannot wait for signals: %s", gp_error_name(r));
+	else
+		r = gp_targets_resolve(&env.targets, &err);
+	if (!r && is_for_daemon() &&
+	    gp_daemon_suspend(&env.targets, env.for_ns, env.force, env.json, &r))
+		return r;
+	if (r >= 0)
+		r = gp_devices_open(&devices, 0, &err);
+	if (r < 0)
+		return gp_cli_fail(&err);
+	r = run_on(&devices, &err);
+	gp_devices_close(&devices);
+	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+}
+
+const struct gp_verb gp_verb_suspend = {
+	.name = "suspend",
+	.summary = "keep processes off the GPU until Ctrl-C, or for a time",
+	.run = run,
+};

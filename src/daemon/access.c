@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rights: who asks and whose process it is, put before config/rights.h. */
+#include <unistd.h>
+
+#include "base/process.h"
+#include "config/rights.h"
+#include "daemon/control.h"
+
+/* Who runs the daemon may do everything with it, root always. */
+static bool is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return !peer->uid || peer->uid == geteuid() ||
+	       (c->group != (gid_t)-1 && gp_rpc_peer_in_group(peer, c->group));
+}
+
+static struct gp_peer describe_peer(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return (struct gp_peer){
+		.uid = peer->uid,
+		.admin = is_admin(c, peer),
+		.other_pidns = !peer->same_pidns,
+	};
+}
+
+bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	struct gp_peer who = describe_peer(c, peer);
+
+	return gp_peer_administers(&who);
+}
+
+static bool has_foreign_gang(const struct gp_control *c, const struct gp_proc *proc)
+{
+	for (const struct gp_proc *p = c->procs.first; proc->attr.gang && p; p = p->next)
+		if (p->attr.gang == proc->attr.gang && p->uid != proc->uid)
+			return true;
+	return false;
+}
+
+static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer *peer,
+                            const struct gp_proc *proc, struct gp_subject *s, struct gp_error *err)
+{
+	bool known;
+
+	*s = (struct gp_subject){
+		.same_pidns = gp_process_same_pidns(peer->pid, proc->pid) && peer->pidfd >= 0 &&
+	                      !gp_pidfd_ended(peer->pidfd),
+		.is_self = peer->start_time && peer->pid == proc->pid &&
+	                   peer->start_time == proc->start_time,
+		.gang_of_others = has_foreign_gang(c, proc),
+	};
+	/* In this order: what was read is about a process that still has its pid. */
+	known = gp_process_uids(proc->pid, s->uid);
+	if (gp_proc_ended(proc))
+		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
+	if (!known || proc->unwatched)
+		return gp_fail(err, -EAGAIN,
+		               "whose process %d is cannot be told now (the daemon may have too "
+		               "many files open); try again",
+		               proc->pid);
+	return 0;
+}
+
+static int check(const struct gp_control *c, const struct gp_rpc_call *call,
+                 const struct gp_proc *proc, const struct gp_change *change, struct gp_error *err)
+{
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+	struct gp_peer who = describe_peer(c, peer);
+	struct gp_subject whose;
+	int r = proc ? describe_subject(c, peer, proc, &whose, err) : 0;
+
+	return r ? r : gp_rights_check(&who, proc ? &whose : NULL, change, err);
+}
+
+/* How many processes this user described, and not an administrator in his place. */
+static uint32_t count_described(const struct gp_control *c, uid_t uid)
+{
+	uint32_t n = 0;
+
+	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
+		n += p->source == GP_ATTR_BY_USER && p->set_by == uid && !gp_proc_ended(p);
+	return n;
+}
+
+struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
+{
+	return gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
+}
+
+int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
+               const struct gp_task_attr *to, struct gp_error *err)
+{
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+	struct gp_limit limit = gp_written_limit(c, peer);
+	struct gp_change change = {
+		.kind = GP_CHANGE_ATTR,
+		.from = &proc->attr,
+		.to = to,
+		.limit = &limit,
+		.tasks = proc->source == GP_ATTR_BY_USER && proc->set_by == peer->uid
+	                         ? 0
+	                         : count_described(c, peer->uid) + 1,
+	};
+
+	gp_limit_add_given(&limit, &proc->given);
+	return check(c, call, proc, &change, err);
+}
+
+int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
+                bool release, struct gp_error *err)
+{
+	bool held = proc->held_by != GP_NO_UID; /* what nobody holds everybody may release */
+	struct gp_change change = {
+		.kind = release ? GP_CHANGE_RELEASE : GP_CHANGE_HOLD,
+		.hold_uid = held ? proc->held_by : gp_rpc_peer(call)->uid,
+		.hold_by_admin = held && proc->held_by_admin,
+	};
+
+	return check(c, call, proc, &change, err);
+}
+
+int gp_may_govern(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err)
+{
+	return check(c, call, NULL, &(struct gp_change){.kind = GP_CHANGE_POLICY}, err);
+}
+
+int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const struct gp_proc *proc,
+                struct gp_error *err)
+{
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+
+	if (peer->same_pidns)
+		return 0;
+	if (proc && proc->uid != peer->uid)
+		return -EPERM; /* without a look at each, where there are many */
+	return check(c, call, proc, &(struct gp_change){.kind = GP_CHANGE_READ}, err);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What devices tell, what follows from it, and who is told. */
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/table.h"
+#include "daemon/control.h"
+#include "rpc/wire.h"
+
+/* ---- telling -----------------------------------------------------------------------------------
+ */
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * GP_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+struct json_object *gp_event_new(struct gp_control *c, enum gp_topic topic)
+{
+	struct json_object *event;
+
+	if (!c->server || !(gp_rpc_wanted(c->server) & 1ull << topic))
+		return NULL;
+	event = json_object_new_object();
+	json_object_object_add(event, "event", json_object_new_string(gp_topic_names[topic]));
+	json_object_object_add(event, "at_ns", json_object_new_uint64(realtime_ns()));
+	return event;
+}
+
+void gp_event_add_proc(struct json_object *event, const struct gp_proc *proc)
+{
+	json_object_object_add(event, "pid", json_object_new_int(proc->pid));
+	json_object_object_add(event, "name", json_object_new_string(proc->name));
+}
+
+void gp_events_publish(struct gp_control *c, enum gp_topic topic, struct json_object *event)
+{
+	gp_rpc_notify(c->server, 1ull << topic, "event", event);
+}
+
+/* Topics have the order of the engine's events, as far as these go. */
+_Static_assert((int)GP_TOPIC_TASK_IN == (int)GP_EVENT_TASK_IN &&
+                       (int)GP_TOPIC_UNDONE == (int)GP_EVENT_UNDONE &&
+                       (int)GP_TOPIC_ADMITTED == (int)GP_EVENT_ADMITTED,
+               "topics and events differ");
+
+static void add_details(struct json_object *event, const struct gp_device_event *device_event)
+{
+	struct json_object *by;
+
+	switch (device_event->event.kind) {
+	case GP_EVENT_TASK_IN:
+	case GP_EVENT_REFUSED:
+	case GP_EVENT_ADMITTED:
+		json_object_object_add(
+			event, "class",
+			json_object_new_string(gp_class_name(device_event->attr.class)));
+		break;
+	case GP_EVENT_HELD:
+		by = json_object_new_array();
+		if (device_event->held_by & GP_HELD_BY_POLICY)
+			json_object_array_add(by, json_object_new_string("policy"));
+		if (device_event->held_by & GP_HELD_BY_USER)
+			json_object_array_add(by, json_object_new_string("user"));
+		json_object_object_add(event, "by", by);
+		break;
+	case GP_EVENT_POLICY:
+		json_object_object_add(event, "policy", json_object_new_string(device_event->text));
+		break;
+	case GP_EVENT_EJECTED:
+		json_object_object_add(event, "text", json_object_new_string(device_event->text));
+		break;
+	case GP_EVENT_ACTION_FAILED:
+		json_object_object_add(
+			event, "errno",
+			json_object_new_string(gp_rpc_errno_name(device_event->event.code)));
+		break;
+	default: break;
+	}
+}
+
+static void pass_on(struct gp_control *c, unsigned device,
+                    const struct gp_device_event *device_event)
+{
+	enum gp_topic topic = (enum gp_topic)device_event->event.kind;
+	struct json_object *event = gp_event_new(c, topic);
+	const struct gp_proc *proc;
+
+	if (!event)
+		return;
+	json_object_object_add(event, "mono_ns",
+	                       json_object_new_uint64(device_event->event.now_ns));
+	json_object_object_add(event, "device", json_object_new_uint64(device));
+	if (device_event->event.task)
+		json_object_object_add(event, "task",
+		                       json_object_new_uint64(device_event->event.task));
+	proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
+	if (proc)
+		gp_event_add_proc(event, proc);
+	add_details(event, device_event);
+	gp_events_publish(c, topic, event);
+}
+
+/* ---- what follows ------------------------------------------------------------------------------
+ */
+
+/* What was said of it, or of whom it descends from, is its own from now on: they may end before. */
+static void look_up(struct gp_control *c, struct gp_proc *proc)
+{
+	const struct gp_proc *parent;
+	struct gp_assignment entry;
+
+	if (proc->source != GP_ATTR_BY_DEFAULT ||
+	    !gp_assignments_find(c->assignments, proc->pid, proc->start_time, &entry))
+		return;
+	proc->source = entry.source;
+	proc->set_by = entry.by;
+	proc->rule = entry.rule;
+	proc->attr = entry.attr;
+	memcpy(proc->gang, entry.gang, sizeof proc->gang);
+	if (entry.pid == proc->pid)
+		return;
+	parent = gp_procs_find(&c->procs, entry.pid, entry.start_time);
+	proc->limit = parent ? parent->limit : gp_limit_least;
+	entry.pid = proc->pid;
+	entry.start_time = proc->start_time;
+	gp_assignments_put(c->assignments, &entry, NULL);
+}
+
+static void task_in(struct gp_control *c, unsigned device,
+                    const struct gp_device_event *device_event)
+{
+	struct gp_proc *proc;
+	bool first;
+
+	if (gp_procs_of_task(&c->procs, device, device_event->event.task))
+		return;
+	proc = gp_procs_get(&c->procs, device_event->pid, device_event->start_time);
+	if (!proc || gp_procs_task_in(&c->procs, proc, device, device_event->event.task,
+	                              device_event->key)) {
+		gp_log(GP_LOG_ERROR, "task.memory", "pid=%d", device_event->pid);
+		return;
+	}
+	first = proc->ntasks == 1;
+	memcpy(proc->name, device_event->name, sizeof proc->name);
+	proc->shared |= device_event->seen_flags & GP_SEEN_SHARED;
+	if (first) {
+		look_up(c, proc);
+		gp_process_arrived(c, proc);
+	}
+	if (proc->source != GP_ATTR_BY_DEFAULT &&
+	    !gp_task_attr_same(&proc->attr, &device_event->attr))
+		/* It was said while the device looked. */
+		gp_device_thread_command(c->thread[device],
+		                         &(struct gp_command){.kind = GP_COMMAND_ATTR,
+		                                              .task = device_event->event.task,
+		                                              .attr = proc->attr});
+	if (proc->held_by != GP_NO_UID)
+		gp_device_thread_command(c->thread[device],
+		                         &(struct gp_command){.kind = GP_COMMAND_HOLD,
+		                                              .task = device_event->event.task});
+}
+
+static void resumed(struct gp_control *c, unsigned device,
+                    const struct gp_device_event *device_event)
+{
+	struct gp_proc *proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
+
+	if (!proc || proc->held_by == GP_NO_UID)
+		return;
+	proc->held_by = GP_NO_UID;
+	proc->held_by_admin = false;
+	gp_log(GP_LOG_INFO, "process.resumed", "pid=%d", proc->pid);
+}
+
+static void follow(struct gp_control *c, unsigned device,
+                   const struct gp_device_event *device_event)
+{
+	switch (device_event->event.kind) {
+	case GP_EVENT_TASK_IN:
+		c->told_ns[device] = device_event->event.now_ns;
+		task_in(c, device, device_event);
+		pass_on(c, device, device_event);
+		break;
+	case GP_EVENT_TASK_OUT:
+		c->told_ns[device] = device_event->event.now_ns;
+		pass_on(c, device, device_event);
+		gp_procs_task_out(&c->procs, device, device_event->event.task);
+		break;
+	case GP_EVENT_RELEASED:
+		if (device_event->resumed)
+			resumed(c, device, device_event);
+		else
+			pass_on(c, device, device_event);
+		break;
+	case GP_EVENT_EJECTED:
+		gp_log(GP_LOG_ERROR, "policy.ejected", "device=%u text=\"%s\"", device,
+		       device_event->text);
+		pass_on(c, device, device_event);
+		break;
+	default: pass_on(c, device, device_event);
+	}
+}
+
+/* Those of this device that are not in the picture. */
+static void drop_absent(struct gp_control *c, unsigned device, const struct gp_table *there)
+{
+	struct gp_proc *next;
+
+	for (struct gp_proc *proc = c->procs.first; proc; proc = next) {
+		next = proc->next;
+		for (unsigned i = proc->ntasks; i-- > 0;) {
+			const struct gp_proc_task *t = &proc->task[i];
+			bool last = proc->ntasks == 1; /* the process may go with it */
+
+			if (t->device != device || gp_table_get(there, t->id, NULL))
+				continue;
+			gp_procs_task_out(&c->procs, device, t->id);
+			if (last)
+				break;
+		}
+	}
+}
+
+/*
+ * Some news did not fit: who is there is read from the device's picture instead. It must be one
+ * that was made after all that was heard of: who left since an older one would come back, and
+ * nobody would say again that he has left.
+ */
+static void catch_up(struct gp_control *c, unsigned device)
+{
+	const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[device]);
+	struct gp_table there;
+	int r = 0;
+
+	if (snapshot->now_ns < c->told_ns[device])
+		return; /* at the next beat, if not before */
+	gp_table_init(&there);
+	for (unsigned i = 0; i < snapshot->ntasks; i++) {
+		const struct gp_task_stats *t = &snapshot->task[i];
+		struct gp_device_event device_event = {
+			.event = {.kind = GP_EVENT_TASK_IN, .task = t->id},
+			.pid = t->pid,
+			.start_time = t->start_time,
+			.key = t->key,
+			.attr = t->attr};
+
+		memcpy(device_event.name, t->name, sizeof device_event.name);
+		task_in(c, device, &device_event);
+		r |= gp_table_put(&there, t->id, 1);
+	}
+	if (!r) {
+		drop_absent(c, device, &there);
+		c->behind[device] = false;
+	}
+	gp_table_free(&there);
+}
+
+void gp_events_catch_up(struct gp_control *c)
+{
+	for (unsigned i = 0; i < c->nthreads; i++)
+		if (c->behind[i])
+			catch_up(c, i);
+}
+
+static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
+{
+	struct gp_control *c = arg;
+	struct gp_answer answer;
+	struct gp_device_event device_event;
+	eventfd_t ignored;
+
+	(void)source;
+	(void)events;
+	eventfd_read(fd, &ignored);
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		uint64_t lost;
+
+		while (gp_device_thread_next_event(c->thread[i], &device_event))
+			follow(c, i, &device_event);
+		while (gp_device_thread_next_answer(c->thread[i], &answer))
+			gp_gather_answer(i, &answer);
+		lost = gp_device_thread_lost_events(c->thread[i]);
+		if (lost) {
+			gp_log(GP_LOG_WARN, "news.lost", "device=%u events=%llu", i,
+			       (unsigned long long)lost);
+			c->behind[i] = true;
+		}
+	}
+	gp_events_catch_up(c);
+	return 0;
+}
+
+int gp_events_begin(struct gp_control *c)
+{
+	sd_event_source *wake;
+	int r;
+
+	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->wake_fd < 0)
+		return -errno;
+	r = sd_event_add_io(c->loop, &wake, c->wake_fd, EPOLLIN, on_wake, c);
+	return r < 0 ? r : gp_before_clients(wake); /* rings of news are bounded */
+}
+
+void gp_events_want(struct gp_control *c)
+{
+	uint32_t wanted = (uint32_t)gp_rpc_wanted(c->server);
+
+	if (wanted == c->wanted)
+		return;
+	c->wanted = wanted;
+	for (unsigned i = 0; i < c->nthreads; i++)
+		gp_device_thread_want(c->thread[i], wanted);
+}
+
+/* ---- limits of GPU memory ----------------------------------------------------------------------
+ */
+
+static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memory)
+{
+	struct json_object *event = gp_event_new(c, GP_TOPIC_LIMIT);
+
+	gp_log(GP_LOG_WARN, "memory.limit", "pid=%d memory=%llu limit=%llu", proc->pid,
+	       (unsigned long long)memory, (unsigned long long)proc->memory_limit);
+	c->limits_passed++;
+	if (event) {
+		gp_event_add_proc(event, proc);
+		json_object_object_add(event, "memory", json_object_new_uint64(memory));
+		json_object_object_add(event, "limit", json_object_new_uint64(proc->memory_limit));
+		gp_events_publish(c, GP_TOPIC_LIMIT, event);
+	}
+}
+
+/* Once: who released it since meant it. */
+static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
+{
+	proc->limit_held = true;
+	/* One whom its owner holds as well: he could release it. */
+	if (proc->held_by != GP_NO_UID && proc->held_by_admin)
+		return;
+	proc->held_by = 0;
+	proc->held_by_admin = true;
+	for (unsigned i = 0; i < proc->ntasks; i++)
+		gp_device_thread_command(
+			c->thread[proc->task[i].device],
+			&(struct gp_command){.kind = GP_COMMAND_HOLD, .task = proc->task[i].id});
+}
+
+/* A limit is for all devices together. It is passed once, until the process is below it again. */
+void gp_events_check_limits(struct gp_control *c)
+{
+	for (struct gp_proc *p = c->procs.first; p; p = p->next)
+		p->memory = 0;
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[i]);
+
+		for (unsigned t = 0; t < snapshot->ntasks; t++) {
+			struct gp_proc *p = gp_procs_of_task(&c->procs, i, snapshot->task[t].id);
+
+			if (p)
+				p->memory += snapshot->task[t].memory;
+		}
+	}
+	for (struct gp_proc *p = c->procs.first; p; p = p->next) {
+		bool passed = p->memory_limit && p->memory > p->memory_limit;
+
+		if (passed && !p->limit_passed)
+			pass_limit(c, p, p->memory);
+		p->limit_passed = passed;
+		p->limit_held &= passed;
+		/* Nobody unmanaged is held, but one may become something else later. */
+		if (passed && p->hold_at_limit && !p->limit_held && p->attr.class != GP_UNMANAGED)
+			hold_for_limit(c, p);
+	}
+}

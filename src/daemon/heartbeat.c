@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done again and again: the daemon shows that it is alive, and looks after what nobody
+ * announces. */
+#include <systemd/sd-daemon.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "undo/undo.h"
+
+#define BEAT_NS       (200 * GP_NS_PER_MS)
+#define BEATS_A_CHECK 5 /* GPU memory is looked at every so many beats */
+
+/* A thread that does not look any more is as good as dead: who watches us shall know. Unless we
+ * were away ourselves, stopped or with the whole machine: then they have until the next beat. */
+static bool all_look(struct gp_control *c, uint64_t now_ns)
+{
+	bool stuck = false,
+	     was_away = c->heartbeat_ns && now_ns - c->heartbeat_ns > GP_STUCK_NS / 2;
+
+	c->heartbeat_ns = now_ns;
+	if (was_away)
+		return !c->stuck;
+	for (unsigned i = 0; i < c->nthreads; i++) {
+		bool late = gp_device_thread_overdue_ns(c->thread[i], now_ns) > GP_STUCK_NS;
+
+		if (late && !c->stuck)
+			gp_log(GP_LOG_ERROR, "device.stuck", "device=%u", i);
+		stuck |= late;
+	}
+	c->stuck = stuck;
+	return !stuck;
+}
+
+static void look_for_keeper(struct gp_control *c, uint64_t now_ns)
+{
+	struct gp_undo_scheduler keeper;
+	struct json_object *event;
+	bool gone;
+
+	gp_undo_keeper(c->undo, &keeper);
+	gone = !keeper.pid || !keeper.lives || now_ns > keeper.heartbeat_ns + 5 * GP_NS_PER_S;
+	if (gone == c->keeper_gone)
+		return;
+	c->keeper_gone = gone;
+	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.here", "pid=%d",
+	       keeper.pid);
+	event = gp_event_new(c, GP_TOPIC_KEEPER);
+	if (!event)
+		return;
+	json_object_object_add(event, "keeper", json_object_new_string(gone ? "gone" : "back"));
+	gp_events_publish(c, GP_TOPIC_KEEPER, event);
+}
+
+static int on_heartbeat(sd_event_source *source, uint64_t usec, void *arg)
+{
+	struct gp_control *c = arg;
+	uint64_t now_ns = gp_monotonic_ns();
+
+	(void)usec;
+	if (all_look(c, now_ns)) {
+		gp_undo_heartbeat(c->undo, now_ns);
+		sd_notify(0, "WATCHDOG=1");
+	}
+	gp_events_catch_up(c);
+	for (unsigned i = 0; i < c->nthreads; i++)
+		gp_device_thread_push(c->thread[i]);
+	if (!(c->heartbeats++ % BEATS_A_CHECK)) {
+		gp_procs_retry(&c->procs);
+		gp_events_check_limits(c);
+		gp_rules_retry(c, now_ns);
+		look_for_keeper(c, now_ns);
+		gp_events_want(c); /* who was interested may have gone */
+	}
+	sd_event_source_set_time_relative(source, BEAT_NS / 1000);
+	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	return 0;
+}
+
+int gp_before_clients(sd_event_source *source)
+{
+	int r = sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
+
+	sd_event_source_set_floating(source, true);
+	sd_event_source_unref(source);
+	return r;
+}
+
+int gp_heartbeat_begin(struct gp_control *c)
+{
+	sd_event_source *heartbeat;
+	int r = sd_event_add_time_relative(c->loop, &heartbeat, CLOCK_MONOTONIC, 0, 1000,
+	                                   on_heartbeat, c);
+
+	return r < 0 ? r : gp_before_clients(heartbeat); /* however much they ask for */
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The methods `hint` and `bracket`: a program tells of its own requests. */
+#include "daemon/control.h"
+#include "rpc/params.h"
+
+/* The caller as a process with tasks; NULL: it is none (yet), which is no mistake. */
+static const struct gp_proc *caller(const struct gp_control *c, const struct gp_rpc_call *call)
+{
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+
+	return peer->start_time ? gp_procs_find(&c->procs, peer->pid, peer->start_time) : NULL;
+}
+
+static int tell_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_command_kind kind,
+                      bool begins)
+{
+	const struct gp_proc *proc = caller(c, call);
+	struct json_object *result;
+
+	for (unsigned i = 0; proc && i < proc->ntasks; i++) {
+		struct gp_command command = {
+			.kind = kind, .key = proc->task[i].key, .begins = begins};
+
+		/* Where it does not fit any more, the device is looking without a break. */
+		gp_device_thread_command(c->thread[proc->task[i].device], &command);
+	}
+	if (gp_rpc_is_notification(call))
+		return gp_rpc_reply(call, NULL);
+	result = json_object_new_object();
+	json_object_object_add(result, "tasks", json_object_new_uint64(proc ? proc->ntasks : 0));
+	return gp_rpc_reply(call, result);
+}
+
+int gp_method_hint(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
+		return -EINVAL;
+	return tell_tasks(arg, call, GP_COMMAND_HINT, false);
+}
+
+int gp_method_mark(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_error *err = gp_rpc_error(call);
+	bool begins = false;
+
+	if (GP_PARAMS_KNOWN(params, err, "begins") ||
+	    gp_params_bool(params, "begins", &begins, NULL, err))
+		return -EINVAL;
+	return tell_tasks(arg, call, GP_COMMAND_MARK, begins);
+}

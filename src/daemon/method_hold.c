@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The methods `hold`, `release` and `release_all`: people's own holds, beside those of the policy.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "daemon/control.h"
+#include "rpc/params.h"
+
+static void finish(struct gp_gather *g)
+{
+	struct json_object *result;
+
+	if (g->status && (g->status != -ESRCH || !g->done)) {
+		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
+		return;
+	}
+	result = json_object_new_object();
+	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
+	gp_rpc_reply(g->call, result);
+}
+
+static void order_all(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc,
+                      enum gp_command_kind kind)
+{
+	for (unsigned i = 0; i < proc->ntasks; i++) {
+		struct gp_command command = {.kind = kind, .task = proc->task[i].id};
+
+		gp_gather_command(g, c->thread[proc->task[i].device], &command);
+	}
+}
+
+/* Half a hold is none: what is held already is released, and then the answer is why. */
+static void take_back(struct gp_gather *g, const struct gp_proc *proc)
+{
+	struct gp_gather *back = gp_gather_new(g->control, g->call, finish);
+
+	if (!back)
+		return; /* which was answered */
+	back->status = g->status;
+	memcpy(back->text, g->text, sizeof back->text);
+	order_all(g->control, back, proc, GP_COMMAND_RELEASE);
+	gp_gather_go(back);
+}
+
+/* One that came to nothing is not for tasks that come later either. Who left by himself, or was
+ * released by somebody, has not failed. */
+static void finish_hold(struct gp_gather *g)
+{
+	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
+	bool failed = g->status && g->status != -ECANCELED && (g->status != -ESRCH || !g->done);
+
+	if (!proc || !g->first || !failed) {
+		finish(g);
+		return;
+	}
+	proc->held_by = GP_NO_UID;
+	if (!g->done)
+		finish(g);
+	else
+		take_back(g, proc);
+}
+
+int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_control *c = arg;
+	struct gp_error *err = gp_rpc_error(call);
+	struct gp_proc *proc;
+	struct gp_gather *g;
+	bool force = false, there;
+	int r;
+
+	if (GP_PARAMS_KNOWN(params, err, "target", "force") ||
+	    gp_params_bool(params, "force", &force, &there, err))
+		return -EINVAL;
+	proc = gp_method_target(c, call, params);
+	if (!proc)
+		return 0;
+	r = gp_may_hold(c, call, proc, false, err);
+	if (!r && !proc->ntasks)
+		r = gp_fail(err, -ESRCH, "process %d has no queues on any GPU", proc->pid);
+	if (!r && proc->shared && !force)
+		r = gp_fail(err, -EPERM, "process %d " GP_WOULD_STOP_ALL, proc->pid);
+	if (r) {
+		gp_procs_put_away(&c->procs, proc);
+		return r;
+	}
+	g = gp_gather_new(c, call, finish_hold);
+	if (!g)
+		return 0;
+	g->pid = proc->pid;
+	g->start_time = proc->start_time;
+	g->first = proc->held_by == GP_NO_UID;
+	if (proc->held_by == GP_NO_UID || gp_administers(c, gp_rpc_peer(call))) {
+		proc->held_by = gp_rpc_peer(call)->uid;
+		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));
+	}
+	gp_log(GP_LOG_INFO, "process.hold", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
+	order_all(c, g, proc, GP_COMMAND_HOLD);
+	gp_gather_go(g);
+	return 0;
+}
+
+int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_control *c = arg;
+	struct gp_error *err = gp_rpc_error(call);
+	struct gp_proc *proc;
+	struct gp_gather *g;
+	int r;
+
+	if (GP_PARAMS_KNOWN(params, err, "target"))
+		return -EINVAL;
+	proc = gp_method_target(c, call, params);
+	if (!proc)
+		return 0;
+	r = gp_may_hold(c, call, proc, true, err);
+	if (!r && !proc->ntasks)
+		r = gp_fail(err, -ESRCH, "process %d has no queues on any GPU", proc->pid);
+	if (r) {
+		gp_procs_put_away(&c->procs, proc);
+		return r;
+	}
+	g = gp_gather_new(c, call, finish);
+	if (!g)
+		return 0;
+	proc->held_by = GP_NO_UID;
+	gp_log(GP_LOG_INFO, "process.release", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
+	order_all(c, g, proc, GP_COMMAND_RELEASE);
+	gp_gather_go(g);
+	return 0;
+}
+
+int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_control *c = arg;
+	struct gp_gather *g;
+
+	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
+		return -EINVAL;
+	g = gp_gather_new(c, call, finish);
+	if (!g)
+		return 0;
+	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next) {
+		if (proc->held_by == GP_NO_UID || gp_may_hold(c, call, proc, true, NULL))
+			continue;
+		proc->held_by = GP_NO_UID;
+		order_all(c, g, proc, GP_COMMAND_RELEASE);
+	}
+	gp_gather_go(g);
+	return 0;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The method `set`: what a process is, whether it has queues yet or not. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/process.h"
+#include "daemon/control.h"
+#include "rpc/params.h"
+
+#define WEEK_NS (GP_NS_PER_S * 3600 * 24 * 7)
+
+/* The name of a gang; "" is none. */
+static int read_gang(struct json_object *params, const char **name, bool *named,
+                     struct gp_error *err)
+{
+	struct json_object *value = json_object_object_get(params, "gang");
+
+	*named = json_object_is_type(value, json_type_string) && !json_object_get_string_len(value);
+	*name = "";
+	return *named ? 0
+	              : gp_params_string(params, "gang", GP_GANG_NAME_MAX - 1, name, named, err);
+}
+
+/* What the call says, on top of what holds. */
+static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
+                     struct json_object *params, struct gp_task_attr *attr, char *gang)
+{
+	struct gp_error *err = gp_rpc_error(call);
+	static const char *const classes[] = {"unmanaged", "be", "lc"};
+	unsigned class = attr->class;
+	uint64_t priority = attr->priority, weight = attr->weight, share = attr->share_permille,
+		 ceiling = attr->ceiling_permille;
+	const char *name = NULL;
+	bool there, named;
+
+	if (gp_params_choice(params, "class", classes, 3, &class, &there, err) ||
+	    gp_params_u64(params, "priority", 0, GP_PRIORITY_MAX, &priority, &there, err) ||
+	    gp_params_u64(params, "weight", 1, 10000, &weight, &there, err) ||
+	    gp_params_u64(params, "share_permille", 0, 1000, &share, &there, err) ||
+	    gp_params_u64(params, "ceiling_permille", 0, 1000, &ceiling, &there, err) ||
+	    gp_params_u64(params, "deadline_ns", 0, WEEK_NS, &attr->deadline_ns, &there, err) ||
+	    gp_params_u64(params, "budget_ns", 0, WEEK_NS, &attr->budget_ns, &there, err) ||
+	    read_gang(params, &name, &named, err))
+		return -EINVAL;
+	attr->class = (uint8_t) class;
+	attr->priority = (uint8_t)priority;
+	attr->weight = (uint32_t)weight;
+	attr->share_permille = (uint32_t)share;
+	attr->ceiling_permille = (uint32_t)ceiling;
+	if (named) {
+		snprintf(gang, GP_GANG_NAME_MAX, "%s", name);
+		attr->gang = !*gang ? 0
+		             : gp_administers(c, gp_rpc_peer(call))
+		                     ? gp_gang_of_admin(gang)
+		                     : gp_gang_of_user(proc->uid, gang);
+	}
+	return 0;
+}
+
+static void finish(struct gp_gather *g)
+{
+	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
+	struct json_object *result, *attr;
+
+	if (g->status && g->status != -ESRCH) { /* a task that left by itself is no failure */
+		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
+		return;
+	}
+	if (!proc) {
+		gp_rpc_fail(g->call, 0, -ESRCH, "process %d has ended", g->pid);
+		return;
+	}
+	result = json_object_new_object();
+	attr = json_object_new_object();
+	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
+	gp_render_attr(attr, &proc->attr, proc->gang);
+	json_object_object_add(result, "attr", attr);
+	gp_rpc_reply(g->call, result);
+}
+
+static void tell(struct gp_control *c, const struct gp_proc *proc)
+{
+	struct json_object *event = gp_event_new(c, GP_TOPIC_ATTR);
+
+	if (!event)
+		return;
+	gp_event_add_proc(event, proc);
+	gp_render_attr(event, &proc->attr, proc->gang);
+	gp_events_publish(c, GP_TOPIC_ATTR, event);
+}
+
+void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc)
+{
+	for (unsigned i = 0; i < proc->ntasks; i++) {
+		struct gp_command command = {
+			.kind = GP_COMMAND_ATTR, .task = proc->task[i].id, .attr = proc->attr};
+
+		if (g)
+			gp_gather_command(g, c->thread[proc->task[i].device], &command);
+		else
+			gp_device_thread_command(c->thread[proc->task[i].device], &command);
+	}
+	tell(c, proc);
+}
+
+/* Everything is checked; from here on it holds. */
+static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
+               const struct gp_assignment *entry)
+{
+	struct gp_error *err = gp_rpc_error(call);
+	struct gp_gather *g;
+	int r = gp_assignments_put(c->assignments, entry, err);
+
+	if (r)
+		return r;
+	proc->source = GP_ATTR_BY_USER;
+	proc->set_by = entry->by;
+	proc->limit = gp_written_limit(c, gp_rpc_peer(call));
+	proc->attr = entry->attr;
+	memcpy(proc->gang, entry->gang, sizeof proc->gang);
+	gp_log(GP_LOG_INFO, "process.set", "pid=%d class=%s priority=%u by=%u", proc->pid,
+	       gp_class_name(proc->attr.class), proc->attr.priority, gp_rpc_peer(call)->uid);
+	g = gp_gather_new(c, call, finish);
+	if (!g)
+		return 0;
+	g->pid = proc->pid;
+	g->start_time = proc->start_time;
+	gp_apply_attr(c, g, proc);
+	gp_gather_go(g);
+	return 0;
+}
+
+int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *params)
+{
+	struct gp_control *c = arg;
+	struct gp_error *err = gp_rpc_error(call);
+	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
+	struct gp_assignment entry = {.source = GP_ATTR_BY_USER,
+	                              .by = gp_administers(c, peer) ? GP_BY_ADMIN : peer->uid};
+	struct gp_proc *proc;
+	bool there;
+	int r;
+
+	if (GP_PARAMS_KNOWN(params, err, "target", "inherit", "class", "priority", "weight",
+	                    "share_permille", "ceiling_permille", "deadline_ns", "budget_ns",
+	                    "gang") ||
+	    gp_params_bool(params, "inherit", &entry.inherit, &there, err))
+		return -EINVAL;
+	proc = gp_method_target(c, call, params);
+	if (!proc)
+		return 0;
+	entry.pid = proc->pid;
+	entry.start_time = proc->start_time;
+	entry.attr = proc->attr;
+	memcpy(entry.gang, proc->gang, sizeof entry.gang);
+	r = read_attr(c, call, proc, params, &entry.attr, entry.gang);
+	if (!r)
+		r = gp_may_set(c, call, proc, &entry.attr, err);
+	if (!r && gp_proc_ended(proc))
+		r = gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
+	if (!r)
+		r = set(c, call, proc, &entry);
+	if (r)
+		gp_procs_put_away(&c->procs, proc);
+	return r;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is there: tasks come and go, change class, form gangs, are held by their user. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "engine/engine_state.h"
+
+static int grow_array(void **array, size_t item, unsigned capacity)
+{
+	void *p = realloc(*array, item * capacity);
+
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	return 0;
+}
+
+/* Room for `n` tasks in every array. What was grown before a failure stays: it is only larger. */
+static int reserve_tasks(struct gp_engine *e, unsigned n)
+{
+	unsigned capacity = e->capacity ? e->capacity : 16;
+	int r = 0;
+
+	if (n <= e->capacity)
+		return 0;
+	while (capacity < n)
+		capacity *= 2;
+#define GROW(member) (r = r ? r : grow_array((void **)&e->member, sizeof *e->member, capacity))
+	GROW(task);
+	GROW(counters);
+	GROW(who);
+	GROW(view_task);
+	GROW(plan_task);
+	GROW(seen);
+	GROW(action);
+	GROW(action_task);
+	GROW(todo);
+	GROW(gang_todo);
+#undef GROW
+	if (!r && e->state.task_stride)
+		r = grow_array((void **)&e->state.task, e->state.task_stride, capacity);
+	if (!r)
+		r = gp_table_reserve(&e->by_gang, capacity);
+	if (!r)
+		e->capacity = capacity;
+	return r;
+}
+
+static bool attr_is_valid(const struct gp_task_attr *a)
+{
+	return a->class <= GP_LATENCY_CRITICAL && a->priority <= GP_PRIORITY_MAX &&
+	       a->weight >= 1 && a->weight <= 10000 && a->share_permille <= 1000 &&
+	       a->ceiling_permille <= 1000;
+}
+
+/* What a policy is told of a newcomer: what was said about it; nothing is observed yet. */
+static struct gp_task_view first_view(const struct gp_task *t)
+{
+	return (struct gp_task_view){
+		.id = t->id,
+		.class = t->attr.class,
+		.priority = t->attr.priority,
+		.weight = t->attr.weight,
+		.share_permille = t->attr.share_permille,
+		.ceiling_permille = t->attr.ceiling_permille,
+		.deadline_ns = t->attr.deadline_ns,
+		.budget_ns = t->attr.budget_ns,
+	};
+}
+
+static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *seen)
+{
+	struct gp_task *t;
+	uint32_t handle;
+	int r = reserve_tasks(e, e->n + 1);
+
+	if (r)
+		return r;
+	r = gp_gpu_attach(e->gpu, seen->key, &handle);
+	if (r)
+		return r;
+	t = &e->task[e->n];
+	*t = (struct gp_task){.id = e->next_id++,
+	                      .handle = handle,
+	                      .attr = GP_TASK_ATTR_DEFAULT,
+	                      .last_got_ns = now_ns,
+	                      .noticed_ns = now_ns};
+	e->who[e->n] = *seen;
+	e->counters[e->n] = (struct gp_task_counters){0};
+	gp_log2_hist_init(&e->counters[e->n].waits);
+	if (e->config.classify)
+		e->config.classify(e->config.arg, seen, &t->attr);
+	if (!attr_is_valid(&t->attr)) {
+		gp_log(GP_LOG_ERROR, "classify.invalid", "task=%llu pid=%d",
+		       (unsigned long long)t->id, seen->pid);
+		t->attr = GP_TASK_ATTR_DEFAULT; /* never touched */
+	}
+	e->view_task[e->n] = first_view(t);
+	e->view_task[e->n].gang = e->n;
+	memset(&e->plan_task[e->n], 0, sizeof *e->plan_task);
+	if (e->state.task_stride)
+		memset(gp_policy_task(&e->state, e->n), 0, e->state.task_stride);
+	if (e->policy.ops->task_in)
+		e->policy.ops->task_in(&e->state, &e->view_task[e->n],
+		                       gp_policy_task(&e->state, e->n));
+	if (t->attr.class != GP_UNMANAGED)
+		gp_gpu_prepare(e->gpu, handle, t->attr.class == GP_BEST_EFFORT);
+	e->n++;
+	e->gangs_stale = true;
+	gp_engine_tell(e, now_ns, GP_EVENT_TASK_IN, t->id, 0, 0);
+	return 0;
+}
+
+static void drop_task(struct gp_engine *e, uint64_t now_ns, unsigned i)
+{
+	struct gp_task *t = &e->task[i];
+
+	if (e->policy.ops->task_out)
+		e->policy.ops->task_out(&e->state, &e->view_task[i], gp_policy_task(&e->state, i));
+	gp_gpu_detach(e->gpu, t->handle);
+	gp_engine_tell(e, now_ns, GP_EVENT_TASK_OUT, t->id, 0, 0);
+	e->gangs_stale = true;
+}
+
+/* Moves task `from` down to place `to`, with all that belongs to it. */
+static void move_task(struct gp_engine *e, unsigned to, unsigned from)
+{
+	if (to == from)
+		return;
+	e->task[to] = e->task[from];
+	e->who[to] = e->who[from];
+	e->counters[to] = e->counters[from];
+	e->view_task[to] = e->view_task[from];
+	e->plan_task[to] = e->plan_task[from];
+	if (e->state.task_stride)
+		memcpy(gp_policy_task(&e->state, to), gp_policy_task(&e->state, from),
+		       e->state.task_stride);
+}
+
+/* How many tasks the back end sees, all of them in e->found; -errno: it cannot say. */
+static int fill_found(struct gp_engine *e, uint64_t now_ns)
+{
+	for (;;) {
+		int n = gp_gpu_scan(e->gpu, now_ns, e->found, e->found_capacity);
+		int r;
+
+		if (n < 0 || (unsigned)n <= e->found_capacity)
+			return n;
+		r = grow_array((void **)&e->found, sizeof *e->found, (unsigned)n * 2);
+		if (r)
+			return r;
+		e->found_capacity = (unsigned)n * 2;
+	}
+}
+
+void gp_engine_scan(struct gp_engine *e, uint64_t now_ns)
+{
+	int found = fill_found(e, now_ns);
+	unsigned kept = 0;
+	uint64_t at;
+
+	e->scan_at_ns = gp_time_add(now_ns, e->config.scan_every_ns);
+	if (found < 0 || gp_table_reserve(&e->by_key, (size_t)found))
+		return; /* what is known stays; the next scan tries again */
+
+	gp_table_clear(&e->by_key);
+	for (unsigned i = 0; i < (unsigned)found; i++)
+		gp_table_put(&e->by_key, e->found[i].key, i);
+	for (unsigned i = 0; i < e->n; i++) {
+		if (!gp_table_get(&e->by_key, e->who[i].key, &at)) {
+			drop_task(e, now_ns, i);
+			continue;
+		}
+		e->who[i] = e->found[at]; /* its memory, and its name after an exec */
+		gp_table_remove(&e->by_key, e->who[i].key);
+		move_task(e, kept++, i);
+	}
+	e->n = kept;
+	for (unsigned i = 0; i < (unsigned)found && e->by_key.count; i++) {
+		int r;
+
+		if (!gp_table_remove(&e->by_key, e->found[i].key))
+			continue;
+		r = add_task(e, now_ns, &e->found[i]);
+		if (r)
+			gp_log(GP_LOG_DEBUG, "attach.failed", "pid=%d errno=%d", e->found[i].pid,
+			       -r);
+	}
+}
+
+/* The first task of each gang stands for it; a user's hold on one member holds them all. */
+void gp_engine_update_gangs(struct gp_engine *e)
+{
+	uint64_t head;
+
+	e->gangs_stale = false;
+	e->lc_tasks = 0;
+	e->managed = 0;
+	gp_table_clear(&e->by_gang);
+	for (unsigned i = 0; i < e->n; i++) {
+		struct gp_task *t = &e->task[i];
+
+		t->gang = i;
+		t->gang_user_hold = t->user_hold;
+		e->lc_tasks += t->attr.class == GP_LATENCY_CRITICAL;
+		e->managed += t->attr.class != GP_UNMANAGED;
+		if (!t->attr.gang || t->attr.class == GP_UNMANAGED)
+			continue;
+		if (gp_table_get(&e->by_gang, t->attr.gang, &head))
+			t->gang = (uint32_t)head;
+		else
+			gp_table_put(&e->by_gang, t->attr.gang, i); /* has room: reserved */
+		e->task[t->gang].gang_user_hold |= t->user_hold;
+	}
+	for (unsigned i = 0; i < e->n; i++)
+		e->task[i].gang_user_hold = e->task[e->task[i].gang].gang_user_hold;
+}
+
+static struct gp_task *find_task(const struct gp_engine *e, uint64_t id)
+{
+	unsigned low = 0, high = e->n;
+
+	while (low < high) {
+		unsigned mid = low + (high - low) / 2;
+
+		if (e->task[mid].id < id)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < e->n && e->task[low].id == id ? &e->task[low] : NULL;
+}
+
+int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_attr *attr)
+{
+	struct gp_task *t = find_task(e, task);
+
+	if (!t)
+		return -ESRCH;
+	if (!attr_is_valid(attr))
+		return -EINVAL;
+	t->attr = *attr;
+	if (attr->class != GP_UNMANAGED)
+		gp_gpu_prepare(e->gpu, t->handle, attr->class == GP_BEST_EFFORT);
+	e->gangs_stale = true;
+	gp_engine_trigger(e, false);
+	return 0;
+}
+
+/* How many tasks users would hold with `t` and its gang among them. */
+static unsigned count_user_held(struct gp_engine *e, const struct gp_task *t)
+{
+	unsigned held = 0;
+
+	if (e->gangs_stale)
+		gp_engine_update_gangs(e);
+	for (unsigned i = 0; i < e->n; i++)
+		held += e->task[i].gang_user_hold || e->task[i].gang == t->gang;
+	return held;
+}
+
+int gp_engine_user_hold(struct gp_engine *e, uint64_t task)
+{
+	struct gp_task *t = find_task(e, task);
+
+	if (!t)
+		return -ESRCH;
+	if (!(e->gpu->info.caps & GP_CAP_HOLD))
+		return -ENOTSUP;
+	if (count_user_held(e, t) > e->gpu->info.max_held)
+		return -ENOSPC;
+	t->user_hold = true;
+	e->gangs_stale = true;
+	gp_engine_trigger(e, false);
+	return 0;
+}
+
+/* Takes back the hold on this task; on one that is held only with its gang, all holds on the gang.
+ */
+int gp_engine_user_release(struct gp_engine *e, uint64_t task)
+{
+	struct gp_task *t = find_task(e, task);
+	bool own;
+
+	if (!t)
+		return -ESRCH;
+	if (e->gangs_stale)
+		gp_engine_update_gangs(e);
+	own = t->user_hold;
+	t->user_hold = false;
+	for (unsigned i = 0; i < e->n && !own; i++)
+		if (e->task[i].gang == t->gang)
+			e->task[i].user_hold = false;
+	e->gangs_stale = true;
+	gp_engine_trigger(e, false);
+	return 0;
+}
+
+unsigned gp_engine_tasks(const struct gp_engine *e)
+{
+	return e->n;
+}
+
+void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_task_stats *out)
+{
+	const struct gp_task *t = &e->task[index];
+	const struct gp_task_view *v = &e->view_task[index];
+	const struct gp_task_counters *counters = &e->counters[index];
+
+	*out = (struct gp_task_stats){
+		.id = t->id,
+		.key = e->who[index].key,
+		.handle = t->handle,
+		.pid = e->who[index].pid,
+		.attr = t->attr,
+		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
+	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
+		.held = t->held,
+		.refused = t->refused,
+		.overruns = counters->overruns,
+		.slice_us = t->slice_us,
+		.held_ns = t->held_ns,
+		.preemptions = counters->preemptions,
+		.failures = counters->failures,
+		.undone = counters->undone,
+		.run_ns = v->known & GP_KNOWN_RUN ? v->run_ns : 0,
+		.run_source = v->known & GP_KNOWN_RUN ? v->run_source : GP_RUN_UNKNOWN,
+		.scheduled = e->seen[index].scheduled,
+		.waited_known = t->waited_known,
+		.waited_ns = t->waited_known ? v->waited_ns : 0,
+		.waited_max_ns = t->waited_max_ns,
+		.start_time = e->who[index].start_time,
+		.memory = e->who[index].memory,
+		.known = v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
+		.active = gp_seen_active(v),
+		.running = (v->known & GP_KNOWN_RUNNING) && v->running,
+		.waits = counters->waits.count,
+		.wait_p50_ns = gp_log2_hist_quantile(&counters->waits, 500000),
+		.wait_p99_ns = gp_log2_hist_quantile(&counters->waits, 990000),
+		.wait_max_ns = counters->waits.max_ns,
+		.wait_sum_ns = counters->waits.sum_ns,
+	};
+	memcpy(out->name, e->who[index].name, sizeof out->name);
+}
+
+int gp_engine_find_task(const struct gp_engine *e, uint64_t task, struct gp_task_stats *out)
+{
+	const struct gp_task *t = find_task(e, task);
+
+	if (!t)
+		return -ESRCH;
+	gp_engine_task_stats(e, (unsigned)(t - e->task), out);
+	return 0;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of functions for AMD GPUs. What it says, the host and the watch found out before. */
+#include "gpu/amd/amd_backend.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "gpu/amd/amd_device.h"
+
+#define TRY_AGAIN_NS GP_NS_PER_S
+#define HELD_MAX     65536
+
+static struct gp_amd_gpu *of(struct gp_gpu *gpu)
+{
+	return (struct gp_amd_gpu *)gpu; /* `base` is the first member */
+}
+
+/* ---- devices ------------------------------------------------------------------------------------
+ */
+
+static int probe(void)
+{
+	struct gp_amd_node node[GP_AMD_NODES_MAX];
+	int n;
+
+	if (access(gp_kfd_path(), F_OK))
+		return 0;
+	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
+	if (n <= 0)
+		return 0;
+	n = n < GP_AMD_NODES_MAX ? n : GP_AMD_NODES_MAX;
+	if (access(gp_kfd_path(), R_OK | W_OK))
+		return -errno;
+	return n;
+}
+
+static void fill_info(struct gp_amd_gpu *d, unsigned index)
+{
+	struct gp_gpu_info *info = &d->base.info;
+	char gfx[16];
+
+	snprintf(info->name, sizeof info->name, "AMD %s #%u",
+	         gp_amd_gfx_name(&d->node, gfx, sizeof gfx), index);
+	info->caps = GP_CAP_ACTIVITY | GP_CAP_EVENTS;
+	if (gp_amd_can_suspend(&d->node)) {
+		info->caps |= GP_CAP_HOLD;
+		if (!gp_amd_has_mes(&d->node)) /* which takes no notice of a mode, and stops one */
+			info->caps |= GP_CAP_PREEMPT_MODE | GP_CAP_STOPS_ALL;
+		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
+	}
+	/* What a hold costs depends on what runs: nothing is known before it is measured. */
+	info->sample_period_ns = GP_AMD_DETECT_NS;
+	info->notice_ns = GP_AMD_DETECT_NS;
+}
+
+static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
+{
+	struct gp_amd_node node[GP_AMD_NODES_MAX];
+	int n = gp_amd_nodes(node, GP_AMD_NODES_MAX), r;
+	struct gp_amd_gpu *d;
+
+	(void)flags; /* looking costs the GPU nothing */
+	if (!gp_amd_sees_host_pids())
+		return -EPERM;
+	if (n < 0 || index >= (unsigned)n || index >= GP_AMD_NODES_MAX)
+		return n < 0 ? n : -ENODEV;
+	d = calloc(1, sizeof *d);
+	if (!d)
+		return -ENOMEM;
+	d->base.ops = &gp_amd_ops;
+	d->node = node[index];
+	fill_info(d, index);
+	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = d->event_fd < 0 ? -errno : gp_kfd_thread_join(d, NULL);
+	if (r) {
+		if (d->event_fd >= 0)
+			close(d->event_fd);
+		free(d);
+		return r;
+	}
+	*gpu = &d->base;
+	return 0;
+}
+
+static void amd_close(struct gp_gpu *gpu)
+{
+	struct gp_amd_gpu *d = of(gpu);
+
+	gp_amd_release_self(gpu, NULL);
+	gp_kfd_thread_leave(d);
+	close(d->event_fd);
+	free(d->task);
+	free(d->seen);
+	free(d);
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------
+ */
+
+/* The first call waits until everybody was looked at once. */
+static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
+{
+	struct gp_amd_gpu *d = of(gpu);
+	struct gp_kfd_thread *h = d->kfd_thread;
+	int n;
+
+	(void)now_ns;
+	pthread_mutex_lock(&h->lock);
+	if (!d->scanned)
+		eventfd_write(h->watch_fd, 1);
+	while (!d->scanned)
+		pthread_cond_wait(&h->changed, &h->lock);
+	n = (int)d->nseen;
+	for (unsigned i = 0; i < d->nseen && i < max; i++)
+		seen[i] = d->seen[i].is;
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
+/* A free place; -1: no memory. */
+static int find_place(struct gp_amd_gpu *d)
+{
+	struct gp_amd_task **task;
+
+	for (unsigned i = 0; i < d->ntasks; i++)
+		if (!d->task[i])
+			return (int)i;
+	task = realloc(d->task, (d->ntasks + 1) * sizeof(struct gp_amd_task *));
+	if (!task)
+		return -1;
+	d->task = task;
+	d->task[d->ntasks] = NULL;
+	return (int)d->ntasks++;
+}
+
+static struct gp_amd_task *make_task(struct gp_amd_gpu *d, const struct gp_amd_seen *found)
+{
+	struct gp_amd_task *t = calloc(1, sizeof *t);
+
+	if (!t)
+		return NULL;
+	t->gpu = d;
+	t->key = found->is.key;
+	t->pid = found->is.pid;
+	t->start_time = found->is.start_time;
+	t->queue = found->is.queue;
+	t->queues_mark = found->mark;
+	t->grace = KFD_GRACE_DEFAULT;
+	t->mem_fd = -1;
+	return t;
+}
+
+static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
+{
+	struct gp_amd_gpu *d = of(gpu);
+	const struct gp_amd_seen *found = NULL;
+	int place = -1, r = 0;
+
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	for (unsigned i = 0; i < d->nseen; i++)
+		if (d->seen[i].is.key == key)
+			found = &d->seen[i];
+	for (unsigned i = 0; i < d->ntasks; i++)
+		if (d->task[i] && d->task[i]->key == key && !d->task[i]->leaving)
+			r = -EBUSY;
+	if (!found)
+		r = -ESRCH;
+	if (!r) {
+		place = find_place(d);
+		r = place < 0 ? -ENOMEM : gp_amd_make_room(d->kfd_thread);
+	}
+	if (!r) {
+		d->task[place] = make_task(d, found);
+		r = d->task[place] ? 0 : -ENOMEM;
+		*handle = (uint32_t)place;
+	}
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	return r;
+}
+
+static void amd_detach(struct gp_gpu *gpu, uint32_t handle)
+{
+	struct gp_amd_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	d->task[handle]->leaving = true;
+	d->kfd_thread->leaving++;
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	gp_amd_wake(d->kfd_thread);
+}
+
+static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_held)
+{
+	struct gp_amd_gpu *d = of(gpu);
+	struct gp_amd_task *t;
+
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	t = d->task[handle];
+	t->prepare = true;
+	t->wants_hold |= will_be_held;
+	if (will_be_held && !t->target)
+		gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	gp_amd_wake(d->kfd_thread);
+	eventfd_write(d->kfd_thread->watch_fd, 1);
+}
+
+static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
+{
+	struct gp_amd_gpu *d = of(gpu);
+
+	(void)now_ns;
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	for (unsigned i = 0; i < n; i++) {
+		const struct gp_amd_task *t = d->task[seen[i].handle];
+		struct gp_observation *o = &seen[i];
+
+		/* Nobody but a session of ours can have suspended it, as far as we can see. */
+		o->known = GP_KNOWN_HELD;
+		o->held = t->held;
+		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
+		o->failed = t->failed;
+		if (!t->looked)
+			continue;
+		o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;
+		o->active = t->active;
+		o->pending = t->pending;
+		if (t->active) {
+			o->known |= GP_KNOWN_ACTIVE_SINCE;
+			o->active_since_ns = t->active_since_ns;
+		}
+	}
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	return 0;
+}
+
+/* ---- actions ------------------------------------------------------------------------------------
+ */
+
+static int ask_all(struct gp_gpu *gpu, enum gp_amd_request_kind kind, struct gp_action *a,
+                   unsigned n)
+{
+	struct gp_amd_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	for (unsigned i = 0; i < n; i++)
+		a[i].status = gp_amd_ask(d->kfd_thread, kind, d->task[a[i].handle]) ? -EINPROGRESS
+		                                                                    : -EAGAIN;
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	gp_amd_wake(d->kfd_thread);
+	return 0;
+}
+
+static int amd_hold_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	(void)now_ns;
+	return ask_all(gpu, GP_AMD_HOLD, a, n);
+}
+
+static int amd_release_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	(void)now_ns;
+	return ask_all(gpu, GP_AMD_RELEASE, a, n);
+}
+
+/* For the holds that follow. */
+static int amd_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
+{
+	struct gp_amd_gpu *d = of(gpu);
+
+	if (mode > GP_AMD_DRAIN)
+		return -EINVAL;
+	if (mode != GP_AMD_SAVE && !(d->base.info.caps & GP_CAP_PREEMPT_MODE))
+		return -ENOTSUP;
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	d->task[handle]->grace = mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode;
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	return 0;
+}
+
+static int amd_event_fd(struct gp_gpu *gpu)
+{
+	return of(gpu)->event_fd;
+}
+
+/* ---- putting back -------------------------------------------------------------------------------
+ */
+
+/* A task that has no session gets one by it; one that could not have it tries again, not too often.
+ * Under the lock: 0, -EAGAIN or what went wrong. */
+static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
+{
+	t->wants_hold = t->prepare = true;
+	if (t->target)
+		return 0;
+	if (t->queued)
+		return -EAGAIN;
+	if (t->tried_ns && t->why.code && gp_monotonic_ns() < t->tried_ns + TRY_AGAIN_NS)
+		return t->why.code;
+	return gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t) ? -EAGAIN : -ENOMEM;
+}
+
+/* The driver resumes everything when we end, in whatever way. The record is there so that others
+ * see who holds the process, and can tell us to let go of it by taking it away. */
+static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
+{
+	struct gp_amd_gpu *d = of(gpu);
+	const struct gp_amd_task *t;
+	int r;
+
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	t = d->task[handle];
+	*undo = (struct gp_undo){.key = t->key ^ (uint64_t)d->node.gpu_id << 32,
+	                         .pid = t->pid,
+	                         .start_time = t->start_time};
+	r = want_session(d, d->task[handle]);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	if (r == -EAGAIN)
+		gp_amd_wake(d->kfd_thread);
+	return r;
+}
+
+/* ---- questions ----------------------------------------------------------------------------------
+ */
+
+static void amd_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
+{
+	struct gp_amd_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	if (d->task[handle]->why.code)
+		*err = d->task[handle]->why;
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+}
+
+/* The driver itself resumes what somebody held, when he ends: nothing is ever left behind. */
+static int amd_release_process(pid_t pid, struct gp_error *err)
+{
+	int n = gp_amd_sysfs_queues(pid, NULL, 0);
+
+	return n == -ESRCH ? gp_amd_not_a_user(pid, -ENODEV, err) : n;
+}
+
+const struct gp_gpu_ops gp_amd_ops = {
+	.name = "amd",
+	.probe = probe,
+	.open = amd_open,
+	.close = amd_close,
+	.scan = amd_scan,
+	.attach = amd_attach,
+	.detach = amd_detach,
+	.prepare = amd_prepare_task,
+	.observe = amd_observe,
+	.hold = amd_hold_all,
+	.release = amd_release_all,
+	.set_preempt_mode = amd_set_preempt_mode,
+	.event_fd = amd_event_fd,
+	.undo_record = amd_undo_record,
+	.undo = gp_amd_undo,
+	.release_process = amd_release_process,
+	.why = amd_why,
+	.find = gp_amd_find,
+	.split = gp_amd_split,
+	.queues = gp_amd_queues,
+	.evicted_ms = gp_amd_process_evicted_ms,
+	.hold_self = gp_amd_hold_self,
+	.release_self = gp_amd_release_self,
+	.doctor = gp_amd_doctor,
+};

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What somebody asks about one process and waits for: its task, one of its queues, all of them. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "gpu/amd/amd_device.h"
+
+#define QUEUES_MAX 1024
+
+static struct gp_amd_gpu *of(struct gp_gpu *gpu)
+{
+	return (struct gp_amd_gpu *)gpu; /* `base` is the first member */
+}
+
+/* ---- a process, or one queue of it --------------------------------------------------------------
+ */
+
+/* A fresh look, and what it shows of a task. Twice: the first may have begun before the process had
+ * its queues. */
+static int look_for(struct gp_amd_gpu *d, uint64_t key, struct gp_seen *seen)
+{
+	struct gp_kfd_thread *h = d->kfd_thread;
+	int r = -ENODEV;
+
+	pthread_mutex_lock(&h->lock);
+	for (int i = 0; i < 2 && r; i++) {
+		d->scanned = false;
+		eventfd_write(h->watch_fd, 1);
+		while (!d->scanned)
+			pthread_cond_wait(&h->changed, &h->lock);
+		for (unsigned k = 0; k < d->nseen; k++)
+			if (d->seen[k].is.key == key) {
+				*seen = d->seen[k].is;
+				r = 0;
+			}
+	}
+	pthread_mutex_unlock(&h->lock);
+	return r;
+}
+
+/* It has queues here, but none is a task: they only copy. */
+static bool only_copies(const struct gp_amd_gpu *d, pid_t pid, uint64_t start_time,
+                        struct gp_seen *seen)
+{
+	struct gp_amd_sysfs_queue queue[QUEUES_MAX];
+	int n = gp_amd_sysfs_queues(pid, queue, QUEUES_MAX);
+
+	for (int i = 0; i < n && i < QUEUES_MAX; i++)
+		if (queue[i].gpu_id == d->node.gpu_id && queue[i].type != KFD_SYSFS_QUEUE_COMPUTE) {
+			*seen = (struct gp_seen){.key = gp_process_key(start_time, pid),
+			                         .pid = pid,
+			                         .queue = GP_QUEUE_ALL,
+			                         .start_time = start_time,
+			                         .memory = gp_amd_memory(pid, d->node.gpu_id)};
+			gp_process_name(pid, seen->name, sizeof seen->name);
+			return true;
+		}
+	return false;
+}
+
+int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
+{
+	uint64_t start_time = gp_process_start_time(pid);
+	int r;
+
+	if (!start_time)
+		return gp_fail(err, -ESRCH, "there is no process %d", pid);
+	r = gp_amd_sysfs_queues(pid, NULL, 0);
+	if (r == -ESRCH)
+		return gp_amd_not_a_user(pid, -ENODEV, err);
+	r = look_for(of(gpu), gp_process_key(start_time, pid), seen);
+	if (r && only_copies(of(gpu), pid, start_time, seen))
+		return gp_fail(err, -ENODATA,
+		               "process %d has no compute queue on this GPU, only such as copy; "
+		               "gpreempt queues %d lists them",
+		               pid, pid);
+	return r ? gp_fail(err, r,
+	                   "process %d has no compute queue on this GPU; gpreempt ps lists those "
+	                   "that have one",
+	                   pid)
+	         : 0;
+}
+
+/* The key of a queue's task: a new one unless it is one already. 0: too many. */
+static uint64_t split_key(struct gp_amd_gpu *d, uint64_t process, uint32_t queue)
+{
+	struct gp_kfd_thread *h = d->kfd_thread;
+	struct gp_amd_split *list;
+	unsigned number = 1;
+
+	for (unsigned i = 0; i < h->nsplits; i++) {
+		struct gp_amd_split *s = &h->split[i];
+
+		if (gp_amd_process_of(s->key) != process || s->gpu_id != d->node.gpu_id)
+			continue;
+		if (s->queue == queue)
+			return s->key;
+		number++;
+	}
+	list = realloc(h->split, (h->nsplits + 1) * sizeof *list);
+	if (!list || number > GP_AMD_SPLITS_MAX)
+		return 0;
+	h->split = list;
+	list[h->nsplits++] = (struct gp_amd_split){
+		.key = process | number, .gpu_id = d->node.gpu_id, .queue = queue};
+	return process | number;
+}
+
+/* A queue that leaves its process's task while that is held would belong to nobody. */
+static bool is_held(const struct gp_amd_gpu *d, uint64_t process)
+{
+	for (unsigned i = 0; i < d->ntasks; i++) {
+		const struct gp_amd_task *t = d->task[i];
+
+		if (t && t->key == process && !t->leaving && (t->held || t->queued))
+			return true;
+	}
+	return false;
+}
+
+static bool has_queue(pid_t pid, uint32_t gpu_id, uint32_t id)
+{
+	struct gp_amd_sysfs_queue queue[256];
+	int n = gp_amd_sysfs_queues(pid, queue, 256);
+
+	for (int i = 0; i < n && i < 256; i++)
+		if (queue[i].id == id && queue[i].gpu_id == gpu_id &&
+		    queue[i].type == KFD_SYSFS_QUEUE_COMPUTE)
+			return true;
+	return false;
+}
+
+static struct gp_amd_seen *find_seen(struct gp_amd_gpu *d, uint64_t key)
+{
+	for (unsigned i = 0; i < d->nseen; i++)
+		if (d->seen[i].is.key == key)
+			return &d->seen[i];
+	return NULL;
+}
+
+/* Under the lock: as the next scan will find it, which need not be waited for. false: the process
+ * is not known, or there is no memory. */
+static bool see_split(struct gp_amd_gpu *d, uint64_t key, uint32_t queue, struct gp_seen *seen)
+{
+	struct gp_amd_seen *found = find_seen(d, key), split;
+
+	if (!found) {
+		found = find_seen(d, gp_amd_process_of(key));
+		if (!found)
+			return false;
+		split = *found;
+		split.is.key = key;
+		split.is.queue = queue;
+		split.queues = 1;
+		if (d->nseen == d->seen_capacity) {
+			found = realloc(d->seen, (d->nseen + 16) * sizeof *found);
+			if (!found)
+				return false;
+			d->seen = found;
+			d->seen_capacity = d->nseen + 16;
+		}
+		found = &d->seen[d->nseen++];
+		*found = split;
+	}
+	*seen = found->is;
+	return true;
+}
+
+int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
+                 struct gp_error *err)
+{
+	struct gp_amd_gpu *d = of(gpu);
+	uint64_t start_time = gp_process_start_time(pid), key;
+	bool held, known = false;
+	int r;
+
+	if (!start_time)
+		return gp_fail(err, -ESRCH, "there is no process %d", pid);
+	if (!has_queue(pid, d->node.gpu_id, queue))
+		return gp_fail(err, -ENOENT,
+		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
+		               "lists those that it has",
+		               pid, queue, pid);
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	held = is_held(d, gp_process_key(start_time, pid));
+	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
+	if (key)
+		known = see_split(d, key, queue, seen);
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	if (held)
+		return gp_fail(err, -EBUSY, "process %d is held as a whole; release it first", pid);
+	if (!key)
+		return gp_fail(
+			err, -ENOSPC,
+			"at most %d single queues of process %d can be held; hold it as a whole",
+			GP_AMD_SPLITS_MAX, pid);
+	r = known ? 0 : look_for(d, key, seen);
+	return r ? gp_fail(err, -ENOENT, "process %d has no compute queue %u any more", pid, queue)
+	         : 0;
+}
+
+int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid)
+{
+	return gp_amd_evicted_ms(pid, of(gpu)->node.gpu_id);
+}
+
+/* ---- its queues ---------------------------------------------------------------------------------
+ */
+
+/* As anybody can see them, without attaching. */
+static int look_from_afar(const struct gp_amd_gpu *d, pid_t pid, struct gp_queue *queue,
+                          unsigned max)
+{
+	struct gp_amd_sysfs_queue list[QUEUES_MAX];
+	int all = gp_amd_sysfs_queues(pid, list, QUEUES_MAX), n = 0;
+
+	for (int i = 0; i < all && i < QUEUES_MAX; i++) {
+		bool computes = list[i].type == KFD_SYSFS_QUEUE_COMPUTE;
+
+		if (list[i].gpu_id != d->node.gpu_id)
+			continue;
+		if ((unsigned)n < max) {
+			queue[n] = (struct gp_queue){.id = list[i].id,
+			                             .interleave = UINT32_MAX,
+			                             .copies = !computes,
+			                             .ring_bytes = list[i].size,
+			                             .pending = UINT64_MAX,
+			                             .priority = UINT32_MAX,
+			                             .serial = list[i].serial};
+			snprintf(queue[n].type, sizeof queue[n].type, "%s",
+			         computes ? "compute" : "sdma");
+		}
+		n++;
+	}
+	return all < 0 ? all : n;
+}
+
+/* Read here and not on the host's thread: the memory is the process's own. */
+static void read_pending(const struct gp_amd_call *call, int n)
+{
+	int fd = gp_amd_open_memory(call->pid);
+
+	for (int i = 0; i < n; i++)
+		if (!call->queue[i].copies) /* those count in units of their own */
+			call->queue[i].pending = gp_amd_read_pending(fd, &call->pointer[i]);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* After the session was asked: a queue that was made again in between is seen as what it is now,
+ * and that only one sample too early. */
+static void read_serials(const struct gp_amd_call *call, int n)
+{
+	struct gp_amd_sysfs_queue list[QUEUES_MAX];
+	int all = gp_amd_sysfs_queues(call->pid, list, QUEUES_MAX);
+
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < all && k < QUEUES_MAX; k++)
+			if (list[k].id == call->queue[i].id)
+				call->queue[i].serial = list[k].serial;
+}
+
+static int look_closely(struct gp_amd_gpu *d, struct gp_amd_call *call)
+{
+	struct gp_kfd_thread *h = d->kfd_thread;
+	int n;
+
+	pthread_mutex_lock(&h->lock);
+	while (h->call)
+		pthread_cond_wait(&h->changed, &h->lock);
+	h->call = call;
+	gp_amd_wake(h);
+	while (!call->done)
+		pthread_cond_wait(&h->changed, &h->lock);
+	pthread_mutex_unlock(&h->lock);
+	n = call->result < (int)call->max ? call->result : (int)call->max;
+	if (n > 0) {
+		read_pending(call, n);
+		read_serials(call, n);
+	}
+	return call->result;
+}
+
+/* A process that only copies is no task, and not among those seen. */
+struct named {
+	uint64_t key;
+	pid_t pid; /* 0: not found */
+	uint64_t start_time;
+};
+
+static int is_named(void *arg, pid_t pid)
+{
+	struct named *who = arg;
+	uint64_t start_time = gp_process_start_time(pid);
+
+	if (!start_time || gp_process_key(start_time, pid) != who->key)
+		return 0;
+	who->pid = pid;
+	who->start_time = start_time;
+	return 1;
+}
+
+int gp_amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+                  unsigned max, struct gp_error *err)
+{
+	struct gp_amd_gpu *d = of(gpu);
+	struct gp_error why = {0};
+	struct gp_amd_call call = {.gpu = d, .queue = queue, .max = max, .err = err ? err : &why};
+	struct named who = {.key = key};
+	int r;
+
+	pthread_mutex_lock(&d->kfd_thread->lock);
+	for (unsigned i = 0; i < d->nseen; i++)
+		if (d->seen[i].is.key == key) {
+			who.pid = d->seen[i].is.pid;
+			who.start_time = d->seen[i].is.start_time;
+		}
+	pthread_mutex_unlock(&d->kfd_thread->lock);
+	if (!who.pid)
+		gp_amd_each_process(is_named, &who);
+	call.pid = who.pid;
+	call.start_time = who.start_time;
+	if (!call.pid)
+		return gp_fail(err, -ESRCH, "the process has ended");
+	if (!closely)
+		return look_from_afar(d, call.pid, queue, max);
+	call.pointer = calloc(max + 1, sizeof *call.pointer);
+	if (!call.pointer)
+		return gp_fail(err, -ENOMEM, "no memory");
+	r = look_closely(d, &call);
+	free(call.pointer);
+	return r;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/amd/ptrace_link.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/process.h"
+
+#define UNLINK_TRIES    200
+#define UNLINK_PAUSE_US 50
+
+/* A number of /proc/PID/status; 0: not to be seen. */
+static pid_t status_of(pid_t pid, const char *key)
+{
+	char path[48], line[128];
+	pid_t value = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof line, f))
+		if (!strncmp(line, key, strlen(key)))
+			value = (pid_t)strtol(line + strlen(key), NULL, 10);
+	fclose(f);
+	return value;
+}
+
+pid_t gp_amd_tracer_of(pid_t pid)
+{
+	return status_of(pid, "TracerPid:");
+}
+
+static int explain(const struct gp_amd_session *s, int code, struct gp_error *err)
+{
+	pid_t tracer = gp_amd_tracer_of(s->pid);
+	char name[32];
+
+	if (code == -ESRCH || gp_pidfd_ended(s->pidfd)) /* a zombie may not be traced */
+		return gp_fail(err, -ESRCH, "there is no process %d", s->pid);
+	if (tracer)
+		return gp_fail(
+			err, -EBUSY,
+			"process %d is traced by %s (process %d), and only one can: end that "
+			"first",
+			s->pid, gp_process_name(tracer, name, sizeof name), tracer);
+	return gp_process_denied(err, s->pid, code);
+}
+
+int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
+{
+	int r = ptrace(PTRACE_SEIZE, s->pid, NULL, NULL) ? -errno : 0;
+
+	/* A link that was to end and has not yet is as good: its interrupt is waved through. */
+	if (r && gp_amd_tracer_of(s->pid) != gettid())
+		return explain(s, r, err);
+	s->link = GP_AMD_LINKED;
+	s->is_child = status_of(s->pid, "PPid:") == getpid();
+	/* While what the pidfd stands for lives, nobody else has the number. */
+	if (!gp_pidfd_ended(s->pidfd))
+		return 0;
+	gp_amd_unlink_now(s);
+	return gp_fail(err, -ESRCH, "process %d has ended", s->pid);
+}
+
+void gp_amd_unlink(struct gp_amd_session *s)
+{
+	if (s->link != GP_AMD_LINKED)
+		return;
+	s->link = ptrace(PTRACE_INTERRUPT, s->pid, NULL, NULL) ? GP_AMD_UNLINKED : GP_AMD_UNLINKING;
+}
+
+static bool is_event_stop(const siginfo_t *info)
+{
+	return info->si_code >> 8 == PTRACE_EVENT_STOP;
+}
+
+/* Stopped by somebody's SIGSTOP, not by us, and to stay so. */
+static bool is_group_stop(const siginfo_t *info)
+{
+	int signal = info->si_signo;
+
+	return is_event_stop(info) &&
+	       (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU);
+}
+
+/* It stopped: by our interrupt, or because it has a signal, which it gets. */
+static void let_go_on(struct gp_amd_session *s, const siginfo_t *info)
+{
+	uintptr_t signal = is_event_stop(info) ? 0 : (uintptr_t)info->si_signo;
+
+	if (s->link == GP_AMD_UNLINKING) {
+		if (!ptrace(PTRACE_DETACH, s->pid, NULL, signal))
+			s->link = GP_AMD_UNLINKED;
+	} else if (is_group_stop(info)) {
+		ptrace(PTRACE_LISTEN, s->pid, NULL, NULL);
+	} else {
+		ptrace(PTRACE_CONT, s->pid, NULL, signal);
+	}
+}
+
+/* The parent of a traced process learns of its end when the tracer has. */
+static void hear_of_end(struct gp_amd_session *s)
+{
+	siginfo_t ignored;
+
+	if (!s->is_child)
+		waitid(P_PID, (id_t)s->pid, &ignored, WEXITED | __WALL | WNOHANG);
+	s->link = GP_AMD_UNLINKED;
+}
+
+/* Asks the target itself, not wait(2): what that tells, somebody else here may have heard. */
+void gp_amd_session_tick(struct gp_amd_session *s)
+{
+	siginfo_t info;
+
+	if (s->link != GP_AMD_UNLINKED && gp_pidfd_ended(s->pidfd))
+		hear_of_end(s);
+	if (s->link != GP_AMD_UNLINKED && !ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info))
+		let_go_on(s, &info);
+	if (s->link == GP_AMD_UNLINKED && s->kfd < 0 && s->pidfd >= 0) {
+		close(s->pidfd); /* of a session that was closed before */
+		s->pidfd = -1;
+	}
+}
+
+/* Its leader stands still from the interrupt to the detach: look often. */
+void gp_amd_unlink_now(struct gp_amd_session *s)
+{
+	gp_amd_unlink(s);
+	for (int i = 0; i < UNLINK_TRIES && s->link != GP_AMD_UNLINKED; i++) {
+		if (i)
+			usleep(UNLINK_PAUSE_US);
+		gp_amd_session_tick(s);
+	}
+}
+
+struct probe {
+	int kfd;
+	pid_t pid;
+	int result;
+};
+
+static void *ask_as_stranger(void *arg)
+{
+	struct probe *p = arg;
+
+	p->result = gp_kfd_snapshot(p->kfd, p->pid, 0, NULL, 0);
+	return NULL;
+}
+
+enum gp_amd_rule gp_amd_find_rule(int kfd, pid_t pid)
+{
+	struct probe p = {.kfd = kfd, .pid = pid};
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, ask_as_stranger, &p))
+		return GP_AMD_RULE_UNKNOWN;
+	pthread_join(thread, NULL);
+	return p.result >= 0        ? GP_AMD_RULE_DEBUGGER
+	       : p.result == -EPERM ? GP_AMD_RULE_TRACER
+	                            : GP_AMD_RULE_UNKNOWN;
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a process has: clients, found by asking for one handle after the other from the newest
+ * client of the machine downwards, and their objects, found around those that RM names.
+ *
+ * A handle does not say what it stands for, and RM lists nothing; but it answers the question for
+ * the class of a handle without taking a GPU lock, in 2 to 4 us.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "gpu/nvidia/target.h"
+
+#define MISSES_UP     64    /* handles in a row that are not there end a region */
+#define MISSES_DOWN   8     /* libraries count upwards */
+#define MISSES_ADDED  16    /* when only newer ones are looked for */
+#define GO_ON_INDICES 32    /* after a find: a process makes its clients at about the same time */
+#define HANDLES_MAX   65536 /* of one region */
+
+int gp_nv_file(const struct gp_nv_target *t, uint32_t client)
+{
+	for (unsigned i = 0; i < t->nclients; i++)
+		for (unsigned f = 0; t->client[i].handle == client && f < t->nfiles; f++)
+			if (t->file[f] == t->client[i].file)
+				return t->borrowed[f];
+	return -1;
+}
+
+/* ---- the objects of one client -----------------------------------------------------------------
+ */
+
+static bool matters(uint32_t class)
+{
+	return class == NV01_DEVICE_0 || class == NV20_SUBDEVICE_0 ||
+	       class == KEPLER_CHANNEL_GROUP_A || NV_IS_CHANNEL_CLASS(class) ||
+	       NV_IS_COMPUTE_CLASS(class);
+}
+
+static bool add_object(struct gp_nv_client *c, struct gp_nv_object o)
+{
+	if (c->nobjects == c->object_capacity) {
+		unsigned capacity = c->object_capacity ? 2 * c->object_capacity : 64;
+		struct gp_nv_object *p = realloc(c->object, capacity * sizeof *p);
+
+		if (!p)
+			return false;
+		c->object = p;
+		c->object_capacity = capacity;
+	}
+	c->object[c->nobjects++] = o;
+	return true;
+}
+
+/* Whether there is something under this handle; what matters is noted. */
+static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
+{
+	uint32_t class = gp_rm_class(fd, c->handle, handle);
+
+	if (!class)
+		return false;
+	if (matters(class)) {
+		add_object(c, (struct gp_nv_object){.handle = handle,
+		                                    .class = class,
+		                                    .parent = gp_rm_parent(fd, c->handle, handle)});
+	}
+	return true;
+}
+
+static void extend_up(struct gp_nv_client *c, int fd, struct gp_nv_region *r, unsigned misses_max)
+{
+	uint32_t handle = r->high;
+
+	for (unsigned misses = 0; misses < misses_max && handle - r->low < HANDLES_MAX; handle++) {
+		misses++;
+		if (ask(c, fd, handle)) {
+			r->high = handle + 1;
+			misses = 0;
+		}
+	}
+}
+
+static void extend_down(struct gp_nv_client *c, int fd, struct gp_nv_region *r)
+{
+	uint32_t handle = r->low - 1;
+
+	for (unsigned misses = 0; misses < MISSES_DOWN && r->high - handle < HANDLES_MAX;
+	     handle--) {
+		misses++;
+		if (handle != c->handle && ask(c, fd, handle)) {
+			r->low = handle;
+			misses = 0;
+		}
+	}
+}
+
+static bool is_covered(const struct gp_nv_client *c, uint32_t handle)
+{
+	for (unsigned i = 0; i < c->nregions; i++)
+		if (handle >= c->region[i].low && handle < c->region[i].high)
+			return true;
+	return false;
+}
+
+/* Looks at a handle that RM named, and around it. */
+static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
+{
+	struct gp_nv_region *r;
+
+	if (!handle || handle == c->handle || is_covered(c, handle) ||
+	    c->nregions == GP_NV_REGIONS_MAX)
+		return;
+	r = &c->region[c->nregions++];
+	r->low = r->high = handle;
+	extend_up(c, fd, r, MISSES_UP);
+	extend_down(c, fd, r);
+}
+
+/* Whether a channel of the group is among the objects. */
+static bool has_channel(const struct gp_nv_client *c, uint32_t group)
+{
+	for (unsigned i = 0; i < c->nobjects; i++)
+		if (c->object[i].parent == group && NV_IS_CHANNEL_CLASS(c->object[i].class))
+			return true;
+	return false;
+}
+
+/* Libraries choose their handles as they like: what RM names as a first child is looked at, too. */
+static void explore_named(struct gp_nv_client *c, int fd)
+{
+	for (unsigned i = 0; i < c->nobjects; i++) {
+		struct gp_nv_object o = c->object[i]; /* the array may move */
+
+		if (o.class == NV01_DEVICE_0) {
+			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_SUBDEVICE));
+			explore(c, fd,
+			        gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL_GROUP));
+		}
+		if (o.class == KEPLER_CHANNEL_GROUP_A && !has_channel(c, o.handle))
+			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_CHANNEL));
+	}
+}
+
+static void explore_client(struct gp_nv_client *c, int fd)
+{
+	c->nobjects = c->nregions = 0;
+	explore(c, fd, gp_rm_child(fd, c->handle, c->handle, NV_INTERNAL_DEVICE));
+	explore_named(c, fd);
+}
+
+/* ---- groups, from objects ----------------------------------------------------------------------
+ */
+
+static const struct gp_nv_object *find_object(const struct gp_nv_client *c, uint32_t handle)
+{
+	for (unsigned i = 0; i < c->nobjects; i++)
+		if (c->object[i].handle == handle)
+			return &c->object[i];
+	return NULL;
+}
+
+static const struct gp_nv_object *find_child(const struct gp_nv_client *c, uint32_t parent,
+                                             uint32_t class)
+{
+	for (unsigned i = 0; i < c->nobjects; i++)
+		if (c->object[i].parent == parent && c->object[i].class == class)
+			return &c->object[i];
+	return NULL;
+}
+
+/* A compute object under one of its channels makes a compute group; copy objects are in both. */
+static void list_channels(const struct gp_nv_client *c, struct gp_nv_group *g)
+{
+	g->nchannels = 0;
+	g->compute = false;
+	for (unsigned i = 0; i < c->nobjects; i++) {
+		const struct gp_nv_object *o = &c->object[i], *channel;
+
+		if (NV_IS_CHANNEL_CLASS(o->class) && o->parent == g->handle &&
+		    g->nchannels < GP_NV_CHANNELS_MAX)
+			g->channel[g->nchannels++] = o->handle;
+		if (!NV_IS_COMPUTE_CLASS(o->class))
+			continue;
+		channel = find_object(c, o->parent);
+		g->compute |= channel && channel->parent == g->handle;
+	}
+}
+
+/* A compute object may have a handle far away from its channel. */
+static void ask_for_compute(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
+{
+	uint32_t object = gp_rm_child(fd, c->handle, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
+
+	g->compute = object && NV_IS_COMPUTE_CLASS(gp_rm_class(fd, c->handle, object));
+}
+
+/* Any compute object among what was found says that they are not hidden elsewhere. */
+static bool any_compute(const struct gp_nv_client *c)
+{
+	for (unsigned i = 0; i < c->nobjects; i++)
+		if (NV_IS_COMPUTE_CLASS(c->object[i].class))
+			return true;
+	return false;
+}
+
+/* How the records of context switches name the group. Older drivers do not say. */
+static void read_context_ids(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
+{
+	struct nv2080_group_ids ids = {.client = c->handle, .channel_or_group = g->handle};
+
+	if (!g->compute ||
+	    gp_rm_control(fd, c->handle, g->subdevice,
+	                  NV2080_CTRL_CMD_FIFO_GET_CHANNEL_GROUP_UNIQUE_ID_INFO, &ids, sizeof ids))
+		return;
+	g->ncontexts = ids.count < GP_NV_CHANNELS_MAX ? ids.count : GP_NV_CHANNELS_MAX;
+	memcpy(g->context_id, ids.channel_id, g->ncontexts * sizeof *g->context_id);
+}
+
+/* Fills in what RM knows of a group. false: it is gone. */
+static bool read_group(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
+{
+	const struct gp_nv_object *sub = find_child(c, g->device, NV20_SUBDEVICE_0);
+	struct nv2080_gpu_id id;
+	struct nva06c_info info;
+	struct nva06c_timeslice slice;
+
+	if (!sub)
+		return false;
+	g->subdevice = sub->handle;
+	if (gp_rm_control(fd, c->handle, sub->handle, NV2080_CTRL_CMD_GPU_GET_ID, &id, sizeof id) ||
+	    gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_INFO, &info, sizeof info) ||
+	    gp_rm_control(fd, c->handle, g->handle, NVA06C_CTRL_CMD_GET_TIMESLICE, &slice,
+	                  sizeof slice))
+		return false;
+	g->gpu_id = id.gpu_id;
+	g->tsg_id = info.tsg_id;
+	g->slice_us = slice.us > UINT32_MAX ? UINT32_MAX : (uint32_t)slice.us;
+	list_channels(c, g);
+	if (!g->compute && g->nchannels && !any_compute(c))
+		ask_for_compute(c, fd, g);
+	read_context_ids(c, fd, g);
+	return true;
+}
+
+static struct gp_nv_group *find_group(struct gp_nv_target *t, uint32_t client, uint32_t handle)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		if (t->group[i].client == client && t->group[i].handle == handle)
+			return &t->group[i];
+	return NULL;
+}
+
+/* true: the group is new, or another one under the same handle. */
+static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
+{
+	struct gp_nv_group *g = find_group(t, now->client, now->handle), *p;
+	bool is_new = !g || g->tsg_id != now->tsg_id || g->gpu_id != now->gpu_id;
+	bool ours = !is_new && g->slice_is_ours;
+	uint32_t found_us = ours ? g->slice_found_us : now->slice_us;
+	/* Channels that came since are not disabled: all of it is disabled again. */
+	bool disabled = !is_new && g->disabled && g->nchannels == now->nchannels;
+	bool mode_is_ours = !is_new && g->mode_is_ours;
+	uint64_t since_ns = is_new ? gp_monotonic_ns() : g->since_ns;
+
+	if (!g) {
+		p = realloc(t->group, (t->ngroups + 1) * sizeof *p);
+		if (!p)
+			return false;
+		t->group = p;
+		g = &t->group[t->ngroups++];
+	}
+	*g = *now;
+	g->seen = true;
+	g->since_ns = since_ns;
+	g->slice_found_us = found_us;
+	g->slice_is_ours = ours;
+	g->disabled = disabled;
+	g->mode_is_ours = mode_is_ours;
+	return is_new;
+}
+
+static bool take_groups(struct gp_nv_target *t, const struct gp_nv_client *c, int fd)
+{
+	bool changed = false;
+
+	for (unsigned i = 0; i < c->nobjects; i++) {
+		const struct gp_nv_object *o = &c->object[i];
+		struct gp_nv_group g = {
+			.client = c->handle, .handle = o->handle, .device = o->parent};
+
+		if (o->class == KEPLER_CHANNEL_GROUP_A && read_group(c, fd, &g))
+			changed |= take_group(t, &g);
+	}
+	return changed;
+}
+
+/* Only RM's word that it is not there counts: a call, or a borrow, may fail for a moment. */
+static bool is_gone(int fd, uint32_t client, uint32_t object)
+{
+	struct nv0000_handle_info p = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
+	uint32_t status;
+
+	if (fd < 0)
+		return false;
+	status = gp_rm_control(fd, client, client, NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO, &p,
+	                       sizeof p);
+	return status == NV_ERR_INVALID_CLIENT || status == NV_ERR_OBJECT_NOT_FOUND ||
+	       status == NV_ERR_INVALID_OBJECT_HANDLE;
+}
+
+static bool knows_client(const struct gp_nv_target *t, uint32_t client)
+{
+	for (unsigned i = 0; i < t->nclients; i++)
+		if (t->client[i].handle == client)
+			return true;
+	return false;
+}
+
+/* A group of a client that is gone is gone with it. */
+static bool drop_unseen_groups(struct gp_nv_target *t)
+{
+	unsigned kept = 0, before = t->ngroups;
+
+	for (unsigned i = 0; i < t->ngroups; i++) {
+		const struct gp_nv_group *g = &t->group[i];
+
+		if (g->seen || (knows_client(t, g->client) &&
+		                !is_gone(gp_nv_file(t, g->client), g->client, g->handle)))
+			t->group[kept++] = *g;
+	}
+	t->ngroups = kept;
+	return kept != before;
+}
+
+bool gp_nv_computes(const struct gp_nv_target *t)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		if (t->group[i].compute)
+			return true;
+	return false;
+}
+
+/* ---- clients -----------------------------------------------------------------------------------
+ */
+
+bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
+{
+	struct gp_nv_client *p;
+
+	if (knows_client(t, client))
+		return true;
+	for (unsigned f = 0; f < t->nfiles; f++) {
+		if (t->borrowed[f] < 0)
+			continue;
+		if (!gp_rm_class(t->borrowed[f], client, client))
+			continue;
+		p = realloc(t->client, (t->nclients + 1) * sizeof *p);
+		if (!p)
+			return false;
+		t->client = p;
+		p = &t->client[t->nclients++];
+		*p = (struct gp_nv_client){.handle = client, .file = t->file[f]};
+		explore_client(p, t->borrowed[f]);
+		take_groups(t, p, t->borrowed[f]);
+		return true;
+	}
+	return false;
+}
+
+void gp_nv_search_begin(struct gp_nv_target *t, uint32_t top)
+{
+	t->search_top = (top - NV_CLIENT_BASE) % NV_CLIENT_COUNT;
+	t->searched = 0;
+}
+
+bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
+{
+	uint32_t end = t->searched + indices;
+
+	if (end > NV_CLIENT_COUNT)
+		end = NV_CLIENT_COUNT;
+	while (t->searched < end) {
+		uint32_t index = (t->search_top - t->searched) % NV_CLIENT_COUNT;
+
+		t->searched++;
+		if (gp_nv_search_client(t, NV_CLIENT_BASE + index) && until_found &&
+		    gp_nv_computes(t) && end > t->searched + GO_ON_INDICES) {
+			end = t->searched + GO_ON_INDICES;
+			until_found = false;
+		}
+	}
+	return t->searched < NV_CLIENT_COUNT;
+}
+
+/* A program may close one number of its file and go on with another. */
+static int find_file(const struct gp_nv_target *t, struct gp_nv_client *c)
+{
+	for (unsigned f = 0; f < t->nfiles; f++)
+		if (t->borrowed[f] >= 0 && gp_rm_class(t->borrowed[f], c->handle, c->handle)) {
+			c->file = t->file[f];
+			return t->borrowed[f];
+		}
+	return -1;
+}
+
+/* Gone is what RM says is gone; or what has no file left, when all files could be asked. */
+static bool client_is_gone(const struct gp_nv_target *t, const struct gp_nv_client *c, int fd)
+{
+	if (fd >= 0)
+		return is_gone(fd, c->handle, c->handle);
+	for (unsigned f = 0; f < t->nfiles; f++)
+		if (t->borrowed[f] < 0)
+			return false;
+	return true;
+}
+
+static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
+{
+	for (unsigned i = 0; i < t->ngroups; i++)
+		t->group[i].seen |= t->group[i].client == c->handle;
+}
+
+bool gp_nv_look(struct gp_nv_target *t, bool all)
+{
+	bool changed = false;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < t->ngroups; i++)
+		t->group[i].seen = false;
+	for (unsigned i = 0; i < t->nclients; i++) {
+		struct gp_nv_client *c = &t->client[i];
+		int fd = gp_nv_file(t, c->handle);
+
+		if (fd < 0)
+			fd = find_file(t, c);
+		if (client_is_gone(t, c, fd)) {
+			free(c->object);
+			continue;
+		}
+		if (fd < 0) { /* out of reach for now: what is known of it stays */
+			keep_groups(t, c);
+			t->client[kept++] = *c;
+			continue;
+		}
+		if (all || !c->nregions)
+			explore_client(c, fd);
+		for (unsigned r = 0; !all && r < c->nregions; r++)
+			extend_up(c, fd, &c->region[r], MISSES_ADDED);
+		changed |= take_groups(t, c, fd);
+		t->client[kept++] = *c;
+	}
+	t->nclients = kept;
+	return drop_unseen_groups(t) || changed;
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of functions for NVIDIA GPUs. What it says, the worker found out before. */
+#include "gpu/nvidia/nvidia_backend.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "gpu/nvidia/nvidia_device.h"
+
+/* Measured on an H200 with driver 580.159.04: `gpreempt bench PID` measures others. */
+#define HOLD_COST_NS    (620 * GP_NS_PER_US)
+#define RELEASE_COST_NS (300 * GP_NS_PER_US)
+#define SLICE_COST_NS   (273 * GP_NS_PER_US)
+#define SWITCH_COST_NS  (168 * GP_NS_PER_US)
+#define SLICE_MAX_US    1000000
+#define HELD_MAX        65536
+
+static struct gp_nv_gpu *of(struct gp_gpu *gpu)
+{
+	return (struct gp_nv_gpu *)gpu; /* `base` is the first member */
+}
+
+/* ---- devices ------------------------------------------------------------------------------------
+ */
+
+static int probe(void)
+{
+	uint32_t id[32];
+	struct gp_rm rm;
+	int n = gp_rm_open(&rm, NULL);
+
+	if (n)
+		return n == -EACCES || n == -EPERM ? n : 0;
+	n = gp_rm_gpus(&rm, id);
+	gp_rm_close(&rm);
+	return n < 0 ? 0 : n;
+}
+
+/* Records make every switch a few microseconds longer. */
+static bool wants_records(unsigned flags)
+{
+	const char *records = secure_getenv("GPREEMPT_NVIDIA_RECORDS");
+
+	return records ? *records != '0' : !(flags & GP_OPEN_QUIET);
+}
+
+static void open_sources(struct gp_nv_gpu *d, unsigned flags)
+{
+	char why[128];
+
+	if (gp_rm_open_gpu(&d->rm, d->gpu_id, NULL) == 0 && wants_records(flags) &&
+	    gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
+		d->has_ctxsw = !gp_ctxsw_open(&d->ctxsw, &d->rm, NULL);
+	d->nvml = gp_nvml_open(why, sizeof why);
+	if (d->nvml)
+		d->nvml_device = gp_nvml_device(d->nvml, d->pci);
+	if (d->nvml && !d->nvml_device) {
+		gp_nvml_close(d->nvml);
+		d->nvml = NULL;
+	}
+	d->has_use = d->nvml && gp_nvml_use(d->nvml, d->nvml_device, 0, NULL, 0) >= 0;
+}
+
+static void fill_info(struct gp_nv_gpu *d, unsigned index)
+{
+	struct gp_gpu_info *info = &d->base.info;
+	char name[48];
+
+	if (!d->nvml || !gp_nvml_name(d->nvml, d->nvml_device, name, sizeof name))
+		snprintf(name, sizeof name, "NVIDIA GPU");
+	snprintf(info->name, sizeof info->name, "%s #%u", name, index);
+	memcpy(info->bus, d->pci, sizeof info->bus);
+	info->caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_PREEMPT_MODE |
+	             (d->has_ctxsw || d->has_use ? GP_CAP_ACTIVITY : 0);
+	info->max_held = HELD_MAX;
+	info->slice_default_us = GP_NV_SLICE_DEFAULT_US;
+	info->slice_min_us = 1;
+	info->slice_max_us = SLICE_MAX_US;
+	info->hold_cost_ns = HOLD_COST_NS;
+	info->release_cost_ns = RELEASE_COST_NS;
+	info->slice_cost_ns = SLICE_COST_NS;
+	info->switch_cost_ns = SWITCH_COST_NS;
+	info->sample_period_ns = d->has_ctxsw ? GP_NV_WINDOW_NS : d->has_use ? GP_NV_USE_AGE_NS : 0;
+}
+
+static void release_sources(struct gp_nv_gpu *d)
+{
+	if (d->has_ctxsw)
+		gp_ctxsw_close(&d->ctxsw);
+	gp_nvml_close(d->nvml);
+	gp_rm_close(&d->rm);
+	for (unsigned i = 0; i < 3; i++) {
+		int fd = i == 0 ? d->wake_fd : i == 1 ? d->event_fd : d->stop_fd;
+
+		if (fd >= 0)
+			close(fd);
+	}
+	gp_table_free(&d->memory);
+	gp_table_free(&d->by_context);
+	pthread_cond_destroy(&d->changed);
+	pthread_mutex_destroy(&d->lock);
+	free(d->ring);
+	free(d->task);
+	free(d->seen);
+	free(d->seen_task);
+	free(d);
+}
+
+static int start_threads(struct gp_nv_gpu *d)
+{
+	sigset_t all, before;
+	int r;
+
+	d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (d->wake_fd < 0 || d->event_fd < 0 || d->stop_fd < 0)
+		return -errno;
+	/* Signals are for the threads of whoever uses this. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&d->worker, NULL, gp_nv_rm_thread, d);
+	if (!r && (d->has_ctxsw || d->nvml))
+		d->has_sampler = !pthread_create(&d->sampler, NULL, gp_nv_sampler, d);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
+
+static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
+{
+	struct gp_nv_gpu *d = calloc(1, sizeof *d);
+	uint32_t id[32];
+	int n, r;
+
+	if (!d)
+		return -ENOMEM;
+	d->base.ops = &gp_nvidia_ops;
+	d->self = getpid();
+	d->wake_fd = d->event_fd = d->stop_fd = -1;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->changed, NULL);
+	r = gp_rm_open(&d->rm, NULL);
+	if (!r) {
+		n = gp_rm_gpus(&d->rm, id);
+		r = n < 0 ? n : index >= (unsigned)n ? -ENODEV : 0;
+	}
+	if (!r) {
+		d->gpu_id = id[index];
+		gp_rm_pci(&d->rm, d->gpu_id, d->pci);
+		open_sources(d, flags);
+		fill_info(d, index);
+		r = start_threads(d);
+	}
+	if (r) {
+		release_sources(d);
+		return r;
+	}
+	*gpu = &d->base;
+	return 0;
+}
+
+/* Everything that was asked for is done first, and what was attached is put back. */
+static void nv_close(struct gp_gpu *gpu)
+{
+	struct gp_nv_gpu *d = of(gpu);
+
+	eventfd_write(d->stop_fd, 1);
+	pthread_mutex_lock(&d->lock);
+	for (unsigned i = 0; i < d->ntasks; i++)
+		d->task[i].leaving = d->task[i].used;
+	d->quit = true;
+	pthread_mutex_unlock(&d->lock);
+	gp_nv_wake(d);
+	pthread_join(d->worker, NULL);
+	if (d->has_sampler)
+		pthread_join(d->sampler, NULL);
+	release_sources(d);
+}
+
+/* ---- tasks --------------------------------------------------------------------------------------
+ */
+
+/* The first call waits until the worker has looked at every process once. */
+static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
+{
+	struct gp_nv_gpu *d = of(gpu);
+	int n;
+
+	(void)now_ns;
+	pthread_mutex_lock(&d->lock);
+	while (!d->swept)
+		pthread_cond_wait(&d->changed, &d->lock);
+	n = (int)d->nseen;
+	for (unsigned i = 0; i < d->nseen && i < max; i++)
+		seen[i] = d->seen[i];
+	pthread_mutex_unlock(&d->lock);
+	return n;
+}
+
+/* A free place, with room in the ring for what can be under way. -1: no memory. */
+static int find_place(struct gp_nv_gpu *d)
+{
+	unsigned i, capacity;
+	struct gp_nv_request *ring;
+	struct gp_nv_task *task;
+
+	for (i = 0; i < d->ntasks; i++)
+		if (!d->task[i].used)
+			return (int)i;
+	capacity = 8 * (d->ntasks + 8);
+	if (capacity > d->ring_capacity) {
+		ring = calloc(capacity, sizeof *ring);
+		if (!ring)
+			return -1;
+		for (unsigned k = 0; k < d->ring_count; k++)
+			ring[k] = d->ring[(d->ring_first + k) % d->ring_capacity];
+		free(d->ring);
+		d->ring = ring;
+		d->ring_first = 0;
+		d->ring_capacity = capacity;
+	}
+	task = realloc(d->task, (d->ntasks + 1) * sizeof *task);
+	if (!task)
+		return -1;
+	d->task = task;
+	d->task[d->ntasks] = (struct gp_nv_task){0};
+	return (int)d->ntasks++;
+}
+
+static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
+{
+	struct gp_nv_gpu *d = of(gpu);
+	const struct gp_nv_task *found = NULL;
+	int place, r = 0;
+
+	pthread_mutex_lock(&d->lock);
+	for (unsigned i = 0; i < d->nseen; i++)
+		if (d->seen[i].key == key)
+			found = &d->seen_task[i];
+	for (unsigned i = 0; i < d->ntasks; i++)
+		if (d->task[i].used && d->task[i].key == key)
+			r = -EBUSY;
+	if (!found)
+		r = -ESRCH;
+	place = r ? -1 : find_place(d);
+	if (!r && place < 0)
+		r = -ENOMEM;
+	if (!r) {
+		d->task[place] = *found;
+		d->task[place].generation = ++d->generation;
+		d->fresh = true;
+		*handle = (uint32_t)place;
+	}
+	pthread_mutex_unlock(&d->lock);
+	gp_nv_wake(d);
+	return r;
+}
+
+static void nv_detach(struct gp_gpu *gpu, uint32_t handle)
+{
+	struct gp_nv_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->lock);
+	d->task[handle].leaving = true;
+	pthread_mutex_unlock(&d->lock);
+	gp_nv_wake(d);
+}
+
+static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observation *o)
+{
+	if (!t->sampled)
+		return;
+	o->known |= GP_KNOWN_RUN;
+	o->run_source = GP_RUN_MEASURED;
+	o->run_ns = t->run_ns;
+	o->run_at_ns = t->run_at_ns < now_ns ? t->run_at_ns : now_ns;
+	if (t->on_since_ns && t->run_at_ns > t->on_since_ns)
+		o->run_ns += t->run_at_ns - t->on_since_ns;
+	/* A record that comes late shortens what was taken for granted. */
+	if (o->run_ns < t->run_told_ns)
+		o->run_ns = t->run_told_ns;
+	t->run_told_ns = o->run_ns;
+	o->scheduled = t->scheduled;
+	o->on_at_ns = t->on_at_ns;
+	o->off_at_ns = t->off_at_ns;
+	/* A held task does nothing, whether it wants to or not. */
+	if (t->active_known && !t->held) {
+		o->known |= GP_KNOWN_ACTIVE;
+		o->active = t->active;
+	}
+}
+
+static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
+{
+	struct gp_nv_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->lock);
+	for (unsigned i = 0; i < n; i++) {
+		struct gp_nv_task *t = &d->task[seen[i].handle];
+		struct gp_observation *o = &seen[i];
+
+		o->known = t->has_groups ? GP_KNOWN_HELD | GP_KNOWN_SLICE : 0;
+		o->held = t->held;
+		o->slice_us = t->slice_us;
+		o->under_way = (uint8_t)((t->holds_queued ? GP_UNDER_WAY_HOLD : 0) |
+		                         (t->slices_queued ? GP_UNDER_WAY_SLICE : 0));
+		o->failed = t->hold_failed ? t->hold_failed : t->slice_failed;
+		o->driver_code = t->hold_failed ? t->hold_code : t->slice_code;
+		describe_use(t, now_ns, o);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+/* ---- actions ------------------------------------------------------------------------------------
+ */
+
+static void ask(struct gp_nv_gpu *d, enum gp_nv_request_kind kind, struct gp_action *a)
+{
+	struct gp_nv_task *t = &d->task[a->handle];
+
+	if (kind == GP_NV_SLICE && a->slice_us > SLICE_MAX_US) {
+		a->status = -EINVAL;
+		return;
+	}
+	if (d->ring_count == d->ring_capacity) {
+		a->status = -EAGAIN;
+		return;
+	}
+	d->ring[(d->ring_first + d->ring_count++) % d->ring_capacity] =
+		(struct gp_nv_request){.kind = kind, .handle = a->handle, .value = a->slice_us};
+	if (kind == GP_NV_SLICE)
+		t->slices_queued++;
+	else if (kind != GP_NV_MODE)
+		t->holds_queued++;
+	a->status = -EINPROGRESS;
+}
+
+static int ask_all(struct gp_gpu *gpu, enum gp_nv_request_kind kind, struct gp_action *a,
+                   unsigned n)
+{
+	struct gp_nv_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->lock);
+	for (unsigned i = 0; i < n; i++)
+		ask(d, kind, &a[i]);
+	pthread_mutex_unlock(&d->lock);
+	gp_nv_wake(d);
+	return 0;
+}
+
+static int nv_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	(void)now_ns;
+	return ask_all(gpu, GP_NV_HOLD, a, n);
+}
+
+static int nv_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	(void)now_ns;
+	return ask_all(gpu, GP_NV_RELEASE, a, n);
+}
+
+static int nv_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+{
+	(void)now_ns;
+	return ask_all(gpu, GP_NV_SLICE, a, n);
+}
+
+static int nv_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
+{
+	struct gp_action a = {.handle = handle, .slice_us = mode};
+
+	if (mode > GP_NV_CILP)
+		return -EINVAL;
+	return ask_all(gpu, GP_NV_MODE, &a, 1) ? -EIO : a.status == -EINPROGRESS ? 0 : a.status;
+}
+
+static int nv_event_fd(struct gp_gpu *gpu)
+{
+	return of(gpu)->event_fd;
+}
+
+static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
+{
+	struct gp_nv_gpu *d = of(gpu);
+
+	pthread_mutex_lock(&d->lock);
+	*undo = d->task[handle].undo;
+	pthread_mutex_unlock(&d->lock);
+	return 0;
+}
+
+/* ---- questions ----------------------------------------------------------------------------------
+ */
+
+static int ask_and_wait(struct gp_nv_gpu *d, struct gp_nv_call *call)
+{
+	pthread_mutex_lock(&d->lock);
+	d->call = call;
+	gp_nv_wake(d);
+	while (!call->done)
+		pthread_cond_wait(&d->changed, &d->lock);
+	pthread_mutex_unlock(&d->lock);
+	return call->result;
+}
+
+static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
+{
+	struct gp_nv_call call = {.kind = GP_NV_CALL_FIND, .pid = pid, .seen = seen, .err = err};
+
+	return ask_and_wait(of(gpu), &call);
+}
+
+static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
+                    struct gp_error *err)
+{
+	struct gp_nv_call call = {
+		.kind = GP_NV_CALL_SPLIT, .pid = pid, .queue_id = queue, .seen = seen, .err = err};
+
+	return ask_and_wait(of(gpu), &call);
+}
+
+static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+                     unsigned max, struct gp_error *err)
+{
+	struct gp_nv_call call = {
+		.kind = GP_NV_CALL_QUEUES, .key = key, .queue = queue, .max = max, .err = err};
+
+	(void)closely;
+	return ask_and_wait(of(gpu), &call);
+}
+
+const struct gp_gpu_ops gp_nvidia_ops = {
+	.name = "nvidia",
+	.probe = probe,
+	.open = nv_open,
+	.close = nv_close,
+	.scan = nv_scan,
+	.attach = nv_attach,
+	.detach = nv_detach,
+	.observe = nv_observe,
+	.hold = nv_hold,
+	.release = nv_release,
+	.set_slice = nv_set_slice,
+	.set_preempt_mode = nv_set_preempt_mode,
+	.event_fd = nv_event_fd,
+	.undo_record = nv_undo_record,
+	.undo = gp_nv_undo_replay,
+	.release_process = gp_nv_release_process,
+	.find = nv_find,
+	.split = nv_split,
+	.queues = nv_queues,
+	.doctor = gp_nv_doctor,
+};

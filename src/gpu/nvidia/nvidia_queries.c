@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What somebody asks about one process and waits for: its task, one of its queues, all of them. */
+#include <stdio.h>
+
+#include "gpu/nvidia/processes.h"
+
+/* The process that stands for it, found. NULL: `call->result` says why not. */
+static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
+{
+	struct gp_nv_process *p = gp_nv_find_pid(d, call->pid);
+
+	call->result = 0;
+	if (!p) {
+		call->result =
+			gp_nv_add_process(d, call->pid, gp_nv_may_compute(d, call->pid), call->err);
+		if (call->result)
+			return NULL;
+		p = d->process[d->nprocesses - 1];
+	}
+	if (p->leader)
+		gp_nv_refresh_sharer(d, p, gp_monotonic_ns());
+	if (p->leader)
+		p = p->leader;
+	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits)
+		gp_nv_refresh(d, p, gp_monotonic_ns());
+	gp_nv_search_until_found(d, p);
+	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
+		call->result = gp_fail(call->err, -ENODEV,
+		                       "process %d has no compute queue on this GPU", call->pid);
+		return NULL;
+	}
+	p->settled = true; /* who asks for it means it as it is */
+	gp_nv_publish_seen(d);
+	return p;
+}
+
+static int split(struct gp_nv_gpu *d, struct gp_nv_call *call)
+{
+	struct gp_nv_process *p = find(d, call);
+	unsigned i;
+
+	if (!p)
+		return call->result;
+	if (!gp_nv_has_task(d, p, call->queue_id))
+		return gp_fail(call->err, -ENOENT, "process %d has no compute queue %u on this GPU",
+		               call->pid, call->queue_id);
+	for (i = 0; i < p->nsplits; i++)
+		if (p->split[i] == call->queue_id)
+			break;
+	if (i == GP_NV_SPLITS_MAX)
+		return gp_fail(call->err, -ENOSPC, "too many queues of process %d are tasks",
+		               call->pid);
+	if (i == p->nsplits)
+		p->split[p->nsplits++] = call->queue_id;
+	pthread_mutex_lock(&d->lock);
+	gp_nv_describe_seen(d, p, i + 1, call->seen);
+	pthread_mutex_unlock(&d->lock);
+	gp_nv_publish_process(d, p);
+	gp_nv_publish_seen(d);
+	return 0;
+}
+
+static int list_queues(struct gp_nv_gpu *d, struct gp_nv_call *call)
+{
+	struct gp_nv_process *p = gp_nv_find_process(d, call->key);
+	int n = 0;
+
+	if (!p || gp_nv_target_borrow(&p->target))
+		return -ESRCH;
+	gp_nv_look(&p->target, true);
+	gp_nv_verify(d, p); /* somebody else may hold them */
+	for (unsigned i = 0; i < p->target.ngroups; i++) {
+		const struct gp_nv_group *g = &p->target.group[i];
+		struct gp_queue q = {
+			.id = g->tsg_id,
+			.channels = g->nchannels,
+			.slice_us = g->slice_us,
+			.held = g->disabled,
+			.copies = !g->compute,
+			.owner = g->client,
+			.object = g->handle,
+			.pending = UINT64_MAX,
+			.priority = UINT32_MAX,
+		};
+
+		if (g->gpu_id != d->gpu_id)
+			continue;
+		snprintf(q.type, sizeof q.type, "%s", g->compute ? "compute" : "copy");
+		if (gp_nv_get_interleave(&p->target, g, &q.interleave))
+			q.interleave = UINT32_MAX;
+		if ((unsigned)n < call->max)
+			call->queue[n] = q;
+		n++;
+	}
+	gp_nv_target_give_back(&p->target);
+	gp_nv_publish_process(d, p);
+	return n;
+}
+
+void gp_nv_answer(struct gp_nv_gpu *d, struct gp_nv_call *call)
+{
+	struct gp_nv_process *p;
+
+	switch (call->kind) {
+	case GP_NV_CALL_FIND:
+		p = find(d, call);
+		if (!p)
+			break;
+		pthread_mutex_lock(&d->lock);
+		gp_nv_describe_seen(d, p, 0, call->seen);
+		pthread_mutex_unlock(&d->lock);
+		break;
+	case GP_NV_CALL_SPLIT: call->result = split(d, call); break;
+	case GP_NV_CALL_QUEUES: call->result = list_queues(d, call); break;
+	}
+}

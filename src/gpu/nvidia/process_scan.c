@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who uses the GPU: RM's own list of those that compute, and, for those that it does not name, a
+ * sweep over all processes of the machine.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/process.h"
+#include "gpu/nvidia/processes.h"
+
+#define PIDS_NS         (20 * GP_NS_PER_MS)
+#define SWEEP_NS        (250 * GP_NS_PER_MS)
+#define SWEEP_SELDOM_NS (2 * GP_NS_PER_S) /* where RM lists who computes */
+#define SWEEP_STEP_NS   (GP_NS_PER_MS / 2)
+#define SWEEPS_PER_FULL 16 /* a sweep that trusts nothing it remembers */
+
+/* ---- every process -----------------------------------------------------------------------------
+ */
+
+static uint64_t open_files(pid_t pid)
+{
+	char path[64];
+	struct stat s;
+
+	snprintf(path, sizeof path, "/proc/%d/fd", pid);
+	return stat(path, &s) ? 0 : (uint64_t)s.st_size; /* 0 before Linux 6.2 */
+}
+
+static int look_at_pid(void *arg, pid_t pid)
+{
+	struct gp_nv_gpu *d = arg;
+	uint64_t files, before;
+
+	if (pid == d->self || gp_nv_find_pid(d, pid))
+		return 0;
+	files = open_files(pid);
+	if (files && gp_table_get(&d->looked_at, (uint64_t)pid, &before) && before == files)
+		return 0;
+	if (gp_process_is_our_fork(pid))
+		return 0;
+	if (gp_nv_add_process(d, pid, false, NULL) && files)
+		gp_table_put(&d->looked_at, (uint64_t)pid, files);
+	return 0;
+}
+
+static int note_pid(void *arg, pid_t pid)
+{
+	struct gp_nv_gpu *d = arg;
+	pid_t *list;
+
+	if (d->nto_sweep == d->to_sweep_capacity) {
+		unsigned capacity = d->to_sweep_capacity ? 2 * d->to_sweep_capacity : 1024;
+
+		list = realloc(d->to_sweep, capacity * sizeof(*list));
+		if (!list)
+			return -ENOMEM;
+		d->to_sweep = list;
+		d->to_sweep_capacity = capacity;
+	}
+	d->to_sweep[d->nto_sweep++] = pid;
+	return 0;
+}
+
+static void end_sweep(struct gp_nv_gpu *d)
+{
+	d->nto_sweep = d->next_to_sweep = 0;
+	d->sweep_ns = gp_time_add(gp_monotonic_ns(), d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
+	gp_nv_publish_seen(d);
+	pthread_mutex_lock(&d->lock);
+	d->swept = true;
+	pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	gp_nv_notify(d);
+}
+
+/* Notes who there is, as /proc lists them. They are looked at step by step: no action waits. */
+static void begin_sweep(struct gp_nv_gpu *d)
+{
+	if (d->sweeps++ % SWEEPS_PER_FULL == 0)
+		gp_table_clear(&d->looked_at);
+	d->nto_sweep = d->next_to_sweep = 0;
+	gp_process_each(note_pid, d);
+	d->sweep_ns = GP_NEVER; /* until this one has ended */
+	if (!d->nto_sweep)
+		end_sweep(d); /* nothing can be known; but nobody waits for it for ever */
+}
+
+static void sweep_step(struct gp_nv_gpu *d)
+{
+	uint64_t until_ns = gp_monotonic_ns() + SWEEP_STEP_NS;
+
+	while (d->next_to_sweep < d->nto_sweep && gp_monotonic_ns() < until_ns)
+		look_at_pid(d, d->to_sweep[d->next_to_sweep++]);
+	if (d->next_to_sweep == d->nto_sweep)
+		end_sweep(d);
+}
+
+bool gp_nv_sweep_some(struct gp_nv_gpu *d, uint64_t now_ns)
+{
+	if (now_ns >= d->sweep_ns)
+		begin_sweep(d);
+	if (!d->nto_sweep)
+		return false;
+	sweep_step(d);
+	return true;
+}
+
+void gp_nv_sweep_all(struct gp_nv_gpu *d)
+{
+	begin_sweep(d);
+	while (d->nto_sweep)
+		sweep_step(d);
+}
+
+/* ---- who computes ------------------------------------------------------------------------------
+ */
+
+/* One that could not be added (it may not be looked into) is not tried every time. */
+static bool try_to_add(struct gp_nv_gpu *d, pid_t pid)
+{
+	uint64_t key = (uint64_t)(uint32_t)pid | (uint64_t)1 << 32,
+		 start_time = gp_process_start_time(pid), before;
+
+	if (pid <= 0 || pid == d->self || !start_time ||
+	    (gp_table_get(&d->looked_at, key, &before) && before == start_time))
+		return false;
+	if (!gp_nv_add_process(d, pid, true, NULL))
+		return true;
+	gp_table_put(&d->looked_at, key, start_time);
+	return false;
+}
+
+/* They are in the list within a moment of their first group. */
+static void read_pids(struct gp_nv_gpu *d)
+{
+	struct nv2080_pids pids;
+	int n = gp_rm_pids(&d->rm, &pids);
+	bool came = false;
+
+	d->has_pids = n >= 0;
+	for (int i = 0; i < n; i++) {
+		pid_t pid = (pid_t)pids.pid[i];
+		struct gp_nv_process *p = gp_nv_find_pid(d, pid);
+
+		if (!p)
+			came |= try_to_add(d, pid);
+		if (p && !p->leader && !p->computes) {
+			p->computes = true;
+			p->look_ns = 0;
+		}
+	}
+	if (!came)
+		return;
+	gp_nv_publish_seen(d);
+	gp_nv_notify(d);
+}
+
+bool gp_nv_list_computing(struct gp_nv_gpu *d, uint64_t now_ns)
+{
+	if (now_ns < d->pids_ns)
+		return false;
+	read_pids(d);
+	d->pids_ns = d->has_pids ? gp_time_add(now_ns, PIDS_NS) : GP_NEVER;
+	return true;
+}
+
+bool gp_nv_may_compute(struct gp_nv_gpu *d, pid_t pid)
+{
+	struct nv2080_pids pids;
+	int n = gp_rm_pids(&d->rm, &pids);
+
+	for (int i = 0; i < n; i++)
+		if (pids.pid[i] == (uint32_t)pid)
+			return true;
+	return n < 0;
+}
+
+uint64_t gp_nv_next_sweep_ns(const struct gp_nv_gpu *d)
+{
+	if (d->nto_sweep)
+		return 0;
+	return d->sweep_ns < d->pids_ns ? d->sweep_ns : d->pids_ns;
+}

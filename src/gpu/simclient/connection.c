@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/simclient/connection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/run_dir.h"
+
+#define ANSWER_S 2
+
+const char *gp_simgpu_path(char *out, size_t size)
+{
+	const char *path = secure_getenv("GPREEMPT_SIMGPU");
+	char folder[GP_RUN_DIR_SIZE];
+	int n;
+
+	if (path && *path)
+		n = snprintf(out, size, "%s", path);
+	else
+		n = snprintf(out, size, "%s/" GP_SIMGPU_SOCKET, gp_run_dir(folder, sizeof folder));
+	if (n < 0 || (size_t)n >= size || n >= GP_SIMGPU_PATH_SIZE)
+		*out = 0;
+	return out;
+}
+
+static int connect_to(const char *path, struct gp_error *err)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = ANSWER_S};
+	int fd, r;
+
+	if (!*path || strlen(path) >= sizeof address.sun_path)
+		return gp_fail(err, -ENAMETOOLONG,
+		               "the name of the simulated GPU's socket is too long; name another "
+		               "with GPREEMPT_SIMGPU");
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return gp_fail(err, -errno, "cannot make a socket: %s", gp_error_name(-errno));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+	if (!connect(fd, (struct sockaddr *)&address, sizeof address))
+		return fd;
+	r = errno == ENOENT || errno == ECONNREFUSED ? -ENODEV : -errno;
+	close(fd);
+	if (r == -ENODEV)
+		return gp_fail(err, r,
+		               "there is no simulated GPU at %s: start one with gpreempt-simgpu",
+		               path);
+	return gp_fail(err, r, "cannot reach the simulated GPU at %s: %s", path, gp_error_name(r));
+}
+
+/* At most two files come with it; more are closed. */
+static void take_files(struct msghdr *m, int fd[2])
+{
+	unsigned n = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+			int file;
+
+			memcpy(&file, CMSG_DATA(c) + at, sizeof file);
+			if (n < 2)
+				fd[n++] = file;
+			else
+				close(file);
+		}
+	}
+}
+
+static ssize_t receive(int s, struct gp_simgpu_welcome *w, int fd[2])
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} control;
+	struct iovec data = {.iov_base = w, .iov_len = sizeof *w};
+	struct msghdr m = {.msg_iov = &data,
+	                   .msg_iovlen = 1,
+	                   .msg_control = &control,
+	                   .msg_controllen = sizeof control};
+	ssize_t n;
+
+	do
+		n = recvmsg(s, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	take_files(&m, fd);
+	return m.msg_flags & MSG_TRUNC ? -EPROTO : n;
+}
+
+static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hello,
+                     struct gp_simgpu_welcome *w, int fd[2], struct gp_error *err)
+{
+	ssize_t n = send(s, hello, sizeof *hello, MSG_NOSIGNAL);
+
+	*w = (struct gp_simgpu_welcome){0};
+	n = n < 0 ? -errno : receive(s, w, fd);
+	if (n < 0)
+		return gp_fail(err, n == -EAGAIN ? -ETIMEDOUT : (int)n,
+		               "the simulated GPU at %s does not answer: %s", path,
+		               gp_error_name(n == -EAGAIN ? -ETIMEDOUT : (int)n));
+	if (n != sizeof *w || w->kind != GP_SIMGPU_WELCOME || w->version != GP_SIMGPU_VERSION ||
+	    w->devices > GP_SIMGPU_DEVICES || w->status > 0)
+		return gp_fail(err, -EPROTO,
+		               "what answers at %s is no simulated GPU of this version", path);
+	w->text[sizeof w->text - 1] = 0;
+	if (w->status)
+		return gp_fail(err, w->status, "%s", *w->text ? w->text : gp_error_name(w->status));
+	return 0;
+}
+
+int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
+                      struct gp_simgpu_welcome *welcome, int fd[2], struct gp_error *err)
+{
+	int s = connect_to(path, err), got[2] = {-1, -1}, r;
+
+	if (s < 0)
+		return s;
+	r = say_hello(s, path, hello, welcome, got, err);
+	if (!r && fd && (got[0] < 0 || got[1] < 0))
+		r = gp_fail(err, -EPROTO, "the simulated GPU at %s gave nothing to look at", path);
+	for (unsigned i = 0; i < 2; i++) {
+		if (!r && fd)
+			fd[i] = got[i];
+		else if (got[i] >= 0)
+			close(got[i]);
+	}
+	if (!r)
+		return s;
+	close(s);
+	return r;
+}
+
+int gp_simgpu_devices(const char *path, struct gp_error *err)
+{
+	struct gp_simgpu_hello hello = {
+		.kind = GP_SIMGPU_HELLO, .version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_ASKS};
+	struct gp_simgpu_welcome welcome = {0};
+	int s = gp_simgpu_connect(path, &hello, &welcome, NULL, err);
+
+	if (s < 0)
+		return s;
+	close(s);
+	return (int)welcome.devices;
+}

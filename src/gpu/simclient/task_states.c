@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading a device's mapped state. It belongs to another process, which may die in the middle of a
+ * change or tell lies: every word is read once, and nothing of it is used that was not looked at.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpu/simclient/simclient_device.h"
+
+#define TRIES 100 /* one that changes faster than it can be read is a lie */
+
+/* ---- the whole ----------------------------------------------------------------------------------
+ */
+
+static uint32_t at_most(uint32_t value, uint32_t most)
+{
+	return value < most ? value : most;
+}
+
+static void take_info(struct gp_simclient_gpu *d)
+{
+	const uint32_t caps = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY | GP_CAP_EVENTS;
+	struct gp_gpu_info info;
+
+	memcpy(&info, &d->state->info, sizeof info);
+	info.name[sizeof info.name - 1] = 0;
+	info.caps &= caps;
+	info.max_held = info.caps & GP_CAP_HOLD ? at_most(info.max_held, GP_SIMGPU_CONTEXTS) : 0;
+	if (!info.slice_min_us || info.slice_min_us > info.slice_max_us)
+		info.caps &= ~(uint32_t)GP_CAP_SLICE;
+	if (!(info.caps & GP_CAP_SLICE))
+		info.slice_min_us = info.slice_max_us = 0;
+	d->base.info = info;
+}
+
+/* One that could become smaller would be a trap: touching what is gone kills. */
+static int check_file(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat s;
+
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &s))
+		return -EPROTO;
+	return s.st_size == (off_t)sizeof(struct gp_simgpu_state) ? 0 : -EPROTO;
+}
+
+int gp_simclient_state_map(struct gp_simclient_gpu *d, int fd)
+{
+	int r = check_file(fd);
+	void *p;
+
+	if (r)
+		return r;
+	p = mmap(NULL, sizeof *d->state, PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	d->state = p;
+	if (d->state->magic != GP_SIMGPU_MAGIC || d->state->version != GP_SIMGPU_VERSION ||
+	    d->state->size != sizeof *d->state)
+		return -EPROTO;
+	take_info(d);
+	return 0;
+}
+
+void gp_simclient_state_unmap(struct gp_simclient_gpu *d)
+{
+	if (d->state)
+		munmap((void *)(uintptr_t)d->state, sizeof *d->state);
+	d->state = NULL;
+}
+
+uint64_t gp_simclient_answered(const struct gp_simclient_gpu *d)
+{
+	return __atomic_load_n(&d->state->answered[d->controller], __ATOMIC_ACQUIRE);
+}
+
+uint32_t gp_simclient_tasks_seen(const struct gp_simclient_gpu *d)
+{
+	uint64_t used = __atomic_load_n(&d->state->used, __ATOMIC_ACQUIRE);
+
+	return used < GP_SIMGPU_CONTEXTS ? (uint32_t)used : GP_SIMGPU_CONTEXTS;
+}
+
+/* ---- a context ----------------------------------------------------------------------------------
+ */
+
+static int32_t harmless_code(int32_t code)
+{
+	return code > 0 || code < -4095 ? -EIO : code;
+}
+
+static void make_harmless(struct gp_simgpu_context *c)
+{
+	const uint32_t known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_PENDING |
+	                       GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_RUN | GP_KNOWN_HELD |
+	                       GP_KNOWN_SLICE;
+
+	c->name[sizeof c->name - 1] = 0;
+	c->known &= known;
+	if (c->run_source != GP_RUN_MEASURED)
+		c->known &= ~(uint32_t)GP_KNOWN_RUN;
+	c->active = c->active != 0;
+	c->running = c->running != 0;
+	c->held = c->held != 0;
+	c->under_way &= GP_UNDER_WAY_HOLD | GP_UNDER_WAY_SLICE;
+	c->hold_failed = harmless_code(c->hold_failed);
+	c->slice_failed = harmless_code(c->slice_failed);
+}
+
+/* What a key is at this moment; 0: nobody is here. */
+static uint64_t key_at(const struct gp_sim_slot *place)
+{
+	uint64_t sequence = __atomic_load_n(&place->sequence, __ATOMIC_ACQUIRE);
+
+	return __atomic_load_n(&place->copy[sequence % 2].key, __ATOMIC_RELAXED);
+}
+
+static bool copy(const struct gp_sim_slot *place, struct gp_simgpu_context *to)
+{
+	uint64_t before = __atomic_load_n(&place->sequence, __ATOMIC_ACQUIRE);
+	const uint64_t *source = (const uint64_t *)&place->copy[before % 2];
+	uint64_t *target = (uint64_t *)to;
+
+	for (size_t i = 0; i < sizeof *to / sizeof *target; i++)
+		target[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&place->sequence, __ATOMIC_RELAXED) == before;
+}
+
+bool gp_simclient_read(const struct gp_simclient_gpu *d, uint32_t slot,
+                       struct gp_simgpu_context *out)
+{
+	const struct gp_sim_slot *place = &d->state->place[slot];
+
+	if (!key_at(place))
+		return false;
+	for (unsigned i = 0; i < TRIES; i++) {
+		if (!copy(place, out))
+			continue;
+		make_harmless(out);
+		return out->key && out->pid > 0;
+	}
+	return false;
+}
+
+uint32_t gp_simclient_find_key(const struct gp_simclient_gpu *d, uint64_t key,
+                               struct gp_simgpu_context *out)
+{
+	uint32_t n = gp_simclient_tasks_seen(d);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (key_at(&d->state->place[i]) == key && gp_simclient_read(d, i, out) &&
+		    out->key == key)
+			return i;
+	return GP_SIMGPU_CONTEXTS;
+}
+
+uint32_t gp_simclient_find_process(const struct gp_simclient_gpu *d, pid_t pid, uint64_t start_time,
+                                   struct gp_simgpu_context *out)
+{
+	uint32_t n = gp_simclient_tasks_seen(d);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (gp_simclient_read(d, i, out) && out->pid == pid &&
+		    out->start_time == start_time)
+			return i;
+	return GP_SIMGPU_CONTEXTS;
+}
+
+uint64_t gp_simclient_run_ns(const struct gp_simgpu_context *c, uint64_t now_ns, uint64_t *at_ns)
+{
+	*at_ns = c->run_at_ns < now_ns ? c->run_at_ns : now_ns;
+	if (!(c->known & GP_KNOWN_RUNNING))
+		return c->run_ns;
+	/* Where it is known who runs, no news is news, too. */
+	*at_ns = c->running && c->runs_until_ns < now_ns ? c->runs_until_ns : now_ns;
+	return c->run_ns + (c->running && *at_ns > c->run_at_ns ? *at_ns - c->run_at_ns : 0);
+}
+
+void gp_simclient_describe(const struct gp_simgpu_context *c, struct gp_seen *seen)
+{
+	*seen = (struct gp_seen){.key = c->key,
+	                         .pid = c->pid,
+	                         .queue = GP_QUEUE_ALL,
+	                         .start_time = c->start_time,
+	                         .memory = c->memory};
+	memcpy(seen->name, c->name, sizeof seen->name);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hold/replay.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "gpu/backends.h"
+
+#define OTHERS_NS (2 * GP_NS_PER_S) /* how long others may take over what they undo */
+#define PAUSE_US  5000
+
+bool gp_record_process_lives(const struct gp_undo_entry *entry)
+{
+	return entry->undo.pid > 0 && !gp_process_gone(entry->undo.pid, entry->undo.start_time);
+}
+
+bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
+                     struct gp_undo_entry *entry)
+{
+	struct gp_undo_entry e;
+	bool found = false;
+
+	for (unsigned i = 0; file && i < GP_UNDO_SLOTS; i++) {
+		if (!gp_undo_get(file, i, &e) || e.undo.pid != pid ||
+		    e.undo.start_time != start_time)
+			continue;
+		*entry = e;
+		found = true;
+		if (gp_undo_owner_lives(&e))
+			break;
+	}
+	return found;
+}
+
+int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
+{
+	const struct gp_gpu_ops *ops = gp_backend_find(entry->backend);
+	int r = ops && ops->undo ? ops->undo(&entry->undo, err) : -ENOTSUP;
+
+	return r == -ESRCH ? 0 : r; /* who has ended is held by nobody */
+}
+
+/* Somebody else undoes it at this moment. */
+static bool is_being_undone(const struct gp_undo_entry *e)
+{
+	return e->claimed && e->owner != getpid() && gp_undo_owner_lives(e);
+}
+
+static unsigned count_being_undone(const struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		n += gp_undo_get(file, i, &e) && is_being_undone(&e);
+	return n;
+}
+
+void gp_records_replay_dead(struct gp_undo_file *file)
+{
+	uint64_t until_ns = gp_monotonic_ns() + OTHERS_NS;
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		if (!gp_undo_get(file, i, &e) || !gp_undo_claim(file, i, &e))
+			continue;
+		if (gp_record_undo(&e, NULL))
+			gp_undo_give_back(file, i, &e); /* it stays for who can do it */
+		else
+			gp_undo_drop_same(file, i, &e);
+	}
+	while (count_being_undone(file) && gp_monotonic_ns() < until_ns)
+		usleep(PAUSE_US);
+}
+
+void gp_records_drop_ended(struct gp_undo_file *file)
+{
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		if (gp_undo_get(file, i, &e) && e.owner == getpid() && !e.claimed &&
+		    !gp_record_process_lives(&e) && !gp_record_undo(&e, NULL))
+			gp_undo_drop_same(file, i, &e);
+}
+
+int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
+                          struct gp_error *err)
+{
+	struct gp_undo_entry e;
+	char name[32];
+
+	if (!gp_records_find(file, pid, start_time, &e) || e.owner == getpid() ||
+	    !gp_undo_owner_lives(&e))
+		return 0;
+	return gp_fail(err, -EBUSY,
+	               "process %d is in the hands of process %d (%s) already; end that, or run "
+	               "gpreempt resume %d",
+	               pid, e.owner, gp_process_name(e.owner, name, sizeof name), pid);
+}
+
+int gp_records_settle(struct gp_undo_file *file, struct gp_error *err)
+{
+	struct gp_undo_entry e;
+	int first = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		int r;
+
+		if (!gp_undo_get(file, i, &e) || e.owner != getpid())
+			continue;
+		r = gp_record_undo(&e, err);
+		if (!r)
+			gp_undo_drop_same(file, i, &e);
+		else if (!first)
+			first = r;
+	}
+	return first;
+}

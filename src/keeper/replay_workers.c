@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "keeper/replay_workers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "hold/replay.h"
+
+#define STALL_NS (100 * GP_NS_PER_MS) /* a worker that is so long over one is not waited for */
+
+/* In the lowest 8 bits of a job's state; above them, while DOING, the worker. */
+enum job_state { IDLE, TODO, DOING, DONE };
+
+struct job {
+	uint32_t state;
+	int32_t result;
+	uint64_t heartbeats;
+	struct gp_undo_entry entry;
+};
+
+struct gp_replay_board {
+	uint64_t since_ns[GP_REPLAY_WORKERS]; /* when it began with a record; 0: it has none */
+	struct job job[GP_UNDO_SLOTS];
+};
+
+static uint32_t state_of(const struct job *job)
+{
+	return __atomic_load_n(&job->state, __ATOMIC_ACQUIRE);
+}
+
+static void set_state(struct job *job, uint32_t state)
+{
+	__atomic_store_n(&job->state, state, __ATOMIC_RELEASE);
+}
+
+static uint64_t since_ns(const struct gp_replay *r, unsigned worker)
+{
+	return __atomic_load_n(&r->board->since_ns[worker], __ATOMIC_ACQUIRE);
+}
+
+/* ---- a worker ----------------------------------------------------------------------------------
+ */
+
+static int undo(const struct gp_replay *r, const struct job *job)
+{
+	const struct gp_undo_entry *e = &job->entry;
+	struct gp_error err = {0};
+	struct gp_undo_scheduler guard;
+	char why[300];
+	int code;
+
+	gp_undo_scheduler(r->file, &guard);
+	if (!e->claimed && guard.heartbeats != job->heartbeats)
+		return -ECANCELED;
+	code = gp_record_undo(e, &err);
+	if (code)
+		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d errno=%d why=%s", e->undo.pid, -code,
+		       gp_log_quote(why, sizeof why, err.text));
+	else
+		gp_log(GP_LOG_INFO, "undone", "pid=%d backend=%s", e->undo.pid, e->backend);
+	return code;
+}
+
+static void work(const struct gp_replay *r, unsigned worker)
+{
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct job *job = &r->board->job[i];
+		uint32_t todo = TODO;
+
+		if (state_of(job) != TODO)
+			continue;
+		__atomic_store_n(&r->board->since_ns[worker], gp_monotonic_ns(), __ATOMIC_RELEASE);
+		if (__atomic_compare_exchange_n(&job->state, &todo, DOING | worker << 8, false,
+		                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+			job->result = undo(r, job);
+			set_state(job, DONE);
+			eventfd_write(r->done_fd, 1);
+		}
+	}
+	__atomic_store_n(&r->board->since_ns[worker], 0, __ATOMIC_RELEASE);
+}
+
+/* It must not outlive us: others would undo the same. */
+static void start_worker(struct gp_replay *r, unsigned worker)
+{
+	pid_t keeper = getpid(), pid;
+	sigset_t none;
+
+	__atomic_store_n(&r->board->since_ns[worker], 0, __ATOMIC_RELEASE);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prctl(PR_SET_NAME, "gpreempt-undo");
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		if (getppid() == keeper)
+			work(r, worker);
+		_exit(0);
+	}
+	if (pid < 0)
+		return; /* at the next look */
+	r->worker[worker].pid = pid;
+	r->worker[worker].pidfd = gp_pidfd_open(pid);
+	r->worker[worker].killed = false;
+}
+
+/* ---- the keeper's side --------------------------------------------------------------------------
+ */
+
+int gp_replay_begin(struct gp_replay *r, struct gp_undo_file *file, struct gp_error *err)
+{
+	*r = (struct gp_replay){.file = file};
+	r->board = mmap(NULL, sizeof *r->board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	                -1, 0);
+	if (r->board == MAP_FAILED)
+		return gp_fail(err, -errno, "no memory");
+	r->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return r->done_fd < 0 ? gp_fail(err, -errno, "no file descriptors") : 0;
+}
+
+static void forget_worker(struct gp_replay *r, unsigned worker)
+{
+	if (r->worker[worker].pidfd >= 0)
+		close(r->worker[worker].pidfd);
+	r->worker[worker].pid = 0;
+}
+
+void gp_replay_end(struct gp_replay *r)
+{
+	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
+		if (r->worker[i].pid) {
+			kill(r->worker[i].pid, SIGKILL);
+			waitpid(r->worker[i].pid, NULL, WNOHANG); /* it may sleep in a driver */
+			forget_worker(r, i);
+		}
+	close(r->done_fd);
+	munmap(r->board, sizeof *r->board);
+}
+
+void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
+                   uint64_t heartbeats)
+{
+	struct job *job = &r->board->job[slot];
+
+	job->entry = *entry;
+	job->heartbeats = heartbeats;
+	set_state(job, TODO);
+}
+
+bool gp_replay_has(const struct gp_replay *r, unsigned slot)
+{
+	return state_of(&r->board->job[slot]) != IDLE;
+}
+
+bool gp_replay_is_busy(const struct gp_replay *r)
+{
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		if (gp_replay_has(r, i))
+			return true;
+	return false;
+}
+
+/* What a worker was at when it ended: killed, or it fell over it. */
+static void fail_job_of(struct gp_replay *r, unsigned worker)
+{
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct job *job = &r->board->job[i];
+
+		if (state_of(job) != (DOING | worker << 8))
+			continue;
+		job->result = r->worker[worker].killed ? -ETIMEDOUT : -EIO;
+		set_state(job, DONE);
+		gp_log(GP_LOG_WARN, "undo.failed", "pid=%d errno=%d", job->entry.undo.pid,
+		       -job->result);
+	}
+}
+
+static void look_at_worker(struct gp_replay *r, unsigned worker, uint64_t now_ns)
+{
+	uint64_t began_ns = since_ns(r, worker);
+
+	if (waitpid(r->worker[worker].pid, NULL, WNOHANG)) {
+		fail_job_of(r, worker);
+		forget_worker(r, worker);
+	} else if (began_ns && now_ns > began_ns + GP_REPLAY_LIMIT_NS &&
+	           !r->worker[worker].killed) {
+		kill(r->worker[worker].pid, SIGKILL);
+		r->worker[worker].killed = true;
+	}
+}
+
+static bool is_free(const struct gp_replay *r, unsigned worker, uint64_t now_ns)
+{
+	uint64_t began_ns = since_ns(r, worker);
+
+	return r->worker[worker].pid && !r->worker[worker].killed &&
+	       (!began_ns || now_ns < began_ns + STALL_NS);
+}
+
+/* One that is free sees what there is to do; otherwise there is another, if there is room. */
+static void provide_worker(struct gp_replay *r, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
+		if (is_free(r, i, now_ns))
+			return;
+	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
+		if (!r->worker[i].pid) {
+			start_worker(r, i);
+			return;
+		}
+}
+
+uint64_t gp_replay_run(struct gp_replay *r, uint64_t now_ns, gp_replay_done_fn *done, void *arg)
+{
+	bool todo = false, doing = false;
+	eventfd_t ignored;
+
+	eventfd_read(r->done_fd, &ignored);
+	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
+		if (r->worker[i].pid)
+			look_at_worker(r, i, now_ns);
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct job *job = &r->board->job[i];
+
+		switch (state_of(job) & 0xff) {
+		case TODO: todo = true; break;
+		case DOING: doing = true; break;
+		case DONE:
+			set_state(job, IDLE);
+			done(arg, i, &job->entry, job->result);
+			break;
+		default: break;
+		}
+	}
+	if (todo)
+		provide_worker(r, now_ns);
+	return todo || doing ? now_ns + STALL_NS : GP_NEVER;
+}
+
+void gp_replay_poll(const struct gp_replay *r, struct pollfd *p)
+{
+	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
+		p[i] = (struct pollfd){.fd = r->worker[i].pid ? r->worker[i].pidfd : -1,
+		                       .events = POLLIN};
+	p[GP_REPLAY_WORKERS] = (struct pollfd){.fd = r->done_fd, .events = POLLIN};
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a handle has attached. A task stays attached after it was released: to attach costs much
+ * more than to hold, and who preempts once does it again.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/lib.h"
+
+static bool is_ref(const struct gp_task_ref *a, const struct gp_task_ref *b)
+{
+	return a->device == b->device && a->seen.key == b->seen.key;
+}
+
+struct gp_lib_attachment *gp_lib_attachment_of(struct gpreempt *g, const struct gp_task_ref *ref)
+{
+	for (unsigned i = 0; i < g->nattachments; i++)
+		if (is_ref(&g->attachment[i].hold.ref, ref))
+			return &g->attachment[i];
+	return NULL;
+}
+
+bool gp_lib_holds_all_on(const struct gpreempt *g, unsigned device)
+{
+	for (unsigned i = 0; i < g->nattachments; i++) {
+		const struct gp_task_ref *ref = &g->attachment[i].hold.ref;
+
+		if (ref->device == device && ref->seen.queue == GP_QUEUE_ALL)
+			return g->attachment[i].wanted;
+	}
+	return false;
+}
+
+/* ---- attaching ----------------------------------------------------------------------------------
+ */
+
+static int begin(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
+{
+	struct gp_lib_attachment *list =
+		realloc(g->attachment, (g->nattachments + n) * sizeof *list);
+	struct gp_holds fresh;
+	int r;
+
+	if (!list)
+		return gp_fail(&g->err, -ENOMEM, "no memory");
+	g->attachment = list;
+	r = gp_holds_begin(&fresh, &g->machine->devices, ref, n, &g->err);
+	if (r) {
+		gp_holds_end(&fresh);
+		return r;
+	}
+	for (unsigned i = 0; i < fresh.n; i++)
+		list[g->nattachments++] = (struct gp_lib_attachment){.hold = fresh.hold[i]};
+	/* One of them is enough: it is the same file. */
+	if (g->undo)
+		gp_undo_close(fresh.undo);
+	else
+		g->undo = fresh.undo;
+	free(fresh.hold);
+	return 0;
+}
+
+int gp_lib_take(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
+{
+	struct gp_task_ref *missing = calloc(n + 1, sizeof *missing);
+	unsigned nmissing = 0;
+	int r = 0;
+
+	if (!missing)
+		return gp_fail(&g->err, -ENOMEM, "no memory");
+	for (unsigned i = 0; i < n; i++)
+		if (!gp_lib_attachment_of(g, &ref[i]))
+			missing[nmissing++] = ref[i];
+	if (nmissing)
+		r = begin(g, missing, nmissing);
+	free(missing);
+	return r;
+}
+
+/* ---- switching ----------------------------------------------------------------------------------
+ */
+
+/* Some of the grips, as the layer below wants them; `grip` says whose they are. */
+struct selection {
+	struct gp_holds holds;
+	struct gp_lib_attachment **attachment;
+};
+
+static bool is_meant(const struct gp_lib_attachment *attachment, const struct gp_task_ref *ref,
+                     unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (is_ref(&attachment->hold.ref, &ref[i]))
+			return true;
+	return !ref;
+}
+
+static int gather(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
+                  struct selection *s)
+{
+	*s = (struct selection){.holds = {.devices = &g->machine->devices, .undo = g->undo}};
+	s->holds.hold = calloc(g->nattachments + 1, sizeof *s->holds.hold);
+	s->attachment = calloc(g->nattachments + 1, sizeof(struct gp_lib_attachment *));
+	if (!s->holds.hold || !s->attachment)
+		return -ENOMEM;
+	for (unsigned i = 0; i < g->nattachments; i++)
+		if (is_meant(&g->attachment[i], ref, n)) {
+			s->attachment[s->holds.n] = &g->attachment[i];
+			s->holds.hold[s->holds.n++] = g->attachment[i].hold;
+		}
+	return 0;
+}
+
+static void give_back(struct selection *s)
+{
+	for (unsigned i = 0; i < s->holds.n; i++)
+		s->attachment[i]->hold = s->holds.hold[i];
+	free(s->holds.hold);
+	free(s->attachment);
+}
+
+/* After a failure: what was not to be held before is not held now. */
+static void take_back(const struct selection *s)
+{
+	struct gp_holds one = s->holds;
+
+	for (unsigned i = 0; i < s->holds.n; i++) {
+		one.n = 1;
+		one.hold = &s->holds.hold[i];
+		if (!s->attachment[i]->wanted)
+			gp_holds_release(&one, NULL);
+	}
+}
+
+int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n, bool hold,
+                  struct gp_error *err)
+{
+	struct selection s;
+	int r = gather(g, ref, n, &s);
+
+	if (r) {
+		s.holds.n = 0;
+		give_back(&s);
+		return gp_fail(err, r, "no memory");
+	}
+	gp_holds_refresh(&s.holds);
+	r = (hold ? gp_holds_hold : gp_holds_release)(&s.holds, err);
+	if (r && hold)
+		take_back(&s);
+	for (unsigned i = 0; i < s.holds.n; i++)
+		if (!r)
+			s.attachment[i]->wanted = hold;
+		else if (!hold && !s.holds.hold[i].status)
+			s.attachment[i]->wanted = false;
+	give_back(&s);
+	return r;
+}
+
+/* ---- letting go ---------------------------------------------------------------------------------
+ */
+
+bool gp_lib_drop_gone(struct gpreempt *g)
+{
+	bool any = false;
+
+	for (unsigned i = g->nattachments; i-- > 0;) {
+		struct gp_holds one = {.devices = &g->machine->devices,
+		                       .undo = g->undo,
+		                       .n = 1,
+		                       .hold = &g->attachment[i].hold};
+
+		if (!gp_hold_has_ended(&one, one.hold) && gp_hold_is_recorded(&one, one.hold))
+			continue;
+		gp_holds_remove(&one, 0, true);
+		g->attachment[i] = g->attachment[--g->nattachments];
+		any = true;
+	}
+	return any;
+}
+
+void gp_lib_drop_all(struct gpreempt *g)
+{
+	struct selection s;
+
+	gp_lib_release_self(g);
+	if (!gather(g, NULL, 0, &s)) {
+		gp_holds_release(&s.holds, NULL);
+		gp_holds_end(&s.holds); /* and with it the undo file */
+		g->undo = NULL;
+	} else {
+		free(s.holds.hold); /* the records stay */
+	}
+	free(s.attachment);
+	free(g->attachment);
+	g->attachment = NULL;
+	g->nattachments = 0;
+}

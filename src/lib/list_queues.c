@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queues of a process, from all devices. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "lib/lib.h"
+
+static struct gpreempt_queue translate(unsigned device, const struct gp_queue *q)
+{
+	struct gpreempt_queue out = {
+		.id = q->id,
+		.device = device,
+		.held = q->held,
+		.copies = q->copies,
+		.channels = q->channels,
+		.priority = q->priority,
+		.slice_us = q->slice_us ? q->slice_us : GPREEMPT_UNKNOWN32,
+		.pending = q->pending,
+		.ring_address = q->ring_address,
+		.ring_bytes = q->ring_bytes,
+		.save_address = q->save_address,
+		.save_bytes = q->save_bytes,
+		.owner = q->owner,
+		.object = q->object,
+		.serial = q->serial,
+	};
+
+	snprintf(out.type, sizeof out.type, "%s", q->type);
+	return out;
+}
+
+/* Adds those of one device. 0 or -errno. */
+static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_lib_look how,
+                    struct gp_lib_queues *queues)
+{
+	bool closely = how != GP_LIB_AS_OPENED || !(g->flags & GPREEMPT_FROM_AFAR);
+	struct gpreempt_queue *to;
+	struct gp_queue *from;
+	int n = gp_task_ref_queues(ref, closely, &from, &g->err);
+
+	/* Somebody else may be its debugger, or we not permitted to: better less than nothing. */
+	if (n < 0 && n != -ESRCH && closely && how == GP_LIB_AS_OPENED) {
+		g->err = (struct gp_error){0};
+		n = gp_task_ref_queues(ref, false, &from, &g->err);
+	}
+	if (n < 0)
+		return n;
+	to = realloc(queues->queue, (queues->n + (unsigned)n + 1) * sizeof *to);
+	if (to)
+		queues->queue = to;
+	for (int i = 0; i < n && to; i++)
+		to[queues->n++] = translate(ref->device, &from[i]);
+	free(from);
+	return to ? 0 : gp_fail(&g->err, -ENOMEM, "no memory");
+}
+
+/* Every task of a process names all its queues on the device; but one that is a single queue only
+ * while that is there. 0 or -errno. */
+static int list_device(struct gpreempt *g, unsigned device, const struct gp_task_ref *ref, int n,
+                       enum gp_lib_look how, struct gp_lib_queues *queues)
+{
+	for (int i = 0; i < n; i++) {
+		int r = ref[i].device == device ? list_ref(g, &ref[i], how, queues) : -ESRCH;
+
+		if (r != -ESRCH)
+			return r;
+		g->err = (struct gp_error){0};
+	}
+	return 0;
+}
+
+/* Those that need not be looked for. How many, or -errno. */
+static int places_attached(struct gpreempt *g, struct gp_task_ref **ref)
+{
+	*ref = calloc(g->nattachments + 1, sizeof **ref);
+	if (!*ref)
+		return gp_fail(&g->err, -ENOMEM, "no memory");
+	for (unsigned i = 0; i < g->nattachments; i++)
+		(*ref)[i] = g->attachment[i].hold.ref;
+	return (int)g->nattachments;
+}
+
+int gp_lib_list(struct gpreempt *g, enum gp_lib_look how, struct gp_lib_queues *queues)
+{
+	struct gp_task_ref *ref;
+	int n = (how == GP_LIB_ATTACHED ? places_attached : gp_lib_find_tasks)(g, &ref);
+	int r = n < 0 ? n : 0;
+
+	*queues = (struct gp_lib_queues){0};
+	for (unsigned i = 0; i < g->machine->devices.n && !r; i++)
+		r = list_device(g, i, ref, n, how, queues);
+	free(ref);
+	return r;
+}
+
+const struct gpreempt_queue *gp_lib_find_queue(const struct gp_lib_queues *queues,
+                                               const struct gpreempt_queue *meant)
+{
+	for (unsigned i = 0; i < queues->n; i++)
+		if (queues->queue[i].id == meant->id && queues->queue[i].device == meant->device)
+			return &queues->queue[i];
+	return NULL;
+}
+
+unsigned gp_lib_count_held(const struct gp_lib_queues *queues)
+{
+	unsigned held = 0;
+
+	for (unsigned i = 0; i < queues->n; i++)
+		held += queues->queue[i].held && !queues->queue[i].copies;
+	return held;
+}
+
+static int get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue, unsigned max)
+{
+	struct gp_lib_queues queues;
+	int r = gp_lib_list(g, GP_LIB_AS_OPENED, &queues);
+
+	for (unsigned i = 0; i < queues.n && i < max && !r; i++)
+		queue[i] = queues.queue[i];
+	free(queues.queue);
+	return r ? r : (int)queues.n;
+}
+
+int gpreempt_get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue, unsigned max)
+{
+	struct gp_lib_call call;
+	int r = gp_lib_enter(&call, g);
+
+	if (!r)
+		r = max && !queue ? -EINVAL : get_all_queues(g, queue, max);
+	return gp_lib_leave(&call, r);
+}
+
+/* ---- snapshots ----------------------------------------------------------------------------------
+ */
+
+int gp_lib_take_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
+{
+	struct gp_lib_queues queues;
+	int r = gp_lib_list(g, GP_LIB_AS_OPENED, &queues);
+
+	*snapshot = (struct gpreempt_snapshot){0};
+	if (r) {
+		free(queues.queue);
+		return r;
+	}
+	snapshot->time_ns = gp_monotonic_ns();
+	snapshot->n = queues.n;
+	snapshot->queue = queues.queue;
+	return 0;
+}
+
+int gpreempt_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
+{
+	struct gp_lib_call call;
+	int r = gp_lib_enter(&call, g);
+
+	if (snapshot)
+		*snapshot = (struct gpreempt_snapshot){0};
+	if (!r)
+		r = snapshot ? gp_lib_take_snapshot(g, snapshot) : -EINVAL;
+	return gp_lib_leave(&call, r ? r : (int)snapshot->n);
+}
+
+void gpreempt_snapshot_free(struct gpreempt_snapshot *snapshot)
+{
+	int saved = errno;
+
+	if (!snapshot)
+		return;
+	free(snapshot->queue);
+	snapshot->queue = NULL;
+	snapshot->n = 0;
+	errno = saved;
+}

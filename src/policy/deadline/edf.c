@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * edf: the request that is due first has the device, the others are held. A deadline is promised
+ * only if it can be kept (demand.c); whoever is refused runs with the tasks that have none.
+ *
+ * Good for requests with known GPU time and a time by which they must be done: control loops,
+ * frames, speech. The order of two requests never changes while both wait, so there are as few
+ * switches as there can be. Bad without budgets: nobody can promise what nobody has measured; where
+ * a hold takes as long as a request, since each job pays for one; and for narrow requests on a
+ * device that could run several at once, since nobody tells how much of it they fill.
+ */
+#include "policy/deadline/deadline.h"
+
+static const struct gp_param edf_params[] = {GP_DEADLINE_PARAMS};
+
+static uint32_t edf_pick(const struct gp_view *view, const struct gp_policy_state *state,
+                         uint32_t current, struct gp_plan *plan)
+{
+	(void)plan; /* the order does not change with time */
+	return gp_earliest_due(view, state, current);
+}
+
+static int edf_decide(const struct gp_view *view, const struct gp_policy_state *state,
+                      struct gp_plan *plan)
+{
+	static const struct gp_deadline_rules rules = {.pick = edf_pick};
+
+	return gp_deadline_decide(view, state, &rules, plan);
+}
+
+const struct gp_policy_ops gp_policy_edf = {
+	.name = "edf",
+	.summary = "earliest deadline first, with an admission test",
+	.param = edf_params,
+	.nparam = sizeof edf_params / sizeof *edf_params,
+	.device_state = sizeof(struct gp_deadline_device),
+	.task_state = sizeof(struct gp_deadline_entity),
+	.needs = GP_CAP_HOLD,
+	.needs_one = GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS,
+	.every_deadline = true,
+	.watches = true,
+	.task_out = gp_deadline_task_out,
+	.decide = edf_decide,
+};

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mlfq: feedback levels, for tasks nobody described. A task starts at the top; one that works for
+ * long at a stretch sinks, one whose stretches are short rises. The top goes before the others.
+ *
+ * Where it is known at once who works, a stretch lasts from one pause to the next: up to `short` at
+ * the top, ten times that at the middle level. Elsewhere run times tell what part of the device
+ * each takes between two samples: two levels, and who takes nearly as much as the one that takes
+ * most is below.
+ *
+ * Where slices can be set, nobody waits for software: tasks at the top have long slices, one of the
+ * others runs with a short one that gives way soon, and the rest of them are held and take long
+ * turns, as long as that keeps the device busy. Elsewhere the others are held while one at the top
+ * works, and let in from time to time.
+ *
+ * Good for a GPU that people share without saying what they do. Bad for those who know better: a
+ * service with long requests, or one that wants more than an equal part, is taken for a job, and
+ * `priority` answers sooner.
+ */
+#include "policy/mlfq/mlfq.h"
+
+#define SLICE_MIN_US 1000u /* under that, switching eats the GPU */
+
+/* clang-format off */
+static const struct gp_param mlfq_params[] = {
+	[GP_MLFQ_SHORT]   = {"short", "ms", "longest stretch of work at the top", 10, 1, 1000},
+	[GP_MLFQ_QUANTUM] = {"quantum", "ms", "turn among tasks below the top", 200, 10, 10000},
+	[GP_MLFQ_SLICE]   = {"slice", "us", "slice at the top", 10000, 1000, 1000000},
+	[GP_MLFQ_YIELD]   = {"yield", "us", "slice of the one below that runs", 1000, 1000, 100000},
+	[GP_MLFQ_BOOST]   = {"boost", "ms", "got nothing for so long: let in", 500, 10, 10000},
+};
+/* clang-format on */
+
+static uint64_t param_ms(const struct gp_policy_state *state, unsigned param)
+{
+	return (uint64_t)state->param[param] * GP_MS;
+}
+
+static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_state *state,
+                            unsigned param)
+{
+	uint64_t us = (uint64_t)state->param[param];
+
+	return us < view->slice_min_us   ? view->slice_min_us
+	       : us > view->slice_max_us ? view->slice_max_us
+	                                 : (uint32_t)us;
+}
+
+/* The rotation knows classes and priorities: the top is no part of it, the middle goes first. */
+static void label(struct gp_mlfq_task *t)
+{
+	t->entity.class = t->level == GP_MLFQ_TOP ? GP_LATENCY_CRITICAL : GP_BEST_EFFORT;
+	t->entity.priority = t->level == GP_MLFQ_BOTTOM ? 0 : 1;
+}
+
+static uint64_t boost_ns(const struct gp_view *view, const struct gp_policy_state *state,
+                         uint32_t entities)
+{
+	uint64_t all_in_time_ns = view->starve_limit_ns / 4 / (entities + 1);
+
+	return param_ms(state, GP_MLFQ_BOOST) < all_in_time_ns ? param_ms(state, GP_MLFQ_BOOST)
+	                                                       : all_in_time_ns;
+}
+
+static struct gp_mlfq_counts take_counts(const struct gp_view *view,
+                                         const struct gp_policy_state *state)
+{
+	struct gp_mlfq_counts c = {0};
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct gp_mlfq_task *t = gp_policy_task(state, i);
+
+		if (!t->entity.members || t->entity.user_held)
+			continue;
+		label(t);
+		if (t->level == GP_MLFQ_TOP) {
+			c.top++;
+			c.top_works |= t->works;
+			continue;
+		}
+		c.sunk++;
+		if (!t->entity.idle) {
+			c.below++;
+			c.tasks += t->entity.members;
+			c.below_only = i;
+		}
+	}
+	return c;
+}
+
+static bool rotate(const struct gp_view *view, const struct gp_policy_state *state, uint32_t room,
+                   uint32_t below, struct gp_plan *plan)
+{
+	struct gp_mlfq_device *d = state->device;
+	struct gp_rotation_rules rules = {
+		.classes_apply = true,
+		.room = room,
+		.quantum_ns = param_ms(state, GP_MLFQ_QUANTUM),
+		.age_after_ns = boost_ns(view, state, below),
+		.age_run_ns = GP_MLFQ_AGING_NS,
+	};
+
+	if (!(view->caps & GP_CAP_HOLD) || (!gp_is_prompt(view) && !d->turns)) {
+		d->rotation.current = 0;
+		return false;
+	}
+	return gp_rotate(view, state, &d->rotation, &rules, plan);
+}
+
+static bool knows_wait(const struct gp_view *view, const struct gp_entity *u)
+{
+	return u->waited_known && u->waited_ns <= view->now_ns;
+}
+
+/* To be released for a gap that others fill is not to run. */
+static void note_ran(const struct gp_view *view, struct gp_mlfq_task *t, bool waits)
+{
+	if (knows_wait(view, &t->entity))
+		t->ran_ns = view->now_ns - t->entity.waited_ns;
+	else if (!waits)
+		t->ran_ns = view->now_ns;
+}
+
+/*
+ * When one of those below is to be let in: when the top has worked for a while, or when one of them
+ * has waited for longer than turns explain. The gaps of the top may be too short for it, and others
+ * may fill them.
+ */
+static uint64_t let_in_at(const struct gp_view *view, const struct gp_policy_state *state,
+                          uint32_t below)
+{
+	const struct gp_mlfq_device *d = state->device;
+	uint64_t boost = boost_ns(view, state, below);
+	uint64_t due_ns = d->barred_ns + boost;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_mlfq_task *t = gp_policy_task(state, i);
+		const struct gp_entity *u = &t->entity;
+		uint64_t at_ns;
+
+		if (!u->members || t->level == GP_MLFQ_TOP || u->idle || u->user_held ||
+		    !knows_wait(view, u))
+			continue;
+		at_ns = view->now_ns - u->waited_ns + view->starve_limit_ns / 4;
+		if (at_ns < due_ns)
+			due_ns = at_ns;
+	}
+	return due_ns > d->let_in_until_ns + boost ? due_ns : d->let_in_until_ns + boost;
+}
+
+/* Those below that do not have the turn are held; `barred`: so is the one that has it. */
+static void plan_holds(const struct gp_view *view, const struct gp_policy_state *state,
+                       bool rotates, bool barred, struct gp_plan *plan)
+{
+	const struct gp_mlfq_device *d = state->device;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		uint32_t first = view->task[i].gang;
+		struct gp_mlfq_task *t = gp_policy_task(state, first);
+		bool waits = rotates && t->entity.rotating &&
+		             view->task[first].id != d->rotation.current;
+
+		if (view->task[i].class == GP_UNMANAGED)
+			continue;
+		waits |= barred && t->level != GP_MLFQ_TOP && !t->entity.idle &&
+		         !t->entity.user_held;
+		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
+		if (first == i)
+			note_ran(view, t, waits);
+	}
+}
+
+/* A round must end well inside the starvation limit. */
+static uint32_t long_slice(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	uint64_t longest_us = view->starve_limit_ns / 1000 / 4 / (view->n + 1);
+	uint32_t wanted_us = slice_param(view, state, GP_MLFQ_SLICE);
+
+	if (longest_us < SLICE_MIN_US)
+		longest_us = SLICE_MIN_US;
+	return wanted_us < longest_us ? wanted_us : (uint32_t)longest_us;
+}
+
+/*
+ * With slices the hardware arbitrates. They do not change with each pause: setting one is a call to
+ * the driver. Where several below are not held, they keep their own: two short ones would only
+ * waste the GPU on switching. If nobody is above them, long ones waste less.
+ */
+static void plan_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                        const struct gp_mlfq_counts *c, bool rotates, struct gp_plan *plan)
+{
+	bool one_runs = rotates || c->below <= 1;
+	bool shared = !one_runs && !c->top && !gp_is_prompt(view);
+	uint32_t long_us = long_slice(view, state);
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_mlfq_task *t = gp_policy_task(state, view->task[i].gang);
+
+		if (view->task[i].class == GP_UNMANAGED || !c->sunk)
+			continue;
+		if (t->level == GP_MLFQ_TOP || shared)
+			plan->task[i].slice_us = long_us;
+		else if (one_runs && c->top && t->entity.members == 1)
+			plan->task[i].slice_us = slice_param(view, state, GP_MLFQ_YIELD);
+	}
+}
+
+/*
+ * The others run beside the one that is let in: so long that the hardware comes round to it, but
+ * not so long that others below would starve.
+ */
+static uint64_t let_in_length(const struct gp_view *view, const struct gp_mlfq_counts *c)
+{
+	uint64_t each_ns = view->slice_default_us * 1000ull + view->switch_cost_ns, round_ns = 0;
+	uint64_t most_ns = view->starve_limit_ns / 4 / (c->below + 1);
+
+	for (uint32_t i = 0; i < view->n; i++)
+		round_ns += gp_seen_idle(&view->task[i]) ? 0 : each_ns;
+	if (round_ns > most_ns)
+		round_ns = most_ns;
+	return round_ns > GP_MLFQ_AGING_NS ? round_ns : GP_MLFQ_AGING_NS;
+}
+
+/* The one below that had nothing for longest is let in although the top works. */
+static void aging(const struct gp_view *view, const struct gp_policy_state *state,
+                  const struct gp_mlfq_counts *c)
+{
+	struct gp_mlfq_device *d = state->device;
+	uint32_t longest_waiting = c->below_only;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_mlfq_task *t = gp_policy_task(state, i);
+		const struct gp_mlfq_task *h = gp_policy_task(state, longest_waiting);
+
+		if (t->entity.members && t->entity.rotating && t->ran_ns < h->ran_ns)
+			longest_waiting = i;
+	}
+	d->let_in_until_ns = view->now_ns + let_in_length(view, c);
+	gp_rotation_give(view, &d->rotation, longest_waiting, d->let_in_until_ns - view->now_ns,
+	                 true);
+}
+
+/* Whether those below must wait for the top; lets one in when they have waited for long. */
+static bool is_barred(const struct gp_view *view, const struct gp_policy_state *state,
+                      const struct gp_mlfq_counts *c, uint32_t room, struct gp_plan *plan)
+{
+	struct gp_mlfq_device *d = state->device;
+	uint64_t due_ns;
+
+	if (!c->top_works || !c->below || c->tasks > room || !gp_is_prompt(view)) {
+		d->barred_ns = 0;
+		return false;
+	}
+	if (!d->barred_ns)
+		d->barred_ns = view->now_ns;
+	due_ns = let_in_at(view, state, c->below);
+	if (view->now_ns >= due_ns && view->now_ns >= d->let_in_until_ns) {
+		aging(view, state, c);
+		d->barred_ns = d->let_in_until_ns;
+	}
+	if (view->now_ns < d->let_in_until_ns)
+		due_ns = d->let_in_until_ns;
+	gp_plan_wake_at(plan, due_ns);
+	return view->now_ns >= d->let_in_until_ns;
+}
+
+static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state *state,
+                       struct gp_plan *plan)
+{
+	struct gp_mlfq_device *d = state->device;
+	uint32_t user_held = gp_entities_gather(view, state);
+	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
+	bool slices = view->caps & GP_CAP_SLICE, rotates, barred = false;
+	struct gp_mlfq_counts c;
+
+	gp_mlfq_set_levels(view, state, param_ms(state, GP_MLFQ_SHORT), plan);
+	c = take_counts(view, state);
+	if (!gp_is_prompt(view))
+		gp_mlfq_weigh_turns(view, state, &c);
+	rotates = rotate(view, state, room, c.below, plan);
+	if (!slices)
+		barred = is_barred(view, state, &c, room, plan);
+	plan_holds(view, state, rotates, barred, plan);
+	if (slices)
+		plan_slices(view, state, &c, rotates, plan);
+	if (rotates)
+		gp_plan_wake_at(plan, d->rotation.ends_ns);
+	return 0;
+}
+
+const struct gp_policy_ops gp_policy_mlfq = {
+	.name = "mlfq",
+	.summary = "feedback levels, for tasks nobody described",
+	.param = mlfq_params,
+	.nparam = sizeof mlfq_params / sizeof *mlfq_params,
+	.device_state = sizeof(struct gp_mlfq_device),
+	.task_state = sizeof(struct gp_mlfq_task),
+	.watches = true,
+	.decide = mlfq_decide,
+};

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * priority where slices can be set: the hardware arbitrates. Decides who has the tiny slice, whose
+ * turn it is among busy best-effort tasks, and when best-effort work is let in although somebody
+ * latency-critical wants the device (aging).
+ */
+#include "policy/priority/priority.h"
+
+static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_state *state,
+                            unsigned param)
+{
+	uint64_t us = (uint64_t)state->param[param];
+
+	return us < view->slice_min_us   ? view->slice_min_us
+	       : us > view->slice_max_us ? view->slice_max_us
+	                                 : (uint32_t)us;
+}
+
+/* Tasks that are not latency-critical and not held, and may be running. */
+struct released {
+	uint32_t runnable; /* active, or not known to be idle */
+	uint32_t all;
+	uint32_t task;      /* index of the only one */
+	uint32_t idle_task; /* index of the only one, if it is idle */
+	uint32_t be;        /* best-effort ones among the runnable; the others are unmanaged */
+	bool idle_be;       /* a best-effort one gets nothing */
+	bool starving;      /* a unit has got nothing for long, although others did */
+	bool blind;         /* of one, nobody ever said whether it got anything */
+};
+
+/* By how much the run time has grown, and since when; false: it has not, or is not known. */
+static bool take_growth(const struct gp_view *view, const struct gp_task_view *t,
+                        struct gp_priority_task *p, uint64_t *ran_ns, uint64_t *in_ns)
+{
+	if (!p->run_at_ns)
+		p->run_at_ns = view->now_ns;
+	*ran_ns = t->run_ns - p->run_ns;
+	*in_ns = view->now_ns - p->run_at_ns;
+	if (!(t->known & GP_KNOWN_RUN) || !*ran_ns)
+		return false;
+	p->run_ns = t->run_ns;
+	p->run_at_ns = view->now_ns;
+	return true;
+}
+
+/*
+ * Keeps book of when best-effort work had the device, as far as run times tell. Running is not
+ * getting on: a task with the tiny slice that is let in for each gap of a busy service is taken off
+ * as soon as its state is back (measured on an H200: it finishes nothing; by the model it runs up
+ * to 9 % of the time). So
+ *   - for best-effort work as a whole, a millisecond or 1/128 of the time is something,
+ *   - a unit is fed by 20 ms, or 1/8 of the time.
+ */
+static void note_run(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+{
+	struct gp_priority_device *d = state->device;
+	struct gp_priority_task *p = gp_policy_task(state, i);
+	struct gp_priority_task *first = gp_policy_task(state, view->task[i].gang);
+	const struct gp_task_view *t = &view->task[i];
+	uint64_t ran_ns, in_ns;
+	bool grew = take_growth(view, t, p, &ran_ns, &in_ns);
+
+	p->told |= (t->known & GP_KNOWN_RUN) != 0;
+	if (grew && (ran_ns >= GP_MS || ran_ns >= in_ns / 128)) {
+		d->got_ns = view->now_ns;
+		first->got_ns = view->now_ns;
+	}
+	if (gp_seen_idle(t) || !first->got_ns)
+		first->got_ns = view->now_ns;
+	if (gp_seen_idle(t) || !first->progress_ns ||
+	    (grew && (ran_ns >= 20 * GP_MS || ran_ns >= in_ns / 8)))
+		first->progress_ns = view->now_ns;
+}
+
+/* A unit that has not had a meal for long, although others may have: longer than it waits for its
+ * turn anyway. */
+static bool is_starving(const struct gp_view *view, const struct gp_rotation *rotation,
+                        const struct gp_priority_task *p)
+{
+	uint64_t long_ns = rotation->round_ns + view->starve_limit_ns / 8;
+
+	if (long_ns < view->starve_limit_ns / 4)
+		long_ns = view->starve_limit_ns / 4;
+	return p->entity.members && !p->entity.idle && !p->entity.user_held && !p->entity.barred &&
+	       p->entity.class == GP_BEST_EFFORT && view->now_ns - p->progress_ns >= long_ns;
+}
+
+/* Released long enough for a sample to show it, and nothing to be seen. */
+static bool gets_nothing(const struct gp_view *view, const struct gp_policy_state *state,
+                         uint32_t i)
+{
+	const struct gp_priority_task *p = gp_policy_task(state, i);
+	const struct gp_priority_task *first = gp_policy_task(state, view->task[i].gang);
+	const struct gp_task_view *t = &view->task[i];
+	uint64_t released_ns = view->now_ns - p->released_ns, got_ns = view->now_ns - first->got_ns;
+	uint64_t long_ns = param_ns(state, GP_PRIORITY_AGE_AFTER) + view->sample_period_ns;
+
+	if (!p->told || !released_ns || ((t->known & GP_KNOWN_HELD) && t->held))
+		return false;
+	return released_ns >= view->sample_period_ns &&
+	       (got_ns >= released_ns || got_ns >= long_ns);
+}
+
+static struct released find_released(const struct gp_view *view,
+                                     const struct gp_policy_state *state,
+                                     const struct gp_plan *plan)
+{
+	struct gp_priority_device *d = state->device;
+	struct released l = {0};
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct gp_priority_task *p = gp_policy_task(state, i);
+
+		if (t->class == GP_BEST_EFFORT) {
+			note_run(view, state, i);
+			l.starving |= is_starving(view, &d->rotation, p);
+		}
+		if (t->class == GP_LATENCY_CRITICAL || plan->task[i].want == GP_HOLD ||
+		    (t->held_by & GP_HELD_BY_USER)) {
+			p->released_ns = 0;
+			continue;
+		}
+		if (!p->released_ns)
+			p->released_ns = view->now_ns;
+		l.all++;
+		l.idle_task = i;
+		if (gp_seen_idle(t))
+			continue;
+		l.runnable++;
+		l.task = i;
+		if (t->class != GP_BEST_EFFORT)
+			continue;
+		l.be++;
+		l.blind |= !p->told;
+		l.idle_be |= gets_nothing(view, state, i);
+	}
+	if (!l.be || !d->got_ns)
+		d->got_ns = view->now_ns;
+	return l;
+}
+
+/* Whether it is time to let best-effort work in. */
+static bool is_due(const struct gp_view *view, const struct gp_policy_state *state,
+                   const struct released *l, struct gp_plan *plan)
+{
+	struct gp_priority_device *d = state->device;
+	uint64_t from_ns = d->got_ns > d->aged_ns ? d->got_ns : d->aged_ns;
+	uint64_t after_ns = param_ns(state, GP_PRIORITY_AGE_AFTER),
+		 blind_ns = param_ns(state, GP_PRIORITY_AGE_BLIND);
+	uint64_t due_ns = UINT64_MAX;
+
+	if (l->idle_be)
+		due_ns =
+			from_ns + after_ns + view->sample_period_ns; /* what is known is that old */
+	/* Seldom, since it may be that only nobody looked; but all must be reached in time. */
+	if (l->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.entities + 1))
+		blind_ns = view->starve_limit_ns / 4 / (d->rotation.entities + 1);
+	if (blind_ns < after_ns)
+		blind_ns = after_ns;
+	if ((l->blind || l->starving) && d->aged_ns + blind_ns < due_ns)
+		due_ns = d->aged_ns + blind_ns;
+	if (view->now_ns >= due_ns)
+		return true;
+	gp_plan_wake_at(plan, due_ns);
+	return false;
+}
+
+/*
+ * Turns do not feed those that take them, because services never pause, and there are too many of
+ * both to let them in one after the other before the first of them starves: for a while the
+ * hardware shares among all.
+ */
+static void give_up_turns(const struct gp_view *view, struct gp_priority_device *d,
+                          const struct released *l)
+{
+	if (l->starving && d->rotation.entities * d->age_ns > view->starve_limit_ns)
+		d->share_until_ns = view->now_ns + view->starve_limit_ns;
+}
+
+/* Opens and closes the time in which the hardware shares as if there were no classes. */
+static bool is_aging(const struct gp_view *view, const struct gp_policy_state *state,
+                     const struct released *l, struct gp_plan *plan, bool *opens)
+{
+	struct gp_priority_device *d = state->device;
+
+	if (!d->aged_ns)
+		d->aged_ns = view->now_ns;
+	if (d->age_until_ns && view->now_ns >= d->age_until_ns) {
+		d->age_until_ns = 0;
+		d->aged_ns = view->now_ns;
+	}
+	*opens = !d->age_until_ns && is_due(view, state, l, plan);
+	if (*opens) {
+		d->age_from_ns = view->now_ns;
+		d->age_until_ns = view->now_ns + d->age_ns;
+	}
+	if (!d->age_until_ns)
+		return false;
+	gp_plan_wake_at(plan, d->age_until_ns);
+	return true;
+}
+
+/* The time of one that is let in begins when its release is in force, not when it was asked for. */
+static void wait_for_release(const struct gp_view *view, struct gp_priority_device *d)
+{
+	if (!d->age_until_ns || view->now_ns >= d->age_from_ns + 10 * d->age_ns)
+		return;
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+
+		if (view->task[t->gang].id != d->rotation.current || !(t->known & GP_KNOWN_HELD) ||
+		    !t->held)
+			continue;
+		d->age_until_ns = view->now_ns + d->age_ns;
+		if (d->rotation.ends_ns < d->age_until_ns)
+			d->rotation.ends_ns = d->age_until_ns;
+	}
+}
+
+static bool rotate_best_effort(const struct gp_view *view, const struct gp_policy_state *state,
+                               uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+{
+	struct gp_priority_device *d = state->device;
+	/* A newcomer whose activity is not known yet would keep the tiny slice from everybody: with
+	 * somebody to protect it waits for its turn, otherwise the hardware shares until it is. */
+	struct gp_rotation_rules rules = {
+		.classes_apply = true,
+		.unknown_joins = lc > 0,
+		.room = room_for_holds(view, user_held),
+		.quantum_ns = param_ns(state, GP_PRIORITY_QUANTUM),
+		.age_after_ns = param_ns(state, GP_PRIORITY_AGE_AFTER),
+		.age_run_ns = param_ns(state, GP_PRIORITY_AGE_RUN),
+	};
+
+	if (view->now_ns < d->share_until_ns) {
+		d->rotation.current = 0;
+		return false;
+	}
+	if (!(view->caps & GP_CAP_HOLD) || !gp_rotate(view, state, &d->rotation, &rules, plan))
+		return false;
+	gp_plan_wake_at(plan, d->rotation.ends_ns);
+	return true;
+}
+
+static void plan_turns(const struct gp_view *view, const struct gp_policy_state *state,
+                       bool rotates, struct gp_plan *plan)
+{
+	const struct gp_priority_device *d = state->device;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_entity *u = gp_entity_of(view, state, i);
+		bool current = view->task[view->task[i].gang].id == d->rotation.current;
+
+		bool waits = rotates && u->rotating && !current;
+
+		if (view->task[i].class != GP_UNMANAGED)
+			plan->task[i].want = u->barred || waits ? GP_HOLD : GP_RUN;
+	}
+}
+
+static uint64_t last_progress(const struct gp_priority_task *p)
+{
+	return p->progress_ns > p->aging_turn_ns ? p->progress_ns : p->aging_turn_ns;
+}
+
+/* Of those that take turns, the one that had the device longest ago is let in now: left to chance,
+ * the same one might have its turn each time. */
+static void feed_hungriest(const struct gp_view *view, const struct gp_policy_state *state,
+                           struct gp_plan *plan)
+{
+	struct gp_priority_device *d = state->device;
+	struct gp_priority_task *longest_waiting = NULL;
+	uint32_t index = 0;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct gp_priority_task *p = gp_policy_task(state, i);
+
+		if (p->entity.rotating &&
+		    (!longest_waiting || last_progress(p) < last_progress(longest_waiting))) {
+			longest_waiting = p;
+			index = i;
+		}
+	}
+	if (!longest_waiting)
+		return;
+	longest_waiting->aging_turn_ns = view->now_ns;
+	if (view->task[index].id != d->rotation.current)
+		gp_rotation_take(view, state, &d->rotation, index, d->age_ns);
+	else if (d->rotation.ends_ns < view->now_ns + d->age_ns)
+		d->rotation.ends_ns = view->now_ns + d->age_ns; /* its turn was about to end */
+	plan_turns(view, state, true, plan);
+}
+
+/* Everybody we manage has the same slice while somebody is let in. */
+static void set_aging_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                             struct gp_plan *plan)
+{
+	for (uint32_t i = 0; i < view->n; i++)
+		if (plan->task[i].want == GP_RUN)
+			plan->task[i].slice_us = slice_param(view, state, GP_PRIORITY_AGE_SLICE);
+}
+
+/* A long slice is for a latency-critical task that shares with nobody but best-effort work: others
+ * of its class and unmanaged tasks would wait for its end. */
+static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                       const struct released *l, uint32_t lc, struct gp_plan *plan)
+{
+	bool alone = lc == 1 && l->runnable == l->be;
+	uint32_t lc_slice = slice_param(view, state,
+	                                alone ? GP_PRIORITY_LC_SLICE : GP_PRIORITY_LC_SHARED_SLICE);
+	uint32_t chosen = UINT32_MAX;
+
+	if (l->runnable == 1)
+		chosen = l->task;
+	else if (l->runnable == 0 && l->all == 1)
+		chosen = l->idle_task; /* so that it has it when it wakes up */
+	if (chosen != UINT32_MAX && view->task[chosen].class == GP_BEST_EFFORT)
+		plan->task[chosen].slice_us = slice_param(view, state, GP_PRIORITY_TINY_SLICE);
+	for (uint32_t i = 0; i < view->n; i++)
+		if (view->task[i].class == GP_LATENCY_CRITICAL)
+			plan->task[i].slice_us = lc_slice;
+}
+
+void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
+                           uint32_t user_held, uint32_t lc, struct gp_plan *plan)
+{
+	struct gp_priority_device *d = state->device;
+	bool rotates, aging, opens;
+	struct released l;
+
+	wait_for_release(view, d);
+	rotates = rotate_best_effort(view, state, user_held, lc, plan);
+	plan_turns(view, state, rotates, plan);
+	l = find_released(view, state, plan);
+	if (!lc) {
+		d->age_until_ns = 0;
+		return; /* nobody to make way for: hardware slices */
+	}
+	d->age_ns =
+		aging_ns(view, state, lc + l.all, slice_param(view, state, GP_PRIORITY_AGE_SLICE));
+	give_up_turns(view, d, &l);
+	aging = is_aging(view, state, &l, plan, &opens);
+	if (opens && rotates) {
+		feed_hungriest(view, state, plan);
+		l = find_released(view, state, plan);
+		gp_plan_wake_at(plan, d->rotation.ends_ns);
+	}
+	if (aging)
+		set_aging_slices(view, state, plan);
+	else
+		set_slices(view, state, &l, lc, plan);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ceilings and guaranteed shares: an account a task, credited with its part of the time that
+ * passes and charged with what it ran. Run times come late where they are sampled, so a task that
+ * is free to run counts as running until there is news; the news puts that right.
+ */
+#include "policy/qos/qos.h"
+
+#define BURST_NS   (200 * (int64_t)GP_MS) /* of what a ceiling or share allows in so long */
+#define TURN_NS    (50 * GP_MS)           /* the least of a turn, before one for a share ... */
+#define SPURNED_NS (1000 * (int64_t)GP_MS)
+#define OWED_NS    (20 * (int64_t)GP_MS) /* ... of which so much is owed */
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+static int64_t part_of(uint64_t ns, uint32_t permille)
+{
+	return (int64_t)(ns * permille / 1000);
+}
+
+/* Others wait meanwhile, and their own turns are to come. */
+static uint64_t turn_for_share(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	uint64_t turn_ns = param_ns(state, GP_PRIORITY_QUANTUM),
+		 most_ns = view->starve_limit_ns / 8;
+
+	return turn_ns < most_ns ? turn_ns : most_ns;
+}
+
+/* Whether a task used the turn that it was given for its share. One that did not wants less than
+ * was promised: it is not given another soon. */
+static void judge_turn(const struct gp_view *view, const struct gp_policy_state *state,
+                       struct gp_qos_task *q)
+{
+	uint64_t turn_ns = turn_for_share(view, state);
+
+	if (!q->given_ns || view->now_ns < q->given_ns + turn_ns + 2 * view->sample_period_ns)
+		return;
+	q->given_ns = 0;
+	q->spurns = q->run_ns - q->given_run_ns < turn_ns / 4;
+	if (q->spurns)
+		q->behind_ns = -SPURNED_NS;
+}
+
+static void keep_account(const struct gp_view *view, const struct gp_task_view *t,
+                         struct gp_qos_task *q)
+{
+	uint64_t passed_ns = q->counted_ns ? view->now_ns - q->counted_ns : 0;
+	bool held = t->held_by || ((t->known & GP_KNOWN_HELD) && t->held);
+	bool told = t->known & GP_KNOWN_RUN;
+	int64_t ran_ns = (int64_t)(told ? q->ran_ns : held ? 0 : passed_ns);
+	int64_t burst_ns = part_of((uint64_t)BURST_NS, t->ceiling_permille);
+
+	if (!q->counted_ns)
+		q->room_ns = burst_ns;
+	q->counted_ns = view->now_ns;
+	if (!told || ran_ns)
+		q->unseen_ns = 0;
+	else if (!held)
+		q->unseen_ns += passed_ns;
+	else /* whatever it ran would be known by now */
+		q->unseen_ns -= passed_ns < q->unseen_ns ? passed_ns : q->unseen_ns;
+	/* Nobody pays for a second and more: a task must not starve for its ceiling. */
+	q->room_ns = clamp(q->room_ns + part_of(passed_ns, t->ceiling_permille) - ran_ns,
+	                   -part_of(view->starve_limit_ns / 8, t->ceiling_permille), burst_ns);
+	q->behind_ns = clamp(q->behind_ns + part_of(passed_ns, t->share_permille) - ran_ns,
+	                     q->spurns ? -SPURNED_NS : -BURST_NS, BURST_NS);
+	if (!t->share_permille || gp_seen_idle(t) || (t->held_by & GP_HELD_BY_USER))
+		q->behind_ns = 0; /* it wants nothing */
+}
+
+/* Whether a task had what its ceiling allows. It comes back when there is room for a while. */
+static bool is_over(const struct gp_view *view, const struct gp_task_view *t, struct gp_qos_task *q,
+                    struct gp_plan *plan)
+{
+	int64_t left_ns = q->room_ns - (int64_t)q->unseen_ns;
+	int64_t enough_ns = part_of((uint64_t)BURST_NS, t->ceiling_permille) / 2;
+	int64_t next_ns;
+
+	if (!t->ceiling_permille || t->ceiling_permille >= 1000)
+		return false;
+	q->over = q->over ? left_ns < enough_ns : left_ns <= 0;
+	next_ns = q->over ? (enough_ns - left_ns) * 1000 / t->ceiling_permille : left_ns;
+	gp_plan_wake_at(plan, view->now_ns + (uint64_t)clamp(next_ns, (int64_t)GP_MS, BURST_NS));
+	return q->over;
+}
+
+uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *state,
+                    uint32_t user_held, struct gp_plan *plan)
+{
+	bool refused = asks_too_much(view);
+	uint32_t barred = 0;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		struct gp_entity *u = gp_entity_of(view, state, i);
+		struct gp_qos_task *q = gp_policy_task(state, i);
+
+		keep_account(view, t, q);
+		if (refused)
+			q->behind_ns = 0;
+		judge_turn(view, state, q);
+		if (t->class == GP_UNMANAGED || !is_over(view, t, q, plan) || u->barred ||
+		    u->user_held || !(view->caps & GP_CAP_HOLD) ||
+		    u->members > room_for_holds(view, user_held + barred))
+			continue;
+		u->barred = true;
+		barred += u->members;
+	}
+	return barred;
+}
+
+void gp_qos_favour(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	struct gp_qos_device *d = state->device;
+	struct gp_rotation *r = &d->priority.rotation;
+	struct gp_entity *current = NULL;
+	struct gp_qos_task *neediest = NULL;
+	uint32_t index = 0;
+	int64_t owed_ns = OWED_NS;
+
+	if (!r->current || view->now_ns < r->began_ns + TURN_NS)
+		return;
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct gp_qos_task *q = gp_policy_task(state, i);
+		struct gp_entity *u = &q->priority.entity;
+
+		if (!u->rotating || u->barred)
+			continue;
+		if (view->task[i].id == r->current)
+			current = u;
+		else if (view->now_ns - u->queued_ns >= view->starve_limit_ns / 8)
+			return; /* it waits too long: the rotation must come round */
+		if (q->behind_ns <= owed_ns || (q->spurns && q->given_ns))
+			continue;
+		owed_ns = q->behind_ns;
+		neediest = q;
+		index = i;
+	}
+	if (!neediest)
+		return;
+	if (!neediest->given_ns) {
+		neediest->given_ns = view->now_ns;
+		neediest->given_run_ns = neediest->run_ns;
+	}
+	if (current)
+		current->queued_ns = view->now_ns; /* it had a turn, if a short one */
+	gp_rotation_give(view, r, index, turn_for_share(view, state), true);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where slices cannot be set, `priority` holds best-effort work as soon as a latency-critical task
+ * is seen active. A request that has time does not need that yet: perhaps it is answered beside the
+ * others, and if not, several share one preemption. So the task counts as active only from when
+ * a hold is due, and stays so a little longer than it is, since the next request may be on its way.
+ */
+#include "policy/qos/qos.h"
+
+#define BEHIND_NS  (10 * (int64_t)GP_MS) /* so much of a guaranteed share may be owed */
+#define LOAD_NS    (500 * GP_MS)
+#define LONGEST_NS (1000 * GP_MS) /* of a request: longer ones are not worth the arithmetic */
+#define VAIN_ALL   256
+#define VAIN_MOST  (VAIN_ALL * 3 / 4) /* with more waits than that in vain, none is made ... */
+#define TRY_EVERY  32                 /* ... but one in so many, to see */
+
+/* So late at most is it known that the task has work, or none any more. */
+static uint64_t notice_of(const struct gp_view *view, const struct gp_task_view *t)
+{
+	return t->known & GP_KNOWN_REQUEST ? 0 : view->notice_ns;
+}
+
+static uint64_t request_of(const struct gp_task_view *t)
+{
+	return t->budget_ns ? t->budget_ns : t->deadline_ns / 4;
+}
+
+/* With the host's time, where what was measured is without. */
+static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct gp_task_view *t,
+                               uint64_t lc_ppm)
+{
+	uint64_t request_ns = request_of(t);
+
+	if (t->known & GP_KNOWN_REQUEST || !request_ns)
+		return lc_ppm;
+	return lc_ppm * (request_ns + gap_ns(state)) / request_ns;
+}
+
+/*
+ * Where a task is looked at only now and then, a line of requests may not be seen: a look that
+ * falls into a gap ends it. It is seen again when it has waited, but not if requests take so long
+ * beside others that there is no end to it.
+ */
+static bool may_drown_unseen(const struct gp_view *view, const struct gp_policy_state *state,
+                             const struct gp_task_view *t)
+{
+	const struct gp_qos_device *d = state->device;
+	uint64_t load_ppm = load_with_gaps(state, t, lc_at_most(d));
+
+	return notice_of(view, t) && (d->sharers + 1) * load_ppm >= GP_QOS_LOAD_MOST;
+}
+
+/* How long a hold for this task can wait, from when it became active. */
+static uint64_t slack_of(const struct gp_view *view, const struct gp_policy_state *state,
+                         const struct gp_task_view *t)
+{
+	const struct gp_qos_device *d = state->device;
+	uint64_t request_ns = request_of(t);
+	uint64_t line_ns = gp_qos_line(request_ns, lc_at_most(d), t->deadline_ns / 2);
+	uint64_t needs_ns = notice_of(view, t) + view->hold_cost_ns + view->switch_cost_ns +
+	                    request_ns + line_ns;
+
+	if (!is_seen_at_once(view, t) || t->deadline_ns <= needs_ns ||
+	    may_drown_unseen(view, state, t))
+		return 0;
+	return t->deadline_ns - needs_ns;
+}
+
+/* Once for each measurement of the load. */
+static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_state *state,
+                          uint32_t i)
+{
+	const struct gp_qos_device *d = state->device;
+	struct gp_qos_task *q = gp_policy_task(state, i);
+
+	if (!q->slack_at_ns || q->slack_at_ns != d->busy.from_ns)
+		q->slack_ns = slack_of(view, state, &view->task[i]);
+	q->slack_at_ns = d->busy.from_ns;
+	return q->slack_ns;
+}
+
+/* So long after its last request a service has no more. One that says so itself needs no time for
+ * that, and where the next look comes later than that, nothing is learned in it. */
+static uint64_t linger_after(const struct gp_view *view, const struct gp_policy_state *state,
+                             const struct gp_task_view *t)
+{
+	uint64_t stays_ns = linger_ns(state);
+
+	if (!t->deadline_ns || (t->known & GP_KNOWN_REQUEST) || stays_ns <= view->notice_ns)
+		return 0;
+	return stays_ns;
+}
+
+/* What the latency-critical tasks want of the others. */
+struct demand {
+	bool wants;
+	bool untold;       /* one of those that want does not say how many requests it has */
+	uint64_t since_ns; /* the first of them; UINT64_MAX = not known */
+	uint64_t slack_ns; /* the shortest of those that want */
+	uint64_t linger_ns;
+};
+
+/* Requests that say when they begin, and how long they are, can be counted. */
+static bool count_requests(const struct gp_policy_state *state, const struct gp_task_view *t,
+                           struct gp_qos_task *q)
+{
+	struct gp_qos_device *d = state->device;
+
+	if (!(t->known & GP_KNOWN_REQUEST) || !t->budget_ns)
+		return false;
+	if (t->in_request && t->active_since_ns != q->begun_ns)
+		d->busy.ran_ns += t->budget_ns + gap_ns(state);
+	if (t->in_request)
+		q->begun_ns = t->active_since_ns;
+	return true;
+}
+
+static struct demand gather_demand(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	struct demand m = {.since_ns = UINT64_MAX, .slack_ns = UINT64_MAX};
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		const struct gp_entity *u = gp_entity_of(view, state, i);
+
+		if (t->class == GP_UNMANAGED || u->class != GP_LATENCY_CRITICAL || u->user_held ||
+		    u->barred)
+			continue;
+		if (linger_after(view, state, t) > m.linger_ns)
+			m.linger_ns = linger_after(view, state, t);
+		if (!gp_seen_active(t))
+			continue;
+		m.wants = true;
+		m.untold |= !count_requests(state, t, gp_policy_task(state, i));
+		if ((t->known & GP_KNOWN_ACTIVE_SINCE) && t->active_since_ns < m.since_ns)
+			m.since_ns = t->active_since_ns;
+		if (slack_now(view, state, i) < m.slack_ns)
+			m.slack_ns = slack_now(view, state, i);
+	}
+	return m;
+}
+
+/* Whether requests have the device to themselves. */
+static bool have_it_alone(const struct gp_view *view, const struct gp_policy_state *state,
+                          struct gp_qos_device *d)
+{
+	bool all = true;
+
+	d->sharers = 0;
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+		const struct gp_entity *u = gp_entity_of(view, state, i);
+		bool other = t->class != GP_LATENCY_CRITICAL && !gp_seen_idle(t) && !u->user_held;
+
+		d->sharers += other;
+		all &= !other || ((t->known & GP_KNOWN_HELD) ? t->held : d->shut);
+	}
+	/* They are until a release has had its effect, but nobody runs meanwhile. */
+	return all && view->now_ns >= d->asked_ns + view->release_cost_ns;
+}
+
+/*
+ * In which time 99 of 100 requests are answered if others are held as soon as there is one. What is
+ * not noticed at once runs beside others meanwhile, and loses half of that time. Requests that are
+ * looked at only now and then may wait for much longer than this, but not for 1/8 less: lines are
+ * not seen, and a look that falls into a gap lets others in.
+ */
+static uint64_t late_at(const struct gp_view *view, const struct gp_policy_state *state,
+                        const struct gp_task_view *t, uint64_t lc_ppm)
+{
+	uint64_t request_ns = request_of(t), each_ns = request_ns + gap_ns(state);
+	uint64_t lost_ns = notice_of(view, t) / 2, late_ns;
+	uint64_t setup_ns = view->hold_cost_ns + (lost_ns < request_ns ? lost_ns : request_ns);
+
+	if (!lost_ns)
+		lc_ppm = load_with_gaps(state, t, lc_ppm);
+	late_ns = setup_ns + each_ns + gp_qos_line(each_ns, lc_ppm, setup_ns);
+	return lost_ns ? late_ns - late_ns / 8 : late_ns;
+}
+
+/* The shortest target: whether it can be kept, if that is sure by now. */
+static void judge_target(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	const struct gp_task_view *first = NULL;
+	struct gp_qos_device *d = state->device;
+
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_task_view *t = &view->task[i];
+
+		if (t->class == GP_LATENCY_CRITICAL && t->deadline_ns && is_seen_at_once(view, t) &&
+		    (!first || t->deadline_ns < first->deadline_ns))
+			first = t;
+	}
+	d->request_ns = first ? request_of(first) : 0;
+	if (d->request_ns > LONGEST_NS)
+		d->request_ns = LONGEST_NS;
+	if (!first || !first->budget_ns)
+		gp_qos_judge(view, state, true, false);
+	else
+		gp_qos_judge(
+			view, state,
+			late_at(view, state, first, lc_at_most(d)) <= first->deadline_ns,
+			d->full ||
+				late_at(view, state, first, lc_at_least(d)) > first->deadline_ns ||
+				load_with_gaps(state, first, lc_at_least(d)) >= GP_QOS_LOAD_MOST);
+}
+
+/* For how much of the time requests keep the device busy; beside others they take longer. While a
+ * hold or release is under way, most devices stand still. */
+static void measure_load(const struct gp_view *view, const struct gp_policy_state *state,
+                         const struct demand *m)
+{
+	struct gp_qos_device *d = state->device;
+	uint64_t had_ns = view->now_ns - d->busy.from_ns;
+	bool alone = have_it_alone(view, state, d);
+
+	if (d->busy.untold && d->busy.from_ns && d->busy.alone == d->shut)
+		d->busy.ran_ns +=
+			(view->now_ns - d->busy.seen_ns) / (d->busy.alone ? 1 : d->sharers + 1);
+	if (!d->busy.wanted || !d->shut) /* or it could wait */
+		d->busy.idle_ns += view->now_ns - d->busy.seen_ns;
+	d->busy.seen_ns = view->now_ns;
+	d->busy.wanted = m->wants;
+	d->busy.untold = m->untold;
+	d->busy.alone = alone;
+	if (d->busy.from_ns && had_ns < LOAD_NS)
+		return;
+	if (d->busy.from_ns) {
+		gp_qos_add_up(d, had_ns, d->busy.ran_ns);
+		gp_qos_note_full(d, d->busy.idle_ns < had_ns / 50, d->busy.ran_ns);
+		judge_target(view, state);
+	}
+	d->busy.from_ns = view->now_ns;
+	d->busy.ran_ns = d->busy.idle_ns = 0;
+}
+
+static bool is_share_owed(const struct gp_view *view, const struct gp_policy_state *state)
+{
+	for (uint32_t i = 0; i < view->n; i++) {
+		const struct gp_qos_task *q = gp_policy_task(state, i);
+
+		if (view->task[i].class == GP_BEST_EFFORT && q->behind_ns >= BEHIND_NS)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A wait that does not spare the hold saves nothing, and costs: what the request did beside others
+ * was done at half the speed. Whether requests are answered
+ * while they wait depends on how much of the device they fill, which nobody says: it is tried.
+ */
+static bool is_worth_it(struct gp_qos_device *d)
+{
+	bool worth = d->vain <= VAIN_MOST || d->unwaited >= TRY_EVERY;
+
+	d->unwaited = worth ? 0 : d->unwaited + 1;
+	return worth;
+}
+
+static void learn(struct gp_qos_device *d, bool vain)
+{
+	d->vain = vain ? d->vain + (VAIN_ALL - d->vain) / 8 : d->vain - d->vain / 8;
+}
+
+static void open_or_shut(const struct gp_view *view, const struct gp_policy_state *state,
+                         struct gp_plan *plan)
+{
+	struct gp_qos_device *d = state->device;
+	struct demand m = gather_demand(view, state);
+	bool had_work = d->waiting_ns != 0;
+
+	measure_load(view, state, &m);
+	note_work(view, d, m.wants, m.since_ns, m.linger_ns);
+	if (!had_work && d->waiting_ns)
+		d->waits = m.slack_ns && is_worth_it(d);
+	if (m.wants && !d->shut) {
+		uint64_t due_ns = d->waiting_ns + (d->waits ? m.slack_ns : 0);
+
+		d->shut = view->now_ns >= due_ns;
+		if (!d->shut)
+			gp_plan_wake_at(plan, due_ns);
+		else if (d->waits)
+			learn(d, true);
+	} else if (!d->waiting_ns) {
+		if (had_work && d->waits && !d->shut)
+			learn(d, false);
+		if (d->shut)
+			d->asked_ns = view->now_ns;
+		d->shut = false;
+	}
+	if (d->waiting_ns && !m.wants)
+		gp_plan_wake_at(plan, d->idle_ns + m.linger_ns);
+}
+
+void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state,
+                 struct gp_plan *plan)
+{
+	const struct gp_qos_device *d = state->device;
+	bool owed = is_share_owed(view, state);
+
+	open_or_shut(view, state, plan);
+	for (uint32_t i = 0; i < view->n; i++) {
+		struct gp_entity *u = gp_policy_task(state, i);
+
+		if (u->members && u->class == GP_LATENCY_CRITICAL)
+			u->active = d->shut && !owed;
+	}
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which cgroup a process is in. Where there is one hierarchy (v2), that one. Where there are
+ * several, of those in which the process is not simply at the root: v2 first, then systemd's, then
+ * the first of the list (memory, devices, ...): container runtimes use the same path in all.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procinfo/read.h"
+
+#define LIST_MAX 16384u
+#define MOUNTED  "/sys/fs/cgroup"
+
+/* A line "4:memory:/path". */
+struct line {
+	const char *controllers;
+	const char *path;
+};
+
+static bool split(char *text, struct line *line)
+{
+	char *first = strchr(text, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+
+	if (!second)
+		return false;
+	*second = '\0';
+	*line = (struct line){.controllers = first + 1, .path = second + 1};
+	return true;
+}
+
+static unsigned rank(const struct line *l)
+{
+	if (!strcmp(l->path, "/"))
+		return 0;
+	if (!l->controllers[0])
+		return 3;
+	return !strcmp(l->controllers, "name=systemd") ? 2 : 1;
+}
+
+/*
+ * Who owns a folder can make folders in it, and move what is in it into those. So each folder
+ * above the last one must be root's; the last may be handed to the user.
+ */
+static bool is_trusted(const struct line *l)
+{
+	const char *name =
+		!strncmp(l->controllers, "name=", 5) ? l->controllers + 5 : l->controllers;
+	const char *places[] = {"", *name ? name : "unified"};
+	char *slash;
+
+	if (strstr(l->path, "/..") || !strcmp(l->path, "/"))
+		return !strcmp(l->path,
+		               "/"); /* outside of what we can see; nobody makes the root */
+	for (unsigned i = *name ? 1 : 0; i < 2; i++) {
+		char path[PATH_MAX];
+
+		if (snprintf(path, sizeof path, MOUNTED "%s%s%s", *places[i] ? "/" : "", places[i],
+		             l->path) >= (int)sizeof path)
+			return false;
+		slash = strrchr(path, '/');
+		*slash = '\0';
+		if (gp_procinfo_path_is_roots(path))
+			return true;
+	}
+	return false;
+}
+
+int gp_procinfo_read_cgroup(pid_t pid, char **path, bool *trusted)
+{
+	char *list = malloc(LIST_MAX), *rest = list, *text;
+	ssize_t n = list ? gp_procinfo_read_file(pid, "cgroup", list, LIST_MAX) : -ENOMEM;
+	struct line best = {0}, line;
+
+	while (n > 0 && (text = strsep(&rest, "\n")) && *text)
+		if (split(text, &line) && (!best.path || rank(&line) > rank(&best)))
+			best = line;
+	if (n >= 0)
+		n = best.path ? 0 : -ENOENT;
+	if (!n) {
+		*path = strdup(best.path);
+		*trusted = is_trusted(&best);
+		n = *path ? 0 : -ENOMEM;
+	}
+	free(list);
+	return (int)n;
+}

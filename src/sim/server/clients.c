@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "sim/server/sim_server.h"
+
+#define STRANGERS_MAX 64 /* that have not said hello */
+#define ACCEPTS       16 /* in one round: those who are here already come first */
+
+/* ---- coming -------------------------------------------------------------------------------------
+ */
+
+/* Who connects and says nothing must not keep others out. */
+static void drop_oldest_stranger(struct server *s)
+{
+	struct client *oldest = NULL;
+	unsigned strangers = 0;
+
+	for (uint32_t i = 0; i < s->nclients; i++) {
+		struct client *c = &s->client[i];
+
+		if (c->fd < 0 || c->gone || c->is_known)
+			continue;
+		strangers++;
+		if (!oldest || c->since_ns < oldest->since_ns)
+			oldest = c;
+	}
+	if (strangers > STRANGERS_MAX)
+		gp_sim_client_end(oldest);
+}
+
+struct client *gp_sim_client_add(struct server *s, int fd)
+{
+	struct ucred peer = {.pid = 0, .uid = (uid_t)-1};
+	socklen_t size = sizeof peer;
+
+	for (uint32_t i = 0; i < s->nclients; i++) {
+		struct client *c = &s->client[i];
+
+		if (c->fd >= 0)
+			continue;
+		*c = (struct client){.server = s,
+		                     .fd = fd,
+		                     .event_fd = -1,
+		                     .is_answered = true,
+		                     .since_ns = gp_monotonic_ns()};
+		if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) {
+			c->pid = peer.pid;
+			c->uid = peer.uid;
+			c->start_time = peer.pid > 0 ? gp_process_start_time(peer.pid) : 0;
+		}
+		drop_oldest_stranger(s);
+		return c;
+	}
+	return NULL;
+}
+
+/* Without a free descriptor the one in reserve is used to send the next one away: otherwise it
+ * would stay at the door, and we would be woken for it for ever. */
+static void send_one_away(struct server *s)
+{
+	if (s->spare_fd >= 0)
+		close(s->spare_fd);
+	s->spare_fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (s->spare_fd >= 0)
+		close(s->spare_fd);
+	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void gp_sim_clients_accept(struct server *s)
+{
+	for (unsigned i = 0; i < ACCEPTS; i++) {
+		int fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct client *c = fd < 0 ? NULL : gp_sim_client_add(s, fd);
+		struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = c};
+
+		if (fd < 0) {
+			if (errno == EMFILE || errno == ENFILE)
+				send_one_away(s);
+			return;
+		}
+		if (!c)
+			close(fd);
+		else if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+			gp_sim_client_end(c);
+	}
+}
+
+/* ---- what they become ---------------------------------------------------------------------------
+ */
+
+static bool is_here(const struct device *d, const struct client *c)
+{
+	for (uint32_t i = 0; i < GP_SIMGPU_CONTEXTS; i++) {
+		const struct client *p = d->place[i].program;
+
+		if (p && p->pid == c->pid && p->start_time == c->start_time)
+			return true;
+	}
+	return false;
+}
+
+/* Names are shown to people. */
+static void take_name(char to[32], const char from[32], pid_t pid)
+{
+	memcpy(to, from, 32);
+	to[31] = 0;
+	for (char *p = to; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 127)
+			*p = '?';
+	if (!*to)
+		gp_process_name(pid, to, 32);
+}
+
+static bool slice_is_possible(const struct device *d, uint32_t slice_us)
+{
+	const struct gp_gpu_info *info = &d->state->info;
+
+	return !slice_us || (slice_us >= info->slice_min_us && slice_us <= info->slice_max_us);
+}
+
+int gp_sim_client_becomes_program(struct server *s, struct client *c, struct device *d,
+                                  const struct gp_simgpu_hello *hello, struct gp_error *err)
+{
+	struct gp_sim_program program = {.slice_us = hello->slice_us,
+	                                 .width_permille = hello->width_permille,
+	                                 .wave_ns = hello->wave_ns};
+	struct place *p;
+	int r;
+
+	if (!c->start_time)
+		return gp_fail(err, -ESRCH, "your process cannot be seen from here");
+	if (is_here(d, c))
+		return gp_fail(err, -EBUSY, "process %d has a context on device %u already", c->pid,
+		               d->number);
+	if (!slice_is_possible(d, hello->slice_us))
+		return gp_fail(err, -EINVAL, "%s takes no slice of %u us", d->state->info.name,
+		               hello->slice_us);
+	take_name(program.name, hello->name, c->pid);
+	r = gp_sim_join(d->sim, &program, &c->slot);
+	if (r == -ENOSPC)
+		return gp_fail(err, r, "device %u has %u contexts, and no more fit", d->number,
+		               d->programs);
+	if (r)
+		return gp_fail(err, r, "a program cannot be like that: %s", gp_error_name(r));
+	p = &d->place[c->slot];
+	*p = (struct place){
+		.program = c,
+		.key = s->next_key++,
+		.memory = hello->memory,
+		.own_slice_us = hello->slice_us ? hello->slice_us : d->state->info.slice_default_us,
+	};
+	memcpy(p->name, program.name, sizeof p->name);
+	c->role = GP_SIMGPU_PROGRAM;
+	c->device = d;
+	d->counts.programs++;
+	if (++d->programs > d->counts.most)
+		d->counts.most = d->programs;
+	return 0;
+}
+
+int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct device *d,
+                                     struct gp_error *err)
+{
+	uint32_t i = 0;
+
+	if (c->uid != 0 && c->uid != s->uid)
+		return gp_fail(err, -EPERM,
+		               "only user %u, whose simulated GPU this is, and root may control it",
+		               s->uid);
+	while (i < GP_SIMGPU_CONTROLLERS && d->controller[i])
+		i++;
+	if (i == GP_SIMGPU_CONTROLLERS)
+		return gp_fail(err, -EBUSY, "device %u has %u controllers, and no more fit",
+		               d->number, i);
+	c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (c->event_fd < 0)
+		return gp_fail(err, -errno, "no event for news: %s", gp_error_name(-errno));
+	c->role = GP_SIMGPU_CONTROLS;
+	c->device = d;
+	c->number = i;
+	d->controller[i] = c;
+	__atomic_store_n(&d->state->answered[i], 0, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* ---- speaking and going -------------------------------------------------------------------------
+ */
+
+void gp_sim_client_send(struct client *c, const void *data, size_t size)
+{
+	if (!c->gone && send(c->fd, data, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		gp_sim_client_end(c);
+}
+
+void gp_sim_client_end(struct client *c)
+{
+	c->gone = true;
+	c->server->any_gone = true;
+}
+
+/* What a controller held stays held: nobody undoes it but who has a record, or asks for it. */
+void gp_sim_client_drop(struct client *c)
+{
+	struct device *d = c->device;
+
+	if (d && c->role == GP_SIMGPU_PROGRAM) {
+		gp_sim_device_advance(d);
+		d->to_restore -= d->place[c->slot].to_restore;
+		d->place[c->slot].to_restore = false;
+		d->place[c->slot].program = NULL;
+		gp_sim_leave(d->sim, c->slot);
+		d->programs--;
+	} else if (d) {
+		d->controller[c->number] = NULL;
+	}
+	if (c->event_fd >= 0)
+		close(c->event_fd);
+	close(c->fd);
+	*c = (struct client){.fd = -1, .event_fd = -1};
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records. */
+#include "undo/undo.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/process.h"
+#include "undo/undo_layout.h"
+
+#define NONE (-1)
+
+/* ---- a slot ------------------------------------------------------------------------------------
+ */
+
+static enum gp_undo_state kind(uint64_t state)
+{
+	return (enum gp_undo_state)(state & 0xff);
+}
+
+static bool writer_lives(uint64_t state)
+{
+	pid_t pid = (pid_t)(state >> 32);
+
+	return pid > 0 && (!kill(pid, 0) || errno != ESRCH);
+}
+
+static uint64_t next_state(uint64_t state, enum gp_undo_state kind, pid_t writer)
+{
+	return ((state + 0x100) & 0xffffff00u) | kind | (uint64_t)(uint32_t)writer << 32;
+}
+
+/* From what it was to being changed by us; false: somebody was faster. */
+static bool begin_change(struct gp_undo_slot *s, uint64_t was, enum gp_undo_state kind)
+{
+	return __atomic_compare_exchange_n(&s->state, &was, next_state(was, kind, getpid()), false,
+	                                   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void end_change(struct gp_undo_file *file, struct gp_undo_slot *s, enum gp_undo_state kind)
+{
+	uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
+
+	__atomic_store_n(&s->state, next_state(state, kind, 0), __ATOMIC_RELEASE);
+	__atomic_add_fetch(&file->map->head.changes, 1, __ATOMIC_ACQ_REL);
+}
+
+static void write_entry(struct gp_undo_slot *s, const struct gp_undo_entry *entry)
+{
+	uint64_t word[GP_UNDO_ENTRY_WORDS];
+
+	memcpy(word, entry, sizeof word);
+	for (size_t i = 0; i < GP_UNDO_ENTRY_WORDS; i++)
+		__atomic_store_n(&s->word[i], word[i], __ATOMIC_RELAXED);
+}
+
+/* The record and the state it was read in; false: there is none, or it is in somebody's hands at
+ * this moment. One who died while he took it has left all of it but who he was. */
+static bool read_slot(const struct gp_undo_slot *s, struct gp_undo_entry *entry, uint64_t *state)
+{
+	uint64_t word[GP_UNDO_ENTRY_WORDS];
+	bool abandoned;
+
+	*state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+	abandoned = kind(*state) == GP_UNDO_TAKING && !writer_lives(*state);
+	if (kind(*state) != GP_UNDO_READY && !abandoned)
+		return false;
+	for (size_t i = 0; i < GP_UNDO_ENTRY_WORDS; i++)
+		word[i] = __atomic_load_n(&s->word[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	if (__atomic_load_n(&s->state, __ATOMIC_RELAXED) != *state)
+		return false; /* another by now */
+	memcpy(entry, word, sizeof *entry);
+	entry->backend[sizeof entry->backend - 1] = 0;
+	if (abandoned) {
+		entry->owner = 0;
+		entry->owner_start_time = entry->claimed = 0;
+	}
+	return entry->undo.pid > 0 && entry->undo.size <= sizeof entry->undo.data;
+}
+
+bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry)
+{
+	uint64_t state;
+
+	return read_slot(&file->map->slot[slot], entry, &state);
+}
+
+/* ---- whose it is -------------------------------------------------------------------------------
+ */
+
+bool gp_undo_owner_lives(const struct gp_undo_entry *entry)
+{
+	return entry->owner > 0 && gp_process_lives(entry->owner, entry->owner_start_time);
+}
+
+static uint64_t our_start_time(const struct gp_undo_file *file)
+{
+	/* A child that was forked has the file, too. */
+	return getpid() == file->pid ? file->start_time : gp_process_start_time(getpid());
+}
+
+static void set_holder(const struct gp_undo_file *file, struct gp_undo_entry *entry)
+{
+	entry->owner = getpid();
+	entry->owner_start_time = our_start_time(file);
+}
+
+static bool is_ours(const struct gp_undo_file *file, const struct gp_undo_entry *entry)
+{
+	return entry->owner == getpid() && entry->owner_start_time == our_start_time(file);
+}
+
+/* The same record in the same hands. */
+static bool is_same(const struct gp_undo_entry *a, const struct gp_undo_entry *b)
+{
+	return a->owner == b->owner && a->owner_start_time == b->owner_start_time &&
+	       a->claimed == b->claimed && a->undo.key == b->undo.key &&
+	       a->undo.pid == b->undo.pid && a->undo.start_time == b->undo.start_time &&
+	       strcmp(a->backend, b->backend) == 0;
+}
+
+/* Reads the slot and begins to change it, if it is what it was. */
+static bool take_same(struct gp_undo_slot *s, const struct gp_undo_entry *was,
+                      enum gp_undo_state kind)
+{
+	struct gp_undo_entry e;
+	uint64_t state;
+
+	return read_slot(s, &e, &state) && is_same(&e, was) && begin_change(s, state, kind);
+}
+
+/* ---- where it is -------------------------------------------------------------------------------
+ */
+
+static unsigned set_of(const struct gp_undo *undo)
+{
+	uint64_t h = undo->key ^ undo->start_time << 20 ^ (uint64_t)(uint32_t)undo->pid;
+
+	h ^= h >> 33;
+	h *= 0x9e3779b97f4a7c15ull;
+	return (unsigned)(h >> 32) % GP_UNDO_SETS;
+}
+
+/* The slots of a set first, then the others. */
+static unsigned slot_at(unsigned set, unsigned i)
+{
+	return (set * GP_UNDO_SET_SLOTS + i) % GP_UNDO_SLOTS;
+}
+
+static unsigned slots_to_search(const struct gp_undo_file *file, unsigned set)
+{
+	bool spilled = __atomic_load_n(&file->map->head.spilled[set], __ATOMIC_ACQUIRE);
+
+	return spilled ? GP_UNDO_SLOTS : GP_UNDO_SET_SLOTS;
+}
+
+/* ---- writing -----------------------------------------------------------------------------------
+ */
+
+/* A record of the same task gets a new holder: its slot, -EBUSY, or NONE when there is none. */
+static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_undo_entry *mine)
+{
+	unsigned n = slots_to_search(file, set);
+	struct gp_undo_entry e;
+	uint64_t state;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned slot = slot_at(set, i);
+		struct gp_undo_slot *s = &file->map->slot[slot];
+
+		if (!read_slot(s, &e, &state) || e.undo.key != mine->undo.key ||
+		    e.undo.pid != mine->undo.pid || e.undo.start_time != mine->undo.start_time ||
+		    strcmp(e.backend, mine->backend) != 0)
+			continue;
+		if (is_ours(file, &e))
+			return e.claimed ? -EBUSY : (int)slot;
+		if (gp_undo_owner_lives(&e) || !begin_change(s, state, GP_UNDO_TAKING))
+			return -EBUSY;
+		e.owner = mine->owner;
+		e.owner_start_time = mine->owner_start_time;
+		e.claimed = 0;
+		write_entry(s, &e);
+		end_change(file, s, GP_UNDO_READY);
+		return (int)slot;
+	}
+	return NONE;
+}
+
+/* Takes a free slot, or one whose writer died before there was a record in it. */
+static int take_free(struct gp_undo_file *file, unsigned set)
+{
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		unsigned slot = slot_at(set, i);
+		struct gp_undo_slot *s = &file->map->slot[slot];
+		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_ACQUIRE);
+
+		if (kind(state) != GP_UNDO_FREE &&
+		    (kind(state) != GP_UNDO_WRITING || writer_lives(state)))
+			continue;
+		if (i >= GP_UNDO_SET_SLOTS) /* before anybody can look for it */
+			__atomic_store_n(&file->map->head.spilled[set], 1, __ATOMIC_RELEASE);
+		if (begin_change(s, state, GP_UNDO_WRITING))
+			return (int)slot;
+	}
+	return -ENOSPC;
+}
+
+int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo)
+{
+	struct gp_undo_entry e = {.undo = *undo};
+	unsigned set = set_of(undo);
+	struct gp_undo_slot *s;
+	int slot;
+
+	snprintf(e.backend, sizeof e.backend, "%s", backend);
+	set_holder(file, &e);
+	slot = take_over(file, set, &e);
+	if (slot != NONE)
+		return slot;
+	slot = take_free(file, set);
+	if (slot < 0)
+		return slot;
+	s = &file->map->slot[slot];
+	write_entry(s, &e);
+	end_change(file, s, GP_UNDO_READY);
+	return slot;
+}
+
+void gp_undo_drop(struct gp_undo_file *file, unsigned slot)
+{
+	end_change(file, &file->map->slot[slot], GP_UNDO_FREE);
+}
+
+bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was)
+{
+	struct gp_undo_slot *s = &file->map->slot[slot];
+
+	if (!take_same(s, was, GP_UNDO_WRITING)) /* who dies here has dropped it */
+		return false;
+	end_change(file, s, GP_UNDO_FREE);
+	return true;
+}
+
+/* ---- undoing -----------------------------------------------------------------------------------
+ */
+
+bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry)
+{
+	struct gp_undo_slot *s = &file->map->slot[slot];
+
+	if (gp_undo_owner_lives(entry) || !take_same(s, entry, GP_UNDO_TAKING))
+		return false;
+	set_holder(file, entry);
+	entry->claimed = 1;
+	write_entry(s, entry);
+	end_change(file, s, GP_UNDO_READY);
+	return true;
+}
+
+void gp_undo_give_back(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *entry)
+{
+	struct gp_undo_slot *s = &file->map->slot[slot];
+	struct gp_undo_entry e = *entry;
+
+	if (!take_same(s, entry, GP_UNDO_TAKING))
+		return;
+	e.owner = 0;
+	e.owner_start_time = e.claimed = 0;
+	write_entry(s, &e);
+	end_change(file, s, GP_UNDO_READY);
+}
+
+uint64_t gp_undo_changes(const struct gp_undo_file *file)
+{
+	return __atomic_load_n(&file->map->head.changes, __ATOMIC_ACQUIRE);
+}
+
+uint64_t gp_undo_epoch(const struct gp_undo_file *file)
+{
+	return __atomic_load_n(&file->map->head.epoch, __ATOMIC_ACQUIRE);
+}
+
+void gp_undo_bump(struct gp_undo_file *file)
+{
+	__atomic_add_fetch(&file->map->head.epoch, 1, __ATOMIC_ACQ_REL);
+}

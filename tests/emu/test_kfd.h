@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tests of the emulator share: each has an emulator of its own. They call the driver
+ * directly: it is the emulator that is tested, not what stands on it.
+ */
+#ifndef TESTS_EMU_TEST_KFD_H
+#define TESTS_EMU_TEST_KFD_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "emu/kfd/kfd_emu.h"
+#include "emu/kfd/load_queue.h"
+
+#define EVENTS (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
+
+struct world {
+	struct kfd_emu emu;
+	int fd;      /* the debugger's own */
+	int pipe[2]; /* where it is notified */
+	struct kfd_load load;
+};
+
+static inline int set_up_with(void **state, const char *model, const char *more, const char *value)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	*state = w;
+	if (!w || kfd_emu_start(&w->emu, "--gpu", model, more, value, NULL))
+		return -1;
+	w->fd = open(w->emu.kfd, O_RDWR | O_CLOEXEC);
+	return w->fd < 0 || pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK) ? -1 : 0;
+}
+
+static inline int set_up(void **state)
+{
+	return set_up_with(state, "mi250", NULL, NULL);
+}
+
+static inline int set_up_mes(void **state)
+{
+	return set_up_with(state, "navi31", NULL, NULL);
+}
+
+static inline int tear_down(void **state)
+{
+	struct world *w = *state;
+	int result;
+
+	kfd_load_kill(&w->load);
+	close(w->fd);
+	close(w->pipe[0]);
+	close(w->pipe[1]);
+	result = kfd_emu_stop(&w->emu);
+	free(w);
+	return result;
+}
+
+#define WORLD_TEST(f)   cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define MES_TEST(f)     cmocka_unit_test_setup_teardown(f, set_up_mes, tear_down)
+#define WITH_TEST(f, s) cmocka_unit_test_setup_teardown(f, s, tear_down)
+
+/* Exits where there is no FUSE. */
+static inline void skip_without_fuse(void)
+{
+	struct kfd_emu emu;
+	int result = kfd_emu_start(&emu, NULL);
+
+	if (result == -ENODEV)
+		exit(KFD_EMU_SKIP);
+	if (result || kfd_emu_stop(&emu))
+		exit(1);
+}
+
+/* ---- calls: what they return, or -errno ------------------------------------------------------ */
+static inline int call(int fd, unsigned long cmd, void *args)
+{
+	int result = ioctl(fd, cmd, args);
+
+	return result < 0 ? -errno : result;
+}
+
+static inline int dbg(int fd, pid_t pid, uint32_t op, struct kfd_dbg_trap *args)
+{
+	args->pid = (uint32_t)pid;
+	args->op = op;
+	return call(fd, KFD_IOC_DBG_TRAP, args);
+}
+
+static inline int dbg_plain(const struct world *w, pid_t pid, uint32_t op)
+{
+	struct kfd_dbg_trap args = {0};
+
+	return dbg(w->fd, pid, op, &args);
+}
+
+static inline int dbg_enable(const struct world *w, pid_t pid, struct kfd_runtime_info *info)
+{
+	struct kfd_dbg_trap args = {.enable = {.exception_mask = EVENTS,
+	                                       .rinfo_ptr = (uint64_t)(uintptr_t)info,
+	                                       .rinfo_size = sizeof(*info),
+	                                       .dbg_fd = (uint32_t)w->pipe[1]}};
+
+	return dbg(w->fd, pid, KFD_DBG_ENABLE, &args);
+}
+
+static inline int dbg_disable(const struct world *w, pid_t pid)
+{
+	return dbg_plain(w, pid, KFD_DBG_DISABLE);
+}
+
+/* How many queues there are; `room` of them into `entries`. */
+static inline int dbg_snapshot(const struct world *w, pid_t pid, uint64_t clear,
+                               struct kfd_queue_snapshot_entry *entries, uint32_t room)
+{
+	struct kfd_dbg_trap args = {
+		.queue_snapshot = {.exception_mask = clear,
+	                           .snapshot_buf_ptr = (uint64_t)(uintptr_t)entries,
+	                           .num_queues = room,
+	                           .entry_size = sizeof(*entries)}};
+	int result = dbg(w->fd, pid, KFD_DBG_GET_QUEUE_SNAPSHOT, &args);
+
+	return result < 0 ? result : (int)args.queue_snapshot.num_queues;
+}
+
+static inline void clear_new(const struct world *w, pid_t pid)
+{
+	struct kfd_queue_snapshot_entry entries[64];
+
+	assert_in_range(dbg_snapshot(w, pid, KFD_EC_QUEUE_NEW, entries, 64), 0, 64);
+}
+
+static inline int dbg_suspend(const struct world *w, pid_t pid, uint64_t clear, uint32_t *ids,
+                              uint32_t count)
+{
+	struct kfd_dbg_trap args = {.suspend_queues = {.exception_mask = clear,
+	                                               .queue_array_ptr = (uint64_t)(uintptr_t)ids,
+	                                               .num_queues = count,
+	                                               .grace_period = KFD_GRACE_MIN}};
+
+	return dbg(w->fd, pid, KFD_DBG_SUSPEND_QUEUES, &args);
+}
+
+static inline int dbg_resume(const struct world *w, pid_t pid, uint32_t *ids, uint32_t count)
+{
+	struct kfd_dbg_trap args = {.resume_queues = {.queue_array_ptr = (uint64_t)(uintptr_t)ids,
+	                                              .num_queues = count}};
+
+	return dbg(w->fd, pid, KFD_DBG_RESUME_QUEUES, &args);
+}
+
+/* What was raised, or -errno. */
+static inline int64_t dbg_query(const struct world *w, pid_t pid, uint64_t clear)
+{
+	struct kfd_dbg_trap args = {.query_debug_event = {.exception_mask = clear}};
+	int result = dbg(w->fd, pid, KFD_DBG_QUERY_DEBUG_EVENT, &args);
+
+	return result ? result : (int64_t)args.query_debug_event.exception_mask;
+}
+
+static inline int dbg_answer(const struct world *w, pid_t pid)
+{
+	struct kfd_dbg_trap args = {
+		.send_runtime_event = {.exception_mask = KFD_EC_PROCESS_RUNTIME}};
+
+	return dbg(w->fd, pid, KFD_DBG_SEND_RUNTIME_EVENT, &args);
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+static inline void seize(pid_t pid)
+{
+	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
+}
+
+static inline void detach(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, pid, 0, 0), 0);
+	assert_int_equal(waitpid(pid, &status, __WALL), pid);
+	assert_int_equal(ptrace(PTRACE_DETACH, pid, 0, 0), 0);
+}
+
+/* As a scheduler does it: traces the target only for as long as ENABLE takes. */
+static inline void attach(const struct world *w, pid_t pid)
+{
+	struct kfd_runtime_info info = {0};
+
+	seize(pid);
+	assert_int_equal(dbg_enable(w, pid, &info), 0);
+	assert_int_equal(info.runtime_state, KFD_RUNTIME_ENABLED);
+	detach(pid);
+}
+
+/* Starts a load with so many queues and attaches to it. */
+static inline pid_t attach_load(struct world *w, const char *queues)
+{
+	assert_int_equal(kfd_load_start(&w->load, "--queues", queues, NULL), 0);
+	attach(w, w->load.pid);
+	return w->load.pid;
+}
+
+static inline bool has_ended(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
+/* Answers what the load asks at its end, until it has ended; its exit status. */
+static inline int stop_load(struct world *w)
+{
+	pid_t pid = w->load.pid;
+
+	kill(pid, SIGTERM);
+	for (int i = 0; i < 12000 && !has_ended(pid); i++) {
+		int64_t raised = dbg_query(w, pid, UINT64_MAX);
+
+		if (raised > 0 && raised & (int64_t)KFD_EC_PROCESS_RUNTIME)
+			dbg_answer(w, pid);
+		else if (raised < 0)
+			kfd_emu_sleep_ms(5);
+	}
+	return kfd_load_wait(&w->load);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+struct expectation {
+	const struct world *w;
+	pid_t pid;
+	const char *field;
+	uint64_t at_least;
+};
+
+static inline bool sum_is(void *arg)
+{
+	const struct expectation *e = arg;
+
+	return kfd_emu_process_sum(&e->w->emu, e->pid, e->field) >= e->at_least;
+}
+
+static inline void wait_sum(const struct world *w, pid_t pid, const char *field, uint64_t at_least)
+{
+	struct expectation e = {w, pid, field, at_least};
+
+	assert_true(kfd_emu_wait(sum_is, &e));
+}
+
+/* It goes on executing: so many packets more. */
+static inline void wait_progress(const struct world *w, pid_t pid)
+{
+	wait_sum(w, pid, "executed", kfd_emu_process_sum(&w->emu, pid, "executed") + 20);
+}
+
+/* The emulator's own clock says so: no device time was given, however long this really takes. */
+static inline void assert_stands_still(const struct world *w, pid_t pid)
+{
+	uint64_t before = kfd_emu_process_sum(&w->emu, pid, "run_ns");
+
+	kfd_emu_sleep_ms(50);
+	assert_int_equal(kfd_emu_process_sum(&w->emu, pid, "run_ns"), before);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text on a sheet: what others chose to be called does no harm. */
+#include "made_up.h"
+
+static struct gp_cells cells;
+
+static void assert_is(const char *expected)
+{
+	char *text = text_of(&cells);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static int blank(void **state)
+{
+	(void)state;
+	cells.utf8 = true;
+	return gp_cells_begin(&cells, 2, 8);
+}
+
+static int drop(void **state)
+{
+	(void)state;
+	gp_cells_free(&cells);
+	return 0;
+}
+
+static void text_stands_where_it_was_put(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_cells_put(&cells, 0, 2, 5, GP_STYLE_BAD, "abc"), 3);
+	gp_cells_put_right(&cells, 1, 2, 5, GP_STYLE_PLAIN, "xy");
+	assert_is("  abc\n     xy\n");
+	assert_int_equal(cells.cell[2].style, GP_STYLE_BAD);
+	assert_int_equal(cells.cell[1].style, GP_STYLE_PLAIN);
+}
+
+static void what_is_too_long_is_cut_with_a_mark(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_cells_put(&cells, 0, 0, 4, 0, "abcdef"), 4);
+	gp_cells_put(&cells, 1, 5, 100, 0, "abcdef"); /* to the end of the row, not beyond */
+	assert_is("abc…\n     ab…\n");
+	cells.utf8 = false;
+	gp_cells_put_right(&cells, 0, 0, 4, 0, "abcdef");
+	assert_int_equal(cells.cell[3].c, L'~');
+	gp_cells_put(&cells, 0, 0, 6, 0, "abcdef");
+	assert_is("abcdef\n     ab…\n");
+}
+
+static void outside_is_nowhere(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_cells_put(&cells, 2, 0, 4, 0, "a"), 0);
+	assert_int_equal(gp_cells_put(&cells, 0, 8, 4, 0, "a"), 0);
+	gp_cells_fill(&cells, 7, 0, 4, GP_STYLE_BAD);
+	gp_cells_fill(&cells, 1, 6, 400, GP_STYLE_BAD);
+	assert_is("\n\n");
+	assert_int_equal(cells.cell[15].style, GP_STYLE_BAD);
+}
+
+static void orders_to_the_terminal_are_not_passed_on(void **state)
+{
+	(void)state;
+	gp_cells_put(&cells, 0, 0, 8, 0, "\033[31m\a");
+	gp_cells_put(&cells, 1, 0, 8, 0, "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ in one */
+	assert_is("?[31m?\na?b?c??\n");
+}
+
+static void what_is_no_utf8_is_shown_as_such(void **state)
+{
+	(void)state;
+	gp_cells_put(&cells, 0, 0, 8, 0, "a\xff\xc3(b\xe2\x82");
+	assert_is("a\xef\xbf\xbd\xef\xbf\xbd(b\xef\xbf\xbd\xef\xbf\xbd\n\n");
+}
+
+static void wide_characters_take_two_columns(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_cells_width(&cells, "日本"), 4);
+	gp_cells_put(&cells, 0, 0, 8, 0, "日本");
+	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"), 3); /* half of one is none */
+	assert_is("日本\n日…\n");
+}
+
+static void accents_of_their_own_take_none(void **state)
+{
+	(void)state;
+	assert_int_equal(gp_cells_width(&cells, "e\xcc\x81"), 1);
+	gp_cells_put(&cells, 0, 0, 8, 0, "e\xcc\x81x");
+	assert_is("ex\n\n");
+}
+
+static void without_utf8_all_is_ascii(void **state)
+{
+	(void)state;
+	cells.utf8 = false;
+	gp_cells_put(&cells, 0, 0, 8, 0, "é日▸x");
+	assert_is("???x\n\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(text_stands_where_it_was_put, blank, drop),
+		cmocka_unit_test_setup_teardown(what_is_too_long_is_cut_with_a_mark, blank, drop),
+		cmocka_unit_test_setup_teardown(outside_is_nowhere, blank, drop),
+		cmocka_unit_test_setup_teardown(orders_to_the_terminal_are_not_passed_on, blank,
+	                                        drop),
+		cmocka_unit_test_setup_teardown(what_is_no_utf8_is_shown_as_such, blank, drop),
+		cmocka_unit_test_setup_teardown(wide_characters_take_two_columns, blank, drop),
+		cmocka_unit_test_setup_teardown(accents_of_their_own_take_none, blank, drop),
+		cmocka_unit_test_setup_teardown(without_utf8_all_is_ascii, blank, drop),
+	};
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

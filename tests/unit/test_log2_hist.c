@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Coarse histogram: every duration falls into the one bucket whose bounds hold it, powers of two of
+ * 1 us are bounds, quantiles are off by at most an eighth, the ends are exact, and it is small.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "base/log2_hist.h"
+#include "base/rng.h"
+
+#define SAMPLES 20001
+
+static unsigned bucket_of(uint64_t ns)
+{
+	struct gp_log2_hist h;
+	unsigned i = 0;
+
+	gp_log2_hist_init(&h);
+	gp_log2_hist_add(&h, ns);
+	while (!h.bucket[i])
+		i++;
+	return i;
+}
+
+static void a_thousand_tasks_can_afford_one(void **state)
+{
+	(void)state;
+	assert_true(sizeof(struct gp_log2_hist) <= 700);
+}
+
+static void the_buckets_cover_every_value_once(void **state)
+{
+	uint64_t next = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < GP_COARSE_BUCKETS; i++) {
+		uint64_t low, high;
+
+		gp_log2_hist_bounds(i, &low, &high);
+		assert_int_equal(low, next);
+		assert_true(high >= low);
+		assert_int_equal(bucket_of(low), i);
+		assert_int_equal(bucket_of(high), i);
+		next = high + 1;
+	}
+	assert_int_equal(next, 0); /* after UINT64_MAX */
+}
+
+static void powers_of_two_of_a_microsecond_are_bounds(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k <= GP_COARSE_POWERS; k++) {
+		uint64_t low, high, ns = 1000ull << k;
+
+		gp_log2_hist_bounds(bucket_of(ns), &low, &high);
+		assert_int_equal(low, ns);
+		assert_int_equal(bucket_of(ns - 1) + 1, bucket_of(ns));
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void quantiles_are_off_by_an_eighth_at_most(void **state)
+{
+	static uint64_t sample[SAMPLES];
+	static const uint32_t asked[] = {0, 10000, 250000, 500000, 900000, 990000, 999000, 1000000};
+	struct gp_rng rng;
+	struct gp_log2_hist h;
+	uint64_t sum = 0;
+
+	(void)state;
+	gp_rng_init(&rng, 6, 0);
+	gp_log2_hist_init(&h);
+	for (unsigned i = 0; i < SAMPLES; i++) {
+		sample[i] = 1000 + gp_rng_below(&rng, 2000ull << gp_rng_below(&rng, 30));
+		sum += sample[i];
+		gp_log2_hist_add(&h, sample[i]);
+	}
+	qsort(sample, SAMPLES, sizeof *sample, compare);
+	assert_int_equal(h.count, SAMPLES);
+	assert_int_equal(h.sum_ns, sum);
+	for (unsigned k = 0; k < sizeof asked / sizeof *asked; k++) {
+		uint64_t rank = (SAMPLES * (uint64_t)asked[k] + 999999) / 1000000;
+		uint64_t truth = sample[rank ? rank - 1 : 0];
+		uint64_t told = gp_log2_hist_quantile(&h, asked[k]);
+
+		assert_in_range(told, truth - truth / 8, truth + truth / 8);
+	}
+	assert_int_equal(gp_log2_hist_quantile(&h, 0), sample[0]);
+	assert_int_equal(gp_log2_hist_quantile(&h, 1000000), sample[SAMPLES - 1]);
+}
+
+static void nothing_has_no_quantile_and_one_value_is_all_of_them(void **state)
+{
+	struct gp_log2_hist h;
+
+	(void)state;
+	gp_log2_hist_init(&h);
+	assert_int_equal(gp_log2_hist_quantile(&h, 500000), 0);
+	gp_log2_hist_add(&h, 123456789);
+	assert_int_equal(gp_log2_hist_quantile(&h, 1), 123456789);
+	assert_int_equal(gp_log2_hist_quantile(&h, 990000), 123456789);
+}
+
+static void what_is_too_long_does_no_harm(void **state)
+{
+	struct gp_log2_hist h;
+
+	(void)state;
+	gp_log2_hist_init(&h);
+	for (unsigned i = 0; i < 3; i++)
+		gp_log2_hist_add(&h, UINT64_MAX);
+	assert_int_equal(h.sum_ns, UINT64_MAX);
+	assert_int_equal(h.bucket[GP_COARSE_BUCKETS - 1], 3);
+	assert_int_equal(gp_log2_hist_quantile(&h, 500000), UINT64_MAX);
+	h.bucket[0] = UINT32_MAX;
+	gp_log2_hist_add(&h, 1);
+	assert_int_equal(h.bucket[0], UINT32_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thousand_tasks_can_afford_one),
+		cmocka_unit_test(the_buckets_cover_every_value_once),
+		cmocka_unit_test(powers_of_two_of_a_microsecond_are_bounds),
+		cmocka_unit_test(quantiles_are_off_by_an_eighth_at_most),
+		cmocka_unit_test(nothing_has_no_quantile_and_one_value_is_all_of_them),
+		cmocka_unit_test(what_is_too_long_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who may undo what: records of the dead are claimed by one at a time, whoever dies over it leaves
+ * them to the next, and there is one scheduler. Whatever is in the file, nobody falls over it.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "base/rng.h"
+#include "undo/undo_layout.h"
+
+static char dir[64], path[96];
+static struct gp_undo_file *file;
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(dir, "/tmp/gp-guard-XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof path, "%s/undo", dir);
+	setenv("GPREEMPT_UNDO", path, 1);
+	return gp_undo_open(&file, true, NULL);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	gp_undo_close(file);
+	unlink(path);
+	return rmdir(dir);
+}
+
+static struct gp_undo record(uint64_t key)
+{
+	struct gp_undo undo = {.key = key, .pid = 1, .start_time = 2, .size = 240};
+
+	memset(undo.data, (int)(key % 251), sizeof undo.data);
+	return undo;
+}
+
+static bool is_whole(const struct gp_undo_entry *e)
+{
+	struct gp_undo want = record(e->undo.key);
+
+	return !strcmp(e->backend, "x") && e->undo.size == want.size &&
+	       !memcmp(e->undo.data, want.data, sizeof want.data);
+}
+
+static unsigned count(void)
+{
+	struct gp_undo_entry e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		n += gp_undo_get(file, i, &e) && is_whole(&e);
+	return n;
+}
+
+/* Runs `what` in a process that then ends; its exit status. */
+static int in_child(int (*what)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(what(arg));
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int put(void *arg)
+{
+	struct gp_undo undo = record(*(uint64_t *)arg);
+
+	return gp_undo_put(file, "x", &undo) < 0;
+}
+
+/* A record that a process left which has ended. */
+static unsigned left_behind(uint64_t key, struct gp_undo_entry *e)
+{
+	assert_int_equal(in_child(put, &key), 0);
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		if (gp_undo_get(file, i, e) && e->undo.key == key)
+			return i;
+	fail_msg("there is no record %llu", (unsigned long long)key);
+	return 0;
+}
+
+/* ---- claims -----------------------------------------------------------------------------------
+ */
+
+static void what_the_living_hold_is_not_to_be_claimed(void **state)
+{
+	struct gp_undo undo = record(1);
+	struct gp_undo_entry e;
+	int slot = gp_undo_put(file, "x", &undo);
+
+	(void)state;
+	assert_true(gp_undo_get(file, (unsigned)slot, &e));
+	assert_false(gp_undo_claim(file, (unsigned)slot, &e));
+	assert_int_equal(e.owner, getpid());
+	assert_int_equal(count(), 1);
+}
+
+static void what_the_dead_left_is_claimed_once(void **state)
+{
+	struct gp_undo_entry e, second;
+	unsigned slot = left_behind(7, &e);
+	uint64_t changes = gp_undo_changes(file);
+	struct gp_undo undo = record(7);
+
+	(void)state;
+	second = e;
+	assert_false(gp_undo_owner_lives(&e));
+	assert_true(gp_undo_claim(file, slot, &e));
+	assert_true(gp_undo_changes(file) != changes);
+	assert_int_equal(e.owner, getpid());
+	assert_int_equal(e.claimed, 1);
+	assert_true(is_whole(&e));
+	assert_false(gp_undo_claim(file, slot, &second));
+	assert_false(gp_undo_drop_same(file, slot, &second)); /* it is not what he read */
+	/* Who wants to change the task meanwhile must wait. */
+	assert_int_equal(gp_undo_put(file, "x", &undo), -EBUSY);
+	assert_true(gp_undo_drop_same(file, slot, &e));
+	assert_int_equal(count(), 0);
+	assert_true(gp_undo_put(file, "x", &undo) >= 0);
+}
+
+static void what_cannot_be_undone_is_nobodys_and_the_next_has_it(void **state)
+{
+	struct gp_undo_entry e;
+	unsigned slot = left_behind(7, &e);
+	struct gp_undo undo = record(7);
+
+	(void)state;
+	memset(undo.data, 0xee, sizeof undo.data);
+	assert_true(gp_undo_claim(file, slot, &e));
+	gp_undo_give_back(file, slot, &e);
+	assert_true(gp_undo_get(file, slot, &e));
+	assert_int_equal(e.owner, 0);
+	assert_false(gp_undo_owner_lives(&e));
+	assert_int_equal(gp_undo_put(file, "x", &undo), slot);
+	assert_true(gp_undo_get(file, slot, &e));
+	assert_int_equal(e.owner, getpid());
+	assert_true(is_whole(&e)); /* the first one knows what was there before */
+}
+
+static int claim(void *arg)
+{
+	struct gp_undo_entry e;
+	unsigned slot = *(unsigned *)arg;
+
+	return !(gp_undo_get(file, slot, &e) && gp_undo_claim(file, slot, &e));
+}
+
+static void who_dies_over_an_undo_leaves_it_to_the_next(void **state)
+{
+	struct gp_undo_entry e;
+	unsigned slot = left_behind(7, &e);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(in_child(claim, &slot), 0);
+	assert_true(gp_undo_get(file, slot, &e));
+	assert_true(gp_undo_claim(file, slot, &e));
+	assert_true(is_whole(&e));
+}
+
+/* A zombie holds nothing: nobody may be there to wait for it. */
+static void who_has_ended_and_is_not_waited_for_is_dead(void **state)
+{
+	struct gp_undo_entry e;
+	uint64_t key = 9;
+	pid_t pid = fork();
+	siginfo_t info;
+
+	(void)state;
+	if (!pid)
+		_exit(put(&key));
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		if (gp_undo_get(file, i, &e))
+			assert_true(gp_undo_claim(file, i, &e));
+	assert_int_equal(e.owner, getpid());
+	waitpid(pid, NULL, 0);
+}
+
+/* Stops at any instruction between the states: as one who was killed there. */
+static void a_record_survives_who_is_killed_while_he_takes_it(void **state)
+{
+	struct gp_undo_slot *s;
+	struct gp_undo_entry e;
+	unsigned slot = left_behind(7, &e);
+	pid_t gone = fork();
+
+	(void)state;
+	if (!gone)
+		_exit(0);
+	waitpid(gone, NULL, 0);
+	s = &file->map->slot[slot];
+	s->state = 0x500 | GP_UNDO_TAKING | (uint64_t)getpid() << 32;
+	assert_false(gp_undo_get(file, slot, &e)); /* in our hands */
+	s->state = 0x500 | GP_UNDO_TAKING | (uint64_t)gone << 32;
+	for (size_t i = 2; i < 4; i++)
+		s->word[i] = 0x1234567812345678; /* the holder was half written */
+	assert_true(gp_undo_get(file, slot, &e));
+	assert_true(is_whole(&e));
+	assert_false(gp_undo_owner_lives(&e));
+	assert_true(gp_undo_claim(file, slot, &e));
+	assert_true(gp_undo_drop_same(file, slot, &e));
+}
+
+#define RECORDS   200
+#define CLAIMANTS 4
+
+/* Claims and drops what it finds, until nothing is left. How many it had. */
+static int claim_all(void *arg)
+{
+	unsigned *had = arg;
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+		if (gp_undo_get(file, i, &e) && !gp_undo_owner_lives(&e) &&
+		    gp_undo_claim(file, i, &e)) {
+			__atomic_add_fetch(&had[e.undo.key], 1, __ATOMIC_RELAXED);
+			gp_undo_drop_same(file, i, &e);
+		}
+	return 0;
+}
+
+static int put_many(void *arg)
+{
+	(void)arg;
+	for (uint64_t i = 0; i < RECORDS; i++)
+		if (put(&i))
+			return 1;
+	return 0;
+}
+
+static void of_many_that_replay_each_record_has_one(void **state)
+{
+	unsigned *had = mmap(NULL, RECORDS * sizeof *had, PROT_READ | PROT_WRITE,
+	                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid[CLAIMANTS];
+
+	(void)state;
+	assert_int_equal(in_child(put_many, NULL), 0);
+	assert_int_equal(count(), RECORDS);
+	for (int i = 0; i < CLAIMANTS; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(claim_all(had));
+	}
+	for (int i = 0; i < CLAIMANTS; i++)
+		waitpid(pid[i], NULL, 0);
+	assert_int_equal(count(), 0);
+	for (int i = 0; i < RECORDS; i++)
+		assert_int_equal(had[i], 1);
+	munmap(had, RECORDS * sizeof *had);
+}
+
+/* Killed at any time, in any call: a record is whole, or was not there yet. */
+static void records_survive_claimants_that_are_killed(void **state)
+{
+	uint64_t until_ns = gp_monotonic_ns() + 2 * GP_NS_PER_S;
+	struct gp_undo_entry e;
+	unsigned rounds = 0;
+
+	(void)state;
+	assert_int_equal(in_child(put_many, NULL), 0);
+	while (gp_monotonic_ns() < until_ns) {
+		pid_t pid = fork();
+
+		if (!pid)
+			for (;;)
+				for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
+					if (gp_undo_get(file, i, &e) &&
+					    (e.claimed || gp_undo_claim(file, i, &e)))
+						gp_undo_give_back(file, i, &e);
+		usleep(500 + 97 * (rounds % 64));
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		rounds++;
+		assert_int_equal(count(), RECORDS);
+	}
+	assert_true(rounds > 10);
+}
+
+/* ---- where records are ------------------------------------------------------------------------
+ */
+
+static void a_record_is_found_wherever_it_had_to_go(void **state)
+{
+	static int slot[GP_UNDO_SLOTS];
+
+	(void)state;
+	for (uint64_t i = 0; i < GP_UNDO_SLOTS; i++) { /* until sets are full, and all of it */
+		struct gp_undo undo = record(i);
+
+		slot[i] = gp_undo_put(file, "x", &undo);
+		assert_true(slot[i] >= 0);
+	}
+	for (uint64_t i = 0; i < GP_UNDO_SLOTS; i++) {
+		struct gp_undo undo = record(i);
+
+		assert_int_equal(gp_undo_put(file, "x", &undo), slot[i]);
+	}
+}
+
+/* ---- who is on duty ---------------------------------------------------------------------------
+ */
+
+static int be_guard(void *arg)
+{
+	return gp_undo_scheduler_begin(file, arg) ? 1 : 0;
+}
+
+static void there_is_one_scheduler_at_a_time(void **state)
+{
+	struct gp_undo_scheduler guard;
+	struct gp_error err = {0};
+	char number[16];
+	pid_t pid;
+
+	(void)state;
+	gp_undo_scheduler(file, &guard);
+	assert_int_equal(guard.pid, 0);
+	assert_false(guard.lives);
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0);
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* it is us */
+	assert_int_equal(in_child(be_guard, NULL), 1);
+	gp_undo_scheduler(file, &guard);
+	assert_int_equal(guard.pid, getpid());
+	assert_int_equal(guard.start_time, gp_process_start_time(getpid()));
+	assert_true(guard.lives);
+	gp_undo_scheduler_end(file);
+	assert_int_equal(in_child(be_guard, NULL), 0);
+	gp_undo_scheduler(file, &guard);
+	assert_int_not_equal(guard.pid, 0);
+	assert_false(guard.lives); /* who died is no guard ... */
+	pid = fork();
+	if (!pid) {
+		gp_undo_scheduler_begin(file, NULL);
+		for (;;)
+			pause();
+	}
+	do
+		gp_undo_scheduler(file, &guard);
+	while (guard.pid != pid);
+	assert_int_equal(gp_undo_scheduler_begin(file, &err), -EBUSY);
+	snprintf(number, sizeof number, "%d", pid);
+	assert_non_null(strstr(err.text, number));
+	gp_undo_scheduler_end(file); /* not ours to end */
+	gp_undo_scheduler(file, &guard);
+	assert_int_equal(guard.pid, pid);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* ... and the next is */
+}
+
+static void beats_are_seen_and_scheduler_and_keeper_are_two(void **state)
+{
+	struct gp_undo_scheduler guard, keeper;
+
+	(void)state;
+	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0);
+	assert_int_equal(gp_undo_keeper_begin(file, NULL), 0);
+	gp_undo_heartbeat(file, 500);
+	gp_undo_heartbeat(file, 700);
+	gp_undo_keeper_heartbeat(file, 900);
+	gp_undo_scheduler(file, &guard);
+	gp_undo_keeper(file, &keeper);
+	assert_int_equal(guard.heartbeats, 2);
+	assert_int_equal(guard.heartbeat_ns, 700);
+	assert_int_equal(keeper.heartbeats, 1);
+	assert_int_equal(keeper.heartbeat_ns, 900);
+	gp_undo_keeper_end(file);
+	gp_undo_keeper(file, &keeper);
+	assert_int_equal(keeper.pid, 0);
+	gp_undo_scheduler(file, &guard);
+	assert_int_equal(guard.pid, getpid());
+}
+
+/* Of several that start at once, one is. */
+static void of_many_schedulers_one_begins(void **state)
+{
+	(void)state;
+	for (int round = 0; round < 20; round++) {
+		int go[2], told[2], all[2], began = 0;
+		pid_t pid[6];
+		char byte;
+
+		assert_int_equal(pipe(go), 0);
+		assert_int_equal(pipe(told), 0);
+		assert_int_equal(pipe(all), 0);
+		for (int i = 0; i < 6; i++) {
+			pid[i] = fork();
+			if (!pid[i]) {
+				close(go[1]);
+				close(all[1]);
+				(void)!read(go[0], &byte, 1);
+				byte = (char)(gp_undo_scheduler_begin(file, NULL) == 0);
+				(void)!write(told[1], &byte, 1);
+				(void)!read(all[0], &byte, 1); /* lives until all have tried */
+				_exit(0);
+			}
+		}
+		close(go[0]);
+		close(go[1]);
+		for (int i = 0; i < 6; i++) {
+			assert_int_equal(read(told[0], &byte, 1), 1);
+			began += byte;
+		}
+		close(all[0]);
+		close(all[1]);
+		close(told[0]);
+		close(told[1]);
+		for (int i = 0; i < 6; i++)
+			waitpid(pid[i], NULL, 0);
+		assert_int_equal(began, 1);
+	}
+}
+
+/* ---- whatever is in it ------------------------------------------------------------------------
+ */
+
+static void use_all_of_it(void)
+{
+	struct gp_undo_scheduler guard;
+	struct gp_undo_entry e;
+
+	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
+		if (!gp_undo_get(file, i, &e))
+			continue;
+		assert_true(strlen(e.backend) < sizeof e.backend);
+		assert_true(e.undo.size <= sizeof e.undo.data);
+		assert_true(e.undo.pid > 0);
+		if (gp_undo_claim(file, i, &e) && i % 2)
+			gp_undo_give_back(file, i, &e);
+		else
+			gp_undo_drop_same(file, i, &e);
+	}
+	for (uint64_t i = 0; i < 50; i++) {
+		struct gp_undo undo = record(i);
+		int slot = gp_undo_put(file, "x", &undo);
+
+		assert_true(slot < GP_UNDO_SLOTS);
+	}
+	gp_undo_scheduler(file, &guard);
+	gp_undo_keeper(file, &guard);
+	gp_undo_scheduler_begin(file, NULL);
+	gp_undo_scheduler_end(file);
+	gp_undo_bump(file);
+}
+
+static void whatever_is_in_the_file_nobody_falls_over_it(void **state)
+{
+	struct gp_rng rng;
+
+	(void)state;
+	gp_rng_init(&rng, 4711, 0);
+	for (int round = 0; round < 30; round++) {
+		uint8_t *bytes = (uint8_t *)file->map;
+		size_t from = round % 3 ? offsetof(struct gp_undo_head, epoch)
+		                        : sizeof(struct gp_undo_head);
+
+		for (size_t i = from; i < sizeof *file->map; i++)
+			bytes[i] = (uint8_t)gp_rng_below(&rng, 256);
+		for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) /* states that mean something */
+			bytes[offsetof(struct gp_undo_map, slot) +
+			      i * sizeof(struct gp_undo_slot)] = (uint8_t)gp_rng_below(&rng, 4);
+		use_all_of_it();
+	}
+}
+
+#define GUARD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GUARD_TEST(what_the_living_hold_is_not_to_be_claimed),
+		GUARD_TEST(what_the_dead_left_is_claimed_once),
+		GUARD_TEST(what_cannot_be_undone_is_nobodys_and_the_next_has_it),
+		GUARD_TEST(who_dies_over_an_undo_leaves_it_to_the_next),
+		GUARD_TEST(who_has_ended_and_is_not_waited_for_is_dead),
+		GUARD_TEST(a_record_survives_who_is_killed_while_he_takes_it),
+		GUARD_TEST(of_many_that_replay_each_record_has_one),
+		GUARD_TEST(records_survive_claimants_that_are_killed),
+		GUARD_TEST(a_record_is_found_wherever_it_had_to_go),
+		GUARD_TEST(there_is_one_scheduler_at_a_time),
+		GUARD_TEST(beats_are_seen_and_scheduler_and_keeper_are_two),
+		GUARD_TEST(of_many_schedulers_one_begins),
+		GUARD_TEST(whatever_is_in_the_file_nobody_falls_over_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
