@@ -72,8 +72,9 @@ def setting(name, default):
 
 
 def show_machine():
-    subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                   check=True)
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    if shutil.which(query[0]):
+        subprocess.run(query, check=True)
     print(time.strftime("%Y-%m-%d", time.gmtime()), flush=True)
 
 
@@ -86,8 +87,8 @@ def main(script, gpreempt=None):
         folder = tempfile.mkdtemp(prefix="gpreempt-bench-", dir="/tmp")
         jobs = Jobs(folder, load, gpreempt)
         script(jobs)
-    except Stopped:
-        status = 128 + process.stop_signal()
+    except (Stopped, KeyboardInterrupt):  # the latter while it builds
+        status = 128 + (process.stop_signal() or signal.SIGINT)
     except (Failed, OSError, subprocess.SubprocessError) as error:
         print(f"{sys.argv[0]}: {error}", file=sys.stderr)
         status = 1

@@ -289,12 +289,15 @@ class Runs(Base):
         lines = self.read("started").splitlines() if os.path.exists(self.started) else []
         return [(int(line.split()[0]), line) for line in lines]
 
+    def own_folders(self):
+        """The private folders of the runner, as far as they are still there."""
+        found = re.findall(r"pipes=(/tmp/gpreempt-bench-\w+)/", self.read("started"))
+        return [folder for folder in set(found) if os.path.exists(folder)]
+
     def nothing_runs(self):
-        """Every process has ended, and the private folder of the runner is gone."""
         for pid, line in self.processes():
             self.assertFalse(os.path.exists(f"/proc/{pid}"), line)
-            own = re.search(r"pipes=(/tmp/gpreempt-bench-\w+)/", line)
-            self.assertFalse(own and os.path.exists(own[1]), line)
+        self.assertEqual(self.own_folders(), [])
 
     def test_a_cell_in_all_arms(self):
         done, report = self.bench("--quick", "--cells", "100us@3ms+long", "--svg",
@@ -317,7 +320,10 @@ class Runs(Base):
         # The second lc gets the length of the kernel that the first one found.
         lc = [re.search(r"--iterations (\d+)", line)[1] for line in lines if " lc " in line]
         self.assertEqual(lc, ["0", "77", "77", "77"])
-        # MPS is in a directory of its own, and only its arm joins it.
+        # MPS is in a directory of its own, is told to quit there, and only its arm joins it.
+        own = r"pipes=/tmp/gpreempt-bench-\w+/mps priority=$"
+        self.assertEqual([len(re.findall(rf"^\d+ {words} {own}", "\n".join(lines), re.M))
+                          for words in ("-f", "server", "")], [1, 1, 1])
         self.assertEqual(sum("/none" in line for line in lines), 6)
         priorities = [line.split("priority=")[1] for line in lines if " lc " in line]
         self.assertEqual(sorted(priorities), ["", "", "", "0"])
@@ -396,12 +402,30 @@ class Runs(Base):
             child.expect("ready", time.monotonic() + 20)
         child.end(1)
 
+    def test_the_smaller_benchmarks(self):
+        env = {**os.environ, **self.env, "SECONDS_EACH": "1", "WARMUP": "1", "SHOW": "1"}
+        for script, words, line in (
+                ("saturation", ["200"], r"statistics\n   200 qos           200      199 "),
+                ("shares", ["one", "50 50", "rr", "--", "--", "--weight", "3"],
+                 r"one                              50 50   \d\d\.\d   \d\d\.\d   together")):
+            done = subprocess.run([sys.executable, f"{BENCH}/{script}", *words], env=env,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  universal_newlines=True, timeout=120)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, line)
+            self.nothing_runs()
+        schedule = [line for _, line in self.processes() if " schedule " in line]
+        for line, words in zip(schedule, (r"--policy priority --be \d+ --lc \d+ --priority 0 ",
+                                          r"--policy qos .* --deadline 2ms --budget 100us ",
+                                          r"--policy rr --be \d+ --be \d+ --weight 3 ")):
+            self.assertRegex(line, words)
+
     def stop_during(self, number, role, *words):
         """Sends a signal while a process of that role runs; returns the exit status."""
         bench = subprocess.Popen([sys.executable, f"{BENCH}/run", *self.words, *words],
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  env={**os.environ, **self.env})
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not any(f" {role} " in line for _, line in self.processes()):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
@@ -419,7 +443,8 @@ class Runs(Base):
             os.unlink(self.started)
             if "alone" in arms:
                 report = json.loads(self.read("a.json"))
-                self.assertEqual(report["cells"][0]["arms"][0]["requests"], 60)
+                done = {arm["arm"]: arm["requests"] for arm in report["cells"][0]["arms"]}
+                self.assertEqual(done, {"alone": 60})  # the run in progress is lost
 
     def test_kill_9_of_the_runner_leaves_no_process(self):
         self.stop_during(signal.SIGKILL, "schedule", "--cells", "two", "--arms", "gpreempt")
@@ -427,6 +452,8 @@ class Runs(Base):
         while any(os.path.exists(f"/proc/{pid}") for pid, _ in self.processes()):
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.05)
+        for folder in self.own_folders():  # which the runner could not remove
+            shutil.rmtree(folder)
 
 
 if __name__ == "__main__":
