@@ -84,19 +84,19 @@ class Child:
         return self._process.poll() is not None
 
     def output(self, kind="out"):
-        """Whole lines of its output."""
+        """The lines of its output, each with its end."""
         with open(f"{self.files}.{kind}", errors="replace") as file:
-            return [line[:-1] for line in file if line.endswith("\n")]
+            return file.readlines()
 
     def how_it_ended(self):
-        words = [line for line in self.output("err") if line]
+        words = [line.strip() for line in self.output("err") if line.strip()]
         return f"{self.name} ended with status {self.status}" + (f": {words[-1]}" if words else "")
 
     def expect(self, line, deadline):
         """Waits until it has printed that line."""
         while True:
             ended = self.ended  # before reading: a line that it printed last still counts
-            if line in self.output():
+            if f"{line}\n" in self.output():
                 return
             if ended:
                 raise Failed(self.how_it_ended())
