@@ -45,9 +45,9 @@ exits 0 '' 'policy with parameters'
 holds '.runs[0].policy == "priority:quantum=50:age_after=200"' 'the parameters are named'
 
 try "$GPREEMPT" sim
-exits 2 '*which scenario*' 'no scenario'
+exits 2 '*a scenario is missing: give a file, or a name*' 'no scenario'
 try "$GPREEMPT" sim no-such-file.yaml
-exits 2 '*there is no scenario no-such-file.yaml here*' 'missing scenario'
+exits 2 '*scenario no-such-file.yaml not found in this folder*' 'missing scenario'
 try "$GPREEMPT" sim "$work/no-such-file.yaml"
 exits 2 '*no-such-file.yaml*No such file*' 'missing file'
 try "$GPREEMPT" sim "$work"

@@ -141,9 +141,9 @@ try "$GPREEMPT" sim "$scenario" --trace /dev/stdout --policy none --for 1us
 try "$GPREEMPT" sim h200-corun --from 1s
 exits 2 '*--from and --for go with *' 'a window of nothing'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --from 30s
-exits 2 'gpreempt: --from 30.0 s is behind the end of the scenario, 30.0 s' 'behind the end'
+exits 2 'gpreempt: --from 30.0 s is after the end of the scenario at 30.0 s' 'behind the end'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for 0s
-exits 2 'gpreempt: --for takes a time longer than nothing' 'empty window'
+exits 2 'gpreempt: --for must be longer than 0' 'empty window'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
 exits 2 "*--for takes a time as 20ms or 1.5s, not 'long'*" 'no time'
 finish
