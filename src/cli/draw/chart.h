@@ -38,7 +38,7 @@ struct gp_legend {
  * end. */
 double gp_legend_add(struct gp_legend *legend, struct gp_draw *d, double sample, const char *words);
 
-/* Adds an entry whose sample is a piece of line with its mark. */
+/* Adds an entry with a piece of line and its mark as the sample. */
 void gp_legend_series(struct gp_legend *legend, struct gp_draw *d, unsigned style,
                       const char *words);
 
