@@ -44,7 +44,7 @@ END
 ten=none,priority,rr,priority:quantum=50,priority:quantum=20:age_after=300,rr:quantum=20000
 ten+=,priority:age_after=500:quantum=100:lc_slice=100000:age_run=20,rr:quantum=400000,fair,mlfq
 
-# drawn CLAIM ARGUMENT...: draws it as SVG, which passes the checks; its summary is the output.
+# drawn CLAIM ARGUMENT...: draws an SVG and checks it; the output is the summary of check_svg.py.
 drawn() {
 	try "$GPREEMPT" sim --plot "$work/plot.svg" "${@:2}"
 	exits 0 '' "$1"
@@ -83,7 +83,7 @@ holds '.hidden_marks == 0' 'ten policies: all marks are to be seen'
 (($("$GPREEMPT" policy --names | wc -l) <= 10)) || fail 'there are more policies than styles'
 holds '.texts | index("recommendation-service-frontend (lc)")' 'long names are whole'
 drawn 'forty tasks' "$work/many.yaml"
-holds '.texts | any(startswith("16 more rows are not shown")) and any(startswith("14 more tasks with requests are not shown"))' 'what is left out is said'
+holds '.texts | any(startswith("16 more rows are not shown")) and any(startswith("14 more tasks with requests are not shown"))' 'the number of rows left out is shown'
 
 drawn 'tasks that run at the same time' "$work/cwsr.yaml" --policy none,priority --for 40ms
 holds '.fills["url(#hatch)"] > 2 and .fills["url(#stripes)"] > 2' 'holds and switches of model cwsr'

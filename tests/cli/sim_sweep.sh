@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# gpreempt sim --sweep: each value does what it does in the file; table, JSON, picture, mistakes.
+# gpreempt sim --sweep: each value has the effect that it has in the file; table, JSON, picture, errors.
 set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
@@ -53,7 +53,7 @@ same seed 3 's/^duration/seed: 3\nduration/'
 swept inference.priority=1:3:9
 holds '[.points[].value] == ["1","2","3"]' 'whole numbers, once each'
 
-# A policy's parameter: the others run once.
+# A parameter of one policy: the other policies run once.
 try "$GPREEMPT" sim "$scenario" --policy none,priority:age_after=200,rr --json --sweep priority.quantum=10:200:3
 holds '[.points[] | [.value, .run.policy]] == [[null,"none"],["10","priority:age_after=200:quantum=10"],[null,"rr"],
 	["105","priority:age_after=200:quantum=105"],["200","priority:age_after=200:quantum=200"]]' 'a parameter of a policy'
@@ -81,7 +81,7 @@ if [[ ${PNG_LOOK-} ]]; then
 	look_at_png "$work/plot.png" 2000 'trade-off as PNG'
 fi
 
-# wrong SWEEP PATTERN [ARGUMENT...]: exit 2 with that sentence.
+# wrong SWEEP PATTERN [ARGUMENT...]: exit 2 with that message.
 wrong() {
 	try "$GPREEMPT" sim "$scenario" --sweep "$1" "${@:3}"
 	exits 2 "$2" "--sweep $1"
