@@ -66,7 +66,7 @@ choose() {
 	keys f
 	shows '^show tasks whose name or user contains: _' 'f asks for a name'
 	keys "$1" Enter
-	shows "1 of [0-9]+ tasks have '$1'" "only $1"
+	shows "1 of [0-9]+ tasks match '$1'" "only $1"
 }
 choose_all() {
 	keys f BSpace BSpace BSpace BSpace BSpace BSpace Enter
