@@ -43,8 +43,7 @@ struct gp_draw *gp_draw_begin(FILE *out, enum gp_draw_format format, double widt
 	return gp_draw_svg(out, width, height);
 }
 
-/* Latin letters are about half as wide as high, CJK characters (3 bytes of UTF-8) as wide as high.
- */
+/* Latin letters are about half as wide as high, CJK characters (3 bytes of UTF-8) twice that. */
 double gp_draw_text_width(const char *text, double size)
 {
 	double columns = 0;

@@ -53,8 +53,7 @@ bool gp_draw_png_loads(void)
 	return cairo.create || load();
 }
 
-#define SCALE \
-	2.0 /* pixels of the PNG per pixel of the SVG: for high-resolution screens and print */
+#define SCALE    2.0   /* pixels of the PNG per pixel of the SVG */
 #define SIDE_MAX 32000 /* cairo's own limit is 32767 */
 
 struct png {

@@ -27,8 +27,7 @@ void gp_cells_free(struct gp_cells *cells)
 	*cells = (struct gp_cells){0};
 }
 
-/* Decodes the character at *text and moves *text behind it. Each byte of invalid UTF-8 is U+FFFD.
- */
+/* Decodes the character at *text and moves *text on. Each byte of invalid UTF-8 is U+FFFD. */
 static uint32_t next_character(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;

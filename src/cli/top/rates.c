@@ -6,10 +6,8 @@
 
 #include "base/clock.h"
 
-#define SECOND_NS                                                                              \
-	(950 * GP_NS_PER_MS)        /* a little less than 1 s, because snapshots may come late \
-	                             */
-#define RECENT_NS (3 * GP_NS_PER_S) /* the interval of recent_share */
+#define SECOND_NS (950 * GP_NS_PER_MS) /* less than 1 s, because snapshots may come late */
+#define RECENT_NS (3 * GP_NS_PER_S)    /* the interval of recent_share */
 
 static const struct gp_top_task *find_task(const struct gp_top_sample *m,
                                            const struct gp_top_task *t)

@@ -44,7 +44,7 @@ static const struct argp_option options[] = {
          0},
 	{"trace", 't', "FILE.json", 0, "Write a trace for Perfetto or Chrome", 0},
 	{"from", 'F', "TIME", 0,
-         "Begin of picture and trace, as 1.5s (default: the picture shows the slowest request, "
+         "Start of picture and trace, as 1.5s (default: the picture shows the slowest request, "
          "the trace the whole run)",
          0},
 	{"for", 'f', "TIME", 0, "Length of picture and trace, as 20ms", 0},
