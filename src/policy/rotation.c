@@ -2,8 +2,8 @@
 #include "policy/rotation.h"
 
 #define QUANTUM_MIN_NS (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA */
-#define LINGER_NS      GP_MS        /* a shorter pause does not end a turn, ... */
-#define LAST_PAUSES    7u           /* ... if one of the last three pauses was that short */
+#define LINGER_NS      GP_MS        /* a shorter pause does not end a turn; see LAST_PAUSES */
+#define LAST_PAUSES    7u           /* requires that one of the last three was that short */
 
 static void reset_entity(struct gp_entity *e)
 {
@@ -75,10 +75,9 @@ static void note_pause(const struct gp_view *view, struct gp_entity *e)
 }
 
 /*
- * The entity whose turn it is keeps the turn during a short pause, if pauses are seen at once. A
- * request of many kernels pauses after each kernel; without this rule it would run one kernel per
- * round. If none of its last pauses was short, its turn ends at once: waiting would leave the
- * device idle.
+ * The current entity keeps the turn during a short pause, if pauses are seen at once. A request of
+ * many kernels pauses after each kernel; without this rule it would run one kernel per round. If
+ * none of its last pauses was short, its turn ends at once: waiting would leave the device idle.
  */
 static bool lingers(const struct gp_view *view, const struct gp_entity *e, bool current,
                     struct gp_plan *plan)
@@ -152,7 +151,7 @@ static struct survey survey_entities(const struct gp_view *view,
 	return s;
 }
 
-/* Of the entities that strict priority passes over: the one that has waited longest, if that is at
+/* Of the entities that strict priority passes over, the longest waiting one, if its wait is at
  * least age_after_ns. */
 static uint32_t find_aged(const struct gp_view *view, const struct gp_policy_state *state,
                           const struct gp_rotation *rotation, const struct gp_rotation_rules *rules,

@@ -46,7 +46,7 @@ static inline struct gp_entity *gp_entity_of(const struct gp_view *view,
 }
 
 struct gp_rotation {
-	uint64_t current; /* id of the first task of the entity whose turn it is; 0 = none */
+	uint64_t current; /* id of the first task of the current entity; 0 = none */
 	uint64_t began_ns;
 	uint64_t ends_ns;
 	bool aged;         /* the turn was given because of waiting time, not of priority */
@@ -60,9 +60,9 @@ struct gp_rotation_rules {
 	bool unknown_joins; /* entities of unknown activity take part until they are seen idle */
 	uint32_t room;      /* how many tasks may be held */
 	uint64_t quantum_ns;
-	uint64_t age_after_ns; /* with classes_apply: an entity of lower priority that waited this
-	                          long ... */
-	uint64_t age_run_ns;   /* ... gets a turn of this length */
+	uint64_t age_after_ns; /* with classes_apply: wait before an entity of lower priority gets a
+	                          turn */
+	uint64_t age_run_ns;   /* length of that turn */
 };
 
 /*
@@ -71,18 +71,18 @@ struct gp_rotation_rules {
  * on when it is over. Asks the plan for a tick at the time when a pause ends the turn.
  *
  * Returns false if a rotation is impossible or useless: fewer than two entities, too few tasks may
- * be held, or so many entities that one would starve before its turn.
+ * be held, or too many entities: one would starve before its turn.
  */
 bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
                struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
                struct gp_plan *plan);
 
-/* Gives the turn to the entity whose first task has index `to`. */
+/* Gives the turn to the entity that begins at index `to`. */
 void gp_rotation_give(const struct gp_view *view, struct gp_rotation *rotation, uint32_t to,
                       uint64_t length_ns, bool aged);
 
-/* Gives the turn to the entity whose first task has index `to`, because it has waited. The current
- * entity goes to the end of the queue; otherwise it would have every second turn. */
+/* Gives the turn to the entity that begins at index `to`, because it has waited. The current entity
+ * goes to the end of the queue; otherwise it would have every second turn. */
 void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *state,
                       struct gp_rotation *rotation, uint32_t to, uint64_t length_ns);
 

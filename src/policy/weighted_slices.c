@@ -11,8 +11,8 @@
 #include "policy/weighted_turns.h"
 
 #define SLICE_MIN_NS  GP_MS          /* shorter slices cost too much (H200: 18 % at 1 ms) */
-#define WINDOW_NS     (2000 * GP_MS) /* length of the window in which run times are compared ... */
-#define WINDOW_ROUNDS 8              /* ... and at least this many rounds of slices */
+#define WINDOW_NS     (2000 * GP_MS) /* shortest window in which run times are compared */
+#define WINDOW_ROUNDS 8              /* shortest window, in rounds of slices */
 #define WHOLE         1000u
 #define CUT_MAX       750u /* permille */
 #define TOLERANCE     100u /* a surplus below 1/100 is taken for chance */
@@ -58,9 +58,8 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 	                                               : (uint32_t)(slice_ns / 1000);
 }
 
-/* An entity that was not seen active at every tick wants less than its part, or was absent;
- * its window does not count. While it was held its activity cannot be seen, so that does not
- * matter. */
+/* An entity that was not seen active at every tick wants less than its part, or was absent; its
+ * window does not count. While it was held its activity cannot be seen, so that does not matter. */
 static void note_window(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {

@@ -102,9 +102,8 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
 /* Membership: which entities take part. */
 
 /*
- * The entity whose turn it is stays during a short pause, if pauses are seen at once. With slices,
- * an entity that was not seen active for less than a round may only have had no slice in
- * that time.
+ * The current entity stays during a short pause, if pauses are seen at once. With slices, an entity
+ * that was not seen active for less than a round may only have had no slice in that time.
  */
 static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
                     const struct gp_turn_entity *e, bool current, struct gp_plan *plan)

@@ -42,7 +42,7 @@ struct gp_turn_entity {
 
 /* Stored in the device blob. */
 struct gp_turns {
-	uint64_t current; /* id of the first task of the entity whose turn it is; 0 = none */
+	uint64_t current; /* id of the first task of the current entity; 0 = none */
 	uint64_t began_ns;
 	uint64_t ends_ns;
 	uint64_t returning;  /* id of an entity that was idle and is served next; 0 = none */
@@ -88,7 +88,7 @@ uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_stat
 
 /*
  * One entity at a time runs. Returns false and leaves the plan alone if that is impossible: too few
- * tasks may be held, or so many entities take part that one would starve before its turn.
+ * tasks may be held, or too many entities take part: one would starve before its turn.
  */
 bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state *state,
                        struct gp_turns *turns, const struct gp_turn_rules *rules,

@@ -162,8 +162,8 @@ static void survey(const struct gp_view *view, const struct gp_policy_state *sta
 /* The background. */
 
 struct reserve {
-	uint64_t every_ns; /* within this time ... */
-	uint64_t run_ns;   /* ... the background has the device this long */
+	uint64_t every_ns; /* period of the reserve */
+	uint64_t run_ns;   /* device time of the background in it */
 };
 
 /* Each background entity must be reached well within the starvation limit, one at a time. */

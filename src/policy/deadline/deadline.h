@@ -125,7 +125,7 @@ struct gp_deadline_device {
 	struct gp_job reserve;
 	uint64_t from_ns;     /* begin of the current or next job of the reserve */
 	uint64_t got_ns;      /* device time of the background in this job */
-	uint64_t turn_got_ns; /* device time of the entity whose turn it is */
+	uint64_t turn_got_ns; /* device time of the entity that has the turn */
 	uint64_t pending_ns;  /* time until the background really has the device */
 };
 

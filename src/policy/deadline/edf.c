@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edf: the request that is due first has the device, the others are held. A deadline is promised
- * only if it can be kept (demand.c). A task whose deadline is refused runs with the tasks that have
+ * only if it can be kept (demand.c). A task with a refused deadline runs with the tasks that have
  * none.
  *
  * Good for requests with a known GPU time and a time limit: control loops, frames, speech. The

@@ -14,11 +14,11 @@
  * by j's deadline, and so is the rest of j. All of it fits into j's laxity, which is no more than
  * e's. So e can wait.
  *
- * A request whose budget is at most the hysteresis never overtakes one that is due earlier. Another
- * request does so at most once for each time that the hysteresis fits into its budget; each time
- * causes two more handovers. The request that loses the device runs on until it is held, even if it
- * is due later. So each of these is charged as a whole handover (demand.c). With handovers of 1 %
- * and budgets of 0.8 in total, 12 tasks can be admitted, compared with 18 under `edf`: three of
+ * A request with a budget of at most the hysteresis never overtakes one that is due earlier.
+ * Another request does so at most once for each time that the hysteresis fits into its budget; each
+ * time causes two more handovers. The request that loses the device runs on until it is held, even
+ * if it is due later. So each of these is charged as a whole handover (demand.c). With handovers of
+ * 1 % and budgets of 0.8 in total, 12 tasks can be admitted, compared with 18 under `edf`: three of
  * them can have a budget of more than a quarter of their deadline.
  *
  * Good if some requests are long compared with their deadlines and should start early, because

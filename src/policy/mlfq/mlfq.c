@@ -150,7 +150,7 @@ static uint64_t aging_due_at(const struct gp_view *view, const struct gp_policy_
 	return due_ns > d->aging_until_ns + boost ? due_ns : d->aging_until_ns + boost;
 }
 
-/* Entities below the top that do not have the turn are held. With `barred`, the one that has it is
+/* Entities below the top that do not have the turn are held. With `barred`, the current entity is
  * held, too. */
 static void plan_holds(const struct gp_view *view, const struct gp_policy_state *state,
                        bool rotates, bool barred, struct gp_plan *plan)

@@ -22,8 +22,8 @@ struct gp_mlfq_device {
 
 	/* Used if activity is known late. "Part" means the part of the device, in thousandths. */
 	bool turns;             /* entities below the top are held and take turns */
-	uint64_t turns_ns;      /* for how long, since the last evaluation ... */
-	uint64_t turns_run_ns;  /* ... and their run time in it */
+	uint64_t turns_ns;      /* time with turns since the last evaluation */
+	uint64_t turns_run_ns;  /* their run time in turns_ns */
 	uint32_t turns_part;    /* their recent part; 0 = not known */
 	uint64_t run_grew_ns;   /* when a run time last grew */
 	uint64_t window_ns;     /* length of the current measurement, up to run_grew_ns */
@@ -43,8 +43,8 @@ struct gp_mlfq_task {
 	uint64_t got_ns;             /* run time since the last decision */
 	uint64_t stretch_ns;         /* length of the current stretch of work */
 	uint64_t idle_since_ns;      /* when it was first seen idle; 0 = it is not idle */
-	uint64_t window_run_ns;      /* run time since its part was last computed ... */
-	uint64_t window_released_ns; /* ... and the time for which it was released */
+	uint64_t window_run_ns;      /* run time since its part was last computed */
+	uint64_t window_released_ns; /* time for which it was released since then */
 	uint32_t part;               /* its part of the device, in thousandths */
 	bool judged;                 /* `part` is new, and its level must be checked */
 	bool trusted;                /* `part` was small at the last check */

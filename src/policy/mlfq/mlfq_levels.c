@@ -123,8 +123,8 @@ static struct parts survey_parts(const struct gp_view *view, const struct gp_pol
 
 /*
  * An entity sinks if its part is nearly the largest. It does not sink if the device has much time
- * left, because no other entity would benefit. An entity with a small part so far may have a large
- * one once: it works off requests that came while it waited.
+ * left, because no other entity would benefit. An entity that had a small part may have a large one
+ * once: it works off requests that came while it waited.
  *
  * It rises if its part is clearly smaller. It does not rise while the entity with the largest part
  * is at the top: its part may be small only because that one goes before it.

@@ -10,8 +10,8 @@
 #include "policy/mlfq/mlfq.h"
 
 /* In thousandths of the time. */
-#define STAYS_BUSY   930u /* turns are useful if the device is at least this busy ... */
-#define TOP_COSTS    130u /* ... less this, if the top level works: its cost is not measured */
+#define STAYS_BUSY   930u /* turns are useful if the device is at least this busy */
+#define TOP_COSTS    130u /* subtracted if the top level works: its cost is not measured */
 #define CLEARLY_IDLE 650u /* turns are given up at once below this */
 #define GAIN         30u  /* turns are useful if they add this much: they save switches */
 #define FULL         850u /* without turns the hardware is hardly ever busier */

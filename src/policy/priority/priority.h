@@ -61,11 +61,11 @@ struct gp_priority_task {
 	uint64_t progress_ns;   /* when it last made progress, or had no work */
 	uint64_t aging_turn_ns; /* when it last had the turn in an aging window */
 	bool run_seen;          /* the run time of this task has been known at least once */
-	uint64_t run_ns;        /* its run time when it last grew ... */
-	uint64_t run_at_ns;     /* ... and the time of that tick */
+	uint64_t run_ns;        /* its run time when it last grew */
+	uint64_t run_at_ns;     /* time of the tick at which it last grew */
 	uint64_t released_ns;   /* with slices: when this task was released; 0 = it is held */
-	uint64_t aging_ns;      /* without slices: begin of this entity's aging window ... */
-	uint64_t run_until_ns;  /* ... and its end */
+	uint64_t aging_ns;      /* without slices: begin of this entity's aging window */
+	uint64_t run_until_ns;  /* without slices: end of its aging window */
 	uint64_t ran_ns;        /* without slices: when this entity last ran or was released */
 };
 

@@ -271,7 +271,7 @@ static uint64_t last_progress(const struct gp_priority_task *p)
 	return p->progress_ns > p->aging_turn_ns ? p->progress_ns : p->aging_turn_ns;
 }
 
-/* Gives the turn in an aging window to the entity whose progress is oldest. If it were left to
+/* Gives the turn in an aging window to the entity with the oldest progress. If it were left to
  * chance, the same entity might have the turn each time. */
 static void give_longest_waiting_turn(const struct gp_view *view,
                                       const struct gp_policy_state *state, struct gp_plan *plan)

@@ -245,7 +245,7 @@ void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *sta
                    const struct gp_qos_counts *counts);
 
 /* Records since when there is work, or none. A service that paused for less than `linger_ns` still
- * has a backlog, whose first request has waited all the time. */
+ * has a backlog, and its first request has waited all the time. */
 static inline void note_work(const struct gp_view *view, struct gp_qos_device *d, bool wants,
                              uint64_t since_ns, uint64_t linger_ns)
 {

@@ -4,9 +4,9 @@
  *
  * Both modes are estimated from measured run times (qos_plan.c), for the lowest and the highest
  * possible load (qos_load.c). A mode that certainly keeps the target comes before one that may not.
- * If both do, the one that leaves more to best-effort work is taken. If neither does, the one that
- * answers sooner is taken, and the target is refused. As long as the estimate is uncertain, nothing
- * changes.
+ * If both do, the mode that leaves more to best-effort work is taken. If neither does, the mode
+ * that answers sooner is taken, and the target is refused. As long as the estimate is uncertain,
+ * nothing changes.
  */
 #include "policy/qos/qos.h"
 
@@ -86,8 +86,8 @@ static bool wants_probe(const struct gp_view *view, const struct gp_policy_state
  * Windows that were chosen for best-effort work, not for a target, must leave more time to it or to
  * the service. If neither has more, there was no demand: the time that slices seemed to lose was
  * idle time. Windows are then not tried for a while, unless the load of the service rises. If
- * requests are not visible, the loss by slices is an estimate. On an H200, whose run times include
- * some idle time, windows took 16 points of 56 for a target that slices kept.
+ * requests are not visible, the loss by slices is an estimate. Run times of an H200 include some
+ * idle time; there windows took 16 points of 56 for a target that slices kept.
  */
 static bool windows_failed(const struct gp_view *view, struct gp_qos_device *d,
                            const struct gp_qos_counts *counts, const struct estimates *o)

@@ -12,8 +12,8 @@
 #define LOAD_NS      (500 * GP_MS)
 #define LONGEST_NS   (1000 * GP_MS) /* upper limit of a request's length in these estimates */
 #define DELAYS_ALL   256
-#define USELESS_MOST (DELAYS_ALL * 3 / 4) /* if more delays are useless, none is made ... */
-#define TRY_EVERY    32                   /* ... except for one request in this many */
+#define USELESS_MOST (DELAYS_ALL * 3 / 4) /* with more, only one in TRY_EVERY is delayed */
+#define TRY_EVERY    32                   /* requests per delay, as a trial */
 
 /* The longest delay until it is known that the task has work, or has none. */
 static uint64_t notice_of(const struct gp_view *view, const struct gp_task_view *t)
@@ -98,7 +98,7 @@ static uint64_t linger_after(const struct gp_view *view, const struct gp_policy_
 /* What the latency-critical tasks demand. */
 struct demand {
 	bool wants;
-	bool uncounted;    /* an active task whose requests cannot be counted */
+	bool uncounted;    /* the requests of an active task cannot be counted */
 	uint64_t since_ns; /* when the first of them became active; UINT64_MAX = not known */
 	uint64_t slack_ns; /* the shortest of the active tasks */
 	uint64_t linger_ns;

@@ -157,8 +157,8 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
 
 /*
  * Returns the time that is left if every entity has reached its ceiling; 0 without entities. A few
- * rounds are enough except in rare cases, in which an entity gets less than its part. The
- * number of rounds is limited because this runs at each tick and must stay linear.
+ * rounds are enough except in rare cases, in which an entity gets less than its part. The number of
+ * rounds is limited because this runs at each tick and must stay linear.
  */
 static uint32_t compute_parts(const struct gp_view *view, const struct gp_policy_state *state,
                               bool all)

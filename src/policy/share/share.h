@@ -33,8 +33,8 @@ struct gp_share_task {
 	uint64_t sliced_ns;     /* how long all had slices since then */
 	uint64_t marked_ns;     /* its run time in its turn since turn_mark_ns */
 	bool helped;            /* its last turn raised its run time, and may have been too long */
-	uint32_t wants_permille; /* measured demand: no more than this is due ... */
-	uint64_t retry_ns;       /* ... until then; 0 = the guarantee is due */
+	uint32_t wants_permille; /* measured demand: no more is due until retry_ns */
+	uint64_t retry_ns;       /* 0 = the guarantee is due */
 	uint32_t useless_turns;  /* consecutive turns that did not raise its run time */
 };
 
@@ -45,8 +45,8 @@ struct gp_share_device {
 	bool fresh;             /* at least one run time grew since then */
 	uint64_t turn_of;       /* id of the first task of the entity that has a turn; 0 = none */
 	uint64_t turn_ends_ns;  /* the turn ends with the first new run time after this */
-	uint64_t turn_mark_ns;  /* the use of the turn is measured from here on ... */
-	uint32_t used_permille; /* ... and must be at least this part of the time */
+	uint64_t turn_mark_ns;  /* the use of the turn is measured from here on */
+	uint32_t used_permille; /* least use of the turn */
 	uint64_t rest_ns;       /* no new turn before this time */
 };
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns for entities that get less by slices than they were guaranteed. Run times show
- * that, with a delay.
+ * Turns for entities that get less by slices than they were guaranteed. Run times show that, with a
+ * delay.
  *
  * An entity that pauses briefly after each kernel gives the rest of its slice away each time. Each
  * entity has an account of the time that was due and the time that it had. An entity that lacks
  * time gets a turn in which all others are held; afterwards all have slices again. The account of
- * an entity that wants less than its part looks the same. But such an entity does not run
- * more in a turn than without. It gets further turns only up to its measured demand, or after a
- * long time.
+ * an entity that wants less than its part looks the same. But such an entity does not run more in a
+ * turn than without. It gets further turns only up to its measured demand, or after a long time.
  */
 #include "policy/share/share.h"
 
