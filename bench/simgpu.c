@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated GPU in real time: what a look at 128 tasks costs the scheduler, and how long it
- * takes from a change of activity on the device until the scheduler is awake. Beside it, in the
- * same run and one after the other, what a bare eventfd takes to wake another process, and a
- * process that waits for a timer and then writes to an eventfd: the least that any server can do.
- * Exits 1 when a look allocates, or the median is more than twice that of the bare one.
+ * Measures the simulated GPU in real time: the cost of observing 128 tasks, and the time from a
+ * change of activity on the device until the scheduler is awake. The same run measures two
+ * references: a bare eventfd that wakes another process, and a process that waits for a timer and
+ * then writes to an eventfd. The latter is the least that any server can do. Exits with 1 if an
+ * observation allocates, or if the median is more than twice that of the bare process.
  */
 #include <poll.h>
 #include <string.h>
@@ -25,12 +25,11 @@
 #define LOOKS     20000
 #define ROUNDS    2000
 #define KERNEL_NS (1 * GP_NS_PER_MS)
-#define LEAD_NS   (200 * GP_NS_PER_US) /* from a round's start to the bare timer */
+#define LEAD_NS   (200 * GP_NS_PER_US) /* from the start of a round to the bare timer */
 
 static char folder[] = "/tmp/bench-simgpu-XXXXXX", path[64];
 
-/* ---- other processes ---------------------------------------------------------------------------
- */
+/* Other processes. */
 
 static void serve(void *arg)
 {
@@ -54,7 +53,7 @@ static void have_a_context(void *arg)
 		pause();
 }
 
-/* What the bare process is told, and where it says when its timer was due. */
+/* What the bare process is told, and where it reports when its timer was due. */
 struct bare {
 	int timer_fd, event_fd;
 	uint64_t at_ns;    /* when it is due */
@@ -73,8 +72,7 @@ static void relay(void *arg)
 		}
 }
 
-/* ---- measuring ---------------------------------------------------------------------------------
- */
+/* Measuring. */
 
 static void wait_for(int fd)
 {
@@ -127,8 +125,8 @@ static bool measure_looks(struct gp_gpu *gpu)
 	return !allocations;
 }
 
-/* One request, on an idle device: from when the kernel was on it until we know. Whoever is woken
- * after its end has been late by that much. */
+/* One request on an idle device: the time from the begin of its kernel on the device until it is
+ * known here. If this process wakes up after the kernel's end, it was late by that much. */
 static uint64_t measure_event(struct gp_gpu *gpu, int program, uint32_t handle)
 {
 	struct gp_observation o = {.handle = handle};
@@ -213,8 +211,7 @@ static bool measure_wake_ups(struct gp_gpu *gpu, struct bare *b)
 	return gp_hist_quantile(&ours, 500000) <= 2 * gp_hist_quantile(&chain, 500000);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* The whole run. */
 
 static struct bare *make_bare(void)
 {

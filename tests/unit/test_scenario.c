@@ -155,9 +155,9 @@ static void the_defaults_of_a_device_are_those_of_its_model(void **state)
 static void a_key_of_the_other_model_is_refused(void **state)
 {
 	(void)state;
-	refuse("device:\n  xccs: 8\n" TASK, 2, "'xccs' means nothing with model 'runlist'", "");
+	refuse("device:\n  xccs: 8\n" TASK, 2, "'xccs' does not apply to model 'runlist'", "");
 	refuse("device:\n  slices: true\n  model: cwsr\n" TASK, 2,
-	       "'slices' means nothing with model 'cwsr'", "");
+	       "'slices' does not apply to model 'cwsr'", "");
 	refuse("device:\n  model: cwsr\n  map: 1us\n  slice: 1ms\n" TASK, 4, "'slice'", "'cwsr'");
 }
 
@@ -494,22 +494,22 @@ static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
 	char text[128];
 
 	snprintf(text, sizeof text, "%s  hint: 1us\n", closed);
-	refuse(text, 4, "'hint' means nothing with load 'closed'", "periodic, poisson and trace");
+	refuse(text, 4, "'hint' does not apply to load 'closed'", "periodic, poisson and trace");
 	snprintf(text, sizeof text, "%s  prepare: 1us\n", closed);
-	refuse(text, 4, "'prepare' means nothing with load 'closed'", "trace");
+	refuse(text, 4, "'prepare' does not apply to load 'closed'", "trace");
 	snprintf(text, sizeof text, "%s  arrivals: [1ms]\n", closed);
-	refuse(text, 4, "'arrivals' means nothing with load 'closed'", "goes with trace");
-	refuse(TASK "  request_marks: true\n", 3, "'request_marks' means nothing with load 'idle'",
+	refuse(text, 4, "'arrivals' does not apply to load 'closed'", "it applies to trace");
+	refuse(TASK "  request_marks: true\n", 3, "'request_marks' does not apply to load 'idle'",
 	       "closed");
 	snprintf(text, sizeof text, "%s  every: 1ms\n", closed);
-	refuse(text, 4, "'every' means nothing with load 'closed'", arriving);
+	refuse(text, 4, "'every' does not apply to load 'closed'", arriving);
 	snprintf(text, sizeof text, "%s  rate: 1\n", closed);
-	refuse(text, 4, "'rate' means nothing with load 'closed'", arriving);
-	refuse(TASK "  kernel: 1ms\n", 3, "'kernel' means nothing with load 'idle'", "closed");
+	refuse(text, 4, "'rate' does not apply to load 'closed'", arriving);
+	refuse(TASK "  kernel: 1ms\n", 3, "'kernel' does not apply to load 'idle'", "closed");
 	refuse("tasks:\n- load: periodic\n  kernel: 1ms\n  every: 3ms\n  gap: 0us\n", 5,
-	       "'gap' means nothing with load 'periodic'", "goes with closed");
+	       "'gap' does not apply to load 'periodic'", "it applies to closed");
 	refuse("tasks:\n- load: poisson\n  kernel: 1ms\n  every: 3ms\n  phase: 1us\n", 5,
-	       "'phase' means nothing with load 'poisson'", "goes with periodic");
+	       "'phase' does not apply to load 'poisson'", "it applies to periodic");
 	refuse("tasks:\n- load: periodic\n  kernel: 1ms\n  every: 3ms\n  phase: 0us\n", 5,
 	       "'phase'", "from 1us");
 }
@@ -722,7 +722,7 @@ static void what_is_wrong_in_a_trace_is_told_with_its_line(void **state)
 		{"1ms\n7\n", "/times:2: the time needs a unit"},
 		{"1ms\nsoon\n", "/times:2: a line must be a time"},
 		{"25h\n", "/times:1: a line must be a time of at most 24h"},
-		{"# nothing\n", "/times: there is no time"},
+		{"# nothing\n", "/times: the file has no arrival time"},
 		{NULL, "/times: No such file"},
 	};
 	char folder[] = "/tmp/gpreempt-test-XXXXXX", scenario[64], times[64];
