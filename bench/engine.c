@@ -211,13 +211,13 @@ int main(void)
 	const uint32_t all = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY;
 	bool good = true;
 
-	printf("engine: one look, best of %d rounds\n%-9s %-7s %28s %28s %28s  %s\n", ROUNDS,
+	printf("engine: one tick, best of %d rounds\n%-9s %-7s %28s %28s %28s  %s\n", ROUNDS,
 	       "policy", "device", "64 tasks", "512 tasks", "4096 tasks", "4096/512  allocations");
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
 		good &= compare(*p, "slices", all);
 		good &= compare(*p, "holds", all & ~(uint32_t)GP_CAP_SLICE);
 	}
-	printf("%s: 8 times the tasks cost at most %d times as much, and a look allocates "
+	printf("%s: 8 times the tasks cost at most %d times as much, and a tick allocates "
 	       "nothing\n",
 	       good ? "holds" : "DOES NOT HOLD", RATIO_MAX);
 	return !good;

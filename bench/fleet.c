@@ -83,8 +83,8 @@ static double report(unsigned devices, unsigned tasks)
 {
 	double seconds = measure(devices, tasks).seconds;
 
-	printf("%6u devices x %2u tasks  %7.3f s of one core  %6.1f x real time  %6.2f us for a "
-	       "task's second\n",
+	printf("%6u devices x %2u tasks  %7.3f s of one core  %6.1f x real time  %6.2f us per "
+	       "simulated second of a task\n",
 	       devices, tasks, seconds, (double)SIMULATED / 1e9 / seconds,
 	       1e6 * seconds / devices / tasks / ((double)SIMULATED / 1e9));
 	return seconds;
@@ -99,8 +99,9 @@ int main(void)
 	few_tasks = report(DEVICES, TASKS / 4);
 	report(DEVICES, TASKS / 2);
 	all = report(DEVICES, TASKS);
-	printf("%6.0f bytes for each of %u tasks, however many devices; half of them make requests "
-	       "and have a histogram of %zu\n",
+	printf("%6.0f bytes for each of %u tasks, for any number of devices; half of them make "
+	       "requests "
+	       "and have a histogram of %zu bytes\n",
 	       measure(1, TASKS).bytes, TASKS, sizeof(struct gp_hist));
 	fast = all < (double)SIMULATED / 1e9;
 	/* n log n from 4 to 16 is a factor of 8; from 250 to 1000 it is a factor of 5. */

@@ -80,9 +80,9 @@ static void wait_for(int fd)
 	uint64_t count;
 
 	if (poll(&p, 1, 10000) != 1)
-		give_up("no news for 10 s");
+		give_up("no event for 10 s");
 	if (read(fd, &count, sizeof count) != sizeof count)
-		give_up("no event");
+		give_up("reading the event failed");
 }
 
 static void drain(int fd)
@@ -101,7 +101,7 @@ static bool measure_looks(struct gp_gpu *gpu)
 
 	for (unsigned tries = 0; gp_gpu_scan(gpu, now(), seen, TASKS) < TASKS; tries++) {
 		if (tries > 10000)
-			give_up("the programs do not come");
+			give_up("the programs are not found");
 		usleep(1000);
 	}
 	for (unsigned i = 0; i < TASKS; i++)
@@ -117,7 +117,7 @@ static bool measure_looks(struct gp_gpu *gpu)
 		gp_gpu_scan(gpu, begin_ns, seen, TASKS);
 	scan_ns = (now() - begin_ns) / LOOKS;
 	allocations = bench_allocations() - allocations;
-	printf("%u tasks  observe %.1f us (%.0f ns a task)  scan %.1f us  %llu allocations\n",
+	printf("%u tasks  observe %.1f us (%.0f ns per task)  scan %.1f us  %llu allocations\n",
 	       TASKS, (double)look_ns / 1e3, (double)look_ns / TASKS, (double)scan_ns / 1e3,
 	       (unsigned long long)allocations);
 	for (unsigned i = 0; i < TASKS; i++)
@@ -179,7 +179,7 @@ static void print_times(const char *what, const struct gp_hist *h, const struct 
 
 	printf("%-34s p50 %6.1f us  p99 %6.1f us", what, (double)p50 / 1e3, (double)p99 / 1e3);
 	if (bare)
-		printf("  %.2f and %.2f times the bare one",
+		printf("  %.2f and %.2f times the bare timer",
 		       (double)p50 / (double)gp_hist_quantile(bare, 500000),
 		       (double)p99 / (double)gp_hist_quantile(bare, 990000));
 	putchar('\n');
@@ -195,7 +195,7 @@ static bool measure_wake_ups(struct gp_gpu *gpu, struct bare *b)
 
 	if (program < 0 || gpu->ops->find(gpu, getpid(), &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &handle))
-		give_up("no context");
+		give_up("creating a context failed");
 	drain(gpu->ops->event_fd(gpu));
 	gp_hist_init(&ours);
 	gp_hist_init(&event);
@@ -206,7 +206,7 @@ static bool measure_wake_ups(struct gp_gpu *gpu, struct bare *b)
 	}
 	print_times("a bare eventfd", &event, NULL);
 	print_times("a bare timer, then an eventfd", &chain, NULL);
-	print_times("activity on the device, then news", &ours, &chain);
+	print_times("activity on the device, then event", &ours, &chain);
 	close(program);
 	return gp_hist_quantile(&ours, 500000) <= 2 * gp_hist_quantile(&chain, 500000);
 }
@@ -219,11 +219,11 @@ static struct bare *make_bare(void)
 		mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (b == MAP_FAILED)
-		give_up("no memory");
+		give_up("out of memory");
 	b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	b->event_fd = eventfd(0, EFD_CLOEXEC);
 	if (b->timer_fd < 0 || b->event_fd < 0)
-		give_up("no timer");
+		give_up("creating a timer failed");
 	return b;
 }
 
@@ -234,7 +234,7 @@ static struct gp_gpu *open_gpu(void)
 	setenv("GPREEMPT_SIMGPU", path, 1);
 	for (unsigned tries = 0; gp_simgpu_ops.open(0, 0, &gpu); tries++) {
 		if (tries > 1000)
-			give_up("no simulated GPU");
+			give_up("starting the simulated GPU failed");
 		usleep(10000);
 	}
 	return gpu;
@@ -248,7 +248,7 @@ int main(void)
 	bool good;
 
 	if (!mkdtemp(folder))
-		give_up("no folder");
+		give_up("creating a folder failed");
 	snprintf(path, sizeof path, "%s/socket", folder);
 	child[0] = start(serve, NULL);
 	gpu = open_gpu();
@@ -258,7 +258,8 @@ int main(void)
 	puts("simulated GPU in real time");
 	good = measure_looks(gpu);
 	good &= measure_wake_ups(gpu, bare);
-	printf("%s: a look allocates nothing, the median wake-up is within twice the bare one\n",
+	printf("%s: an observation allocates nothing, the median wake-up is within twice the bare "
+	       "timer\n",
 	       good ? "holds" : "DOES NOT HOLD");
 	gpu->ops->close(gpu);
 	for (unsigned i = TASKS + 2; i--;)

@@ -166,7 +166,7 @@ static void be_job(void *arg)
 
 	(void)arg;
 	if (fd < 0)
-		give_up("no context");
+		give_up("creating a context failed");
 	for (uint64_t tag = 1; !gp_simgpu_submit(fd, tag, 1, 5 * GP_NS_PER_MS, 0); tag++) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -236,7 +236,7 @@ static void begin_bare(struct bare *b)
 	gp_hist_init(&b->timer_ns);
 	if (b->fd < 0 || pthread_create(&b->event_thread, NULL, wait_for_events, b) ||
 	    pthread_create(&b->timer_thread, NULL, wait_for_timer, b))
-		give_up("no thread");
+		give_up("creating a thread failed");
 }
 
 static void end_bare(struct bare *b)
@@ -268,7 +268,7 @@ static void put(struct gp_assignments *assignments, pid_t pid, uint8_t class)
 
 	e.attr.class = class;
 	if (gp_assignments_put(assignments, &e, NULL))
-		give_up("no memory");
+		give_up("out of memory");
 }
 
 static struct gp_device_thread *start_host(struct gp_assignments *assignments, int wake_fd,
@@ -282,7 +282,7 @@ static struct gp_device_thread *start_host(struct gp_assignments *assignments, i
 
 	for (unsigned tries = 0; gp_simgpu_ops.open(0, 0, &config.gpu); tries++) {
 		if (tries > 1000)
-			give_up("no simulated GPU");
+			give_up("starting the simulated GPU failed");
 		usleep(10000);
 	}
 	if (config.gpu->ops->find(config.gpu, getpid(), &seen, &err))
@@ -307,7 +307,7 @@ static void wait_until_given_back(struct gp_device_thread *thread, int program)
 	usleep(PAUSE_NS / 1000);
 	while (program >= 0 && gp_simgpu_take(program, &done))
 		if (now() > until_ns)
-			give_up("a request is never done");
+			give_up("a request was not finished in time");
 }
 
 /* Work that ended before it was seen counts as seen at its end: too late. */
@@ -321,7 +321,7 @@ static void wait_until_held(uint64_t before)
 		return;
 	gp_hist_add(&watched.lag_ns, KERNEL_NS);
 	if (++watched.missed > 100)
-		give_up("the job is never held");
+		give_up("the job was not held in time");
 }
 
 static void measure(struct gp_device_thread *thread, enum way way, int program, struct bare *bare,
@@ -377,7 +377,7 @@ static bool try_way(enum way way, int program, pid_t job, bool loaded, unsigned 
 	bool good;
 
 	if (gp_assignments_open(NULL, &assignments, NULL) || wake_fd < 0)
-		give_up("no memory");
+		give_up("out of memory");
 	put(assignments, getpid(), GP_LATENCY_CRITICAL);
 	put(assignments, job, GP_BEST_EFFORT);
 	thread = start_host(assignments, wake_fd, way);
@@ -406,16 +406,17 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		judged = (unsigned)strtoul(argv[2], NULL, 10);
 	if (!mkdtemp(folder))
-		give_up("no folder");
+		give_up("creating a folder failed");
 	snprintf(path, sizeof path, "%s/socket", folder);
 	setenv("GPREEMPT_SIMGPU", path, 1);
 	/* As the daemon can be configured; applies to the measurements for comparison, too. */
 	if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}))
-		puts("no real-time priority here: others may come first");
+		puts("no permission for real-time priority: other processes may delay the "
+		     "measurement");
 	server = start(serve, NULL);
 	for (unsigned tries = 0; (program = gp_simgpu_join(path, &hello, NULL)) < 0; tries++) {
 		if (tries > 1000)
-			give_up("no simulated GPU");
+			give_up("starting the simulated GPU failed");
 		usleep(10000);
 	}
 	job = start(be_job, NULL);
