@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy by its name, with parameters, as people write it. */
+/* A policy by its name, with parameters, as users write it. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

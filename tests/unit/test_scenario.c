@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scenario files: what each key means, what is taken when it is missing, and that each mistake is
- * one sentence with file and line that says what would be right.
+ * Scenario files: the meaning of each key, its default, and that each mistake gives one message
+ * with file and line that names the correct form.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,13 +50,13 @@ static void refuse_bytes(const char *text, size_t length, unsigned line, const c
 		fail_msg("%s (wanted: %s ... %s ... %s)", err.text, place, a, b);
 }
 
-/* Both `a` and `b` stand in the sentence. */
+/* Both `a` and `b` must be in the message. */
 static void refuse(const char *text, unsigned line, const char *a, const char *b)
 {
 	refuse_bytes(text, strlen(text), line, a, b);
 }
 
-/* ---- what the keys mean ------------------------------------------------------------------ */
+/* The meaning of keys. */
 
 static void what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name(void **state)
 {
@@ -128,7 +128,7 @@ static void the_defaults_of_a_device_are_those_of_its_model(void **state)
 	assert_memory_equal(&s.device, &gp_sim_mi300x, sizeof s.device);
 	gp_scenario_free(&s);
 	s = accept("device:\n"
-	           "  xccs: 4\n" /* the model may stand behind what goes with it */
+	           "  xccs: 4\n" /* the model may come after keys that depend on it */
 	           "  scheduler: mes\n"
 	           "  save_area: 43.9\n"
 	           "  save_bandwidth: 960.5\n"
@@ -333,7 +333,7 @@ static void windows_line_ends_and_a_byte_order_mark_do_no_harm(void **state)
 	gp_scenario_free(&s);
 }
 
-/* ---- mistakes ---------------------------------------------------------------------------- */
+/* Mistakes. */
 
 static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
 {
@@ -640,7 +640,7 @@ static void deep_nesting_ends_at_the_first_level_that_is_too_deep(void **state)
 	free(text);
 }
 
-/* ---- files ------------------------------------------------------------------------------- */
+/* Files. */
 
 static void a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence(void **state)
 {
@@ -713,7 +713,7 @@ static void a_trace_is_read_from_beside_the_scenario(void **state)
 	rmdir(folder);
 }
 
-/* Each is one sentence that names the trace and the line in it. */
+/* Each is one message that names the trace and the line in it. */
 static void what_is_wrong_in_a_trace_is_told_with_its_line(void **state)
 {
 	(void)state;
