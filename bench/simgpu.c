@@ -93,11 +93,11 @@ static void drain(int fd)
 		;
 }
 
-static bool measure_looks(struct gp_gpu *gpu)
+static bool measure_observations(struct gp_gpu *gpu)
 {
 	static struct gp_seen seen[TASKS];
 	static struct gp_observation o[TASKS];
-	uint64_t begin_ns, look_ns, scan_ns, allocations;
+	uint64_t begin_ns, observe_ns, scan_ns, allocations;
 
 	for (unsigned tries = 0; gp_gpu_scan(gpu, now(), seen, TASKS) < TASKS; tries++) {
 		if (tries > 10000)
@@ -111,14 +111,14 @@ static bool measure_looks(struct gp_gpu *gpu)
 	begin_ns = now();
 	for (unsigned i = 0; i < LOOKS; i++)
 		gp_gpu_observe(gpu, begin_ns, o, TASKS);
-	look_ns = (now() - begin_ns) / LOOKS;
+	observe_ns = (now() - begin_ns) / LOOKS;
 	begin_ns = now();
 	for (unsigned i = 0; i < LOOKS; i++)
 		gp_gpu_scan(gpu, begin_ns, seen, TASKS);
 	scan_ns = (now() - begin_ns) / LOOKS;
 	allocations = bench_allocations() - allocations;
 	printf("%u tasks  observe %.1f us (%.0f ns per task)  scan %.1f us  %llu allocations\n",
-	       TASKS, (double)look_ns / 1e3, (double)look_ns / TASKS, (double)scan_ns / 1e3,
+	       TASKS, (double)observe_ns / 1e3, (double)observe_ns / TASKS, (double)scan_ns / 1e3,
 	       (unsigned long long)allocations);
 	for (unsigned i = 0; i < TASKS; i++)
 		gp_gpu_detach(gpu, o[i].handle);
@@ -256,7 +256,7 @@ int main(void)
 	for (unsigned i = 0; i < TASKS; i++)
 		child[2 + i] = start(have_a_context, NULL);
 	puts("simulated GPU in real time");
-	good = measure_looks(gpu);
+	good = measure_observations(gpu);
 	good &= measure_wake_ups(gpu, bare);
 	printf("%s: an observation allocates nothing, the median wake-up is within twice the bare "
 	       "timer\n",

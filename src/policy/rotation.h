@@ -17,8 +17,7 @@
  */
 struct gp_entity {
 	uint32_t members; /* 0 = this blob holds no entity: not the first of a gang, or unmanaged */
-	uint8_t class; /* the highest class of the members, and the highest priority in that class
-	                */
+	uint8_t class;    /* the highest of the members; `priority` is the highest in it */
 	uint8_t priority;
 	bool active; /* one member is seen active */
 	bool idle;   /* all members are seen idle; neither `active` nor `idle`: unknown */
@@ -32,8 +31,7 @@ struct gp_entity {
 	bool rotating;          /* takes part in the rotation */
 	uint64_t queued_ns;     /* when it began to wait for a turn */
 	uint64_t idle_since_ns; /* when it was first seen idle; 0 = it is not idle */
-	uint8_t pauses; /* its last pauses, one bit each, the latest lowest; 1 = the pause was short
-	                 */
+	uint8_t pauses;         /* one bit per pause, the latest lowest; 1 = it was short */
 };
 
 /* Fills in the entities of a view. Returns how many tasks are held by users. */

@@ -12,8 +12,7 @@
 
 struct set {
 	struct gp_sim_device device;
-	bool request_marks; /* requests of several kernels with gaps, on a device without activity
-	                     */
+	bool request_marks; /* requests of several kernels with gaps; no activity */
 	unsigned n;
 	uint64_t deadline_ns[SET_TASKS]; /* also the period */
 	uint64_t budget_ns[SET_TASKS];

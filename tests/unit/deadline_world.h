@@ -253,8 +253,7 @@ struct draw {
 	bool any_costs;           /* its own costs, independent of an H200 */
 	bool equal;               /* all have the shortest deadline */
 	bool sporadic;      /* at random times, at least a deadline apart; the first all at once */
-	bool request_marks; /* requests of several kernels with gaps, on a device without activity
-	                     */
+	bool request_marks; /* requests of several kernels with gaps; no activity */
 	bool sampled;       /* the same on an H200 as it is: slices, and samples of activity */
 	bool silent; /* one task in three sends no request marks, on a device that needs them */
 	bool unannounced; /* the device sends no events */

@@ -25,11 +25,9 @@ enum arm {
 
 /* Allowed differences between published and simulated values: the ratio of a request to one alone,
  * the time that is added to it, and best-effort work. */
-#define FACTOR       1.2
-#define FACTOR_ALONE 1.1
-#define FACTOR_TOGETHER                                                          \
-	1.5 /* theirs are streams with priorities, which the model does not have \
-	     */
+#define FACTOR                1.2
+#define FACTOR_ALONE          1.1
+#define FACTOR_TOGETHER       1.5 /* theirs are streams with priorities; the model has none */
 #define FACTOR_TOGETHER_MEAN  1.25
 #define FACTOR_HINT_MEAN      1.05
 #define ADDED_PERCENT         40

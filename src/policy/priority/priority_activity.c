@@ -79,8 +79,8 @@ static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *
 	return all;
 }
 
-/* Holds the lowest ranks first. Holds no latency-critical entity while a best-effort one has an
- * aging window. */
+/* Holds the lowest ranks first. Holds latency-critical entities only if all best-effort ones are
+ * held. */
 static void hold_lowest(const struct gp_view *view, const struct gp_policy_state *state,
                         uint32_t top, uint32_t room, struct gp_plan *plan)
 {

@@ -134,8 +134,7 @@ void gp_qos_favor(const struct gp_view *view, const struct gp_policy_state *stat
 		if (view->task[i].id == r->current)
 			current = e;
 		else if (view->now_ns - e->queued_ns >= view->starve_limit_ns / 8)
-			return; /* this entity has waited too long: the rotation must reach it first
-			         */
+			return; /* this entity has waited too long and must be next */
 		if (q->behind_ns <= owed_ns || (q->unused_turn && q->given_ns))
 			continue;
 		owed_ns = q->behind_ns;

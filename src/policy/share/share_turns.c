@@ -227,8 +227,8 @@ static struct survey survey_entities(const struct gp_view *view,
 }
 
 /* Between two turns there is a round of slices, so that no entity starves. */
-static uint32_t whose_turn(const struct gp_view *view, const struct gp_policy_state *state,
-                           struct gp_share_device *d, const struct survey *v)
+static uint32_t choose_turn(const struct gp_view *view, const struct gp_policy_state *state,
+                            struct gp_share_device *d, const struct survey *v)
 {
 	if (v->current != NONE) {
 		struct gp_share_task *s = gp_policy_task(state, v->current);
@@ -272,7 +272,7 @@ void gp_share_make_up(const struct gp_view *view, const struct gp_policy_state *
 		return;
 	}
 	d->tick_ns = view->now_ns;
-	current = whose_turn(view, state, d, &v);
+	current = choose_turn(view, state, d, &v);
 	if (current != NONE || v.behind)
 		gp_plan_wake_at(plan, view->now_ns + tick_interval(view));
 	if (current == NONE)

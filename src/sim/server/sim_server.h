@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpreempt-simgpu: simulated GPUs in real time. The model (src/sim/model) runs against the
- * monotonic clock. Events in the model have their own exact times; clients are told as soon as this
- * process wakes up for them.
+ * monotonic clock. Events in the model have their own exact times; clients are notified as soon as
+ * this process wakes up for them.
  *
  *   sim_device.c     a device: advances its time, publishes its state, wakes its controllers
  *   clients.c        connections: accept, roles, close
