@@ -171,7 +171,7 @@ static pid_t start_context(const struct world *w, int start, int ready)
 	int fd = gp_simgpu_join(w->path, &hello, &err);
 
 	if (fd < 0 && write(ready, "x", 1) == 1)
-		_exit(fd == -ENOSPC && strstr(err.text, "no more fit") ? 7 : 8);
+		_exit(fd == -ENOSPC && strstr(err.text, "the maximum") ? 7 : 8);
 	if (fd >= 0 && write(ready, ".", 1) == 1 && read(start, &fd, 1) >= 0)
 		_exit(0);
 	_exit(9);

@@ -26,7 +26,7 @@ static int control(const struct world *w)
 	struct gp_simclient_gpu *d;
 	int r = gp_simclient_open(w->path, 0, &d, &err);
 
-	return r == -EPERM && !strstr(err.text, "may control it") ? -98 : r;
+	return r == -EPERM && !strstr(err.text, "may control this simulated GPU") ? -98 : r;
 }
 
 static int release_train(const struct world *w)
