@@ -151,7 +151,7 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 	records = count_records(fd, &head);
 	if (records)
 		return gp_fail(err, -EPROTO,
-		               "%s has version %u instead of %u and contains %u record%s: run "
+		               "%s has version %u instead of %u, and it has %u record%s: run "
 		               "gpreempt resume --all of the version that wrote it, or end the "
 		               "held programs and remove the file",
 		               path, head.version, GP_UNDO_VERSION, records,
