@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define WORD_MAX     32 /* longer than any name; a longer word is similar to none */
-#define DISTANCE_MAX 3  /* words at this distance or more are not similar */
+#define WORD_MAX       32 /* longer than any name; a longer word is similar to none */
+#define DISTANCE_LIMIT 3  /* words at this distance or more are not similar */
 
 static unsigned least(unsigned a, unsigned b)
 {
@@ -39,7 +39,7 @@ void gp_suggest_begin(struct gp_suggest *s, const char *word)
 {
 	*s = (struct gp_suggest){
 		.word = word,
-		.distance = least(DISTANCE_MAX, (unsigned)strnlen(word, WORD_MAX)),
+		.distance = least(DISTANCE_LIMIT, (unsigned)strnlen(word, WORD_MAX)),
 	};
 }
 
