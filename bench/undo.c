@@ -62,8 +62,13 @@ static struct cost measure(struct gp_undo_file *file)
 		}
 		keep_least(&cost.again_ns, now() - t);
 		t = now();
-		for (unsigned i = 0; i < EACH; i++)
-			gp_undo_drop(file, (unsigned)slot[i]);
+		for (unsigned i = 0; i < EACH; i++) {
+			struct gp_undo_entry e;
+
+			if (!gp_undo_get(file, (unsigned)slot[i], &e) ||
+			    !gp_undo_drop_same(file, (unsigned)slot[i], &e))
+				exit(1);
+		}
 		keep_least(&cost.drop_ns, now() - t);
 	}
 	return cost;

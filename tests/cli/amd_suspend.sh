@@ -80,11 +80,11 @@ first=$JOB
 for verb in suspend 'bench -n 2' 'schedule --for 1s --be'; do
 	# shellcheck disable=SC2086
 	try "$GPREEMPT" $verb "$load"
-	exits 1 "gpreempt: process $load is in the hands of process $first (gpreempt) already*" "$verb"
+	exits 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" "$verb"
 done
 is_held "$load" || fail 'the first hold is gone'
 try "$GPREEMPT" queues "$load" --json
-exits 0 "gpreempt: not everything is known: process $load is in the hands of process $first (gpreempt)*" queues
+exits 0 "gpreempt: not everything is known: process $load is already held or scheduled by process $first (gpreempt)*" queues
 holds '[.queues[].id] == [0,1] and all(.queues[]; .held == null and .pending == null)' 'queues of a held process'
 try "$GPREEMPT" ps --for 1ms --json
 holds ".[] | select(.pid == $load) | .state == null and .holder == $first" 'ps says who holds it'

@@ -15,7 +15,7 @@ static void each_mistake_is_a_sentence_with_its_line_and_what_would_be_right(voi
 		const char *a, *b;
 	} bad[] = {
 		{"policy: rr\npolcy: rr\n", 2, "unknown key 'polcy'", "'policy'"},
-		{"policy: rr\npolicy: rr\n", 2, "'policy' stands here and on line 1", "remove"},
+		{"policy: rr\npolicy: rr\n", 2, "'policy' is set here and on line 1", "remove"},
 		{"policy: prio\n", 1, "no policy 'prio'", "priority"},
 		{"\npolicy: priority:speed=3\n", 2, "no parameter 'speed'", "gpreempt policy"},
 		{"gpu: intel\n", 1, "'gpu' must be one of", "nvidia"},
