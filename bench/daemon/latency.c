@@ -47,7 +47,7 @@
 static char folder[] = "/tmp/bench-latency-XXXXXX", path[64];
 
 /* ---- the device, watched -----------------------------------------------------------------------
- * The daemon's thread is handed a device whose `observe` and `hold` note when what was seen began,
+ * The daemon's thread is handed a device whose `observe` and `act` note when what was seen began,
  * and when it was acted upon.
  */
 
@@ -102,11 +102,14 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *o
 	return r;
 }
 
-static int hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+               unsigned n)
 {
 	uint64_t acted_ns = now(), begun_ns = watched.begun_ns;
-	int r = watched.real->hold(gpu, now_ns, a, n);
+	int r = watched.real->act(gpu, now_ns, kind, a, n);
 
+	if (kind != GP_ACT_HOLD)
+		return r;
 	watched.begun_ns = 0;
 	if (begun_ns && watched.no_events)
 		note(acted_ns - begun_ns);
@@ -127,7 +130,7 @@ static void watch(struct gp_gpu *gpu)
 	watched.ops = *gpu->ops;
 	watched.ops.attach = attach;
 	watched.ops.observe = observe;
-	watched.ops.hold = hold;
+	watched.ops.act = act;
 	if (watched.no_events) {
 		watched.ops.event_fd = no_event_fd;
 		gpu->info.caps &= ~(uint32_t)GP_CAP_EVENTS;
@@ -286,7 +289,7 @@ static struct gp_device_thread *start_host(struct gp_assignments *assignments, i
 			give_up("no simulated GPU");
 		usleep(10000);
 	}
-	if (config.gpu->ops->find(config.gpu, getpid(), &seen, &err))
+	if (gp_gpu_find(config.gpu, getpid(), &seen, &err))
 		give_up(err.text);
 	memset(&watched, 0, sizeof watched);
 	watched.lc_key = seen.key;

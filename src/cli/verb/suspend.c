@@ -196,7 +196,7 @@ static int choose_way(const struct gp_holds *holds, struct gp_error *err)
 		struct gp_gpu *gpu = holds->hold[i].ref.gpu;
 
 		if (gpu->ops == &gp_amd_ops && gpu->info.caps & GP_CAP_PREEMPT_MODE)
-			r = gpu->ops->set_preempt_mode(gpu, holds->hold[i].handle, mode);
+			r = gp_gpu_set_preempt_type(gpu, holds->hold[i].handle, mode);
 		else if (env.way == GP_WAY_DRAIN)
 			r = gp_fail(err, -EINVAL,
 			            "--type drain does not apply to %s: what runs there is saved "

@@ -242,34 +242,27 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 /* ---- actions ------------------------------------------------------------------------------------
  */
 
-static int ask_all(struct gp_gpu *gpu, enum gp_amd_request_kind kind, struct gp_action *a,
+static int amd_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
                    unsigned n)
 {
+	enum gp_amd_request_kind request = kind == GP_ACT_HOLD ? GP_AMD_HOLD : GP_AMD_RELEASE;
 	struct gp_amd_gpu *d = of(gpu);
 
+	(void)now_ns;
+	if (kind == GP_ACT_SLICE)
+		return -ENOTSUP;
 	pthread_mutex_lock(&d->kfd_thread->lock);
 	for (unsigned i = 0; i < n; i++)
-		a[i].status = gp_amd_ask(d->kfd_thread, kind, d->task[a[i].handle]) ? -EINPROGRESS
-		                                                                    : -EAGAIN;
+		a[i].status = gp_amd_ask(d->kfd_thread, request, d->task[a[i].handle])
+		                      ? -EINPROGRESS
+		                      : -EAGAIN;
 	pthread_mutex_unlock(&d->kfd_thread->lock);
 	gp_amd_wake(d->kfd_thread);
 	return 0;
 }
 
-static int amd_hold_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return ask_all(gpu, GP_AMD_HOLD, a, n);
-}
-
-static int amd_release_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return ask_all(gpu, GP_AMD_RELEASE, a, n);
-}
-
 /* For the holds that follow. */
-static int amd_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
+static int amd_set_preempt_type(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
 {
 	struct gp_amd_gpu *d = of(gpu);
 
@@ -346,8 +339,23 @@ static int amd_release_process(pid_t pid, struct gp_error *err)
 	return n == -ESRCH ? gp_amd_not_a_user(pid, -ENODEV, err) : n;
 }
 
+static const struct gp_gpu_command_ops commands = {
+	.find = gp_amd_find,
+	.queues = gp_amd_queues,
+	.split = gp_amd_split,
+	.why = amd_why,
+	.evicted_ms = gp_amd_process_evicted_ms,
+	.set_preempt_type = amd_set_preempt_type,
+	.hold_self = gp_amd_hold_self,
+	.release_self = gp_amd_release_self,
+	.undo = gp_amd_undo,
+	.release_process = amd_release_process,
+	.doctor = gp_amd_doctor,
+};
+
 const struct gp_gpu_ops gp_amd_ops = {
 	.name = "amd",
+	.command = &commands,
 	.probe = probe,
 	.open = amd_open,
 	.close = amd_close,
@@ -356,19 +364,7 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.detach = amd_detach,
 	.prepare = amd_prepare_task,
 	.observe = amd_observe,
-	.hold = amd_hold_all,
-	.release = amd_release_all,
-	.set_preempt_mode = amd_set_preempt_mode,
+	.act = amd_act,
 	.event_fd = amd_event_fd,
 	.undo_record = amd_undo_record,
-	.undo = gp_amd_undo,
-	.release_process = amd_release_process,
-	.why = amd_why,
-	.find = gp_amd_find,
-	.split = gp_amd_split,
-	.queues = gp_amd_queues,
-	.evicted_ms = gp_amd_process_evicted_ms,
-	.hold_self = gp_amd_hold_self,
-	.release_self = gp_amd_release_self,
-	.doctor = gp_amd_doctor,
 };

@@ -353,25 +353,18 @@ static int ask_all(struct gp_gpu *gpu, enum gp_nv_request_kind kind, struct gp_a
 	return 0;
 }
 
-static int nv_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int nv_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+                  unsigned n)
 {
+	static const enum gp_nv_request_kind request[] = {[GP_ACT_HOLD] = GP_NV_HOLD,
+	                                                  [GP_ACT_RELEASE] = GP_NV_RELEASE,
+	                                                  [GP_ACT_SLICE] = GP_NV_SLICE};
+
 	(void)now_ns;
-	return ask_all(gpu, GP_NV_HOLD, a, n);
+	return ask_all(gpu, request[kind], a, n);
 }
 
-static int nv_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return ask_all(gpu, GP_NV_RELEASE, a, n);
-}
-
-static int nv_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return ask_all(gpu, GP_NV_SLICE, a, n);
-}
-
-static int nv_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
+static int nv_set_preempt_type(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
 {
 	struct gp_action a = {.handle = handle, .slice_us = mode};
 
@@ -435,8 +428,19 @@ static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_q
 	return ask_and_wait(of(gpu), &call);
 }
 
+static const struct gp_gpu_command_ops commands = {
+	.find = nv_find,
+	.queues = nv_queues,
+	.split = nv_split,
+	.set_preempt_type = nv_set_preempt_type,
+	.undo = gp_nv_undo_replay,
+	.release_process = gp_nv_release_process,
+	.doctor = gp_nv_doctor,
+};
+
 const struct gp_gpu_ops gp_nvidia_ops = {
 	.name = "nvidia",
+	.command = &commands,
 	.probe = probe,
 	.open = nv_open,
 	.close = nv_close,
@@ -444,16 +448,7 @@ const struct gp_gpu_ops gp_nvidia_ops = {
 	.attach = nv_attach,
 	.detach = nv_detach,
 	.observe = nv_observe,
-	.hold = nv_hold,
-	.release = nv_release,
-	.set_slice = nv_set_slice,
-	.set_preempt_mode = nv_set_preempt_mode,
+	.act = nv_act,
 	.event_fd = nv_event_fd,
 	.undo_record = nv_undo_record,
-	.undo = gp_nv_undo_replay,
-	.release_process = gp_nv_release_process,
-	.find = nv_find,
-	.split = nv_split,
-	.queues = nv_queues,
-	.doctor = gp_nv_doctor,
 };

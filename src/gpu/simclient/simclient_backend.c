@@ -205,24 +205,29 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *s
 /* ---- acting -------------------------------------------------------------------------------------
  */
 
-static bool is_possible(const struct gp_simclient_gpu *d, enum gp_simgpu_kind kind,
+static bool is_possible(const struct gp_simclient_gpu *d, enum gp_act_kind kind,
                         const struct gp_action *a)
 {
 	const struct gp_gpu_info *info = &d->base.info;
 
-	if (kind != GP_SIMGPU_SLICE)
+	if (kind != GP_ACT_SLICE)
 		return info->caps & GP_CAP_HOLD;
 	return info->caps & GP_CAP_SLICE && (!a->slice_us || (a->slice_us >= info->slice_min_us &&
 	                                                      a->slice_us <= info->slice_max_us));
 }
 
 /* All in one packet: the device does a batch in one call. */
-static int act(struct gp_gpu *gpu, enum gp_simgpu_kind kind, struct gp_action *a, unsigned n)
+static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+               unsigned n)
 {
+	static const enum gp_simgpu_kind packet[] = {[GP_ACT_HOLD] = GP_SIMGPU_HOLD,
+	                                             [GP_ACT_RELEASE] = GP_SIMGPU_RELEASE,
+	                                             [GP_ACT_SLICE] = GP_SIMGPU_SLICE};
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	unsigned targets = 0;
 	int r = 0;
 
+	(void)now_ns;
 	if (n > GP_SIMGPU_CONTEXTS)
 		return -E2BIG;
 	for (unsigned i = 0; i < n; i++) {
@@ -236,7 +241,7 @@ static int act(struct gp_gpu *gpu, enum gp_simgpu_kind kind, struct gp_action *a
 			.key = t->key, .slot = t->slot, .slice_us = a[i].slice_us};
 	}
 	if (targets)
-		r = gp_simclient_send(d, kind, targets, false);
+		r = gp_simclient_send(d, packet[kind], targets, false);
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_simclient_task *t = &d->task[a[i].handle];
 
@@ -245,28 +250,10 @@ static int act(struct gp_gpu *gpu, enum gp_simgpu_kind kind, struct gp_action *a
 		if (r)
 			a[i].status = r;
 		else
-			*(kind == GP_SIMGPU_SLICE ? &t->slice_serial : &t->hold_serial) = d->serial;
+			*(kind == GP_ACT_SLICE ? &t->slice_serial : &t->hold_serial) = d->serial;
 		t->touched |= !r;
 	}
 	return 0;
-}
-
-static int hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return act(gpu, GP_SIMGPU_HOLD, a, n);
-}
-
-static int release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return act(gpu, GP_SIMGPU_RELEASE, a, n);
-}
-
-static int set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return act(gpu, GP_SIMGPU_SLICE, a, n);
 }
 
 static int event_fd(struct gp_gpu *gpu)
@@ -287,8 +274,18 @@ static void why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 		        gp_error_name(code));
 }
 
+static const struct gp_gpu_command_ops commands = {
+	.find = gp_simclient_find,
+	.queues = gp_simclient_queues,
+	.why = why,
+	.undo = gp_simclient_undo,
+	.release_process = gp_simclient_release_process,
+	.doctor = gp_simclient_doctor,
+};
+
 const struct gp_gpu_ops gp_simgpu_ops = {
 	.name = "sim",
+	.command = &commands,
 	.probe = probe,
 	.open = open_device,
 	.close = close_device,
@@ -296,15 +293,7 @@ const struct gp_gpu_ops gp_simgpu_ops = {
 	.attach = attach,
 	.detach = detach,
 	.observe = observe,
-	.hold = hold,
-	.release = release,
-	.set_slice = set_slice,
+	.act = act,
 	.event_fd = event_fd,
 	.undo_record = gp_simclient_undo_record,
-	.undo = gp_simclient_undo,
-	.release_process = gp_simclient_release_process,
-	.find = gp_simclient_find,
-	.why = why,
-	.queues = gp_simclient_queues,
-	.doctor = gp_simclient_doctor,
 };
