@@ -97,6 +97,11 @@ struct gp_preempt_type {
 
 #define GP_PREEMPT_GRACE_MAX 255u /* the largest grace_max of all back ends */
 
+#define GP_PREEMPT_TYPE_SAVE                                           \
+	{                                                              \
+		.name = "save", .summary = "save running work at once" \
+	}
+
 /* One line of `gpreempt doctor`. */
 enum gp_finding_level { GP_FINDING_OK, GP_FINDING_NOTE, GP_FINDING_WARNING, GP_FINDING_MISSING };
 
@@ -241,7 +246,8 @@ struct gp_gpu_command_ops {
 	 * memory; -errno: not known. */
 	int64_t (*evicted_ms)(struct gp_gpu *gpu, pid_t pid);
 
-	/* The preemption types of the device: `n` is set to their number, the first is the default.
+	/* The preemption types that the device offers; `n` is set to their number, the first is the
+	 * default. A back end without preempt_types offers "save" only.
 	 * set_preempt_type applies to the holds of the task that follow. -EINVAL: out of range;
 	 * -ENOTSUP: the device does not have the type. */
 	const struct gp_preempt_type *(*preempt_types)(const struct gp_gpu *gpu, unsigned *n);
@@ -261,6 +267,12 @@ struct gp_gpu_command_ops {
 	/* Releases every queue of a process, whoever held it, with or without an undo record.
 	 * Returns the number of queues that it reached, or -errno. */
 	int (*release_process)(pid_t pid, struct gp_error *err);
+
+	/* Sets the environment variables that make the vendor's runtime use only one device, in
+	 * programs that this process starts. `index` counts the devices of the back end; `name` and
+	 * `bus` are those of gp_gpu_info, `bus` may be NULL. */
+	int (*make_visible)(unsigned index, const char *name, const char *bus,
+	                    struct gp_error *err);
 
 	/* Reports what this machine offers to the back end, what is missing, and the reason. */
 	void (*doctor)(gp_finding_fn *say, void *arg);
@@ -383,6 +395,16 @@ static inline int64_t gp_gpu_evicted_ms(struct gp_gpu *g, pid_t pid)
 	return c->evicted_ms ? c->evicted_ms(g, pid) : -ENOTSUP;
 }
 
+static inline const struct gp_preempt_type *gp_gpu_preempt_types(const struct gp_gpu *g,
+                                                                 unsigned *n)
+{
+	static const struct gp_preempt_type save = GP_PREEMPT_TYPE_SAVE;
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	*n = 1;
+	return c->preempt_types ? c->preempt_types(g, n) : &save;
+}
+
 static inline int gp_gpu_set_preempt_type(struct gp_gpu *g, uint32_t handle, unsigned value)
 {
 	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
@@ -418,6 +440,14 @@ static inline int gp_backend_release_process(const struct gp_gpu_ops *ops, pid_t
 	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
 
 	return c->release_process ? c->release_process(pid, err) : -ENOTSUP;
+}
+
+static inline int gp_backend_make_visible(const struct gp_gpu_ops *ops, unsigned index,
+                                          const char *name, const char *bus, struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
+
+	return c->make_visible ? c->make_visible(index, name, bus, err) : -ENOTSUP;
 }
 
 static inline void gp_backend_doctor(const struct gp_gpu_ops *ops, gp_finding_fn *say, void *arg)

@@ -719,7 +719,7 @@ static void when_every_queue_is_a_task_the_process_is_none(void **state)
 /* ---- other calls ------------------------------------------------------------------------------
  */
 
-static void the_preempt_mode_has_bounds(void **state)
+static void the_preempt_type_has_bounds(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
@@ -881,7 +881,7 @@ int main(int argc, char **argv)
 		AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task),
 		AMD_TEST(a_held_process_is_not_taken_apart),
 		AMD_TEST(when_every_queue_is_a_task_the_process_is_none),
-		AMD_TEST(the_preempt_mode_has_bounds),
+		AMD_TEST(the_preempt_type_has_bounds),
 		AMD_TEST_ON(mes_has_no_choice, navi31),
 		AMD_TEST(there_is_a_record_before_the_first_change),
 		AMD_TEST(a_task_is_attached_once),

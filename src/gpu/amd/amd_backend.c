@@ -49,7 +49,7 @@ static void fill_info(struct gp_amd_gpu *d, unsigned index)
 	info->caps = GP_CAP_ACTIVITY | GP_CAP_EVENTS;
 	if (gp_amd_can_suspend(&d->node)) {
 		info->caps |= GP_CAP_HOLD;
-		if (!gp_amd_has_mes(&d->node)) /* which takes no notice of a mode, and stops one */
+		if (!gp_amd_has_mes(&d->node)) /* MES ignores a grace and stops one process only */
 			info->caps |= GP_CAP_PREEMPT_MODE | GP_CAP_STOPS_ALL;
 		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
 	}
@@ -261,7 +261,20 @@ static int amd_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, s
 	return 0;
 }
 
-/* For the holds that follow. */
+static const struct gp_preempt_type *amd_preempt_types(const struct gp_gpu *gpu, unsigned *n)
+{
+	static const struct gp_preempt_type type[] = {
+		GP_PREEMPT_TYPE_SAVE,
+		{.name = "drain",
+	         .summary = "let short waves finish first",
+	         .value = GP_AMD_DRAIN,
+	         .grace_max = GP_AMD_DRAIN},
+	};
+
+	*n = gpu->info.caps & GP_CAP_PREEMPT_MODE ? 2 : 1;
+	return type;
+}
+
 static int amd_set_preempt_type(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
 {
 	struct gp_amd_gpu *d = of(gpu);
@@ -331,6 +344,20 @@ static void amd_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 	pthread_mutex_unlock(&d->kfd_thread->lock);
 }
 
+/* The runtimes number GPUs by the driver's nodes, as this back end does. */
+static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)
+{
+	char text[16];
+
+	(void)name;
+	(void)bus;
+	(void)err;
+	/* HIP_VISIBLE_DEVICES selects among the GPUs that ROCR_VISIBLE_DEVICES leaves. */
+	unsetenv("HIP_VISIBLE_DEVICES");
+	snprintf(text, sizeof text, "%u", index);
+	return setenv("ROCR_VISIBLE_DEVICES", text, 1) ? -errno : 0;
+}
+
 /* The driver itself resumes what somebody held, when he ends: nothing is ever left behind. */
 static int amd_release_process(pid_t pid, struct gp_error *err)
 {
@@ -345,11 +372,13 @@ static const struct gp_gpu_command_ops commands = {
 	.split = gp_amd_split,
 	.why = amd_why,
 	.evicted_ms = gp_amd_process_evicted_ms,
+	.preempt_types = amd_preempt_types,
 	.set_preempt_type = amd_set_preempt_type,
 	.hold_self = gp_amd_hold_self,
 	.release_self = gp_amd_release_self,
 	.undo = gp_amd_undo,
 	.release_process = amd_release_process,
+	.make_visible = make_visible,
 	.doctor = gp_amd_doctor,
 };
 

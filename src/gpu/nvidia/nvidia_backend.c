@@ -364,6 +364,8 @@ static int nv_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, st
 	return ask_all(gpu, request[kind], a, n);
 }
 
+/* Modes below CILP are not offered as preemption types: RM does not report the mode that was set
+ * before, so an undo record could not restore it after a crash. */
 static int nv_set_preempt_type(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
 {
 	struct gp_action a = {.handle = handle, .slice_us = mode};
@@ -428,6 +430,42 @@ static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_q
 	return ask_and_wait(of(gpu), &call);
 }
 
+/* Reads the UUID of a GPU from the driver's /proc file. */
+static int read_uuid(const char *bus, char *uuid, size_t size)
+{
+	char path[96], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", bus);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	*uuid = 0;
+	while (fgets(line, sizeof line, f))
+		if (!strncmp(line, "GPU UUID:", 9)) {
+			const char *begin = line + 9 + strspn(line + 9, " \t");
+
+			snprintf(uuid, size, "%.*s", (int)strcspn(begin, " \t\n"), begin);
+		}
+	fclose(f);
+	return *uuid ? 0 : -ENOENT;
+}
+
+/* CUDA's numbers depend on the driver and on the GPUs that a container shows; the UUID does not. */
+static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)
+{
+	char uuid[64];
+	int r = bus ? read_uuid(bus, uuid, sizeof uuid) : -ENOENT;
+
+	(void)index;
+	if (r)
+		return gp_fail(err, -ENOTSUP,
+		               "the id of %s cannot be read (%s); set CUDA_VISIBLE_DEVICES instead "
+		               "of --gpu",
+		               name, gp_error_name(r));
+	return setenv("CUDA_VISIBLE_DEVICES", uuid, 1) ? -errno : 0;
+}
+
 static const struct gp_gpu_command_ops commands = {
 	.find = nv_find,
 	.queues = nv_queues,
@@ -435,6 +473,7 @@ static const struct gp_gpu_command_ops commands = {
 	.set_preempt_type = nv_set_preempt_type,
 	.undo = gp_nv_undo_replay,
 	.release_process = gp_nv_release_process,
+	.make_visible = make_visible,
 	.doctor = gp_nv_doctor,
 };
 

@@ -6,6 +6,9 @@
  */
 #include "gpu/simclient/simclient_backend.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "gpu/simclient/simclient_device.h"
 
@@ -274,12 +277,24 @@ static void why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 		        gp_error_name(code));
 }
 
+static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)
+{
+	char text[16];
+
+	(void)name;
+	(void)bus;
+	(void)err;
+	snprintf(text, sizeof text, "%u", index);
+	return setenv("GPREEMPT_SIM_DEVICE", text, 1) ? -errno : 0;
+}
+
 static const struct gp_gpu_command_ops commands = {
 	.find = gp_simclient_find,
 	.queues = gp_simclient_queues,
 	.why = why,
 	.undo = gp_simclient_undo,
 	.release_process = gp_simclient_release_process,
+	.make_visible = make_visible,
 	.doctor = gp_simclient_doctor,
 };
 
