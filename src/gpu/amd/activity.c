@@ -89,7 +89,7 @@ static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_se
 	struct gp_amd_seen s = {.is = *process};
 
 	s.is.memory = gp_amd_memory(process->pid, scan->gpu_id[i]);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	count(scan, n, &s, scan->gpu_id[i]);
 	if (s.queues)
 		add_seen(scan, i, &s);
@@ -103,7 +103,7 @@ static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_se
 		if (s.queues)
 			add_seen(scan, i, &s);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
 static int see(void *arg, pid_t pid)
@@ -169,7 +169,7 @@ static void scan_all(struct gp_kfd_thread *h, struct scan *scan)
 {
 	unsigned nsplits;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	do { /* a queue that became a task meanwhile may not be in the list */
 		nsplits = h->nsplits;
 		scan->ngpus = h->ngpus;
@@ -177,9 +177,9 @@ static void scan_all(struct gp_kfd_thread *h, struct scan *scan)
 			scan->gpu_id[i] = h->gpu[i]->node.gpu_id;
 			scan->list[i].n = 0;
 		}
-		pthread_mutex_unlock(&h->lock);
+		pthread_mutex_unlock(&h->requests.lock);
 		gp_amd_each_process(see, scan);
-		pthread_mutex_lock(&h->lock);
+		pthread_mutex_lock(&h->requests.lock);
 	} while (nsplits != h->nsplits);
 }
 
@@ -191,8 +191,8 @@ static void look_around(struct gp_kfd_thread *h, struct scan *scan)
 		for (unsigned k = 0; k < scan->ngpus; k++)
 			if (h->gpu[i]->node.gpu_id == scan->gpu_id[k])
 				hand_over(h->gpu[i], &scan->list[k]);
-	pthread_cond_broadcast(&h->changed);
-	pthread_mutex_unlock(&h->lock);
+	pthread_cond_broadcast(&h->requests.changed);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
 /* ---- who works ---------------------------------------------------------------------------------
@@ -315,26 +315,26 @@ static unsigned look_who_works(struct gp_kfd_thread *h, bool all, struct eyes *e
 	unsigned n;
 	int late;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	n = choose(h, all, NULL, 0);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	reading = n ? open_eyes(eyes, n) : NULL;
 	if (!reading)
 		return 0;
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	n = choose(h, all, eyes->task, n);
 	for (unsigned i = 0; i < n; i++)
 		reading_of(eyes->task[i], &reading[i]);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	late = gp_amd_readers_run(&eyes->readers, n);
 	now_ns = gp_monotonic_ns();
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	if (late >= 0)
 		give_up(h, eyes, eyes->task[late]);
 	for (unsigned i = 0; late < 0 && i < n; i++)
 		if (note_activity(eyes->task[i], &reading[i], now_ns))
 			gp_amd_notify(eyes->task[i]->gpu);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
 
@@ -351,7 +351,7 @@ static void free_task(struct gp_amd_task *task)
 
 static void free_gone(struct gp_kfd_thread *h)
 {
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task **t = &h->gpu[i]->task[k];
@@ -360,9 +360,9 @@ static void free_gone(struct gp_kfd_thread *h)
 				continue;
 			free_task(*t);
 			*t = NULL;
-			pthread_cond_broadcast(&h->changed);
+			pthread_cond_broadcast(&h->requests.changed);
 		}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
 /* Somebody waits for a look. */
@@ -370,10 +370,10 @@ static bool is_asked(struct gp_kfd_thread *h)
 {
 	bool asked = false;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		asked |= !h->gpu[i]->scanned;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return asked;
 }
 
@@ -387,9 +387,9 @@ static bool rest(struct gp_kfd_thread *h, uint64_t for_ns)
 
 	if (ppoll(&p, 1, &timeout, NULL) > 0)
 		eventfd_read(h->watch_fd, &ignored);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	quit = h->watch_quit;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return quit;
 }
 

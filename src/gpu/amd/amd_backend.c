@@ -110,15 +110,15 @@ static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	int n;
 
 	(void)now_ns;
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	if (!d->scanned)
 		eventfd_write(h->watch_fd, 1);
 	while (!d->scanned)
-		pthread_cond_wait(&h->changed, &h->lock);
+		pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 	n = (int)d->nseen;
 	for (unsigned i = 0; i < d->nseen && i < max; i++)
 		seen[i] = d->seen[i].is;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
 
@@ -161,7 +161,7 @@ static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 	const struct gp_amd_seen *found = NULL;
 	int place = -1, r = 0;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key)
 			found = &d->seen[i];
@@ -179,7 +179,7 @@ static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		r = d->task[place] ? 0 : -ENOMEM;
 		*handle = (uint32_t)place;
 	}
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return r;
 }
 
@@ -187,11 +187,11 @@ static void amd_detach(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	d->task[handle]->leaving = true;
 	d->kfd_thread->leaving++;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
-	gp_amd_wake(d->kfd_thread);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	gp_requests_wake(&d->kfd_thread->requests);
 }
 
 static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_held)
@@ -199,14 +199,14 @@ static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_h
 	struct gp_amd_gpu *d = of(gpu);
 	struct gp_amd_task *t;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	t = d->task[handle];
 	t->prepare = true;
 	t->wants_hold |= will_be_held;
 	if (will_be_held && !t->target)
 		gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t);
-	pthread_mutex_unlock(&d->kfd_thread->lock);
-	gp_amd_wake(d->kfd_thread);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	gp_requests_wake(&d->kfd_thread->requests);
 	eventfd_write(d->kfd_thread->watch_fd, 1);
 }
 
@@ -215,7 +215,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 	struct gp_amd_gpu *d = of(gpu);
 
 	(void)now_ns;
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		const struct gp_amd_task *t = d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
@@ -235,7 +235,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 			o->active_since_ns = t->active_since_ns;
 		}
 	}
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return 0;
 }
 
@@ -251,13 +251,13 @@ static int amd_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, s
 	(void)now_ns;
 	if (kind == GP_ACT_SLICE)
 		return -ENOTSUP;
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		a[i].status = gp_amd_ask(d->kfd_thread, request, d->task[a[i].handle])
 		                      ? -EINPROGRESS
 		                      : -EAGAIN;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
-	gp_amd_wake(d->kfd_thread);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	gp_requests_wake(&d->kfd_thread->requests);
 	return 0;
 }
 
@@ -283,9 +283,9 @@ static int amd_set_preempt_type(struct gp_gpu *gpu, uint32_t handle, unsigned mo
 		return -EINVAL;
 	if (mode != GP_AMD_SAVE && !(d->base.info.caps & GP_CAP_PREEMPT_MODE))
 		return -ENOTSUP;
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	d->task[handle]->grace = mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return 0;
 }
 
@@ -319,15 +319,15 @@ static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *
 	const struct gp_amd_task *t;
 	int r;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	t = d->task[handle];
 	*undo = (struct gp_undo){.key = t->key ^ (uint64_t)d->node.gpu_id << 32,
 	                         .pid = t->pid,
 	                         .start_time = t->start_time};
 	r = want_session(d, d->task[handle]);
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	if (r == -EAGAIN)
-		gp_amd_wake(d->kfd_thread);
+		gp_requests_wake(&d->kfd_thread->requests);
 	return r;
 }
 
@@ -338,10 +338,10 @@ static void amd_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 {
 	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	if (d->task[handle]->why.code)
 		*err = d->task[handle]->why;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 }
 
 /* The runtimes number GPUs by the driver's nodes, as this back end does. */

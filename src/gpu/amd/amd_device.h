@@ -24,6 +24,7 @@
 #include "gpu/amd/session.h"
 #include "gpu/amd/topology.h"
 #include "gpu/gpu.h"
+#include "gpu/requests.h"
 
 #define GP_AMD_SPLITS_MAX 63                      /* of a process: a key has 6 bits for them */
 #define GP_AMD_BATCH_MAX  (GP_AMD_SPLITS_MAX + 1) /* requests that are done at once */
@@ -87,13 +88,9 @@ struct gp_amd_task {
 
 enum gp_amd_request_kind { GP_AMD_PREPARE, GP_AMD_HOLD, GP_AMD_RELEASE };
 
-struct gp_amd_request {
-	enum gp_amd_request_kind kind;
-	struct gp_amd_task *task;
-};
-
 /* A question that somebody waits for. */
 struct gp_amd_call {
+	struct gp_question question;
 	struct gp_amd_gpu *gpu;
 	pid_t pid;
 	uint64_t start_time;
@@ -101,8 +98,6 @@ struct gp_amd_call {
 	struct gp_amd_pointers *pointer; /* beside it */
 	unsigned max;
 	struct gp_error *err;
-	int result;
-	bool done;
 };
 
 /* A process with a session. */
@@ -146,22 +141,16 @@ struct gp_amd_self {
 };
 
 struct gp_kfd_thread {
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a call is done, or the first scan */
-	bool quit;
+	struct gp_requests requests; /* its lock protects the members down to `leaving` */
 	bool watch_quit;
 	struct gp_amd_gpu *gpu[GP_AMD_OPEN_MAX];
 	unsigned ngpus;
-	struct gp_amd_request *ring;
-	unsigned ring_first, ring_count, ring_capacity;
-	struct gp_amd_call *call;
 	struct gp_amd_split *split; /* only grows: they are few, and made by hand */
 	unsigned nsplits;
 	unsigned leaving; /* tasks that wait for the host to let go of them */
 	struct gp_amd_self self;
 
 	int kfd;
-	int wake_fd;  /* for the host's thread */
 	int watch_fd; /* for the watch */
 	int epoll_fd;
 	pthread_t thread, watch;
@@ -189,7 +178,6 @@ void gp_kfd_thread_leave(struct gp_amd_gpu *gpu);
 /* Under the lock: adds a request; false: there is no room, which is made at attach. */
 bool gp_amd_ask(struct gp_kfd_thread *h, enum gp_amd_request_kind kind, struct gp_amd_task *task);
 int gp_amd_make_room(struct gp_kfd_thread *h);
-void gp_amd_wake(struct gp_kfd_thread *h);
 void gp_amd_notify(struct gp_amd_gpu *gpu); /* there is news for the engine */
 
 /* Under the lock: whether a queue belongs to the task `key` and `queue` name. */

@@ -26,19 +26,19 @@ static int look_for(struct gp_amd_gpu *d, uint64_t key, struct gp_seen *seen)
 	struct gp_kfd_thread *h = d->kfd_thread;
 	int r = -ENODEV;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (int i = 0; i < 2 && r; i++) {
 		d->scanned = false;
 		eventfd_write(h->watch_fd, 1);
 		while (!d->scanned)
-			pthread_cond_wait(&h->changed, &h->lock);
+			pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 		for (unsigned k = 0; k < d->nseen; k++)
 			if (d->seen[k].is.key == key) {
 				*seen = d->seen[k].is;
 				r = 0;
 			}
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return r;
 }
 
@@ -185,12 +185,12 @@ int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *
 		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
 		               "lists those that it has",
 		               pid, queue, pid);
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	held = is_held(d, gp_process_key(start_time, pid));
 	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
 	if (key)
 		known = see_split(d, key, queue, seen);
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	if (held)
 		return gp_fail(err, -EBUSY, "process %d is held as a whole; release it first", pid);
 	if (!key)
@@ -266,23 +266,15 @@ static void read_serials(const struct gp_amd_call *call, int n)
 
 static int look_closely(struct gp_amd_gpu *d, struct gp_amd_call *call)
 {
-	struct gp_kfd_thread *h = d->kfd_thread;
 	int n;
 
-	pthread_mutex_lock(&h->lock);
-	while (h->call)
-		pthread_cond_wait(&h->changed, &h->lock);
-	h->call = call;
-	gp_amd_wake(h);
-	while (!call->done)
-		pthread_cond_wait(&h->changed, &h->lock);
-	pthread_mutex_unlock(&h->lock);
-	n = call->result < (int)call->max ? call->result : (int)call->max;
+	gp_requests_ask(&d->kfd_thread->requests, &call->question);
+	n = call->question.result < (int)call->max ? call->question.result : (int)call->max;
 	if (n > 0) {
 		read_pending(call, n);
 		read_serials(call, n);
 	}
-	return call->result;
+	return call->question.result;
 }
 
 /* A process that only copies is no task, and not among those seen. */
@@ -313,13 +305,13 @@ int gp_amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queu
 	struct named who = {.key = key};
 	int r;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key) {
 			who.pid = d->seen[i].is.pid;
 			who.start_time = d->seen[i].is.start_time;
 		}
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	if (!who.pid)
 		gp_amd_each_process(is_named, &who);
 	call.pid = who.pid;

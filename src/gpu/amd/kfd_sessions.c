@@ -88,10 +88,10 @@ void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool 
 
 static void tell_all(struct gp_kfd_thread *h)
 {
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		gp_amd_notify(h->gpu[i]);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
 /* Tasks of one process. */
@@ -107,10 +107,10 @@ static bool is_meant(const void *arg, const struct kfd_queue_snapshot_entry *que
 	struct gp_kfd_thread *h = some->task[0]->gpu->kfd_thread;
 	bool meant = false;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < some->n && !meant; i++)
 		meant = is_of(some->task[i], queue);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return meant;
 }
 
@@ -234,7 +234,7 @@ void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	bool ended = gp_pidfd_ended(target->session.pidfd);
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *task = h->gpu[i]->task[k];
@@ -247,7 +247,7 @@ void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
 			task->npointers = 0;
 			note_loss(task, ended);
 		}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	drop_target(h, target);
 	tell_all(h);
 }
@@ -263,7 +263,7 @@ static int get_session(struct gp_kfd_thread *h, struct gp_amd_task *task)
 	target = find_target(h, task->pid, task->start_time);
 	if (!target)
 		target = make_target(h, task->pid, task->start_time, &err);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	task->tried_ns = gp_monotonic_ns();
 	task->why = err;
 	if (target) {
@@ -271,7 +271,7 @@ static int get_session(struct gp_kfd_thread *h, struct gp_amd_task *task)
 		task->target = target;
 		gp_amd_publish(h, target, true);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return target ? 0 : err.code ? err.code : -EIO;
 }
 
@@ -279,9 +279,9 @@ void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 {
 	bool wanted;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	wanted = task->wants_hold;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (wanted) /* one that will not be held is watched without, where that is possible */
 		get_session(h, task);
 }
@@ -294,9 +294,9 @@ void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 		return;
 	if (target->users > 1)
 		resume(&task, 1);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	task->target = NULL;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!--target->users)
 		drop_target(h, target);
 }
@@ -310,9 +310,9 @@ static int suspend(struct gp_amd_task *const *task, unsigned n)
 	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &some};
 	uint32_t grace;
 
-	pthread_mutex_lock(&task[0]->gpu->kfd_thread->lock);
+	pthread_mutex_lock(&task[0]->gpu->kfd_thread->requests.lock);
 	grace = task[0]->grace;
-	pthread_mutex_unlock(&task[0]->gpu->kfd_thread->lock);
+	pthread_mutex_unlock(&task[0]->gpu->kfd_thread->requests.lock);
 	return gp_amd_session_suspend(&task[0]->target->session, &choice, grace);
 }
 
@@ -362,10 +362,10 @@ static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task
 {
 	if (code >= 0)
 		return 0;
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		explain(task[i], code, hold);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	/* Somebody ended the session, or the program is another: the next try begins anew. */
 	if (code == -EINVAL || code == -ESRCH)
 		gp_amd_lose(h, task[0]->target);
@@ -411,7 +411,7 @@ static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *t
 {
 	unsigned n = 0;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *task = h->gpu[i]->task[k];
@@ -420,7 +420,7 @@ static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *t
 			    n < HELD_MAX)
 				held[n++] = task;
 		}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
 
@@ -440,9 +440,9 @@ void gp_amd_settle(struct gp_kfd_thread *h, struct gp_amd_target *target)
 		target->session.changed = false;
 		hold_arrivals(h, target); /* which may find others */
 	}
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	gp_amd_publish(h, target, true);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	tell_all(h);
 }
 
@@ -536,7 +536,7 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	} else {
 		target = make_target(h, call->pid, call->start_time, call->err);
 		if (!target) {
-			call->result = call->err->code;
+			call->question.result = call->err->code;
 			return;
 		}
 		target->users = 1;
@@ -556,5 +556,5 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	}
 	if (target->session.changed)
 		gp_amd_settle(h, target);
-	call->result = n;
+	call->question.result = n;
 }

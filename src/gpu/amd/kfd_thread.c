@@ -22,11 +22,6 @@
 static pthread_mutex_t only_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_kfd_thread *only;
 
-void gp_amd_wake(struct gp_kfd_thread *h)
-{
-	eventfd_write(h->wake_fd, 1);
-}
-
 void gp_amd_notify(struct gp_amd_gpu *gpu)
 {
 	eventfd_write(gpu->event_fd, 1);
@@ -39,64 +34,51 @@ void gp_amd_notify(struct gp_amd_gpu *gpu)
 int gp_amd_make_room(struct gp_kfd_thread *h)
 {
 	unsigned tasks = 1, capacity;
-	struct gp_amd_request *ring;
 
 	for (unsigned i = 0; i < h->ngpus; i++)
 		tasks += h->gpu[i]->ntasks;
 	capacity = 4 * tasks;
-	if (capacity <= h->ring_capacity)
-		return 0;
-	capacity *= 2;
-	ring = calloc(capacity, sizeof *ring);
-	if (!ring)
-		return -ENOMEM;
-	for (unsigned i = 0; i < h->ring_count; i++)
-		ring[i] = h->ring[(h->ring_first + i) % h->ring_capacity];
-	free(h->ring);
-	h->ring = ring;
-	h->ring_first = 0;
-	h->ring_capacity = capacity;
-	return 0;
+	return capacity <= h->requests.capacity ? 0
+	                                        : gp_requests_reserve(&h->requests, 2 * capacity);
 }
 
 bool gp_amd_ask(struct gp_kfd_thread *h, enum gp_amd_request_kind kind, struct gp_amd_task *task)
 {
-	if (h->ring_count == h->ring_capacity)
+	if (!gp_requests_put(&h->requests, (struct gp_request){.kind = kind, .task = task}))
 		return false;
-	h->ring[(h->ring_first + h->ring_count++) % h->ring_capacity] =
-		(struct gp_amd_request){.kind = kind, .task = task};
 	task->queued++;
 	return true;
 }
 
 /* Whether a request can be done by the same call as the first: the driver takes queues of one
  * process, and each call may stop the whole device. */
-static bool goes_with(const struct gp_amd_request *first, const struct gp_amd_request *r)
+static bool goes_with(const struct gp_request *first, const struct gp_request *r)
 {
-	return r->kind == first->kind && r->kind != GP_AMD_PREPARE &&
-	       r->task->pid == first->task->pid && r->task->start_time == first->task->start_time &&
-	       r->task->grace == first->task->grace;
+	const struct gp_amd_task *a = first->task, *b = r->task;
+
+	return r->kind == first->kind && r->kind != GP_AMD_PREPARE && b->pid == a->pid &&
+	       b->start_time == a->start_time && b->grace == a->grace;
 }
 
 /* Those that are next and go together. */
-static unsigned take(struct gp_kfd_thread *h, struct gp_amd_request request[GP_AMD_BATCH_MAX])
+static unsigned take(struct gp_kfd_thread *h, struct gp_request request[GP_AMD_BATCH_MAX])
 {
+	const struct gp_request *next;
 	unsigned n = 0;
 
-	pthread_mutex_lock(&h->lock);
-	while (h->ring_count && n < GP_AMD_BATCH_MAX &&
-	       (!n || goes_with(&request[0], &h->ring[h->ring_first]))) {
-		request[n++] = h->ring[h->ring_first];
-		h->ring_first = (h->ring_first + 1) % h->ring_capacity;
-		h->ring_count--;
+	pthread_mutex_lock(&h->requests.lock);
+	while ((next = gp_requests_first(&h->requests)) && n < GP_AMD_BATCH_MAX &&
+	       (!n || goes_with(&request[0], next))) {
+		request[n++] = *next;
+		gp_requests_drop_first(&h->requests);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
 
 static bool act(struct gp_kfd_thread *h)
 {
-	struct gp_amd_request r[GP_AMD_BATCH_MAX];
+	struct gp_request r[GP_AMD_BATCH_MAX];
 	struct gp_amd_task *task[GP_AMD_BATCH_MAX];
 	unsigned n = take(h, r);
 	int failed = 0;
@@ -109,7 +91,7 @@ static bool act(struct gp_kfd_thread *h)
 		gp_amd_prepare(h, task[0]);
 	else
 		failed = (r[0].kind == GP_AMD_HOLD ? gp_amd_hold : gp_amd_release)(h, task, n);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		task[i]->queued--;
 		if (r[0].kind != GP_AMD_PREPARE)
@@ -117,7 +99,7 @@ static bool act(struct gp_kfd_thread *h)
 	}
 	if (task[0]->target)
 		gp_amd_publish(h, task[0]->target, false);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		if (!i || task[i]->gpu != task[i - 1]->gpu)
 			gp_amd_notify(task[i]->gpu);
@@ -160,16 +142,16 @@ static bool leave(struct gp_kfd_thread *h)
 {
 	struct gp_amd_task *task;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	task = h->leaving ? find_leaving(h) : NULL;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!task)
 		return false;
 	gp_amd_unprepare(h, task);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	h->leaving--;
 	task->gone = true;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	eventfd_write(h->watch_fd, 1); /* which frees it */
 	return true;
 }
@@ -179,34 +161,17 @@ static bool leave(struct gp_kfd_thread *h)
 
 static bool answer(struct gp_kfd_thread *h)
 {
-	struct gp_amd_call *call;
+	struct gp_question *question = gp_requests_question(&h->requests);
 
-	pthread_mutex_lock(&h->lock);
-	call = h->call;
-	pthread_mutex_unlock(&h->lock);
-	if (!call)
+	if (!question)
 		return false;
-	gp_amd_list_queues(h, call);
-	pthread_mutex_lock(&h->lock);
-	h->call = NULL;
-	call->done = true;
-	pthread_cond_broadcast(&h->changed);
-	pthread_mutex_unlock(&h->lock);
+	gp_amd_list_queues(h, (struct gp_amd_call *)question); /* its first member */
+	gp_requests_answered(&h->requests);
 	return true;
 }
 
 /* ---- the loop ----------------------------------------------------------------------------------
  */
-
-static bool is_to_quit(struct gp_kfd_thread *h)
-{
-	bool quit;
-
-	pthread_mutex_lock(&h->lock);
-	quit = h->quit;
-	pthread_mutex_unlock(&h->lock);
-	return quit;
-}
 
 /* Whether a target wants something that does not announce itself. */
 static bool needs_ticks(const struct gp_kfd_thread *h)
@@ -255,7 +220,7 @@ static void *run(void *arg)
 	for (;;) {
 		if (act(h) || leave(h))
 			continue;
-		if (is_to_quit(h))
+		if (gp_requests_must_quit(&h->requests))
 			break;
 		if (answer(h))
 			continue;
@@ -276,10 +241,9 @@ static int start_threads(struct gp_kfd_thread *h)
 	int r;
 
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	h->watch_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->epoll_fd < 0 || h->wake_fd < 0 || h->watch_fd < 0 ||
-	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->wake_fd, &wake))
+	if (h->epoll_fd < 0 || h->watch_fd < 0 ||
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->requests.wake_fd, &wake))
 		return -errno;
 	/* Signals are for the threads of whoever uses this. */
 	sigfillset(&all);
@@ -288,8 +252,7 @@ static int start_threads(struct gp_kfd_thread *h)
 	if (!r) {
 		r = pthread_create(&h->watch, NULL, gp_amd_watch, h);
 		if (r) {
-			h->quit = true;
-			gp_amd_wake(h);
+			gp_requests_quit(&h->requests);
 			pthread_join(h->thread, NULL);
 		}
 	}
@@ -299,16 +262,14 @@ static int start_threads(struct gp_kfd_thread *h)
 
 static void free_host(struct gp_kfd_thread *h)
 {
-	int fd[] = {h->kfd, h->wake_fd, h->watch_fd, h->epoll_fd};
+	int fd[] = {h->kfd, h->watch_fd, h->epoll_fd};
 
 	for (unsigned i = 0; i < sizeof fd / sizeof fd[0]; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
-	pthread_cond_destroy(&h->changed);
-	pthread_mutex_destroy(&h->lock);
+	gp_requests_close(&h->requests);
 	pthread_mutex_destroy(&h->self.lock);
 	free(h->self.own);
-	free(h->ring);
 	free(h->split);
 	free(h->target);
 	free(h);
@@ -317,18 +278,17 @@ static void free_host(struct gp_kfd_thread *h)
 static int make_host(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 {
 	struct gp_kfd_thread *h = calloc(1, sizeof *h);
-	int r;
+	int r, ready;
 
 	if (!h)
 		return gp_fail(err, -ENOMEM, "no memory");
-	h->wake_fd = h->watch_fd = h->epoll_fd = -1;
-	pthread_mutex_init(&h->lock, NULL);
+	h->watch_fd = h->epoll_fd = -1;
+	ready = gp_requests_open(&h->requests);
 	pthread_mutex_init(&h->self.lock, NULL);
-	pthread_cond_init(&h->changed, NULL);
 	h->kfd = gp_kfd_open(err);
 	r = h->kfd < 0 ? h->kfd : gp_amd_make_room(h);
 	if (!r) {
-		r = start_threads(h);
+		r = ready ? ready : start_threads(h);
 		if (r)
 			gp_fail(err, r, "cannot start: %s", gp_error_name(r));
 	}
@@ -348,14 +308,14 @@ int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err)
 	if (!only)
 		r = make_host(&only, err);
 	if (!r) {
-		pthread_mutex_lock(&only->lock);
+		pthread_mutex_lock(&only->requests.lock);
 		if (only->ngpus < GP_AMD_OPEN_MAX) {
 			gpu->kfd_thread = only;
 			only->gpu[only->ngpus++] = gpu;
 		} else {
 			r = gp_fail(err, -EMFILE, "too many devices are open");
 		}
-		pthread_mutex_unlock(&only->lock);
+		pthread_mutex_unlock(&only->requests.lock);
 	}
 	pthread_mutex_unlock(&only_lock);
 	return r;
@@ -372,14 +332,11 @@ static bool is_empty(const struct gp_amd_gpu *gpu)
 
 static void end_threads(struct gp_kfd_thread *h)
 {
-	pthread_mutex_lock(&h->lock);
-	h->quit = true;
-	pthread_mutex_unlock(&h->lock);
-	gp_amd_wake(h);
+	gp_requests_quit(&h->requests);
 	pthread_join(h->thread, NULL);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	h->watch_quit = true;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	eventfd_write(h->watch_fd, 1);
 	pthread_join(h->watch, NULL);
 }
@@ -389,19 +346,19 @@ void gp_kfd_thread_leave(struct gp_amd_gpu *gpu)
 	struct gp_kfd_thread *h = gpu->kfd_thread;
 
 	pthread_mutex_lock(&only_lock);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < gpu->ntasks; i++)
 		if (gpu->task[i] && !gpu->task[i]->leaving) {
 			gpu->task[i]->leaving = true;
 			h->leaving++;
 		}
-	gp_amd_wake(h);
+	gp_requests_wake(&h->requests);
 	while (!is_empty(gpu))
-		pthread_cond_wait(&h->changed, &h->lock);
+		pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		if (h->gpu[i] == gpu)
 			h->gpu[i] = h->gpu[--h->ngpus];
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!h->ngpus) {
 		end_threads(h);
 		free_host(h);

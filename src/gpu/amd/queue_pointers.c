@@ -132,24 +132,24 @@ void gp_amd_find_pointers(struct gp_kfd_thread *h, uint64_t now_ns)
 	struct gp_amd_task *t;
 	int n = -ENOTSUP; /* descriptors do not say which queue they are of */
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	t = find_unknown(h, readable, now_ns);
 	if (t) {
 		note_try(t, now_ns);
 		whole = gp_amd_is_whole(t);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!t)
 		return;
 	if (whole)
 		n = gp_amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, GP_AMD_POINTERS_MAX);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	if (n > 0 && !t->target)
 		set_pointers(t, mqd,
 		             (unsigned)n < GP_AMD_POINTERS_MAX ? (unsigned)n : GP_AMD_POINTERS_MAX);
 	if (n < 0 && t->prepare && !t->leaving && !t->target)
 		ask_for_session(h, t);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (n < 0)
-		gp_amd_wake(h);
+		gp_requests_wake(&h->requests);
 }

@@ -93,17 +93,13 @@ static void release_sources(struct gp_nv_gpu *d)
 		gp_ctxsw_close(&d->ctxsw);
 	gp_nvml_close(d->nvml);
 	gp_rm_close(&d->rm);
-	for (unsigned i = 0; i < 3; i++) {
-		int fd = i == 0 ? d->wake_fd : i == 1 ? d->event_fd : d->stop_fd;
-
-		if (fd >= 0)
-			close(fd);
-	}
+	if (d->event_fd >= 0)
+		close(d->event_fd);
+	if (d->stop_fd >= 0)
+		close(d->stop_fd);
 	gp_table_free(&d->memory);
 	gp_table_free(&d->by_context);
-	pthread_cond_destroy(&d->changed);
-	pthread_mutex_destroy(&d->lock);
-	free(d->ring);
+	gp_requests_close(&d->requests);
 	free(d->task);
 	free(d->seen);
 	free(d->seen_task);
@@ -115,10 +111,9 @@ static int start_threads(struct gp_nv_gpu *d)
 	sigset_t all, before;
 	int r;
 
-	d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (d->wake_fd < 0 || d->event_fd < 0 || d->stop_fd < 0)
+	if (d->event_fd < 0 || d->stop_fd < 0)
 		return -errno;
 	/* Signals are for the threads of whoever uses this. */
 	sigfillset(&all);
@@ -134,16 +129,17 @@ static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
 	struct gp_nv_gpu *d = calloc(1, sizeof *d);
 	uint32_t id[32];
-	int n, r;
+	int n, r, ready;
 
 	if (!d)
 		return -ENOMEM;
 	d->base.ops = &gp_nvidia_ops;
 	d->self = getpid();
-	d->wake_fd = d->event_fd = d->stop_fd = -1;
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_cond_init(&d->changed, NULL);
+	d->event_fd = d->stop_fd = -1;
+	ready = gp_requests_open(&d->requests);
 	r = gp_rm_open(&d->rm, NULL);
+	if (!r)
+		r = ready;
 	if (!r) {
 		n = gp_rm_gpus(&d->rm, id);
 		r = n < 0 ? n : index >= (unsigned)n ? -ENODEV : 0;
@@ -169,12 +165,11 @@ static void nv_close(struct gp_gpu *gpu)
 	struct gp_nv_gpu *d = of(gpu);
 
 	eventfd_write(d->stop_fd, 1);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < d->ntasks; i++)
 		d->task[i].leaving = d->task[i].used;
-	d->quit = true;
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_quit(&d->requests);
 	pthread_join(d->worker, NULL);
 	if (d->has_sampler)
 		pthread_join(d->sampler, NULL);
@@ -191,38 +186,26 @@ static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, un
 	int n;
 
 	(void)now_ns;
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	while (!d->swept)
-		pthread_cond_wait(&d->changed, &d->lock);
+		pthread_cond_wait(&d->requests.changed, &d->requests.lock);
 	n = (int)d->nseen;
 	for (unsigned i = 0; i < d->nseen && i < max; i++)
 		seen[i] = d->seen[i];
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return n;
 }
 
-/* A free place, with room in the ring for what can be under way. -1: no memory. */
-static int find_place(struct gp_nv_gpu *d)
+/* A free handle, with room in the ring for the requests of all tasks. -1: no memory. */
+static int find_handle(struct gp_nv_gpu *d)
 {
-	unsigned i, capacity;
-	struct gp_nv_request *ring;
 	struct gp_nv_task *task;
 
-	for (i = 0; i < d->ntasks; i++)
+	for (unsigned i = 0; i < d->ntasks; i++)
 		if (!d->task[i].used)
 			return (int)i;
-	capacity = 8 * (d->ntasks + 8);
-	if (capacity > d->ring_capacity) {
-		ring = calloc(capacity, sizeof *ring);
-		if (!ring)
-			return -1;
-		for (unsigned k = 0; k < d->ring_count; k++)
-			ring[k] = d->ring[(d->ring_first + k) % d->ring_capacity];
-		free(d->ring);
-		d->ring = ring;
-		d->ring_first = 0;
-		d->ring_capacity = capacity;
-	}
+	if (gp_requests_reserve(&d->requests, 8 * (d->ntasks + 8)))
+		return -1;
 	task = realloc(d->task, (d->ntasks + 1) * sizeof *task);
 	if (!task)
 		return -1;
@@ -235,9 +218,9 @@ static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct gp_nv_gpu *d = of(gpu);
 	const struct gp_nv_task *found = NULL;
-	int place, r = 0;
+	int free_handle, r = 0;
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].key == key)
 			found = &d->seen_task[i];
@@ -246,17 +229,17 @@ static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 			r = -EBUSY;
 	if (!found)
 		r = -ESRCH;
-	place = r ? -1 : find_place(d);
-	if (!r && place < 0)
+	free_handle = r ? -1 : find_handle(d);
+	if (!r && free_handle < 0)
 		r = -ENOMEM;
 	if (!r) {
-		d->task[place] = *found;
-		d->task[place].generation = ++d->generation;
+		d->task[free_handle] = *found;
+		d->task[free_handle].generation = ++d->generation;
 		d->fresh = true;
-		*handle = (uint32_t)place;
+		*handle = (uint32_t)free_handle;
 	}
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_wake(&d->requests);
 	return r;
 }
 
@@ -264,10 +247,10 @@ static void nv_detach(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->task[handle].leaving = true;
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_wake(&d->requests);
 }
 
 static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observation *o)
@@ -298,7 +281,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_nv_task *t = &d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
@@ -312,7 +295,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 		o->driver_code = t->hold_failed ? t->hold_code : t->slice_code;
 		describe_use(t, now_ns, o);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return 0;
 }
 
@@ -327,12 +310,12 @@ static void ask(struct gp_nv_gpu *d, enum gp_nv_request_kind kind, struct gp_act
 		a->status = -EINVAL;
 		return;
 	}
-	if (d->ring_count == d->ring_capacity) {
+	if (!gp_requests_put(
+		    &d->requests,
+		    (struct gp_request){.kind = kind, .handle = a->handle, .value = a->slice_us})) {
 		a->status = -EAGAIN;
 		return;
 	}
-	d->ring[(d->ring_first + d->ring_count++) % d->ring_capacity] =
-		(struct gp_nv_request){.kind = kind, .handle = a->handle, .value = a->slice_us};
 	if (kind == GP_NV_SLICE)
 		t->slices_queued++;
 	else if (kind != GP_NV_MODE)
@@ -345,11 +328,11 @@ static int ask_all(struct gp_gpu *gpu, enum gp_nv_request_kind kind, struct gp_a
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		ask(d, kind, &a[i]);
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_wake(&d->requests);
 	return 0;
 }
 
@@ -384,31 +367,20 @@ static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *u
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	*undo = d->task[handle].undo;
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return 0;
 }
 
 /* ---- questions ----------------------------------------------------------------------------------
  */
 
-static int ask_and_wait(struct gp_nv_gpu *d, struct gp_nv_call *call)
-{
-	pthread_mutex_lock(&d->lock);
-	d->call = call;
-	gp_nv_wake(d);
-	while (!call->done)
-		pthread_cond_wait(&d->changed, &d->lock);
-	pthread_mutex_unlock(&d->lock);
-	return call->result;
-}
-
 static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
 	struct gp_nv_call call = {.kind = GP_NV_CALL_FIND, .pid = pid, .seen = seen, .err = err};
 
-	return ask_and_wait(of(gpu), &call);
+	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
 
 static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
@@ -417,7 +389,7 @@ static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_see
 	struct gp_nv_call call = {
 		.kind = GP_NV_CALL_SPLIT, .pid = pid, .queue_id = queue, .seen = seen, .err = err};
 
-	return ask_and_wait(of(gpu), &call);
+	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
 
 static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
@@ -427,7 +399,7 @@ static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_q
 		.kind = GP_NV_CALL_QUEUES, .key = key, .queue = queue, .max = max, .err = err};
 
 	(void)closely;
-	return ask_and_wait(of(gpu), &call);
+	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
 
 /* Reads the UUID of a GPU from the driver's /proc file. */

@@ -24,6 +24,7 @@
 #include "gpu/nvidia/ctxsw.h"
 #include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
+#include "gpu/requests.h"
 
 #define GP_NV_SPLITS_MAX 63
 #define GP_NV_WINDOW_NS  (20 * GP_NS_PER_MS)  /* how often switches are read */
@@ -49,13 +50,8 @@ struct gp_nv_process {
 	uint64_t look_ns; /* when to look next */
 };
 
+/* Kinds of requests. Their value is a slice in microseconds or a preemption mode. */
 enum gp_nv_request_kind { GP_NV_HOLD, GP_NV_RELEASE, GP_NV_SLICE, GP_NV_MODE };
-
-struct gp_nv_request {
-	enum gp_nv_request_kind kind;
-	uint32_t handle;
-	uint32_t value; /* slice or mode */
-};
 
 struct gp_nv_task {
 	bool used;
@@ -98,6 +94,7 @@ struct gp_nv_task {
 
 /* A question that somebody waits for. */
 struct gp_nv_call {
+	struct gp_question question;
 	enum { GP_NV_CALL_FIND, GP_NV_CALL_SPLIT, GP_NV_CALL_QUEUES } kind;
 	pid_t pid;
 	uint64_t key;
@@ -106,8 +103,6 @@ struct gp_nv_call {
 	struct gp_queue *queue;
 	unsigned max;
 	struct gp_error *err;
-	int result;
-	bool done;
 };
 
 struct gp_nv_gpu {
@@ -115,24 +110,18 @@ struct gp_nv_gpu {
 	uint32_t gpu_id;
 	char pci[16];
 
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a call is done, or the first sweep */
-	bool quit;
+	struct gp_requests requests; /* its lock protects the members down to `generation` */
 	bool swept;
 	bool fresh; /* a task was attached: the worker notes its contexts */
-	struct gp_nv_request *ring;
-	unsigned ring_first, ring_count, ring_capacity;
 	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;
 	struct gp_nv_task *seen_task; /* beside it: what a task begins with when it is attached */
 	unsigned nseen, seen_capacity;
-	struct gp_nv_call *call;
 	struct gp_table memory;     /* pid -> bytes */
 	struct gp_table by_context; /* unique channel id -> generation and handle of a task */
 	uint32_t generation;
 
-	int wake_fd;  /* for the worker */
 	int event_fd; /* for whoever drives the engine */
 	int stop_fd;  /* for the sampler */
 	pthread_t worker, sampler;
@@ -173,7 +162,6 @@ struct gp_nv_gpu {
 
 /* worker.c */
 void *gp_nv_rm_thread(void *gpu);
-void gp_nv_wake(struct gp_nv_gpu *d);
 void gp_nv_notify(struct gp_nv_gpu *d); /* there is news for the engine */
 
 /* Writes what is known of the process's groups into its tasks, and who there is into `seen`. */

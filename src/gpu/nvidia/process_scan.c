@@ -68,10 +68,10 @@ static void end_sweep(struct gp_nv_gpu *d)
 	d->nto_sweep = d->next_to_sweep = 0;
 	d->sweep_ns = gp_time_add(gp_monotonic_ns(), d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
 	gp_nv_publish_seen(d);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->swept = true;
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+	pthread_cond_broadcast(&d->requests.changed);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 

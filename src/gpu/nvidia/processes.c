@@ -120,7 +120,7 @@ static void add_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigne
 
 void gp_nv_publish_seen(struct gp_nv_gpu *d)
 {
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->nseen = 0;
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct gp_nv_process *p = d->process[i];
@@ -131,7 +131,7 @@ void gp_nv_publish_seen(struct gp_nv_gpu *d)
 			if (gp_nv_has_task(d, p, split ? p->split[split - 1] : GP_QUEUE_ALL))
 				add_seen(d, p, split);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 }
 
 /* ---- coming ------------------------------------------------------------------------------------

@@ -19,11 +19,6 @@
 #define REFS_MAX  256
 #define BURY_NS   (20 * GP_NS_PER_MS) /* between two looks for those that have ended */
 
-void gp_nv_wake(struct gp_nv_gpu *d)
-{
-	eventfd_write(d->wake_fd, 1);
-}
-
 void gp_nv_notify(struct gp_nv_gpu *d)
 {
 	eventfd_write(d->event_fd, 1);
@@ -121,11 +116,11 @@ static void publish_task(struct gp_nv_gpu *d, struct gp_nv_process *p, struct gp
 
 void gp_nv_publish_process(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < d->ntasks; i++)
 		if (d->task[i].used && gp_nv_find_process(d, d->task[i].key) == p)
 			publish_task(d, p, &d->task[i]);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 
@@ -134,7 +129,7 @@ static bool greet(struct gp_nv_gpu *d)
 {
 	bool fresh;
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	fresh = d->fresh;
 	d->fresh = false;
 	for (unsigned i = 0; fresh && i < d->ntasks; i++) {
@@ -144,7 +139,7 @@ static bool greet(struct gp_nv_gpu *d)
 		if (p)
 			publish_task(d, p, &d->task[i]);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	if (fresh)
 		gp_nv_notify(d);
 	return fresh;
@@ -155,7 +150,7 @@ static bool greet(struct gp_nv_gpu *d)
 
 /* A request with the task as it was when the batch was taken. */
 struct action {
-	struct gp_nv_request request;
+	struct gp_request request;
 	uint64_t key;
 	uint32_t queue;
 	struct gp_nv_process *process;
@@ -165,21 +160,19 @@ struct action {
 /* Takes requests of one kind from the front. How many. */
 static unsigned take_batch(struct gp_nv_gpu *d, struct action *batch)
 {
+	const struct gp_request *r;
 	unsigned n = 0;
 
-	pthread_mutex_lock(&d->lock);
-	while (d->ring_count && n < BATCH_MAX) {
-		struct gp_nv_request r = d->ring[d->ring_first];
-
-		if (n && r.kind != batch[0].request.kind)
+	pthread_mutex_lock(&d->requests.lock);
+	while ((r = gp_requests_first(&d->requests)) && n < BATCH_MAX) {
+		if (n && r->kind != batch[0].request.kind)
 			break;
-		batch[n++] = (struct action){.request = r,
-		                             .key = d->task[r.handle].key,
-		                             .queue = d->task[r.handle].queue};
-		d->ring_first = (d->ring_first + 1) % d->ring_capacity;
-		d->ring_count--;
+		batch[n++] = (struct action){.request = *r,
+		                             .key = d->task[r->handle].key,
+		                             .queue = d->task[r->handle].queue};
+		gp_requests_drop_first(&d->requests);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return n;
 }
 
@@ -278,7 +271,7 @@ static void note_outcome(struct gp_nv_task *t, const struct action *a)
 /* The outcome of a batch, and the state it led to. */
 static void settle(struct gp_nv_gpu *d, struct action *batch, unsigned n)
 {
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_nv_task *t = &d->task[batch[i].request.handle];
 
@@ -293,7 +286,7 @@ static void settle(struct gp_nv_gpu *d, struct action *batch, unsigned n)
 		                   batch[i].request.kind == GP_NV_HOLD ||
 		                           batch[i].request.kind == GP_NV_RELEASE);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 
@@ -374,21 +367,21 @@ static bool leave(struct gp_nv_gpu *d)
 	struct gp_nv_process *p;
 	unsigned i;
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (i = 0; i < d->ntasks; i++)
 		if (d->task[i].used && d->task[i].leaving)
 			break;
 	if (i < d->ntasks)
 		task = d->task[i];
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	if (!task.used)
 		return false;
 	p = gp_nv_find_process(d, task.key);
 	if (p && task.touched)
 		put_task_back(d, p, task.queue);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->task[i] = (struct gp_nv_task){0};
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return true;
 }
 
@@ -397,30 +390,13 @@ static bool leave(struct gp_nv_gpu *d)
 
 static bool answer(struct gp_nv_gpu *d)
 {
-	struct gp_nv_call *call;
+	struct gp_question *question = gp_requests_question(&d->requests);
 
-	pthread_mutex_lock(&d->lock);
-	call = d->call;
-	pthread_mutex_unlock(&d->lock);
-	if (!call)
+	if (!question)
 		return false;
-	gp_nv_answer(d, call);
-	pthread_mutex_lock(&d->lock);
-	d->call = NULL;
-	call->done = true;
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+	gp_nv_answer(d, (struct gp_nv_call *)question); /* its first member */
+	gp_requests_answered(&d->requests);
 	return true;
-}
-
-static bool is_to_quit(struct gp_nv_gpu *d)
-{
-	bool quit;
-
-	pthread_mutex_lock(&d->lock);
-	quit = d->quit;
-	pthread_mutex_unlock(&d->lock);
-	return quit;
 }
 
 /* One by one: an end can bring others into the list and take others from it. */
@@ -449,13 +425,13 @@ static void wait_for_work(struct gp_nv_gpu *d)
 		usleep(1000);
 		return;
 	}
-	p[n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
+	p[n] = (struct pollfd){.fd = d->requests.wake_fd, .events = POLLIN};
 	for (unsigned i = 0; i < n; i++)
 		p[i] = (struct pollfd){.fd = d->process[i]->target.pidfd, .events = POLLIN};
 	if (ppoll(p, n + 1, &timeout, NULL) > !!p[n].revents)
 		bury(d);
 	if (p[n].revents)
-		eventfd_read(d->wake_fd, &ignored);
+		eventfd_read(d->requests.wake_fd, &ignored);
 	free(p);
 }
 
@@ -466,7 +442,7 @@ void *gp_nv_rm_thread(void *gpu)
 	for (;;) {
 		if (greet(d) || act(d) || leave(d))
 			continue;
-		if (is_to_quit(d))
+		if (gp_requests_must_quit(&d->requests))
 			break;
 		if (!answer(d) && !gp_nv_housekeeping(d, now()))
 			wait_for_work(d);

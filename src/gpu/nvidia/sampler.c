@@ -128,7 +128,7 @@ static void read_switches(struct gp_nv_gpu *d)
 	if (now_ns >= d->clock_ns + CLOCK_NS && gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
 		d->clock_ns = now_ns;
 	gp_ctxsw_flush(&d->ctxsw);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	now_ns = gp_monotonic_ns();
 	while (gp_ctxsw_next(&d->ctxsw.ring, &event)) {
 		if (d->ctxsw.ring.lost != d->lost)
@@ -140,7 +140,7 @@ static void read_switches(struct gp_nv_gpu *d)
 	for (unsigned i = 0; i < d->ntasks; i++)
 		if (d->task[i].used && (d->task[i].placed |= any))
 			judge_by_switches(d, &d->task[i], round, now_ns);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 }
 
 /* ---- NVML --------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 		window_ns = 0;
 	d->use_us = newest_us;
 	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - GP_NV_USE_NS;
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->busy = d->workers = 0;
 	for (unsigned i = 0; i < d->ntasks; i++) {
 		struct gp_nv_task *t = &d->task[i];
@@ -220,7 +220,7 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 	for (unsigned i = 0; window_ns && i < d->ntasks; i++)
 		if (d->task[i].used && !d->task[i].placed)
 			judge_by_use(d, &d->task[i], window_ns);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 
@@ -231,11 +231,11 @@ static void read_memory(struct gp_nv_gpu *d)
 
 	if (n < 0)
 		return;
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	gp_table_clear(&d->memory);
 	for (int i = 0; i < n; i++)
 		gp_table_put(&d->memory, memory[i].pid, memory[i].bytes);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 }
 
 /* ---- the loop ----------------------------------------------------------------------------------
