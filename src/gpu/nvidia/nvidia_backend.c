@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of functions for NVIDIA GPUs. What it says, the worker found out before. */
+/* The tables of functions for NVIDIA GPUs. They return the state that the other threads found. */
 #include "gpu/nvidia/nvidia_backend.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "gpu/nvidia/nvidia_device.h"
 
-/* Measured on an H200 with driver 580.159.04: `gpreempt bench PID` measures others. */
+/* Measured on an H200 with driver 580.159.04. `gpreempt bench PID` measures other GPUs. */
 #define HOLD_COST_NS    (620 * GP_NS_PER_US)
 #define RELEASE_COST_NS (300 * GP_NS_PER_US)
 #define SLICE_COST_NS   (273 * GP_NS_PER_US)
@@ -23,9 +23,6 @@ static struct gp_nv_gpu *of(struct gp_gpu *gpu)
 {
 	return (struct gp_nv_gpu *)gpu; /* `base` is the first member */
 }
-
-/* ---- devices ------------------------------------------------------------------------------------
- */
 
 static int probe(void)
 {
@@ -40,7 +37,7 @@ static int probe(void)
 	return n < 0 ? 0 : n;
 }
 
-/* Records make every switch a few microseconds longer. */
+/* Records of context switches make each switch a few microseconds longer. */
 static bool wants_records(unsigned flags)
 {
 	const char *records = secure_getenv("GPREEMPT_NVIDIA_RECORDS");
@@ -115,7 +112,7 @@ static int start_threads(struct gp_nv_gpu *d)
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (d->event_fd < 0 || d->stop_fd < 0)
 		return -errno;
-	/* Signals are for the threads of whoever uses this. */
+	/* Signals are for the threads of the program that uses the library. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&d->worker, NULL, gp_nv_rm_thread, d);
@@ -159,7 +156,7 @@ static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	return 0;
 }
 
-/* Everything that was asked for is done first, and what was attached is put back. */
+/* The RM thread does all requests first and puts all attached tasks back. */
 static void nv_close(struct gp_gpu *gpu)
 {
 	struct gp_nv_gpu *d = of(gpu);
@@ -176,10 +173,7 @@ static void nv_close(struct gp_gpu *gpu)
 	release_sources(d);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------
- */
-
-/* The first call waits until the worker has looked at every process once. */
+/* The first call waits until the RM thread has examined every process once. */
 static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
 	struct gp_nv_gpu *d = of(gpu);
@@ -263,14 +257,14 @@ static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observ
 	o->run_at_ns = t->run_at_ns < now_ns ? t->run_at_ns : now_ns;
 	if (t->on_since_ns && t->run_at_ns > t->on_since_ns)
 		o->run_ns += t->run_at_ns - t->on_since_ns;
-	/* A record that comes late shortens what was taken for granted. */
-	if (o->run_ns < t->run_told_ns)
-		o->run_ns = t->run_told_ns;
-	t->run_told_ns = o->run_ns;
+	/* A late record can shorten the current run; the reported value must not fall. */
+	if (o->run_ns < t->run_reported_ns)
+		o->run_ns = t->run_reported_ns;
+	t->run_reported_ns = o->run_ns;
 	o->scheduled = t->scheduled;
 	o->on_at_ns = t->on_at_ns;
 	o->off_at_ns = t->off_at_ns;
-	/* A held task does nothing, whether it wants to or not. */
+	/* The activity of a held task is not known: it cannot run. */
 	if (t->active_known && !t->held) {
 		o->known |= GP_KNOWN_ACTIVE;
 		o->active = t->active;
@@ -298,9 +292,6 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 	pthread_mutex_unlock(&d->requests.lock);
 	return 0;
 }
-
-/* ---- actions ------------------------------------------------------------------------------------
- */
 
 static void ask(struct gp_nv_gpu *d, enum gp_nv_request_kind kind, struct gp_action *a)
 {
@@ -372,9 +363,6 @@ static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *u
 	pthread_mutex_unlock(&d->requests.lock);
 	return 0;
 }
-
-/* ---- questions ----------------------------------------------------------------------------------
- */
 
 static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {

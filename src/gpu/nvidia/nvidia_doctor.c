@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of this machine can be used, what is missing, why, and what would help. */
+/* gpreempt doctor for NVIDIA: what can be used, what is missing, the reason and the remedy. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
 
-/* Older ones lack the firmware through which channels are held. */
+/* Older drivers lack the firmware that disables channels. */
 static void check_version(const struct gp_teller *to, const struct gp_rm *rm)
 {
 	long branch = strtol(rm->version, NULL, 10);
@@ -22,8 +22,7 @@ static void check_version(const struct gp_teller *to, const struct gp_rm *rm)
 		gp_say(to, GP_FINDING_OK, "driver", NULL, "NVIDIA driver %s", rm->version);
 	else
 		gp_say(to, GP_FINDING_WARNING, "driver", "use a driver of branch 550 or later",
-		       "NVIDIA driver %s has not been tried",
-		       *rm->version ? rm->version : "(unknown)");
+		       "NVIDIA driver %s was not tested", *rm->version ? rm->version : "(unknown)");
 }
 
 static void check_sources(const struct gp_teller *to, const struct gp_rm *rm)
@@ -36,7 +35,7 @@ static void check_sources(const struct gp_teller *to, const struct gp_rm *rm)
 		       "the hardware confirms that a channel is held or runs");
 	else
 		gp_say(to, GP_FINDING_NOTE, "holds", NULL,
-		       "that a channel is held is taken from the driver's word");
+		       "the driver reports holds; the hardware does not confirm them");
 	if (!gp_ctxsw_open(&ctxsw, rm, &err)) {
 		gp_ctxsw_close(&ctxsw);
 		gp_say(to, GP_FINDING_OK, "activity", NULL,
@@ -61,12 +60,12 @@ static void check_nvml_device(const struct gp_teller *to, struct gp_nvml *nvml, 
 		gp_say(to, GP_FINDING_OK, "gpu", NULL, "%s at %s", name, pci);
 	if (gp_nvml_use(nvml, *device, 0, NULL, 0) < 0)
 		gp_say(to, GP_FINDING_NOTE, "utilisation", NULL,
-		       "NVML does not tell what single processes use of this GPU");
+		       "NVML does not report the use of this GPU by process");
 	mig = gp_nvml_mig_instances(nvml, *device);
 	if (mig >= 0)
 		gp_say(to, GP_FINDING_WARNING, "mig",
 		       "instances are isolated by hardware; gpreempt schedules inside one",
-		       "MIG is on, with %d instances: this has not been tried", mig);
+		       "MIG is on, with %d instances: gpreempt was not tested with it", mig);
 }
 
 static void check_gpus(const struct gp_teller *to, const struct gp_rm *own)
@@ -93,13 +92,15 @@ static void check_gpus(const struct gp_teller *to, const struct gp_rm *own)
 			gp_say(to, GP_FINDING_OK, "gpu", NULL, "an NVIDIA GPU at %s", pci);
 		if (gp_rm_open_gpu(&rm, id[i], &err))
 			gp_say(to, GP_FINDING_NOTE, "activity",
-			       "is /dev/nvidiaN there and readable?", "%s", err.text);
+			       "check that /dev/nvidiaN exists and that this user may read it",
+			       "%s", err.text);
 		else
 			check_sources(to, &rm);
 		gp_rm_close(&rm);
 	}
 	if (n == 0)
-		gp_say(to, GP_FINDING_MISSING, "gpu", NULL, "the driver is there, but no GPU");
+		gp_say(to, GP_FINDING_MISSING, "gpu", NULL,
+		       "the NVIDIA driver is loaded, but it has no GPU");
 	gp_nvml_close(nvml);
 }
 
@@ -114,7 +115,7 @@ void gp_nv_doctor(gp_finding_fn *say, void *arg)
 		gp_say(&to, GP_FINDING_MISSING, "driver",
 		       r == -ENODEV ? "install the NVIDIA driver, or, in a container, pass the "
 		                      "device in"
-		                    : "is it readable and writable for this user?",
+		                    : "make the file readable and writable for this user",
 		       "%s", err.text);
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody asks about one process and waits for: its task, one of its queues, all of them. */
+/* Questions of commands about one process: find, split and queues. Runs on the RM thread. */
 #include <stdio.h>
 
 #include "gpu/nvidia/processes.h"
@@ -30,7 +30,7 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		                call->pid);
 		return NULL;
 	}
-	p->settled = true; /* who asks for it means it as it is */
+	p->settled = true; /* a command names the process: its slice is taken as it is */
 	gp_nv_publish_seen(d);
 	return p;
 }
@@ -49,8 +49,8 @@ static int split(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		if (p->split[i] == call->queue_id)
 			break;
 	if (i == GP_NV_SPLITS_MAX)
-		return gp_fail(call->err, -ENOSPC, "too many queues of process %d are tasks",
-		               call->pid);
+		return gp_fail(call->err, -ENOSPC,
+		               "too many queues of process %d are tasks of their own", call->pid);
 	if (i == p->nsplits)
 		p->split[p->nsplits++] = call->queue_id;
 	pthread_mutex_lock(&d->requests.lock);
@@ -68,8 +68,8 @@ static int list_queues(struct gp_nv_gpu *d, struct gp_nv_call *call)
 
 	if (!p || gp_nv_target_borrow(&p->target))
 		return -ESRCH;
-	gp_nv_look(&p->target, true);
-	gp_nv_verify(d, p); /* somebody else may hold them */
+	gp_nv_rescan(&p->target, true);
+	gp_nv_verify(d, p); /* another program may hold them */
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 		struct gp_queue q = {
