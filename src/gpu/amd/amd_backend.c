@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of functions for AMD GPUs. What it says, the host and the watch found out before. */
+/* The tables of functions for AMD GPUs. They return the state that the other threads found. */
 #include "gpu/amd/amd_backend.h"
 
 #include <errno.h>
@@ -19,9 +19,6 @@ static struct gp_amd_gpu *of(struct gp_gpu *gpu)
 {
 	return (struct gp_amd_gpu *)gpu; /* `base` is the first member */
 }
-
-/* ---- devices ------------------------------------------------------------------------------------
- */
 
 static int probe(void)
 {
@@ -53,7 +50,7 @@ static void fill_info(struct gp_amd_gpu *d, unsigned index)
 			info->caps |= GP_CAP_PREEMPT_MODE | GP_CAP_STOPS_ALL;
 		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
 	}
-	/* What a hold costs depends on what runs: nothing is known before it is measured. */
+	/* The cost of a hold depends on the running work, so it is not known in advance. */
 	info->sample_period_ns = GP_AMD_DETECT_NS;
 	info->notice_ns = GP_AMD_DETECT_NS;
 }
@@ -64,7 +61,7 @@ static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	int n = gp_amd_nodes(node, GP_AMD_NODES_MAX), r;
 	struct gp_amd_gpu *d;
 
-	(void)flags; /* looking costs the GPU nothing */
+	(void)flags; /* observation costs the GPU nothing */
 	if (!gp_amd_sees_host_pids())
 		return -EPERM;
 	if (n < 0 || index >= (unsigned)n || index >= GP_AMD_NODES_MAX)
@@ -99,10 +96,7 @@ static void amd_close(struct gp_gpu *gpu)
 	free(d);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------
- */
-
-/* The first call waits until everybody was looked at once. */
+/* The first call waits until the activity thread has listed all processes once. */
 static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
 	struct gp_amd_gpu *d = of(gpu);
@@ -122,8 +116,8 @@ static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	return n;
 }
 
-/* A free place; -1: no memory. */
-static int find_place(struct gp_amd_gpu *d)
+/* A free handle; -1: no memory. */
+static int find_handle(struct gp_amd_gpu *d)
 {
 	struct gp_amd_task **task;
 
@@ -159,7 +153,7 @@ static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct gp_amd_gpu *d = of(gpu);
 	const struct gp_amd_seen *found = NULL;
-	int place = -1, r = 0;
+	int free_handle = -1, r = 0;
 
 	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < d->nseen; i++)
@@ -171,13 +165,13 @@ static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 	if (!found)
 		r = -ESRCH;
 	if (!r) {
-		place = find_place(d);
-		r = place < 0 ? -ENOMEM : gp_amd_make_room(d->kfd_thread);
+		free_handle = find_handle(d);
+		r = free_handle < 0 ? -ENOMEM : gp_amd_make_room(d->kfd_thread);
 	}
 	if (!r) {
-		d->task[place] = make_task(d, found);
-		r = d->task[place] ? 0 : -ENOMEM;
-		*handle = (uint32_t)place;
+		d->task[free_handle] = make_task(d, found);
+		r = d->task[free_handle] ? 0 : -ENOMEM;
+		*handle = (uint32_t)free_handle;
 	}
 	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return r;
@@ -220,7 +214,7 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 		const struct gp_amd_task *t = d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
 
-		/* Nobody but a session of ours can have suspended it, as far as we can see. */
+		/* A suspend by another process is not visible here. */
 		o->known = GP_KNOWN_HELD;
 		o->held = t->held;
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
@@ -238,9 +232,6 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return 0;
 }
-
-/* ---- actions ------------------------------------------------------------------------------------
- */
 
 static int amd_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
                    unsigned n)
@@ -294,11 +285,8 @@ static int amd_event_fd(struct gp_gpu *gpu)
 	return of(gpu)->event_fd;
 }
 
-/* ---- putting back -------------------------------------------------------------------------------
- */
-
-/* A task that has no session gets one by it; one that could not have it tries again, not too often.
- * Under the lock: 0, -EAGAIN or what went wrong. */
+/* Requests a session for a task that has none. After a failure it tries again once a second. Caller
+ * holds requests.lock. 0, -EAGAIN, or the failure. */
 static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
 {
 	t->wants_hold = t->prepare = true;
@@ -311,8 +299,8 @@ static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
 	return gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t) ? -EAGAIN : -ENOMEM;
 }
 
-/* The driver resumes everything when we end, in whatever way. The record is there so that others
- * see who holds the process, and can tell us to let go of it by taking it away. */
+/* The driver resumes all queues when this process ends. The record shows the owner of the hold to
+ * other processes. Removing the record tells the owner to release the task. */
 static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
 	struct gp_amd_gpu *d = of(gpu);
@@ -330,9 +318,6 @@ static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *
 		gp_requests_wake(&d->kfd_thread->requests);
 	return r;
 }
-
-/* ---- questions ----------------------------------------------------------------------------------
- */
 
 static void amd_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 {
@@ -358,7 +343,7 @@ static int make_visible(unsigned index, const char *name, const char *bus, struc
 	return setenv("ROCR_VISIBLE_DEVICES", text, 1) ? -errno : 0;
 }
 
-/* The driver itself resumes what somebody held, when he ends: nothing is ever left behind. */
+/* Nothing to do: the driver resumes the queues when the process that held them ends. */
 static int amd_release_process(pid_t pid, struct gp_error *err)
 {
 	int n = gp_amd_sysfs_queues(pid, NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AMD GPUs behind amdkfd, the stock kernel driver: docs/amd.md. */
+/* AMD GPUs on amdkfd, the stock kernel driver. See docs/amd.md. */
 #ifndef GP_GPU_AMD_AMD_BACKEND_H
 #define GP_GPU_AMD_AMD_BACKEND_H
 

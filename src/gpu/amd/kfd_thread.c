@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that calls amdkfd. What was asked for is done in order; then it waits for requests,
- * for what its targets have to say, and for their end. On the way from a request to the driver
- * there are a wake-up, the call, and the word that it is done: three system calls and no memory.
+ * The KFD thread makes the calls to amdkfd. It does requests in order, then waits for requests, for
+ * events of its targets, and for their end. A request costs three system calls (wake-up, driver
+ * call, notification) and no allocation.
  *
- * There is one host in a process, whatever number of devices it has open: the driver knows a
- * debugger by its process, and a target by all its GPUs.
+ * A process has one KFD thread for all its devices: the driver identifies a debugger by its
+ * process, and a session covers all GPUs of its target.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,8 @@
 #include "gpu/amd/amd_device.h"
 
 #define EVENTS_MAX 16
-#define TICK_NS    (2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for us */
+#define TICK_NS    (2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for this thread \
+	                               */
 
 static pthread_mutex_t only_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_kfd_thread *only;
@@ -27,10 +28,7 @@ void gp_amd_notify(struct gp_amd_gpu *gpu)
 	eventfd_write(gpu->event_fd, 1);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------
- */
-
-/* A task has at most three requests under way: to prepare, and one of a kind at a time. */
+/* A task has at most three requests under way: prepare, hold and release. */
 int gp_amd_make_room(struct gp_kfd_thread *h)
 {
 	unsigned tasks = 1, capacity;
@@ -50,8 +48,8 @@ bool gp_amd_ask(struct gp_kfd_thread *h, enum gp_amd_request_kind kind, struct g
 	return true;
 }
 
-/* Whether a request can be done by the same call as the first: the driver takes queues of one
- * process, and each call may stop the whole device. */
+/* Whether the same driver call can do both requests: a call takes queues of one process. Few calls
+ * are better, because each may stop the whole device for a moment. */
 static bool goes_with(const struct gp_request *first, const struct gp_request *r)
 {
 	const struct gp_amd_task *a = first->task, *b = r->task;
@@ -60,7 +58,7 @@ static bool goes_with(const struct gp_request *first, const struct gp_request *r
 	       b->start_time == a->start_time && b->grace == a->grace;
 }
 
-/* Those that are next and go together. */
+/* Takes the oldest request and those that the same driver call can do. */
 static unsigned take(struct gp_kfd_thread *h, struct gp_request request[GP_AMD_BATCH_MAX])
 {
 	const struct gp_request *next;
@@ -108,9 +106,6 @@ static bool act(struct gp_kfd_thread *h)
 	return true;
 }
 
-/* ---- queues that are tasks ---------------------------------------------------------------------
- */
-
 bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
                   uint32_t id)
 {
@@ -122,9 +117,6 @@ bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, u
 			return false;
 	return true;
 }
-
-/* ---- tasks that leave --------------------------------------------------------------------------
- */
 
 static struct gp_amd_task *find_leaving(struct gp_kfd_thread *h)
 {
@@ -138,7 +130,7 @@ static struct gp_amd_task *find_leaving(struct gp_kfd_thread *h)
 	return NULL;
 }
 
-static bool leave(struct gp_kfd_thread *h)
+static bool finish_detach(struct gp_kfd_thread *h)
 {
 	struct gp_amd_task *task;
 
@@ -152,12 +144,9 @@ static bool leave(struct gp_kfd_thread *h)
 	h->leaving--;
 	task->gone = true;
 	pthread_mutex_unlock(&h->requests.lock);
-	eventfd_write(h->watch_fd, 1); /* which frees it */
+	eventfd_write(h->watch_fd, 1); /* the activity thread frees it */
 	return true;
 }
-
-/* ---- questions ---------------------------------------------------------------------------------
- */
 
 static bool answer(struct gp_kfd_thread *h)
 {
@@ -170,10 +159,7 @@ static bool answer(struct gp_kfd_thread *h)
 	return true;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------
- */
-
-/* Whether a target wants something that does not announce itself. */
+/* Whether a target needs gp_amd_session_tick. */
 static bool needs_ticks(const struct gp_kfd_thread *h)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
@@ -182,7 +168,7 @@ static bool needs_ticks(const struct gp_kfd_thread *h)
 	return false;
 }
 
-/* What an event is about: NULL our own, else a target; with the lowest bit its end. */
+/* `about`: NULL for wake_fd, else a target; the lowest bit means the end of the target. */
 static void take_event(struct gp_kfd_thread *h, void *about)
 {
 	struct gp_amd_target *target = (void *)((uintptr_t)about & ~(uintptr_t)1);
@@ -218,7 +204,7 @@ static void *run(void *arg)
 	struct gp_kfd_thread *h = arg;
 
 	for (;;) {
-		if (act(h) || leave(h))
+		if (act(h) || finish_detach(h))
 			continue;
 		if (gp_requests_must_quit(&h->requests))
 			break;
@@ -230,12 +216,9 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------
- */
-
 static int start_threads(struct gp_kfd_thread *h)
 {
-	/* Edge: a word is enough, nobody reads it. */
+	/* Edge-triggered: the eventfd is never read. */
 	struct epoll_event wake = {.events = EPOLLIN | EPOLLET};
 	sigset_t all, before;
 	int r;
@@ -245,7 +228,7 @@ static int start_threads(struct gp_kfd_thread *h)
 	if (h->epoll_fd < 0 || h->watch_fd < 0 ||
 	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->requests.wake_fd, &wake))
 		return -errno;
-	/* Signals are for the threads of whoever uses this. */
+	/* Signals are for the threads of the program that uses the library. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&h->thread, NULL, run, h);
@@ -260,7 +243,7 @@ static int start_threads(struct gp_kfd_thread *h)
 	return -r;
 }
 
-static void free_host(struct gp_kfd_thread *h)
+static void free_thread(struct gp_kfd_thread *h)
 {
 	int fd[] = {h->kfd, h->watch_fd, h->epoll_fd};
 
@@ -275,7 +258,7 @@ static void free_host(struct gp_kfd_thread *h)
 	free(h);
 }
 
-static int make_host(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
+static int make_thread(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 {
 	struct gp_kfd_thread *h = calloc(1, sizeof *h);
 	int r, ready;
@@ -290,10 +273,10 @@ static int make_host(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 	if (!r) {
 		r = ready ? ready : start_threads(h);
 		if (r)
-			gp_fail(err, r, "cannot start: %s", gp_error_name(r));
+			gp_fail(err, r, "cannot start the thread for amdkfd: %s", gp_error_name(r));
 	}
 	if (r) {
-		free_host(h);
+		free_thread(h);
 		return r;
 	}
 	*kfd_thread = h;
@@ -306,14 +289,15 @@ int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err)
 
 	pthread_mutex_lock(&only_lock);
 	if (!only)
-		r = make_host(&only, err);
+		r = make_thread(&only, err);
 	if (!r) {
 		pthread_mutex_lock(&only->requests.lock);
 		if (only->ngpus < GP_AMD_OPEN_MAX) {
 			gpu->kfd_thread = only;
 			only->gpu[only->ngpus++] = gpu;
 		} else {
-			r = gp_fail(err, -EMFILE, "too many devices are open");
+			r = gp_fail(err, -EMFILE, "too many AMD devices are open (at most %d)",
+			            GP_AMD_OPEN_MAX);
 		}
 		pthread_mutex_unlock(&only->requests.lock);
 	}
@@ -321,7 +305,7 @@ int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err)
 	return r;
 }
 
-/* Nothing of the device is left with the two threads. */
+/* The other threads have freed all tasks of the device. */
 static bool is_empty(const struct gp_amd_gpu *gpu)
 {
 	for (unsigned i = 0; i < gpu->ntasks; i++)
@@ -361,7 +345,7 @@ void gp_kfd_thread_leave(struct gp_amd_gpu *gpu)
 	pthread_mutex_unlock(&h->requests.lock);
 	if (!h->ngpus) {
 		end_threads(h);
-		free_host(h);
+		free_thread(h);
 		only = NULL;
 	}
 	pthread_mutex_unlock(&only_lock);

@@ -202,27 +202,27 @@ static const char *activity_of(const struct gp_gpu_info *info)
 
 void gp_simclient_doctor(gp_finding_fn *say, void *arg)
 {
-	struct gp_teller to = {.say = say, .arg = arg};
+	struct gp_reporter to = {.say = say, .arg = arg};
 	struct gp_error err = {0};
 	char path[GP_SIMGPU_PATH_SIZE];
 	int n = gp_simgpu_devices(gp_simgpu_path(path, sizeof path), &err);
 
 	if (n < 0) {
-		gp_say(&to, GP_FINDING_MISSING, "gpu",
-		       n == -ENODEV ? "start one: gpreempt-simgpu &" : NULL, "%s", err.text);
+		gp_report(&to, GP_FINDING_MISSING, "gpu",
+		          n == -ENODEV ? "start one: gpreempt-simgpu &" : NULL, "%s", err.text);
 		return;
 	}
-	gp_say(&to, GP_FINDING_OK, "server", NULL, "gpreempt-simgpu answers at %s", path);
+	gp_report(&to, GP_FINDING_OK, "server", NULL, "gpreempt-simgpu answers at %s", path);
 	for (int i = 0; i < n; i++) {
 		struct gp_simclient_gpu *d;
 
 		err = (struct gp_error){0};
 		if (gp_simclient_open(path, (unsigned)i, &d, &err)) {
-			gp_say(&to, GP_FINDING_MISSING, "rights", NULL, "%s", err.text);
+			gp_report(&to, GP_FINDING_MISSING, "rights", NULL, "%s", err.text);
 			return;
 		}
-		gp_say(&to, GP_FINDING_OK, "gpu", NULL, "%s, which %s", d->base.info.name,
-		       activity_of(&d->base.info));
+		gp_report(&to, GP_FINDING_OK, "gpu", NULL, "%s, which %s", d->base.info.name,
+		          activity_of(&d->base.info));
 		gp_simclient_close(d);
 	}
 }
