@@ -82,7 +82,7 @@ struct gp_queue {
 
 /* Flags of hold_self. */
 enum gp_self_flag {
-	/* Assume default priority for queues whose priority cannot be read. */
+	/* Assume the default priority if the priority of a queue cannot be read. */
 	GP_SELF_NORMAL_PRIORITY = 1u << 0,
 };
 
@@ -167,7 +167,7 @@ struct gp_undo {
 	uint32_t size; /* bytes used of data */
 	uint8_t data[240];
 
-	/* The living process whose change is undone, if it is not trusted to undo the change by
+	/* The process that made the change, if it lives and is not trusted to undo the change by
 	 * itself. 0 = the owner undoes it by itself, or has ended. */
 	pid_t owner;
 	uint64_t owner_start_time;
@@ -264,7 +264,7 @@ struct gp_gpu_command_ops {
 	/* Puts a task back as an undo record says. -ESRCH: the process has ended. */
 	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
 
-	/* Releases every queue of a process, whoever held it, with or without an undo record.
+	/* Releases every queue of a process, with or without an undo record of any owner.
 	 * Returns the number of queues that it reached, or -errno. */
 	int (*release_process)(pid_t pid, struct gp_error *err);
 

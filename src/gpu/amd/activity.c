@@ -371,23 +371,23 @@ static bool scan_is_requested(struct gp_kfd_thread *h)
 	return asked;
 }
 
-/* Waits for the time or for watch_fd. true: the thread must end. */
+/* Waits for the time or for activity_fd. true: the thread must end. */
 static bool wait_or_quit(struct gp_kfd_thread *h, uint64_t for_ns)
 {
-	struct pollfd p = {.fd = h->watch_fd, .events = POLLIN};
+	struct pollfd p = {.fd = h->activity_fd, .events = POLLIN};
 	struct timespec timeout = {.tv_nsec = (long)for_ns};
 	eventfd_t ignored;
 	bool quit;
 
 	if (ppoll(&p, 1, &timeout, NULL) > 0)
-		eventfd_read(h->watch_fd, &ignored);
+		eventfd_read(h->activity_fd, &ignored);
 	pthread_mutex_lock(&h->requests.lock);
-	quit = h->watch_quit;
+	quit = h->activity_quit;
 	pthread_mutex_unlock(&h->requests.lock);
 	return quit;
 }
 
-void *gp_amd_watch(void *kfd_thread)
+void *gp_amd_activity_thread(void *kfd_thread)
 {
 	struct gp_kfd_thread *h = kfd_thread;
 	struct scan *scan = calloc(1, sizeof *scan);

@@ -46,7 +46,7 @@ static void fill_info(struct gp_amd_gpu *d, unsigned index)
 	info->caps = GP_CAP_ACTIVITY | GP_CAP_EVENTS;
 	if (gp_amd_can_suspend(&d->node)) {
 		info->caps |= GP_CAP_HOLD;
-		if (!gp_amd_has_mes(&d->node)) /* MES ignores a grace and stops one process only */
+		if (!gp_amd_has_mes(&d->node)) /* MES ignores a grace and stops single queues */
 			info->caps |= GP_CAP_PREEMPT_MODE | GP_CAP_STOPS_ALL;
 		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
 	}
@@ -106,7 +106,7 @@ static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	(void)now_ns;
 	pthread_mutex_lock(&h->requests.lock);
 	if (!d->scanned)
-		eventfd_write(h->watch_fd, 1);
+		eventfd_write(h->activity_fd, 1);
 	while (!d->scanned)
 		pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 	n = (int)d->nseen;
@@ -201,7 +201,7 @@ static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_h
 		gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t);
 	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	gp_requests_wake(&d->kfd_thread->requests);
-	eventfd_write(d->kfd_thread->watch_fd, 1);
+	eventfd_write(d->kfd_thread->activity_fd, 1);
 }
 
 static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)

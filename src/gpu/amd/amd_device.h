@@ -142,7 +142,7 @@ struct gp_amd_self {
 
 struct gp_kfd_thread {
 	struct gp_requests requests; /* its lock protects the members down to `leaving` */
-	bool watch_quit;
+	bool activity_quit;
 	struct gp_amd_gpu *gpu[GP_AMD_OPEN_MAX];
 	unsigned ngpus;
 	struct gp_amd_split *split; /* only grows: users make few of them */
@@ -151,9 +151,9 @@ struct gp_kfd_thread {
 	struct gp_amd_self self;
 
 	int kfd;
-	int watch_fd; /* wakes the activity thread */
+	int activity_fd; /* wakes the activity thread */
 	int epoll_fd;
-	pthread_t thread, watch;
+	pthread_t thread, activity;
 
 	/* KFD thread only. */
 	enum gp_amd_rule rule;
@@ -205,7 +205,7 @@ void gp_amd_forget_targets(struct gp_kfd_thread *h);
 
 /* activity.c */
 
-void *gp_amd_watch(void *kfd_thread);
+void *gp_amd_activity_thread(void *kfd_thread);
 
 /* queue_pointers.c */
 

@@ -26,7 +26,7 @@ static int scan_for(struct gp_amd_gpu *d, uint64_t key, struct gp_seen *seen)
 	pthread_mutex_lock(&h->requests.lock);
 	for (int i = 0; i < 2 && r; i++) {
 		d->scanned = false;
-		eventfd_write(h->watch_fd, 1);
+		eventfd_write(h->activity_fd, 1);
 		while (!d->scanned)
 			pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 		for (unsigned k = 0; k < d->nseen; k++)

@@ -37,7 +37,9 @@ static int explain_open(int code, struct gp_error *err)
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		return gp_fail(err, -ENOENT, "there is no %s: no AMD GPU, or amdgpu is not loaded",
+		return gp_fail(err, -ENOENT,
+		               "there is no %s: no AMD GPU, or amdgpu is not loaded, or the "
+		               "container does not have the device",
 		               path);
 	case -EINVAL: /* opening makes a KFD process, which a locked driver refuses */
 	case -EAGAIN:

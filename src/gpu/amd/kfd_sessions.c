@@ -80,7 +80,7 @@ void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool 
 			publish_held(task, &target->session);
 		}
 	if (queues_changed)
-		eventfd_write(h->watch_fd, 1);
+		eventfd_write(h->activity_fd, 1);
 }
 
 static void notify_all(struct gp_kfd_thread *h)
@@ -342,7 +342,7 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 	task->why = (struct gp_error){0};
 	if (code == -EIO)
 		gp_fail(&task->why, code,
-		        "the GPU did not %s %s of process %d in time: it may be about to be reset",
+		        "the GPU did not %s %s of process %d in time; the driver may reset it",
 		        hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
 		        task->pid);
 	else if (code == -EPERM || code == -EINVAL)

@@ -17,8 +17,9 @@
 #include "gpu/amd/amd_device.h"
 
 #define EVENTS_MAX 16
-#define TICK_NS    (2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for this thread \
-	                               */
+#define TICK_NS                                                                          \
+	(2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for this thread \
+	                    */
 
 static pthread_mutex_t only_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_kfd_thread *only;
@@ -144,7 +145,7 @@ static bool finish_detach(struct gp_kfd_thread *h)
 	h->leaving--;
 	task->gone = true;
 	pthread_mutex_unlock(&h->requests.lock);
-	eventfd_write(h->watch_fd, 1); /* the activity thread frees it */
+	eventfd_write(h->activity_fd, 1); /* the activity thread frees it */
 	return true;
 }
 
@@ -224,8 +225,8 @@ static int start_threads(struct gp_kfd_thread *h)
 	int r;
 
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	h->watch_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->epoll_fd < 0 || h->watch_fd < 0 ||
+	h->activity_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->epoll_fd < 0 || h->activity_fd < 0 ||
 	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->requests.wake_fd, &wake))
 		return -errno;
 	/* Signals are for the threads of the program that uses the library. */
@@ -233,7 +234,7 @@ static int start_threads(struct gp_kfd_thread *h)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&h->thread, NULL, run, h);
 	if (!r) {
-		r = pthread_create(&h->watch, NULL, gp_amd_watch, h);
+		r = pthread_create(&h->activity, NULL, gp_amd_activity_thread, h);
 		if (r) {
 			gp_requests_quit(&h->requests);
 			pthread_join(h->thread, NULL);
@@ -245,7 +246,7 @@ static int start_threads(struct gp_kfd_thread *h)
 
 static void free_thread(struct gp_kfd_thread *h)
 {
-	int fd[] = {h->kfd, h->watch_fd, h->epoll_fd};
+	int fd[] = {h->kfd, h->activity_fd, h->epoll_fd};
 
 	for (unsigned i = 0; i < sizeof fd / sizeof fd[0]; i++)
 		if (fd[i] >= 0)
@@ -265,7 +266,7 @@ static int make_thread(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 
 	if (!h)
 		return gp_fail(err, -ENOMEM, "no memory");
-	h->watch_fd = h->epoll_fd = -1;
+	h->activity_fd = h->epoll_fd = -1;
 	ready = gp_requests_open(&h->requests);
 	pthread_mutex_init(&h->self.lock, NULL);
 	h->kfd = gp_kfd_open(err);
@@ -319,10 +320,10 @@ static void end_threads(struct gp_kfd_thread *h)
 	gp_requests_quit(&h->requests);
 	pthread_join(h->thread, NULL);
 	pthread_mutex_lock(&h->requests.lock);
-	h->watch_quit = true;
+	h->activity_quit = true;
 	pthread_mutex_unlock(&h->requests.lock);
-	eventfd_write(h->watch_fd, 1);
-	pthread_join(h->watch, NULL);
+	eventfd_write(h->activity_fd, 1);
+	pthread_join(h->activity, NULL);
 }
 
 void gp_kfd_thread_leave(struct gp_amd_gpu *gpu)

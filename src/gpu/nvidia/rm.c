@@ -238,7 +238,8 @@ int gp_rm_open(struct gp_rm *rm, struct gp_error *err)
 	if (status) {
 		close(rm->fd);
 		rm->fd = -1;
-		return gp_fail(err, gp_rm_errno(status), "%s gives no client: %s", path,
+		return gp_fail(err, gp_rm_errno(status),
+		               "the NVIDIA driver refuses a client on %s: %s", path,
 		               gp_rm_status_name(status));
 	}
 	read_version(rm);

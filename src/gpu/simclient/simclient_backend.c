@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of functions for simulated GPUs. What is, is read from the mapped state; what is asked
- * for is a packet that the state answers. So nothing waits, and one system call a look is for
- * whether the server is still there.
+ * The tables of functions for simulated GPUs. Observations come from the mapped state. Actions are
+ * packets, whose results appear in the state. So no function blocks, and one system call for each
+ * tick checks that the server is still there.
  */
 #include "gpu/simclient/simclient_backend.h"
 
@@ -12,10 +12,7 @@
 #include "base/clock.h"
 #include "gpu/simclient/simclient_device.h"
 
-/* ---- devices ------------------------------------------------------------------------------------
- */
-
-/* Only who wants a simulated GPU asks for one: that none is there is worth a sentence. */
+/* A missing server is an error: this back end is used only when it was selected. */
 static int probe(void)
 {
 	char path[GP_SIMGPU_PATH_SIZE];
@@ -35,10 +32,7 @@ static int open_device(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	return r;
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------
- */
-
-/* Those whose detach did not fit into the socket. */
+/* Sends RESTORE for detached tasks, until the socket is full. */
 static void send_leaving(struct gp_simclient_gpu *d, bool wait)
 {
 	for (unsigned i = 0; i < d->top && d->leaving; i++) {
@@ -77,12 +71,12 @@ static int scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsig
 {
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	struct gp_simgpu_context c;
-	uint32_t places = gp_simclient_is_lost(d) ? 0 : gp_simclient_tasks_seen(d);
+	uint32_t slots = gp_simclient_is_lost(d) ? 0 : gp_simclient_tasks_seen(d);
 	unsigned n = 0;
 
 	(void)now_ns;
 	send_leaving(d, false);
-	for (uint32_t i = 0; i < places; i++) {
+	for (uint32_t i = 0; i < slots; i++) {
 		if (!gp_simclient_read(d, i, &c))
 			continue;
 		if (n < max)
@@ -126,7 +120,7 @@ static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 	return 0;
 }
 
-/* Who was only looked at is left as it is. */
+/* A task that was not changed needs no RESTORE. */
 static void detach(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
@@ -141,9 +135,6 @@ static void detach(struct gp_gpu *gpu, uint32_t handle)
 	send_leaving(d, false);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------
- */
-
 static uint64_t not_after(uint64_t at_ns, uint64_t now_ns)
 {
 	return at_ns < now_ns ? at_ns : now_ns;
@@ -155,10 +146,10 @@ static void observe_run(struct gp_simclient_task *t, uint64_t now_ns, struct gp_
 
 	o->run_source = GP_RUN_MEASURED;
 	o->run_ns = ran_ns > t->base_run_ns ? ran_ns - t->base_run_ns : 0;
-	/* That it stopped running is told a moment later. */
-	if (o->run_ns < t->told_run_ns)
-		o->run_ns = t->told_run_ns;
-	t->told_run_ns = o->run_ns;
+	/* The end of a run is reported late; the reported value must not fall. */
+	if (o->run_ns < t->reported_run_ns)
+		o->run_ns = t->reported_run_ns;
+	t->reported_run_ns = o->run_ns;
 }
 
 static void observe_task(const struct gp_simclient_gpu *d, struct gp_simclient_task *t,
@@ -199,14 +190,12 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *s
 	if (gp_simclient_is_lost(d))
 		return -EIO;
 	send_leaving(d, false);
-	answered = gp_simclient_answered(d); /* first: what comes after it is newer */
+	answered =
+		gp_simclient_answered(d); /* read first: the contexts read afterwards are newer */
 	for (unsigned i = 0; i < n; i++)
 		observe_task(d, &d->task[seen[i].handle], answered, now_ns, &seen[i]);
 	return 0;
 }
-
-/* ---- acting -------------------------------------------------------------------------------------
- */
 
 static bool is_possible(const struct gp_simclient_gpu *d, enum gp_act_kind kind,
                         const struct gp_action *a)
@@ -219,7 +208,7 @@ static bool is_possible(const struct gp_simclient_gpu *d, enum gp_act_kind kind,
 	                                                      a->slice_us <= info->slice_max_us));
 }
 
-/* All in one packet: the device does a batch in one call. */
+/* All targets go into one packet: the device does them in one call. */
 static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
                unsigned n)
 {
@@ -273,8 +262,8 @@ static void why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 	if (d->lost)
 		gp_fail(err, -EIO, "the simulated GPU at %s is gone", d->path);
 	else if (code)
-		gp_fail(err, code, "%s refuses that for process %d: %s", d->base.info.name, c->pid,
-		        gp_error_name(code));
+		gp_fail(err, code, "%s refuses the last action on process %d: %s",
+		        d->base.info.name, c->pid, gp_error_name(code));
 }
 
 static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)
