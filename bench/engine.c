@@ -56,37 +56,17 @@ static int flat_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observati
 	return 0;
 }
 
-static int flat_set_held(struct gp_gpu *gpu, struct gp_action *a, unsigned n, bool held)
-{
-	struct flat_gpu *g = (struct flat_gpu *)gpu;
-
-	for (unsigned i = 0; i < n; i++) {
-		g->held[a[i].handle] = held;
-		a[i].status = 0;
-		a[i].certainty = GP_OBSERVED;
-	}
-	return 0;
-}
-
-static int flat_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return flat_set_held(gpu, a, n, true);
-}
-
-static int flat_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return flat_set_held(gpu, a, n, false);
-}
-
-static int flat_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int flat_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+                    unsigned n)
 {
 	struct flat_gpu *g = (struct flat_gpu *)gpu;
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++) {
-		g->slice_us[a[i].handle] = a[i].slice_us;
+		if (kind == GP_ACT_SLICE)
+			g->slice_us[a[i].handle] = a[i].slice_us;
+		else
+			g->held[a[i].handle] = kind == GP_ACT_HOLD;
 		a[i].status = 0;
 		a[i].certainty = GP_OBSERVED;
 	}
@@ -98,9 +78,7 @@ static const struct gp_gpu_ops flat_ops = {
 	.scan = flat_scan,
 	.attach = flat_attach,
 	.observe = flat_observe,
-	.hold = flat_hold,
-	.release = flat_release,
-	.set_slice = flat_set_slice,
+	.act = flat_act,
 };
 
 static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)

@@ -137,7 +137,7 @@ static uint64_t measure_event(struct gp_gpu *gpu, int program, uint32_t handle)
 	if (gp_simgpu_submit(program, 1, 1, KERNEL_NS, 0))
 		give_up("submit");
 	do {
-		wait_for(gpu->ops->event_fd(gpu));
+		wait_for(gp_gpu_event_fd(gpu));
 		woken_ns = now();
 		gp_gpu_observe(gpu, woken_ns, &o, 1);
 		is_done = !o.active && !gp_simgpu_take(program, &done);
@@ -155,7 +155,7 @@ static uint64_t measure_event(struct gp_gpu *gpu, int program, uint32_t handle)
 	do
 		gp_gpu_observe(gpu, now(), &o, 1);
 	while (o.active);
-	drain(gpu->ops->event_fd(gpu));
+	drain(gp_gpu_event_fd(gpu));
 	return woken_ns - since_ns;
 }
 
@@ -193,10 +193,10 @@ static bool measure_wake_ups(struct gp_gpu *gpu, struct bare *b)
 	struct gp_seen seen;
 	uint32_t handle;
 
-	if (program < 0 || gpu->ops->find(gpu, getpid(), &seen, NULL) ||
+	if (program < 0 || gp_gpu_find(gpu, getpid(), &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &handle))
 		give_up("creating a context failed");
-	drain(gpu->ops->event_fd(gpu));
+	drain(gp_gpu_event_fd(gpu));
 	gp_hist_init(&ours);
 	gp_hist_init(&event);
 	gp_hist_init(&chain);

@@ -50,7 +50,7 @@
 
 static char folder[] = "/tmp/bench-latency-XXXXXX", path[64];
 
-/* The watched device. The daemon's thread gets a device that records in `observe` and `hold` when
+/* The watched device. The daemon's thread gets a device that records in `observe` and `act` when
  * the observed work began, and when the thread acted on it. */
 
 static struct {
@@ -104,11 +104,14 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *o
 	return r;
 }
 
-static int hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+               unsigned n)
 {
 	uint64_t acted_ns = now(), begun_ns = watched.begun_ns;
-	int r = watched.real->hold(gpu, now_ns, a, n);
+	int r = watched.real->act(gpu, now_ns, kind, a, n);
 
+	if (kind != GP_ACT_HOLD)
+		return r;
 	watched.begun_ns = 0;
 	if (begun_ns && watched.no_events)
 		note(acted_ns - begun_ns);
@@ -129,7 +132,7 @@ static void watch(struct gp_gpu *gpu)
 	watched.ops = *gpu->ops;
 	watched.ops.attach = attach;
 	watched.ops.observe = observe;
-	watched.ops.hold = hold;
+	watched.ops.act = act;
 	if (watched.no_events) {
 		watched.ops.event_fd = no_event_fd;
 		gpu->info.caps &= ~(uint32_t)GP_CAP_EVENTS;
@@ -285,7 +288,7 @@ static struct gp_device_thread *start_host(struct gp_assignments *assignments, i
 			give_up("starting the simulated GPU failed");
 		usleep(10000);
 	}
-	if (config.gpu->ops->find(config.gpu, getpid(), &seen, &err))
+	if (gp_gpu_find(config.gpu, getpid(), &seen, &err))
 		give_up(err.text);
 	memset(&watched, 0, sizeof watched);
 	watched.lc_key = seen.key;

@@ -42,8 +42,8 @@ static void answer_failure(struct gp_device_thread *h, uint64_t token,
 {
 	struct gp_error why = {0};
 
-	if (t && h->gpu->ops->why)
-		h->gpu->ops->why(h->gpu, t->handle, &why);
+	if (t)
+		gp_gpu_why(h->gpu, t->handle, &why);
 	if (!*why.text)
 		gp_fail(&why, status, "%s's driver does not do it (%s); its log may say why",
 		        h->gpu->info.name, gp_error_name(status));
@@ -110,8 +110,7 @@ static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struc
 		return true;
 	if (t->failures < w->failures + HOLD_FAILURES)
 		return false;
-	if (h->gpu->ops->why)
-		h->gpu->ops->why(h->gpu, t->handle, &why);
+	gp_gpu_why(h->gpu, t->handle, &why);
 	return why.code || waited_ns >= HOLD_UNSAID_NS;
 }
 

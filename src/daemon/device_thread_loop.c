@@ -250,7 +250,7 @@ static void settle_in(const struct gp_device_thread *h)
 void *gp_device_thread_run(void *arg)
 {
 	struct gp_device_thread *h = arg;
-	int event_fd = h->gpu->ops->event_fd ? h->gpu->ops->event_fd(h->gpu) : -1;
+	int event_fd = gp_gpu_event_fd(h->gpu);
 
 	settle_in(h);
 	while (!atomic_load_explicit(&h->stop, memory_order_acquire)) {

@@ -196,23 +196,22 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 	return todo;
 }
 
-enum kind { SET_SLICE, HOLD, RELEASE };
-
-static struct gp_attempt *attempt_of(struct gp_task *t, enum kind kind)
+static struct gp_attempt *attempt_of(struct gp_task *t, enum gp_act_kind kind)
 {
-	return kind == SET_SLICE ? &t->slice : &t->hold;
+	return kind == GP_ACT_SLICE ? &t->slice : &t->hold;
 }
 
 /* A change of ours may always be reverted. Any other change requires its undo record first. */
-static int may_change(struct gp_engine *e, struct gp_task *t, enum kind kind, uint32_t slice_us)
+static int may_change(struct gp_engine *e, struct gp_task *t, enum gp_act_kind kind,
+                      uint32_t slice_us)
 {
-	if (t->unrecorded && (kind == RELEASE || (kind == SET_SLICE && !slice_us)))
+	if (t->unrecorded && (kind == GP_ACT_RELEASE || (kind == GP_ACT_SLICE && !slice_us)))
 		return 0;
 	return gp_engine_keep_record(e, t);
 }
 
 /* Adds a task to the batch unless its backoff has not elapsed. */
-static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum kind kind, unsigned n,
+static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind, unsigned n,
                            unsigned i, uint32_t slice_us)
 {
 	struct gp_task *t = &e->task[i];
@@ -235,23 +234,24 @@ static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum kind kind,
 	return n + 1;
 }
 
-static uint64_t cost_of(const struct gp_engine *e, enum kind kind)
+static uint64_t cost_of(const struct gp_engine *e, enum gp_act_kind kind)
 {
 	const struct gp_gpu_info *info = &e->gpu->info;
 
-	return kind == SET_SLICE ? info->slice_cost_ns
-	       : kind == HOLD    ? info->hold_cost_ns
-	                         : info->release_cost_ns;
+	return kind == GP_ACT_SLICE  ? info->slice_cost_ns
+	       : kind == GP_ACT_HOLD ? info->hold_cost_ns
+	                             : info->release_cost_ns;
 }
 
 /* The back end has confirmed the effect, so the next observation is not needed. */
-static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum kind kind, struct gp_task *t)
+static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind,
+                           struct gp_task *t)
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
 	a->in_flight = false;
 	a->backoff_ns = 0;
-	if (kind == SET_SLICE) {
+	if (kind == GP_ACT_SLICE) {
 		t->slice_us = a->target;
 		return;
 	}
@@ -261,21 +261,21 @@ static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum kind kind,
 	gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
-static void take_result(struct gp_engine *e, uint64_t now_ns, enum kind kind, struct gp_task *t,
-                        const struct gp_action *action)
+static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind,
+                        struct gp_task *t, const struct gp_action *action)
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
-	a->target = kind == SET_SLICE ? action->slice_us : kind == HOLD;
+	a->target = kind == GP_ACT_SLICE ? action->slice_us : kind == GP_ACT_HOLD;
 	a->issued_ns = now_ns;
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
-	t->our_hold |= kind == HOLD && a->in_flight;
-	if (a->in_flight && kind == HOLD) {
+	t->our_hold |= kind == GP_ACT_HOLD && a->in_flight;
+	if (a->in_flight && kind == GP_ACT_HOLD) {
 		t->held &= !t->hold_again; /* the next observation shows it */
 		t->hold_again = false;
-	} else if (a->in_flight && kind == SET_SLICE) {
+	} else if (a->in_flight && kind == GP_ACT_SLICE) {
 		t->slice_again = false;
 	}
 	if (!a->in_flight) {
@@ -288,22 +288,17 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum kind kind, st
 	}
 }
 
-static void send_batch(struct gp_engine *e, uint64_t now_ns, enum kind kind, unsigned n)
+static void send_batch(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind, unsigned n)
 {
 	int r;
 
 	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e, now_ns));
 	if (!n || e->interrupted)
 		return;
-	if (kind == SET_SLICE)
-		r = gp_gpu_set_slice(e->gpu, now_ns, e->action, n);
-	else if (kind == HOLD)
-		r = gp_gpu_hold(e->gpu, now_ns, e->action, n);
-	else
-		r = gp_gpu_release(e->gpu, now_ns, e->action, n);
-	*(kind == SET_SLICE ? &e->stats.slices
-	  : kind == HOLD    ? &e->stats.holds
-	                    : &e->stats.releases) += n;
+	r = gp_gpu_act(e->gpu, now_ns, kind, e->action, n);
+	*(kind == GP_ACT_SLICE  ? &e->stats.slices
+	  : kind == GP_ACT_HOLD ? &e->stats.holds
+	                        : &e->stats.releases) += n;
 	for (unsigned k = 0; k < n; k++) {
 		if (r)
 			e->action[k].status = r;
@@ -333,9 +328,9 @@ static void set_slices(struct gp_engine *e, uint64_t now_ns, unsigned todo, bool
 		    another_is_released_and_tiny(e, t))
 			defer(e, now_ns);
 		else
-			n = add_action(e, now_ns, SET_SLICE, n, i, slice_us);
+			n = add_action(e, now_ns, GP_ACT_SLICE, n, i, slice_us);
 	}
-	send_batch(e, now_ns, SET_SLICE, n);
+	send_batch(e, now_ns, GP_ACT_SLICE, n);
 }
 
 /* A gang is held as a whole or not at all. */
@@ -354,13 +349,13 @@ static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 			continue;
 		}
 		before = n;
-		n = add_action(e, now_ns, HOLD, n, i, 0);
+		n = add_action(e, now_ns, GP_ACT_HOLD, n, i, 0);
 		if (t->held)
 			continue; /* it is already counted */
 		e->held += n - before;
 		e->gang_todo[t->gang] -= n - before;
 	}
-	send_batch(e, now_ns, HOLD, n);
+	send_batch(e, now_ns, GP_ACT_HOLD, n);
 }
 
 static void release_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
@@ -379,15 +374,15 @@ static void release_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 			defer(e, now_ns);
 			continue;
 		}
-		n = add_action(e, now_ns, RELEASE, n, i, 0);
+		n = add_action(e, now_ns, GP_ACT_RELEASE, n, i, 0);
 		/* Tasks with tiny slices are released one at a time: within one batch the check
 		 * above would miss them. */
 		if (tiny) {
-			send_batch(e, now_ns, RELEASE, n);
+			send_batch(e, now_ns, GP_ACT_RELEASE, n);
 			n = 0;
 		}
 	}
-	send_batch(e, now_ns, RELEASE, n);
+	send_batch(e, now_ns, GP_ACT_RELEASE, n);
 }
 
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns)

@@ -31,7 +31,7 @@ static int wait_until(uint64_t next_ns, int stop_fd, int event_fd)
 int gp_drive(struct gp_engine *engine, struct gp_gpu *gpu, int stop_fd,
              int (*after_tick)(void *arg, uint64_t now_ns), void *arg)
 {
-	int event_fd = gpu->ops->event_fd ? gpu->ops->event_fd(gpu) : -1;
+	int event_fd = gp_gpu_event_fd(gpu);
 
 	for (;;) {
 		uint64_t now_ns = gp_monotonic_ns();

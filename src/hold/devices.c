@@ -19,8 +19,7 @@ static int cannot_open(const struct gp_gpu_ops *ops, int code, struct gp_error *
 {
 	struct gp_error why = {0};
 
-	if (ops->doctor)
-		ops->doctor(note_missing, &why);
+	gp_backend_doctor(ops, note_missing, &why);
 	if (*why.text)
 		return gp_fail(err, code, "%s", why.text);
 	return gp_fail(err, code, "the GPUs cannot be used (%s): %s; see gpreempt doctor",
@@ -88,7 +87,7 @@ static int rank_of(int code)
 
 static int find_on(const struct gp_device *d, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
-	int r = d->gpu->ops->find ? d->gpu->ops->find(d->gpu, pid, seen, err) : -ENOTSUP;
+	int r = gp_gpu_find(d->gpu, pid, seen, err);
 
 	return r ? gp_fail(err, r, "process %d cannot be inspected: %s", pid, gp_error_name(r)) : 0;
 }
@@ -203,11 +202,11 @@ int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_qu
 	unsigned capacity = 16;
 
 	*queue = NULL;
-	if (!gpu->ops->queues)
+	if (!gp_gpu_commands(gpu)->queues)
 		return gp_fail(err, -ENOTSUP, "%s does not list queues", gpu->info.name);
 	for (;;) {
 		struct gp_queue *q = realloc(*queue, capacity * sizeof *q);
-		int n = q ? gpu->ops->queues(gpu, ref->seen.key, closely, q, capacity, err)
+		int n = q ? gp_gpu_queues(gpu, ref->seen.key, closely, q, capacity, err)
 		          : gp_fail(err, -ENOMEM, "not enough memory");
 
 		*queue = q ? q : *queue;

@@ -25,11 +25,6 @@ const char *gp_hold_name(char *out, size_t size, const struct gp_task_ref *ref)
 	return out;
 }
 
-static int event_fd(struct gp_gpu *gpu)
-{
-	return gpu->ops->event_fd ? gpu->ops->event_fd(gpu) : -1;
-}
-
 void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 {
 	struct pollfd p[GP_DEVICES_MAX + 1];
@@ -38,7 +33,7 @@ void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 	struct timespec timeout;
 
 	for (unsigned i = 0; i < n; i++) {
-		p[i] = (struct pollfd){.fd = event_fd(holds->devices->device[i].gpu),
+		p[i] = (struct pollfd){.fd = gp_gpu_event_fd(holds->devices->device[i].gpu),
 		                       .events = POLLIN};
 		if (p[i].fd < 0 && until_ns > at_ns + PAUSE_NS)
 			until_ns = at_ns + PAUSE_NS;
@@ -119,8 +114,8 @@ static bool add_reason(const struct gp_hold *h, int code, struct gp_error *err)
 {
 	struct gp_error why = {0};
 
-	if (h->attached && h->ref.gpu->ops->why)
-		h->ref.gpu->ops->why(h->ref.gpu, h->handle, &why);
+	if (h->attached)
+		gp_gpu_why(h->ref.gpu, h->handle, &why);
 	if (*why.text)
 		gp_fail(err, code, "%s", why.text);
 	return *why.text;
@@ -212,7 +207,7 @@ static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
 		index[n++] = i;
 	}
 	if (n)
-		r = (hold ? gp_gpu_hold : gp_gpu_release)(gpu, at_ns, action, n);
+		r = gp_gpu_act(gpu, at_ns, hold ? GP_ACT_HOLD : GP_ACT_RELEASE, action, n);
 	for (unsigned i = 0; i < n; i++) {
 		action[i].status = r ? r : action[i].status;
 		note_answer(&holds->hold[index[i]], &action[i]);

@@ -39,7 +39,7 @@ bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_
 int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(entry->backend);
-	int r = ops && ops->undo ? ops->undo(&entry->undo, err) : -ENOTSUP;
+	int r = ops ? gp_backend_undo(ops, &entry->undo, err) : -ENOTSUP;
 
 	return r == -ESRCH ? 0 : r; /* a process that has ended is not held */
 }

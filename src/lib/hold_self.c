@@ -32,10 +32,10 @@ static int release_all(struct gpreempt *g, struct gp_error *err)
 
 	for (unsigned i = 0; i < devices->n; i++) {
 		struct gp_gpu *gpu = devices->device[i].gpu;
-		int r = gpu->ops->release_self ? gpu->ops->release_self(gpu, err) : 0;
+		int r = gp_gpu_release_self(gpu, err);
 
 		n += r > 0 ? r : 0;
-		if (r < 0 && !failed)
+		if (r < 0 && r != -ENOTSUP && !failed)
 			failed = r;
 	}
 	if (!failed)
@@ -56,10 +56,10 @@ static int hold_all(struct gpreempt *g, unsigned flags)
 	for (unsigned i = 0; i < devices->n && r >= 0; i++) {
 		struct gp_gpu *gpu = devices->device[i].gpu;
 
-		if (!gpu->ops->hold_self)
+		if (!gp_gpu_commands(gpu)->hold_self)
 			continue;
 		can = true;
-		r = gpu->ops->hold_self(gpu, how, &g->err);
+		r = gp_gpu_hold_self(gpu, how, &g->err);
 		n += r > 0 ? r : 0;
 	}
 	if (r >= 0 && n)

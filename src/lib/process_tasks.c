@@ -41,7 +41,7 @@ int gp_lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_
 		*ref = split->ref;
 		return 0;
 	}
-	if (!gpu->ops->split)
+	if (!gp_gpu_commands(gpu)->split)
 		return gp_fail(&g->err, -ENOTSUP,
 		               "%s cannot hold single queues; hold the whole process",
 		               gpu->info.name);
@@ -51,7 +51,7 @@ int gp_lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_
 		return gp_fail(&g->err, -ENOMEM, "not enough memory");
 	m->split = list;
 	*ref = (struct gp_task_ref){.device = device, .gpu = gpu};
-	r = gpu->ops->split(gpu, g->pid, queue, &ref->seen, &g->err);
+	r = gp_gpu_split(gpu, g->pid, queue, &ref->seen, &g->err);
 	if (!r)
 		list[m->nsplits++] = (struct gp_lib_split){.process = key_of(g), .ref = *ref};
 	return r;

@@ -31,7 +31,7 @@ static int control(const struct world *w)
 
 static int release_train(const struct world *w)
 {
-	return gp_simgpu_ops.release_process(w->program[0], NULL);
+	return gp_backend_release_process(&gp_simgpu_ops, w->program[0], NULL);
 }
 
 static int use(const struct world *w)

@@ -537,24 +537,15 @@ static inline int model_act(struct gp_gpu *gpu, enum model_action kind, struct g
 	return 0;
 }
 
-static inline int model_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static inline int model_act_op(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
+                               struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return model_act(gpu, MODEL_HOLD, a, n);
-}
-
-static inline int model_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a,
-                                unsigned n)
-{
-	(void)now_ns;
-	return model_act(gpu, MODEL_RELEASE, a, n);
-}
-
-static inline int model_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a,
-                                  unsigned n)
-{
-	(void)now_ns;
-	return model_act(gpu, MODEL_SET_SLICE, a, n);
+	return model_act(gpu,
+	                 kind == GP_ACT_HOLD      ? MODEL_HOLD
+	                 : kind == GP_ACT_RELEASE ? MODEL_RELEASE
+	                                          : MODEL_SET_SLICE,
+	                 a, n);
 }
 
 static inline void model_init(struct model *m, const struct model_profile *profile, uint64_t seed)
@@ -565,9 +556,7 @@ static inline void model_init(struct model *m, const struct model_profile *profi
 		.attach = model_attach,
 		.detach = model_detach,
 		.observe = model_observe,
-		.hold = model_hold,
-		.release = model_release,
-		.set_slice = model_set_slice,
+		.act = model_act_op,
 	};
 	const struct model_profile *p = profile;
 	struct gp_gpu_info *info = &m->base.info;

@@ -98,7 +98,7 @@ echo 3 >$scope_file
 yama="gpreempt: Yama (kernel.yama.ptrace_scope = 3) forbids attaching to process $target, even for root; set a lower value and reboot"
 for user in nobody root; do
 	says "$user" 3 "$yama" "gpreempt suspend $target --for 1s"
-	doctor_says "$user" '*missing*Yama (ptrace_scope 3) forbids everybody to attach*boot with kernel.yama.ptrace_scope below 3*'
+	doctor_says "$user" '*missing*Yama (ptrace_scope 3) forbids all users to attach*boot with kernel.yama.ptrace_scope below 3*'
 done
 
 kill "$target"

@@ -225,8 +225,7 @@ static unsigned examine(struct report *r, const struct gp_devices *devices,
 		printf("%s{\"name\":\"%s\",\"findings\":[", first ? "" : ",", ops->name);
 	else
 		puts(ops->name);
-	if (ops->doctor)
-		ops->doctor(take_finding, r);
+	gp_backend_doctor(ops, take_finding, r);
 	ready = r->missing ? 0 : ready_devices(devices, ops);
 	if (env.json)
 		printf("],\"ready\":%u}", ready);

@@ -103,11 +103,11 @@ static void read_user(struct row *row)
 
 static void read_row(struct row *row, const struct gp_undo_file *undo)
 {
-	const struct gp_gpu_ops *ops = row->ref.gpu->ops;
 	struct gp_undo_entry e;
 
 	/* Memory is sampled, too: it was not known when the task was first seen. */
-	row->ended = ops->find && ops->find(row->ref.gpu, row->ref.seen.pid, &row->ref.seen, NULL);
+	row->ended = gp_gpu_commands(row->ref.gpu)->find &&
+	             gp_gpu_find(row->ref.gpu, row->ref.seen.pid, &row->ref.seen, NULL);
 	if (row->ended)
 		return;
 	read_queues(row);

@@ -193,42 +193,21 @@ static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 }
 
 /* All tasks of a batch are handled by one call. */
-static int sim_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int sim_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+                   unsigned n)
 {
+	static const uint8_t control[] = {[GP_ACT_HOLD] = GP_SIM_CONTROL_HOLD,
+	                                  [GP_ACT_RELEASE] = GP_SIM_CONTROL_RELEASE,
+	                                  [GP_ACT_SLICE] = GP_SIM_CONTROL_SLICE};
 	struct gp_sim *s = of(gpu);
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){
-			    .kind = GP_SIM_CONTROL_HOLD, .task = a[i].handle, .joins = i > 0},
-		    &a[i]);
-	return 0;
-}
-
-static int sim_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	struct gp_sim *s = of(gpu);
-
-	(void)now_ns;
-	for (unsigned i = 0; i < n; i++)
-		ask(s,
-		    (struct control){
-			    .kind = GP_SIM_CONTROL_RELEASE, .task = a[i].handle, .joins = i > 0},
-		    &a[i]);
-	return 0;
-}
-
-static int sim_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	struct gp_sim *s = of(gpu);
-
-	(void)now_ns;
-	for (unsigned i = 0; i < n; i++)
-		ask(s,
-		    (struct control){.kind = GP_SIM_CONTROL_SLICE,
+		    (struct control){.kind = control[kind],
 		                     .task = a[i].handle,
-		                     .slice_us = a[i].slice_us},
+		                     .joins = kind != GP_ACT_SLICE && i > 0,
+		                     .slice_us = kind == GP_ACT_SLICE ? a[i].slice_us : 0},
 		    &a[i]);
 	return 0;
 }
@@ -325,9 +304,7 @@ static const struct gp_gpu_ops sim_ops = {
 	.attach = sim_attach,
 	.detach = sim_detach,
 	.observe = sim_observe,
-	.hold = sim_hold,
-	.release = sim_release,
-	.set_slice = sim_set_slice,
+	.act = sim_act,
 };
 
 int gp_sim_backend_init(struct gp_sim *s)

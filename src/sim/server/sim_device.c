@@ -107,12 +107,11 @@ void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_act
 
 	if (!n)
 		return;
-	if (kind == GP_SIMGPU_HOLD)
-		gp_gpu_hold(gpu, 0, action, n);
-	else if (kind == GP_SIMGPU_RELEASE)
-		gp_gpu_release(gpu, 0, action, n);
-	else
-		gp_gpu_set_slice(gpu, 0, action, n);
+	gp_gpu_act(gpu, 0,
+	           kind == GP_SIMGPU_HOLD      ? GP_ACT_HOLD
+	           : kind == GP_SIMGPU_RELEASE ? GP_ACT_RELEASE
+	                                       : GP_ACT_SLICE,
+	           action, n);
 	*(kind == GP_SIMGPU_HOLD      ? &d->counts.holds
 	  : kind == GP_SIMGPU_RELEASE ? &d->counts.releases
 	                              : &d->counts.slices) += n;
