@@ -90,7 +90,7 @@ static int read_device(struct gp_yaml *y, void *target)
 		{"ignore", BOOL, AT(struct gp_config_device, ignore)},
 	};
 	static const struct gp_yaml_map map = {"a device", 3, keys};
-	struct gp_config *c = &((struct reading *)target)->config;
+	struct gp_config *c = &((struct gp_config_reading *)target)->config;
 	unsigned line[GP_YAML_KEYS_MAX], at = gp_yaml_line(y);
 	struct gp_config_device d = {0}, *list;
 	int r = gp_yaml_read_map(y, &map, &d, line);
@@ -135,7 +135,7 @@ static int read_scheduler(struct gp_yaml *y, void *target)
 #undef IN
 	/* clang-format on */
 	static const struct gp_yaml_map map = {"'scheduler'", sizeof keys / sizeof *keys, keys};
-	struct gp_config_scheduler *s = &((struct reading *)target)->config.scheduler;
+	struct gp_config_scheduler *s = &((struct gp_config_reading *)target)->config.scheduler;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &map, s, line);
 	long cores = sysconf(_SC_NPROCESSORS_CONF);
@@ -161,7 +161,7 @@ enum {
 
 static const char *const memory_words[] = {"event", "hold", NULL};
 
-#define IN(member) AT(struct reading, config.member)
+#define IN(member) AT(struct gp_config_reading, config.member)
 static const struct gp_yaml_key config_keys[] = {
 	[KEY_POLICY]    = {"policy",    TEXT, IN(policy.text)},
 	[KEY_GPU]       = {"gpu",       WORD(gpu_words), IN(gpu)},
@@ -183,7 +183,7 @@ static const struct gp_yaml_map config_map = {"a configuration", CONFIG_KEYS, co
 
 static int read_config(struct gp_yaml *y, void *target)
 {
-	struct gp_config *c = &((struct reading *)target)->config;
+	struct gp_config *c = &((struct gp_config_reading *)target)->config;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &config_map, target, line);
 
@@ -250,7 +250,7 @@ int gp_config_parse(const char *path, const char *text, size_t length,
 {
 #if GP_HAVE_YAML
 	static const struct gp_yaml_kind kind = {"configuration", NULL, "gpreempt.yaml(5)"};
-	struct reading r = {.names = names};
+	struct gp_config_reading r = {.names = names};
 	int failed;
 
 	fill_defaults(&r.config, names);

@@ -6,7 +6,7 @@
 #include "config/config.h"
 #include "yaml/keys.h"
 
-struct reading {
+struct gp_config_reading {
 	struct gp_config config;
 	const struct gp_config_names *names;
 };
@@ -14,14 +14,14 @@ struct reading {
 /* In the order of enum gp_class. */
 extern const char *const gp_config_class_words[];
 
-/* Each gets a struct reading. */
+/* Each gets a struct gp_config_reading. */
 gp_yaml_read gp_config_read_sockets, gp_config_read_clients, gp_config_read_metrics;
 gp_yaml_read gp_config_read_rules, gp_config_read_limits;
 
 /* Each of them a sentence for what is not there. `name` may be a number. */
-int gp_config_find_user(const struct gp_yaml *y, const struct reading *r, unsigned line,
+int gp_config_find_user(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                         const char *name, uid_t *uid);
-int gp_config_find_group(const struct gp_yaml *y, const struct reading *r, unsigned line,
+int gp_config_find_group(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                          const char *name, gid_t *gid);
 
 /* Room for one more of `size` bytes behind the `n` that `list` has; NULL: no memory. */

@@ -10,7 +10,7 @@
 
 struct rule_entry {
 	struct gp_rule rule;
-	const struct reading *reading;
+	const struct gp_config_reading *reading;
 	unsigned match_line[GP_YAML_KEYS_MAX];
 };
 
@@ -156,7 +156,7 @@ static void name_gang(struct gp_rule *rule)
 
 static int read_rule(struct gp_yaml *y, void *target)
 {
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	struct gp_config *c = &r->config;
 	unsigned line[GP_YAML_KEYS_MAX], at = gp_yaml_line(y);
 	struct rule_entry e = {.rule = {.line = at, .attr = GP_TASK_ATTR_DEFAULT}, .reading = r};

@@ -40,12 +40,12 @@ static int read_socket(struct gp_yaml *y, struct gp_config_socket *s)
 
 static int read_control(struct gp_yaml *y, void *target)
 {
-	return read_socket(y, &((struct reading *)target)->config.sockets.control);
+	return read_socket(y, &((struct gp_config_reading *)target)->config.sockets.control);
 }
 
 static int read_hint(struct gp_yaml *y, void *target)
 {
-	return read_socket(y, &((struct reading *)target)->config.sockets.hint);
+	return read_socket(y, &((struct gp_config_reading *)target)->config.sockets.hint);
 }
 
 int gp_config_read_sockets(struct gp_yaml *y, void *target)
@@ -53,10 +53,10 @@ int gp_config_read_sockets(struct gp_yaml *y, void *target)
 	static const struct gp_yaml_key keys[] = {
 		{"control", NESTED(read_control)},
 		{"hint", NESTED(read_hint)},
-		{"group", TEXT, AT(struct reading, config.sockets.group_name)},
+		{"group", TEXT, AT(struct gp_config_reading, config.sockets.group_name)},
 	};
 	static const struct gp_yaml_map map = {"'sockets'", 3, keys};
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	struct gp_config_sockets *s = &r->config.sockets;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int failed = gp_yaml_read_map(y, &map, target, line);
@@ -88,7 +88,7 @@ int gp_config_read_clients(struct gp_yaml *y, void *target)
 #undef IN
 	/* clang-format on */
 	static const struct gp_yaml_map map = {"'clients'", sizeof keys / sizeof *keys, keys};
-	struct gp_config_clients *c = &((struct reading *)target)->config.clients;
+	struct gp_config_clients *c = &((struct gp_config_reading *)target)->config.clients;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &map, c, line);
 
@@ -146,7 +146,7 @@ int gp_config_read_metrics(struct gp_yaml *y, void *target)
 		{"tasks", BOOL, AT(struct gp_config_metrics, tasks)},
 	};
 	static const struct gp_yaml_map map = {"'metrics'", 3, keys};
-	struct gp_config_metrics *m = &((struct reading *)target)->config.metrics;
+	struct gp_config_metrics *m = &((struct gp_config_reading *)target)->config.metrics;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &map, m, line);
 

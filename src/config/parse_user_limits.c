@@ -21,7 +21,7 @@ static bool parse_id(const char *name, uint32_t *id)
 	return value < UINT32_MAX; /* which stands for nobody */
 }
 
-int gp_config_find_user(const struct gp_yaml *y, const struct reading *r, unsigned line,
+int gp_config_find_user(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                         const char *name, uid_t *uid)
 {
 	int failed = r->names->user(name, uid);
@@ -34,7 +34,7 @@ int gp_config_find_user(const struct gp_yaml *y, const struct reading *r, unsign
 	                    gp_yaml_show_text(name).text);
 }
 
-int gp_config_find_group(const struct gp_yaml *y, const struct reading *r, unsigned line,
+int gp_config_find_group(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                          const char *name, gid_t *gid)
 {
 	int failed = r->names->group(name, gid);
@@ -84,7 +84,7 @@ static int read_limit(struct gp_yaml *y, struct gp_limit *limit, struct gp_limit
 
 static int read_default(struct gp_yaml *y, void *target)
 {
-	struct gp_config *c = &((struct reading *)target)->config;
+	struct gp_config *c = &((struct gp_config_reading *)target)->config;
 
 	return read_limit(y, &c->limit, &c->granted);
 }
@@ -114,7 +114,7 @@ static int add_limit(struct gp_yaml *y, const char *name, unsigned line, uint32_
 
 static int read_user(struct gp_yaml *y, const char *name, unsigned line, void *target)
 {
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	uid_t uid = 0;
 	int failed = gp_config_find_user(y, r, line, name, &uid);
 
@@ -123,7 +123,7 @@ static int read_user(struct gp_yaml *y, const char *name, unsigned line, void *t
 
 static int read_group(struct gp_yaml *y, const char *name, unsigned line, void *target)
 {
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	gid_t gid = 0;
 	int failed = gp_config_find_group(y, r, line, name, &gid);
 

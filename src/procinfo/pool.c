@@ -24,7 +24,7 @@ static uint64_t now_ns(void)
 
 /* ---- questions ----------------------------------------------------------------------- */
 
-void gp_procinfo_append(struct questions *list, struct question *q)
+void gp_procinfo_append(struct gp_procinfo_questions *list, struct gp_procinfo_question *q)
 {
 	q->next = NULL;
 	if (list->last)
@@ -34,9 +34,9 @@ void gp_procinfo_append(struct questions *list, struct question *q)
 	list->last = q;
 }
 
-struct question *gp_procinfo_take_first(struct questions *list)
+struct gp_procinfo_question *gp_procinfo_take_first(struct gp_procinfo_questions *list)
 {
-	struct question *q = list->first;
+	struct gp_procinfo_question *q = list->first;
 
 	if (q) {
 		list->first = q->next;
@@ -46,9 +46,9 @@ struct question *gp_procinfo_take_first(struct questions *list)
 	return q;
 }
 
-static void drop_all(struct questions *list)
+static void drop_all(struct gp_procinfo_questions *list)
 {
-	struct question *q;
+	struct gp_procinfo_question *q;
 
 	while ((q = gp_procinfo_take_first(list)))
 		gp_procinfo_drop(&q->info);
@@ -83,7 +83,7 @@ static void distrust(struct gp_procinfo_pool *p, uid_t uid)
 {
 	unsigned place = 0;
 
-	for (unsigned i = 0; i < DISTRUSTED_MAX; i++)
+	for (unsigned i = 0; i < GP_PROCINFO_DISTRUSTED_MAX; i++)
 		if (p->distrusted[i].until_ns < p->distrusted[place].until_ns)
 			place = i;
 	p->distrusted[place].uid = uid;
@@ -91,9 +91,10 @@ static void distrust(struct gp_procinfo_pool *p, uid_t uid)
 }
 
 /* Its question, as far as it is answered. */
-static struct question *leave_behind(struct gp_procinfo_pool *p, struct reader *r)
+static struct gp_procinfo_question *leave_behind(struct gp_procinfo_pool *p,
+                                                 struct gp_procinfo_reader *r)
 {
-	struct question *q = r->question;
+	struct gp_procinfo_question *q = r->question;
 
 	p->busy = r->next; /* it is the first */
 	r->question = NULL;
@@ -113,7 +114,7 @@ static void forgive_absence(struct gp_procinfo_pool *p, uint64_t now)
 {
 	if (!p->busy || now < gp_time_add(p->busy->deadline_ns, p->limits.deadline_ns))
 		return;
-	for (struct reader *r = p->busy; r; r = r->next)
+	for (struct gp_procinfo_reader *r = p->busy; r; r = r->next)
 		r->deadline_ns = gp_time_add(now, p->limits.deadline_ns);
 }
 
@@ -137,7 +138,7 @@ static void look_at_deadlines(struct gp_procinfo_pool *p)
 int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, uint32_t want,
                     uint64_t token)
 {
-	struct question *q = calloc(1, sizeof *q);
+	struct gp_procinfo_question *q = calloc(1, sizeof *q);
 	int r = 0;
 
 	if (!q)
@@ -167,7 +168,7 @@ int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, 
 
 int gp_procinfo_take(struct gp_procinfo_pool *p, struct gp_procinfo **info, uint64_t *token)
 {
-	struct question *q;
+	struct gp_procinfo_question *q;
 	eventfd_t times;
 
 	pthread_mutex_lock(&p->lock);

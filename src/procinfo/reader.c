@@ -20,7 +20,7 @@
 /* ---- one fact ------------------------------------------------------------------------ */
 
 /* The facts to fill in, with the lock; NULL, and no lock, if nobody waits for them any more. */
-static struct gp_procinfo *open_answer(struct reader *r)
+static struct gp_procinfo *open_answer(struct gp_procinfo_reader *r)
 {
 	pthread_mutex_lock(&r->pool->lock);
 	if (r->question)
@@ -29,13 +29,13 @@ static struct gp_procinfo *open_answer(struct reader *r)
 	return NULL;
 }
 
-static void close_answer(struct reader *r, uint32_t known)
+static void close_answer(struct gp_procinfo_reader *r, uint32_t known)
 {
 	r->question->info.known |= known;
 	pthread_mutex_unlock(&r->pool->lock);
 }
 
-static void read_user(struct reader *r)
+static void read_user(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo_user user;
 	struct gp_procinfo *f;
@@ -55,7 +55,7 @@ static void read_user(struct reader *r)
 	close_answer(r, GP_PROCINFO_USER);
 }
 
-static void read_comm(struct reader *r)
+static void read_comm(struct gp_procinfo_reader *r)
 {
 	char comm[64];
 	ssize_t n = gp_procinfo_read_file(r->pid, "comm", comm, sizeof comm);
@@ -68,7 +68,7 @@ static void read_comm(struct reader *r)
 	close_answer(r, GP_PROCINFO_COMM);
 }
 
-static void read_cgroup(struct reader *r)
+static void read_cgroup(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	bool trusted;
@@ -86,7 +86,7 @@ static void read_cgroup(struct reader *r)
 	close_answer(r, GP_PROCINFO_CGROUP);
 }
 
-static void read_exe(struct reader *r)
+static void read_exe(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	bool trusted;
@@ -104,7 +104,7 @@ static void read_exe(struct reader *r)
 	close_answer(r, GP_PROCINFO_EXE);
 }
 
-static void read_cmdline(struct reader *r)
+static void read_cmdline(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	char *words;
@@ -120,7 +120,7 @@ static void read_cmdline(struct reader *r)
 	close_answer(r, GP_PROCINFO_CMDLINE);
 }
 
-static void read_environ(struct reader *r)
+static void read_environ(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	char *environment;
@@ -144,14 +144,14 @@ static bool is_distrusted(const struct gp_procinfo_pool *p, uid_t uid)
 {
 	uint64_t now = gp_monotonic_ns();
 
-	for (unsigned i = 0; i < DISTRUSTED_MAX; i++)
+	for (unsigned i = 0; i < GP_PROCINFO_DISTRUSTED_MAX; i++)
 		if (p->distrusted[i].uid == uid && p->distrusted[i].until_ns > now)
 			return true;
 	return false;
 }
 
 /* Not that of somebody who let us wait lately, and not while too many are stuck. */
-static bool may_touch_memory(struct reader *r)
+static bool may_touch_memory(struct gp_procinfo_reader *r)
 {
 	const struct gp_procinfo *f = open_answer(r);
 	bool may;
@@ -166,11 +166,11 @@ static bool may_touch_memory(struct reader *r)
 }
 
 /* What cannot hang comes first. */
-static void read_all(struct reader *r)
+static void read_all(struct gp_procinfo_reader *r)
 {
 	static const struct {
 		uint32_t fact;
-		void (*read)(struct reader *r);
+		void (*read)(struct gp_procinfo_reader *r);
 	} info[] = {
 		{GP_PROCINFO_USER, read_user},       {GP_PROCINFO_COMM, read_comm},
 		{GP_PROCINFO_CGROUP, read_cgroup},   {GP_PROCINFO_EXE, read_exe},
@@ -187,10 +187,10 @@ static void read_all(struct reader *r)
 
 /* ---- the thread ---------------------------------------------------------------------- */
 
-static void begin(struct reader *r, struct question *q)
+static void begin(struct gp_procinfo_reader *r, struct gp_procinfo_question *q)
 {
 	struct gp_procinfo_pool *p = r->pool;
-	struct reader **last = &p->busy;
+	struct gp_procinfo_reader **last = &p->busy;
 	bool first = !p->busy;
 
 	r->question = q;
@@ -208,11 +208,11 @@ static void begin(struct reader *r, struct question *q)
 }
 
 /* True: it was in time. */
-static bool finish(struct reader *r, bool gone)
+static bool finish(struct gp_procinfo_reader *r, bool gone)
 {
 	struct gp_procinfo_pool *p = r->pool;
-	struct question *q = r->question;
-	struct reader **at = &p->busy;
+	struct gp_procinfo_question *q = r->question;
+	struct gp_procinfo_reader **at = &p->busy;
 
 	if (!q)
 		return false;
@@ -230,12 +230,12 @@ static bool finish(struct reader *r, bool gone)
 }
 
 /* Answers until it is given up on or the pool is closed. The lock is held, but while it reads. */
-static bool answer_questions(struct reader *r)
+static bool answer_questions(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo_pool *p = r->pool;
 
 	while (!p->closing) {
-		struct question *q = gp_procinfo_take_first(&p->waiting);
+		struct gp_procinfo_question *q = gp_procinfo_take_first(&p->waiting);
 		bool gone;
 
 		if (!q) {
@@ -258,7 +258,7 @@ static bool answer_questions(struct reader *r)
 
 static void *run(void *arg)
 {
-	struct reader r = {.pool = arg};
+	struct gp_procinfo_reader r = {.pool = arg};
 	struct gp_procinfo_pool *p = arg;
 	bool last;
 

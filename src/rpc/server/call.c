@@ -8,7 +8,7 @@
 
 #include "rpc/server/internal.h"
 
-struct gp_rpc_call *gp_rpc_call_new(struct conn *c, struct json_object *request,
+struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *request,
                                     struct json_object *id, const int *fds, unsigned nfds)
 {
 	struct gp_rpc_call *call = calloc(1, sizeof *call);
@@ -31,7 +31,7 @@ struct gp_rpc_call *gp_rpc_call_new(struct conn *c, struct json_object *request,
 
 static void call_free(struct gp_rpc_call *call)
 {
-	struct conn *c = call->conn;
+	struct gp_rpc_conn *c = call->conn;
 
 	for (unsigned i = 0; i < call->nfds_all; i++)
 		if (call->fd[i] >= 0)
@@ -87,7 +87,7 @@ struct json_object *gp_rpc_error_object(int code, int error, struct json_object 
 
 static void send_error(struct gp_rpc_call *call, struct json_object *error)
 {
-	struct conn *c = call->conn;
+	struct gp_rpc_conn *c = call->conn;
 
 	if (c->server)
 		c->server->counters.errors++;
@@ -126,7 +126,7 @@ int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *forma
 	return gp_rpc_fail_data(call, code, error, NULL, sentence);
 }
 
-void gp_rpc_calls_end(struct conn *c)
+void gp_rpc_calls_end(struct gp_rpc_conn *c)
 {
 	for (struct gp_rpc_call *call = c->calls; call; call = call->next)
 		send_error(call,
@@ -134,7 +134,7 @@ void gp_rpc_calls_end(struct conn *c)
 		                               "the daemon is ending; ask again when it is back"));
 }
 
-void gp_rpc_request_refused(struct conn *c, int code, int error, const char *sentence)
+void gp_rpc_request_refused(struct gp_rpc_conn *c, int code, int error, const char *sentence)
 {
 	c->server->counters.errors++;
 	gp_rpc_output_reply(

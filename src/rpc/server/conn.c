@@ -19,7 +19,7 @@
 #define US_PER_S     (GP_NS_PER_S / GP_NS_PER_US)
 #define TIMER_SLACK  1000 /* us */
 
-uint64_t gp_rpc_conn_now_us(const struct conn *c)
+uint64_t gp_rpc_conn_now_us(const struct gp_rpc_conn *c)
 {
 	uint64_t now = 0;
 
@@ -31,7 +31,7 @@ uint64_t gp_rpc_conn_now_us(const struct conn *c)
  */
 
 /* When the next line may be taken: `burst` lines ahead of the steady rate. */
-static uint64_t due_us(const struct conn *c)
+static uint64_t due_us(const struct gp_rpc_conn *c)
 {
 	const struct gp_rpc_limits *l = &c->listener->config.limits;
 	uint64_t ahead = (uint64_t)l->burst * US_PER_S / l->rate;
@@ -39,7 +39,7 @@ static uint64_t due_us(const struct conn *c)
 	return c->rate_us > ahead ? c->rate_us - ahead : 0;
 }
 
-void gp_rpc_conn_charge(struct conn *c, size_t length)
+void gp_rpc_conn_charge(struct gp_rpc_conn *c, size_t length)
 {
 	uint64_t now = gp_rpc_conn_now_us(c);
 	uint64_t cost = US_PER_S / c->listener->config.limits.rate;
@@ -52,7 +52,7 @@ void gp_rpc_conn_charge(struct conn *c, size_t length)
 /* ---- closing ----------------------------------------------------------------------------------
  */
 
-void gp_rpc_conn_unref(struct conn *c)
+void gp_rpc_conn_unref(struct gp_rpc_conn *c)
 {
 	if (--c->refs)
 		return;
@@ -62,7 +62,7 @@ void gp_rpc_conn_unref(struct conn *c)
 	free(c);
 }
 
-void gp_rpc_conn_close(struct conn *c)
+void gp_rpc_conn_close(struct gp_rpc_conn *c)
 {
 	struct gp_rpc_server *server = c->server;
 
@@ -85,7 +85,7 @@ void gp_rpc_conn_close(struct conn *c)
 	gp_rpc_conn_unref(c);
 }
 
-void gp_rpc_conn_cut_off(struct conn *c, int code, int error, const char *sentence)
+void gp_rpc_conn_cut_off(struct gp_rpc_conn *c, int code, int error, const char *sentence)
 {
 	if (c->linger_us)
 		return;
@@ -98,14 +98,14 @@ void gp_rpc_conn_cut_off(struct conn *c, int code, int error, const char *senten
  */
 
 /* Waits for its own answers: open calls, or what it has not read. */
-static bool must_wait(const struct conn *c)
+static bool must_wait(const struct gp_rpc_conn *c)
 {
 	const struct gp_rpc_limits *l = &c->listener->config.limits;
 
 	return c->linger_us || c->in_flight >= l->in_flight || c->out.bytes > l->output / 2;
 }
 
-static bool is_finished(const struct conn *c)
+static bool is_finished(const struct gp_rpc_conn *c)
 {
 	if (c->doomed)
 		return true;
@@ -116,14 +116,14 @@ static bool is_finished(const struct conn *c)
 	return c->hung || (!c->in_flight && !c->out.first && !c->subscription);
 }
 
-static uint64_t idle_us(const struct conn *c)
+static uint64_t idle_us(const struct gp_rpc_conn *c)
 {
 	uint64_t idle_s = c->listener->config.limits.idle_s;
 
 	return c->in_flight || c->subscription ? UINT64_MAX : c->active_us + idle_s * US_PER_S;
 }
 
-static void set_timer(struct conn *c, uint64_t at_us)
+static void set_timer(struct gp_rpc_conn *c, uint64_t at_us)
 {
 	if (at_us >= c->timer_us) /* the earlier one will do: it settles again */
 		return;
@@ -133,7 +133,7 @@ static void set_timer(struct conn *c, uint64_t at_us)
 }
 
 /* What to wait for; or closes. */
-static void settle(struct conn *c)
+static void settle(struct gp_rpc_conn *c)
 {
 	bool ready = gp_lines_ready(&c->lines), wait = must_wait(c);
 	uint64_t due = due_us(c), idle = idle_us(c);
@@ -165,7 +165,7 @@ static void settle(struct conn *c)
 /* ---- the loop comes to it -----------------------------------------------------------------------
  */
 
-static void take_lines(struct conn *c)
+static void take_lines(struct gp_rpc_conn *c)
 {
 	size_t length;
 
@@ -188,7 +188,7 @@ static void take_lines(struct conn *c)
 		                    "the last line has no newline");
 }
 
-int gp_rpc_conn_take_turn(struct conn *c)
+int gp_rpc_conn_take_turn(struct gp_rpc_conn *c)
 {
 	take_lines(c);
 	gp_rpc_output_flush(c);
@@ -198,7 +198,7 @@ int gp_rpc_conn_take_turn(struct conn *c)
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	struct conn *c = arg;
+	struct gp_rpc_conn *c = arg;
 
 	(void)source;
 	(void)fd;
@@ -213,7 +213,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 {
-	struct conn *c = arg;
+	struct gp_rpc_conn *c = arg;
 	uint64_t now = gp_rpc_conn_now_us(c);
 
 	(void)source;
@@ -231,7 +231,7 @@ static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-static int watch(struct conn *c)
+static int watch(struct gp_rpc_conn *c)
 {
 	sd_event *event = c->server->event;
 	int r = sd_event_add_io(event, &c->io, c->fd, EPOLLIN, on_io, c);
@@ -244,25 +244,25 @@ static int watch(struct conn *c)
 	return r < 0 ? r : 0;
 }
 
-int gp_rpc_conn_new(struct listener *l, int fd)
+int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
 {
 	struct gp_rpc_server *server = l->server;
-	struct conn *c = calloc(1, sizeof *c);
+	struct gp_rpc_conn *c = calloc(1, sizeof *c);
 	int r;
 
 	if (!c) {
 		close(fd);
 		return -ENOMEM;
 	}
-	*c = (struct conn){.refs = 1,
-	                   .next = server->conns,
-	                   .server = server,
-	                   .listener = l,
-	                   .socket_index = l->index,
-	                   .id = ++server->next_id,
-	                   .fd = fd,
-	                   .peer = {.pidfd = -1},
-	                   .timer_us = UINT64_MAX};
+	*c = (struct gp_rpc_conn){.refs = 1,
+	                          .next = server->conns,
+	                          .server = server,
+	                          .listener = l,
+	                          .socket_index = l->index,
+	                          .id = ++server->next_id,
+	                          .fd = fd,
+	                          .peer = {.pidfd = -1},
+	                          .timer_us = UINT64_MAX};
 	if (c->next)
 		c->next->prev = c;
 	server->conns = c;

@@ -8,7 +8,7 @@
 
 #include "rpc/server/internal.h"
 
-static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
+static void keep_passed(struct gp_rpc_conn *c, struct msghdr *head, size_t at)
 {
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(head); m; m = CMSG_NXTHDR(head, m)) {
 		size_t n = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -19,7 +19,7 @@ static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
 		memcpy(fd, CMSG_DATA(m), n * sizeof *fd);
 		for (size_t i = 0; i < n; i++) {
 			if (c->npassed < 2 * GP_RPC_FDS_MAX) {
-				c->passed[c->npassed++] = (struct passed_fd){fd[i], at};
+				c->passed[c->npassed++] = (struct gp_rpc_passed_fd){fd[i], at};
 				continue;
 			}
 			close(fd[i]);
@@ -36,7 +36,7 @@ static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
  * Files come with the last byte that recvmsg returns: the kernel does not go on to bytes that were
  * sent after them. It closes those for which there is no room here.
  */
-void gp_rpc_input_receive(struct conn *c)
+void gp_rpc_input_receive(struct gp_rpc_conn *c)
 {
 	union {
 		struct cmsghdr align;
@@ -78,7 +78,7 @@ void gp_rpc_input_receive(struct conn *c)
 }
 
 /* The files that belong to the next line of `length` bytes; -1: more than may. */
-static int take_passed(struct conn *c, size_t length, int fd[GP_RPC_FDS_MAX])
+static int take_passed(struct gp_rpc_conn *c, size_t length, int fd[GP_RPC_FDS_MAX])
 {
 	bool over = c->passed_over && c->passed_over_at <= length;
 	unsigned n = 0, kept = 0;
@@ -111,7 +111,7 @@ static bool is_blank(const char *line)
 	return !line[strspn(line, " \t\r")];
 }
 
-void gp_rpc_input_line(struct conn *c, const char *line, size_t length)
+void gp_rpc_input_line(struct gp_rpc_conn *c, const char *line, size_t length)
 {
 	int fd[GP_RPC_FDS_MAX];
 	int n = take_passed(c, length, fd);

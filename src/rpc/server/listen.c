@@ -55,7 +55,7 @@ static int remove_stale(const struct sockaddr_un *address, struct gp_error *err)
 	return unlink(path) && errno != ENOENT ? -errno : 0;
 }
 
-static int bind_at(const struct listener *l, int fd, struct gp_error *err)
+static int bind_at(const struct gp_rpc_listener *l, int fd, struct gp_error *err)
 {
 	const struct gp_rpc_socket *config = &l->config;
 	struct sockaddr_un address;
@@ -76,7 +76,7 @@ static int bind_at(const struct listener *l, int fd, struct gp_error *err)
 	return r;
 }
 
-static int make_socket(struct listener *l, struct gp_error *err)
+static int make_socket(struct gp_rpc_listener *l, struct gp_error *err)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = fd < 0 ? -errno : bind_at(l, fd, err);
@@ -94,7 +94,7 @@ static int make_socket(struct listener *l, struct gp_error *err)
 /* ---- accepting --------------------------------------------------------------------------------
  */
 
-static bool has_room(const struct listener *l, uid_t uid)
+static bool has_room(const struct gp_rpc_listener *l, uid_t uid)
 {
 	const struct gp_rpc_limits *limits = &l->config.limits;
 	bool ours = !uid || uid == geteuid();
@@ -102,12 +102,12 @@ static bool has_room(const struct listener *l, uid_t uid)
 
 	if (l->clients >= limits->clients - (ours ? 0 : limits->reserved))
 		return false;
-	for (const struct conn *c = l->server->conns; uid && c; c = c->next)
+	for (const struct gp_rpc_conn *c = l->server->conns; uid && c; c = c->next)
 		same += c->listener == l && c->peer.uid == uid;
 	return same < limits->per_user;
 }
 
-static void refuse(struct listener *l, int fd)
+static void refuse(struct gp_rpc_listener *l, int fd)
 {
 	static const char line[] =
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":"
@@ -121,7 +121,7 @@ static void refuse(struct listener *l, int fd)
 
 static int on_retry(sd_event_source *source, uint64_t at_us, void *arg)
 {
-	struct listener *l = arg;
+	struct gp_rpc_listener *l = arg;
 
 	(void)source;
 	(void)at_us;
@@ -130,7 +130,7 @@ static int on_retry(sd_event_source *source, uint64_t at_us, void *arg)
 }
 
 /* Most often there are no files left: those who wait would be reported again and again. */
-static void pause_listening(struct listener *l, int code)
+static void pause_listening(struct gp_rpc_listener *l, int code)
 {
 	gp_log(GP_LOG_WARN, "rpc.accept", "error=%s", gp_error_name(code));
 	sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
@@ -140,7 +140,7 @@ static void pause_listening(struct listener *l, int code)
 
 static int on_connect(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	struct listener *l = arg;
+	struct gp_rpc_listener *l = arg;
 
 	(void)source;
 	(void)fd;
@@ -177,7 +177,7 @@ static int option(int fd, int name)
 }
 
 /* The service manager hands in sockets that block. Who asks is known on Unix sockets only. */
-static int adopt_socket(struct listener *l, struct gp_error *err)
+static int adopt_socket(struct gp_rpc_listener *l, struct gp_error *err)
 {
 	l->fd = l->config.fd;
 	if (option(l->fd, SO_DOMAIN) != AF_UNIX || option(l->fd, SO_TYPE) != SOCK_STREAM ||
@@ -192,7 +192,7 @@ static int adopt_socket(struct listener *l, struct gp_error *err)
 	return 0;
 }
 
-int gp_rpc_listener_open(struct listener *l, struct gp_error *err)
+int gp_rpc_listener_open(struct gp_rpc_listener *l, struct gp_error *err)
 {
 	sd_event *event = l->server->event;
 	int r = l->config.path ? make_socket(l, err) : adopt_socket(l, err);
@@ -208,7 +208,7 @@ int gp_rpc_listener_open(struct listener *l, struct gp_error *err)
 	return r < 0 ? gp_fail(err, r, "cannot watch a socket: %s", gp_error_name(r)) : 0;
 }
 
-void gp_rpc_listener_close(struct listener *l)
+void gp_rpc_listener_close(struct gp_rpc_listener *l)
 {
 	l->io = sd_event_source_disable_unref(l->io);
 	l->retry = sd_event_source_disable_unref(l->retry);

@@ -12,7 +12,7 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-static int read_groups(struct conn *c)
+static int read_groups(struct gp_rpc_conn *c)
 {
 	socklen_t size = 0;
 
@@ -44,7 +44,7 @@ static int open_pidfd(const struct gp_rpc_peer *peer)
 	return fd;
 }
 
-int gp_rpc_peer_read(struct conn *c)
+int gp_rpc_peer_read(struct gp_rpc_conn *c)
 {
 	struct gp_rpc_peer *peer = &c->peer;
 	struct ucred cred;

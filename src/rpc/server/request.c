@@ -56,7 +56,7 @@ static struct json_object *versions(void)
 
 static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
-	const struct conn *c = call->conn;
+	const struct gp_rpc_conn *c = call->conn;
 	struct json_object *result, *names, *data;
 	uint64_t version = 0;
 	int r;
@@ -87,7 +87,7 @@ static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params
 
 static const struct gp_rpc_method method_hello = {"hello", hello, 0};
 
-static const struct gp_rpc_method *find_method(const struct listener *l, const char *name)
+static const struct gp_rpc_method *find_method(const struct gp_rpc_listener *l, const char *name)
 {
 	if (strcmp(name, method_hello.name) == 0)
 		return &method_hello;
@@ -139,7 +139,7 @@ static void invoke(struct gp_rpc_call *call)
 }
 
 /* Only some methods may come without an id: of the others nobody would hear how they went. */
-static bool may_notify(const struct conn *c, struct json_object *request)
+static bool may_notify(const struct gp_rpc_conn *c, struct json_object *request)
 {
 	const struct gp_rpc_method *m = find_method(
 		c->listener, json_object_get_string(json_object_object_get(request, "method")));
@@ -147,7 +147,7 @@ static bool may_notify(const struct conn *c, struct json_object *request)
 	return m && (m->flags & GP_RPC_MAY_NOTIFY);
 }
 
-static void refuse(struct conn *c, struct json_object *id, const char *sentence)
+static void refuse(struct gp_rpc_conn *c, struct json_object *id, const char *sentence)
 {
 	int none = -1;
 	struct gp_rpc_call *call = id ? gp_rpc_call_new(c, NULL, id, &none, 0) : NULL;
@@ -159,7 +159,7 @@ static void refuse(struct conn *c, struct json_object *id, const char *sentence)
 }
 
 /* Whether the files are taken. */
-static bool request_object(struct conn *c, struct json_object *request, const int *fds,
+static bool request_object(struct gp_rpc_conn *c, struct json_object *request, const int *fds,
                            unsigned nfds)
 {
 	struct gp_rpc_call *call;
@@ -191,7 +191,7 @@ static bool request_object(struct conn *c, struct json_object *request, const in
 	return true;
 }
 
-void gp_rpc_request_line(struct conn *c, const char *line, size_t length, const int *fds,
+void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length, const int *fds,
                          unsigned nfds)
 {
 	struct json_object *request = NULL;

@@ -33,9 +33,9 @@ static void fill_limits(struct gp_rpc_limits *l)
 static void fill_listeners(struct gp_rpc_server *server)
 {
 	for (unsigned i = 0; i < server->config.nsockets; i++) {
-		struct listener *l = &server->listener[i];
+		struct gp_rpc_listener *l = &server->listener[i];
 
-		*l = (struct listener){
+		*l = (struct gp_rpc_listener){
 			.server = server, .config = server->config.socket[i], .index = i};
 		l->fd = l->config.path ? -1 : l->config.fd;
 		if (!l->config.mode)
@@ -88,7 +88,7 @@ void gp_rpc_server_free(struct gp_rpc_server *server)
 	if (!server)
 		return;
 	while (server->conns) {
-		struct conn *c = server->conns;
+		struct gp_rpc_conn *c = server->conns;
 
 		gp_rpc_calls_end(c);
 		gp_rpc_output_flush(c);
@@ -120,7 +120,7 @@ uint64_t gp_rpc_wanted(const struct gp_rpc_server *server)
 {
 	uint64_t bits = 0;
 
-	for (const struct conn *c = server->conns; c; c = c->next)
+	for (const struct gp_rpc_conn *c = server->conns; c; c = c->next)
 		bits |= c->subscription;
 	return bits;
 }
@@ -129,7 +129,7 @@ void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *meth
                    struct json_object *params)
 {
 	struct json_object *json;
-	struct message *m;
+	struct gp_rpc_message *m;
 
 	if (!(gp_rpc_wanted(server) & bits)) {
 		json_object_put(params);
@@ -140,7 +140,7 @@ void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *meth
 	json_object_object_add(json, "method", json_object_new_string(method));
 	json_object_object_add(json, "params", params);
 	m = gp_rpc_message_new(json);
-	for (struct conn *c = server->conns; c; c = c->next)
+	for (struct gp_rpc_conn *c = server->conns; c; c = c->next)
 		if (c->subscription & bits)
 			gp_rpc_output_notify(c, m);
 	gp_rpc_message_unref(m);
