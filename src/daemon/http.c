@@ -34,7 +34,6 @@ struct gp_http {
 	char *page;
 	size_t size;
 	uint64_t made_ns;
-	uint64_t pages;
 };
 
 static const char index_page[] =
@@ -87,7 +86,6 @@ static int make_page(struct gp_http *h)
 	h->page = page;
 	h->size = size;
 	h->made_ns = now_ns;
-	h->pages++;
 	return 0;
 }
 
@@ -257,11 +255,6 @@ void gp_http_end(struct gp_http *h)
 unsigned gp_http_port(const struct gp_http *h)
 {
 	return h->port;
-}
-
-uint64_t gp_http_pages(const struct gp_http *h)
-{
-	return h->pages;
 }
 
 #endif

@@ -31,7 +31,4 @@ void gp_http_end(struct gp_http *http); /* NULL is fine */
 /* On which it listens. */
 unsigned gp_http_port(const struct gp_http *http);
 
-/* How often the page was made. */
-uint64_t gp_http_pages(const struct gp_http *http);
-
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Those who read. Each fact goes into the question as soon as it is known, under the lock; who
- * finds that the question was taken away meanwhile has been given up on, and ends.
+ * The reader threads. A field is written into the question as soon as it is known, with the lock
+ * held. A reader that finds its question taken away was abandoned, and ends.
  */
 #include "procinfo/read.h"
 
@@ -17,9 +17,10 @@
 
 #define STACK_SIZE ((size_t)1 << 19)
 
-/* ---- one fact ------------------------------------------------------------------------ */
-
-/* The facts to fill in, with the lock; NULL, and no lock, if nobody waits for them any more. */
+/*
+ * Returns the answer to fill in and locks the pool. Returns NULL, without the lock, if the reader
+ * was abandoned.
+ */
 static struct gp_procinfo *open_answer(struct gp_procinfo_reader *r)
 {
 	pthread_mutex_lock(&r->pool->lock);
@@ -63,7 +64,7 @@ static void read_comm(struct gp_procinfo_reader *r)
 
 	if (!f)
 		return;
-	comm[n - 1] = '\0'; /* the line feed */
+	comm[n - 1] = '\0'; /* removes the line feed */
 	memcpy(f->comm, comm, sizeof f->comm - 1);
 	close_answer(r, GP_PROCINFO_COMM);
 }
@@ -138,8 +139,6 @@ static void read_environ(struct gp_procinfo_reader *r)
 	close_answer(r, GP_PROCINFO_ENVIRON);
 }
 
-/* ---- all of them --------------------------------------------------------------------- */
-
 static bool is_distrusted(const struct gp_procinfo_pool *p, uid_t uid)
 {
 	uint64_t now = gp_monotonic_ns();
@@ -150,7 +149,7 @@ static bool is_distrusted(const struct gp_procinfo_pool *p, uid_t uid)
 	return false;
 }
 
-/* Not that of somebody who let us wait lately, and not while too many are stuck. */
+/* False if a process of this user blocked a reader recently, or if too many readers are blocked. */
 static bool may_touch_memory(struct gp_procinfo_reader *r)
 {
 	const struct gp_procinfo *f = open_answer(r);
@@ -165,11 +164,11 @@ static bool may_touch_memory(struct gp_procinfo_reader *r)
 	return may;
 }
 
-/* What cannot hang comes first. */
+/* Fields that cannot block come first. */
 static void read_all(struct gp_procinfo_reader *r)
 {
 	static const struct {
-		uint32_t fact;
+		uint32_t field;
 		void (*read)(struct gp_procinfo_reader *r);
 	} info[] = {
 		{GP_PROCINFO_USER, read_user},       {GP_PROCINFO_COMM, read_comm},
@@ -181,11 +180,9 @@ static void read_all(struct gp_procinfo_reader *r)
 	if (gp_process_start_time(r->pid) != r->start_time)
 		return;
 	for (unsigned i = 0; i < sizeof info / sizeof *info; i++)
-		if (r->want & info[i].fact && (!(info[i].fact & memory) || may_touch_memory(r)))
+		if (r->want & info[i].field && (!(info[i].field & memory) || may_touch_memory(r)))
 			info[i].read(r);
 }
-
-/* ---- the thread ---------------------------------------------------------------------- */
 
 static void begin(struct gp_procinfo_reader *r, struct gp_procinfo_question *q)
 {
@@ -207,7 +204,7 @@ static void begin(struct gp_procinfo_reader *r, struct gp_procinfo_question *q)
 		gp_procinfo_set_timer(p);
 }
 
-/* True: it was in time. */
+/* Hands in the answer. Returns false if the reader was abandoned. Caller holds the lock. */
 static bool finish(struct gp_procinfo_reader *r, bool gone)
 {
 	struct gp_procinfo_pool *p = r->pool;
@@ -229,7 +226,10 @@ static bool finish(struct gp_procinfo_reader *r, bool gone)
 	return true;
 }
 
-/* Answers until it is given up on or the pool is closed. The lock is held, but while it reads. */
+/*
+ * Answers questions until the reader is abandoned (false) or the pool closes (true). Caller holds
+ * the lock, which is released while reading.
+ */
 static bool answer_questions(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo_pool *p = r->pool;

@@ -27,7 +27,12 @@ static inline void world_serve(struct world *w)
 	struct gp_rpc_socket listens = {.path = w->socket,
 	                                .fd = -1,
 	                                .method = gp_control_methods,
-	                                .nmethods = gp_control_nmethods};
+	                                .nmethods = gp_control_nmethods,
+	                                .limits = {.clients = 1024,
+	                                           .per_user = 256,
+	                                           .line = GP_RPC_LINE_MAX,
+	                                           .rate = 1000,
+	                                           .idle_s = 300}};
 	struct gp_rpc_config config = {
 		.name = "test", .socket = &listens, .nsockets = 1, .arg = &w->c};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

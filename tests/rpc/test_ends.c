@@ -238,7 +238,7 @@ static void only_a_unix_socket_that_listens_may_be_handed_in(void **state)
 		place(&w);
 		w.fd = made[i];
 		assert_int_equal(world_try_start(&w), -EINVAL);
-		assert_non_null(strstr(w.err.text, "is not a Unix stream socket"));
+		assert_non_null(strstr(w.err.text, "is not a listening Unix stream socket"));
 		pthread_join(w.thread, NULL);
 		close(w.stop);
 		close(w.gate);

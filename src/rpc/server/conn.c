@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection. Each time the loop comes to it (something to read, room to write, a timer, or an
- * answer that was queued) it sends what is queued, reads once, takes a few lines, and then settles
- * what it waits for next. A client that asks too fast, has too many open calls or does not read its
- * answers is not read from for a while: it waits, nobody else does.
+ * One connection: rate limit per client, flow control, idle timeout, open and close.
+ *
+ * The loop serves a connection when it is readable or writable, when a timer expires or when an
+ * answer was queued. A turn sends queued output, reads once, handles a few lines and sets what to
+ * wait for next. The server stops reading from a client that exceeds its rate, has too many open
+ * calls or does not read its answers. Only that client waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,11 +15,13 @@
 #include "base/clock.h"
 #include "rpc/server/internal.h"
 
-#define LINES_A_TURN 8
-#define LINE_UNIT    4096u /* bytes of a line that cost as much as a line */
-#define LINGER_US    (2 * GP_NS_PER_S / GP_NS_PER_US) /* to read the last error */
-#define US_PER_S     (GP_NS_PER_S / GP_NS_PER_US)
-#define TIMER_SLACK  1000 /* us */
+#define LINES_PER_TURN 8
+#define LINE_UNIT      4096u /* this many bytes cost as much as one line */
+#define LINGER_US                                                                      \
+	(2 * GP_NS_PER_S / GP_NS_PER_US) /* time for the client to read the last error \
+	                                  */
+#define US_PER_S    (GP_NS_PER_S / GP_NS_PER_US)
+#define TIMER_SLACK 1000 /* us */
 
 uint64_t gp_rpc_conn_now_us(const struct gp_rpc_conn *c)
 {
@@ -27,11 +31,11 @@ uint64_t gp_rpc_conn_now_us(const struct gp_rpc_conn *c)
 	return now;
 }
 
-/* ---- rate -------------------------------------------------------------------------------------
+/*
+ * The rate limit: when the next line may be handled. A client may be `burst` lines ahead of its
+ * steady rate.
  */
-
-/* When the next line may be taken: `burst` lines ahead of the steady rate. */
-static uint64_t due_us(const struct gp_rpc_conn *c)
+static uint64_t next_line_due_us(const struct gp_rpc_conn *c)
 {
 	const struct gp_rpc_limits *l = &c->listener->config.limits;
 	uint64_t ahead = (uint64_t)l->burst * US_PER_S / l->rate;
@@ -48,9 +52,6 @@ void gp_rpc_conn_charge(struct gp_rpc_conn *c, size_t length)
 		c->rate_us = now;
 	c->rate_us += (cost ? cost : 1) * (1 + length / LINE_UNIT);
 }
-
-/* ---- closing ----------------------------------------------------------------------------------
- */
 
 void gp_rpc_conn_unref(struct gp_rpc_conn *c)
 {
@@ -80,8 +81,6 @@ void gp_rpc_conn_close(struct gp_rpc_conn *c)
 	server->counters.clients--;
 	c->server = NULL;
 	c->listener = NULL;
-	if (server->config.gone)
-		server->config.gone(server->config.arg, c->id);
 	gp_rpc_conn_unref(c);
 }
 
@@ -94,10 +93,7 @@ void gp_rpc_conn_cut_off(struct gp_rpc_conn *c, int code, int error, const char 
 	c->linger_us = gp_rpc_conn_now_us(c) + LINGER_US;
 }
 
-/* ---- settling ---------------------------------------------------------------------------------
- */
-
-/* Waits for its own answers: open calls, or what it has not read. */
+/* The client has too many open calls or too much unread output. */
 static bool must_wait(const struct gp_rpc_conn *c)
 {
 	const struct gp_rpc_limits *l = &c->listener->config.limits;
@@ -111,7 +107,7 @@ static bool is_finished(const struct gp_rpc_conn *c)
 		return true;
 	if (c->linger_us)
 		return !c->out.first || c->hung;
-	if (!c->eof) /* read only when all lines before it were taken */
+	if (!c->eof) /* set only after all earlier lines were handled */
 		return false;
 	return c->hung || (!c->in_flight && !c->out.first && !c->subscription);
 }
@@ -125,18 +121,18 @@ static uint64_t idle_us(const struct gp_rpc_conn *c)
 
 static void set_timer(struct gp_rpc_conn *c, uint64_t at_us)
 {
-	if (at_us >= c->timer_us) /* the earlier one will do: it settles again */
+	if (at_us >= c->timer_us) /* the earlier timer settles again */
 		return;
 	c->timer_us = at_us;
 	sd_event_source_set_time(c->timer, at_us);
 	sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
 }
 
-/* What to wait for; or closes. */
+/* Closes the connection, or sets which events it waits for. */
 static void settle(struct gp_rpc_conn *c)
 {
 	bool ready = gp_lines_ready(&c->lines), wait = must_wait(c);
-	uint64_t due = due_us(c), idle = idle_us(c);
+	uint64_t due = next_line_due_us(c), idle = idle_us(c);
 	bool fast = due > gp_rpc_conn_now_us(c);
 	uint32_t events = 0;
 
@@ -148,7 +144,7 @@ static void settle(struct gp_rpc_conn *c)
 		events |= EPOLLIN;
 	if (c->out.first)
 		events |= EPOLLOUT;
-	/* A hang-up would be reported again and again. */
+	/* epoll would report the hang-up again and again. */
 	sd_event_source_set_enabled(c->io, c->hung && !events ? SD_EVENT_OFF : SD_EVENT_ON);
 	sd_event_source_set_io_events(c->io, events);
 	if (ready && !wait && !fast)
@@ -162,19 +158,16 @@ static void settle(struct gp_rpc_conn *c)
 	gp_lines_shrink(&c->lines);
 }
 
-/* ---- the loop comes to it -----------------------------------------------------------------------
- */
-
 static void take_lines(struct gp_rpc_conn *c)
 {
 	size_t length;
 
-	for (unsigned i = 0; i < LINES_A_TURN && !c->doomed; i++) {
+	for (unsigned i = 0; i < LINES_PER_TURN && !c->doomed; i++) {
 		char *line;
 
 		if (must_wait(c))
 			return;
-		if (due_us(c) > gp_rpc_conn_now_us(c)) {
+		if (next_line_due_us(c) > gp_rpc_conn_now_us(c)) {
 			c->server->counters.paused += gp_lines_ready(&c->lines);
 			return;
 		}
@@ -185,7 +178,7 @@ static void take_lines(struct gp_rpc_conn *c)
 	}
 	if (c->eof && !gp_lines_ready(&c->lines) && gp_lines_waiting(&c->lines) && !c->linger_us)
 		gp_rpc_conn_cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG,
-		                    "the last line has no newline");
+		                    "the last line does not end with a newline");
 }
 
 int gp_rpc_conn_take_turn(struct gp_rpc_conn *c)
@@ -228,9 +221,6 @@ static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 	return gp_rpc_conn_take_turn(c);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
-
 static int watch(struct gp_rpc_conn *c)
 {
 	sd_event *event = c->server->event;
@@ -258,8 +248,6 @@ int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
 	                          .next = server->conns,
 	                          .server = server,
 	                          .listener = l,
-	                          .socket_index = l->index,
-	                          .id = ++server->next_id,
 	                          .fd = fd,
 	                          .peer = {.pidfd = -1},
 	                          .timer_us = UINT64_MAX};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has something to do without anything having come. */
+/* The queue of connections that have work without a new epoll event. See struct gp_rpc_turns. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -28,8 +28,11 @@ void gp_rpc_conn_wake(struct gp_rpc_conn *c)
 	turns->last = &c->next_turn;
 }
 
-/* Others are on this loop, too: who is left has the next round, before those who come meanwhile. */
-static void put_off(struct gp_rpc_turns *turns, struct gp_rpc_conn *c, struct gp_rpc_conn **last)
+/*
+ * Other event sources share this loop. The rest of the queue goes to the next round, before
+ * connections that were queued meanwhile.
+ */
+static void defer_rest(struct gp_rpc_turns *turns, struct gp_rpc_conn *c, struct gp_rpc_conn **last)
 {
 	if (turns->first)
 		*last = turns->first;
@@ -49,7 +52,7 @@ static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 	(void)source;
 	(void)events;
 	eventfd_read(fd, &value);
-	turns->first = NULL; /* who wants another turn waits for the next round */
+	turns->first = NULL; /* connections that are queued from here on wait for the next round */
 	while (c) {
 		struct gp_rpc_conn *next = c->next_turn;
 
@@ -59,7 +62,7 @@ static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 		gp_rpc_conn_unref(c);
 		c = next;
 		if (c && gp_monotonic_ns() >= until_ns) {
-			put_off(turns, c, last);
+			defer_rest(turns, c, last);
 			break;
 		}
 	}

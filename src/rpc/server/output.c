@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes to a client: queued here, sent when the loop comes to the connection. */
+/* Output to a client: queued here, sent when the loop serves the connection. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,11 @@
 
 #include "rpc/server/internal.h"
 
-#define SEND_AT_ONCE 16            /* messages in one system call */
-#define OUTPUT_ALL   (64ull << 20) /* bytes that all clients together may leave unread */
-#define LINK_COST    sizeof(struct gp_rpc_out_link) /* so that many tiny messages count too */
+#define SEND_AT_ONCE 16            /* messages per system call */
+#define OUTPUT_ALL   (64ull << 20) /* unread bytes of all clients together */
+#define LINK_COST                                                                              \
+	sizeof(struct gp_rpc_out_link) /* counts the list entry, so that tiny messages are not \
+	                                  free */
 
 struct gp_rpc_message *gp_rpc_message_new(struct json_object *json)
 {
@@ -36,7 +38,7 @@ void gp_rpc_message_unref(struct gp_rpc_message *m)
 		free(m);
 }
 
-/* Takes one reference when it returns true. */
+/* Takes one reference if it returns true. */
 static bool append(struct gp_rpc_conn *c, struct gp_rpc_message *m, size_t limit)
 {
 	size_t cost = m->length + LINK_COST;
@@ -76,8 +78,8 @@ void gp_rpc_output_reply(struct gp_rpc_conn *c, struct json_object *json)
 	gp_rpc_conn_wake(c);
 }
 
-/* The client hears of it before any notification that comes after the gap. */
-static void tell_lost(struct gp_rpc_conn *c)
+/* Sends the number of lost notifications before any notification that follows the gap. */
+static void report_lost(struct gp_rpc_conn *c)
 {
 	struct json_object *json = json_object_new_object(), *params = json_object_new_object();
 	struct gp_rpc_message *m;
@@ -119,7 +121,7 @@ static void pop(struct gp_rpc_conn *c)
 	free(link);
 }
 
-/* 0 or -errno. -EAGAIN: the client does not read. */
+/* 0 or -errno. -EAGAIN: the socket buffer of the client is full. */
 static int send_some(struct gp_rpc_conn *c)
 {
 	struct iovec part[SEND_AT_ONCE];
@@ -153,12 +155,12 @@ void gp_rpc_output_flush(struct gp_rpc_conn *c)
 
 	while (!r && c->out.first)
 		r = send_some(c);
-	if (r && r != -EAGAIN) { /* it has gone; what it wrote before may still be read */
+	if (r && r != -EAGAIN) { /* the client is gone; its earlier input may still be read */
 		c->hung = true;
 		gp_rpc_output_drop(c);
 	}
 	if (c->lost && !c->hung && c->out.bytes <= c->listener->config.limits.output / 2)
-		tell_lost(c);
+		report_lost(c);
 }
 
 void gp_rpc_output_drop(struct gp_rpc_conn *c)
