@@ -24,9 +24,9 @@ static struct gp_peer describe_peer(const struct gp_control *c, const struct gp_
 
 bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
-	struct gp_peer who = describe_peer(c, peer);
+	struct gp_peer client = describe_peer(c, peer);
 
-	return gp_peer_administers(&who);
+	return gp_peer_administers(&client);
 }
 
 static bool has_foreign_gang(const struct gp_control *c, const struct gp_proc *proc)
@@ -65,11 +65,11 @@ static int check(const struct gp_control *c, const struct gp_rpc_call *call,
                  const struct gp_proc *proc, const struct gp_change *change, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
-	struct gp_peer who = describe_peer(c, peer);
-	struct gp_subject whose;
-	int r = proc ? describe_subject(c, peer, proc, &whose, err) : 0;
+	struct gp_peer client = describe_peer(c, peer);
+	struct gp_subject subject;
+	int r = proc ? describe_subject(c, peer, proc, &subject, err) : 0;
 
-	return r ? r : gp_rights_check(&who, proc ? &whose : NULL, change, err);
+	return r ? r : gp_rights_check(&client, proc ? &subject : NULL, change, err);
 }
 
 /* How many processes this user described, and not an administrator in his place. */
@@ -82,7 +82,7 @@ static uint32_t count_described(const struct gp_control *c, uid_t uid)
 	return n;
 }
 
-struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
+struct gp_limit gp_configured_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
 	return gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
 }
@@ -91,7 +91,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
                const struct gp_task_attr *to, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
-	struct gp_limit limit = gp_written_limit(c, peer);
+	struct gp_limit limit = gp_configured_limit(c, peer);
 	struct gp_change change = {
 		.kind = GP_CHANGE_ATTR,
 		.from = &proc->attr,
@@ -119,7 +119,7 @@ int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_
 	return check(c, call, proc, &change, err);
 }
 
-int gp_may_govern(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err)
+int gp_may_administer(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err)
 {
 	return check(c, call, NULL, &(struct gp_change){.kind = GP_CHANGE_POLICY}, err);
 }

@@ -24,7 +24,7 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 
 	if (proc->asked || gp_proc_ended(proc))
 		return;
-	if (gp_is_users_word(proc))
+	if (gp_set_by_ordinary_user(proc))
 		wants |= GP_PROCINFO_USER;
 	r = gp_procinfo_ask(c->info, proc->pid, proc->start_time, wants, 0);
 	proc->asked = !r;
@@ -45,7 +45,7 @@ static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)
 void gp_process_arrived(struct gp_control *c, struct gp_proc *proc)
 {
 	limit_memory(proc, c->config->memory_limit, c->config->on_memory_limit);
-	if (c->config->nrules || gp_is_users_word(proc))
+	if (c->config->nrules || gp_set_by_ordinary_user(proc))
 		ask(c, proc);
 }
 
@@ -60,8 +60,8 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_pr
 
 	limit_memory(proc, match->memory_limit, match->on_memory_limit);
 	proc->given = match->attr;
-	if (gp_is_users_word(proc))
-		gp_bound(c, proc, info);
+	if (gp_set_by_ordinary_user(proc))
+		gp_bounds_apply(c, proc, info);
 	if (proc->source == GP_ATTR_BY_USER)
 		return; /* somebody was quicker: people come before rules */
 	proc->source = match->rule >= 0 ? GP_ATTR_BY_RULE : GP_ATTR_BY_DEFAULT;
@@ -78,7 +78,7 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_pr
 	gp_apply_attr(c, NULL, proc);
 }
 
-static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
+static int on_procinfo(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	struct gp_control *c = arg;
 	struct gp_procinfo *info;
@@ -115,7 +115,7 @@ int gp_rules_begin(struct gp_control *c, struct gp_error *err)
 	int fd, r = gp_procinfo_new(&c->info, &fd);
 
 	if (!r)
-		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_facts, c);
+		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_procinfo, c);
 	return r < 0 ? gp_fail(err, r, "cannot read about processes: %s", gp_error_name(r)) : 0;
 }
 
@@ -130,7 +130,7 @@ void gp_rules_reapply(struct gp_control *c)
 {
 	gp_assignments_drop_rules(c->assignments);
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
-		if (proc->ntasks || gp_is_users_word(proc)) {
+		if (proc->ntasks || gp_set_by_ordinary_user(proc)) {
 			proc->ask_again = proc->asked; /* these rules may want to know more */
 			ask(c, proc);
 		}

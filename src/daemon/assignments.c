@@ -28,7 +28,7 @@ struct gp_assignments {
 	char path[256];
 	int fd; /* -1: no file */
 	off_t size;
-	off_t tidy_at; /* the size */
+	off_t compact_at; /* the size */
 };
 
 /* ---- in memory ---------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ static struct gp_assignment *find(struct gp_assignments *r, pid_t pid, uint64_t 
 	return gp_table_get(&r->by_key, gp_process_key(start_time, pid), &i) ? &r->entry[i] : NULL;
 }
 
-static int keep(struct gp_assignments *r, const struct gp_assignment *entry)
+static int add(struct gp_assignments *r, const struct gp_assignment *entry)
 {
 	struct gp_assignment *e = find(r, entry->pid, entry->start_time);
 
@@ -65,7 +65,7 @@ static int keep(struct gp_assignments *r, const struct gp_assignment *entry)
 }
 
 /* The last one takes its place. */
-static void forget(struct gp_assignments *r, struct gp_assignment *e)
+static void remove_entry(struct gp_assignments *r, struct gp_assignment *e)
 {
 	struct gp_assignment *last = &r->entry[r->n - 1];
 
@@ -140,16 +140,16 @@ static bool read_entry(const char *line, struct gp_assignment *e)
 static void read_line(struct gp_assignments *r, const char *line)
 {
 	struct gp_assignment e, *known;
-	uint64_t who[2];
+	uint64_t id[2];
 
 	if (!strncmp(line, "policy ", 7)) {
 		snprintf(r->policy, sizeof r->policy, "%s", line + 7);
-	} else if (!strncmp(line, "drop", 4) && read_numbers(line + 4, who, 2)) {
-		known = find(r, (pid_t)who[0], who[1]);
+	} else if (!strncmp(line, "drop", 4) && read_numbers(line + 4, id, 2)) {
+		known = find(r, (pid_t)id[0], id[1]);
 		if (known)
-			forget(r, known);
+			remove_entry(r, known);
 	} else if (read_entry(line, &e)) {
-		keep(r, &e);
+		add(r, &e);
 	} else {
 		gp_log(GP_LOG_WARN, "roster.line", "file=%s", r->path);
 	}
@@ -175,7 +175,7 @@ static int read_file(struct gp_assignments *r)
 	fclose(f);
 	for (unsigned i = r->n; i-- > 0;)
 		if (gp_process_gone(r->entry[i].pid, r->entry[i].start_time))
-			forget(r, &r->entry[i]);
+			remove_entry(r, &r->entry[i]);
 	return 0;
 }
 
@@ -231,16 +231,16 @@ static int write_file(struct gp_assignments *r)
 
 /* After what was appended is in memory, too: that is what the new file is made from. If it cannot
  * be written, the old one is as good, and longer. */
-static void tidy(struct gp_assignments *r)
+static void compact(struct gp_assignments *r)
 {
 	int code;
 
-	if (r->size <= r->tidy_at)
+	if (r->size <= r->compact_at)
 		return;
 	code = write_file(r);
 	if (code)
 		gp_log(GP_LOG_WARN, "roster.tidy", "file=%s errno=%d", r->path, -code);
-	r->tidy_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
+	r->compact_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 
 /* Threads of devices may have real-time priority: they lend it to who makes them wait. */
@@ -265,7 +265,7 @@ int gp_assignments_open(const char *path, struct gp_assignments **assignments, s
 	init_lock(&r->lock);
 	gp_table_init(&r->by_key);
 	r->fd = -1;
-	r->tidy_at = FILE_MAX;
+	r->compact_at = FILE_MAX;
 	if (path) {
 		snprintf(r->path, sizeof r->path, "%s", path);
 		code = read_file(r);
@@ -338,9 +338,9 @@ int gp_assignments_put(struct gp_assignments *r, const struct gp_assignment *ent
 	if (code)
 		return gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code));
 	pthread_mutex_lock(&r->lock);
-	code = keep(r, entry);
+	code = add(r, entry);
 	pthread_mutex_unlock(&r->lock);
-	tidy(r);
+	compact(r);
 	return code;
 }
 
@@ -355,9 +355,9 @@ void gp_assignments_drop(struct gp_assignments *r, pid_t pid, uint64_t start_tim
 		append(r, line,
 		       snprintf(line, sizeof line, "drop %d %" PRIu64 "\n", pid, start_time));
 	pthread_mutex_lock(&r->lock);
-	forget(r, e);
+	remove_entry(r, e);
 	pthread_mutex_unlock(&r->lock);
-	tidy(r);
+	compact(r);
 }
 
 void gp_assignments_drop_rules(struct gp_assignments *r)
@@ -365,7 +365,7 @@ void gp_assignments_drop_rules(struct gp_assignments *r)
 	pthread_mutex_lock(&r->lock);
 	for (unsigned i = r->n; i-- > 0;)
 		if (r->entry[i].source == GP_ATTR_BY_RULE)
-			forget(r, &r->entry[i]);
+			remove_entry(r, &r->entry[i]);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -383,7 +383,7 @@ int gp_assignments_set_policy(struct gp_assignments *r, const char *text, struct
 
 	snprintf(r->policy, sizeof r->policy, "%s", text);
 	code = append(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
-	tidy(r);
+	compact(r);
 	return code ? gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code)) : 0;
 }
 

@@ -67,7 +67,7 @@ static void on_process_end(void *arg, struct gp_proc *proc)
 }
 
 /* Those of an earlier daemon: they are watched, to be forgotten when they end. */
-static void know(void *arg, const struct gp_assignment *entry)
+static void restore_process(void *arg, const struct gp_assignment *entry)
 {
 	struct gp_control *c = arg;
 	struct gp_proc *proc = gp_procs_get(&c->procs, entry->pid, entry->start_time);
@@ -240,7 +240,7 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 	r = gp_assignments_open(path, &c->assignments, err);
 	if (r)
 		return r;
-	gp_assignments_each(c->assignments, know, c);
+	gp_assignments_each(c->assignments, restore_process, c);
 	gp_bounds_renew(c);
 	return gp_control_policy(c, "", &c->policy[0], err); /* until there is a device */
 }
@@ -368,7 +368,7 @@ void gp_control_end(struct gp_control *c)
 		gp_undo_scheduler_end(c->undo);
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
-	gp_config_free(c->began_with);
+	gp_config_free(c->initial_config);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	sd_event_unref(c->loop);

@@ -54,8 +54,8 @@ struct gp_control {
 	struct gp_options options;
 	char config_path[256];
 	struct gp_config *config;
-	struct gp_reload *reload;     /* NULL: it was never read again */
-	struct gp_config *began_with; /* what some keys still say; NULL: the same */
+	struct gp_reload *reload;         /* NULL: it was never read again */
+	struct gp_config *initial_config; /* what some keys still say; NULL: the same */
 	struct gp_assignments *assignments;
 	struct gp_undo_file *undo;
 	struct gp_procinfo_pool *info;
@@ -67,9 +67,10 @@ struct gp_control {
 	unsigned nthreads;
 	struct gp_device_thread *thread[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as asked for */
-	uint64_t told_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far as heard */
-	bool behind[GP_DEVICES_MAX];      /* some that came or went were not heard of */
-	int wake_fd;                      /* hosts have news */
+	uint64_t last_task_event_ns[GP_DEVICES_MAX]; /* of the last task that came or went, as far
+	                                                as heard */
+	bool behind[GP_DEVICES_MAX];                 /* some that came or went were not heard of */
+	int wake_fd;                                 /* hosts have news */
 
 	struct gp_procs procs;
 	struct gp_gather *gathers;
@@ -130,10 +131,10 @@ void gp_reload_end(struct gp_control *c);
 
 int gp_heartbeat_begin(struct gp_control *c);
 /* What the source is for comes before what clients ask. It is the loop's from then on. */
-int gp_before_clients(sd_event_source *source);
+int gp_run_before_clients(sd_event_source *source);
 
 /* restart.c: says in the log which keys have another value that holds only after a restart. */
-void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new);
+void gp_warn_restart_needed(const struct gp_config *old, const struct gp_config *new);
 
 /* ---- sweeper.c: records of processes that have ended -------------------------------------------
  */
@@ -157,7 +158,7 @@ void gp_rules_reapply(struct gp_control *c);
  */
 
 /* Somebody said what it is, and no administrator. */
-bool gp_is_users_word(const struct gp_proc *proc);
+bool gp_set_by_ordinary_user(const struct gp_proc *proc);
 /* There is a new configuration. Asks for the groups of users, so it may wait. */
 void gp_bounds_renew(struct gp_control *c);
 /* The same in three steps: who, which may wait for a directory, and true if that was all. */
@@ -166,7 +167,7 @@ struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid);
 bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limit *limit,
                    unsigned n);
 /* Takes from what a user said of it what is neither given to it nor within the user's limit. */
-void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info);
+void gp_bounds_apply(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info);
 
 /* set.c: proc->attr to all its tasks, and to those who want to know. `g` may be NULL. */
 void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc);
@@ -181,8 +182,8 @@ struct gp_gather {
 	unsigned done;            /* that say it is done */
 	int status;               /* the first that failed */
 	char text[256];
-	uint64_t did; /* devices that did it, a bit each */
-	pid_t pid;    /* whom it is about; 0 = nobody */
+	uint64_t done_on; /* devices that did it, a bit each */
+	pid_t pid;        /* whom it is about; 0 = nobody */
 	uint64_t start_time;
 	bool first;                     /* of a hold: nobody else held it before */
 	struct gp_policy_choice policy; /* which it is about ... */
@@ -254,7 +255,7 @@ extern const unsigned gp_control_nmethods, gp_hint_nmethods;
 bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer);
 
 /* What the configuration says of how high this caller may raise processes. */
-struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer);
+struct gp_limit gp_configured_limit(const struct gp_control *c, const struct gp_rpc_peer *peer);
 
 /* 0, or -EPERM with a sentence. */
 /* `proc` NULL: about everybody. `err` may be NULL. */
@@ -264,7 +265,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
                const struct gp_task_attr *to, struct gp_error *err);
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                 bool release, struct gp_error *err);
-int gp_may_govern(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err);
+int gp_may_administer(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err);
 
 /* The target of a call as a process that is known from now on; NULL: answered with why not. */
 struct gp_proc *gp_method_target(struct gp_control *c, struct gp_rpc_call *call,

@@ -7,11 +7,11 @@
 #include "base/process.h"
 #include "daemon/device_thread_state.h"
 
-#define LATE_MAX       16384               /* orders with an answer that may wait for room */
-#define HINT_NS        (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
-#define HOLD_LIMIT_NS  (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
-#define HOLD_FAILURES  8                   /* or after so many (250 ms), if the back end says why */
-#define HOLD_UNSAID_NS (2 * GP_NS_PER_S)   /* what it does not explain may pass by */
+#define BACKLOG_MAX         16384               /* orders with an answer that may wait for room */
+#define HINT_NS             (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
+#define HOLD_LIMIT_NS       (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
+#define HOLD_FAILURES       8 /* or after so many (250 ms), if the back end says why */
+#define HOLD_UNEXPLAINED_NS (2 * GP_NS_PER_S) /* what it does not explain may pass by */
 
 /* ---- the device's thread -----------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@ void gp_device_thread_give_answers(struct gp_device_thread *h)
 {
 	for (unsigned i = 0; i < h->nanswers; i++)
 		gp_ring_put(&h->answers, &h->answer[i]); /* has room for all on their way */
-	h->tell |= h->nanswers;
+	h->wake_control |= h->nanswers;
 	h->nanswers = 0;
 }
 
@@ -70,7 +70,7 @@ static const char *refusal(int status)
 	                           : "the task has ended";
 }
 
-static void obey(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
+static void execute(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
 {
 	struct gp_error err = {0};
 	int r = 0;
@@ -92,12 +92,12 @@ static void obey(struct gp_device_thread *h, uint64_t now_ns, const struct gp_co
 		begin_waiting(h, now_ns, o);
 }
 
-void gp_device_thread_obey(struct gp_device_thread *h, uint64_t now_ns)
+void gp_device_thread_execute(struct gp_device_thread *h, uint64_t now_ns)
 {
 	struct gp_command o;
 
 	while (gp_ring_take(&h->commands, &o))
-		obey(h, now_ns, &o);
+		execute(h, now_ns, &o);
 }
 
 static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struct gp_waiting *w,
@@ -112,7 +112,7 @@ static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struc
 		return false;
 	if (h->gpu->ops->why)
 		h->gpu->ops->why(h->gpu, t->handle, &why);
-	return why.code || waited_ns >= HOLD_UNSAID_NS;
+	return why.code || waited_ns >= HOLD_UNEXPLAINED_NS;
 }
 
 /* Whether the wait is over; it is answered then. */
@@ -176,8 +176,8 @@ void gp_device_thread_push(struct gp_device_thread *h)
 {
 	const struct gp_command *command;
 
-	while ((command = gp_backlog_first(&h->late)) && hand_over(h, command))
-		gp_backlog_drop_first(&h->late);
+	while ((command = gp_backlog_first(&h->backlog)) && hand_over(h, command))
+		gp_backlog_drop_first(&h->backlog);
 }
 
 /* Those that somebody waits for have an end: they come from clients, as many as these like. */
@@ -186,11 +186,11 @@ int gp_device_thread_command(struct gp_device_thread *h, const struct gp_command
 	bool passing = command->kind == GP_COMMAND_MARK || command->kind == GP_COMMAND_HINT;
 
 	gp_device_thread_push(h);
-	if ((!h->late.n || passing) && hand_over(h, command))
+	if ((!h->backlog.n || passing) && hand_over(h, command))
 		return 0;
-	if (passing || (command->token && h->late.n >= LATE_MAX))
+	if (passing || (command->token && h->backlog.n >= BACKLOG_MAX))
 		return -EAGAIN;
-	return gp_backlog_add(&h->late, command);
+	return gp_backlog_add(&h->backlog, command);
 }
 
 bool gp_device_thread_next_answer(struct gp_device_thread *h, struct gp_answer *answer)

@@ -26,7 +26,7 @@ static void free_device_thread(struct gp_device_thread *h)
 	gp_ring_free(&h->answers);
 	gp_ring_free(&h->device_event);
 	gp_snapshots_free(&h->snapshots);
-	gp_backlog_free(&h->late);
+	gp_backlog_free(&h->backlog);
 	free(h);
 }
 
@@ -64,7 +64,7 @@ int gp_device_thread_start(const struct gp_device_thread_config *config,
 	h->command_fd = h->timer_fd = -1;
 	h->since_ns = gp_monotonic_ns();
 	gp_hist_init(&h->lag_ns);
-	h->late.size = sizeof(struct gp_command);
+	h->backlog.size = sizeof(struct gp_command);
 	gp_snapshots_init(&h->snapshots);
 	atomic_init(&h->due_ns, h->since_ns);
 	r = make_device_thread(h, err);
@@ -104,7 +104,7 @@ void gp_device_thread_want(struct gp_device_thread *h, uint32_t kinds)
 
 const struct gp_snapshot *gp_device_thread_snapshot(struct gp_device_thread *h)
 {
-	return gp_snapshots_look(&h->snapshots);
+	return gp_snapshots_newest(&h->snapshots);
 }
 
 const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *h)

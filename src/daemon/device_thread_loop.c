@@ -28,7 +28,7 @@ static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr 
 	struct gp_device_thread *h = arg;
 	struct gp_assignment entry;
 
-	h->newcomer = *seen;
+	h->new_process = *seen;
 	if (gp_assignments_find(h->config.assignments, seen->pid, seen->start_time, &entry))
 		*attr = entry.attr;
 }
@@ -58,11 +58,11 @@ static void describe_task(struct gp_device_thread *h, struct gp_device_event *de
 	case GP_EVENT_TASK_IN:
 		if (!gp_engine_find_task(h->engine, device_event->event.task, &t))
 			device_event->attr = t.attr;
-		device_event->pid = h->newcomer.pid;
-		device_event->start_time = h->newcomer.start_time;
-		device_event->key = h->newcomer.key;
-		device_event->seen_flags = h->newcomer.flags;
-		memcpy(device_event->name, h->newcomer.name, sizeof device_event->name);
+		device_event->pid = h->new_process.pid;
+		device_event->start_time = h->new_process.start_time;
+		device_event->key = h->new_process.key;
+		device_event->seen_flags = h->new_process.flags;
+		memcpy(device_event->name, h->new_process.name, sizeof device_event->name);
 		break;
 	case GP_EVENT_TASK_OUT: break;
 	case GP_EVENT_EJECTED:
@@ -93,7 +93,7 @@ static void on_event(void *arg, const struct gp_event *event)
 		return;
 	describe_task(h, &device_event);
 	h->dropped += !gp_ring_put(&h->device_event, &device_event);
-	h->tell = true;
+	h->wake_control = true;
 }
 
 int gp_device_thread_make_engine(struct gp_device_thread *h, struct gp_error *err)
@@ -138,7 +138,7 @@ static void publish(struct gp_device_thread *h, uint64_t now_ns)
  * before. A record that is gone was taken away by a person (gpreempt resume): then a hold by hand
  * is over.
  */
-static void notice_resuming(struct gp_device_thread *h, uint64_t now_ns)
+static void notice_outside_resume(struct gp_device_thread *h, uint64_t now_ns)
 {
 	uint64_t now = epoch(h);
 
@@ -158,16 +158,16 @@ static void notice_resuming(struct gp_device_thread *h, uint64_t now_ns)
 		gp_engine_user_release(h->engine, t.id);
 		device_event.event.task = t.id;
 		h->dropped += !gp_ring_put(&h->device_event, &device_event);
-		h->tell = true;
+		h->wake_control = true;
 	}
 }
 
-static void look(struct gp_device_thread *h)
+static void tick(struct gp_device_thread *h)
 {
 	uint64_t now_ns = gp_monotonic_ns(), next_ns;
 
-	notice_resuming(h, now_ns);
-	gp_device_thread_obey(h, now_ns);
+	notice_outside_resume(h, now_ns);
+	gp_device_thread_execute(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
 	gp_device_thread_answer_waiting(h, now_ns);
 	publish(h, now_ns);
@@ -182,8 +182,8 @@ static void look(struct gp_device_thread *h)
 	if (h->at_once)
 		next_ns = now_ns;
 	atomic_store_explicit(&h->due_ns, next_ns, memory_order_relaxed);
-	if (h->tell) {
-		h->tell = false;
+	if (h->wake_control) {
+		h->wake_control = false;
 		eventfd_write(h->config.wake_fd, 1);
 	}
 }
@@ -219,7 +219,7 @@ static void wait(struct gp_device_thread *h, int event_fd)
 }
 
 /* What is refused here is said and done without: the daemon is slower then, not wrong. */
-static void settle_in(const struct gp_device_thread *h)
+static void set_up_thread(const struct gp_device_thread *h)
 {
 	char name[16];
 	int r;
@@ -252,9 +252,9 @@ void *gp_device_thread_run(void *arg)
 	struct gp_device_thread *h = arg;
 	int event_fd = h->gpu->ops->event_fd ? h->gpu->ops->event_fd(h->gpu) : -1;
 
-	settle_in(h);
+	set_up_thread(h);
 	while (!atomic_load_explicit(&h->stop, memory_order_acquire)) {
-		look(h);
+		tick(h);
 		wait(h, event_fd);
 	}
 	return NULL;

@@ -35,7 +35,7 @@ struct gp_device_thread {
 
 	/* Of the control thread. */
 	unsigned unanswered;
-	struct gp_backlog late; /* orders for which there is no room yet */
+	struct gp_backlog backlog; /* orders for which there is no room yet */
 
 	/* Between both. */
 	struct gp_ring commands, answers, device_event;
@@ -48,13 +48,13 @@ struct gp_device_thread {
 
 	/* Of the device's thread. */
 	int timer_fd;
-	struct gp_seen newcomer; /* the last one that was classified */
+	struct gp_seen new_process; /* the last one that was classified */
 	struct gp_hist lag_ns;
 	uint64_t published_ns;
-	bool at_once;     /* the next look is due because something happened, not by the clock */
-	bool publish;     /* something changed that people want to see at once */
-	bool tell;        /* the control thread has something to take */
-	uint64_t dropped; /* news that did not fit, in this look */
+	bool at_once;      /* the next look is due because something happened, not by the clock */
+	bool publish;      /* something changed that people want to see at once */
+	bool wake_control; /* the control thread has something to take */
+	uint64_t dropped;  /* news that did not fit, in this look */
 	struct gp_answer answer[GP_COMMANDS_MAX];
 	unsigned nanswers;
 	struct gp_waiting waiting[GP_COMMANDS_MAX];
@@ -65,7 +65,7 @@ struct gp_device_thread {
  */
 
 /* Does what was ordered since the last look. */
-void gp_device_thread_obey(struct gp_device_thread *h, uint64_t now_ns);
+void gp_device_thread_execute(struct gp_device_thread *h, uint64_t now_ns);
 /* Answers those whose hold or release has come, or will not come. */
 void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns);
 /* Hands over the answers: there is a picture that shows what was done. */

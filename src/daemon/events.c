@@ -88,8 +88,8 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 	}
 }
 
-static void pass_on(struct gp_control *c, unsigned device,
-                    const struct gp_device_event *device_event)
+static void publish_device_event(struct gp_control *c, unsigned device,
+                                 const struct gp_device_event *device_event)
 {
 	enum gp_topic topic = (enum gp_topic)device_event->event.kind;
 	struct json_object *event = gp_event_new(c, topic);
@@ -114,7 +114,7 @@ static void pass_on(struct gp_control *c, unsigned device,
  */
 
 /* What was said of it, or of whom it descends from, is its own from now on: they may end before. */
-static void look_up(struct gp_control *c, struct gp_proc *proc)
+static void adopt_assignment(struct gp_control *c, struct gp_proc *proc)
 {
 	const struct gp_proc *parent;
 	struct gp_assignment entry;
@@ -154,7 +154,7 @@ static void task_in(struct gp_control *c, unsigned device,
 	memcpy(proc->name, device_event->name, sizeof proc->name);
 	proc->shared |= device_event->seen_flags & GP_SEEN_SHARED;
 	if (first) {
-		look_up(c, proc);
+		adopt_assignment(c, proc);
 		gp_process_arrived(c, proc);
 	}
 	if (proc->source != GP_ATTR_BY_DEFAULT &&
@@ -170,8 +170,8 @@ static void task_in(struct gp_control *c, unsigned device,
 		                                              .task = device_event->event.task});
 }
 
-static void resumed(struct gp_control *c, unsigned device,
-                    const struct gp_device_event *device_event)
+static void on_resumed(struct gp_control *c, unsigned device,
+                       const struct gp_device_event *device_event)
 {
 	struct gp_proc *proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
 
@@ -182,32 +182,32 @@ static void resumed(struct gp_control *c, unsigned device,
 	gp_log(GP_LOG_INFO, "process.resumed", "pid=%d", proc->pid);
 }
 
-static void follow(struct gp_control *c, unsigned device,
-                   const struct gp_device_event *device_event)
+static void handle_event(struct gp_control *c, unsigned device,
+                         const struct gp_device_event *device_event)
 {
 	switch (device_event->event.kind) {
 	case GP_EVENT_TASK_IN:
-		c->told_ns[device] = device_event->event.now_ns;
+		c->last_task_event_ns[device] = device_event->event.now_ns;
 		task_in(c, device, device_event);
-		pass_on(c, device, device_event);
+		publish_device_event(c, device, device_event);
 		break;
 	case GP_EVENT_TASK_OUT:
-		c->told_ns[device] = device_event->event.now_ns;
-		pass_on(c, device, device_event);
+		c->last_task_event_ns[device] = device_event->event.now_ns;
+		publish_device_event(c, device, device_event);
 		gp_procs_task_out(&c->procs, device, device_event->event.task);
 		break;
 	case GP_EVENT_RELEASED:
 		if (device_event->resumed)
-			resumed(c, device, device_event);
+			on_resumed(c, device, device_event);
 		else
-			pass_on(c, device, device_event);
+			publish_device_event(c, device, device_event);
 		break;
 	case GP_EVENT_EJECTED:
 		gp_log(GP_LOG_ERROR, "policy.ejected", "device=%u text=\"%s\"", device,
 		       device_event->text);
-		pass_on(c, device, device_event);
+		publish_device_event(c, device, device_event);
 		break;
-	default: pass_on(c, device, device_event);
+	default: publish_device_event(c, device, device_event);
 	}
 }
 
@@ -242,7 +242,7 @@ static void catch_up(struct gp_control *c, unsigned device)
 	struct gp_table there;
 	int r = 0;
 
-	if (snapshot->now_ns < c->told_ns[device])
+	if (snapshot->now_ns < c->last_task_event_ns[device])
 		return; /* at the next beat, if not before */
 	gp_table_init(&there);
 	for (unsigned i = 0; i < snapshot->ntasks; i++) {
@@ -286,7 +286,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 		uint64_t lost;
 
 		while (gp_device_thread_next_event(c->thread[i], &device_event))
-			follow(c, i, &device_event);
+			handle_event(c, i, &device_event);
 		while (gp_device_thread_next_answer(c->thread[i], &answer))
 			gp_gather_answer(i, &answer);
 		lost = gp_device_thread_lost_events(c->thread[i]);
@@ -309,7 +309,7 @@ int gp_events_begin(struct gp_control *c)
 	if (c->wake_fd < 0)
 		return -errno;
 	r = sd_event_add_io(c->loop, &wake, c->wake_fd, EPOLLIN, on_wake, c);
-	return r < 0 ? r : gp_before_clients(wake); /* rings of news are bounded */
+	return r < 0 ? r : gp_run_before_clients(wake); /* rings of news are bounded */
 }
 
 void gp_events_want(struct gp_control *c)

@@ -62,7 +62,7 @@ void gp_gather_command(struct gp_gather *g, struct gp_device_thread *thread,
 		g->left++;
 }
 
-static void one_less(struct gp_gather *g)
+static void finish_if_last(struct gp_gather *g)
 {
 	if (--g->left)
 		return;
@@ -72,7 +72,7 @@ static void one_less(struct gp_gather *g)
 
 void gp_gather_go(struct gp_gather *g)
 {
-	one_less(g);
+	finish_if_last(g);
 }
 
 void gp_gather_answer(unsigned device, const struct gp_answer *answer)
@@ -83,9 +83,9 @@ void gp_gather_answer(unsigned device, const struct gp_answer *answer)
 		note_failure(g, answer->status, answer->text);
 	} else {
 		g->done++;
-		g->did |= 1ull << device;
+		g->done_on |= 1ull << device;
 	}
-	one_less(g);
+	finish_if_last(g);
 }
 
 void gp_gathers_end(struct gp_control *c)

@@ -11,8 +11,8 @@ static const struct gp_proc *caller(const struct gp_control *c, const struct gp_
 	return peer->start_time ? gp_procs_find(&c->procs, peer->pid, peer->start_time) : NULL;
 }
 
-static int tell_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_command_kind kind,
-                      bool begins)
+static int command_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_command_kind kind,
+                         bool begins)
 {
 	const struct gp_proc *proc = caller(c, call);
 	struct json_object *result;
@@ -35,7 +35,7 @@ int gp_method_hint(void *arg, struct gp_rpc_call *call, struct json_object *para
 {
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
-	return tell_tasks(arg, call, GP_COMMAND_HINT, false);
+	return command_tasks(arg, call, GP_COMMAND_HINT, false);
 }
 
 int gp_method_mark(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -46,5 +46,5 @@ int gp_method_mark(void *arg, struct gp_rpc_call *call, struct json_object *para
 	if (GP_PARAMS_KNOWN(params, err, "begins") ||
 	    gp_params_bool(params, "begins", &begins, NULL, err))
 		return -EINVAL;
-	return tell_tasks(arg, call, GP_COMMAND_MARK, begins);
+	return command_tasks(arg, call, GP_COMMAND_MARK, begins);
 }

@@ -38,7 +38,7 @@ static void finish(struct gp_gather *g)
 	int r = g->status;
 
 	for (unsigned i = 0; i < c->nthreads; i++)
-		if (g->did & 1ull << i)
+		if (g->done_on & 1ull << i)
 			c->policy[i] = g->policy;
 	if (!c->nthreads)
 		c->policy[0] = g->policy;
@@ -92,7 +92,7 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 		return -EINVAL;
 	if (!given)
 		return gp_rpc_reply(call, render_policy(c));
-	r = gp_may_govern(c, call, err);
+	r = gp_may_administer(c, call, err);
 	if (!r && one && device >= c->nthreads)
 		r = gp_fail(err, -ENODEV, "there is no device %u: see devices", (unsigned)device);
 	return r ? r : choose(c, call, text, one ? (int)device : -1);
@@ -106,6 +106,6 @@ int gp_method_reload(void *arg, struct gp_rpc_call *call, struct json_object *pa
 
 	if (gp_params_known(params, NULL, 0, err))
 		return -EINVAL;
-	r = gp_may_govern(c, call, err);
+	r = gp_may_administer(c, call, err);
 	return r ? r : gp_control_reload(c, call);
 }

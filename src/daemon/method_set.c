@@ -79,7 +79,7 @@ static void finish(struct gp_gather *g)
 	gp_rpc_reply(g->call, result);
 }
 
-static void tell(struct gp_control *c, const struct gp_proc *proc)
+static void publish_attr(struct gp_control *c, const struct gp_proc *proc)
 {
 	struct json_object *event = gp_event_new(c, GP_TOPIC_ATTR);
 
@@ -101,7 +101,7 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 		else
 			gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
-	tell(c, proc);
+	publish_attr(c, proc);
 }
 
 /* Everything is checked; from here on it holds. */
@@ -116,7 +116,7 @@ static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *p
 		return r;
 	proc->source = GP_ATTR_BY_USER;
 	proc->set_by = entry->by;
-	proc->limit = gp_written_limit(c, gp_rpc_peer(call));
+	proc->limit = gp_configured_limit(c, gp_rpc_peer(call));
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 	gp_log(GP_LOG_INFO, "process.set", "pid=%d class=%s priority=%u by=%u", proc->pid,
@@ -162,6 +162,6 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 	if (!r)
 		r = set(c, call, proc, &entry);
 	if (r)
-		gp_procs_put_away(&c->procs, proc);
+		gp_procs_drop_unused(&c->procs, proc);
 	return r;
 }

@@ -30,7 +30,7 @@ static void unwatch(struct gp_proc *p)
 	p->pidfd = -1;
 }
 
-static void forget(struct gp_procs *procs, struct gp_proc *p)
+static void remove_proc(struct gp_procs *procs, struct gp_proc *p)
 {
 	gp_table_remove(&procs->by_key, gp_process_key(p->start_time, p->pid));
 	for (unsigned i = 0; i < p->ntasks; i++)
@@ -51,7 +51,7 @@ static void forget(struct gp_procs *procs, struct gp_proc *p)
 void gp_procs_free(struct gp_procs *procs)
 {
 	while (procs->first)
-		forget(procs, procs->first);
+		remove_proc(procs, procs->first);
 	gp_table_free(&procs->by_key);
 	gp_table_free(&procs->by_task);
 }
@@ -81,7 +81,7 @@ static void end(struct gp_proc *p)
 	p->ended = true;
 	procs->on_end(procs->arg, p);
 	if (!p->ntasks)
-		forget(procs, p);
+		remove_proc(procs, p);
 }
 
 static int on_pidfd(sd_event_source *source, int fd, uint32_t events, void *arg)
@@ -117,13 +117,13 @@ static int open_pidfd(const struct gp_proc *p)
 	return r;
 }
 
-static void give_up_for_now(struct gp_proc *p, int why)
+static void mark_unwatched(struct gp_proc *p, int why)
 {
-	if (!p->procs->told)
+	if (!p->procs->logged_unwatched)
 		gp_log(GP_LOG_WARN, "process.unwatched",
 		       "pid=%d errno=%d; whether it ends cannot be seen, and is tried again",
 		       p->pid, -why);
-	p->procs->told = true;
+	p->procs->logged_unwatched = true;
 	unwatch(p);
 	p->unwatched = true;
 	p->procs->unwatched++;
@@ -143,15 +143,15 @@ static void watch(struct gp_proc *p)
 	else
 		r = fd;
 	if (r < 0) {
-		give_up_for_now(p, r);
+		mark_unwatched(p, r);
 		return;
 	}
 	p->ended = fd < 0;
-	p->procs->told &= p->procs->unwatched > 0;
+	p->procs->logged_unwatched &= p->procs->unwatched > 0;
 }
 
 /* Who it is. To be read before it is watched: then it was about the process itself. */
-static void get_to_know(struct gp_proc *p)
+static void read_identity(struct gp_proc *p)
 {
 	char user[32];
 
@@ -166,7 +166,7 @@ static void watch_again(struct gp_proc *p)
 {
 	p->unwatched = false;
 	p->procs->unwatched--;
-	get_to_know(p);
+	read_identity(p);
 	watch(p);
 }
 
@@ -208,7 +208,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 		free(p);
 		return NULL;
 	}
-	get_to_know(p);
+	read_identity(p);
 	watch(p);
 	p->next = procs->first;
 	if (p->next)
@@ -218,10 +218,10 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	return p;
 }
 
-void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *p)
+void gp_procs_drop_unused(struct gp_procs *procs, struct gp_proc *p)
 {
 	if (!p->ntasks && p->source == GP_ATTR_BY_DEFAULT)
-		forget(procs, p);
+		remove_proc(procs, p);
 }
 
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *p, unsigned device, uint64_t task,
@@ -253,5 +253,5 @@ void gp_procs_task_out(struct gp_procs *procs, unsigned device, uint64_t task)
 		if (p->task[i].device == device && p->task[i].id == task)
 			p->task[i--] = p->task[--p->ntasks];
 	if (!p->ntasks && (p->ended || p->source == GP_ATTR_BY_DEFAULT))
-		forget(procs, p);
+		remove_proc(procs, p);
 }

@@ -69,8 +69,8 @@ struct gp_procs {
 	struct gp_table by_task; /* device and task -> struct gp_proc */
 	struct gp_proc *first;
 	unsigned n;
-	unsigned unwatched; /* of them */
-	bool told;          /* that there are such; until there are none */
+	unsigned unwatched;    /* of them */
+	bool logged_unwatched; /* that there are such; until there are none */
 	/* It has ended: after this call it is forgotten, unless it has tasks that have not left
 	 * yet. */
 	void (*on_end)(void *arg, struct gp_proc *proc);
@@ -95,7 +95,7 @@ void gp_procs_retry(struct gp_procs *procs);
 bool gp_proc_ended(const struct gp_proc *proc);
 
 /* Forgets one that has no tasks and of which nothing was said: somebody only asked. */
-void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *proc);
+void gp_procs_drop_unused(struct gp_procs *procs, struct gp_proc *proc);
 
 /* 0 or -ENOMEM. */
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *proc, unsigned device, uint64_t task,

@@ -54,7 +54,7 @@ static void answer(struct gp_reload *r, int code, const char *text)
 	r->ncalls = 0;
 }
 
-static void tell(struct gp_control *c, const char *text)
+static void publish_config_event(struct gp_control *c, const char *text)
 {
 	struct json_object *event = gp_event_new(c, GP_TOPIC_CONFIG);
 
@@ -71,12 +71,12 @@ static void tell(struct gp_control *c, const char *text)
  * until a restart. */
 static void apply(struct gp_control *c, const struct gp_reading *reading)
 {
-	if (!c->began_with)
-		c->began_with = c->config;
+	if (!c->initial_config)
+		c->initial_config = c->config;
 	else
 		gp_config_free(c->config);
 	gp_configuration_use(c, reading);
-	gp_warn_of_restart(c->began_with, c->config);
+	gp_warn_restart_needed(c->initial_config, c->config);
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		struct gp_command command = {.kind = GP_COMMAND_POLICY};
 
@@ -91,7 +91,7 @@ static void apply(struct gp_control *c, const struct gp_reading *reading)
 	c->reload->again |= !gp_bounds_set(c, reading->user, reading->limit, reading->nusers);
 	gp_rules_reapply(c);
 	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
-	tell(c, "loaded");
+	publish_config_event(c, "loaded");
 }
 
 static void finish(struct gp_control *c)
@@ -107,7 +107,7 @@ static void finish(struct gp_control *c)
 	why = *reading->err.text ? reading->err.text : gp_error_name(reading->code);
 	if (reading->code) {
 		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", why);
-		tell(c, why);
+		publish_config_event(c, why);
 	} else {
 		apply(c, reading);
 	}
@@ -119,7 +119,7 @@ static void finish(struct gp_control *c)
 /* ---- it is asked for ---------------------------------------------------------------------------
  */
 
-static void *read_it(void *arg)
+static void *read_thread(void *arg)
 {
 	struct gp_reload *r = arg;
 
@@ -151,7 +151,7 @@ static int begin(struct gp_control *c)
 		/* Nobody waits for it at the end: it has only what is its own. */
 		pthread_attr_init(&attr);
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		code = -pthread_create(&thread, &attr, read_it, r);
+		code = -pthread_create(&thread, &attr, read_thread, r);
 		pthread_attr_destroy(&attr);
 	}
 	if (!code) {
@@ -169,7 +169,7 @@ static int begin(struct gp_control *c)
 	return code;
 }
 
-static void begin_or_say(struct gp_control *c)
+static void begin_or_fail(struct gp_control *c)
 {
 	int code = begin(c);
 
@@ -193,7 +193,7 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg)
 	finish(c);
 	if (c->reload->again) {
 		c->reload->again = false;
-		begin_or_say(c);
+		begin_or_fail(c);
 	}
 	return 0;
 }
@@ -211,7 +211,7 @@ int gp_control_reload(struct gp_control *c, struct gp_rpc_call *call)
 	if (c->reload->done_fd >= 0)
 		c->reload->again = true;
 	else
-		begin_or_say(c);
+		begin_or_fail(c);
 	return 0;
 }
 

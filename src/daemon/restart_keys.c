@@ -72,7 +72,7 @@ static bool other_devices(const struct gp_config *a, const struct gp_config *b)
 	}
 }
 
-void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new)
+void gp_warn_restart_needed(const struct gp_config *old, const struct gp_config *new)
 {
 	static const struct {
 		const char *key;

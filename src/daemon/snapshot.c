@@ -88,7 +88,7 @@ void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64
 	          ~GP_SNAPSHOT_FRESH;
 }
 
-const struct gp_snapshot *gp_snapshots_look(struct gp_snapshots *s)
+const struct gp_snapshot *gp_snapshots_newest(struct gp_snapshots *s)
 {
 	if (atomic_load_explicit(&s->newest, memory_order_relaxed) & GP_SNAPSHOT_FRESH)
 		s->theirs = atomic_exchange_explicit(&s->newest, s->theirs, memory_order_acq_rel) &

@@ -46,6 +46,6 @@ void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64
                        uint64_t since_ns, const struct gp_hist *lag_ns);
 
 /* The other one. The newest, never NULL; valid until the next call. */
-const struct gp_snapshot *gp_snapshots_look(struct gp_snapshots *s);
+const struct gp_snapshot *gp_snapshots_newest(struct gp_snapshots *s);
 
 #endif

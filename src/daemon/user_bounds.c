@@ -16,7 +16,7 @@
 #define ENTRY_MAX  ((size_t)1 << 16) /* of a user */
 #define GROUPS_MAX 1024
 
-bool gp_is_users_word(const struct gp_proc *proc)
+bool gp_set_by_ordinary_user(const struct gp_proc *proc)
 {
 	return proc->source == GP_ATTR_BY_USER && proc->set_by != GP_BY_ADMIN;
 }
@@ -49,7 +49,7 @@ int gp_bounds_users(const struct gp_control *c, struct gp_reading *r)
 	unsigned most = 1;
 
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		most += gp_is_users_word(p);
+		most += gp_set_by_ordinary_user(p);
 	r->user = calloc(most, sizeof *r->user);
 	r->limit = calloc(most, sizeof *r->limit);
 	if (!r->user || !r->limit) {
@@ -58,7 +58,7 @@ int gp_bounds_users(const struct gp_control *c, struct gp_reading *r)
 		return -ENOMEM;
 	}
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		if (gp_is_users_word(p) && find_user(r->user, r->nusers, p->set_by) < 0)
+		if (gp_set_by_ordinary_user(p) && find_user(r->user, r->nusers, p->set_by) < 0)
 			r->user[r->nusers++] = p->set_by;
 	return 0;
 }
@@ -69,13 +69,14 @@ bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limi
 	bool all = true;
 
 	for (struct gp_proc *p = c->procs.first; p; p = p->next) {
-		int i = gp_is_users_word(p) ? find_user(user, n, p->set_by) : -1;
+		int i = gp_set_by_ordinary_user(p) ? find_user(user, n, p->set_by) : -1;
 
 		if (i >= 0)
 			p->limit = limit[i];
-		else if (gp_is_users_word(p)) /* without groups, until they have been asked for */
+		else if (gp_set_by_ordinary_user(
+				 p)) /* without groups, until they have been asked for */
 			p->limit = gp_config_limit(c->config, p->set_by, NULL, 0);
-		all &= i >= 0 || !gp_is_users_word(p);
+		all &= i >= 0 || !gp_set_by_ordinary_user(p);
 	}
 	return all;
 }
@@ -93,7 +94,7 @@ void gp_bounds_renew(struct gp_control *c)
 	free(r.limit);
 }
 
-void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info)
+void gp_bounds_apply(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info)
 {
 	struct gp_limit limit = proc->limit;
 	struct gp_assignment entry;
