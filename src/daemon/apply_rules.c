@@ -32,7 +32,7 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 	if (!r)
 		return;
 	ask_later(proc);
-	gp_log(GP_LOG_WARN, "facts.ask", "pid=%d errno=%d", proc->pid, -r);
+	gp_log(GP_LOG_WARN, "procinfo.ask-failed", "pid=%d errno=%d", proc->pid, -r);
 }
 
 static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)
@@ -72,8 +72,8 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_pr
 	if (gp_task_attr_same(&proc->attr, &match->attr))
 		return;
 	proc->attr = match->attr;
-	gp_log(GP_LOG_INFO, "process.rule", "pid=%d rule=%u class=%s%s%s", proc->pid, entry.rule,
-	       gp_class_name(proc->attr.class), match->clamped ? " clamped" : "",
+	gp_log(GP_LOG_INFO, "process.rule-applied", "pid=%d rule=%u class=%s%s%s", proc->pid,
+	       entry.rule, gp_class_name(proc->attr.class), match->clamped ? " clamped" : "",
 	       match->incomplete ? " incomplete" : "");
 	gp_apply_attr(c, NULL, proc);
 }

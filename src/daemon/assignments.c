@@ -151,7 +151,7 @@ static void read_line(struct gp_assignments *r, const char *line)
 	} else if (read_entry(line, &e)) {
 		add(r, &e);
 	} else {
-		gp_log(GP_LOG_WARN, "roster.line", "file=%s", r->path);
+		gp_log(GP_LOG_WARN, "assignments.bad-line", "file=%s", r->path);
 	}
 }
 
@@ -193,7 +193,8 @@ static int append(struct gp_assignments *r, const char *line, int length)
 	}
 	code = n < 0 ? -errno : -ENOSPC;
 	if (n > 0 && ftruncate(r->fd, r->size)) /* the next line would be a part of this one */
-		gp_log(GP_LOG_ERROR, "roster.half", "file=%s errno=%d", r->path, errno);
+		gp_log(GP_LOG_ERROR, "assignments.truncate-failed", "file=%s errno=%d", r->path,
+		       errno);
 	return code;
 }
 
@@ -239,7 +240,8 @@ static void compact(struct gp_assignments *r)
 		return;
 	code = write_file(r);
 	if (code)
-		gp_log(GP_LOG_WARN, "roster.tidy", "file=%s errno=%d", r->path, -code);
+		gp_log(GP_LOG_WARN, "assignments.compact-failed", "file=%s errno=%d", r->path,
+		       -code);
 	r->compact_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 

@@ -24,7 +24,7 @@ static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo 
 	struct gp_control *c = arg;
 
 	(void)source;
-	gp_log(GP_LOG_INFO, "end", "signal=%u", info->ssi_signo);
+	gp_log(GP_LOG_INFO, "daemon.stopping", "signal=%u", info->ssi_signo);
 	return sd_event_exit(c->loop, 0);
 }
 
@@ -110,7 +110,7 @@ static int start_device_thread(struct gp_control *c, struct gp_gpu *gpu, struct 
 	r = gp_device_thread_start(&config, &c->thread[c->nthreads], err);
 	if (r)
 		return r;
-	gp_log(GP_LOG_INFO, "device", "device=%u name=\"%s\" policy=%s", c->nthreads,
+	gp_log(GP_LOG_INFO, "device.started", "device=%u name=\"%s\" policy=%s", c->nthreads,
 	       gp_device_thread_info(c->thread[c->nthreads])->name, config.policy.ops->name);
 	/* Who waited for a GPU may have subscribed before. */
 	gp_device_thread_want(c->thread[c->nthreads++], c->wanted);
@@ -236,7 +236,7 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 		return r;
 	gp_undo_heartbeat(c->undo, gp_monotonic_ns());
 	gp_records_replay_dead(c->undo);
-	snprintf(path, sizeof path, "%s/roster", gp_run_dir(folder, sizeof folder));
+	snprintf(path, sizeof path, "%s/assignments", gp_run_dir(folder, sizeof folder));
 	r = gp_assignments_open(path, &c->assignments, err);
 	if (r)
 		return r;
@@ -337,7 +337,7 @@ int gp_control_run(struct gp_control *c, struct gp_error *err)
 
 	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nthreads,
 	           c->nthreads == 1 ? "" : "s");
-	gp_log(GP_LOG_INFO, "ready", "devices=%u", c->nthreads);
+	gp_log(GP_LOG_INFO, "daemon.ready", "devices=%u", c->nthreads);
 	r = sd_event_loop(c->loop);
 	sd_notify(0, "STOPPING=1");
 	return r < 0 ? gp_fail(err, r, "the event loop failed: %s", gp_error_name(r)) : 0;

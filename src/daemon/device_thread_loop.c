@@ -234,7 +234,7 @@ static void set_up_thread(const struct gp_device_thread *h)
 		CPU_SET((size_t)h->config.cpu, &cpus);
 		r = pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
 		if (r)
-			gp_log(GP_LOG_WARN, "thread.cpu", "device=%u cpu=%d errno=%d",
+			gp_log(GP_LOG_WARN, "thread.affinity-failed", "device=%u cpu=%d errno=%d",
 			       h->config.number, h->config.cpu, r);
 	}
 	if (h->config.realtime) {
@@ -242,8 +242,9 @@ static void set_up_thread(const struct gp_device_thread *h)
 
 		r = pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
 		if (r)
-			gp_log(GP_LOG_WARN, "thread.realtime", "device=%u priority=%d errno=%d",
-			       h->config.number, h->config.realtime, r);
+			gp_log(GP_LOG_WARN, "thread.realtime-failed",
+			       "device=%u priority=%d errno=%d", h->config.number,
+			       h->config.realtime, r);
 	}
 }
 

@@ -147,7 +147,7 @@ static void task_in(struct gp_control *c, unsigned device,
 	proc = gp_procs_get(&c->procs, device_event->pid, device_event->start_time);
 	if (!proc || gp_procs_task_in(&c->procs, proc, device, device_event->event.task,
 	                              device_event->key)) {
-		gp_log(GP_LOG_ERROR, "task.memory", "pid=%d", device_event->pid);
+		gp_log(GP_LOG_ERROR, "task.no-memory", "pid=%d", device_event->pid);
 		return;
 	}
 	first = proc->ntasks == 1;
@@ -291,7 +291,7 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 			gp_gather_answer(i, &answer);
 		lost = gp_device_thread_lost_events(c->thread[i]);
 		if (lost) {
-			gp_log(GP_LOG_WARN, "news.lost", "device=%u events=%llu", i,
+			gp_log(GP_LOG_WARN, "events.lost", "device=%u events=%llu", i,
 			       (unsigned long long)lost);
 			c->behind[i] = true;
 		}
@@ -330,7 +330,7 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 {
 	struct json_object *event = gp_event_new(c, GP_TOPIC_LIMIT);
 
-	gp_log(GP_LOG_WARN, "memory.limit", "pid=%d memory=%llu limit=%llu", proc->pid,
+	gp_log(GP_LOG_WARN, "memory.limit-exceeded", "pid=%d memory=%llu limit=%llu", proc->pid,
 	       (unsigned long long)memory, (unsigned long long)proc->memory_limit);
 	c->limits_passed++;
 	if (event) {

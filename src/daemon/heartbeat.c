@@ -42,7 +42,7 @@ static void check_keeper(struct gp_control *c, uint64_t now_ns)
 	if (gone == c->keeper_gone)
 		return;
 	c->keeper_gone = gone;
-	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.here", "pid=%d",
+	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.running", "pid=%d",
 	       keeper.pid);
 	event = gp_event_new(c, GP_TOPIC_KEEPER);
 	if (!event)

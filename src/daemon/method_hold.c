@@ -95,7 +95,8 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 		proc->held_by = gp_rpc_peer(call)->uid;
 		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));
 	}
-	gp_log(GP_LOG_INFO, "process.hold", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
+	gp_log(GP_LOG_INFO, "process.hold-requested", "pid=%d by=%u", proc->pid,
+	       gp_rpc_peer(call)->uid);
 	command_tasks(c, g, proc, GP_COMMAND_HOLD);
 	gp_gather_go(g);
 	return 0;
@@ -125,7 +126,8 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	if (!g)
 		return 0;
 	proc->held_by = GP_NO_UID;
-	gp_log(GP_LOG_INFO, "process.release", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
+	gp_log(GP_LOG_INFO, "process.release-requested", "pid=%d by=%u", proc->pid,
+	       gp_rpc_peer(call)->uid);
 	command_tasks(c, g, proc, GP_COMMAND_RELEASE);
 	gp_gather_go(g);
 	return 0;

@@ -119,8 +119,9 @@ static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *p
 	proc->limit = gp_configured_limit(c, gp_rpc_peer(call));
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
-	gp_log(GP_LOG_INFO, "process.set", "pid=%d class=%s priority=%u by=%u", proc->pid,
-	       gp_class_name(proc->attr.class), proc->attr.priority, gp_rpc_peer(call)->uid);
+	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
+	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority,
+	       gp_rpc_peer(call)->uid);
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;

@@ -128,7 +128,7 @@ int gp_metrics_begin(struct gp_control *c, struct gp_error *err)
 		return r;
 	}
 	c->metrics = m;
-	gp_log(GP_LOG_INFO, "metrics", "listen=%s", c->config->metrics.listen);
+	gp_log(GP_LOG_INFO, "metrics.listening", "listen=%s", c->config->metrics.listen);
 	return 0;
 }
 

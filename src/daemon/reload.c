@@ -106,7 +106,7 @@ static void finish(struct gp_control *c)
 	sd_notify(0, "READY=1");
 	why = *reading->err.text ? reading->err.text : gp_error_name(reading->code);
 	if (reading->code) {
-		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", why);
+		gp_log(GP_LOG_ERROR, "config.rejected", "%s; the old one stays", why);
 		publish_config_event(c, why);
 	} else {
 		apply(c, reading);
@@ -175,7 +175,7 @@ static void begin_or_fail(struct gp_control *c)
 
 	if (!code)
 		return;
-	gp_log(GP_LOG_ERROR, "config.unread", "errno=%d", -code);
+	gp_log(GP_LOG_ERROR, "config.read-failed", "errno=%d", -code);
 	c->reload->ncalls = c->reload->nall;
 	answer(c->reload, code, gp_error_name(code));
 }

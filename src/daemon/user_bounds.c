@@ -113,7 +113,7 @@ void gp_bounds_apply(struct gp_control *c, struct gp_proc *proc, const struct gp
 	gp_assignments_put(c->assignments, &entry,
 	                   NULL); /* if it cannot be written, it is done again */
 	proc->attr = entry.attr;
-	gp_log(GP_LOG_INFO, "process.bound", "pid=%d class=%s priority=%u by=%u", proc->pid,
+	gp_log(GP_LOG_INFO, "process.clamped", "pid=%d class=%s priority=%u by=%u", proc->pid,
 	       gp_class_name(proc->attr.class), proc->attr.priority, proc->set_by);
 	gp_apply_attr(c, NULL, proc);
 }

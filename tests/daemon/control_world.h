@@ -48,7 +48,7 @@ static inline void world_begin(struct world *w, unsigned tasks, uint32_t caps)
 	*w = (struct world){.c = {.wake_fd = -1, .group = (gid_t)-1},
 	                    .folder = "/tmp/gpreempt-control-XXXXXX"};
 	assert_non_null(mkdtemp(w->folder));
-	snprintf(w->assignments, sizeof w->assignments, "%s/roster", w->folder);
+	snprintf(w->assignments, sizeof w->assignments, "%s/assignments", w->folder);
 	snprintf(w->socket, sizeof w->socket, "%s/socket", w->folder);
 	assert_true(sd_event_new(&w->c.loop) >= 0);
 	assert_int_equal(gp_config_default(&w->c.config), 0);

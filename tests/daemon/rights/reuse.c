@@ -160,7 +160,7 @@ static void a_target_that_is_replaced_while_the_device_acts_is_not_held(void)
 	char text[64];
 
 	actor_wait_for_task(test.steward, old);
-	snprintf(text, sizeof text, "process.hold pid=%d ", old->pid);
+	snprintf(text, sizeof text, "process.hold-requested pid=%d ", old->pid);
 	kill(test.gpu, SIGSTOP);
 	actor_send(test.steward, "hold", "{\"target\":{\"pidfd\":0}}", old->pidfd);
 	for (int i = 0; i < 4000 && !log_has(text); i++)
