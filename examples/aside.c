@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Teaches any ROCm program to step aside: SIGUSR1 takes its own queues off the GPU, SIGUSR2 puts
- * them back. Compile with:  cc -shared -fPIC aside.c -o aside.so $(pkg-config --cflags --libs
- * gpreempt) and run:  LD_PRELOAD=./aside.so PROGRAM... */
+/* Lets any ROCm program step aside: SIGUSR1 takes its own queues off the GPU, SIGUSR2 puts them
+ * back.
+ * Compile with:  cc -shared -fPIC aside.c -o aside.so $(pkg-config --cflags --libs gpreempt)
+ * Run with:      LD_PRELOAD=./aside.so PROGRAM... */
 #include <gpreempt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,7 +32,8 @@ static void *obey(void *arg)
 	return arg;
 }
 
-/* Before main(), so that every thread of the program leaves these signals to ours. */
+/* Runs before main(), so that all threads of the program inherit the blocked signals and only the
+ * thread above receives them. */
 __attribute__((constructor)) static void begin(void)
 {
 	pthread_t thread;

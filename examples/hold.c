@@ -28,8 +28,8 @@ int main(int argc, char **argv)
 		execvp(argv[2], argv + 2);
 		_exit(127);
 	}
-	if (pid < 0 || waitpid(pid, &status, 0) < 0) /* this pid, not any: see gpreempt.h */
+	if (pid < 0 || waitpid(pid, &status, 0) < 0) /* not -1: see "AMD" in gpreempt.h */
 		status = -1;
-	gpreempt_close(g); /* and with it they run again */
+	gpreempt_close(g); /* releases the queues */
 	return status >= 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }

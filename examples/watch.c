@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches the GPU queues of a process and says how they change:  ./watch PID [SECONDS]
+/* Samples the GPU queues of a process and prints how they change:  ./watch PID [SECONDS]
  * Compile with:  cc watch.c -o watch $(pkg-config --cflags --libs gpreempt) */
 #include <gpreempt.h>
 #include <stdio.h>

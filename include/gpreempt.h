@@ -3,22 +3,23 @@
  * libgpreempt: the public C API of gpreempt. Lists, holds and watches the GPU queues of programs
  * that are already running, on NVIDIA and AMD GPUs.
  *
- * Calls. One that can fail returns 0 or a count, or -errno. None of them touches errno, prints,
- * exits or installs a signal handler. A handle is used by one thread at a time; different handles
- * may be used by different threads, and take turns where they need a device.
+ * Calls. A call that can fail returns 0 or a count, or -errno. No call changes errno, prints, exits
+ * or installs a signal handler. Only one thread at a time may use a handle. Different threads may
+ * use different handles; handles that need the same device take turns.
  *
  * Threads. From the first gpreempt_open() to the last gpreempt_close() the library has threads of
- * its own (two for each NVIDIA GPU, three for all AMD GPUs, one more once something is held), with
- * all signals blocked. The child of a fork() has none of them: its copies of handles answer -EBADF
- * and can only be closed, and it opens none (-EBUSY) until it has called execve().
+ * its own, with all signals blocked: two for each NVIDIA GPU, three for all AMD GPUs, and one more
+ * after the first hold. The child of a fork() has none of them. In the child, calls with a handle
+ * return -EBADF, handles can only be closed, and gpreempt_open() returns -EBUSY until execve().
  *
- * AMD. Who suspends queues, or looks at them closely, becomes the process's debugger, as the driver
- * wants it. No other debugger can attach meanwhile, and a waitpid(-1, ...) in any thread of the
- * caller may be told that the process has stopped, although it is no child: wait for pids instead.
+ * AMD. A program that suspends queues, or attaches to list them, becomes the debugger of the
+ * process: the driver requires it. No other debugger can attach meanwhile. A waitpid(-1, ...) in
+ * any thread of the caller may report that the process has stopped, although it is not a child.
+ * Wait for single pids instead.
  *
- * Growth. Structures keep their size and the order of their members. New members take the place of
- * `reserved` ones, which are 0, and are made so that 0 says "not known". Fill what you write with
- * 0.
+ * Compatibility. Structures keep their size and the order of their members. New members replace
+ * `reserved` members, which are 0; in new members 0 means "not known". Initialize structures that
+ * you pass in with 0.
  */
 #ifndef GPREEMPT_H
 #define GPREEMPT_H
@@ -36,52 +37,55 @@ extern "C" {
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-/* The version of the library that was loaded, as "0.1.0". Never NULL, never freed. */
+/* The version of the loaded library, such as "0.1.0". Never NULL, never freed. */
 GPREEMPT_API const char *gpreempt_version(void);
 
 /*
- * What a return value means: "Operation not permitted" for -EPERM, in English whatever the
- * locale. `code` is 0 or -errno; anything else gets a text that says it is unknown. Never NULL,
- * never freed, and stays valid after later calls.
+ * The meaning of a return value: "Operation not permitted" for -EPERM, in English in every locale.
+ * `code` is 0 or -errno; for any other value the text says that it is unknown. Never NULL, never
+ * freed, and stays valid after later calls.
  */
 GPREEMPT_API const char *gpreempt_error_text(int code);
 
 /* ---- a process ------------------------------------------------------------------------------- */
 
-/* One process that is looked at or held. */
+/* A handle for one process. */
 struct gpreempt;
 
 enum gpreempt_flag {
-	/* Look at queues only by what everybody can see, which on AMD changes nothing, but leaves
-	 * addresses, pending work and priorities unknown. Holding is not affected. */
+	/* List queues without attaching to the process. On AMD this does not disturb the process,
+	 * but leaves addresses, pending work and priorities unknown. Holding is not affected. */
 	GPREEMPT_FROM_AFAR = 1 << 0,
-	/* Also hold a server (as NVIDIA's MPS) that works for many programs, which all stop. */
+	/* Also hold a server that works for many programs (NVIDIA's MPS). All of them stop. */
 	GPREEMPT_FORCE = 1 << 1,
 };
 
 /*
- * Finds the process on every GPU, and changes nothing. It need not have queues yet. `flags`:
- * GPREEMPT_* or 0. After a failure *g is NULL, and `why`, unless NULL, has a sentence of at most
- * `size` bytes that says what to do (256 are enough).
- * -ENODEV: there is no GPU, -ESRCH: no such process, -EPERM or -EACCES: not permitted, -EINVAL: a
- * flag that this version does not know.
+ * Finds the process on every GPU, and changes nothing. The process need not have queues yet.
+ * `flags`: GPREEMPT_* or 0. After a failure *g is NULL, and `why`, unless NULL, has a sentence of
+ * at most `size` bytes with the cause and the next step (256 bytes are enough). On success the
+ * caller closes *g with gpreempt_close().
+ * -ENODEV: there is no usable GPU, -ESRCH: no such process, -EPERM or -EACCES: not permitted,
+ * -EBUSY: called in the child of a fork(), -EINVAL: `g` is NULL, or this version does not know a
+ * flag.
  */
 GPREEMPT_API int gpreempt_open(pid_t pid, unsigned flags, struct gpreempt **g, char *why,
                                size_t size);
 
 /*
- * Releases what it holds, and frees it. NULL is fine. What is still open when the program calls
- * exit() is released as well; if it is killed, AMD's driver releases at once, and elsewhere
- * `gpreempt resume --all` does, or the next program that holds something.
+ * Releases the queues that the handle holds, and frees the handle. NULL is allowed. Handles that
+ * are still open when the program calls exit() are released as well. If the program is killed,
+ * AMD's driver releases the queues at once; on other GPUs `gpreempt resume --all` releases them, or
+ * the next program that holds queues.
  */
 GPREEMPT_API void gpreempt_close(struct gpreempt *g);
 
-/* Why the last call for this handle failed, as a sentence; "" when it did not. Valid until the next
- * call for it. */
+/* A sentence that says why the last call with this handle failed; "" if it did not fail. Valid
+ * until the next call with the handle. */
 GPREEMPT_API const char *gpreempt_why(const struct gpreempt *g);
 
-/* "NVIDIA H200 #0": the GPU that has this number in queues. NULL: there is none. Valid until the
- * handle is closed. */
+/* The name of the GPU that queues refer to by this number, such as "NVIDIA H200 #0". NULL: there is
+ * none. Valid until the handle is closed. */
 GPREEMPT_API const char *gpreempt_device_name(const struct gpreempt *g, unsigned device);
 
 /* ---- queues ---------------------------------------------------------------------------------- */
@@ -89,103 +93,110 @@ GPREEMPT_API const char *gpreempt_device_name(const struct gpreempt *g, unsigned
 #define GPREEMPT_UNKNOWN32 UINT32_MAX
 #define GPREEMPT_UNKNOWN64 UINT64_MAX
 
-/* What the driver can stop and start: an NVIDIA channel group, an AMD KFD queue. */
+/* What the driver schedules: an NVIDIA channel group, an AMD KFD queue. */
 struct gpreempt_queue {
-	uint32_t id;       /* with the device it is unique at one time; it is used again */
-	uint32_t device;   /* as gpreempt(1) numbers them, too */
-	char type[16];     /* "compute", "copy", "aql", "pm4", "sdma" ... */
-	bool held;         /* kept off the hardware, as far as the driver tells */
-	bool copies;       /* only moves data: never held */
+	uint32_t id;       /* unique with the device at one time; the driver uses it again */
+	uint32_t device;   /* numbered as in gpreempt(1) */
+	char type[16];     /* "compute", "copy", "aql", "pm4", "sdma" and others */
+	bool held;         /* kept off the hardware, as far as the driver shows it */
+	bool copies;       /* only moves data; never held */
 	uint8_t pad[2];    /* 0 */
-	uint32_t channels; /* of which it is made (NVIDIA); 0: there is no such thing */
-	uint32_t priority; /* 0 to 15 (AMD); GPREEMPT_UNKNOWN32 */
-	uint32_t slice_us; /* as programmed (NVIDIA); GPREEMPT_UNKNOWN32 */
-	uint64_t pending;  /* packets that were not taken yet (AMD); GPREEMPT_UNKNOWN64 */
+	uint32_t channels; /* the number of channels in the group (NVIDIA); 0 on AMD */
+	uint32_t priority; /* 0 to 15 (AMD), or GPREEMPT_UNKNOWN32 */
+	uint32_t slice_us; /* as programmed (NVIDIA), or GPREEMPT_UNKNOWN32 */
+	uint64_t pending;  /* packets that the GPU has not taken yet (AMD), or GPREEMPT_UNKNOWN64 */
 
-	/* Where its memory is, in the program (AMD). 0: not known. */
+	/* Addresses in the program, and sizes in bytes (AMD). 0: unknown. */
 	uint64_t ring_address, ring_bytes;
 	uint64_t save_address, save_bytes; /* where the state of its waves is saved */
 
-	uint64_t owner, object; /* the driver's names for it (NVIDIA: client and object); 0: none */
-	uint64_t serial;        /* another one with the same id has another (AMD); 0: not known */
+	uint64_t owner, object; /* the driver's names (NVIDIA: client and object); 0: none */
+	uint64_t serial;        /* differs for a later queue with the same id (AMD); 0: unknown */
 	uint64_t reserved[7];
 };
 
 /*
- * The queues of the process, on all GPUs: writes up to `max` of them and returns how many there
- * are; 0: none now. -ESRCH: the process has ended.
- * On AMD it attaches to the process to see all there is (not with GPREEMPT_FROM_AFAR), and shows
- * what everybody can see where it must not.
+ * Lists the queues of the process on all GPUs: writes up to `max` of them and returns how many
+ * there are; 0: none now. -ESRCH: the process has ended.
+ * On AMD it attaches to the process to read all values, unless GPREEMPT_FROM_AFAR is set. If it may
+ * not attach, it returns what is visible without attaching.
  */
 GPREEMPT_API int gpreempt_get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue,
                                          unsigned max);
 
 /*
- * Holds these queues, or, with NULL and 0, all that compute; those that are held stay so. Their
- * work is off the hardware when it returns, and loses nothing: it goes on when they are resumed. Of
- * a queue, `id` and `device` are read. All or none. Returns how many of those meant are held.
+ * Holds these queues, or, with NULL and 0, all compute queues. Of each queue, `id` and `device` are
+ * read. Queues that are held already stay held. When the function returns, the work of the queues
+ * is off the hardware. No work is lost, and it continues when the queues are resumed. After a
+ * failure only the queues that were held before are held. Returns how many of the given queues are
+ * held.
  *
- * All: also queues that the process makes later are held, at once on AMD, within about 0.1 s
- * elsewhere. Single queues: others of the program may wait for their results; programs that use
- * several can stand still as a whole.
+ * With NULL and 0, queues that the process creates later are held too: at once on AMD, within about
+ * 0.1 s on other GPUs. If single queues are held, other queues of the program may wait for their
+ * results, and a program with several queues can stop as a whole.
  *
- * From the first time on the process is in this program's hands: others cannot hold it (-EBUSY)
- * until the handle is closed, but `gpreempt resume PID` releases it, after which it is not held
- * again before the next call. -ENODEV: it has no queues that compute, -ENOENT: it has no such
- * queue, -EINVAL: that queue only copies, -EBUSY: it is in another's hands, -EPERM: not permitted,
- * -ETIMEDOUT: the driver did not answer in 10 s, -ESRCH: it has ended.
+ * From the first hold until the handle is closed, the caller owns the hold: other programs cannot
+ * hold the process (-EBUSY). `gpreempt resume PID` still releases the process; it is then held
+ * again only by the next call. -ENODEV: the process has no compute queues, -ENOENT: it has no such
+ * queue, -EINVAL: the queue only copies, -EBUSY: another program or handle owns a hold, -EPERM: not
+ * permitted, -ETIMEDOUT: the driver did not answer within 10 s, -ESRCH: the process has ended.
  */
 GPREEMPT_API int gpreempt_suspend_queues(struct gpreempt *g, const struct gpreempt_queue *queue,
                                          unsigned n);
 
 /*
- * Lets these queues run again, or, with NULL and 0, all that this handle holds. What others hold
- * stays held. Returns how many it released: 0 when none of them was held, or the process has ended.
+ * Releases these queues, or, with NULL and 0, all queues that this handle holds. Queues that other
+ * programs hold stay held. Returns how many it released: 0 if none of them was held, or if the
+ * process has ended.
  */
 GPREEMPT_API int gpreempt_resume_queues(struct gpreempt *g, const struct gpreempt_queue *queue,
                                         unsigned n);
 
-/* ---- one's own queues ------------------------------------------------------------------------ */
+/* ---- the caller's own queues ------------------------------------------------------------------
+ */
 
 enum gpreempt_self_flag {
-	/* A queue whose priority cannot be read, which takes root and debugfs, has the one with
-	 * which ROCm makes queues: right for programs that do not change it. */
+	/* If the priority of a queue cannot be read (this takes root and debugfs), assume the
+	 * priority with which ROCm creates queues. Right for programs that do not change it. */
 	GPREEMPT_NORMAL_PRIORITY = 1 << 0,
 };
 
 /*
- * Takes all queues of the calling program itself that compute off the hardware, on AMD GPUs, from
- * inside: nobody has to be permitted to debug it, and nobody is its debugger. The handle is one of
- * the caller's own process. Their work is off the hardware when it returns, and loses nothing. All
- * or none. Returns how many are held; those that are held stay so.
+ * Holds all compute queues of the calling program itself, on AMD GPUs, from inside. This needs no
+ * right to debug and no debugger. The handle must be one for the caller's own process. When the
+ * function returns, the work of the queues is off the hardware; no work is lost. After a failure no
+ * queue is held. Returns how many are held; queues that are held already stay held.
  *
- * Queues that the program makes later run, until the next call; one that it destroys is gone at
- * once; one that it updates itself (priority, CU mask) may run. What somebody else suspends stays
- * suspended, and the other way round. Whoever waits for the GPU's results waits on: do not call it
- * from a thread that has to. Where the queues are others than the last time, all GPUs of the
- * program stop for a moment, as when a debugger attaches.
+ * Queues that the program creates later run, until the next call. A queue that it destroys is gone
+ * at once. A queue that it updates itself (priority, CU mask) may run. A queue that another program
+ * suspends stays suspended after the release, and the other way round. A thread that waits for
+ * results of the GPU keeps waiting, so call this from a thread that does not. If the queues have
+ * changed since the last call, all GPUs of the program stop for a moment, as when a debugger
+ * attaches.
  *
- * -ENODEV: it has no queues that compute, -ENODATA: a priority would be lost (see the flag),
- * -ENOTSUP: not on these GPUs, -EBUSY: another handle has done it, -EINVAL: the handle is of
- * another process.
+ * -ENODEV: the program has no compute queues, -ENODATA: a priority would be lost (see the flag),
+ * -ENOTSUP: not possible on these GPUs, -EBUSY: another handle holds the queues, -EINVAL: the
+ * handle is for another process.
  */
 GPREEMPT_API int gpreempt_hold_self(struct gpreempt *g, unsigned flags);
 
-/* Lets them run again; returns how many: 0, if none were held. gpreempt_close() does it as well. */
+/* Releases them. Returns how many; 0 if none were held. gpreempt_close() does the same. */
 GPREEMPT_API int gpreempt_release_self(struct gpreempt *g);
 
-/* ---- over time ------------------------------------------------------------------------------- */
+/* ---- samples over time ------------------------------------------------------------------------
+ */
 
 /* All queues at one time. */
 struct gpreempt_snapshot {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	uint32_t n;
 	uint32_t pad;                 /* 0 */
-	struct gpreempt_queue *queue; /* `n` of them; the snapshot's own */
+	struct gpreempt_queue *queue; /* `n` of them; owned by the snapshot */
 	uint64_t reserved[4];
 };
 
-/* Fills it in; returns how many queues there are. It is to be freed, also if there are none. */
+/* Fills in the snapshot; returns how many queues there are. The caller frees the snapshot, also if
+ * there are none. */
 GPREEMPT_API int gpreempt_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot);
 GPREEMPT_API void gpreempt_snapshot_free(struct gpreempt_snapshot *snapshot);
 
@@ -194,26 +205,28 @@ struct gpreempt_history {
 	uint32_t n;
 	bool ended; /* the process ended meanwhile */
 	uint8_t pad[3];
-	struct gpreempt_snapshot *snapshot; /* the history's own */
+	struct gpreempt_snapshot *snapshot; /* `n` of them; owned by the history */
 	uint64_t reserved[4];
 };
 
-/* Called for each sample, which is valid until it returns; other than 0 ends the monitor. It may
- * use the handle, to suspend queues for instance, but not close it. */
+/* Called for each sample. The sample is valid until the function returns. A return value other than
+ * 0 ends the monitor. The function may use the handle, for instance to suspend queues, but must not
+ * close it. */
 typedef int gpreempt_sample_fn(void *arg, const struct gpreempt_snapshot *snapshot);
 
 /*
- * Looks at the queues at once, and then every `every_ms` (at least 1) until `for_ms` have passed or
- * the process ends. Each sample goes to `each`, unless NULL, and into `history`, unless NULL, which
- * is overwritten and is to be freed, also after a failure. No queues is a sample as well: they may
- * come. Returns how many samples there are; -ESRCH: the process had ended before the first.
+ * Samples the queues at once, and then every `every_ms` (at least 1) until `for_ms` have passed or
+ * the process ends. Each sample is passed to `each`, unless NULL, and stored in `history`, unless
+ * NULL. `history` is overwritten, and the caller frees it, also after a failure. A sample without
+ * queues is a sample too: queues may come later. Returns the number of samples; -ESRCH: the process
+ * had ended before the first.
  */
 GPREEMPT_API int gpreempt_monitor(struct gpreempt *g, unsigned for_ms, unsigned every_ms,
                                   gpreempt_sample_fn *each, void *arg,
                                   struct gpreempt_history *history);
 GPREEMPT_API void gpreempt_history_free(struct gpreempt_history *history);
 
-/* How many queues there were in a sample; which came since the sample before, and which went. */
+/* The number of queues in a sample, and how many queues came or went between two samples. */
 struct gpreempt_count {
 	uint32_t min, max;
 	uint32_t came, went;
@@ -229,12 +242,13 @@ struct gpreempt_series {
 	uint64_t reserved[2];
 };
 
-/* One queue: a later one with the same id is another, as far as the driver lets that be seen. */
+/* One queue. A later queue with the same id counts as a new queue, as far as the driver shows it.
+ */
 struct gpreempt_sighting {
 	uint32_t device, id;
 	char type[16];
-	uint32_t samples; /* in how many it was there */
-	uint32_t held;    /* in how many of these it was held */
+	uint32_t samples; /* the number of samples with the queue */
+	uint32_t held;    /* the number of these samples in which it was held */
 	uint64_t first_ns, last_ns;
 	uint64_t reserved[2];
 };
@@ -242,17 +256,17 @@ struct gpreempt_sighting {
 struct gpreempt_statistics {
 	uint32_t samples;
 	uint32_t nseries, nsightings;
-	bool stable; /* none came, none went */
+	bool stable; /* no queue came and none went */
 	bool ended;  /* as in the history */
 	uint8_t pad[2];
 	struct gpreempt_count all;
-	struct gpreempt_series *series;     /* in the order in which they were first seen */
-	struct gpreempt_sighting *sighting; /* the same */
+	struct gpreempt_series *series;     /* in the order of their first sample */
+	struct gpreempt_sighting *sighting; /* in the order of their first sample */
 	uint64_t reserved[4];
 };
 
-/* What samples come to. *statistics is to be freed; NULL after a failure. -ENODATA: there is no
- * sample. */
+/* Computes statistics from samples. The caller frees *statistics, which is NULL after a failure.
+ * -ENODATA: there is no sample. */
 GPREEMPT_API int gpreempt_analyse(const struct gpreempt_history *history,
                                   struct gpreempt_statistics **statistics);
 GPREEMPT_API void gpreempt_statistics_free(struct gpreempt_statistics *statistics);
