@@ -15,11 +15,13 @@
 #include "base/process.h"
 #include "base/table.h"
 
-#define ANCESTORS_MAX 16        /* of a program started through shells and wrappers */
-#define FILE_MAX      (1 << 20) /* one larger than that, and than twice what holds, is written anew */
+#define ANCESTORS_MAX 16 /* enough for a program started through shells and wrappers */
+#define FILE_MAX                                                                                \
+	(1 << 20) /* the file is rewritten above this size, if it is also twice the size of its \
+	             live entries */
 
 struct gp_assignments {
-	pthread_mutex_t lock; /* held for moments only: the file is written without it */
+	pthread_mutex_t lock; /* held only briefly: the file is written without it */
 	struct gp_table by_key;
 	struct gp_assignment *entry;
 	unsigned n, capacity;
@@ -28,11 +30,8 @@ struct gp_assignments {
 	char path[256];
 	int fd; /* -1: no file */
 	off_t size;
-	off_t compact_at; /* the size */
+	off_t compact_at; /* size at which the file is rewritten */
 };
-
-/* ---- in memory ---------------------------------------------------------------------------------
- */
 
 static struct gp_assignment *find(struct gp_assignments *r, pid_t pid, uint64_t start_time)
 {
@@ -64,7 +63,7 @@ static int add(struct gp_assignments *r, const struct gp_assignment *entry)
 	return 0;
 }
 
-/* The last one takes its place. */
+/* Removes an entry; the last one takes its slot. */
 static void remove_entry(struct gp_assignments *r, struct gp_assignment *e)
 {
 	struct gp_assignment *last = &r->entry[r->n - 1];
@@ -73,14 +72,14 @@ static void remove_entry(struct gp_assignments *r, struct gp_assignment *e)
 	if (e != last) {
 		*e = *last;
 		gp_table_put(&r->by_key, gp_process_key(e->start_time, e->pid),
-		             (uint64_t)(e - r->entry)); /* is there: replaced */
+		             (uint64_t)(e - r->entry)); /* replaces the existing key */
 	}
 	r->n--;
 }
 
-/* ---- in the file -------------------------------------------------------------------------------
- * Numbers and words with one blank between them; the gang's name, which a user chose, comes last
- * and has no control characters.
+/*
+ * Lines of the file consist of numbers and words, separated by one blank. The gang's name, which a
+ * user chose, comes last and has no control characters.
  */
 
 static int print_entry(char *out, size_t size, const struct gp_assignment *e)
@@ -95,7 +94,7 @@ static int print_entry(char *out, size_t size, const struct gp_assignment *e)
 	                e->by, e->gang);
 }
 
-/* `n` whole numbers with one blank before each. Returns what follows, or NULL. */
+/* Reads `n` whole numbers, each after one blank. Returns the rest of the text, or NULL. */
 static const char *read_numbers(const char *text, uint64_t *number, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -155,8 +154,10 @@ static void read_line(struct gp_assignments *r, const char *line)
 	}
 }
 
-/* A last line without its end was being written when the daemon died: nobody was told that it
- * holds. */
+/*
+ * An incomplete last line was being written when the daemon died. Its request was not answered, so
+ * the line is ignored.
+ */
 static int read_file(struct gp_assignments *r)
 {
 	FILE *f = fopen(r->path, "re");
@@ -192,13 +193,13 @@ static int append(struct gp_assignments *r, const char *line, int length)
 		return 0;
 	}
 	code = n < 0 ? -errno : -ENOSPC;
-	if (n > 0 && ftruncate(r->fd, r->size)) /* the next line would be a part of this one */
+	if (n > 0 && ftruncate(r->fd, r->size)) /* or the next line would be appended to this one */
 		gp_log(GP_LOG_ERROR, "assignments.truncate-failed", "file=%s errno=%d", r->path,
 		       errno);
 	return code;
 }
 
-/* All that holds now, in a new file that takes the place of the old one. */
+/* Writes all current entries to a new file, which replaces the old one. */
 static int write_file(struct gp_assignments *r)
 {
 	char path[sizeof r->path + 4], line[512];
@@ -230,8 +231,10 @@ static int write_file(struct gp_assignments *r)
 	return 0;
 }
 
-/* After what was appended is in memory, too: that is what the new file is made from. If it cannot
- * be written, the old one is as good, and longer. */
+/*
+ * Rewrites the file if it is too large. Called after the appended entry is in memory, which is what
+ * the new file contains. If this fails, the old file stays valid.
+ */
 static void compact(struct gp_assignments *r)
 {
 	int code;
@@ -245,7 +248,7 @@ static void compact(struct gp_assignments *r)
 	r->compact_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 
-/* Threads of devices may have real-time priority: they lend it to who makes them wait. */
+/* Device threads may have real-time priority, so the lock inherits it. */
 static void init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t a;
@@ -276,7 +279,7 @@ int gp_assignments_open(const char *path, struct gp_assignments **assignments, s
 	}
 	if (code) {
 		gp_assignments_close(r);
-		return gp_fail(err, code, "cannot use %s: %s", path, gp_error_name(code));
+		return gp_fail(err, code, "cannot read or write %s: %s", path, gp_error_name(code));
 	}
 	*assignments = r;
 	return 0;
@@ -293,9 +296,6 @@ void gp_assignments_close(struct gp_assignments *r)
 	free(r->entry);
 	free(r);
 }
-
-/* ---- asking and changing -----------------------------------------------------------------------
- */
 
 bool gp_assignments_get(struct gp_assignments *r, pid_t pid, uint64_t start_time,
                         struct gp_assignment *entry)
@@ -348,7 +348,8 @@ int gp_assignments_put(struct gp_assignments *r, const struct gp_assignment *ent
 
 void gp_assignments_drop(struct gp_assignments *r, pid_t pid, uint64_t start_time)
 {
-	struct gp_assignment *e = find(r, pid, start_time); /* only this thread changes anything */
+	struct gp_assignment *e = find(
+		r, pid, start_time); /* only this thread changes entries, so no lock is needed */
 	char line[64];
 
 	if (!e)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host's life, and what the control thread reads of it. */
+/* Start and stop of a device thread, and what the control thread reads of it. */
 #include "daemon/device_thread.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 static void free_device_thread(struct gp_device_thread *h)
 {
 	if (h->engine)
-		gp_engine_free(h->engine); /* puts everything back */
+		gp_engine_free(h->engine); /* puts all tasks back */
 	h->gpu->ops->close(h->gpu);
 	gp_undo_close(h->undo);
 	if (h->command_fd >= 0)
@@ -72,7 +72,7 @@ int gp_device_thread_start(const struct gp_device_thread_config *config,
 		r = -pthread_create(&h->thread, NULL, gp_device_thread_run, h);
 	if (r) {
 		gp_fail(err, r, "cannot schedule %s: %s", h->gpu->info.name, gp_error_name(r));
-		free_device_thread(h); /* with the device, and its name */
+		free_device_thread(h); /* closes the device, so its name is no longer valid */
 		return r;
 	}
 	*thread = h;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices tell, what follows from it, and who is told. */
+/* Handles events of the devices, publishes them to clients, and watches GPU memory limits. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -12,9 +12,6 @@
 #include "base/table.h"
 #include "daemon/control.h"
 #include "rpc/wire.h"
-
-/* ---- telling -----------------------------------------------------------------------------------
- */
 
 static uint64_t realtime_ns(void)
 {
@@ -47,11 +44,11 @@ void gp_events_publish(struct gp_control *c, enum gp_topic topic, struct json_ob
 	gp_rpc_notify(c->server, 1ull << topic, "event", event);
 }
 
-/* Topics have the order of the engine's events, as far as these go. */
+/* The first topics have the order of the engine's events. */
 _Static_assert((int)GP_TOPIC_TASK_IN == (int)GP_EVENT_TASK_IN &&
                        (int)GP_TOPIC_UNDONE == (int)GP_EVENT_UNDONE &&
                        (int)GP_TOPIC_ADMITTED == (int)GP_EVENT_ADMITTED,
-               "topics and events differ");
+               "the order of topics and events differs");
 
 static void add_details(struct json_object *event, const struct gp_device_event *device_event)
 {
@@ -110,10 +107,7 @@ static void publish_device_event(struct gp_control *c, unsigned device,
 	gp_events_publish(c, topic, event);
 }
 
-/* ---- what follows ------------------------------------------------------------------------------
- */
-
-/* What was said of it, or of whom it descends from, is its own from now on: they may end before. */
+/* Copies the assignment of the process or of an ancestor, which may end earlier. */
 static void adopt_assignment(struct gp_control *c, struct gp_proc *proc)
 {
 	const struct gp_proc *parent;
@@ -159,7 +153,7 @@ static void task_in(struct gp_control *c, unsigned device,
 	}
 	if (proc->source != GP_ATTR_BY_DEFAULT &&
 	    !gp_task_attr_same(&proc->attr, &device_event->attr))
-		/* It was said while the device looked. */
+		/* The attributes were set while the device thread classified the task. */
 		gp_device_thread_command(c->thread[device],
 		                         &(struct gp_command){.kind = GP_COMMAND_ATTR,
 		                                              .task = device_event->event.task,
@@ -211,8 +205,8 @@ static void handle_event(struct gp_control *c, unsigned device,
 	}
 }
 
-/* Those of this device that are not in the picture. */
-static void drop_absent(struct gp_control *c, unsigned device, const struct gp_table *there)
+/* Removes the tasks of this device that are not in the snapshot. */
+static void drop_absent(struct gp_control *c, unsigned device, const struct gp_table *present)
 {
 	struct gp_proc *next;
 
@@ -220,9 +214,10 @@ static void drop_absent(struct gp_control *c, unsigned device, const struct gp_t
 		next = proc->next;
 		for (unsigned i = proc->ntasks; i-- > 0;) {
 			const struct gp_proc_task *t = &proc->task[i];
-			bool last = proc->ntasks == 1; /* the process may go with it */
+			bool last =
+				proc->ntasks == 1; /* the process may be freed with its last task */
 
-			if (t->device != device || gp_table_get(there, t->id, NULL))
+			if (t->device != device || gp_table_get(present, t->id, NULL))
 				continue;
 			gp_procs_task_out(&c->procs, device, t->id);
 			if (last)
@@ -232,19 +227,19 @@ static void drop_absent(struct gp_control *c, unsigned device, const struct gp_t
 }
 
 /*
- * Some news did not fit: who is there is read from the device's picture instead. It must be one
- * that was made after all that was heard of: who left since an older one would come back, and
- * nobody would say again that he has left.
+ * Events were lost, so the tasks are read from a snapshot instead. It must be newer than all
+ * handled events. In an older one a task that has left would reappear, and no event would remove
+ * it.
  */
 static void catch_up(struct gp_control *c, unsigned device)
 {
 	const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[device]);
-	struct gp_table there;
+	struct gp_table present;
 	int r = 0;
 
 	if (snapshot->now_ns < c->last_task_event_ns[device])
-		return; /* at the next beat, if not before */
-	gp_table_init(&there);
+		return; /* tried again at the next heartbeat at the latest */
+	gp_table_init(&present);
 	for (unsigned i = 0; i < snapshot->ntasks; i++) {
 		const struct gp_task_stats *t = &snapshot->task[i];
 		struct gp_device_event device_event = {
@@ -256,13 +251,13 @@ static void catch_up(struct gp_control *c, unsigned device)
 
 		memcpy(device_event.name, t->name, sizeof device_event.name);
 		task_in(c, device, &device_event);
-		r |= gp_table_put(&there, t->id, 1);
+		r |= gp_table_put(&present, t->id, 1);
 	}
 	if (!r) {
-		drop_absent(c, device, &there);
+		drop_absent(c, device, &present);
 		c->behind[device] = false;
 	}
-	gp_table_free(&there);
+	gp_table_free(&present);
 }
 
 void gp_events_catch_up(struct gp_control *c)
@@ -309,7 +304,7 @@ int gp_events_begin(struct gp_control *c)
 	if (c->wake_fd < 0)
 		return -errno;
 	r = sd_event_add_io(c->loop, &wake, c->wake_fd, EPOLLIN, on_wake, c);
-	return r < 0 ? r : gp_run_before_clients(wake); /* rings of news are bounded */
+	return r < 0 ? r : gp_run_before_clients(wake); /* the rings of events are bounded */
 }
 
 void gp_events_want(struct gp_control *c)
@@ -322,9 +317,6 @@ void gp_events_want(struct gp_control *c)
 	for (unsigned i = 0; i < c->nthreads; i++)
 		gp_device_thread_want(c->thread[i], wanted);
 }
-
-/* ---- limits of GPU memory ----------------------------------------------------------------------
- */
 
 static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memory)
 {
@@ -341,11 +333,14 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 	}
 }
 
-/* Once: who released it since meant it. */
+/* Holds the process once; a user who releases it afterwards overrides the limit. */
 static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
 {
 	proc->limit_held = true;
-	/* One whom its owner holds as well: he could release it. */
+	/*
+	 * If only its owner holds it, the hold becomes an administrator's, so that the owner cannot
+	 * release it.
+	 */
 	if (proc->held_by != GP_NO_UID && proc->held_by_admin)
 		return;
 	proc->held_by = 0;
@@ -356,7 +351,10 @@ static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
 			&(struct gp_command){.kind = GP_COMMAND_HOLD, .task = proc->task[i].id});
 }
 
-/* A limit is for all devices together. It is passed once, until the process is below it again. */
+/*
+ * A limit counts the memory on all devices together. It is reported once, until the process is
+ * below it again.
+ */
 void gp_events_check_limits(struct gp_control *c)
 {
 	for (struct gp_proc *p = c->procs.first; p; p = p->next)
@@ -378,7 +376,7 @@ void gp_events_check_limits(struct gp_control *c)
 			pass_limit(c, p, p->memory);
 		p->limit_passed = passed;
 		p->limit_held &= passed;
-		/* Nobody unmanaged is held, but one may become something else later. */
+		/* An unmanaged process is never held, but its class may change later. */
 		if (passed && p->hold_at_limit && !p->limit_held && p->attr.class != GP_UNMANAGED)
 			hold_for_limit(c, p);
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done again and again: the daemon shows that it is alive, and looks after what nobody
- * announces. */
+/*
+ * Periodic work of the control thread: the heartbeat for the keeper and the watchdog, and checks
+ * that no event triggers.
+ */
 #include <systemd/sd-daemon.h>
 
 #include "base/log.h"
@@ -8,10 +10,13 @@
 #include "undo/undo.h"
 
 #define HEARTBEAT_NS         (200 * GP_NS_PER_MS)
-#define HEARTBEATS_PER_CHECK 5 /* GPU memory is looked at every so many beats */
+#define HEARTBEATS_PER_CHECK 5 /* GPU memory and the keeper are checked at every fifth heartbeat \
+	                        */
 
-/* A thread that does not look any more is as good as dead: who watches us shall know. Unless we
- * were away ourselves, stopped or with the whole machine: then they have until the next beat. */
+/*
+ * A device thread that does not tick is as good as dead, so the heartbeat stops and the keeper
+ * acts. If the whole daemon or machine was suspended, the threads have until the next heartbeat.
+ */
 static bool all_threads_tick(struct gp_control *c, uint64_t now_ns)
 {
 	bool stuck = false,
@@ -69,7 +74,7 @@ static int on_heartbeat(sd_event_source *source, uint64_t usec, void *arg)
 		gp_events_check_limits(c);
 		gp_rules_retry(c, now_ns);
 		check_keeper(c, now_ns);
-		gp_events_want(c); /* who was interested may have gone */
+		gp_events_want(c); /* subscribers may have disconnected */
 	}
 	sd_event_source_set_time_relative(source, HEARTBEAT_NS / 1000);
 	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -91,5 +96,6 @@ int gp_heartbeat_begin(struct gp_control *c)
 	int r = sd_event_add_time_relative(c->loop, &heartbeat, CLOCK_MONOTONIC, 0, 1000,
 	                                   on_heartbeat, c);
 
-	return r < 0 ? r : gp_run_before_clients(heartbeat); /* however much they ask for */
+	return r < 0 ? r
+	             : gp_run_before_clients(heartbeat); /* so that busy clients cannot delay it */
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libmicrohttpd without a thread of its own: its epoll file is a source of the loop, and a timer
- * stands for the time it wants to be called at, at the latest.
+ * libmicrohttpd without its own thread: its epoll file descriptor is a source of the loop, and a
+ * timer calls it at the latest time that it asks for.
  */
 #include "build_config.h"
 
@@ -21,8 +21,8 @@
 #include "base/clock.h"
 
 #define CONNECTIONS_MAX 16u
-#define IDLE_MAX_S      10u           /* a connection on which nothing comes */
-#define REQUEST_MAX     (16u * 1024u) /* memory of one connection: headers and all */
+#define IDLE_MAX_S      10u           /* seconds without input */
+#define REQUEST_MAX     (16u * 1024u) /* memory of one connection, with its headers */
 #define PAGE_AGE_NS     (100 * GP_NS_PER_MS)
 
 struct gp_http {
@@ -38,9 +38,6 @@ struct gp_http {
 
 static const char index_page[] =
 	"<!doctype html><title>gpreemptd</title><p>gpreemptd: <a href=\"/metrics\">metrics</a>\n";
-
-/* ---- answers -----------------------------------------------------------------------------------
- */
 
 static enum MHD_Result answer(struct MHD_Connection *to, unsigned status, const char *type,
                               const char *text, size_t size, const char *allow)
@@ -64,7 +61,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *to, unsigned status, c
 	return answer(to, status, "text/plain; charset=utf-8", text, strlen(text), allow);
 }
 
-/* As it is, unless it is too old. */
+/* Renders the page if it is too old. */
 static int make_page(struct gp_http *h)
 {
 	uint64_t now_ns = gp_monotonic_ns();
@@ -101,7 +98,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return answer_text(from, MHD_HTTP_METHOD_NOT_ALLOWED,
 		                   "This page can only be read: GET /metrics\n", "GET, HEAD");
-	/* The first call is before the request is read: an answer then ends the connection. */
+	/*
+	 * libmicrohttpd calls first before it has read the request. An answer then would end the
+	 * connection.
+	 */
 	if (!*state) {
 		*state = h;
 		return MHD_YES;
@@ -116,9 +116,6 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 	return answer(from, MHD_HTTP_OK, h->config.type, h->page, h->size, NULL);
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------
- */
-
 static bool is_full(const struct gp_http *h)
 {
 	return MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
@@ -131,7 +128,7 @@ static void run(struct gp_http *h)
 	bool was_full = is_full(h);
 
 	MHD_run(h->daemon);
-	/* While it is full it does not listen, and that it does again it sees when it is called. */
+	/* While it is full it does not listen; it starts again only when it is called. */
 	if (was_full && !is_full(h))
 		MHD_run(h->daemon);
 	if (MHD_get_timeout(h->daemon, &wait_ms) != MHD_YES) {
@@ -159,15 +156,12 @@ static int on_time(sd_event_source *source, uint64_t usec, void *arg)
 	return 0;
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
-
 static socklen_t length_of(const struct sockaddr *a)
 {
 	return a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* The socket and its port, or -errno. */
+/* Returns the listening socket and its port, or -errno. */
 static int listen_on(const struct sockaddr *address, unsigned *port)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -181,7 +175,7 @@ static int listen_on(const struct sockaddr *address, unsigned *port)
 
 	if (fd < 0)
 		return -errno;
-	/* A server that was just stopped leaves connections behind that would keep the port. */
+	/* Connections of a server that was just stopped would block the port. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
 	    bind(fd, address, length_of(address)) || listen(fd, (int)CONNECTIONS_MAX) ||
 	    getsockname(fd, &is.any, &size))
@@ -247,7 +241,7 @@ void gp_http_end(struct gp_http *h)
 	sd_event_source_disable_unref(h->timer);
 	sd_event_source_disable_unref(h->io);
 	if (h->daemon)
-		MHD_stop_daemon(h->daemon); /* closes the socket, too */
+		MHD_stop_daemon(h->daemon); /* also closes the socket */
 	free(h->page);
 	free(h);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods `hint` and `bracket`: a program tells of its own requests. */
+/* The methods `hint` and `mark`: a program announces GPU work and marks its own requests. */
 #include "daemon/control.h"
 #include "rpc/params.h"
 
-/* The caller as a process with tasks; NULL: it is none (yet), which is no mistake. */
+/* The client as a process with tasks; NULL: it has none (yet), which is not an error. */
 static const struct gp_proc *caller(const struct gp_control *c, const struct gp_rpc_call *call)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
@@ -21,7 +21,7 @@ static int command_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp
 		struct gp_command command = {
 			.kind = kind, .key = proc->task[i].key, .begins = begins};
 
-		/* Where it does not fit any more, the device is looking without a break. */
+		/* If the ring is full, the device thread is ticking continuously anyway. */
 		gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
 	if (gp_rpc_is_notification(call))

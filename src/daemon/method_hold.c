@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods `hold`, `release` and `release_all`: people's own holds, beside those of the policy.
+/*
+ * The methods `hold`, `release` and `release_all`: holds by users, independent of those of the
+ * policy.
  */
 #include <string.h>
 
@@ -30,21 +32,26 @@ static void command_tasks(struct gp_control *c, struct gp_gather *g, const struc
 	}
 }
 
-/* Half a hold is none: what is held already is released, and then the answer is why. */
+/*
+ * A partial hold is undone: the tasks that are held already are released, then the call is answered
+ * with the cause.
+ */
 static void undo_hold(struct gp_gather *g, const struct gp_proc *proc)
 {
 	struct gp_gather *back = gp_gather_new(g->control, g->call, finish);
 
 	if (!back)
-		return; /* which was answered */
+		return; /* the call was answered */
 	back->status = g->status;
 	memcpy(back->text, g->text, sizeof back->text);
 	command_tasks(g->control, back, proc, GP_COMMAND_RELEASE);
 	gp_gather_go(back);
 }
 
-/* One that came to nothing is not for tasks that come later either. Who left by himself, or was
- * released by somebody, has not failed. */
+/*
+ * A failed hold must not apply to later tasks either. A task that ended or was released meanwhile
+ * is not a failure.
+ */
 static void finish_hold(struct gp_gather *g)
 {
 	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);

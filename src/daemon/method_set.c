@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The method `set`: what a process is, whether it has queues yet or not. */
+/* The method `set`: sets attributes of a process, whether it has queues yet or not. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define WEEK_NS (GP_NS_PER_S * 3600 * 24 * 7)
 
-/* The name of a gang; "" is none. */
+/* Reads the name of the gang; "" removes the process from its gang. */
 static int read_gang(struct json_object *params, const char **name, bool *named,
                      struct gp_error *err)
 {
@@ -22,7 +22,7 @@ static int read_gang(struct json_object *params, const char **name, bool *named,
 	              : gp_params_string(params, "gang", GP_GANG_NAME_MAX - 1, name, named, err);
 }
 
-/* What the call says, on top of what holds. */
+/* Changes `attr` by the parameters of the call. */
 static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                      struct json_object *params, struct gp_task_attr *attr, char *gang)
 {
@@ -63,7 +63,7 @@ static void finish(struct gp_gather *g)
 	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
 	struct json_object *result, *attr;
 
-	if (g->status && g->status != -ESRCH) { /* a task that left by itself is no failure */
+	if (g->status && g->status != -ESRCH) { /* a task that ended meanwhile is not a failure */
 		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
 		return;
 	}
@@ -104,7 +104,7 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 	publish_attr(c, proc);
 }
 
-/* Everything is checked; from here on it holds. */
+/* All checks have passed; applies the assignment. */
 static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
                const struct gp_assignment *entry)
 {

@@ -100,18 +100,18 @@ static int on_gone(sd_event_source *source, void *arg)
 	return 0;
 }
 
-/* -ESRCH: it is gone, or its pid is another's by now. Any other error: that cannot be told. */
+/* Opens a pidfd. -ESRCH: the process is gone or its pid was reused. Any other error: unknown. */
 static int open_pidfd(const struct gp_proc *p)
 {
 	int fd = gp_pidfd_open(p->pid), r;
 	uint64_t start_time;
 
-	if (fd < 0) /* what is no process any more may be a thread */
+	if (fd < 0) /* the pid may belong to a thread now */
 		return fd == -EINVAL || fd == -ENOENT ? -ESRCH : fd;
 	start_time = gp_process_start_time(p->pid);
 	if (start_time == p->start_time)
 		return fd;
-	/* Of one that is there something can be read, if there is a file left for it. */
+	/* A living process has a start time, unless no file descriptor was free to read it. */
 	r = start_time || gp_pidfd_ended(fd) ? -ESRCH : -EAGAIN;
 	close(fd);
 	return r;
@@ -121,7 +121,7 @@ static void mark_unwatched(struct gp_proc *p, int why)
 {
 	if (!p->procs->logged_unwatched)
 		gp_log(GP_LOG_WARN, "process.unwatched",
-		       "pid=%d errno=%d; whether it ends cannot be seen, and is tried again",
+		       "pid=%d errno=%d; its end cannot be noticed; watching is tried again",
 		       p->pid, -why);
 	p->procs->logged_unwatched = true;
 	unwatch(p);
@@ -129,7 +129,7 @@ static void mark_unwatched(struct gp_proc *p, int why)
 	p->procs->unwatched++;
 }
 
-/* One that is gone already ends at the next round. */
+/* A process that is already gone ends at the next iteration of the loop. */
 static void watch(struct gp_proc *p)
 {
 	sd_event *loop = p->procs->loop;
@@ -150,7 +150,10 @@ static void watch(struct gp_proc *p)
 	p->procs->logged_unwatched &= p->procs->unwatched > 0;
 }
 
-/* Who it is. To be read before it is watched: then it was about the process itself. */
+/*
+ * Reads uid and name. Called before the pidfd is opened, which then confirms that they belong to
+ * this process.
+ */
 static void read_identity(struct gp_proc *p)
 {
 	char user[32];
@@ -158,7 +161,8 @@ static void read_identity(struct gp_proc *p)
 	if (!gp_process_uid(p->pid, &p->uid))
 		p->uid = GP_NO_UID;
 	else
-		gp_user_name(p->uid, user, sizeof user); /* so that it is there when it is shown */
+		gp_user_name(p->uid, user, sizeof user); /* starts the lookup, so that the name is
+		                                            known when it is shown */
 	gp_process_name(p->pid, p->name, sizeof p->name);
 }
 
@@ -191,7 +195,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 		return p;
 	}
 	if (p) {
-		/* Some give up root's rights only when they have their queues. */
+		/* Some programs drop root rights only after they have created their queues. */
 		if (!gp_proc_ended(p))
 			gp_process_uid(pid, &p->uid);
 		return p;

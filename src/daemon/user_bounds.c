@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How high what a user said of a process may stand: at what a rule gives that process, or at the
- * user's limit. It was checked when it was said, but the rule may have become known only then, and
- * rules and limits may be others since, after a reload or a restart.
+ * Bounds for attributes that users set: what a rule gives the process, or the user's limit. They
+ * are checked when they are set, and again later: the rule may become known only then, and a reload
+ * or restart may change rules and limits.
  */
 #include <errno.h>
 #include <grp.h>
@@ -13,7 +13,7 @@
 #include "config/rights.h"
 #include "daemon/control.h"
 
-#define ENTRY_MAX  ((size_t)1 << 16) /* of a user */
+#define ENTRY_MAX  ((size_t)1 << 16) /* bytes of a passwd entry */
 #define GROUPS_MAX 1024
 
 bool gp_set_by_ordinary_user(const struct gp_proc *proc)
@@ -21,7 +21,7 @@ bool gp_set_by_ordinary_user(const struct gp_proc *proc)
 	return proc->source == GP_ATTR_BY_USER && proc->set_by != GP_BY_ADMIN;
 }
 
-/* With the groups that a login would have: who asked may have gone. */
+/* Uses the groups of a login, because the client may have disconnected. */
 struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid)
 {
 	struct passwd entry, *user = NULL;
@@ -74,7 +74,7 @@ bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limi
 		if (i >= 0)
 			p->limit = limit[i];
 		else if (gp_set_by_ordinary_user(
-				 p)) /* without groups, until they have been asked for */
+				 p)) /* without groups, until these were looked up */
 			p->limit = gp_config_limit(c->config, p->set_by, NULL, 0);
 		all &= i >= 0 || !gp_set_by_ordinary_user(p);
 	}
@@ -111,7 +111,7 @@ void gp_bounds_apply(struct gp_control *c, struct gp_proc *proc, const struct gp
 	if (!gp_limit_clamp(&limit, &entry.attr))
 		return;
 	gp_assignments_put(c->assignments, &entry,
-	                   NULL); /* if it cannot be written, it is done again */
+	                   NULL); /* if it cannot be written, it is repeated after a restart */
 	proc->attr = entry.attr;
 	gp_log(GP_LOG_INFO, "process.clamped", "pid=%d class=%s priority=%u by=%u", proc->pid,
 	       gp_class_name(proc->attr.class), proc->attr.priority, proc->set_by);
