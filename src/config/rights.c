@@ -90,7 +90,7 @@ static int check_deadline(const struct gp_change *c, struct gp_error *err)
 		return gp_fail(
 			err, -EPERM,
 			"deadline and budget require %lu.%lu percent of the device, but your limit "
-		        "for share is %u.%u; use less, or ask an administrator to raise the limit",
+			"for share is %u.%u; use less, or ask an administrator to raise the limit",
 			(unsigned long)(promise / 10), (unsigned long)(promise % 10),
 			c->limit->share_permille / 10, c->limit->share_permille % 10);
 	return 0;
@@ -201,9 +201,9 @@ int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
 		if (target)
 			return check_for_user(peer, target, change, err);
 		return gp_fail(err, -EPERM, "the request needs a target process");
-	case GP_CHANGE_RESUME_ALL: return need_admin(peer, "to resume everything", err);
-	case GP_CHANGE_POLICY: return need_admin(peer, "to change the policy", err);
-	case GP_CHANGE_RELOAD: return need_admin(peer, "to reload the configuration", err);
+	case GP_CHANGE_RESUME_ALL: return need_admin(peer, "resuming everything", err);
+	case GP_CHANGE_POLICY: return need_admin(peer, "changing the policy", err);
+	case GP_CHANGE_RELOAD: return need_admin(peer, "reloading the configuration", err);
 	default: return gp_fail(err, -EPERM, "this request is never allowed");
 	}
 }

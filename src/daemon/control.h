@@ -54,9 +54,8 @@ struct gp_control {
 	struct gp_options options;
 	char config_path[256];
 	struct gp_config *config;
-	struct gp_reload *reload; /* NULL: no reload so far */
-	struct gp_config
-		*initial_config; /* at start; some keys apply only then. NULL: no reload so far */
+	struct gp_reload *reload;         /* NULL: no reload yet */
+	struct gp_config *initial_config; /* NULL: no reload yet, so `config` is it */
 	struct gp_assignments *assignments;
 	struct gp_undo_file *undo;
 	struct gp_procinfo_pool *info;

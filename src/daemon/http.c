@@ -97,7 +97,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 	(void)upload_size;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return answer_text(from, MHD_HTTP_METHOD_NOT_ALLOWED,
-		                   "This page can only be read: GET /metrics\n", "GET, HEAD");
+		                   "Only GET and HEAD are supported; use GET /metrics\n",
+		                   "GET, HEAD");
 	/*
 	 * libmicrohttpd calls first before it has read the request. An answer then would end the
 	 * connection.
@@ -110,7 +111,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 		return answer(from, MHD_HTTP_OK, "text/html; charset=utf-8", index_page,
 		              sizeof index_page - 1, NULL);
 	if (strcmp(url, "/metrics") != 0)
-		return answer_text(from, MHD_HTTP_NOT_FOUND, "There is only GET /metrics\n", NULL);
+		return answer_text(from, MHD_HTTP_NOT_FOUND,
+		                   "Not found; the only page is /metrics\n", NULL);
 	if (make_page(h))
 		return answer_text(from, MHD_HTTP_INTERNAL_SERVER_ERROR, "No memory\n", NULL);
 	return answer(from, MHD_HTTP_OK, h->config.type, h->page, h->size, NULL);
@@ -226,7 +228,7 @@ int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp
 	if (r) {
 		gp_http_end(h);
 		return gp_fail(err, r, "cannot serve metrics: %s%s", gp_error_name(r),
-		               r == -EADDRINUSE ? "; another program listens there: choose "
+		               r == -EADDRINUSE ? "; another program listens there; choose "
 		                                  "another port with 'metrics: listen'"
 		                                : "");
 	}

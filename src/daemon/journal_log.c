@@ -58,7 +58,7 @@ static void add_field(struct record *r, const char *name, size_t length, const c
 		upper[i] = (char)(isalnum((unsigned char)name[i]) ? toupper((unsigned char)name[i])
 		                                                  : '_');
 	upper[length] = 0;
-	if (*value == '"' && end - value >= 2) { /* without the quotes */
+	if (*value == '"' && end - value >= 2) { /* strips the quotes */
 		value++;
 		end--;
 	}

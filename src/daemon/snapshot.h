@@ -23,7 +23,7 @@ struct gp_snapshot {
 		enum gp_eject_reason reason;
 		uint64_t now_ns;
 		char text[200];
-	} ejection; /* policy NULL: no ejection so far */
+	} ejection; /* policy NULL: no ejection yet */
 
 	struct gp_engine_stats stats; /* about 100 KB of histograms */
 	struct gp_hist lag_ns;        /* delay of the thread's wake-ups */

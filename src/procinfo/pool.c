@@ -85,7 +85,8 @@ static void distrust(struct gp_procinfo_pool *p, uid_t uid)
 	p->distrusted[oldest].until_ns = gp_time_add(now_ns(), p->limits.distrust_ns);
 }
 
-/* Gives up on the first busy reader. Returns its question, with the fields known so far. */
+/* Gives up on the first busy reader. Returns its question, with the fields that are known by now.
+ */
 static struct gp_procinfo_question *abandon(struct gp_procinfo_pool *p,
                                             struct gp_procinfo_reader *r)
 {

@@ -91,7 +91,7 @@ int gp_params_u64(struct json_object *params, const char *key, uint64_t min, uin
 
 	if (r || !json)
 		return r;
-	n = json_object_get_uint64(json); /* 0 for what is negative */
+	n = json_object_get_uint64(json); /* 0 if negative */
 	if (!json_object_is_type(json, json_type_int) || json_object_get_int64(json) < 0 ||
 	    n < min || n > max)
 		return max == UINT64_MAX

@@ -104,7 +104,8 @@ int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_o
 		r = wait_for(stream, POLLIN, until_ns);
 		if (r)
 			return r == -ETIMEDOUT ? -EAGAIN
-			                       : gp_fail(err, r, "cannot wait for the daemon");
+			                       : gp_fail(err, r, "cannot wait for the daemon: %s",
+			                                 gp_error_name(r));
 		r = gp_lines_room(&stream->lines, LINE_MAX_BYTES, &room, &size);
 		if (r)
 			return gp_fail(

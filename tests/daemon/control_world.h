@@ -30,7 +30,7 @@ static inline void world_serve(struct world *w)
 	                                .nmethods = gp_control_nmethods,
 	                                .limits = {.clients = 1024,
 	                                           .per_user = 256,
-	                                           .line = GP_RPC_LINE_MAX,
+	                                           .line = 64u << 10,
 	                                           .rate = 1000,
 	                                           .idle_s = 300}};
 	struct gp_rpc_config config = {

@@ -327,7 +327,7 @@ static struct gp_rpc_limits complete(struct gp_rpc_limits l)
 {
 	l.clients = l.clients ? l.clients : 1024;
 	l.per_user = l.per_user ? l.per_user : 256;
-	l.line = l.line ? l.line : GP_RPC_LINE_MAX;
+	l.line = l.line ? l.line : WORLD_LINE_MAX;
 	l.rate = l.rate ? l.rate : 1000;
 	l.idle_s = l.idle_s ? l.idle_s : 300;
 	return l;

@@ -26,7 +26,8 @@
 #include "rpc/client.h"
 #include "rpc/server/server.h"
 
-#define KEPT_MAX 64
+#define KEPT_MAX       64
+#define WORLD_LINE_MAX (64u << 10) /* bytes of a line, unless a test sets another limit */
 #define WAIT_MS                                                                           \
 	60000 /* more than anything takes on a busy machine: not waited for in a good run \
 	       */

@@ -252,9 +252,9 @@ static void a_client_hears_why_it_is_cut_off(void **state)
 	struct gp_client *client = client_of(*state);
 	struct json_object *event;
 	struct gp_error err = {0};
-	char *line = calloc(1, GP_RPC_LINE_MAX + 2);
+	char *line = calloc(1, WORLD_LINE_MAX + 2);
 
-	raw_send(gp_client_fd(client), line, GP_RPC_LINE_MAX + 2);
+	raw_send(gp_client_fd(client), line, WORLD_LINE_MAX + 2);
 	assert_int_equal(gp_client_next(client, WAIT_MS, &event, &err), -EMSGSIZE);
 	assert_non_null(strstr(err.text, "too long"));
 	assert_null(event);

@@ -63,7 +63,7 @@ static struct json_object *envelope(struct json_object *id, const char *key,
 	return json;
 }
 
-struct json_object *gp_rpc_error_object(int code, int error, struct json_object *data,
+static struct json_object *error_object(int code, int error, struct json_object *data,
                                         const char *sentence)
 {
 	struct json_object *json = json_object_new_object();
@@ -107,7 +107,7 @@ int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result)
 int gp_rpc_fail_data(struct gp_rpc_call *call, int code, int error, struct json_object *data,
                      const char *sentence)
 {
-	send_error(call, gp_rpc_error_object(code, error, data, sentence));
+	send_error(call, error_object(code, error, data, sentence));
 	call_free(call);
 	return 0;
 }
@@ -126,16 +126,15 @@ int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *forma
 void gp_rpc_calls_end(struct gp_rpc_conn *c)
 {
 	for (struct gp_rpc_call *call = c->calls; call; call = call->next)
-		send_error(call, gp_rpc_error_object(0, -ECANCELED, NULL,
-		                                     "the daemon is shutting down; repeat the "
-		                                     "request when it runs again"));
+		send_error(call, error_object(0, -ECANCELED, NULL,
+		                              "the daemon is shutting down; repeat the "
+		                              "request when it runs again"));
 }
 
 void gp_rpc_request_refused(struct gp_rpc_conn *c, int code, int error, const char *sentence)
 {
 	c->server->counters.errors++;
-	gp_rpc_output_reply(
-		c, envelope(NULL, "error", gp_rpc_error_object(code, error, NULL, sentence)));
+	gp_rpc_output_reply(c, envelope(NULL, "error", error_object(code, error, NULL, sentence)));
 }
 
 const struct gp_rpc_peer *gp_rpc_peer(const struct gp_rpc_call *call)

@@ -159,8 +159,6 @@ struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *r
  * dropped.
  */
 void gp_rpc_calls_end(struct gp_rpc_conn *c);
-struct json_object *gp_rpc_error_object(int code, int error, struct json_object *data,
-                                        const char *sentence);
 
 /*
  * output.c. gp_rpc_message_new and gp_rpc_output_reply take ownership of `json`; NULL means that

@@ -106,7 +106,7 @@ static void refuse(struct gp_rpc_listener *l, int fd)
 {
 	static const char line[] =
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":"
-		"\"too many clients: close some, or try again\",\"data\":{\"errno\":\"EUSERS\"}}}"
+		"\"too many clients; close some, or try again\",\"data\":{\"errno\":\"EUSERS\"}}}"
 		"\n";
 
 	l->server->counters.refused++;
@@ -200,7 +200,9 @@ int gp_rpc_listener_open(struct gp_rpc_listener *l, struct gp_error *err)
 		                               l);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(l->retry, SD_EVENT_OFF);
-	return r < 0 ? gp_fail(err, r, "cannot watch a socket: %s", gp_error_name(r)) : 0;
+	return r < 0 ? gp_fail(err, r, "cannot add a socket to the event loop: %s",
+	                       gp_error_name(r))
+	             : 0;
 }
 
 void gp_rpc_listener_close(struct gp_rpc_listener *l)

@@ -54,7 +54,7 @@ static int open_process(struct gp_rpc_call *call, pid_t pid, struct gp_target *o
 		.pid = pid, .start_time = gp_process_start_time(pid), .pidfd = fd};
 	r = gp_rpc_fd_give(call, fd);
 	if (r)
-		return gp_fail(err, r, "too many targets in one request");
+		return gp_fail(err, r, "too many targets in one request; send several requests");
 	if (!out->start_time || gp_pidfd_ended(fd))
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);
 	return 0;
@@ -128,8 +128,8 @@ static int read_pid(struct gp_rpc_call *call, struct json_object *target, struct
 	return r;
 }
 
-int gp_target_read(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-                   struct gp_error *err)
+static int read_target(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
+                       struct gp_error *err)
 {
 	bool self = false, has_self, has_pidfd, has_pid, has_start_time;
 	int r = GP_PARAMS_KNOWN(target, err, "self", "pidfd", "pid", "start_time");
@@ -160,5 +160,5 @@ int gp_target_param(struct gp_rpc_call *call, struct json_object *params, struct
 
 	if (r)
 		return r;
-	return present ? gp_target_read(call, target, out, err) : read_self(call, out, err);
+	return present ? read_target(call, target, out, err) : read_self(call, out, err);
 }

@@ -16,13 +16,10 @@ struct gp_target {
 };
 
 /*
- * -EINVAL: malformed. -ESRCH: the process has ended, or its pid was reused. -EPERM: this client may
- * not name it this way. Each with a message. Check gp_pidfd_ended again before acting on the pid.
+ * Reads the member `target` of `params`; without it, the target is the client itself. -EINVAL:
+ * malformed. -ESRCH: the process has ended, or its pid was reused. -EPERM: this client may not name
+ * it this way. Each with a message. Check gp_pidfd_ended again before acting on the pid.
  */
-int gp_target_read(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-                   struct gp_error *err);
-
-/* Reads the member `target` of `params`; if it is missing, the target is the client itself. */
 int gp_target_param(struct gp_rpc_call *call, struct json_object *params, struct gp_target *out,
                     struct gp_error *err);
 
