@@ -86,11 +86,11 @@ struct gp_limit {
 	uint8_t class; /* the highest class, in the order be, unmanaged, lc */
 	uint8_t priority;
 	uint32_t weight;
+	uint32_t max_tasks;        /* processes whose attributes a user may have set */
 	uint32_t share_permille;   /* also bounds budget / deadline */
 	uint32_t ceiling_permille; /* 1000 = none */
 	uint64_t deadline_ns;      /* the shortest deadline; GP_NEVER = no deadline allowed */
 	uint64_t memory;           /* bytes; the highest memory limit; UINT64_MAX = no limit */
-	uint32_t max_tasks;        /* processes whose attributes a user may have set */
 };
 
 /* The default for all users: class unmanaged, and no value above the default attributes. */

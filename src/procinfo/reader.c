@@ -30,6 +30,16 @@ static struct gp_procinfo *open_answer(struct gp_procinfo_reader *r)
 	return NULL;
 }
 
+/* The same; frees `value`, which was read, if the reader was abandoned. */
+static struct gp_procinfo *open_answer_or_free(struct gp_procinfo_reader *r, void *value)
+{
+	struct gp_procinfo *f = open_answer(r);
+
+	if (!f)
+		free(value);
+	return f;
+}
+
 static void close_answer(struct gp_procinfo_reader *r, uint32_t known)
 {
 	r->question->info.known |= known;
@@ -43,11 +53,9 @@ static void read_user(struct gp_procinfo_reader *r)
 
 	if (gp_procinfo_read_user(r->pid, &user))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(user.group);
+	f = open_answer_or_free(r, user.group);
+	if (!f)
 		return;
-	}
 	memcpy(f->uid, user.uid, sizeof user.uid);
 	f->gid = user.gid;
 	f->ngroups = user.ngroups;
@@ -77,11 +85,9 @@ static void read_cgroup(struct gp_procinfo_reader *r)
 
 	if (gp_procinfo_read_cgroup(r->pid, &path, &trusted))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(path);
+	f = open_answer_or_free(r, path);
+	if (!f)
 		return;
-	}
 	f->cgroup = path;
 	f->cgroup_trusted = trusted;
 	close_answer(r, GP_PROCINFO_CGROUP);
@@ -95,11 +101,9 @@ static void read_exe(struct gp_procinfo_reader *r)
 
 	if (gp_procinfo_read_exe(r->pid, &path, &trusted))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(path);
+	f = open_answer_or_free(r, path);
+	if (!f)
 		return;
-	}
 	f->exe = path;
 	f->exe_trusted = trusted;
 	close_answer(r, GP_PROCINFO_EXE);
@@ -112,11 +116,9 @@ static void read_cmdline(struct gp_procinfo_reader *r)
 
 	if (gp_procinfo_read_cmdline(r->pid, &words))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(words);
+	f = open_answer_or_free(r, words);
+	if (!f)
 		return;
-	}
 	f->cmdline = words;
 	close_answer(r, GP_PROCINFO_CMDLINE);
 }
@@ -129,11 +131,9 @@ static void read_environ(struct gp_procinfo_reader *r)
 
 	if (gp_procinfo_read_environ(r->pid, &environment, &size))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(environment);
+	f = open_answer_or_free(r, environment);
+	if (!f)
 		return;
-	}
 	f->environ = environment;
 	f->environ_size = size;
 	close_answer(r, GP_PROCINFO_ENVIRON);
