@@ -43,7 +43,7 @@ static int check_env(const struct gp_yaml *y, unsigned line, const struct gp_cri
 			return gp_yaml_fail(
 				y, line,
 				"the name of a variable is taken as it is and must not contain "
-			        "globs or blanks; write NAME or NAME=GLOB, not %s",
+				"globs or blanks; write NAME or NAME=GLOB, not %s",
 				gp_yaml_show_text(m->env).text);
 	return m->env[m->env_name] ? check_glob(y, line, "env", m->env + m->env_name + 1) : 0;
 }

@@ -31,7 +31,7 @@ struct gp_config_policy {
 	struct gp_policy_choice choice;
 };
 
-/* Settings for the devices whose name matches. */
+/* Settings for the devices with a matching name. */
 struct gp_config_device {
 	char match[64]; /* glob; matches any part of the device's name */
 	bool ignore;    /* the daemon does not use this device */
@@ -86,7 +86,7 @@ struct gp_limit {
 	uint8_t class; /* the highest class, in the order be, unmanaged, lc */
 	uint8_t priority;
 	uint32_t weight;
-	uint32_t max_tasks;        /* processes whose attributes a user may have set */
+	uint32_t max_tasks;        /* processes with attributes that the user set */
 	uint32_t share_permille;   /* also bounds budget / deadline */
 	uint32_t ceiling_permille; /* 1000 = none */
 	uint64_t deadline_ns;      /* the shortest deadline; GP_NEVER = no deadline allowed */
@@ -156,7 +156,7 @@ struct gp_config {
 	struct gp_config_clients clients;
 	struct gp_config_metrics metrics;
 	uint8_t log_level;     /* enum gp_log_level */
-	uint64_t memory_limit; /* bytes, for processes whose rule sets no limit; 0 = none */
+	uint64_t memory_limit; /* bytes, for processes without a limit in their rule; 0 = none */
 	uint8_t on_memory_limit;
 	uint32_t nrules;
 	struct gp_rule *rule;

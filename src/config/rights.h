@@ -49,8 +49,7 @@ struct gp_change {
 	 */
 	const struct gp_task_attr *from, *to;
 	const struct gp_limit *limit; /* the peer's limit: gp_config_limit, gp_limit_add_given */
-	uint32_t tasks; /* processes whose attributes the peer has set, including this one; 0: not
-	                   counted */
+	uint32_t tasks;               /* set by the peer, with this one; 0: not counted */
 
 	/* For GP_CHANGE_RELEASE. */
 	uid_t hold_uid;

@@ -72,7 +72,7 @@ static int check(const struct gp_control *c, const struct gp_rpc_call *call,
 	return r ? r : gp_rights_check(&client, proc ? &subject : NULL, change, err);
 }
 
-/* The number of processes whose attributes this user set, not as an administrator. */
+/* The number of processes with attributes that this user set, not as an administrator. */
 static uint32_t count_set_by(const struct gp_control *c, uid_t uid)
 {
 	uint32_t n = 0;

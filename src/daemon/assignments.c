@@ -15,10 +15,8 @@
 #include "base/process.h"
 #include "base/table.h"
 
-#define ANCESTORS_MAX 16 /* enough for a program started through shells and wrappers */
-#define FILE_MAX                                                                                \
-	(1 << 20) /* the file is rewritten above this size, if it is also twice the size of its \
-	             live entries */
+#define ANCESTORS_MAX 16        /* enough for a program started through shells and wrappers */
+#define FILE_MAX      (1 << 20) /* at this size a file that has doubled is rewritten */
 
 struct gp_assignments {
 	pthread_mutex_t lock; /* held only briefly: the file is written without it */

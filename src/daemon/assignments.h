@@ -26,9 +26,8 @@ struct gp_assignment {
 	pid_t pid;
 	uint64_t start_time;
 	enum gp_attr_source source;
-	bool inherit; /* also applies to descendants without an entry of their own */
-	uid_t by;     /* the user, if a user set it. With GP_BY_ADMIN all descendants inherit, else
-	                 those of this user */
+	bool inherit; /* see gp_assignments_find */
+	uid_t by;     /* the user that set it, or GP_BY_ADMIN */
 	unsigned rule;
 	struct gp_task_attr attr;
 	char gang[GP_GANG_NAME_MAX]; /* the name behind attr.gang; "" = none */
@@ -41,7 +40,10 @@ int gp_assignments_open(const char *path, struct gp_assignments **assignments,
                         struct gp_error *err);
 void gp_assignments_close(struct gp_assignments *assignments);
 
-/* The entry of the process, or the inherited entry of its nearest ancestor. */
+/*
+ * The entry of the process, or the entry of its nearest ancestor if that has `inherit`. An entry of
+ * an administrator applies to all descendants, that of another user to that user's processes.
+ */
 bool gp_assignments_find(struct gp_assignments *r, pid_t pid, uint64_t start_time,
                          struct gp_assignment *entry);
 

@@ -67,9 +67,8 @@ struct gp_control {
 	unsigned nthreads;
 	struct gp_device_thread *thread[GP_DEVICES_MAX];
 	struct gp_policy_choice policy[GP_DEVICES_MAX]; /* as requested */
-	uint64_t last_task_event_ns[GP_DEVICES_MAX]; /* time of the last TASK_IN or TASK_OUT event
-	                                                that was handled */
-	bool behind[GP_DEVICES_MAX];                 /* TASK_IN or TASK_OUT events were lost */
+	uint64_t last_task_event_ns[GP_DEVICES_MAX];    /* last TASK_IN or TASK_OUT */
+	bool behind[GP_DEVICES_MAX];                    /* TASK_IN or TASK_OUT events were lost */
 	int wake_fd; /* eventfd: a device thread has events or answers */
 
 	struct gp_procs procs;

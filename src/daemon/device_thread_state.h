@@ -65,7 +65,7 @@ struct gp_device_thread {
 
 /* Executes the commands that came since the last tick. */
 void gp_device_thread_execute(struct gp_device_thread *h, uint64_t now_ns);
-/* Answers commands whose hold or release is done or has failed. */
+/* Answers hold and release commands that are done or have failed. */
 void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns);
 /* Sends the answers, after a snapshot that shows the changes was published. */
 void gp_device_thread_give_answers(struct gp_device_thread *h);

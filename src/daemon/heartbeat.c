@@ -10,8 +10,7 @@
 #include "undo/undo.h"
 
 #define HEARTBEAT_NS         (200 * GP_NS_PER_MS)
-#define HEARTBEATS_PER_CHECK 5 /* GPU memory and the keeper are checked at every fifth heartbeat \
-	                        */
+#define HEARTBEATS_PER_CHECK 5 /* how often GPU memory and the keeper are checked */
 
 /*
  * A device thread that does not tick is as good as dead, so the heartbeat stops and the keeper

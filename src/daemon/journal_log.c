@@ -158,6 +158,5 @@ void gp_journal_begin(void)
 {
 	gp_log_set_sink(gp_log_if_possible, NULL); /* device threads log too and must not block */
 	if (gp_stderr_is_journal())
-		gp_journal_to("/run/systemd/journal/socket"); /* if this fails, the log stays on
-		                                                 standard error */
+		gp_journal_to("/run/systemd/journal/socket"); /* else standard error */
 }

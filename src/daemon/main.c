@@ -87,10 +87,13 @@ int main(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.doc = "Schedule the GPUs of this machine: latency-critical programs before "
-	               "best-effort ones.\vTo try it without root and without a GPU:\n  "
-	               "gpreempt-simgpu &\n  gpreemptd --gpu sim &\n  gpreempt run --class lc -- "
-	               "gpreempt simload --every 10ms\n\nControl it with gpreempt(1). SIGHUP makes "
-	               "it read its configuration again.\n",
+		       "best-effort ones.\v"
+		       "To try it without root and without a GPU:\n"
+		       "  gpreempt-simgpu &\n"
+		       "  gpreemptd --gpu sim &\n"
+		       "  gpreempt run --class lc -- gpreempt simload --every 10ms\n\n"
+		       "Control it with gpreempt(1). SIGHUP makes it read its configuration "
+		       "again.\n",
 	};
 	static struct gp_control control;
 	struct gp_error err = {0};

@@ -19,8 +19,7 @@
 struct gp_metrics {
 	struct gp_control *control;
 	struct gp_http *http;
-	uint64_t started_s; /* seconds since 1970, read once: later changes of the clock do not
-	                       matter */
+	uint64_t started_s; /* seconds since 1970, read once at start */
 };
 
 /* 0 = unknown. */

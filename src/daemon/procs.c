@@ -161,8 +161,7 @@ static void read_identity(struct gp_proc *p)
 	if (!gp_process_uid(p->pid, &p->uid))
 		p->uid = GP_NO_UID;
 	else
-		gp_user_name(p->uid, user, sizeof user); /* starts the lookup, so that the name is
-		                                            known when it is shown */
+		gp_user_name(p->uid, user, sizeof user); /* starts the lookup of the name */
 	gp_process_name(p->pid, p->name, sizeof p->name);
 }
 

@@ -30,14 +30,12 @@ struct gp_proc {
 	pid_t pid;
 	uint64_t start_time;
 	char name[32];
-	uid_t uid;   /* effective uid, read at the last request; GP_NO_UID: the process was gone
-	                already */
+	uid_t uid;   /* effective uid, read at each request; GP_NO_UID: unknown */
 	bool shared; /* its queues run work of many programs */
 	int pidfd;   /* -1: ended, or not watched */
 	sd_event_source *watch;
 	bool ended;
-	bool unwatched; /* pidfd could not be opened; the process may have ended and its pid been
-	                   reused */
+	bool unwatched; /* no pidfd: the process may have ended */
 
 	enum gp_attr_source source;
 	uid_t set_by;  /* the user, if source is GP_ATTR_BY_USER; GP_BY_ADMIN: an administrator */

@@ -53,8 +53,7 @@ static bool is_trusted(const struct line *l)
 	char *slash;
 
 	if (strstr(l->path, "/..") || !strcmp(l->path, "/"))
-		return !strcmp(l->path, "/"); /* "/.." is outside the visible hierarchy; the root
-		                                 itself is trusted */
+		return !strcmp(l->path, "/"); /* "/.." is not visible from here; "/" is trusted */
 	for (unsigned i = *name ? 1 : 0; i < 2; i++) {
 		char path[PATH_MAX];
 

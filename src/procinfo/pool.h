@@ -10,8 +10,7 @@
 #define GP_PROCINFO_DISTRUSTED_MAX 16u
 
 struct gp_procinfo_question {
-	struct gp_procinfo info; /* first member: the caller gets and drops the question through
-	                            this address */
+	struct gp_procinfo info; /* first member: the caller drops the question by it */
 	uint32_t want;
 	uint64_t token;
 	struct gp_procinfo_question *next;
@@ -48,8 +47,7 @@ struct gp_procinfo_pool {
 	struct {
 		uid_t uid;
 		uint64_t until_ns;
-	} distrusted[GP_PROCINFO_DISTRUSTED_MAX]; /* users whose process memory recently blocked a
-	                                             reader */
+	} distrusted[GP_PROCINFO_DISTRUSTED_MAX]; /* users who blocked a reader */
 	int epoll_fd, event_fd, timer_fd;
 };
 

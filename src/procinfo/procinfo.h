@@ -75,8 +75,7 @@ struct gp_procinfo_limits {
 	uint64_t deadline_ns; /* 1 s, counted from when a reader starts on the question */
 	uint32_t readers;     /* 4 at the same time */
 	uint32_t stuck;       /* 8 abandoned readers; with more, no process memory is read */
-	uint64_t distrust_ns; /* 60 s: how long the memory of a user's processes is not read after
-	                         one of them blocked a reader */
+	uint64_t distrust_ns; /* 60 s without reading memory of a user who blocked a reader */
 	uint32_t questions;   /* 65536 at the same time */
 };
 int gp_procinfo_new_limited(const struct gp_procinfo_limits *limits, struct gp_procinfo_pool **pool,

@@ -108,8 +108,7 @@ bool gp_procinfo_path_is_roots(const char *path)
 		was = *slash;
 		*slash = '\0';
 		if (lstat(part, &s) || !is_roots(&s))
-			return false; /* a symbolic link has mode 0777, so a path with a link is
-			                 refused */
+			return false; /* also for a symbolic link: its mode is 0777 */
 		if (!was)
 			return true;
 		*slash = was;

@@ -40,8 +40,7 @@ static int find_areas(pid_t pid, struct area *words, struct area *environment)
 	}
 	*words = (struct area){value[0], value[1]};
 	*environment = (struct area){value[2], value[3]};
-	return value[0] ? 0 : -EPERM; /* or the process has no memory: it is exiting, or a kernel
-	                                 thread */
+	return value[0] ? 0 : -EPERM; /* or exiting, or a kernel thread */
 }
 
 /* Reads at most `max` bytes of the area and appends a 0. */

@@ -62,8 +62,7 @@ int gp_client_ask(struct gp_client *client, const char *method, struct json_obje
                   int64_t *id, struct gp_error *err);
 
 struct gp_client_answer {
-	int64_t id; /* 0: not an answer to a request, but the reason why the daemon closes the
-	               connection */
+	int64_t id; /* 0: the reason why the daemon closes the connection */
 	struct json_object
 		*result;     /* owned by the caller; NULL if the result is null or an error */
 	struct gp_error err; /* .code 0: success */

@@ -26,7 +26,7 @@ const char *gp_json_text(struct json_object *json, size_t *length)
 		json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, length);
 }
 
-/* Returns the position after the string whose text begins at `p`, or NULL with a message. */
+/* Returns the position after the string with its text at `p`, or NULL with a message. */
 static const char *skip_string(const char *p, struct gp_error *err)
 {
 	for (; *p != '"'; p++) {

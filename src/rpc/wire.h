@@ -47,9 +47,8 @@ struct gp_lines {
 	char *bytes;
 	size_t begin, end; /* the used part of `bytes` */
 	size_t capacity;
-	size_t searched; /* bytes from `begin` that were searched; if `found`, they end with the
-	                    newline */
-	bool found;      /* a newline was found */
+	size_t searched; /* bytes from `begin` on that were searched for a newline */
+	bool found;      /* a newline was found; it is the last searched byte */
 };
 
 /*

@@ -17,11 +17,9 @@
 
 #define LINES_PER_TURN 8
 #define LINE_UNIT      4096u /* this many bytes cost as much as one line */
-#define LINGER_US                                                                      \
-	(2 * GP_NS_PER_S / GP_NS_PER_US) /* time for the client to read the last error \
-	                                  */
-#define US_PER_S    (GP_NS_PER_S / GP_NS_PER_US)
-#define TIMER_SLACK 1000 /* us */
+#define LINGER_US      (2 * GP_NS_PER_S / GP_NS_PER_US) /* for the client to read the last error */
+#define US_PER_S       (GP_NS_PER_S / GP_NS_PER_US)
+#define TIMER_SLACK    1000 /* us */
 
 uint64_t gp_rpc_conn_now_us(const struct gp_rpc_conn *c)
 {

@@ -69,8 +69,7 @@ struct gp_rpc_conn {
 	struct gp_lines lines;
 	struct gp_rpc_passed_fd passed[2 * GP_RPC_FDS_MAX];
 	unsigned npassed;
-	bool too_many_fds; /* more file descriptors came than allowed, with byte `too_many_fds_at`
-	                    */
+	bool too_many_fds; /* with byte `too_many_fds_at` */
 	size_t too_many_fds_at;
 
 	struct gp_rpc_output out;

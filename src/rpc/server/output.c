@@ -8,11 +8,9 @@
 
 #include "rpc/server/internal.h"
 
-#define SEND_AT_ONCE 16            /* messages per system call */
-#define OUTPUT_ALL   (64ull << 20) /* unread bytes of all clients together */
-#define LINK_COST                                                                              \
-	sizeof(struct gp_rpc_out_link) /* counts the list entry, so that tiny messages are not \
-	                                  free */
+#define SEND_AT_ONCE 16                             /* messages per system call */
+#define OUTPUT_ALL   (64ull << 20)                  /* unread bytes of all clients together */
+#define LINK_COST    sizeof(struct gp_rpc_out_link) /* tiny messages are not free */
 
 struct gp_rpc_message *gp_rpc_message_new(struct json_object *json)
 {

@@ -101,8 +101,8 @@ uint64_t gp_rpc_wanted(const struct gp_rpc_server *server);
 
 /*
  * Sends a notification to all clients that subscribe to one of `bits`. The text is made once. Takes
- * ownership of `params` (an object). A client whose output is full loses the notification. It gets
- * the notification `lost` with {"count": N} later.
+ * ownership of `params` (an object). A client with a full output queue loses the notification. It
+ * gets the notification `lost` with {"count": N} later.
  */
 void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *method,
                    struct json_object *params);
