@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices and tasks as clients see them. What is not known is left out. */
+/* Devices and tasks as JSON for clients. Unknown values are left out. */
 #include <json-c/json.h>
 
 #include "daemon/control.h"
@@ -36,9 +36,6 @@ void gp_render_attr(struct json_object *into, const struct gp_task_attr *a, cons
 	if (gang && *gang)
 		add_text(into, "gang", gang);
 }
-
-/* ---- devices -----------------------------------------------------------------------------------
- */
 
 static void add_hist(struct json_object *o, const char *key, const struct gp_hist *h)
 {
@@ -151,9 +148,6 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	json_object_object_add(o, "times", render_times(snapshot));
 	return o;
 }
-
-/* ---- tasks -------------------------------------------------------------------------------------
- */
 
 static const char *state_name(const struct gp_task_stats *t)
 {
