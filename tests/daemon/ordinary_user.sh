@@ -38,7 +38,7 @@ own=$JOB
 until_true said own '^ready$' || fail "no load: $(<"$work/own")"
 
 sees_it() {
-	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"by\"))" >/dev/null
+	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"set_by\"))" >/dev/null
 }
 until_true sees_it || fail "a user's ps does not ask the machine's daemon: $(as "$user" "$work/gpreempt" ps --json)"
 try as "$user" "$work/gpreempt" run --class be -- /bin/true
@@ -80,7 +80,7 @@ exits 0 '' 'set beside an impostor'
 [[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
 end_daemon
 try as "$user" "$work/gpreempt" run --class be -- /bin/true
-exits 125 "gpreempt: /tmp/gpreempt-$user is not a folder of user $user *GPREEMPT_RUN" 'run with only an impostor'
+exits 125 "gpreempt: /tmp/gpreempt-$user is not a folder that belongs to user $user *GPREEMPT_RUN" 'run with only an impostor'
 [[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
 kill "$fake"
 wait "$fake" 2>/dev/null
