@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules that can never match: by themselves, or because a rule before them takes all they could. */
-#include <config.h> /* not the one of this folder */
+#include "build_config.h"
 
 #if GP_HAVE_YAML
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Users and groups of this machine. */
-#include <config.h> /* not the one of this folder */
+#include "build_config.h"
 
 #include <errno.h>
 #include <grp.h>

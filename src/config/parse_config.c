@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A configuration as a whole (man gpreempt.yaml(5)). */
-#include <config.h> /* not the one of this folder */
+#include "build_config.h"
 #include "config/config.h"
 
 #include <errno.h>

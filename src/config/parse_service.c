@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How gpreemptd can be reached: the keys `sockets`, `clients` and `metrics`. */
-#include <config.h> /* not the one of this folder */
+#include "build_config.h"
 
 #if GP_HAVE_YAML
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key `limits`: how high users may raise their own processes. And users and groups by name. */
-#include <config.h> /* not the one of this folder */
+#include "build_config.h"
 
 #if GP_HAVE_YAML
 #include <errno.h>

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <config.h>
+#include "build_config.h"
 #include "config/config.h"
 
 enum { ALICE = 1000, BOB = 1001, STUDENTS = 2000, TEACHERS = 2001, GPREEMPT = 2002 };
