@@ -12,7 +12,6 @@ struct reading {
 };
 
 /* In the order of enum gp_class. */
-extern const char *const gp_config_class_words[];
 
 /* Each gets a struct reading. */
 gp_yaml_read gp_config_read_sockets, gp_config_read_clients, gp_config_read_metrics;

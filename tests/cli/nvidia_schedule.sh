@@ -123,11 +123,11 @@ is_back "$train" "$other" || fail 'not as it was after shares'
 
 # Wrong arguments.
 try "$GPREEMPT" schedule --share 60
-exits 2 '*--share comes after the process it is for*' 'a share of nobody'
+exits 2 '*--share must follow the process that it is for*' 'a share of nobody'
 try "$GPREEMPT" schedule --lc "$train" --deadline soon
 exits 2 "*--deadline takes a time such as 500us, 2ms or 1s, not 'soon'*" 'no time'
 try "$GPREEMPT" schedule
-exits 2 '*which processes*' 'no process'
+exits 2 '*give processes: --lc PID and --be PID*' 'no process'
 try "$GPREEMPT" schedule --lc 0
 exits 2 "*'0' is not a process id*" 'pid 0'
 try "$GPREEMPT" schedule --lc "$train" --be "$train"

@@ -45,7 +45,7 @@ exits 0 '' 'policy with parameters'
 holds '.runs[0].policy == "priority:quantum=50:age_after=200"' 'the parameters are named'
 
 try "$GPREEMPT" sim
-exits 2 '*which scenario*' 'no scenario'
+exits 2 '*give a scenario: a file, or a name*' 'no scenario'
 try "$GPREEMPT" sim no-such-file.yaml
 exits 2 '*there is no scenario no-such-file.yaml here*' 'missing scenario'
 try "$GPREEMPT" sim "$work/no-such-file.yaml"
@@ -53,7 +53,7 @@ exits 2 '*no-such-file.yaml*No such file*' 'missing file'
 try "$GPREEMPT" sim "$work"
 exits 2 '*directory*' 'a directory'
 try "$GPREEMPT" sim h200-corun h200-alone
-exits 2 '*one scenario at a time*' 'two scenarios'
+exits 2 '*give one scenario*' 'two scenarios'
 try "$GPREEMPT" sim h200-corun --policy nono
 exits 2 "*there is no policy 'nono'; there are: none, priority, rr,*" 'unknown policy'
 try "$GPREEMPT" sim h200-corun --policy priority:speed=1

@@ -106,7 +106,7 @@ wrong priority.quantum=1:20:3 "gpreempt: --sweep priority.quantum=1: parameter '
 wrong priority.speed=1:20:3 "*policy priority has no parameter 'speed'*"
 wrong rr.quantum=1000:2000:3 'gpreempt: policy rr is not among those that run; add it with --policy'
 wrong inference.rate=1:5:3 '*--sweep does not go with --trace*' --trace "$work/t.json"
-wrong inference.rate=1:5:3 '*one --sweep at a time*' --sweep seed=1:2:2
+wrong inference.rate=1:5:3 '*give one --sweep*' --sweep seed=1:2:2
 wrong training.gap=1ms:5ms:3 '*cannot write the picture to*' --plot "$work/missing/plot.svg"
 cp "$work/plot.svg" "$work/before.svg"
 wrong nobody.rate=1:5:3 '*there is no task*' --plot "$work/plot.svg"

@@ -38,7 +38,7 @@ own=$JOB
 until_true said own '^ready$' || fail "no load: $(<"$work/own")"
 
 sees_it() {
-	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"by\"))" >/dev/null
+	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"set_by\"))" >/dev/null
 }
 until_true sees_it || fail "a user's ps does not ask the machine's daemon: $(as "$user" "$work/gpreempt" ps --json)"
 try as "$user" "$work/gpreempt" run --class be -- /bin/true
@@ -56,7 +56,7 @@ for run in '' /run/gpreempt; do
 		exits 0 '' "suspend of one's own program"
 		GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$what"
 		exits 0 '' "resume $what of one's own hold, GPREEMPT_RUN='$run'"
-		[[ $out == "released $own (gpreempt), in the hands of $DAEMON (gpreemptd)" ]] || fail "resume $what: $out"
+		[[ $out == "released $own (gpreempt); gpreemptd ($DAEMON) schedules it again" ]] || fail "resume $what: $out"
 	done
 	GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$own"
 	exits 0 '' "resume of what is not held, GPREEMPT_RUN='$run'"

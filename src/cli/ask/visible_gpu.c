@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each vendor's programs have a variable for it. They count by themselves, so numbers are used only
- * where they count as we do: AMD's go by the driver's nodes, as the back end does. NVIDIA's order
- * depends on the driver and on what a container shows; there the GPU's own id is given.
+ * Each vendor has an environment variable that selects GPUs. AMD's numbers follow the driver's
+ * nodes, as the back end does, so the number is used. NVIDIA's order depends on the driver and on
+ * the container, so the UUID of the GPU is used.
  */
 #include "cli/ask/visible_gpu.h"
 
@@ -17,7 +17,7 @@ static const char *name_of(struct json_object *device)
 	return name ? name : "this GPU";
 }
 
-/* The id that CUDA knows it by, from the driver's own page about the GPU at this place. */
+/* The UUID that CUDA uses, from the driver's file about the GPU at this PCI address. */
 static int read_uuid(const char *bus, char *uuid, size_t size)
 {
 	char path[96], line[128];
@@ -60,7 +60,7 @@ static int choose_number(const char *variable, unsigned number)
 	return setenv(variable, text, 1) ? -errno : 0;
 }
 
-/* `place`: among the devices of its kind. */
+/* `ref`: the number among the devices of its kind. */
 static int choose(struct json_object *device, unsigned ref, struct gp_error *err)
 {
 	const char *backend = gp_field_text(device, "backend");
@@ -70,9 +70,9 @@ static int choose(struct json_object *device, unsigned ref, struct gp_error *err
 	if (backend && !strcmp(backend, "sim"))
 		return choose_number("GPREEMPT_SIM_DEVICE", ref);
 	if (!backend || strcmp(backend, "amd") != 0)
-		return gp_fail(err, -ENOTSUP, "there is no way to tell a program to use %s",
+		return gp_fail(err, -ENOTSUP, "no environment variable makes a program use %s",
 		               name_of(device));
-	/* It counts among what the other leaves: 1 would be nobody. */
+	/* HIP counts among the GPUs that ROCR_VISIBLE_DEVICES leaves, so 1 would select none. */
 	unsetenv("HIP_VISIBLE_DEVICES");
 	return choose_number("ROCR_VISIBLE_DEVICES", ref);
 }

@@ -90,7 +90,7 @@ static int width(const struct gp_grid *g, unsigned column)
 	return known ? (int)most : 0;
 }
 
-/* The last column is not filled up: no blanks at the end of lines. */
+/* The last column is not padded: no blanks at the end of lines. */
 static void print_cell(FILE *out, const struct gp_column *column, int w, bool first, bool last,
                        const char *text)
 {

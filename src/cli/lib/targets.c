@@ -35,7 +35,7 @@ static void add_pid(struct gp_targets *t, const char *text, struct argp_state *s
 			return;
 	if (t->n == t->max)
 		argp_error(state,
-		           t->max == 1 ? "one process at a time; '%s' is one too many"
+		           t->max == 1 ? "give one process; '%s' is one too many"
 		                       : "too many processes: '%s'",
 		           text);
 	t->pid[t->n++] = (pid_t)pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpreempt demo: the whole idea in a few seconds. An inference service beside a training job on a
- * simulated H200: as the driver shares it, with priority, and with priority and a hint.
+ * gpreempt demo: simulates an inference service beside a training job on an H200, three times: with
+ * the driver's own sharing, with the policy priority, and with priority and a hint.
  */
 #include <argp.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"svg", 'o', "FILE", 0, "Where to write the picture (default: gpreempt-demo.svg here)", 0},
-	{"seed", 's', "N", 0, "Other random numbers (default: 1)", 0},
+	{"seed", 's', "N", 0, "Seed of the random numbers (default: 1)", 0},
 	{"json", 'j', NULL, 0, "Write JSON instead of the table and the timeline", 0},
 	{0},
 };
@@ -47,7 +47,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 enum { INFERENCE, TRAINING };
 
-/* The load that the H200 was measured with: docs/simulator.md. */
+/* The load of the measurements on an H200 in docs/simulator.md. */
 static const struct gp_sim_task inference = {
 	.name = "inference",
 	.load = GP_LOAD_PERIODIC,
@@ -175,7 +175,7 @@ static struct gp_timeline_style terminal_style(void)
 	return style;
 }
 
-/* Where nothing was said and nothing may be written here, the picture goes to a temporary file. */
+/* Without --svg, and if this folder is not writable, the picture goes to a temporary file. */
 static FILE *open_svg(char *path, size_t size)
 {
 	const char *folder = getenv("TMPDIR");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt monitor: samples the queues of a process and says how stable they are. */
+/* gpreempt monitor: samples the queues of a process and reports how stable they are. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,10 +19,10 @@ static struct {
 } env = {.for_ns = 30 * GP_NS_PER_S, .every_ns = GP_NS_PER_S};
 
 static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "How long (30s); Ctrl-C ends it earlier", 0},
-	{"every", 'e', "TIME", 0, "How often to look (1s)", 0},
+	{"for", 'f', "TIME", 0, "Sample for this time (30s); Ctrl-C ends it earlier", 0},
+	{"every", 'e', "TIME", 0, "Interval between samples (1s)", 0},
 	{"plot", 'p', "FILE.svg", 0, "Draw the number of queues over time", 0},
-	{"closely", 'c', NULL, 0, "Attach to the process where that tells more", 0},
+	{"closely", 'c', NULL, 0, "Attach to the process where that shows more", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -42,15 +42,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j': env.json = true; break;
 	case ARGP_KEY_END:
 		if (!env.targets.n)
-			argp_error(state, "which process? gpreempt ps lists them");
+			argp_error(state, "give a PID; gpreempt ps lists them");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
-
-/* ---- sampling -----------------------------------------------------------------------------------
- */
 
 static int close_sample(struct gp_monitor *m, uint64_t now_ns, struct gp_error *err)
 {
@@ -84,7 +81,7 @@ static int sample_ref(struct gp_monitor *m, const struct gp_task_ref *ref, uint6
 	return n < 0 ? n : 0;
 }
 
-/* No queues is a sample as well: they may come. */
+/* A sample without queues counts: queues may come later. */
 static int sample(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 {
 	struct gp_task_ref ref[GP_DEVICES_MAX];
@@ -120,9 +117,6 @@ static int watch(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 	}
 	return r;
 }
-
-/* ---- the whole ----------------------------------------------------------------------------------
- */
 
 static void forget(struct gp_monitor *m)
 {
@@ -176,8 +170,8 @@ static int run(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "PID",
 		.children = children,
-		.doc = "Sample the queues of a process: how many, how stable, which slices, how "
-		       "much of the GPU, and what that means for scheduling it.\v"
+		.doc = "Sample the queues of a process: number, stability, slices, share of the "
+		       "GPU, and what that means for scheduling the process.\v"
 		       "Examples:\n"
 		       "  gpreempt monitor 4711 --for 30s --every 5s\n"
 		       "  gpreempt monitor 4711 --for 10s --every 200ms --plot queues.svg\n",
@@ -207,6 +201,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_monitor = {
 	.name = "monitor",
-	.summary = "sample the queues of a process: how many, how stable",
+	.summary = "sample the queues of a process: number and stability",
 	.run = run,
 };

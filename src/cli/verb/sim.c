@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt sim: policies side by side on a scenario, in virtual time. */
+/* gpreempt sim: compares policies on a scenario, in virtual time. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -32,10 +32,10 @@ static const struct argp_option options[] = {
 	{"policy", 'p', "NAME[:PARAM=VALUE...],...", 0,
          "Policies to compare, as none,priority:quantum=50 (default: none,priority)", 0},
 	{"all", 'a', NULL, 0, "All policies", 0},
-	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
+	{"seed", 's', "N", 0, "Use this seed instead of the scenario's", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{"plot", 'P', "FILE.svg|.png", 0,
-         "Draw who had the GPU when, and how long requests took; with --sweep, best-effort work "
+         "Draw the timeline of the GPU and the response times; with --sweep, best-effort work "
          "against response times",
          0},
 	{"sweep", 'w', "NAME=A:B:N", 0,
@@ -45,10 +45,10 @@ static const struct argp_option options[] = {
          0},
 	{"trace", 't', "FILE.json", 0, "Write a trace that Perfetto and Chrome show", 0},
 	{"from", 'F', "TIME", 0,
-         "Where picture and trace begin, as 1.5s (default: the picture shows the slowest request, "
-         "the trace everything)",
+         "Start of picture and trace, as 1.5s (default: the picture shows the slowest request, the "
+         "trace everything)",
          0},
-	{"for", 'f', "TIME", 0, "How much of it, as 20ms", 0},
+	{"for", 'f', "TIME", 0, "Length of picture and trace, as 20ms", 0},
 	{0},
 };
 
@@ -84,13 +84,13 @@ static void parse_sweep(struct argp_state *state, const char *arg)
 	struct gp_error err = {0};
 
 	if (env.sweeps)
-		argp_error(state, "one --sweep at a time");
+		argp_error(state, "give one --sweep");
 	env.sweeps = true;
 	if (gp_sweep_parse(&env.sweep, arg, &err))
 		argp_error(state, "%s", err.text);
 }
 
-/* As it comes, without parameters. */
+/* A policy with its default parameters. */
 static bool is_named(const char *policy)
 {
 	for (unsigned i = 0; i < env.runs.n; i++)
@@ -102,7 +102,7 @@ static bool is_named(const char *policy)
 static void finish_options(struct argp_state *state)
 {
 	if (!env.path)
-		argp_error(state, "which scenario? A file, or a name such as h200-corun");
+		argp_error(state, "give a scenario: a file, or a name such as h200-corun");
 	if ((env.window.has_from || env.window.has_for) && !env.trace && !env.plot)
 		argp_error(state, "--from and --for go with --plot or --trace");
 	if (env.sweeps && (env.trace || env.window.has_from || env.window.has_for))
@@ -134,7 +134,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f': parse_time(state, "--for", arg, &w->has_for, &w->for_ns); break;
 	case ARGP_KEY_ARG:
 		if (env.path)
-			argp_error(state, "one scenario at a time; '%s' is one too many", arg);
+			argp_error(state, "give one scenario; '%s' is one too many", arg);
 		env.path = arg;
 		break;
 	case ARGP_KEY_END: finish_options(state); break;
@@ -143,7 +143,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* A plain name may also be one of the scenarios that came with the program. */
+/* A name without a folder may also be an installed scenario. */
 static int find_scenario(char *path, size_t size, struct gp_error *err)
 {
 	static const char *const folders[] = {"scenarios", GP_SCENARIO_DIR};
@@ -162,7 +162,7 @@ static int find_scenario(char *path, size_t size, struct gp_error *err)
 	return 0;
 }
 
-/* -EINVAL with a sentence: one file would be written over another. */
+/* -EINVAL with a message if two outputs have the same file. */
 static int check_outputs(const char *path, struct gp_error *err)
 {
 	if (env.plot && env.trace && gp_out_same(env.plot, env.trace))
@@ -175,7 +175,7 @@ static int check_outputs(const char *path, struct gp_error *err)
 	return 0;
 }
 
-/* -EINVAL with a sentence for a window that is not there. */
+/* -EINVAL with a message for a window outside of the simulated time. */
 static int check_window(const struct gp_scenario *s, struct gp_error *err)
 {
 	char from[32], end[32];
@@ -189,7 +189,7 @@ static int check_window(const struct gp_scenario *s, struct gp_error *err)
 	return 0;
 }
 
-/* Before the simulation, which can take a while: what cannot be written is said at once. */
+/* Opens the outputs before the simulation, which can take long, so that errors come early. */
 static int open_plot(struct gp_out_file *plot, struct gp_error *err)
 {
 	int r = gp_draw_format_of(env.plot, &env.format, err);
@@ -197,7 +197,7 @@ static int open_plot(struct gp_out_file *plot, struct gp_error *err)
 	return r ? r : gp_out_open(plot, env.plot);
 }
 
-/* Whatever went wrong before, or with the file itself. */
+/* Reports an earlier failure, or one of the file. */
 static int close_plot(struct gp_out_file *plot, int r, struct gp_error *err)
 {
 	if (r)
@@ -283,7 +283,7 @@ static int run(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "SCENARIO.yaml",
-		.doc = "Run policies side by side on a simulated GPU, in virtual time.\v"
+		.doc = "Compare policies on a simulated GPU, in virtual time.\v"
 		       "Examples:\n"
 		       "  gpreempt sim scenarios/h200-corun.yaml\n"
 		       "  gpreempt sim h200-two-be --all --json\n"
@@ -309,6 +309,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_sim = {
 	.name = "sim",
-	.summary = "policies side by side on a simulated GPU",
+	.summary = "compare policies on a simulated GPU",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gpreempt simload does on a simulated GPU, and what it measures. */
+/* The work of gpreempt simload and its results. Private to simload.c and simload_run.c. */
 #ifndef GP_CLI_VERB_SIMLOAD_H
 #define GP_CLI_VERB_SIMLOAD_H
 
@@ -22,7 +22,7 @@ struct gp_simload_work {
 	uint64_t seed;
 };
 
-/* In memory that the processes share; each writes its own. */
+/* In shared memory; each process writes its own. */
 struct gp_simload_result {
 	atomic_bool is_ready; /* its context is there */
 	uint64_t requests;    /* done */
@@ -35,8 +35,8 @@ struct gp_simload_result {
 	struct gp_error err;
 };
 
-/* Until it is done or told to end (cli/lib/stop.h); `ready`, if not NULL, is called when the
- * context is there. 0 or -errno with a sentence in the result. */
+/* Runs until the work is done or a signal comes (cli/lib/stop.h). Calls `ready`, if not NULL, when
+ * the context exists. 0 or -errno with a message in the result. */
 int gp_simload_run(const struct gp_simload_work *work, uint64_t stream,
                    struct gp_simload_result *result, void (*ready)(void));
 

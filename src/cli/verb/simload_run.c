@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One program with work for a simulated GPU. */
+/* gpreempt simload: one process that uses a simulated GPU. */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static bool is_complete(const struct program *p)
 	return p->work->requests && p->submitted == p->work->requests;
 }
 
-/* When the next request is to be sent; GP_NEVER: not before one is done. */
+/* The time of the next request; GP_NEVER: after a request is done. */
 static uint64_t next_ns(const struct program *p)
 {
 	uint64_t most = p->work->when == GP_SIMLOAD_CLOSED ? p->work->ahead : GP_SIMGPU_QUEUED;
@@ -49,8 +49,8 @@ static uint64_t next_ns(const struct program *p)
 	return p->arrival_ns;
 }
 
-/* A request is counted from when it should have come, also where it had to wait for its turn to be
- * sent. In a closed loop it comes when it is sent, or when the one before it is done. */
+/* A response time begins at the scheduled arrival, also if the request was sent later. In a closed
+ * loop a request arrives when it is sent, or when the previous request is done. */
 static int submit(struct program *p, uint64_t now_ns)
 {
 	const struct gp_simload_work *w = p->work;
@@ -88,8 +88,7 @@ static int take_done(struct program *p)
 	if (r)
 		return r;
 	if (done.status)
-		return gp_fail(&result->err, done.status,
-		               "the simulated GPU does not take a request: %s",
+		return gp_fail(&result->err, done.status, "the simulated GPU refused a request: %s",
 		               gp_error_name(done.status));
 	now_ns = gp_monotonic_ns();
 	since_ns = p->since_ns[result->requests % GP_SIMGPU_QUEUED];
@@ -98,7 +97,7 @@ static int take_done(struct program *p)
 	p->last_done_ns = now_ns;
 	gp_hist_add(&result->response_ns, now_ns > since_ns ? now_ns - since_ns : 0);
 	gp_hist_add(&result->device_ns, done.done_ns - done.submitted_ns);
-	/* In order, each once: a tag that is not the next one is a request lost or done twice. */
+	/* Requests end in order. Another tag than the next means a lost or doubled request. */
 	result->wrong += done.value != p->right || done.tag != result->requests;
 	result->checksum = (result->checksum ^ done.value) * 0x9e3779b97f4a7c15ull + done.tag;
 	result->requests++;
