@@ -5,11 +5,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 PREFIX ?= /usr/local
 TRIES ?= 1
-CTEST := ctest --no-label-summary --output-on-failure -j$(shell nproc)
+CTEST_BASE := ctest --no-label-summary --output-on-failure
+CTEST := $(CTEST_BASE) -j$(shell nproc)
 CONFIGURE := cmake -G Ninja -S .
 CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON -DGPREEMPT_TRIES=$(strip $(TRIES))
 
-.PHONY: all configure demo tour portable test bench soak install format lint configure-test clean help
+.PHONY: all configure demo tour portable check test bench soak install format lint configure-test clean help
 
 all: configure ## build gpreempt and libgpreempt.so into build/ (the default)
 	@cmake --build build
@@ -35,6 +36,10 @@ portable: ## build/portable: gpreempt without the daemon, for machines without j
 	@$(CONFIGURE) -B build/portable -DGPREEMPT_TESTS=OFF -DGPREEMPT_DAEMON=OFF -DGPREEMPT_STATIC_LIBS=ON >/dev/null
 	@cmake --build build/portable
 
+check: configure-test ## build and run the quick unit, CLI and emulator tests: minutes, for every change
+	@cmake --build build/test
+	@$(CTEST_BASE) -j$$((2 * $$(nproc))) --test-dir build/test -L '^(unit|cli|emu)$$' -LE '^slow$$'
+
 test: configure-test ## all tests, sanitizers, fuzzers, lint: what CI runs; installs the tools for it
 	@cmake --build build/test
 	@$(CTEST) --test-dir build/test --repeat until-pass:$(strip $(TRIES))
@@ -46,11 +51,11 @@ configure-test:
 bench: configure ## build and run the benchmarks
 	@cmake --build build --target bench
 
-soak: ## the long forms of the tests (hours); log in build/soak.log
+soak: ## the long forms of the tests (hours), or of those whose name matches ONLY; log in build/soak.log
 	@tools/setup test
 	@$(CONFIGURE_TEST) -B build/soak -DGPREEMPT_SOAK=20 >/dev/null
 	@cmake --build build/soak
-	@$(CTEST) --test-dir build/soak -LE lint 2>&1 | tee build/soak.log
+	@$(CTEST) --test-dir build/soak -LE lint $(if $(ONLY),-R '$(ONLY)') 2>&1 | tee build/soak$(if $(ONLY),-$(ONLY)).log
 
 install: all ## install under PREFIX (/usr/local), inside DESTDIR if given
 	@DESTDIR='$(DESTDIR)' cmake --install build

@@ -37,7 +37,7 @@ says '%.1f ms under `priority`; p99 %.1f and %.1f ms' \
 says 'keeps %.1f and %.1f %%' '.runs[].tasks[1].work_pct'
 
 runs eager-gaps
-says '%.1f ms at the median with a bracket, %.1f ms without' '.runs[1].tasks[0, 1].p50_us / 1000'
+says '%.1f ms at the median with request marks, %.1f ms without' '.runs[1].tasks[0, 1].p50_us / 1000'
 
 runs two-services
 says "p99 is %.1f ms under \`none\` and %.1f ms under \`priority\`" '.runs[].tasks[0].p99_us / 1000'
