@@ -248,7 +248,8 @@ static int run(int argc, char **argv)
 		.doc = "What preemptive GPU scheduling does, on a simulated GPU: no GPU, no root, "
 		       "no "
 		       "network.\v"
-		       "It ends with a picture of who had the GPU when; open it in a browser.\n",
+		       "At the end it writes a timeline of the GPU as a picture; open it in a "
+	               "browser.\n",
 	};
 	struct gp_timeline *timelines;
 	struct gp_run runs[ARMS] = {0};

@@ -262,7 +262,7 @@ static int run(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.doc = "Check which GPUs of this machine can be used, what is missing, and how to "
-	               "fix "
+		       "fix "
 		       "it.\v"
 		       "Exit code 4: no GPU is ready.\n\n"
 		       "Example:\n"

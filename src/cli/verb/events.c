@@ -178,7 +178,7 @@ static int follow(struct gp_client *client, struct gp_error *err)
 		if (ppoll(p, 3, env.for_ns == GP_NEVER ? NULL : &left, NULL) > 0)
 			r = drain(client, err);
 		if (p[2].revents & POLLERR)
-			break; /* whoever read it has gone */
+			break; /* the reader has gone */
 	}
 	return r;
 }

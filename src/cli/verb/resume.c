@@ -334,7 +334,8 @@ static int run(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "PID...\n--all",
 		.children = children,
-		.doc = "Resume held processes, whoever held them. Undo records are used where "
+		.doc = "Resume held processes, whichever process held them. Undo records are used "
+	               "where "
 		       "they exist.\v"
 		       "Examples:\n"
 		       "  gpreempt resume 4711\n"

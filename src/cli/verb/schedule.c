@@ -283,7 +283,7 @@ static int run(int argc, char **argv)
 
 	gp_policy_defaults(&gp_policy_priority, &env.policy);
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	gp_stop_open(); /* before the first thread: signals come to who waits for them */
+	gp_stop_open(); /* before the first thread starts */
 	if (schedule(list, &err))
 		return gp_cli_fail(&err);
 	for (unsigned i = 0; i < GP_DEVICES_MAX; i++)

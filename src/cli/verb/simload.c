@@ -163,7 +163,7 @@ static void say_ready(void)
 	if (env.json)
 		return;
 	puts("ready");
-	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+	fflush(stdout); /* a reader may wait at a pipe */
 }
 
 static void wait_for_children(const pid_t *child, const struct gp_simload_result *result)
@@ -330,7 +330,7 @@ static int run(int argc, char **argv)
 		fputs("gpreempt: no memory\n", stderr);
 		return GP_EXIT_FAILED;
 	}
-	if (env.processes == 1) /* whose pid is the one that the caller knows */
+	if (env.processes == 1) /* the caller knows the pid of this process */
 		gp_simload_run(&env.work, 0, result, say_ready);
 	else
 		run_children(result);

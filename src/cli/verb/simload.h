@@ -27,7 +27,7 @@ struct gp_simload_result {
 	atomic_bool is_ready; /* its context is there */
 	uint64_t requests;    /* done */
 	uint64_t left;        /* submitted, and not done by the end */
-	uint64_t wrong;       /* whose kernels were not executed exactly once */
+	uint64_t wrong;       /* requests with kernels that were not executed exactly once */
 	uint64_t checksum;    /* of all values, in order */
 	uint64_t took_ns;
 	struct gp_hist response_ns;

@@ -260,7 +260,7 @@ static int run(int argc, char **argv)
 		       "line says how long the hold lasts: until Ctrl-C, for the time of --for, "
 		       "or, if a daemon runs, until gpreempt resume.\v"
 		       "If this program is killed, gpreempt resume --all releases the "
-	               "processes.\n\n"
+		       "processes.\n\n"
 		       "Examples:\n"
 		       "  gpreempt suspend 4711\n"
 		       "  gpreempt suspend 4711 4712 --for 10s\n"
