@@ -29,8 +29,8 @@ struct gp_task_attr {
 	uint32_t weight;  /* 1 to 10000 */
 	uint32_t share_permille;
 	uint32_t ceiling_permille; /* 0 = none */
-	uint64_t deadline_ns;
 	uint64_t budget_ns;
+	uint64_t deadline_ns;
 	uint64_t gang; /* tasks with the same number are one gang; 0 = none */
 };
 

@@ -19,15 +19,15 @@ struct gp_track_task {
 	bool held;
 	uint64_t held_ns; /* since when */
 	bool run_known;
-	uint64_t run_ns, run_at_ns; /* when it was sampled last, and when that was */
+	uint64_t run_ns, run_at_ns; /* at the last sample, and the time of that */
 };
 
 struct gp_tracks {
 	struct gp_trace_file file;
-	uint64_t begin_ns, end_ns;   /* CLOCK_MONOTONIC; times in the file count from the begin */
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; times in the file are relative to begin_ns */
 	struct json_object *devices; /* borrowed */
 	struct gp_track *device;     /* owned; as many as devices */
-	struct gp_table index;       /* device and task to its place in `task` */
+	struct gp_table index;       /* device and task to the index in `task` */
 	struct gp_track_task *task;  /* owned */
 	unsigned n, capacity;
 	uint64_t samples, events, lost;

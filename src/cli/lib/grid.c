@@ -111,7 +111,7 @@ static void print_rows(const struct gp_grid *g, FILE *out)
 		w[i] = width(g, i);
 		last = w[i] ? i : last;
 	}
-	for (unsigned row = 0; row <= rows; row++) { /* the first is the heads */
+	for (unsigned row = 0; row <= rows; row++) { /* row 0 has the heads */
 		bool first = true;
 
 		for (unsigned i = 0; i < g->columns; i++) {

@@ -23,7 +23,7 @@ struct gp_grid {
 	unsigned columns;
 	unsigned n, capacity; /* cells */
 	char **cell;          /* one row after the other; NULL = not known */
-	bool failed;          /* there was no memory */
+	bool failed;          /* an allocation failed */
 };
 
 void gp_grid_begin(struct gp_grid *grid, const struct gp_column *column, unsigned columns);

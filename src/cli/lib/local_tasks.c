@@ -10,6 +10,7 @@
 #include "cli/lib/fields.h"
 #include "cli/lib/gpu_share.h"
 #include "cli/lib/stop.h"
+#include "hold/devices.h"
 #include "hold/replay.h"
 #include "task/json/task_json.h"
 
@@ -153,8 +154,8 @@ static bool refresh(struct gp_task_ref *ref)
 	return !ops->find || !ops->find(ref->gpu, ref->seen.pid, &ref->seen, NULL);
 }
 
-int gp_local_tasks(const struct gp_devices *devices, uint64_t for_ns, bool patient,
-                   struct json_object **tasks, struct gp_error *err)
+static int read_tasks(const struct gp_devices *devices, uint64_t for_ns, bool patient,
+                      struct json_object **tasks, struct gp_error *err)
 {
 	struct gp_undo_file *undo = NULL;
 	struct gp_task_ref *ref;
@@ -185,7 +186,7 @@ int gp_local_tasks(const struct gp_devices *devices, uint64_t for_ns, bool patie
 	return 0;
 }
 
-struct json_object *gp_local_devices(const struct gp_devices *devices)
+static struct json_object *devices_to_json(const struct gp_devices *devices)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -201,4 +202,22 @@ struct json_object *gp_local_devices(const struct gp_devices *devices)
 		json_object_array_add(list, d);
 	}
 	return list;
+}
+
+int gp_local_tasks(uint64_t for_ns, bool patient, struct json_object **answer, struct gp_error *err)
+{
+	struct json_object *tasks = NULL;
+	struct gp_devices devices;
+	int r = gp_devices_open(&devices, 0, err);
+
+	if (r)
+		return r;
+	r = read_tasks(&devices, for_ns, patient, &tasks, err);
+	if (!r) {
+		*answer = json_object_new_object();
+		json_object_object_add(*answer, "devices", devices_to_json(&devices));
+		json_object_object_add(*answer, "tasks", tasks);
+	}
+	gp_devices_close(&devices);
+	return r;
 }

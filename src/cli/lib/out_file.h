@@ -13,7 +13,7 @@
 struct gp_out_file {
 	FILE *out;  /* NULL: not open */
 	char *path; /* owned, links followed */
-	bool apart; /* it has no name yet */
+	bool apart; /* a temporary file without a name */
 };
 
 /* 0 or -errno if the path cannot be written. */

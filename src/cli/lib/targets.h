@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 
+struct gp_devices;
+
 #define GP_TARGETS_MAX 256
 
 struct gp_targets {
@@ -18,8 +20,11 @@ struct gp_targets {
 	pid_t pid[GP_TARGETS_MAX];
 };
 
-/* A child parser. Its input is a struct gp_targets. */
+/* A child parser, and a list of children with only that one. Its input is a struct gp_targets. A
+ * verb that takes at most one process needs one. */
 extern const struct argp gp_targets_argp;
+extern const struct argp_child gp_targets_children[];
+#define GP_TARGETS_ARGP(arguments) .args_doc = (arguments), .children = gp_targets_children
 
 /* For a verb's parser at ARGP_KEY_INIT. The targets must be its first child. */
 static inline void gp_targets_init(struct gp_targets *t, unsigned max, struct argp_state *state)
@@ -30,6 +35,9 @@ static inline void gp_targets_init(struct gp_targets *t, unsigned max, struct ar
 
 /* Translates the pids of a container into those of this pid namespace. */
 int gp_targets_resolve(struct gp_targets *t, struct gp_error *err);
+
+/* The same, and opens all devices. */
+int gp_targets_open(struct gp_targets *t, struct gp_devices *devices, struct gp_error *err);
 
 /* Parse the value of an option, or end the program with a usage message. */
 uint64_t gp_option_duration(struct argp_state *state, const char *option, const char *text);

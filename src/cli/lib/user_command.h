@@ -15,7 +15,7 @@ struct gp_online_run {
 };
 
 struct gp_online {
-	struct gp_online_run alone; /* while the process is held */
+	struct gp_online_run alone; /* with the process held */
 	struct gp_online_run beside;
 };
 

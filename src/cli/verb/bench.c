@@ -19,7 +19,7 @@
 #define EFFECTS        100 /* each costs a wait for the next sample */
 #define EFFECT_SOON_NS (50 * GP_NS_PER_MS)
 #define EFFECT_WAIT_NS (200 * GP_NS_PER_MS)
-#define BLIND_AFTER    5 /* waits in vain: the first sample of a driver may take longer than one */
+#define BLIND_AFTER    5 /* waits without a sample; the first sample may take longer than one */
 
 static struct {
 	struct gp_targets targets;
@@ -51,10 +51,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'H': env.histogram = true; break;
 	case 'F': env.force = true; break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_END:
-		if (!env.targets.n)
-			argp_error(state, "give a PID; gpreempt ps lists them");
-		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -62,16 +58,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 struct side {
 	unsigned tried, done;
-	struct gp_hist took;   /* ns to the answer, of those that were done */
-	struct gp_hist effect; /* ns until it was seen on the hardware */
-	struct gp_error first; /* that failed */
+	struct gp_hist took;   /* ns to the answer, of the successful commands */
+	struct gp_hist effect; /* ns until the hardware showed the effect */
+	struct gp_error first; /* failure */
 };
 
 struct bench {
 	struct side hold, release;
-	struct gp_hist open, find; /* ns, on a device opened for it */
+	struct gp_hist open, find; /* ns, on a newly opened device */
 	struct gp_online online;
-	unsigned blind; /* how often in a row the device did not tell when a task is on it */
+	unsigned blind; /* consecutive samples without an answer of the device */
 	bool stopped;   /* by a signal, or because the process ended */
 };
 
@@ -413,21 +409,20 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 	return r;
 }
 
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	GP_TARGETS_ARGP("PID"),
+	.doc = "Hold and release a running process many times; measure times and success "
+	       "rate.\v"
+	       "The process loses no work. It runs about half of the time.\n\n"
+	       "Examples:\n"
+	       "  gpreempt bench 4711 --count 1000\n"
+	       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID",
-		.children = children,
-		.doc = "Hold and release a running process many times; measure times and success "
-		       "rate.\v"
-		       "The process loses no work. It runs about half of the time.\n\n"
-		       "Examples:\n"
-		       "  gpreempt bench 4711 --count 1000\n"
-		       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
-	};
 	static struct bench b;
 	struct gp_devices devices;
 	struct gp_error err = {0};

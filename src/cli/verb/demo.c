@@ -249,7 +249,7 @@ static int run(int argc, char **argv)
 		       "no "
 		       "network.\v"
 		       "At the end it writes a timeline of the GPU as a picture; open it in a "
-	               "browser.\n",
+		       "browser.\n",
 	};
 	struct gp_timeline *timelines;
 	struct gp_run runs[ARMS] = {0};

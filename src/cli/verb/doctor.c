@@ -36,7 +36,7 @@ struct report {
 	bool colour;
 	bool absent;  /* this machine has no GPU of the back end, but one of another */
 	bool missing; /* the back end lacks something */
-	struct json_object *findings; /* with --json: the list at hand */
+	struct json_object *findings; /* with --json: the list of the back end */
 	char todo[256];               /* the first thing to do, all back ends */
 };
 

@@ -40,10 +40,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'p': env.plot = arg; break;
 	case 'c': env.closely = true; break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_END:
-		if (!env.targets.n)
-			argp_error(state, "give a PID; gpreempt ps lists them");
-		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -162,30 +158,26 @@ static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_fi
 	return r;
 }
 
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	GP_TARGETS_ARGP("PID"),
+	.doc = "Sample the queues of a process: number, stability, slices, share of the "
+	       "GPU, and what that means for scheduling the process.\v"
+	       "Examples:\n"
+	       "  gpreempt monitor 4711 --for 30s --every 5s\n"
+	       "  gpreempt monitor 4711 --for 10s --every 200ms --plot queues.svg\n",
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID",
-		.children = children,
-		.doc = "Sample the queues of a process: number, stability, slices, share of the "
-		       "GPU, and what that means for scheduling the process.\v"
-		       "Examples:\n"
-		       "  gpreempt monitor 4711 --for 30s --every 5s\n"
-		       "  gpreempt monitor 4711 --for 10s --every 200ms --plot queues.svg\n",
-	};
 	struct gp_devices devices;
 	struct gp_error err = {0};
 	struct gp_out_file plot = {0};
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	r = gp_targets_resolve(&env.targets, &err);
-	if (!r)
-		r = gp_devices_open(&devices, 0, &err);
-	if (r)
+	if (gp_targets_open(&env.targets, &devices, &err))
 		return gp_cli_fail(&err);
 	r = gp_stop_open();
 	if (r < 0)

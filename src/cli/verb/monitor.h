@@ -16,7 +16,8 @@ struct gp_monitor {
 	char name[32];
 	struct gp_queue_counts counts;
 	struct gp_share share[GP_DEVICES_MAX];
-	struct gp_task_ref ref[GP_DEVICES_MAX]; /* .gpu is NULL until the process was seen there */
+	struct gp_task_ref
+		ref[GP_DEVICES_MAX]; /* .gpu is NULL until the process has queues there */
 	/* With --plot: for each series of the counts. */
 	unsigned nlines;
 	struct gp_plot_line *line;

@@ -8,7 +8,7 @@
 #include "cli/lib/grid.h"
 #include "cli/verb/monitor.h"
 
-#define IDS_SHOWN 40 /* all are in the JSON */
+#define IDS_SHOWN 40 /* JSON has all */
 
 static const char *advice(const struct gp_monitor *m)
 {

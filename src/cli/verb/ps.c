@@ -87,28 +87,6 @@ static void print_all(struct json_object *tasks, struct json_object *devices, bo
 		puts("processes of other users are not shown; root sees them");
 }
 
-static int list_local(struct gp_error *err)
-{
-	struct json_object *tasks, *list;
-	struct gp_devices devices;
-	int r = gp_devices_open(&devices, 0, err);
-
-	if (r)
-		return r;
-	r = gp_local_tasks(&devices, env.for_ns, env.patient, &tasks, err);
-	if (!r) {
-		list = gp_local_devices(&devices);
-		if (env.json)
-			gp_print_json(tasks);
-		else
-			print_all(tasks, list, false);
-		json_object_put(list);
-		json_object_put(tasks);
-	}
-	gp_devices_close(&devices);
-	return r;
-}
-
 static int run(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -124,15 +102,18 @@ static int run(int argc, char **argv)
 	};
 	struct json_object *answer = NULL;
 	struct gp_error err = {0};
-	int exit;
+	int exit = GP_EXIT_DONE;
+	bool from_daemon;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (env.no_daemon || !gp_daemon_tasks(env.patient ? 0 : env.for_ns, false, &answer, &exit))
-		return list_local(&err) ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	from_daemon = !env.no_daemon &&
+	              gp_daemon_tasks(env.patient ? 0 : env.for_ns, false, &answer, &exit);
+	if (!from_daemon && gp_local_tasks(env.for_ns, env.patient, &answer, &err))
+		return gp_cli_fail(&err);
 	if (answer && env.json)
 		gp_print_json(gp_field(answer, "tasks"));
 	else if (answer)
-		print_all(gp_field(answer, "tasks"), gp_field(answer, "devices"), true);
+		print_all(gp_field(answer, "tasks"), gp_field(answer, "devices"), from_daemon);
 	json_object_put(answer);
 	return exit;
 }

@@ -33,8 +33,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'j': env.json = true; break;
 	case ARGP_KEY_END:
-		if (!env.targets.n)
-			argp_error(state, "give a PID; gpreempt ps lists them");
 		if (env.json && env.c_array)
 			argp_error(state, "give either --c or --json");
 		break;
@@ -323,31 +321,27 @@ static int list_queues(const struct gp_devices *devices, struct gp_error *err)
 	return r;
 }
 
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	GP_TARGETS_ARGP("PID"),
+	.doc = "List the queues of a process: the units that the driver can hold.\v"
+	       "A value that is not known is a dash, and absent from JSON. A column of "
+	       "dashes is left out.\n\n"
+	       "Examples:\n"
+	       "  gpreempt queues 4711\n"
+	       "  gpreempt queues 4711 --min-priority 8 --c\n"
+	       "  gpreempt queues --container web 1 --json\n",
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID",
-		.children = children,
-		.doc = "List the queues of a process: the units that the driver can hold.\v"
-		       "A value that is not known is a dash, and absent from JSON. A column of "
-		       "dashes is left out.\n\n"
-		       "Examples:\n"
-		       "  gpreempt queues 4711\n"
-		       "  gpreempt queues 4711 --min-priority 8 --c\n"
-		       "  gpreempt queues --container web 1 --json\n",
-	};
 	struct gp_devices devices;
 	struct gp_error err = {0};
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	r = gp_targets_resolve(&env.targets, &err);
-	if (!r)
-		r = gp_devices_open(&devices, 0, &err);
-	if (r)
+	if (gp_targets_open(&env.targets, &devices, &err))
 		return gp_cli_fail(&err);
 	r = list_queues(&devices, &err);
 	gp_devices_close(&devices);

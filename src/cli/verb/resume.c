@@ -328,14 +328,12 @@ static void release_unrecorded(struct gp_outcome *o)
 
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "PID...\n--all",
-		.children = children,
+		GP_TARGETS_ARGP("PID...\n--all"),
 		.doc = "Resume held processes, whichever process held them. Undo records are used "
-	               "where "
+		       "where "
 		       "they exist.\v"
 		       "Examples:\n"
 		       "  gpreempt resume 4711\n"

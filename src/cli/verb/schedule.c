@@ -266,9 +266,8 @@ static int run(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.children = children,
-		.doc = "Take over the scheduling of running GPU processes, until Ctrl-C; then all "
-		       "is as "
-		       "it was.\v"
+		.doc = "Schedule running GPU processes until Ctrl-C, without a daemon. Then all of "
+		       "them are put back as they were.\v"
 		       "A service beside two training jobs, all of them unmodified:\n"
 		       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n"
 		       "A busy service with a deadline of 3 ms for each request:\n"
@@ -288,7 +287,7 @@ static int run(int argc, char **argv)
 		return gp_cli_fail(&err);
 	for (unsigned i = 0; i < GP_DEVICES_MAX; i++)
 		if (list[i].failed)
-			return GP_EXIT_FAILED; /* why was said when it happened */
+			return GP_EXIT_FAILED; /* the reason was printed when it happened */
 	return GP_EXIT_DONE;
 }
 

@@ -14,24 +14,24 @@ struct gp_simload_work {
 	struct gp_simgpu_hello program;
 	enum gp_simload_when when;
 	uint64_t every_ns;
-	uint32_t ahead; /* closed: how many are queued at one time */
+	uint32_t ahead; /* with GP_SIMLOAD_CLOSED: number of queued requests */
 	uint32_t kernels;
 	uint64_t kernel_ns, gap_ns;
-	uint64_t for_ns;   /* GP_NEVER: until it is told to end */
+	uint64_t for_ns;   /* GP_NEVER: until a signal */
 	uint64_t requests; /* 0: any number */
 	uint64_t seed;
 };
 
 /* In shared memory; each process writes its own. */
 struct gp_simload_result {
-	atomic_bool is_ready; /* its context is there */
+	atomic_bool is_ready; /* the context exists */
 	uint64_t requests;    /* done */
-	uint64_t left;        /* submitted, and not done by the end */
+	uint64_t left;        /* submitted, but not done at the end */
 	uint64_t wrong;       /* requests with kernels that were not executed exactly once */
 	uint64_t checksum;    /* of all values, in order */
 	uint64_t took_ns;
 	struct gp_hist response_ns;
-	struct gp_hist device_ns; /* from where the device had it until it was done */
+	struct gp_hist device_ns; /* from arrival at the device until the end */
 	struct gp_error err;
 };
 

@@ -15,12 +15,12 @@ struct program {
 	struct gp_simload_result *result;
 	struct gp_rng rng;
 	int fd;
-	uint64_t right; /* what each request should come to */
+	uint64_t right; /* the expected result of each request */
 	uint64_t begin_ns, end_ns;
 	uint64_t submitted;  /* requests */
-	uint64_t arrival_ns; /* of the next one */
+	uint64_t arrival_ns; /* of the next request */
 	uint64_t last_done_ns;
-	uint64_t since_ns[GP_SIMGPU_QUEUED]; /* from when on each on its way is counted */
+	uint64_t since_ns[GP_SIMGPU_QUEUED]; /* start of the response time of each queued request */
 };
 
 static uint64_t draw_interval(struct program *p)
@@ -75,7 +75,7 @@ static int submit_what_is_due(struct program *p)
 
 	while (!r && next_ns(p) <= now_ns && now_ns < p->end_ns)
 		r = submit(p, now_ns);
-	return r == -EAGAIN ? 0 : r; /* the socket is full: when something is done, there is room */
+	return r == -EAGAIN ? 0 : r; /* the socket is full; the end of a request makes room */
 }
 
 static int take_done(struct program *p)
@@ -139,7 +139,8 @@ static int work_on(struct program *p)
 	p->begin_ns = gp_monotonic_ns();
 	p->end_ns = gp_time_add(p->begin_ns, p->work->for_ns);
 	p->arrival_ns = p->begin_ns;
-	if (p->work->when != GP_SIMLOAD_CLOSED) /* or all that start together would meet for ever */
+	if (p->work->when != GP_SIMLOAD_CLOSED) /* a random phase: programs that start together must
+	                                           not stay in step */
 		p->arrival_ns += gp_rng_below(&p->rng, p->work->every_ns);
 	while (!r && !is_over(p)) {
 		r = submit_what_is_due(p);

@@ -143,24 +143,6 @@ static void print_all(struct json_object *answer)
 	print_daemon(daemon);
 }
 
-static int read_local(struct json_object **answer, struct gp_error *err)
-{
-	struct json_object *tasks;
-	struct gp_devices devices;
-	int r = gp_devices_open(&devices, 0, err);
-
-	if (r)
-		return r;
-	r = gp_local_tasks(&devices, env.for_ns, false, &tasks, err);
-	if (!r) {
-		*answer = json_object_new_object();
-		json_object_object_add(*answer, "devices", gp_local_devices(&devices));
-		json_object_object_add(*answer, "tasks", tasks);
-	}
-	gp_devices_close(&devices);
-	return r;
-}
-
 static int run(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -179,7 +161,7 @@ static int run(int argc, char **argv)
 	gp_stop_open();
 	if ((env.no_daemon ||
 	     !gp_daemon_tasks(env.for_ns ? env.for_ns : 1, true, &answer, &exit)) &&
-	    read_local(&answer, &err))
+	    gp_local_tasks(env.for_ns, false, &answer, &err))
 		return gp_cli_fail(&err);
 	if (answer && env.json)
 		gp_print_json(answer);

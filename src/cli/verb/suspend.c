@@ -250,12 +250,10 @@ static int run_on(const struct gp_devices *devices, struct gp_error *err)
 
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "PID...\n--device N",
-		.children = children,
+		GP_TARGETS_ARGP("PID...\n--device N"),
 		.doc = "Keep processes off the GPU. Their work waits and is not lost. The first "
 		       "line says how long the hold lasts: until Ctrl-C, for the time of --for, "
 		       "or, if a daemon runs, until gpreempt resume.\v"

@@ -178,7 +178,7 @@ static int run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
 	r = gp_client_connect(NULL, &client, &err);
-	begin_ns = gp_monotonic_ns(); /* no event of ours is earlier */
+	begin_ns = gp_monotonic_ns(); /* no recorded event is earlier */
 	if (!r)
 		r = gp_ask(client, "subscribe", NULL, NULL, &err);
 	if (!r)
