@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up shots for tests of gpreempt top. */
+/* Made-up snapshots for tests of gpreempt top. */
 #ifndef GP_TESTS_TOP_MADE_UP_H
 #define GP_TESTS_TOP_MADE_UP_H
 
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-/* after those it needs */
+/* needs the headers above */
 #include <cmocka.h>
 
 #include "base/clock.h"
@@ -22,7 +22,7 @@
 #define MS GP_NS_PER_MS
 #define S  GP_NS_PER_S
 
-/* A shot of one device and `n` tasks with ids from 1 on; all counters 0, all known. */
+/* A snapshot of one device and `n` tasks with ids from 1 on; all counters 0, all known. */
 static inline struct gp_top_snapshot made_up_snapshot(unsigned n, uint64_t at_ns)
 {
 	struct gp_top_snapshot snapshot = {.ndevices = 1, .ntasks = n, .daemon = "gpreemptd 9.9"};
@@ -50,14 +50,14 @@ static inline struct gp_top_snapshot made_up_snapshot(unsigned n, uint64_t at_ns
 		                          .run_known = true,
 		                          .at_ns = at_ns,
 		                          .share = GP_TOP_UNKNOWN,
-		                          .recently = GP_TOP_UNKNOWN,
+		                          .recent_share = GP_TOP_UNKNOWN,
 		                          .preemptions_per_s = GP_TOP_UNKNOWN};
 		snprintf(t->name, sizeof t->name, "job%u", i);
 	}
 	return snapshot;
 }
 
-/* The sheet as text, a line each; the caller frees. */
+/* The grid as text, one line per row; the caller frees it. */
 static inline char *text_of(const struct gp_cells *cells)
 {
 	char *text = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text on a sheet: what others chose to be called does no harm. */
+/* Text in the grid of cells: task names cannot send escape sequences to the terminal. */
 #include "made_up.h"
 
 static struct gp_cells cells;
@@ -36,7 +36,7 @@ static void text_stands_where_it_was_put(void **state)
 	assert_int_equal(cells.cell[1].style, GP_STYLE_PLAIN);
 }
 
-static void what_is_too_long_is_cut_with_a_mark(void **state)
+static void a_text_that_is_too_long_ends_with_an_ellipsis(void **state)
 {
 	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 0, 0, 4, 0, "abcdef"), 4);
@@ -49,7 +49,7 @@ static void what_is_too_long_is_cut_with_a_mark(void **state)
 	assert_is("abcdef\n     ab…\n");
 }
 
-static void outside_is_nowhere(void **state)
+static void text_outside_the_grid_is_ignored(void **state)
 {
 	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 2, 0, 4, 0, "a"), 0);
@@ -60,15 +60,16 @@ static void outside_is_nowhere(void **state)
 	assert_int_equal(cells.cell[15].style, GP_STYLE_BAD);
 }
 
-static void orders_to_the_terminal_are_not_passed_on(void **state)
+static void escape_sequences_become_question_marks(void **state)
 {
 	(void)state;
 	gp_cells_put(&cells, 0, 0, 8, 0, "\033[31m\a");
-	gp_cells_put(&cells, 1, 0, 8, 0, "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ in one */
+	gp_cells_put(&cells, 1, 0, 8, 0,
+	             "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ as one character */
 	assert_is("?[31m?\na?b?c??\n");
 }
 
-static void what_is_no_utf8_is_shown_as_such(void **state)
+static void invalid_utf8_is_shown_as_such(void **state)
 {
 	(void)state;
 	gp_cells_put(&cells, 0, 0, 8, 0, "a\xff\xc3(b\xe2\x82");
@@ -80,11 +81,12 @@ static void wide_characters_take_two_columns(void **state)
 	(void)state;
 	assert_int_equal(gp_cells_width(&cells, "日本"), 4);
 	gp_cells_put(&cells, 0, 0, 8, 0, "日本");
-	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"), 3); /* half of one is none */
+	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"),
+	                 3); /* half a wide character is not shown */
 	assert_is("日本\n日…\n");
 }
 
-static void accents_of_their_own_take_none(void **state)
+static void combining_characters_take_no_column(void **state)
 {
 	(void)state;
 	assert_int_equal(gp_cells_width(&cells, "e\xcc\x81"), 1);
@@ -104,13 +106,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(text_stands_where_it_was_put, blank, drop),
-		cmocka_unit_test_setup_teardown(what_is_too_long_is_cut_with_a_mark, blank, drop),
-		cmocka_unit_test_setup_teardown(outside_is_nowhere, blank, drop),
-		cmocka_unit_test_setup_teardown(orders_to_the_terminal_are_not_passed_on, blank,
+		cmocka_unit_test_setup_teardown(a_text_that_is_too_long_ends_with_an_ellipsis,
+	                                        blank, drop),
+		cmocka_unit_test_setup_teardown(text_outside_the_grid_is_ignored, blank, drop),
+		cmocka_unit_test_setup_teardown(escape_sequences_become_question_marks, blank,
 	                                        drop),
-		cmocka_unit_test_setup_teardown(what_is_no_utf8_is_shown_as_such, blank, drop),
+		cmocka_unit_test_setup_teardown(invalid_utf8_is_shown_as_such, blank, drop),
 		cmocka_unit_test_setup_teardown(wide_characters_take_two_columns, blank, drop),
-		cmocka_unit_test_setup_teardown(accents_of_their_own_take_none, blank, drop),
+		cmocka_unit_test_setup_teardown(combining_characters_take_no_column, blank, drop),
 		cmocka_unit_test_setup_teardown(without_utf8_all_is_ascii, blank, drop),
 	};
 

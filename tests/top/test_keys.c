@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys, and the daemon they speak to: here a script that says when it answers, and what. */
+/* Keys and their commands, with a daemon that the test plays. */
 #include <json-c/json.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,15 +10,12 @@
 
 static struct {
 	char folder[64], path[96];
-	int listener, fd; /* -1: nobody is there */
+	int listener, fd; /* -1: no daemon, no client */
 	struct gp_top *top;
 	uint64_t now_ns;
 	char lines[65536];
 	size_t used;
 } w;
-
-/* ---- the daemon ---------------------------------------------------------------------------------
- */
 
 static void start_daemon(void)
 {
@@ -95,8 +92,8 @@ static void work(void)
 	"{\"now_ns\":1,\"tasks\":[{\"device\":%d,\"task\":1,\"pid\":4711,\"start_time\":17," \
 	"\"name\":\"train\",\"user\":\"bob\",\"class\":\"be\",\"priority\":14}]}"
 
-/* Answers whatever a shot needs until nothing is asked any more; other requests are the test's:
- * returns the first such one. */
+/* Answers the requests of a snapshot until none is left. Returns the first other request, for the
+ * test to answer. */
 static struct json_object *serve(void)
 {
 	struct json_object *json;
@@ -154,7 +151,7 @@ static void press(const char *keys)
 		gp_top_press(w.top, (unsigned char)*keys, w.now_ns);
 }
 
-/* The next order is this method with these parameters beside the target; it is answered. */
+/* Checks that the next command has this method, target and parameter, and answers it. */
 static void expect(const char *method, const char *param, const char *value, const char *key,
                    const char *text)
 {
@@ -177,9 +174,6 @@ static void expect(const char *method, const char *param, const char *value, con
 	assert_null(serve());
 }
 
-/* ---- tests -------------------------------------------------------------------------------------
- */
-
 static void a_snapshot_has_all_devices_and_tasks(void **state)
 {
 	(void)state;
@@ -187,16 +181,16 @@ static void a_snapshot_has_all_devices_and_tasks(void **state)
 	assert_int_equal(w.top->link.snapshot.ndevices, 2);
 	assert_int_equal(w.top->link.snapshot.ntasks, 2);
 	assert_string_equal(w.top->link.snapshot.daemon, "gpreemptd 9.9");
-	assert_int_equal(w.top->past.n, 1);
+	assert_int_equal(w.top->history.n, 1);
 	w.now_ns += 900 * MS;
 	assert_null(serve());
-	assert_int_equal(w.top->past.n, 1); /* not yet */
+	assert_int_equal(w.top->history.n, 1); /* not yet */
 	w.now_ns += 100 * MS;
 	assert_null(serve());
-	assert_int_equal(w.top->past.n, 2);
+	assert_int_equal(w.top->history.n, 2);
 }
 
-static void keys_become_orders_and_answers_are_said(void **state)
+static void keys_send_commands_and_answers_are_shown(void **state)
 {
 	(void)state;
 	assert_null(serve());
@@ -210,7 +204,7 @@ static void keys_become_orders_and_answers_are_said(void **state)
 	expect("set", "class", "unmanaged", "result", "{}");
 	press("h");
 	expect("hold", NULL, NULL, "result", "{\"tasks\":1}");
-	assert_string_equal(w.top->message, "4711 train: held until r");
+	assert_string_equal(w.top->message, "4711 train: held until r is pressed");
 	press("r");
 	expect("release", NULL, NULL, "result", "{}");
 	press("-");
@@ -218,7 +212,7 @@ static void keys_become_orders_and_answers_are_said(void **state)
 	assert_string_equal(w.top->message, "4711 train: priority 13");
 }
 
-static void a_refusal_is_said_as_the_daemon_says_it(void **state)
+static void a_refusal_is_shown_in_the_words_of_the_daemon(void **state)
 {
 	(void)state;
 	assert_null(serve());
@@ -229,10 +223,10 @@ static void a_refusal_is_said_as_the_daemon_says_it(void **state)
 	assert_true(w.top->refused);
 	w.now_ns += 10 * S;
 	assert_null(serve());
-	assert_string_equal(w.top->message, ""); /* for a while */
+	assert_string_equal(w.top->message, ""); /* the time of the message is over */
 }
 
-static void plus_goes_on_from_the_last_plus_and_ends_at_15(void **state)
+static void plus_continues_from_the_last_plus_and_ends_at_15(void **state)
 {
 	struct json_object *json;
 
@@ -243,23 +237,23 @@ static void plus_goes_on_from_the_last_plus_and_ends_at_15(void **state)
 	assert_non_null(json);
 	json_object_put(json);
 	press("+");
-	assert_string_equal(w.top->message, "priorities go from 0 to 15");
+	assert_string_equal(w.top->message, "the priority must be from 0 to 15");
 	assert_true(w.top->refused);
 	assert_null(serve());
 }
 
-static void the_class_is_for_who_was_selected_when_it_was_asked(void **state)
+static void the_class_is_set_for_the_task_selected_when_c_was_pressed(void **state)
 {
 	(void)state;
 	assert_null(serve());
 	press("c");
-	gp_top_snapshot_clear(&w.top->link.snapshot); /* it leaves meanwhile */
+	gp_top_snapshot_clear(&w.top->link.snapshot); /* the task ends meanwhile */
 	gp_top_view_update(&w.top->view, &w.top->link.snapshot, 10);
 	press("l");
 	expect("set", "class", "lc", "result", "{}");
 	press("c\033");
 	assert_null(serve());
-	assert_int_equal(w.top->mode, GP_TOP_LOOK);
+	assert_int_equal(w.top->mode, GP_TOP_BROWSE);
 }
 
 static void a_policy_is_chosen_from_a_list(void **state)
@@ -267,7 +261,7 @@ static void a_policy_is_chosen_from_a_list(void **state)
 	(void)state;
 	assert_null(serve());
 	press("p");
-	assert_int_equal(w.top->mode, GP_TOP_POLICY); /* begins at the one in force, rr */
+	assert_int_equal(w.top->mode, GP_TOP_POLICY); /* begins at the policy in force, rr */
 	press("jk\033");
 	assert_null(serve());
 	press("pj\n");
@@ -290,12 +284,12 @@ static void a_filter_is_typed_kept_and_dropped(void **state)
 	press("x");
 	assert_int_equal(w.top->view.n, 0);
 	press("\177\n");
-	assert_int_equal(w.top->mode, GP_TOP_LOOK);
+	assert_int_equal(w.top->mode, GP_TOP_BROWSE);
 	press("fzzz\033");
 	assert_string_equal(w.top->view.filter, "BO");
 	press("f\303\251");
 	assert_string_equal(w.top->view.filter, "BO\303\251");
-	press("\177"); /* a character of two bytes goes at once */
+	press("\177"); /* removes both bytes of the character */
 	assert_string_equal(w.top->view.filter, "BO");
 	press("\177\177\177\n");
 	assert_string_equal(w.top->view.filter, "");
@@ -325,7 +319,7 @@ static void the_other_keys_do_what_help_says(void **state)
 	assert_true(w.top->done);
 }
 
-static void a_daemon_that_goes_away_is_said_and_found_again(void **state)
+static void a_lost_daemon_is_reported_and_found_again(void **state)
 {
 	(void)state;
 	assert_null(serve());
@@ -333,24 +327,25 @@ static void a_daemon_that_goes_away_is_said_and_found_again(void **state)
 	stop_daemon();
 	work();
 	assert_int_equal(w.top->link.trouble.code, -ECONNRESET);
-	assert_string_equal(w.top->message, "4711 train: the daemon went away before it answered");
-	assert_int_equal(w.top->past.n, 0); /* another one counts anew */
+	assert_string_equal(w.top->message, "4711 train: the connection to the daemon was lost "
+	                                    "before it answered; the result is not known");
+	assert_int_equal(w.top->history.n, 0); /* another daemon counts from 0 */
 	press("h");
-	assert_string_equal(w.top->message, "there is no daemon to ask");
+	assert_string_equal(w.top->message, "not connected to the daemon; is gpreemptd running?");
 	w.now_ns += S;
 	work();
 	assert_int_equal(w.top->link.trouble.code, -ECONNREFUSED);
 	start_daemon();
 	w.now_ns += 500 * MS;
 	work();
-	assert_int_equal(gp_top_connection_fd(&w.top->link), -1); /* every second */
+	assert_int_equal(gp_top_connection_fd(&w.top->link), -1); /* it tries once a second */
 	w.now_ns += 500 * MS;
 	assert_null(serve());
 	assert_int_equal(w.top->link.trouble.code, 0);
-	assert_int_equal(w.top->past.n, 1);
+	assert_int_equal(w.top->history.n, 1);
 }
 
-static void a_daemon_that_does_not_answer_is_waited_for_without_waiting(void **state)
+static void a_daemon_that_does_not_answer_does_not_block(void **state)
 {
 	struct json_object *json;
 
@@ -366,15 +361,15 @@ static void a_daemon_that_does_not_answer_is_waited_for_without_waiting(void **s
 	w.now_ns += 5 * S;
 	work();
 	assert_string_equal(w.top->link.trouble.text, "the daemon has not answered for 7 s");
-	assert_null(request()); /* it is not asked again meanwhile */
-	press("h");             /* but keys are keys */
+	assert_null(request()); /* no second request meanwhile */
+	press("h");             /* keys still work */
 	answer(json, "result", TWO_DEVICES);
 	json_object_put(json);
 	expect("hold", NULL, NULL, "result", "{}");
 	assert_int_equal(w.top->link.trouble.code, 0);
 }
 
-static void orders_that_nobody_answers_are_not_piled_up(void **state)
+static void unanswered_commands_are_limited(void **state)
 {
 	(void)state;
 	assert_null(serve());
@@ -396,7 +391,7 @@ static void one_device_is_shown_alone(void **state)
 	expect("policy", "device", "1", "result", "{}");
 }
 
-static void a_device_that_is_not_there_is_said(void **state)
+static void a_missing_device_is_reported(void **state)
 {
 	(void)state;
 	w.top->link.device = 7;
@@ -405,7 +400,7 @@ static void a_device_that_is_not_there_is_said(void **state)
 	assert_non_null(strstr(w.top->link.trouble.text, "there is no device 7"));
 }
 
-static void what_is_no_daemon_is_left(void **state)
+static void a_server_that_is_no_daemon_is_disconnected(void **state)
 {
 	struct json_object *json;
 
@@ -417,7 +412,7 @@ static void what_is_no_daemon_is_left(void **state)
 	assert_int_equal(write(w.fd, "HTTP/1.0 400\n", 13), 13);
 	work();
 	assert_int_equal(w.top->link.trouble.code, -EPROTO);
-	assert_false(w.top->link.was_there);
+	assert_false(w.top->link.had_snapshot);
 }
 
 #define DAEMON_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -426,19 +421,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DAEMON_TEST(a_snapshot_has_all_devices_and_tasks),
-		DAEMON_TEST(keys_become_orders_and_answers_are_said),
-		DAEMON_TEST(a_refusal_is_said_as_the_daemon_says_it),
-		DAEMON_TEST(plus_goes_on_from_the_last_plus_and_ends_at_15),
-		DAEMON_TEST(the_class_is_for_who_was_selected_when_it_was_asked),
+		DAEMON_TEST(keys_send_commands_and_answers_are_shown),
+		DAEMON_TEST(a_refusal_is_shown_in_the_words_of_the_daemon),
+		DAEMON_TEST(plus_continues_from_the_last_plus_and_ends_at_15),
+		DAEMON_TEST(the_class_is_set_for_the_task_selected_when_c_was_pressed),
 		DAEMON_TEST(a_policy_is_chosen_from_a_list),
 		DAEMON_TEST(a_filter_is_typed_kept_and_dropped),
 		DAEMON_TEST(the_other_keys_do_what_help_says),
-		DAEMON_TEST(a_daemon_that_goes_away_is_said_and_found_again),
-		DAEMON_TEST(a_daemon_that_does_not_answer_is_waited_for_without_waiting),
-		DAEMON_TEST(orders_that_nobody_answers_are_not_piled_up),
+		DAEMON_TEST(a_lost_daemon_is_reported_and_found_again),
+		DAEMON_TEST(a_daemon_that_does_not_answer_does_not_block),
+		DAEMON_TEST(unanswered_commands_are_limited),
 		DAEMON_TEST(one_device_is_shown_alone),
-		DAEMON_TEST(a_device_that_is_not_there_is_said),
-		DAEMON_TEST(what_is_no_daemon_is_left),
+		DAEMON_TEST(a_missing_device_is_reported),
+		DAEMON_TEST(a_server_that_is_no_daemon_is_disconnected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which columns and rows there is room for. */
+/* The layout of columns and rows. */
 #include "made_up.h"
 
 static struct gp_top_layout laid_out(unsigned width, bool devices)
@@ -25,7 +25,7 @@ static void columns_never_overlap_nor_leave_the_screen(void **state)
 			end = l.col[c].at + l.col[c].width + 1;
 		}
 		assert_true(end <= width + 1);
-		assert_true(!width || end == width + 1); /* and nothing is left over */
+		assert_true(!width || end == width + 1); /* no column is left unused */
 	}
 }
 
@@ -39,7 +39,7 @@ static void eighty_columns_have_room_for_all(void **state)
 	assert_true(laid_out(84, true).col[GP_COL_DEVICE].width);
 }
 
-static void the_least_important_go_first(void **state)
+static void the_least_important_columns_go_first(void **state)
 {
 	unsigned had = 0;
 
@@ -50,7 +50,7 @@ static void the_least_important_go_first(void **state)
 
 		for (unsigned c = 0; c < GP_COLS; c++)
 			has |= l.col[c].width ? 1u << c : 0;
-		assert_int_equal(has & had, had); /* what had room before has it still */
+		assert_int_equal(has & had, had); /* a wider screen loses no column */
 		had = has;
 		assert_true(l.col[GP_COL_NAME].width);
 		assert_true(l.col[GP_COL_P50].width <= l.col[GP_COL_P99].width);
@@ -58,7 +58,7 @@ static void the_least_important_go_first(void **state)
 	assert_int_equal(had, (1u << GP_COLS) - 1);
 }
 
-static void wide_screens_are_for_bars_and_names(void **state)
+static void bars_and_names_use_the_width_of_wide_screens(void **state)
 {
 	struct gp_top_layout narrow = laid_out(80, false), wide = laid_out(160, false);
 
@@ -69,7 +69,7 @@ static void wide_screens_are_for_bars_and_names(void **state)
 	assert_true(laid_out(300, false).col[GP_COL_BAR].width <= 20);
 }
 
-static void what_is_shown_says_how_wide(void **state)
+static void the_tasks_decide_the_widths(void **state)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(2, S);
 	struct gp_top_needs n = gp_top_needs_of(&snapshot);
@@ -114,9 +114,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_never_overlap_nor_leave_the_screen),
 		cmocka_unit_test(eighty_columns_have_room_for_all),
-		cmocka_unit_test(the_least_important_go_first),
-		cmocka_unit_test(wide_screens_are_for_bars_and_names),
-		cmocka_unit_test(what_is_shown_says_how_wide),
+		cmocka_unit_test(the_least_important_columns_go_first),
+		cmocka_unit_test(bars_and_names_use_the_width_of_wide_screens),
+		cmocka_unit_test(the_tasks_decide_the_widths),
 		cmocka_unit_test(rows_add_up_and_tasks_come_first),
 	};
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole screens, as people see them. */
+/* Whole screens. */
 #include "made_up.h"
 
 static struct gp_top *top;
 static struct gp_cells cells;
 
-/* A service, two jobs and one of which nothing is known. */
+/* A service, two jobs, and a task without known values. */
 static int begin(void **state)
 {
 	struct gp_top_task *t;
@@ -14,22 +14,22 @@ static int begin(void **state)
 	top = malloc(sizeof *top);
 	assert_non_null(top);
 	gp_top_init(top, S, -1);
-	top->link.was_there = true;
+	top->link.had_snapshot = true;
 	top->link.snapshot = made_up_snapshot(4, S);
 	top->link.snapshot.uptime_ns = 10800 * S;
 	t = top->link.snapshot.task;
 	strcpy(t[0].name, "serve");
 	t[0].class = GP_LATENCY_CRITICAL;
 	t[0].priority = 7;
-	t[0].share = t[0].recently = 0.874;
+	t[0].share = t[0].recent_share = 0.874;
 	t[0].waits_known = true;
 	t[0].wait_p50_ns = 127 * GP_NS_PER_US;
 	t[0].wait_p99_ns = 1360 * GP_NS_PER_US;
 	t[0].preemptions_per_s = 12;
 	t[1].state = GP_TOP_HELD;
-	t[1].share = t[1].recently = 0.1;
+	t[1].share = t[1].recent_share = 0.1;
 	t[2].state = GP_TOP_SUSPENDED;
-	t[2].share = t[2].recently = 0;
+	t[2].share = t[2].recent_share = 0;
 	t[2].run_granted = true;
 	t[3].state = GP_TOP_STATE_UNKNOWN;
 	t[3].class = GP_UNMANAGED;
@@ -64,13 +64,13 @@ static void eighty_columns_show_all(void **state)
 	assert_shows(&cells, " 87%  127us 1.36ms    12 serve\n");
 	assert_shows(&cells, "= held ");
 	assert_shows(&cells, "# suspended");
-	assert_shows(&cells, "<0%"); /* granted: at most */
+	assert_shows(&cells, "<0%"); /* granted: an upper bound */
 	assert_shows(&cells, "1003 ?     unmanaged   0   ? ");
 	assert_shows(&cells, "q quit  ? help");
 	assert_shows(&cells, "p policy\n");
 }
 
-static void utf8_has_finer_pictures(void **state)
+static void utf8_has_finer_bars(void **state)
 {
 	(void)state;
 	cells.utf8 = true;
@@ -84,7 +84,7 @@ static void utf8_has_finer_pictures(void **state)
 static void no_size_is_too_small(void **state)
 {
 	(void)state;
-	for (unsigned mode = GP_TOP_LOOK; mode <= GP_TOP_FILTER; mode++)
+	for (unsigned mode = GP_TOP_BROWSE; mode <= GP_TOP_FILTER; mode++)
 		for (unsigned rows = 0; rows < 30; rows++)
 			for (unsigned cols = 0; cols < 130; cols++) {
 				top->mode = mode;
@@ -92,12 +92,12 @@ static void no_size_is_too_small(void **state)
 				gp_top_paint(top, &cells, rows, cols);
 				assert_int_equal(cells.rows, rows);
 			}
-	top->mode = GP_TOP_LOOK;
+	top->mode = GP_TOP_BROWSE;
 	gp_top_paint(top, &cells, 3, 20);
 	assert_shows(&cells, "serve");
 }
 
-static void sixty_by_fifteen_has_what_matters(void **state)
+static void sixty_by_fifteen_has_the_important_columns(void **state)
 {
 	(void)state;
 	gp_top_paint(top, &cells, 15, 60);
@@ -140,7 +140,7 @@ static void the_selected_row_is_marked_as_a_whole(void **state)
 	assert_int_equal(marked, 80);
 }
 
-static void trouble_is_said_in_the_first_line_and_the_rest_stays(void **state)
+static void trouble_is_shown_in_the_first_line_and_the_rest_stays(void **state)
 {
 	(void)state;
 	gp_fail(&top->link.trouble, -ECONNREFUSED, "no daemon answers");
@@ -151,16 +151,16 @@ static void trouble_is_said_in_the_first_line_and_the_rest_stays(void **state)
 	assert_int_equal(cells.cell[0].style, GP_STYLE_BAD);
 }
 
-static void what_went_wrong_with_devices_is_said(void **state)
+static void problems_of_devices_are_shown(void **state)
 {
 	struct gp_top_device *d = &top->link.snapshot.device[0];
 
 	(void)state;
 	d->ejected = true;
 	strcpy(d->policy, "none");
-	strcpy(d->why, "edf was thrown out: it let task 3 starve");
+	strcpy(d->why, "edf was ejected: it let task 3 starve");
 	gp_top_paint(top, &cells, 24, 80);
-	assert_shows(&cells, "    edf was thrown out: it let task 3 starve\n");
+	assert_shows(&cells, "    edf was ejected: it let task 3 starve\n");
 	strcpy(d->state, "stuck");
 	top->link.snapshot.keeper_gone = true;
 	gp_top_paint(top, &cells, 24, 80);
@@ -182,7 +182,7 @@ static void devices_that_do_not_fit_are_counted(void **state)
 	gp_top_paint(top, &cells, 24, 80);
 	assert_shows(&cells, "GPU-8-");
 	assert_hides(&cells, "GPU-9-");
-	assert_shows(&cells, "and 55 more");
+	assert_shows(&cells, "55 more devices: gpreempt top --device N shows one");
 	assert_shows(&cells, "serve");
 	gp_top_paint_plain(top, &cells, 80);
 	assert_shows(&cells, "GPU-63-");
@@ -203,36 +203,36 @@ static void plain_text_has_all_tasks_and_no_keys(void **state)
 		assert_false(cells.cell[i].style & GP_STYLE_SELECTED);
 }
 
-static void a_long_sentence_is_read_to_its_end(void **state)
+static void a_long_message_is_shown_whole(void **state)
 {
 	(void)state;
-	gp_top_say(top, S, true,
-	           "4711 train: the process belongs to user 0; use root or the group");
+	gp_top_show_message(top, S, true,
+	                    "4711 train: the process belongs to user 0; use root or the group");
 	gp_top_paint(top, &cells, 12, 40);
 	assert_shows(&cells,
 	             "\n4711 train: the process belongs to user\n0; use root or the group\n");
 	assert_int_equal(cells.cell[400].style, GP_STYLE_BAD);
-	gp_top_say(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	gp_top_show_message(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 	gp_top_paint(top, &cells, 12, 40);
 	assert_shows(&cells, "\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa~\n");
 	for (unsigned rows = 0; rows < 6; rows++) {
-		gp_top_say(top, S, true, "a b c d e f g h i j");
+		gp_top_show_message(top, S, true, "a b c d e f g h i j");
 		gp_top_paint(top, &cells, rows, 3);
 	}
 	assert_shows(&cells, "\na b\nc d\ne f\ng ~\n");
 }
 
-static void an_empty_machine_is_said_to_be(void **state)
+static void an_empty_machine_is_shown_as_such(void **state)
 {
 	(void)state;
 	top->link.snapshot.ntasks = 0;
 	gp_top_view_update(&top->view, &top->link.snapshot, 10);
 	gp_top_paint(top, &cells, 24, 80);
-	assert_shows(&cells, "no process has queues on a GPU here");
+	assert_shows(&cells, "no process has queues on a GPU");
 	strcpy(top->view.filter, "x");
 	gp_top_paint(top, &cells, 24, 80);
-	assert_shows(&cells, "0 of 0 tasks have 'x'");
-	assert_shows(&cells, "no task has this");
+	assert_shows(&cells, "0 of 0 tasks match 'x'");
+	assert_shows(&cells, "no task has the filter text in its name or user");
 }
 
 #define SCREEN_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -241,17 +241,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCREEN_TEST(eighty_columns_show_all),
-		SCREEN_TEST(utf8_has_finer_pictures),
+		SCREEN_TEST(utf8_has_finer_bars),
 		SCREEN_TEST(no_size_is_too_small),
-		SCREEN_TEST(sixty_by_fifteen_has_what_matters),
+		SCREEN_TEST(sixty_by_fifteen_has_the_important_columns),
 		SCREEN_TEST(only_what_is_visible_is_drawn),
 		SCREEN_TEST(the_selected_row_is_marked_as_a_whole),
-		SCREEN_TEST(trouble_is_said_in_the_first_line_and_the_rest_stays),
-		SCREEN_TEST(what_went_wrong_with_devices_is_said),
+		SCREEN_TEST(trouble_is_shown_in_the_first_line_and_the_rest_stays),
+		SCREEN_TEST(problems_of_devices_are_shown),
 		SCREEN_TEST(devices_that_do_not_fit_are_counted),
 		SCREEN_TEST(plain_text_has_all_tasks_and_no_keys),
-		SCREEN_TEST(a_long_sentence_is_read_to_its_end),
-		SCREEN_TEST(an_empty_machine_is_said_to_be),
+		SCREEN_TEST(a_long_message_is_shown_whole),
+		SCREEN_TEST(an_empty_machine_is_shown_as_such),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");

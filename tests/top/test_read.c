@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's answers as plain data: what is not there is not known. */
+/* The daemon's answers as plain data: a missing field is unknown. */
 #include <json-c/json.h>
 
 #include "made_up.h"
@@ -30,13 +30,13 @@ static void a_whole_answer_is_read(void **state)
 	(void)state;
 	assert_int_equal(gp_top_read_devices(&snapshot, stats, false), 0);
 	assert_int_equal(gp_top_read_tasks(&snapshot, tasks, false), 0);
-	gp_top_snapshot_settle(&snapshot);
+	gp_top_snapshot_sort(&snapshot);
 	assert_int_equal(snapshot.uptime_ns, 7);
 	assert_true(snapshot.keeper_gone);
 	assert_int_equal(snapshot.ndevices, 1);
 	assert_int_equal(snapshot.device[0].number, 3);
 	assert_true(snapshot.device[0].ejected);
-	assert_string_equal(snapshot.device[0].why, "edf was thrown out: why");
+	assert_string_equal(snapshot.device[0].why, "edf was ejected: why");
 	assert_true(snapshot.device[0].busy_known && snapshot.device[0].inversions_known);
 	assert_int_equal(snapshot.ntasks, 2);
 	t = &snapshot.task[1]; /* device 0 comes first */
@@ -59,7 +59,7 @@ static void a_whole_answer_is_read(void **state)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void a_policy_that_was_chosen_afterwards_is_not_thrown_out(void **state)
+static void a_policy_that_was_chosen_afterwards_is_not_ejected(void **state)
 {
 	struct json_object *stats = json("{'devices':[{'policy':'rr','policy_wanted':'rr',"
 	                                 "'ejection':{'policy':'edf'}},{},"
@@ -96,7 +96,7 @@ static void all_states_are_known_by_their_words(void **state)
 	}
 }
 
-static void nonsense_does_no_harm(void **state)
+static void malformed_answers_are_refused_or_unknown(void **state)
 {
 	static const char *const answers[] = {"{}", "[]", "7", "{'devices':7,'tasks':7}",
 	                                      "{'devices':{},'tasks':'x'}"};
@@ -118,16 +118,16 @@ static void nonsense_does_no_harm(void **state)
 	assert_int_equal(snapshot.ntasks, 4);
 	assert_false(snapshot.task[3].run_known);
 	json_object_put(odd);
-	gp_top_snapshot_clear(&snapshot); /* and what was kept is freed */
+	gp_top_snapshot_clear(&snapshot); /* frees the kept JSON */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_answer_is_read),
-		cmocka_unit_test(a_policy_that_was_chosen_afterwards_is_not_thrown_out),
+		cmocka_unit_test(a_policy_that_was_chosen_afterwards_is_not_ejected),
 		cmocka_unit_test(all_states_are_known_by_their_words),
-		cmocka_unit_test(nonsense_does_no_harm),
+		cmocka_unit_test(malformed_answers_are_refused_or_unknown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last minute as a line of small columns, and a share as a bar. */
+/* The sparkline of the last minute, and the bar of a share. */
 #include "made_up.h"
 
 static char out[256];
 
-static void nothing_is_blank(void **state)
+static void unknown_seconds_are_blank(void **state)
 {
 	struct gp_minute m;
 
@@ -39,7 +39,7 @@ static void the_newest_is_to_the_right_and_all_levels_differ(void **state)
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, true) + 52, "▁▂▃▄▅▆▇█");
 }
 
-static void a_minute_later_it_is_forgotten(void **state)
+static void values_older_than_a_minute_are_forgotten(void **state)
 {
 	struct gp_minute m;
 
@@ -68,7 +68,7 @@ static void rare_values_fill_their_time_and_frequent_ones_replace_each_other(voi
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, false) + 54, " _###_");
 }
 
-static void in_fewer_columns_each_is_a_mean(void **state)
+static void with_fewer_columns_each_is_a_mean(void **state)
 {
 	struct gp_minute m;
 
@@ -93,7 +93,7 @@ static void a_bar_is_as_long_as_the_share(void **state)
 	assert_string_equal(gp_share_bar(out, sizeof out, 1, 3, true), "███");
 }
 
-static void a_little_is_more_than_nothing(void **state)
+static void a_small_share_shows(void **state)
 {
 	(void)state;
 	assert_string_equal(gp_share_bar(out, sizeof out, 0.001, 4, false), "#");
@@ -103,14 +103,14 @@ static void a_little_is_more_than_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_blank),
+		cmocka_unit_test(unknown_seconds_are_blank),
 		cmocka_unit_test(idle_is_not_blank),
 		cmocka_unit_test(the_newest_is_to_the_right_and_all_levels_differ),
-		cmocka_unit_test(a_minute_later_it_is_forgotten),
+		cmocka_unit_test(values_older_than_a_minute_are_forgotten),
 		cmocka_unit_test(rare_values_fill_their_time_and_frequent_ones_replace_each_other),
-		cmocka_unit_test(in_fewer_columns_each_is_a_mean),
+		cmocka_unit_test(with_fewer_columns_each_is_a_mean),
 		cmocka_unit_test(a_bar_is_as_long_as_the_share),
-		cmocka_unit_test(a_little_is_more_than_nothing),
+		cmocka_unit_test(a_small_share_shows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
