@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods that only look: devices, tasks, stats. Everybody may; in a container one sees one's
- * own processes there. */
+/*
+ * The methods `devices`, `tasks` and `stats`, which only read. All users may call them; a client in
+ * a container sees only its own processes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +62,11 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 	    gp_params_u64(params, "pid", 1, INT32_MAX, &pid, &one_pid, err))
 		return -EINVAL;
 	if (one_pid && !gp_rpc_peer(call)->same_pidns)
-		return gp_fail(err, -EPERM,
-		               "a pid means another process in your pid namespace: ask for all");
+		return gp_fail(
+			err, -EPERM,
+			"a pid of your pid namespace means another process here; ask without pid");
 	if (one_device && device >= c->nthreads)
-		return gp_fail(err, -ENODEV, "there is no device %u: see devices",
+		return gp_fail(err, -ENODEV, "there is no device %u; the method devices lists them",
 		               (unsigned)device);
 	list = json_object_new_array();
 	for (unsigned i = 0; i < c->nthreads; i++) {
@@ -90,7 +93,7 @@ uint64_t gp_resident_bytes(void)
 	uint64_t resident = 0;
 
 	if (f && fgets(line, sizeof line, f)) {
-		pages = strchr(line, ' '); /* behind the size */
+		pages = strchr(line, ' '); /* after the total size */
 		resident = pages ? strtoull(pages, NULL, 10) : 0;
 	}
 	if (f)

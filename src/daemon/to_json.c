@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices and tasks as clients see them. What is not known is left out. */
+/* Devices and tasks as JSON for clients. Unknown values are left out. */
 #include <json-c/json.h>
 
 #include "daemon/control.h"
@@ -15,9 +15,6 @@ static void add_text(struct json_object *o, const char *key, const char *value)
 {
 	json_object_object_add(o, key, json_object_new_string(value));
 }
-
-/* ---- devices -----------------------------------------------------------------------------------
- */
 
 static void add_hist(struct json_object *o, const char *key, const struct gp_hist *h)
 {

@@ -227,7 +227,7 @@ static inline uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid)
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	uint32_t handle = 0;
-	int r = gpu->ops->find(gpu, pid, &seen, &err);
+	int r = gp_gpu_find(gpu, pid, &seen, &err);
 
 	if (r)
 		fail_msg("find %d: %s", pid, err.text);
@@ -292,7 +292,7 @@ static inline void aw_must_hold(struct amd_world *w, uint32_t handle)
 	struct gp_observation o = aw_hold(w, handle);
 	struct gp_error err = {0};
 
-	w->gpu->ops->why(w->gpu, handle, &err);
+	gp_gpu_why(w->gpu, handle, &err);
 	if (o.failed)
 		fail_msg("hold: %d: %s", o.failed, err.text);
 	assert_true(o.held);

@@ -254,12 +254,12 @@ static void a_process_that_only_copies_is_no_task(void **state)
 	uint32_t handle = 0;
 
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, load->pid, &seen, &err), -ENODATA);
+	assert_int_equal(gp_gpu_find(w->gpu, load->pid, &seen, &err), -ENODATA);
 	assert_non_null(strstr(err.text, "no compute queue"));
 	assert_false(aw_sees(w, load->pid, NULL));
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), -ESRCH);
 	for (int closely = 0; closely < 2; closely++) { /* but it can be looked at */
-		assert_int_equal(w->gpu->ops->queues(w->gpu, seen.key, closely, queue, 4, &err), 1);
+		assert_int_equal(gp_gpu_queues(w->gpu, seen.key, closely, queue, 4, &err), 1);
 		assert_string_equal(queue[0].type, "sdma");
 		assert_true(queue[0].copies);
 	}
@@ -385,7 +385,7 @@ static int list_queues(struct amd_world *w, uint64_t key, bool closely, struct g
                        unsigned max)
 {
 	struct gp_error err = {0};
-	int n = w->gpu->ops->queues(w->gpu, key, closely, queue, max, &err);
+	int n = gp_gpu_queues(w->gpu, key, closely, queue, max, &err);
 
 	assert_int_equal(n < 0, err.code != 0); /* a sentence if it failed */
 	return n;
@@ -411,7 +411,7 @@ static void the_queues_are_listed_as_they_are(void **state)
 	target_do(&t, "queue pm4");
 	target_do(&t, "queue sdma");
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), 0);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0);
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
 	aw_must_hold(w, handle);
 	target_do(&t, "submit 0 7 1");
@@ -445,7 +445,7 @@ static void from_afar_queues_are_listed_without_touching_the_process(void **stat
 	target_start_with(&t, 2);
 	target_do(&t, "queue sdma");
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), 0);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0);
 	assert_int_equal(list_queues(w, seen.key, false, queue, 8), 3);
 	for (int i = 0; i < 3; i++) {
 		assert_in_range(queue[i].id, 0, 2);
@@ -473,7 +473,7 @@ static void a_look_at_the_queues_does_not_let_a_new_one_slip_through(void **stat
 	aw_open(w);
 	slow.handle = aw_attach(w, other->pid);
 	gp_gpu_prepare(w->gpu, slow.handle, true);
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), 0);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0);
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
 	aw_must_hold(w, handle);
 	kfd_emu_control(&w->emu, "delay suspend_queues 300ms");
@@ -528,7 +528,7 @@ static void where_one_can_be_held_the_second_is_refused_in_a_sentence(void **sta
 	o = aw_hold(w, handle[1]);
 	assert_int_equal(o.failed, -EBUSY);
 	assert_false(o.held);
-	w->gpu->ops->why(w->gpu, handle[1], &err);
+	gp_gpu_why(w->gpu, handle[1], &err);
 	assert_non_null(strstr(err.text, "one process at a time; choose one of them"));
 	gp_gpu_detach(w->gpu, handle[0]);
 	AW_WAIT(!aw_hold(w, handle[1]).failed); /* as soon as the place is free */
@@ -586,7 +586,7 @@ static void a_process_is_a_task_only_where_it_has_queues(void **state)
 
 	aw_open(w);
 	assert_int_equal(gp_amd_ops.open(1, 0, &second), 0);
-	assert_int_equal(w->gpu->ops->find(w->gpu, load->pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, load->pid, &seen, &err), -ENODEV);
 	assert_false(aw_sees(w, load->pid, NULL));
 	assert_true(aw_act_on(second, true, aw_attach_on(second, load->pid)).held);
 	assert_int_equal(aw_suspended(w, load->pid), 1);
@@ -602,7 +602,7 @@ static struct gp_seen split(struct amd_world *w, pid_t pid, uint32_t queue)
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
 
-	if (w->gpu->ops->split(w->gpu, pid, queue, &seen, &err))
+	if (gp_gpu_split(w->gpu, pid, queue, &seen, &err))
 		fail_msg("split: %s", err.text);
 	assert_int_equal(seen.queue, queue);
 	assert_int_equal(seen.pid, pid);
@@ -666,12 +666,12 @@ static void a_queue_that_is_not_there_cannot_be_a_task(void **state)
 	target_start_with(&t, 1);
 	target_do(&t, "queue sdma");
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->split(w->gpu, t.pid, 7, &seen, &err), -ENOENT);
+	assert_int_equal(gp_gpu_split(w->gpu, t.pid, 7, &seen, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "no compute queue 7"));
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->split(w->gpu, t.pid, 1, &seen, &err), -ENOENT);
+	assert_int_equal(gp_gpu_split(w->gpu, t.pid, 1, &seen, &err), -ENOENT);
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->split(w->gpu, 0x3ffffe, 0, &seen, &err), -ESRCH);
+	assert_int_equal(gp_gpu_split(w->gpu, 0x3ffffe, 0, &seen, &err), -ESRCH);
 	assert_true(strlen(err.text) > 10);
 	target_kill(&t);
 }
@@ -688,7 +688,7 @@ static void a_held_process_is_not_taken_apart(void **state)
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
 	aw_must_hold(w, handle);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load->pid, 1, &seen, &err), -EBUSY);
+	assert_int_equal(gp_gpu_split(w->gpu, load->pid, 1, &seen, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "release it first"));
 	aw_must_release(w, handle);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
@@ -719,7 +719,7 @@ static void when_every_queue_is_a_task_the_process_is_none(void **state)
 /* ---- other calls ------------------------------------------------------------------------------
  */
 
-static void the_preempt_mode_has_bounds(void **state)
+static void the_preempt_type_has_bounds(void **state)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
@@ -727,11 +727,11 @@ static void the_preempt_mode_has_bounds(void **state)
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 256), -EINVAL);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 512), -EINVAL);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, UINT32_MAX), -EINVAL);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, 256), -EINVAL);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, 512), -EINVAL);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, UINT32_MAX), -EINVAL);
 	for (unsigned mode = 0; mode < 256; mode += 15) {
-		assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, mode), 0);
+		assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, mode), 0);
 		aw_must_hold(w, handle);
 		assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"),
 		                 mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode);
@@ -750,8 +750,8 @@ static void mes_has_no_choice(void **state)
 	aw_open(w);
 	assert_int_equal(w->gpu->info.caps & (GP_CAP_HOLD | GP_CAP_PREEMPT_MODE), GP_CAP_HOLD);
 	handle = aw_attach(w, load->pid);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 15), -ENOTSUP);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, GP_AMD_SAVE), 0);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, 15), -ENOTSUP);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, GP_AMD_SAVE), 0);
 	aw_must_hold(w, handle);
 	assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"), KFD_GRACE_DEFAULT);
 }
@@ -769,9 +769,9 @@ static void there_is_a_record_before_the_first_change(void **state)
 	AW_WAIT(!gp_gpu_undo_record(w->gpu, handle, &undo));
 	assert_int_equal(undo.pid, pid);
 	assert_int_equal(kfd_emu_count(&w->emu, "suspend_queues"), 0);
-	assert_int_equal(gp_amd_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), 0);
 	kfd_load_kill(load);
-	assert_int_equal(gp_amd_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), -ESRCH);
 }
 
 static void a_task_is_attached_once(void **state)
@@ -822,7 +822,7 @@ static void news_are_told(void **state)
 
 	target_start_with(&t, 1);
 	aw_open(w);
-	p.fd = w->gpu->ops->event_fd(w->gpu);
+	p.fd = gp_gpu_event_fd(w->gpu);
 	assert_true(p.fd >= 0);
 	handle = aw_attach(w, t.pid);
 	gp_gpu_prepare(w->gpu, handle, true);
@@ -881,7 +881,7 @@ int main(int argc, char **argv)
 		AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task),
 		AMD_TEST(a_held_process_is_not_taken_apart),
 		AMD_TEST(when_every_queue_is_a_task_the_process_is_none),
-		AMD_TEST(the_preempt_mode_has_bounds),
+		AMD_TEST(the_preempt_type_has_bounds),
 		AMD_TEST_ON(mes_has_no_choice, navi31),
 		AMD_TEST(there_is_a_record_before_the_first_change),
 		AMD_TEST(a_task_is_attached_once),

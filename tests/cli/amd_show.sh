@@ -14,7 +14,7 @@ exits 0 '' 'ps of nobody'
 try "$GPREEMPT" doctor
 exits 0 '' 'doctor'
 [[ $out != *missing* && $out == *'amdkfd, interface 1.17'*gfx90a*gfx1100* ]] || fail "doctor: $out"
-for way in 'cu masks      not offered: they preempt nothing' 'criu pause    not offered: nobody resumes' \
+for way in 'cu masks      not offered: they preempt nothing' 'criu pause    not offered: the queues stay paused' \
 	'whole device  stopping a whole GPU is not offered: ' 'from inside   a program that links the library'; do
 	[[ $out == *"$way"* ]] || fail "doctor does not say '$way': $out"
 done

@@ -47,9 +47,11 @@ done <<-'END'
 END
 start_kfd_load --gpu 1 # whose firmware takes no notice of a grace
 try "$GPREEMPT" suspend "$LOAD" --type drain --for 50ms
-exits 2 'gpreempt: --type drain does not apply to AMD gfx1100 #1: that device always saves running work at once' 'drain on MES'
+exits 2 "gpreempt: AMD gfx1100 #1 has no preemption type 'drain'; it offers: save" 'drain on MES'
 try "$GPREEMPT" suspend "$LOAD" --type save --for 50ms
-exits 0 '*always saves running work at once' 'save on MES'
+exits 0 '' 'save on MES'
+try "$GPREEMPT" suspend "$LOAD" --grace 4
+exits 2 'gpreempt: AMD gfx1100 #1 has no preemption type with a grace; leave out --grace' 'a grace on MES'
 stop_kfd_load "$LOAD"
 (($(kfd_count infinite_grace) == 0)) || fail 'a grace that never ends'
 try "$GPREEMPT" suspend "$load" --type reset
@@ -61,9 +63,9 @@ for args in '--grace 0' '--grace 256' '--grace x'; do
 	exits 2 '*--grace takes a whole number from 1 to 255*' "$args"
 done
 try "$GPREEMPT" suspend "$load" --type save --grace 4
-exits 2 '*--grace goes with --type drain*' '--type save with a grace'
+exits 2 'gpreempt: --grace goes with --type drain; leave it out' '--type save with a grace'
 try "$GPREEMPT" suspend "$load" --type softly
-exits 2 "*--type takes save or drain, not 'softly'*" 'a type that there is not'
+exits 2 "gpreempt: AMD gfx90a #0 has no preemption type 'softly'; it offers: save, drain" 'a type that the device does not offer'
 
 # One queue: the other runs on.
 suspend_in_background one "$load" --queue 1
@@ -80,11 +82,11 @@ first=$JOB
 for verb in suspend 'bench -n 2' 'schedule --for 1s --be'; do
 	# shellcheck disable=SC2086
 	try "$GPREEMPT" $verb "$load"
-	exits 1 "gpreempt: process $load is in the hands of process $first (gpreempt) already*" "$verb"
+	exits 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" "$verb"
 done
 is_held "$load" || fail 'the first hold is gone'
 try "$GPREEMPT" queues "$load" --json
-exits 0 "gpreempt: some values are not known: process $load is in the hands of process $first (gpreempt)*" queues
+exits 0 "gpreempt: some values are not known: process $load is already held or scheduled by process $first (gpreempt)*" queues
 holds '[.queues[].id] == [0,1] and all(.queues[]; has("held") or has("pending") | not)' 'queues of a held process'
 try "$GPREEMPT" ps --for 1ms --json
 holds ".[] | select(.pid == $load) | (has(\"state\") | not) and .owner == $first" 'ps says who holds it'

@@ -105,7 +105,7 @@ suspend_in_background stuck "$load"
 kill_holder "$load"
 emu 'fault disable 0x65 1000'
 try "$GPREEMPT" resume "$load"
-exits 1 "gpreempt: process $load: *" 'a driver that refuses to release'
+exits 1 "gpreempt: process $load cannot be put back: *" 'a driver that refuses to release'
 [[ $(records) == 2 ]] || fail 'the record is gone although nothing was undone'
 emu clear_faults
 try "$GPREEMPT" resume "$load"

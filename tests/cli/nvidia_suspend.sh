@@ -41,10 +41,10 @@ makes_progress "$load" || fail 'not released after --for'
 suspend_in_background first "$load"
 first=$JOB
 try "$GPREEMPT" suspend "$load"
-exits 1 "gpreempt: process $load is in the hands of process $first (gpreempt) already*" 'held twice'
+exits 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" 'held twice'
 is_held "$load" || fail 'the first hold is gone'
 try "$GPREEMPT" bench "$load"
-exits 1 "gpreempt: process $load is in the hands*" 'bench of a held process'
+exits 1 "gpreempt: process $load is already held or scheduled by*" 'bench of a held process'
 # Somebody who knows nothing of our record lets it run: held again.
 GPREEMPT_UNDO=$work/other try "$GPREEMPT" resume "$load"
 exits 0 '' 'resume with another undo file'

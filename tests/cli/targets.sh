@@ -53,7 +53,7 @@ exits 2 '*--queue needs one PID*' 'a queue of no process'
 try "$GPREEMPT" resume --all 4711
 exits 2 '*give either PIDs or --all*' 'resume all and one'
 try "$GPREEMPT" queues 1 --container ab
-exits 2 "gpreempt: 'ab' is too short to name a container" 'a short container name'
+exits 2 "gpreempt: container name 'ab' is too short; give at least 3 characters" 'a short container name'
 try "$GPREEMPT" queues 1 --container no-such-container-here
 exits 4 "gpreempt: no process 1 in a container*'no-such-container-here'*" 'no such container'
 

@@ -278,7 +278,7 @@ static void what_is_not_a_file_is_refused_and_not_waited_for(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(load(folder, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "is not a file"));
+	assert_non_null(strstr(err.text, "is not a regular file"));
 	snprintf(path, sizeof path, "%s/fifo", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(load(path, &err), -EINVAL);
@@ -349,7 +349,7 @@ static void the_limits_of_clients_are_those_that_the_documents_say(void **state)
 	/* The same order: of each file max, per_user, request_size, rate, idle. */
 	static const char *const lines[][5] = {
 		{"| connections | %lu, of", "| connections of a user | %lu;",
-	         "| a line | %lu KiB |", "| lines | %lu a second",
+	         "| a line | %lu KiB |", "| lines | %lu per second",
 	         "| time without a request | %lu minutes"},
 		{"max: %lu\n", "per_user: %lu\n", "request_size: %luKiB\n", "rate: %lu ",
 	         "idle: %lum\n"},

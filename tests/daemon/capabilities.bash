@@ -56,7 +56,7 @@ start_daemon() {
 	as_unit gpreemptd
 	in_background daemon "${AS[@]}" "$GPREEMPTD" --gpu "$KIND" --config "$work/config"
 	DAEMON=$JOB
-	until_true said daemon '^info ready' || fail "no daemon: $(<"$work/daemon")"
+	until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 }
 
 kill_daemon() {

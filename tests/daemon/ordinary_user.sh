@@ -93,7 +93,7 @@ as_user=(env -u GPREEMPT_SIMGPU setpriv --reuid "$user" --regid "$user" --clear-
 in_background simgpu_own "${as_user[@]}" "$work/gpreempt-simgpu"
 until_true said simgpu_own '^ready$' || fail "no simulated GPU of one's own: $(<"$work/simgpu_own")"
 in_background daemon_own "${as_user[@]}" "$work/gpreemptd" --gpu sim
-until_true said daemon_own '^info ready' || fail "no daemon of one's own: $(<"$work/daemon_own")"
+until_true said daemon_own '^info daemon.ready' || fail "no daemon of one's own: $(<"$work/daemon_own")"
 daemon_of() { # USER: the pid of the daemon that answers that user
 	as "$1" "$work/gpreempt" stats --for 0s --json | jq .daemon.pid
 }

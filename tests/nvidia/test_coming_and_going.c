@@ -31,7 +31,7 @@ static void news_are_announced(void **state)
 
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
-	news.fd = w->gpu->ops->event_fd(w->gpu);
+	news.fd = gp_gpu_event_fd(w->gpu);
 	assert_true(news.fd >= 0);
 	(void)!read(news.fd, &ignored, sizeof ignored);
 	gw_load(&load);
@@ -74,7 +74,7 @@ static void a_process_that_was_found_too_early_gets_its_own_slice_back(void **st
 	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
 	gw_act(w, GW_SLICE, handle, 1);
 	assert_int_equal(emu_group_sum(&w->emu, hand.pid, "slice_us"), 1);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	assert_int_equal(emu_group_sum(&w->emu, hand.pid, "slice_us"), 2048);
 	hand_stop(&hand);
 }
@@ -136,7 +136,7 @@ static void keys_are_not_used_again(void **state)
 		pid_t pid;
 
 		gw_load(&load);
-		assert_int_equal(w->gpu->ops->find(w->gpu, load.pid, &seen, NULL), 0);
+		assert_int_equal(gp_gpu_find(w->gpu, load.pid, &seen, NULL), 0);
 		key[i] = seen.key;
 		for (int k = 0; k < i; k++)
 			assert_true(key[k] != key[i]);
@@ -206,7 +206,7 @@ static void processes_that_share_a_file_are_one_task(void **state)
 	GW_WAIT(gw_sees(w, load.pid, NULL));
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
 	/* Whoever asks for the child means the same task. */
-	assert_int_equal(w->gpu->ops->find(w->gpu, child, &seen, NULL), 0);
+	assert_int_equal(gp_gpu_find(w->gpu, child, &seen, NULL), 0);
 	assert_int_equal(seen.pid, load.pid);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
 	emu_load_kill(&load);
@@ -373,7 +373,7 @@ static void a_group_that_goes_is_forgotten(void **state)
 static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 {
 	struct gp_queue queue[16];
-	int n = w->gpu->ops->queues(w->gpu, key, true, queue, 16, NULL);
+	int n = gp_gpu_queues(w->gpu, key, true, queue, 16, NULL);
 
 	for (int i = 0; i < n; i++)
 		if (!strcmp(queue[i].type, "compute"))
@@ -395,12 +395,12 @@ static void one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone(void **s
 	gw_open(w);
 	GW_WAIT(gw_sees(w, load.pid, &main_task));
 	id = first_compute_queue(w, main_task.key);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, 4711, &part, &err), -ENOENT);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, id, &part, NULL), 0);
+	assert_int_equal(gp_gpu_split(w->gpu, load.pid, 4711, &part, &err), -ENOENT);
+	assert_int_equal(gp_gpu_split(w->gpu, load.pid, id, &part, NULL), 0);
 	assert_int_equal(part.queue, id);
 	assert_int_equal(part.pid, load.pid);
 	assert_true(part.key != main_task.key);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, id, &again, NULL), 0);
+	assert_int_equal(gp_gpu_split(w->gpu, load.pid, id, &again, NULL), 0);
 	assert_true(again.key == part.key);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 3);
 	assert_int_equal(gp_gpu_attach(w->gpu, main_task.key, &main_handle), 0);
@@ -435,7 +435,7 @@ static void the_queue_with_the_number_0_can_be_a_task_or_is_refused(void **state
 	GW_WAIT(gw_sees(w, load.pid, &seen));
 	if (first_compute_queue(w, seen.key) != 0)
 		skip();
-	r = w->gpu->ops->split(w->gpu, load.pid, 0, &part, NULL);
+	r = gp_gpu_split(w->gpu, load.pid, 0, &part, NULL);
 	if (!r) {
 		assert_int_equal(gp_gpu_attach(w->gpu, part.key, &handle), 0);
 		assert_true(gw_act(w, GW_HOLD, handle, 0).held);

@@ -162,7 +162,7 @@ static void a_process_without_compute_groups_is_no_task(void **state)
 	gw_open(w);
 	GW_WAIT(gw_sees(w, load.pid, NULL));
 	assert_false(gw_sees(w, x.pid, NULL));
-	assert_int_equal(w->gpu->ops->find(w->gpu, x.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, x.pid, &seen, &err), -ENODEV);
 	assert_true(err.text[0]);
 	assert_int_equal(emu_count(&w->emu, "set_timeslice"), 1); /* the load's own */
 	assert_int_equal(emu_count(&w->emu, "disable"), 0);
@@ -179,13 +179,13 @@ static void processes_that_do_not_exist_or_use_no_gpu_are_told_apart(void **stat
 
 	hand_start(&h);
 	gw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, h.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, h.pid, &seen, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "does not use"));
 	hand_stop(&h);
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->find(w->gpu, h.pid, &seen, &err), -ESRCH);
+	assert_int_equal(gp_gpu_find(w->gpu, h.pid, &seen, &err), -ESRCH);
 	assert_true(err.text[0]);
-	assert_int_equal(w->gpu->ops->find(w->gpu, 0x3fffff, &seen, NULL), -ESRCH);
+	assert_int_equal(gp_gpu_find(w->gpu, 0x3fffff, &seen, NULL), -ESRCH);
 }
 
 /* ---- what is said of them ---------------------------------------------------------------------

@@ -101,25 +101,6 @@ static void files_go_to_the_line_they_were_sent_with(void **state)
 	gp_client_close(other);
 }
 
-static void a_file_that_is_taken_outlives_its_call(void **state)
-{
-	struct world *w = *state;
-	struct gp_client *client = client_of(w);
-	unsigned before = open_files();
-	struct json_object *result;
-	struct gp_error err = {0};
-
-	assert_int_equal(gp_client_call(client, "take", NULL, file + 3, 2, &result, &err), 0);
-	assert_int_equal(json_object_get_int(result), -1); /* is no longer there */
-	json_object_put(result);
-	await_files(before + 1);
-	result = ask(client, "taken", NULL);
-	assert_int_equal(json_object_get_int(result), 3);
-	json_object_put(result);
-	await_files(before);
-	gp_client_close(client);
-}
-
 static void too_many_files_are_refused_and_closed(void **state)
 {
 	struct world *w = *state;
@@ -200,7 +181,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_TEST(files_come_with_their_line),
 		WORLD_TEST(files_go_to_the_line_they_were_sent_with),
-		WORLD_TEST(a_file_that_is_taken_outlives_its_call),
 		WORLD_TEST(too_many_files_are_refused_and_closed),
 		WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed),
 		WORLD_TEST(a_flood_of_files_slows_nobody_else),

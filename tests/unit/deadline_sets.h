@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets of tasks with deadlines, and ways in which their requests can come: as bad as can be thought
- * of. To find out where the line between what is promised and what is not lies: include after
- * deadline_world.h.
+ * Sets of tasks with deadlines, and arrival patterns that are as bad as possible. They show where
+ * the limit of the admission test lies. Include after deadline_world.h.
  */
 #ifndef TESTS_UNIT_DEADLINE_SETS_H
 #define TESTS_UNIT_DEADLINE_SETS_H
@@ -13,18 +12,18 @@
 
 struct set {
 	struct gp_sim_device device;
-	bool request_marks; /* requests of several kernels with gaps, on a blind device */
+	bool request_marks; /* requests of several kernels with gaps; no activity */
 	unsigned n;
-	uint64_t deadline_ns[SET_TASKS]; /* and period */
+	uint64_t deadline_ns[SET_TASKS]; /* also the period */
 	uint64_t budget_ns[SET_TASKS];
 };
 
-/* ---- devices: what is 1 % of the shortest deadline ---- */
+/* Devices: which cost is 1 % of the shortest deadline. */
 
 enum costs {
 	SWITCH_ALONE,  /* the switch; hold and release cost nothing */
 	WITH_QUARTERS, /* the switch; hold and release are a quarter of it each */
-	WHOLE_CHANGE,  /* a change of hands, divided as on an H200 */
+	WHOLE_CHANGE,  /* a handover, divided as on an H200 */
 	COSTS,
 };
 
@@ -53,7 +52,7 @@ static inline void set_costs(struct gp_sim_device *d, enum costs costs, uint64_t
 	d->launch_jitter_ns = 1 * US;
 }
 
-/* Of any kind: hold, release or switch may be most, and slices shorter than each of them. */
+/* Any costs: hold, release or switch may be the largest, and slices shorter than each of them. */
 static inline void draw_any_costs(struct gp_sim_device *d, struct gp_rng *rng)
 {
 	d->switch_ns = draw_between(rng, 20, 600) * US;
@@ -64,12 +63,12 @@ static inline void draw_any_costs(struct gp_sim_device *d, struct gp_rng *rng)
 	d->slice_us = (uint32_t)(100u << gp_rng_below(rng, 5));
 }
 
-/* ---- sets ---- */
+/* Sets. */
 
 enum family {
-	EQUAL,   /* deadlines and budgets */
-	ONE_BIG, /* equal deadlines; all but one ask for next to nothing */
-	NESTED,  /* just so far apart that each can preempt the next */
+	EQUAL,   /* equal deadlines and budgets */
+	ONE_BIG, /* equal deadlines; all budgets but one are tiny */
+	NESTED,  /* deadlines so far apart that each task can preempt the next */
 	ANY,     /* deadlines over up to 3 decades, any budgets */
 	FAMILIES,
 };
@@ -81,14 +80,14 @@ static inline int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* From when one comes until it has the device, whoever has it. */
+/* The time from an arrival until the task has the device, whichever task has it. */
 static inline uint64_t set_step_ns(const struct set *s)
 {
 	return (s->device.hold_ns + s->device.release_ns + s->device.switch_ns) * 5 / 4;
 }
 
-/* Deadlines from the shortest on; what they ask for is `permille` in all, divided at random points,
- * or as the family says. */
+/* Draws deadlines from the shortest on. The budgets are `permille` in total, divided at random
+ * points, or as the family says. */
 static inline void draw_set(struct set *s, struct gp_rng *rng, enum family family, unsigned n,
                             uint64_t shortest_ns, uint64_t permille)
 {
@@ -115,19 +114,19 @@ static inline void draw_set(struct set *s, struct gp_rng *rng, enum family famil
 	}
 }
 
-/* ---- how requests come ---- */
+/* How requests come. */
 
 enum phasing {
-	INVERSE, /* the one with the longest deadline first: each preempts the one before */
-	INVERSE_SPORADIC, /* ... and later at odd times */
+	INVERSE,          /* the longest deadline first: each preempts the one before */
+	INVERSE_SPORADIC, /* the same, and later at irregular times */
 	AT_ONCE,
-	CLOSE,  /* at random, within a few changes of hands */
-	APART,  /* anywhere */
-	AT_ODD, /* at once, and later at odd times */
+	CLOSE,  /* at random, within a few handovers */
+	APART,  /* at any time */
+	AT_ODD, /* at the same time, and later at irregular times */
 	PHASINGS,
 };
 
-/* How many have a longer deadline. */
+/* How many tasks have a longer deadline. */
 static inline unsigned rank_of(const struct set *s, unsigned i)
 {
 	unsigned rank = 0;
@@ -176,7 +175,7 @@ static inline void phase(struct world *w, const struct set *s, struct gp_rng *rn
 	}
 }
 
-/* Tasks without a promise: some never pause, some do all the time. */
+/* Tasks without a promise: some never pause, some pause all the time. */
 static inline void add_background(struct world *w, unsigned count)
 {
 	for (unsigned k = 0; k < count; k++)
@@ -187,7 +186,7 @@ static inline void add_background(struct world *w, unsigned count)
 		          0, 0);
 }
 
-/* Long enough for the longest deadline twice, or 60 of the shortest; but not for ever. */
+/* Long enough for twice the longest deadline, or 60 of the shortest; but limited. */
 static inline uint64_t set_duration_ns(const struct set *s)
 {
 	uint64_t longest_ns = 0, shortest_ns = UINT64_MAX, duration_ns;
@@ -217,7 +216,7 @@ static inline void world_of_set(struct world *w, const struct set *s)
 	}
 }
 
-/* Whether all are accepted: known as soon as each has said something. */
+/* Whether all are accepted: known as soon as each has sent a mark. */
 static inline bool is_accepted(const struct set *s, const char *policy)
 {
 	static const uint64_t soon_ns[] = {1 * MS};
@@ -234,7 +233,7 @@ static inline bool is_accepted(const struct set *s, const char *policy)
 	return !world_refused(&w);
 }
 
-/* Runs a set in one of the bad ways. Returns whether somebody was late. */
+/* Runs a set with one of the bad patterns. Returns whether a task was late. */
 static inline bool is_late(const struct set *s, const struct gp_policy_choice *given,
                            unsigned attempt)
 {
@@ -249,7 +248,7 @@ static inline bool is_late(const struct set *s, const struct gp_policy_choice *g
 	w.duration_ns = set_duration_ns(s);
 	phase(&w, s, &rng, attempt % PHASINGS);
 	add_background(&w, attempt % 4);
-	if (attempt / PHASINGS % 2) /* the background has its reserve as often as it can be */
+	if (attempt / PHASINGS % 2) /* the background has its reserve as often as possible */
 		choice.param[GP_DEADLINE_RESERVE_EVERY] = 10;
 	world_run_choice(&w, &choice);
 	late = world_missed(&w) || w.ejected[0];
@@ -259,7 +258,7 @@ static inline bool is_late(const struct set *s, const struct gp_policy_choice *g
 	return late;
 }
 
-/* ---- edf without an admission test ---- */
+/* edf without an admission test. */
 
 static inline uint32_t pick_earliest(const struct gp_view *view,
                                      const struct gp_policy_state *state, uint32_t current,
@@ -277,7 +276,7 @@ static inline int decide_all(const struct gp_view *view, const struct gp_policy_
 	return gp_deadline_decide(view, state, &rules, plan);
 }
 
-/* Looks for a way in which somebody is late if all are accepted. */
+/* Searches for a pattern in which a task is late if all are accepted. */
 static inline bool has_witness(const struct set *s, unsigned attempts)
 {
 	struct gp_policy_ops accepts_all = gp_policy_edf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks with deadlines on a simulated device, for the tests of `edf` and `lax`: counts what was
- * done late, from the scheduled arrival of each request, and who was refused.
+ * Tasks with deadlines on a simulated device, for the tests of `edf` and `lax`. Counts requests
+ * that were late, from their scheduled arrival, and tasks that were refused.
  */
 #ifndef TESTS_UNIT_DEADLINE_WORLD_H
 #define TESTS_UNIT_DEADLINE_WORLD_H
@@ -35,9 +35,9 @@ struct world {
 	uint32_t n;
 	struct gp_sim_task task[WORLD_TASKS];
 	struct gp_task_attr attr[WORLD_TASKS];
-	uint64_t *arrival_ns[WORLD_TASKS]; /* owned; of those with a trace */
+	uint64_t *arrival_ns[WORLD_TASKS]; /* owned; of tasks with a trace */
 
-	/* What came of it. */
+	/* Results. */
 	struct gp_engine *engine;
 	uint64_t missed[WORLD_TASKS]; /* finished after deadline_ns, counted from arrival */
 	uint64_t finished[WORLD_TASKS];
@@ -49,7 +49,9 @@ struct world {
 	char ejected[200];
 };
 
-/* A device without slices that tells of every change; with an H200's costs times permille/1000. */
+/*
+ * A device without slices that signals every change, with the costs of an H200 times permille/1000.
+ */
 static inline void world_init(struct world *w, uint64_t permille)
 {
 	*w = (struct world){.device = gp_sim_h200, .seed = 1, .duration_ns = 10 * S};
@@ -73,7 +75,7 @@ static inline void world_show_samples(struct world *w)
 	w->device.activity = GP_ACTIVITY_SAMPLED;
 }
 
-/* What a policy takes a change of hands to cost on this device: demand.c. */
+/* The cost of a handover on this device as a policy computes it; see demand.c. */
 static inline uint64_t world_change_ns(const struct world *w)
 {
 	struct gp_sim_task idle = {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER};
@@ -103,7 +105,7 @@ static inline uint32_t world_add(struct world *w, struct gp_sim_task task, uint6
 	return i;
 }
 
-/* A request each period that takes what its task says. */
+/* One request per period that takes the declared budget. */
 static inline uint32_t world_add_service(struct world *w, uint64_t deadline_ns, uint64_t every_ns,
                                          uint64_t budget_ns)
 {
@@ -230,7 +232,7 @@ static inline unsigned world_refused(const struct world *w)
 	return refused;
 }
 
-/* Of all that were promised. */
+/* The sum over all tasks with a promise. */
 static inline uint64_t world_missed(const struct world *w)
 {
 	uint64_t missed = 0;
@@ -240,23 +242,23 @@ static inline uint64_t world_missed(const struct world *w)
 	return missed;
 }
 
-/* ---- random sets ---- */
+/* Random sets. */
 
 struct draw {
 	unsigned sets;
 	unsigned most;            /* tasks with a deadline; gangs count as one */
 	uint64_t low, high;       /* permille of the device that they ask for together */
-	uint64_t change_permille; /* a change of hands is this part of the shortest deadline */
-	uint64_t cost_permille;   /* of an H200's */
-	bool any_costs;           /* of its own, whatever an H200's are */
+	uint64_t change_permille; /* a handover is this part of the shortest deadline */
+	uint64_t cost_permille;   /* of the costs of an H200 */
+	bool any_costs;           /* its own costs, independent of an H200 */
 	bool equal;               /* all have the shortest deadline */
-	bool sporadic;      /* at random times, a deadline apart at least; the first all at once */
-	bool request_marks; /* requests of several kernels with gaps, on a blind device ... */
-	bool sampled;       /* ... or on an H200 as it is: slices, and samples of activity */
-	bool silent;        /* one in three has no brackets; on a device that must be told */
-	bool unannounced;   /* the device tells only who asks */
-	bool cwsr;          /* AMD's way: an MI300X at its full costs */
-	bool gangs;         /* two tasks each, which work at the same time */
+	bool sporadic;      /* at random times, at least a deadline apart; the first all at once */
+	bool request_marks; /* requests of several kernels with gaps; no activity */
+	bool sampled;       /* the same on an H200 as it is: slices, and samples of activity */
+	bool silent; /* one task in three sends no request marks, on a device that needs them */
+	bool unannounced; /* the device sends no events */
+	bool cwsr;        /* the AMD model: an MI300X at its full costs */
+	bool gangs;       /* two tasks each, which work at the same time */
 };
 
 static inline uint64_t draw_between(struct gp_rng *rng, uint64_t low, uint64_t high)
@@ -267,7 +269,7 @@ static inline uint64_t draw_between(struct gp_rng *rng, uint64_t low, uint64_t h
 static inline void draw_arrivals(struct world *w, struct gp_rng *rng, uint32_t i)
 {
 	uint64_t deadline_ns = w->attr[i].deadline_ns;
-	uint64_t at_ns = 1 * MS; /* a bracket of a task that nobody knows yet would be lost */
+	uint64_t at_ns = 1 * MS; /* a mark of a task that is not found yet would be lost */
 	uint32_t most = (uint32_t)(w->duration_ns / deadline_ns) + 1, n;
 
 	w->arrival_ns[i] = calloc(most, sizeof **w->arrival_ns);
@@ -281,7 +283,7 @@ static inline void draw_arrivals(struct world *w, struct gp_rng *rng, uint32_t i
 	w->task[i].arrivals = n;
 }
 
-/* Of a change of hands, any part may be most: hold, release or switch. */
+/* Any part of a handover may be the largest: hold, release or switch. */
 static inline void draw_costs(struct world *w, struct gp_rng *rng)
 {
 	bool prompt_hold = gp_rng_below(rng, 2), prompt_release = gp_rng_below(rng, 2);
@@ -294,8 +296,8 @@ static inline void draw_costs(struct world *w, struct gp_rng *rng)
 	w->device.slice_us = (uint32_t)draw_between(rng, 500, 3000);
 }
 
-/* Half of the budget is spent on the host, in between and before: nobody else has the device then.
- */
+/* Half of the budget is spent on the host, between and before kernels: no other task has the device
+ * in that time. */
 static inline void split_request(struct world *w, uint32_t i)
 {
 	struct gp_sim_task *t = &w->task[i];
@@ -310,8 +312,8 @@ static inline void split_request(struct world *w, uint32_t i)
 }
 
 /*
- * One task, or two of a gang that share its part and arrive together. Returns its budget as parts
- * in a million of its deadline, rounded up.
+ * One task, or two of a gang that share its part and arrive together. Returns its budget in
+ * millionths of its deadline, rounded up.
  */
 static inline uint64_t draw_task(struct world *w, struct gp_rng *rng, const struct draw *draw,
                                  uint64_t deadline_ns, uint64_t permille)
@@ -330,7 +332,7 @@ static inline uint64_t draw_task(struct world *w, struct gp_rng *rng, const stru
 			draw_arrivals(w, rng, i);
 		if (draw->gangs)
 			w->attr[i].gang = 1 + i / 2;
-		if (draw->unannounced) /* the engine itself looks less often for these */
+		if (draw->unannounced) /* the engine itself ticks less often for these */
 			w->attr[i].class = GP_BEST_EFFORT;
 		if (m) {
 			w->task[i].arrival_ns = w->task[i - 1].arrival_ns;
@@ -341,9 +343,9 @@ static inline uint64_t draw_task(struct world *w, struct gp_rng *rng, const stru
 }
 
 /*
- * Tasks with random deadlines from the shortest to 16 times that, with periods as long or longer;
- * each asks for a random part of what is left. And up to two jobs that never pause. Returns what
- * they ask for in all, permille, rounded up.
+ * Tasks with random deadlines from the shortest to 16 times that, with periods of at least the
+ * deadline. Each asks for a random part of the rest. Up to two jobs that never pause are added.
+ * Returns the sum of what they ask for in permille, rounded up.
  */
 static inline uint64_t world_draw(struct world *w, struct gp_rng *rng, const struct draw *draw)
 {
@@ -373,7 +375,7 @@ static inline void world_free(struct world *w)
 		free(w->arrival_ns[i]);
 }
 
-/* Nobody who was promised a deadline misses it, and nobody else starves. */
+/* No task with a promise misses its deadline, and no other task starves. */
 static inline void world_check(const struct world *w, const char *policy)
 {
 	for (uint32_t i = 0; i < w->n; i++) {
@@ -392,7 +394,7 @@ static inline void world_check(const struct world *w, const char *policy)
 		fail_msg("%s, seed %llu: %s", policy, (unsigned long long)w->seed, w->ejected);
 }
 
-/* Draws and runs sets, all of them different. Returns how many had somebody refused. */
+/* Draws and runs different sets. Returns in how many of them a task was refused. */
 static inline unsigned run_sets(const char *policy, const struct draw *draw)
 {
 	unsigned with_refusals = 0;

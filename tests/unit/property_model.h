@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of a device, for tests that drive the engine with a clock of their own: it knows at every
- * instant who really runs, and shows the engine as much of that as its profile says, never anything
- * that is not so. Actions have their effect at once or after a while, and never fail.
+ * A model of a device, for tests that drive the engine with a clock of their own. It knows at every
+ * instant which tasks really run. It shows the engine as much of that as its profile says, and
+ * never anything false. Actions take effect at once or after a while, and never fail.
  *
- * With slices, one task at a time runs, round robin. One with a tiny slice gets nothing while any
- * other is runnable, and two of them give each other nothing, as measured on an H200. Without
- * slices, all released active tasks run side by side.
+ * With slices, one task at a time runs, round robin. A task with a tiny slice gets nothing while
+ * any other is runnable, and two such tasks get nothing from each other, as measured on an H200.
+ * Without slices, all released active tasks run side by side.
  */
 #ifndef GP_TESTS_PROPERTY_MODEL_H
 #define GP_TESTS_PROPERTY_MODEL_H
@@ -22,44 +22,46 @@
 #define MODEL_EFFECTS   256u
 #define MODEL_SAMPLE_NS (167 * GP_NS_PER_MS)
 
-/* How well the device shows something. Sampled: as it was at the last multiple of 167 ms. */
+/* How well the device shows a value. SAMPLED: as it was at the last multiple of 167 ms. */
 enum model_sight { UNSEEN, SAMPLED, EXACT };
 
-/* How an action ends: its effect seen at once; accepted, the effect follows; -EINPROGRESS, one
- * after another; any of these. What is only accepted and cannot be observed takes effect at once:
- * nobody could wait for it. */
+/*
+ * How an action ends: with its effect at once; accepted, and the effect follows; -EINPROGRESS, one
+ * after another; or any of these. An action that is only accepted and cannot be observed takes
+ * effect at once, because the engine could not wait for it.
+ */
 enum model_finish { AT_ONCE, ACCEPTED, WORKER, MIXED };
 
 struct model_profile {
 	bool slices;
 	uint32_t slice_min_us, slice_max_us;
-	uint32_t slice_us; /* the hardware's own */
+	uint32_t slice_us; /* the hardware's default */
 	bool slice_us_told;
-	uint32_t max_held; /* 0: tasks cannot be held */
+	uint32_t max_held; /* 0 = tasks cannot be held */
 	enum model_sight activity;
-	bool activity_of_held; /* ... is seen too */
+	bool activity_of_held; /* activity of held tasks is seen, too */
 	bool events;           /* only with exact activity */
 	bool running_seen;
 	enum model_sight run;
 	bool held_seen, slice_seen;
 	enum model_finish finish;
-	uint64_t cost_ns;        /* of an action that does not end at once, at most */
+	uint64_t cost_ns;        /* longest time of an action that does not end at once */
 	unsigned drop_permille;  /* observations that lack a field */
-	unsigned blind_permille; /* ... that fail as a whole */
+	unsigned blind_permille; /* observations that fail as a whole */
 };
 
 struct model_task {
 	bool present, attached;
 	uint64_t key;
-	bool shown; /* was observed since attach: from then on fields may be missing */
+	bool shown; /* was observed since attach; from then on fields may be missing */
 
 	bool active;
-	uint64_t busy_ns, idle_ns; /* about how long it works and pauses; GP_NEVER = for good */
+	uint64_t busy_ns, idle_ns; /* approximate length of work and pauses; GP_NEVER = for good */
 	uint64_t toggles_ns;
 	uint64_t active_since_ns;
 
 	bool held;
-	uint32_t slice_us; /* 0 = the hardware's own */
+	uint32_t slice_us; /* 0 = the hardware's default */
 	bool on_hardware;
 	uint64_t run_ns, run_at_attach_ns;
 
@@ -76,7 +78,7 @@ struct model_effect {
 	enum model_action kind;
 	uint32_t task;
 	uint32_t slice_us;
-	bool in_progress; /* observations say that it is under way */
+	bool in_progress; /* observations show it as under way */
 };
 
 struct model {
@@ -91,14 +93,15 @@ struct model {
 	unsigned effects;
 	uint64_t worker_free_ns;
 
-	uint32_t current; /* with slices: whose slice it is */
-	uint64_t left_ns; /* ... and how much of it */
+	uint32_t current; /* with slices: the task that has the slice */
+	uint64_t left_ns; /* rest of its slice */
 	uint64_t sample_at_ns;
 
-	bool signalled; /* the event: cleared by whoever drives */
+	bool signalled; /* the event; cleared by the caller */
 	bool stop_on_signal;
 
-	/* Who watches. A piece is a time in which nothing changes; on_hardware says who ran. */
+	/* Callbacks for watchers. A piece is a time in which nothing changes; on_hardware tells
+	 * which tasks ran. */
 	void (*on_piece)(void *arg, uint64_t length_ns);
 	void (*on_call)(void *arg, enum model_action kind, uint32_t task, uint32_t slice_us);
 	void (*on_effect)(void *arg, uint32_t task);
@@ -133,7 +136,7 @@ static inline bool model_has_pending(const struct model *m, uint32_t task)
 	return false;
 }
 
-/* ---- who runs ---- */
+/* Which tasks run. */
 
 static inline uint64_t model_slice_ns(const struct model *m, uint32_t task)
 {
@@ -152,7 +155,7 @@ static inline void model_next_slice(struct model *m)
 	m->left_ns = model_slice_ns(m, m->current);
 }
 
-/* Sets on_hardware. Returns how long that stays so if nothing else happens. */
+/* Sets on_hardware. Returns how long that stays unchanged if nothing else happens. */
 static inline uint64_t model_pick(struct model *m)
 {
 	unsigned normal = 0, tiny = 0;
@@ -193,7 +196,7 @@ static inline void model_account(struct model *m, uint64_t length_ns)
 		m->on_piece(m->arg, length_ns);
 }
 
-/* ---- what happens by itself ---- */
+/* Spontaneous changes. */
 
 static inline void model_set_active(struct model *m, uint32_t task, bool active)
 {
@@ -293,7 +296,7 @@ static inline uint64_t model_next_change(const struct model *m, uint64_t to_ns)
 	return to_ns;
 }
 
-/* Lets time pass up to `to_ns`, or to the event where stop_on_signal says so. */
+/* Advances to `to_ns`, or to the next event if stop_on_signal is set. */
 static inline void model_advance(struct model *m, uint64_t to_ns)
 {
 	for (;;) {
@@ -311,9 +314,9 @@ static inline void model_advance(struct model *m, uint64_t to_ns)
 	}
 }
 
-/* ---- tasks come and go ---- */
+/* Tasks come and leave. */
 
-/* Returns its place, which is also its handle; MODEL_TASKS = no room. Starts idle. */
+/* Returns its index, which is also its handle; MODEL_TASKS = no room. Starts idle. */
 static inline uint32_t model_enter(struct model *m)
 {
 	for (uint32_t i = 0; i < MODEL_TASKS; i++) {
@@ -337,7 +340,7 @@ static inline void model_leave(struct model *m, uint32_t task)
 	m->task[task].active = false;
 }
 
-/* ---- the back end ---- */
+/* The back end. */
 
 static inline int model_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen,
                              unsigned max)
@@ -534,24 +537,15 @@ static inline int model_act(struct gp_gpu *gpu, enum model_action kind, struct g
 	return 0;
 }
 
-static inline int model_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static inline int model_act_op(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
+                               struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return model_act(gpu, MODEL_HOLD, a, n);
-}
-
-static inline int model_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a,
-                                unsigned n)
-{
-	(void)now_ns;
-	return model_act(gpu, MODEL_RELEASE, a, n);
-}
-
-static inline int model_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a,
-                                  unsigned n)
-{
-	(void)now_ns;
-	return model_act(gpu, MODEL_SET_SLICE, a, n);
+	return model_act(gpu,
+	                 kind == GP_ACT_HOLD      ? MODEL_HOLD
+	                 : kind == GP_ACT_RELEASE ? MODEL_RELEASE
+	                                          : MODEL_SET_SLICE,
+	                 a, n);
 }
 
 static inline void model_init(struct model *m, const struct model_profile *profile, uint64_t seed)
@@ -562,9 +556,7 @@ static inline void model_init(struct model *m, const struct model_profile *profi
 		.attach = model_attach,
 		.detach = model_detach,
 		.observe = model_observe,
-		.hold = model_hold,
-		.release = model_release,
-		.set_slice = model_set_slice,
+		.act = model_act_op,
 	};
 	const struct model_profile *p = profile;
 	struct gp_gpu_info *info = &m->base.info;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One world (property_world.h) on which single claims about policies are played: tasks are cast,
- * work or do not, time passes, and the engine is called exactly when it asks for it. Whatever the
- * claim is about, what must always hold is watched as in the random sequences.
+ * One world (property_world.h) for single claims about policies: tasks are added, work or are idle,
+ * time passes, and the engine is called exactly when it asks for it. The general rules are checked
+ * as in the random sequences.
  */
 #ifndef GP_TESTS_PROPERTY_STAGE_H
 #define GP_TESTS_PROPERTY_STAGE_H
@@ -50,7 +50,7 @@ static inline void close_stage(void)
 		fail_msg("%s", stage.failure);
 }
 
-/* A task comes and the engine sees it. */
+/* Adds a task; the engine sees it. */
 static inline uint32_t cast_gang(uint8_t class, uint8_t priority, bool busy, uint64_t gang)
 {
 	uint32_t i = model_enter(&stage.model);
@@ -76,12 +76,12 @@ static inline void play_us(uint64_t us)
 {
 	uint64_t end_ns = stage.model.now_ns + us * GP_NS_PER_US;
 
-	look(&stage);
+	tick(&stage);
 	while (stage.model.now_ns < end_ns) {
 		uint64_t next_ns = gp_engine_next_ns(stage.engine);
 
 		pass_time(&stage, next_ns < end_ns ? next_ns : end_ns);
-		look(&stage);
+		tick(&stage);
 	}
 }
 
@@ -105,7 +105,7 @@ static inline uint32_t slice_of(uint32_t i)
 	return stage.model.task[i].slice_us;
 }
 
-/* Its part of the device from now on, in thousandths. */
+/* Its part of the device in the next `ms`, in thousandths. */
 static inline unsigned permille_of_the_next(uint32_t i, uint64_t ms)
 {
 	uint64_t before_ns = stage.model.task[i].run_ns;

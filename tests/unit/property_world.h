@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine on a model of a device (property_model.h), and somebody who watches both: at every
- * action and its effect, in every piece of time between looks, and after every look. What is
- * watched, by the numbers that failures carry:
+ * The engine on a model of a device (property_model.h), with checks at every action and its effect,
+ * in every piece of time between ticks, and after every tick. The checks, by the numbers that
+ * failures carry:
  *   (1) plans are legal, the device is not asked for more than it can, no policy is ejected
- *   (2) unmanaged tasks are never touched, and those that become unmanaged are put back
- *   (3) what a user holds is not released, and ends held
+ *   (2) unmanaged tasks are never changed, and tasks that become unmanaged are restored
+ *   (3) a task that a user holds is not released, and ends held
  *   (4) gangs are planned and end as one; everything ends as planned
- *   (5) nobody who wants the device goes without any for longer than the limit
- *   (6) with `priority` as it comes, where everything can be seen: no inversion outlasts a look
- *       and an action
+ *   (5) no task that wants the device goes without it for longer than the limit
+ *   (6) with `priority` and its defaults, if everything can be seen: no inversion lasts longer than
+ *       a tick and an action
  *   (7) never two released best-effort tasks with a tiny slice, at any instant
- *   (8) with `priority`: the tiny slice only where nobody else but lc tasks may be running
- *   (9) the same seed, the same plans and actions
- *  (10) refused is only who asks for a promise
+ *   (8) with `priority`: the tiny slice only if no task but lc tasks may be running
+ *   (9) the same seed gives the same plans and actions
+ * (10) only tasks that ask for a promise are refused
  */
 #ifndef GP_TESTS_PROPERTY_WORLD_H
 #define GP_TESTS_PROPERTY_WORLD_H
@@ -25,21 +25,21 @@
 
 #define MS           GP_NS_PER_MS
 #define STARVE_LIMIT (10 * GP_NS_PER_S)
-#define CALM_NS      (45 * MS) /* after that, and so many looks, everything is as planned */
+#define CALM_NS      (45 * MS) /* after this time and CALM_TICKS, everything is as planned */
 #define CALM_TICKS   8u
 #define ALL          1000u      /* max_held of a device that can hold any number */
 #define AGE_AFTER_NS (100 * MS) /* the defaults of `priority` */
 #define AGE_RUN_NS   (10 * MS)
 #define CHECK_NS     MS /* the engine's check_lc_ns */
 
-/* What the test itself said and saw of a task, by the model's place. */
+/* What the test itself set and saw of a task, by index in the model. */
 struct subject {
 	struct gp_task_attr attr;
-	uint64_t id;    /* the engine's; 0 = it has not seen it yet */
+	uint64_t id;    /* in the engine; 0 = not seen yet */
 	uint32_t index; /* in the view */
 	bool user_hold;
-	bool was_managed, was_user_held; /* ever */
-	bool by_user;                    /* is_user_held and class_of_gang, between looks */
+	bool was_managed, was_user_held; /* at any time */
+	bool by_user;                    /* is_user_held and class_of_gang, cached between ticks */
 	uint8_t gang_class;
 
 	bool want_hold; /* as last planned, or as the user wants */
@@ -47,9 +47,10 @@ struct subject {
 	uint64_t wanted_since_ns;
 	unsigned ticks; /* since then */
 
-	uint64_t denied_ns;            /* since when it wants the device and gets nothing */
-	uint64_t held_ns, released_ns; /* the last time either came into force */
-	uint64_t inverted_ns; /* how long it has waited for those below it, or run before others */
+	uint64_t denied_ns;            /* since when it wants the device and does not get it */
+	uint64_t held_ns, released_ns; /* when a hold and a release last took effect */
+	uint64_t inverted_ns; /* how long it has waited for tasks of lower rank, or run before
+	                         others */
 	bool was_active, was_held;
 };
 
@@ -62,18 +63,18 @@ struct world {
 	unsigned step;
 	struct subject subject[MODEL_TASKS];
 
-	bool tuned;             /* the policy has other parameters than its defaults */
-	bool punctual;          /* steps come when asked for, and at events */
+	bool tuned;             /* the policy does not have its default parameters */
+	bool punctual;          /* the engine is called when it asks, and at events */
 	bool steady;            /* few things change */
-	uint64_t calm_since_ns; /* nobody came, went, or was told anything */
+	uint64_t calm_since_ns; /* since then no task came, left or was changed */
 
 	uint64_t lc_busy_ns;    /* while calm */
-	uint64_t be_beside_ns;  /* ... and a best-effort task ran all the same */
-	uint64_t be_allowed_ns; /* ... because it had just come */
+	uint64_t be_beside_ns;  /* time in which a best-effort task ran all the same */
+	uint64_t be_allowed_ns; /* the part of it that is allowed, because the task had just come */
 	uint64_t longest_denied_ns;
 	uint64_t hash;
 	bool tells;
-	char failure[400]; /* the first; empty = none */
+	char failure[400]; /* the first failure; empty = none */
 };
 
 __attribute__((format(printf, 2, 3))) static inline void breach(struct world *w, const char *format,
@@ -122,7 +123,7 @@ static inline bool chance(struct world *w, unsigned permille)
 	return below(w, 1000) < permille;
 }
 
-/* ---- the truth about tasks ---- */
+/* The real state of tasks. */
 
 static inline bool is_there(const struct world *w, uint32_t i)
 {
@@ -149,7 +150,8 @@ static inline bool has_mates(const struct world *w, uint32_t i)
 	return false;
 }
 
-/* By its user, or by that of one of its gang. A task that is gone counts until the engine knows. */
+/* Held by its user, or by the user of a task of its gang. A task that has left counts until the
+ * engine knows. */
 static inline bool is_user_held(const struct world *w, uint32_t i)
 {
 	for (unsigned j = 0; j < MODEL_TASKS; j++)
@@ -159,7 +161,7 @@ static inline bool is_user_held(const struct world *w, uint32_t i)
 	return false;
 }
 
-/* The highest of its gang: what it is treated as where whole gangs are held. */
+/* The highest class of its gang: its class if whole gangs are held. */
 static inline uint8_t class_of_gang(const struct world *w, uint32_t i)
 {
 	uint8_t class = w->subject[i].attr.class;
@@ -171,7 +173,7 @@ static inline uint8_t class_of_gang(const struct world *w, uint32_t i)
 	return class;
 }
 
-/* What depends on the others is looked up once, not in every piece of time. */
+/* Values that depend on other tasks are computed once, not in every piece of time. */
 static inline void refresh(struct world *w)
 {
 	for (unsigned i = 0; i < MODEL_TASKS; i++) {
@@ -204,7 +206,7 @@ static inline void disturb(struct world *w)
 	refresh(w);
 }
 
-/* ---- at every action and its effect ---- */
+/* Checks at every action and its effect. */
 
 static const char *const action_names[] = {"set_slice", "hold", "release"};
 
@@ -225,7 +227,7 @@ static inline void check_call(void *arg, enum model_action kind, uint32_t task, 
 		breach(w, "(1) task %u is held on a device that cannot hold", task);
 }
 
-/* Unmanaged ones count too: what is left on them of us must not meet the others. */
+/* Unmanaged tasks count, too: slices that are left on them must not meet the others. */
 static inline void check_tiny(struct world *w, uint32_t because_of)
 {
 	unsigned tiny = 0;
@@ -261,9 +263,9 @@ static inline void check_effect(void *arg, uint32_t task)
 		       w->model.profile.max_held);
 }
 
-/* ---- between looks: starvation and inversions ---- */
+/* Checks between ticks: starvation and inversions. */
 
-/* Wants the device, is the policy's business, and no user stands in its way. */
+/* The task wants the device, the policy is responsible for it, and no user holds it. */
 static inline bool is_entitled(const struct world *w, uint32_t i)
 {
 	return is_there(w, i) && w->subject[i].id && w->model.task[i].active &&
@@ -287,8 +289,8 @@ static inline void watch_starvation(struct world *w, uint32_t i, uint64_t length
 }
 
 /*
- * From a change to the effect of what is done about it: a look, unless the change announces
- * itself, and an action, which may have to wait for others.
+ * The time from a change to the effect of the reaction: a tick, unless the change is signalled, and
+ * an action, which may have to wait for others.
  */
 static inline uint64_t reaction_ns(const struct world *w)
 {
@@ -296,13 +298,15 @@ static inline uint64_t reaction_ns(const struct world *w)
 	uint64_t actions = p->finish == AT_ONCE ? 0 : p->finish == WORKER ? 2 * MODEL_TASKS : 2;
 
 	if (p->max_held != ALL)
-		actions *= 2; /* a place must be seen to be free before somebody is held there */
+		actions *= 2; /* a hold needs room that must be seen to be free first */
 	return (p->events ? 0 : CHECK_NS) + (p->max_held == ALL ? 0 : CHECK_NS) +
 	       actions * p->cost_ns;
 }
 
-/* Let in because it, or one of its gang, was held for long: no inversion while aging lasts. */
-static inline bool is_let_in(const struct world *w, uint32_t i)
+/*
+ * In an aging window, because it or a member of its gang was held for long: that is no inversion.
+ */
+static inline bool in_aging_window(const struct world *w, uint32_t i)
 {
 	uint64_t late_ns = reaction_ns(w);
 
@@ -317,18 +321,17 @@ static inline bool is_let_in(const struct world *w, uint32_t i)
 	return false;
 }
 
-/* A best-effort task on the hardware that nothing excuses. */
+/* A best-effort task on the hardware without a valid reason. */
 static inline bool is_intruder(const struct world *w, uint32_t i)
 {
 	return is_entitled(w, i) && w->model.task[i].on_hardware &&
 	       w->subject[i].gang_class == GP_BEST_EFFORT &&
-	       (w->model.profile.slices || !is_let_in(w, i));
+	       (w->model.profile.slices || !in_aging_window(w, i));
 }
 
 #define AGE_SLICE_US 2000u
 
-/* The slices of everybody who has one, the hardware's own or those of aging: a round that software
- * has no part in. */
+/* The sum of all slices, the default ones or those of aging: a round without software. */
 static inline uint64_t round_ns(const struct world *w)
 {
 	uint64_t slice_us = w->model.profile.slice_us, n = 0;
@@ -340,7 +343,7 @@ static inline uint64_t round_ns(const struct world *w)
 	return n * (slice_us > AGE_SLICE_US ? slice_us : AGE_SLICE_US) * GP_NS_PER_US + 2 * MS;
 }
 
-/* With slices: what a latency-critical task waits for others is a round of theirs at most. */
+/* With slices: a latency-critical task waits for others for one round at most. */
 static inline void watch_wait(struct world *w, uint32_t i, bool intruder, uint64_t length_ns)
 {
 	struct subject *s = &w->subject[i];
@@ -360,7 +363,7 @@ static inline void watch_wait(struct world *w, uint32_t i, bool intruder, uint64
 		       (unsigned long long)(allowed_ns / 1000));
 }
 
-/* Without slices everybody runs side by side: best-effort tasks must be held. */
+/* Without slices all tasks run side by side: best-effort tasks must be held. */
 static inline void watch_intruder(struct world *w, uint32_t i, bool inverted, uint64_t length_ns)
 {
 	struct subject *s = &w->subject[i];
@@ -378,7 +381,7 @@ static inline void watch_intruder(struct world *w, uint32_t i, bool inverted, ui
 		       (unsigned long long)(reaction_ns(w) / 1000));
 }
 
-/* A latency-critical task wants the device; or, to be `denied`, wants it and has nothing. */
+/* A latency-critical task wants the device; with `denied`, it also gets nothing. */
 static inline bool lc_is_busy(const struct world *w, bool denied)
 {
 	for (unsigned i = 0; i < MODEL_TASKS; i++)
@@ -389,9 +392,9 @@ static inline bool lc_is_busy(const struct world *w, bool denied)
 }
 
 /*
- * With slices and room to hold, best-effort tasks live on what aging gives them while
- * latency-critical ones are busy: half of 10 ms in 110. What a task gets between waking up and
- * being seen comes on top. Not so with gangs: two released tasks cannot both have a tiny slice.
+ * With slices and room for holds, best-effort tasks have only aging windows while latency-critical
+ * ones are busy: half of 10 ms in 110 ms. The time between becoming active and being seen is added.
+ * This does not apply to gangs: two released tasks cannot both have a tiny slice.
  */
 static inline void watch_share(struct world *w, bool lc_busy, bool intruder, uint64_t length_ns)
 {
@@ -421,7 +424,7 @@ static inline void watch_share(struct world *w, bool lc_busy, bool intruder, uin
 		       (unsigned long long)(w->be_allowed_ns / 1000));
 }
 
-/* Nothing hides who wants and has the device, and the engine looks when it should. */
+/* Everything about demand and use can be seen, and the engine ticks when it should. */
 static inline bool is_clear(const struct world *w)
 {
 	const struct model_profile *p = &w->model.profile;
@@ -459,7 +462,7 @@ static inline void account_piece(void *arg, uint64_t length_ns)
 		watch_inversions(w, length_ns);
 }
 
-/* ---- after every look ---- */
+/* Checks after every tick. */
 
 static inline void check_task_plan(struct world *w, uint32_t i)
 {
@@ -492,7 +495,7 @@ static inline void check_plan(struct world *w)
 	unsigned by_policy = 0, by_user = 0;
 
 	if (plan->next_ns <= w->model.now_ns)
-		breach(w, "(1) the plan asks for a look in the past");
+		breach(w, "(1) the plan asks for a tick in the past");
 	for (unsigned i = 0; i < MODEL_TASKS; i++) {
 		if (!w->subject[i].id)
 			continue;
@@ -507,7 +510,7 @@ static inline void check_plan(struct world *w)
 		       by_policy, by_user, w->model.profile.max_held);
 }
 
-/* A tiny slice only where no other task but latency-critical ones may be running. */
+/* A tiny slice only if no task but latency-critical ones may be running. */
 static inline void check_tiny_plan(struct world *w)
 {
 	const struct gp_view *view = gp_engine_view(w->engine);
@@ -551,8 +554,8 @@ static inline bool is_settled(const struct world *w, uint32_t i)
 
 	for (unsigned j = 0; j < MODEL_TASKS; j++)
 		if (w->model.task[j].attached && !w->model.task[j].present)
-			return false; /* others may have to wait until the engine knows it is gone
-			               */
+			return false; /* others may have to wait until the engine knows that it has
+			                 left */
 	return s->id && is_there(w, i) && s->ticks > CALM_TICKS &&
 	       !model_has_pending(&w->model, i) &&
 	       w->model.now_ns - s->wanted_since_ns >= CALM_NS &&
@@ -586,7 +589,7 @@ static inline void check_step(struct world *w, uint64_t next_ns)
 	const struct gp_ejection *x = gp_engine_ejection(w->engine);
 
 	if (next_ns <= w->model.now_ns)
-		breach(w, "(1) the engine asks for a look in the past");
+		breach(w, "(1) the engine asks for a tick in the past");
 	if (x)
 		breach(w, "(1) ejected: %s", x->text);
 	check_plan(w);
@@ -600,7 +603,7 @@ static inline void check_step(struct world *w, uint64_t next_ns)
 	}
 }
 
-/* ---- a step ---- */
+/* One step. */
 
 static inline void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
 {
@@ -658,8 +661,8 @@ static inline void tell_plan(const struct world *w)
 	}
 }
 
-/* One look, now. */
-static inline void look(struct world *w)
+/* One tick, now. */
+static inline void tick(struct world *w)
 {
 	const struct gp_plan *plan = gp_engine_plan(w->engine);
 	uint64_t next_ns;
@@ -701,9 +704,9 @@ static inline int world_init(struct world *w, const struct gp_policy_choice *cho
 	return gp_engine_set_policy(w->engine, w->model.now_ns, choice, NULL);
 }
 
-/* ---- what the test does to tasks ---- */
+/* What the test does to tasks. */
 
-/* Users hold no more tasks than the device can: what happens then is another test's subject. */
+/* Users hold no more tasks than the device can hold; the other case has its own test. */
 static inline bool users_ask_too_much(const struct world *w)
 {
 	return count_user_held(w) > w->model.profile.max_held;

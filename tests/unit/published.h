@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs of the published workloads, counted as there: the mean from when a program turns to a
- * request until it is answered, and of these the mean of the latency-critical programs.
+ * Runs of the published workloads, counted as in the publication: the mean time from when a program
+ * begins a request until it is answered, and the mean over the latency-critical programs.
  */
 #ifndef TESTS_UNIT_PUBLISHED_H
 #define TESTS_UNIT_PUBLISHED_H
@@ -10,18 +10,18 @@
 
 #include "published_streams.h"
 
-#define SEEDS     10 /* for what comes at random; the rest is the same with each */
+#define SEEDS     10 /* for random arrivals; all else is the same with each seed */
 #define DURATION  (20 * GP_NS_PER_S)
 #define MAX_TASKS 16
 
 struct outcome {
-	double us;   /* the mean of a request, and of the programs */
+	double us;   /* the mean over requests and programs */
 	double work; /* best-effort requests per second */
 	double task_us[MAX_TASKS];
 };
 
 struct book {
-	uint64_t free_ns[MAX_TASKS]; /* when the program was done with the last request */
+	uint64_t free_ns[MAX_TASKS]; /* when the program finished the last request */
 	double sum_us[MAX_TASKS];
 	uint64_t n[MAX_TASKS];
 };
@@ -41,7 +41,7 @@ static inline void note_request(void *arg, const struct gp_sim_event *e)
 
 static inline void run_once(const struct gp_scenario *s, const char *policy, struct book *book)
 {
-	struct gp_scenario copy = *s; /* what is kept of a run alone stays with the copy */
+	struct gp_scenario copy = *s; /* the cached results of runs alone stay with the copy */
 	const struct gp_run_options options = {.watch = note_request, .watch_arg = book};
 	struct gp_run run;
 

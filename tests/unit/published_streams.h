@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The published workloads as they ran without GPreempt: all programs are streams of one context and
- * run side by side, each as wide as its kernels are. The model `cwsr` does that; nobody is held, so
- * that none of its costs counts. docs/simulator.md says where the widths come from.
+ * run side by side, each as wide as its kernels. The model `cwsr` does that; no task is held, so
+ * none of its costs counts. docs/simulator.md says where the widths come from.
  */
 #ifndef TESTS_UNIT_PUBLISHED_STREAMS_H
 #define TESTS_UNIT_PUBLISHED_STREAMS_H
@@ -25,7 +25,7 @@ static const struct stream models[] = {
 	{"vgg", 2090 * GP_NS_PER_US, 900},
 };
 
-/* Only what the four take together is published: 2.04 ms of the whole device for a request. */
+/* Only the sum of the four is published: 2.04 ms of the whole device per request. */
 static const struct stream graphs[] = {
 	{"bfs", 4080 * GP_NS_PER_US, 500},
 	{"cc", 4080 * GP_NS_PER_US, 500},
@@ -49,8 +49,8 @@ static inline void add_stream(struct gp_scenario *to, struct gp_sim_task task,
 	assert_int_equal(gp_scenario_add(to, &task, attr), 0);
 }
 
-/* One task that stands for several programs, divided. Those with the same period do not begin at
- * the same time: each begins when the one before it would have finished by itself. */
+/* Divides a task that stands for several programs. Programs with the same period do not begin at
+ * the same time: each begins when the one before it would have finished if it were alone. */
 static inline void add_streams(struct gp_scenario *to, struct gp_sim_task task,
                                const struct gp_task_attr *attr, const struct stream *stream,
                                uint32_t n)
@@ -70,7 +70,7 @@ static inline void add_streams(struct gp_scenario *to, struct gp_sim_task task,
 	}
 }
 
-/* The scenario with all its programs as streams; without the best-effort ones, if so asked. */
+/* The scenario with all its programs as streams; without the best-effort ones on request. */
 static inline void make_streams(const struct gp_scenario *from, bool with_best_effort,
                                 struct gp_scenario *to)
 {

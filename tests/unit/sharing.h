@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For the tests of policies that share the device: simulated devices of each kind, tasks on them,
- * and what part of the time each of them got.
+ * and the part of the time that each of them got.
  */
 #ifndef GP_TESTS_SHARING_H
 #define GP_TESTS_SHARING_H
@@ -83,7 +83,7 @@ static inline void add(struct gp_sim_task task, struct gp_task_attr attr)
 	assert_int_equal(gp_scenario_add(&scenario, &task, &attr), 0);
 }
 
-/* One that always has work. */
+/* A task that always has work. */
 static inline struct gp_sim_task busy(uint64_t kernel_ns)
 {
 	return (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = kernel_ns};
@@ -94,7 +94,7 @@ static inline uint64_t between(struct gp_rng *rng, uint64_t low, uint64_t high)
 	return low + gp_rng_below(rng, high - low + 1);
 }
 
-/* The caller frees the run; the scenario is gone. */
+/* The caller frees the run; the scenario is freed here. */
 static inline struct gp_run finish(const char *policy)
 {
 	struct gp_policy_choice choice;
@@ -104,7 +104,7 @@ static inline struct gp_run finish(const char *policy)
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	gp_scenario_free(&scenario);
 	if (run.ejections)

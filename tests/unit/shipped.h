@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scenarios that come with the program, for tests that compare them with what was measured. */
+/* The shipped scenarios, for tests that compare them with measurements. */
 #ifndef TESTS_UNIT_SHIPPED_H
 #define TESTS_UNIT_SHIPPED_H
 
@@ -15,7 +15,7 @@
 #include "build_config.h"
 #include "sim/scenario/scenario.h"
 
-/* Skips the test where it cannot be read. */
+/* Skips the test if it cannot be read. */
 static inline void shipped_load(const char *name, struct gp_scenario *s)
 {
 	const char *source = getenv("SRC");
@@ -29,7 +29,7 @@ static inline void shipped_load(const char *name, struct gp_scenario *s)
 		fail_msg("%s", err.text);
 }
 
-/* A policy that is thrown out fails the test. */
+/* An ejected policy fails the test. */
 static inline void shipped_run_watched(struct gp_scenario *s, const char *policy,
                                        const struct gp_run_options *options, struct gp_run *run)
 {
@@ -39,7 +39,7 @@ static inline void shipped_run_watched(struct gp_scenario *s, const char *policy
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(s, &choice, options, run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	assert_int_equal(run->ejections, 0);
 }

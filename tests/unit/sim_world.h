@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated device in the hands of a test: include after cmocka.h. */
+/* A simulated device for a test; include after cmocka.h. */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
@@ -10,7 +10,7 @@
 #define MS GP_NS_PER_MS
 #define S  GP_NS_PER_S
 
-/* Free of charge, so that times come out round; tests put costs in one by one. */
+/* All costs are 0, so that times are round numbers; tests add single costs. */
 static const struct gp_sim_device plain = {
 	.slice_us = 2000,
 	.slices = true,
@@ -44,7 +44,7 @@ static inline struct gp_sim *new_sim(const struct gp_sim_device *device,
 	return sim;
 }
 
-/* Lets time pass whatever is signalled. */
+/* Advances to `to_ns`, ignoring signals. */
 static inline void run_to(struct gp_sim *sim, uint64_t to_ns)
 {
 	bool rescan;
@@ -91,7 +91,7 @@ static inline void set_slice(struct gp_sim *sim, uint32_t task, uint32_t slice_u
 	assert_int_equal(a.status, -EINPROGRESS);
 }
 
-static inline struct gp_observation look(struct gp_sim *sim, uint32_t task, uint64_t now_ns)
+static inline struct gp_observation observe(struct gp_sim *sim, uint32_t task, uint64_t now_ns)
 {
 	struct gp_observation o = {.handle = task};
 
@@ -109,7 +109,7 @@ static inline void hash_event(void *arg, const struct gp_sim_event *e)
 		*hash = (*hash ^ word[i]) * 0x100000001b3ull;
 }
 
-/* All that a task got, as bytes to compare. */
+/* All results of a task, as bytes to compare. */
 struct outcome {
 	struct gp_sim_result result; /* without the address of its histogram */
 	struct gp_hist response;

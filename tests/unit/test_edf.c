@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edf: what it accepts is never late, what it must accept it accepts, and what cannot be promised
- * is refused; on simulated devices of several kinds, over random sets of tasks. Then single claims.
+ * edf: accepted tasks are never late, tasks that must be accepted are accepted, and impossible
+ * promises are refused. Tested on simulated devices of several kinds, over random sets of tasks;
+ * then single claims.
  */
 #include "deadline_world.h"
 
-/* ---- random sets ---- */
+/* Random sets. */
 
 static void four_fifths_of_the_device_are_always_accepted(void **state)
 {
@@ -40,8 +41,8 @@ static void more_than_the_device_is_never_promised(void **state)
 	assert_int_equal(run_sets("edf", &draw), draw.sets);
 }
 
-/* Changes of hands are a tenth of the shortest deadline: most of the load is switching. */
-static void what_is_accepted_is_not_late_where_switching_is_dear(void **state)
+/* A handover is a tenth of the shortest deadline: most of the load is switching. */
+static void what_is_accepted_is_not_late_if_switching_is_expensive(void **state)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -68,8 +69,8 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* The worst there is: deadlines are equal, and whatever a task could not be promised for what
- * switching costs would be late. */
+/* The worst case: deadlines are equal, and a task that was refused because of switching costs would
+ * be late. */
 static void what_is_accepted_is_not_late_when_all_come_at_once(void **state)
 {
 	struct draw draw = {.sets = 100,
@@ -99,7 +100,7 @@ static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* The engine itself would look every 5 ms, and with 4 ms of work that is too late. */
+/* The engine itself would tick every 5 ms, and with 4 ms of work that is too late. */
 static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state)
 {
 	uint32_t service;
@@ -146,7 +147,8 @@ static void gangs_are_done_in_time_as_a_whole(void **state)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
+/* Many tasks run at the same time, a hold stops all of them, and changes are noticed a millisecond
+ * late. */
 static void the_same_holds_on_an_amd_gpu(void **state)
 {
 	const struct draw fits = {.sets = 100,
@@ -167,9 +169,9 @@ static void the_same_holds_on_an_amd_gpu(void **state)
 	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
 }
 
-/* ---- how far the promise goes ---- */
+/* How far the promise goes. */
 
-/* How many tasks with one deadline are accepted that ask for 0.8 of the device in all, and kept. */
+/* The number of tasks with one deadline, 0.8 of the device in total, that are accepted and kept. */
 static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t deadline_ns)
 {
 	unsigned count = 0, refused = 0;
@@ -191,7 +193,9 @@ static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t dead
 	return count - 1;
 }
 
-/* With equal budgets; deadlines of 6.4 ms have the most jitter. Any budgets: test_edf_sets.c. */
+/*
+ * With equal budgets; deadlines of 6.4 ms have the largest jitter. Other budgets: test_edf_sets.c.
+ */
 static void so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline(void **state)
 {
 	struct world w;
@@ -206,7 +210,7 @@ static void so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline(void
 	assert_int_equal(count_that_fit(&w.device, world_change_ns(&w) * 100), 18);
 }
 
-static void who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room(void **state)
+static void accepted_tasks_stay_and_later_ones_are_refused_until_there_is_room(void **state)
 {
 	uint32_t first, second, third;
 	struct world w;
@@ -230,7 +234,7 @@ static void who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is
 	assert_false(w.stats[third].refused);
 }
 
-static void who_says_no_budget_is_refused_and_runs_with_the_others(void **state)
+static void a_task_without_a_budget_is_refused_and_runs_with_the_others(void **state)
 {
 	uint32_t service, silent;
 	struct world w;
@@ -246,8 +250,8 @@ static void who_says_no_budget_is_refused_and_runs_with_the_others(void **state)
 	assert_true(w.finished[silent] >= 99);
 }
 
-/* 0.3 of the device at one request a deadline; it sends two. */
-static void who_sends_requests_more_often_than_its_deadline_needs_room_for_them(void **state)
+/* 0.3 of the device at one request per deadline; it sends two. */
+static void a_task_with_more_requests_than_deadlines_needs_room_for_them(void **state)
 {
 	uint32_t hasty, steady;
 	struct world w;
@@ -268,9 +272,9 @@ static void who_sends_requests_more_often_than_its_deadline_needs_room_for_them(
 	assert_int_equal(w.missed[steady], 0);
 }
 
-/* Fifteen at once: too few to be found out. The others would be late if each were due in its time.
- */
-static void a_burst_of_requests_harms_nobody_else(void **state)
+/* Fifteen at once: too few to change the measured period. The others would be late if each request
+ * were due in its own time. */
+static void a_burst_of_requests_harms_no_other_task(void **state)
 {
 	static const uint64_t at_once[15] = {0};
 	uint32_t hasty, steady;
@@ -307,7 +311,7 @@ static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
 	assert_int_equal(w.missed[last], 0);
 }
 
-static void who_came_too_often_once_is_promised_something_again(void **state)
+static void a_task_with_one_burst_gets_a_promise_again(void **state)
 {
 	uint64_t at[140];
 	struct world w;
@@ -326,9 +330,9 @@ static void who_came_too_often_once_is_promised_something_again(void **state)
 	assert_int_equal(w.finished[0], 140);
 }
 
-/* ---- requests that take longer than they said ---- */
+/* Requests that exceed their budget. */
 
-static void an_overrun_harms_nobody_else_and_is_counted(void **state)
+static void an_overrun_harms_no_other_task_and_is_counted(void **state)
 {
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		uint32_t liar;
@@ -349,9 +353,9 @@ static void an_overrun_harms_nobody_else_and_is_counted(void **state)
 	}
 }
 
-/* ---- who has no promise ---- */
+/* Tasks without a promise. */
 
-static void nobody_starves_behind_promises_that_fill_the_device(void **state)
+static void no_task_starves_behind_promises_that_fill_the_device(void **state)
 {
 	struct world w;
 
@@ -362,14 +366,14 @@ static void nobody_starves_behind_promises_that_fill_the_device(void **state)
 	for (int i = 0; i < 12; i++)
 		world_add_job(&w);
 	world_run(&w, "edf");
-	world_check(&w, "edf"); /* none was ejected, and each got something */
+	world_check(&w, "edf"); /* no policy was ejected, and each task got something */
 	assert_int_equal(world_refused(&w), 0);
 	for (uint32_t i = 1; i < w.n; i++) /* 40 s * 2 % / 12 are 67 ms, and half is enough */
 		assert_true(w.work_ns[i] > 33 * MS);
 }
 
-/* Its next request comes when the last is done: it is found out after 16 of them, 16 s. */
-static void nobody_starves_behind_requests_that_never_pause(void **state)
+/* Its next request comes when the last is done: that is noticed after 16 requests, 16 s. */
+static void no_task_starves_behind_requests_that_never_pause(void **state)
 {
 	struct world w;
 
@@ -413,7 +417,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(four_fifths_of_the_device_are_always_accepted),
 		cmocka_unit_test(more_than_the_device_is_never_promised),
-		cmocka_unit_test(what_is_accepted_is_not_late_where_switching_is_dear),
+		cmocka_unit_test(what_is_accepted_is_not_late_if_switching_is_expensive),
 		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
 		cmocka_unit_test(what_is_accepted_is_not_late_when_all_come_at_once),
 		cmocka_unit_test(a_device_that_must_be_asked_is_asked_often_enough),
@@ -423,16 +427,15 @@ int main(void)
 		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
 		cmocka_unit_test(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline),
 		cmocka_unit_test(
-			who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room),
-		cmocka_unit_test(who_says_no_budget_is_refused_and_runs_with_the_others),
-		cmocka_unit_test(
-			who_sends_requests_more_often_than_its_deadline_needs_room_for_them),
-		cmocka_unit_test(a_burst_of_requests_harms_nobody_else),
+			accepted_tasks_stay_and_later_ones_are_refused_until_there_is_room),
+		cmocka_unit_test(a_task_without_a_budget_is_refused_and_runs_with_the_others),
+		cmocka_unit_test(a_task_with_more_requests_than_deadlines_needs_room_for_them),
+		cmocka_unit_test(a_burst_of_requests_harms_no_other_task),
 		cmocka_unit_test(a_gang_whose_first_task_leaves_keeps_its_promise),
-		cmocka_unit_test(who_came_too_often_once_is_promised_something_again),
-		cmocka_unit_test(an_overrun_harms_nobody_else_and_is_counted),
-		cmocka_unit_test(nobody_starves_behind_promises_that_fill_the_device),
-		cmocka_unit_test(nobody_starves_behind_requests_that_never_pause),
+		cmocka_unit_test(a_task_with_one_burst_gets_a_promise_again),
+		cmocka_unit_test(an_overrun_harms_no_other_task_and_is_counted),
+		cmocka_unit_test(no_task_starves_behind_promises_that_fill_the_device),
+		cmocka_unit_test(no_task_starves_behind_requests_that_never_pause),
 		cmocka_unit_test(what_no_request_needs_is_shared_equally),
 	};
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edf where the device does not tell in time who works, as NVIDIA GPUs do not: requests are known
- * by their brackets, and of whoever has none there are samples of activity, or nothing.
+ * edf on devices that do not report activity in time, as NVIDIA GPUs: requests are known by request
+ * marks. For tasks without marks there are samples of activity, or nothing.
  */
 #include "deadline_world.h"
 
-static void brackets_are_enough_on_a_device_that_shows_nothing(void **state)
+static void request_marks_are_enough_on_a_device_without_activity(void **state)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 7,
@@ -19,8 +19,8 @@ static void brackets_are_enough_on_a_device_that_shows_nothing(void **state)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* What NVIDIA GPUs are like: a task that said nothing yet is no more than a sample. */
-static void brackets_are_enough_on_a_device_with_samples_and_slices(void **state)
+/* As on NVIDIA GPUs: of a task without marks only a sample is known. */
+static void request_marks_are_enough_on_a_device_with_samples_and_slices(void **state)
 {
 	const struct draw fits = {.sets = 200,
 	                          .most = 13,
@@ -40,9 +40,9 @@ static void brackets_are_enough_on_a_device_with_samples_and_slices(void **state
 	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
 }
 
-/* ---- who does not say when its requests begin ---- */
+/* Tasks that send no request marks. */
 
-/* It is not waited for, and no room is kept for it; what it asked for would be seen 167 ms late. */
+/* It is not waited for, and no room is kept for it; its requests would be seen 167 ms late. */
 static void a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing(void **state)
 {
 	uint32_t silent, frames;
@@ -80,8 +80,8 @@ static void a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way(
 	assert_in_range(w.longest_ns[frames], 20 * MS, 25 * MS);
 }
 
-/* It works for 30 ms now and then. A sample says that it does nothing, and is old when it does. */
-static void who_was_seen_idle_is_kept_out_of_the_way_all_the_same(void **state)
+/* It works for 30 ms now and then. A sample shows it as idle, and is outdated when it works. */
+static void a_task_that_was_seen_idle_is_held_all_the_same(void **state)
 {
 	uint32_t frames;
 	struct world w;
@@ -161,13 +161,13 @@ static void samples_of_activity_come_too_late_for_a_promise(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(brackets_are_enough_on_a_device_that_shows_nothing),
-		cmocka_unit_test(brackets_are_enough_on_a_device_with_samples_and_slices),
+		cmocka_unit_test(request_marks_are_enough_on_a_device_without_activity),
+		cmocka_unit_test(request_marks_are_enough_on_a_device_with_samples_and_slices),
 		cmocka_unit_test(
 			a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing),
 		cmocka_unit_test(
 			a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way),
-		cmocka_unit_test(who_was_seen_idle_is_kept_out_of_the_way_all_the_same),
+		cmocka_unit_test(a_task_that_was_seen_idle_is_held_all_the_same),
 		cmocka_unit_test(what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing),
 		cmocka_unit_test(no_turns_are_kept_for_services_that_do_nothing),
 		cmocka_unit_test(samples_of_activity_come_too_late_for_a_promise),

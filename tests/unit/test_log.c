@@ -119,23 +119,6 @@ static void the_default_level_is_info(void **state)
 	assert_true(gp_log_wants(GP_LOG_INFO));
 }
 
-static void level_names_are_parsed_and_nothing_else_is(void **state)
-{
-	(void)state;
-	const char *const names[] = {"debug", "info", "warn", "error"};
-	for (int i = 0; i < 4; i++) {
-		enum gp_log_level level = (enum gp_log_level)((i + 1) % 4);
-		assert_int_equal(gp_log_level_parse(names[i], &level), 0);
-		assert_int_equal(level, i);
-	}
-	const char *const wrong[] = {"", "warning", "war", "WARN", "info ", "0"};
-	for (int i = 0; i < 6; i++) {
-		enum gp_log_level level = GP_LOG_WARN;
-		assert_int_equal(gp_log_level_parse(wrong[i], &level), -EINVAL);
-		assert_int_equal(level, GP_LOG_WARN);
-	}
-}
-
 struct caught {
 	int records;
 	enum gp_log_level level;
@@ -395,7 +378,6 @@ int main(void)
 		FRESH(a_record_is_level_event_fields_in_one_write),
 		FRESH(a_record_without_fields_ends_after_its_event),
 		FRESH(records_below_the_level_are_neither_written_nor_evaluated),
-		FRESH(level_names_are_parsed_and_nothing_else_is),
 		FRESH(a_sink_gets_the_record_instead_of_standard_error),
 		FRESH(a_record_too_long_is_cut_and_keeps_its_newline),
 		FRESH(the_longest_record_is_not_cut),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `priority`, `rr` and `none` promise, one claim a test. */
+/* The promises of `priority`, `rr` and `none`, one claim per test. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task(void 
 	lc = cast(GP_LATENCY_CRITICAL, false);
 	play(10);
 	assert_int_equal(slice_of(be), 1);
-	assert_in_range(permille_of_the_next(be, 100), 1000, 1000); /* it costs it nothing */
+	assert_in_range(permille_of_the_next(be, 100), 1000, 1000); /* it costs nothing */
 	set_busy(lc, true);
 	assert_in_range(permille_of_the_next(lc, 90), 1000, 1000);
 	assert_false(held(be));
@@ -190,7 +190,7 @@ static void aging_reaches_every_be_task_although_they_take_turns(void **state)
 	close_stage();
 }
 
-static void aging_reaches_a_be_task_that_nobody_sees_run(void **state)
+static void aging_reaches_a_be_task_that_is_never_seen_running(void **state)
 {
 	struct model_profile device = best_device;
 	uint32_t a, b;
@@ -276,8 +276,10 @@ static void a_task_keeps_its_place_when_one_that_came_before_it_leaves(void **st
 	close_stage();
 }
 
-/* Where changes announce themselves, looks are far apart: it ran up to now, not up to the last. */
-static void a_be_task_that_has_just_run_is_not_let_in_for_having_waited(void **state)
+/*
+ * If changes are signalled, ticks are far apart: the task ran until now, not until the last tick.
+ */
+static void a_be_task_that_has_just_run_gets_no_aging_window(void **state)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t lc, be;
@@ -287,10 +289,10 @@ static void a_be_task_that_has_just_run_is_not_let_in_for_having_waited(void **s
 	open_stage("priority", &device);
 	lc = cast(GP_LATENCY_CRITICAL, false);
 	be = cast(GP_BEST_EFFORT, true);
-	play(101); /* the next look is due in 99 ms */
+	play(101); /* the next tick is due in 99 ms */
 	pass_time(&stage, stage.model.now_ns + 95 * MS);
 	set_busy(lc, true);
-	look(&stage);
+	tick(&stage);
 	for (int ms = 0; ms < 90; ms++) {
 		assert_true(held(be));
 		play(1);
@@ -390,7 +392,7 @@ static void what_a_user_holds_stays_held_and_takes_no_turn(void **state)
 	close_stage();
 }
 
-static void rr_gives_everybody_the_same_slice(void **state)
+static void rr_gives_all_tasks_the_same_slice(void **state)
 {
 	uint32_t a, b, c, unmanaged;
 
@@ -456,8 +458,8 @@ static void none_puts_everything_back(void **state)
 	close_stage();
 }
 
-/* Looks every 100 ms at slices of 10 ms see the same one of two or five tasks every time. */
-static void a_task_that_never_runs_at_a_look_is_not_starved_for_it(void **state)
+/* Ticks every 100 ms with slices of 10 ms see the same one of two or five tasks every time. */
+static void a_task_that_never_runs_at_a_tick_is_not_taken_for_starving(void **state)
 {
 	struct model_profile device = best_device;
 
@@ -484,20 +486,20 @@ int main(void)
 		cmocka_unit_test(a_busy_unmanaged_task_keeps_the_tiny_slice_away),
 		cmocka_unit_test(aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110),
 		cmocka_unit_test(aging_reaches_every_be_task_although_they_take_turns),
-		cmocka_unit_test(aging_reaches_a_be_task_that_nobody_sees_run),
+		cmocka_unit_test(aging_reaches_a_be_task_that_is_never_seen_running),
 		cmocka_unit_test(without_slices_be_is_held_while_lc_is_seen_active),
 		cmocka_unit_test(without_slices_aging_lets_be_in_after_100_ms_for_10),
 		cmocka_unit_test(a_task_keeps_its_place_when_one_that_came_before_it_leaves),
-		cmocka_unit_test(a_be_task_that_has_just_run_is_not_let_in_for_having_waited),
+		cmocka_unit_test(a_be_task_that_has_just_run_gets_no_aging_window),
 		cmocka_unit_test(a_device_that_holds_few_holds_the_lowest),
 		cmocka_unit_test(no_more_turns_are_taken_than_the_device_can_hold),
 		cmocka_unit_test(a_gang_takes_its_turn_together),
 		cmocka_unit_test(a_be_task_in_a_gang_with_an_lc_task_is_not_held),
 		cmocka_unit_test(what_a_user_holds_stays_held_and_takes_no_turn),
-		cmocka_unit_test(rr_gives_everybody_the_same_slice),
+		cmocka_unit_test(rr_gives_all_tasks_the_same_slice),
 		cmocka_unit_test(rr_rotates_where_there_are_no_slices),
 		cmocka_unit_test(none_puts_everything_back),
-		cmocka_unit_test(a_task_that_never_runs_at_a_look_is_not_starved_for_it),
+		cmocka_unit_test(a_task_that_never_runs_at_a_tick_is_not_taken_for_starving),
 	};
 
 	gp_log_set_level(GP_LOG_ERROR);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holds for every policy of the registry with many tasks, on simulated devices of each kind:
- * nobody starves, no policy is ejected, and most of the device is left for work.
+ * Rules for every policy of the registry with many tasks, on simulated devices of each kind: no
+ * task starves, no policy is ejected, and most of the device is left for work.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void crowd_in(const struct device_kind *kind)
 		add(busy(2 * MS), be_attr(100));
 }
 
-static void nobody_starves_in_a_crowd_whatever_the_policy(void **state)
+static void no_task_starves_among_many_whatever_the_policy(void **state)
 {
 	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -59,7 +59,7 @@ static void nobody_starves_in_a_crowd_whatever_the_policy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_starves_in_a_crowd_whatever_the_policy),
+		cmocka_unit_test(no_task_starves_among_many_whatever_the_policy),
 	};
 
 	gp_log_set_level(GP_LOG_ERROR);

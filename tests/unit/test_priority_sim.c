@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `priority` does end to end on the simulated H200, with what that device can see (samples of
+ * `priority` end to end on the simulated H200, with the information of that device (samples of
  * utilisation, nothing about held tasks): latency beside many best-effort tasks, idle ones, tasks
- * that come and go, a device that is never idle, and unmanaged neighbours.
+ * that come and leave, a device that is never idle, and unmanaged tasks.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,7 +55,7 @@ static void add_training(unsigned count, uint64_t start_ns, uint64_t stop_ns)
 		                         .stop_ns = stop_ns});
 }
 
-/* The caller frees the run; the scenario is gone. */
+/* The caller frees the run; the scenario is freed here. */
 static struct gp_run finish(const char *policy)
 {
 	struct gp_policy_choice choice;
@@ -65,7 +65,7 @@ static struct gp_run finish(const char *policy)
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	gp_scenario_free(&scenario);
 	assert_int_equal(run.ejections, 0);
@@ -90,7 +90,7 @@ static void a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_
 		run = finish("priority");
 		for (unsigned i = 1; i <= n; i++) {
 			sum += kept(&run, i);
-			assert_true(kept(&run, i) > 70.0 / n); /* each its share */
+			assert_true(kept(&run, i) > 70.0 / n); /* each has its share */
 		}
 		assert_in_range(run.task[0].p50_ns, 280 * US, 320 * US);
 		assert_in_range(run.task[0].p99_ns, 300 * US, 350 * US);
@@ -126,7 +126,7 @@ static void tasks_may_come_and_go(void **state)
 	for (uint64_t at = 1; at < 12; at += 2)
 		add_training(1, at * S, (at + 3) * S);
 	run = finish("priority");
-	/* A newcomer shares with hardware slices until it is found, up to 0.1 s later. */
+	/* A new process shares with hardware slices until it is found, up to 0.1 s later. */
 	assert_in_range(run.task[0].p50_ns, 280 * US, 330 * US);
 	assert_true(run.task[0].left <= 1);
 	for (uint32_t i = 1; i < run.ntasks; i++)
@@ -134,7 +134,7 @@ static void tasks_may_come_and_go(void **state)
 	gp_run_free(&run);
 }
 
-static void nobody_starves_beside_a_service_that_never_pauses(void **state)
+static void no_task_starves_beside_a_service_that_never_pauses(void **state)
 {
 	(void)state;
 	for (unsigned n = 1; n <= 8; n *= 2) {
@@ -158,7 +158,7 @@ static void add_busy_services(unsigned count)
 		    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 1 * MS});
 }
 
-static void nobody_starves_beside_many_of_them(void **state)
+static void no_task_starves_beside_many_of_them(void **state)
 {
 	(void)state;
 	for (int exact = 0; exact < 2; exact++) {
@@ -184,7 +184,7 @@ static void add_light_services(unsigned count)
 		                         .kernel_ns = 300 * US});
 }
 
-/* One whose turn is taken away for a hungry one must not be the next again. */
+/* An entity that loses its turn to a starving one must not be the next again. */
 static void many_that_take_turns_get_the_same(void **state)
 {
 	uint64_t least_ns = UINT64_MAX, most_ns = 0;
@@ -204,7 +204,7 @@ static void many_that_take_turns_get_the_same(void **state)
 	gp_run_free(&run);
 }
 
-/* Their turns and windows cannot all come before somebody starves; finish() sees an ejection. */
+/* Their turns and windows cannot all come before one starves; finish() detects an ejection. */
 static void too_many_to_take_turns_share(void **state)
 {
 	(void)state;
@@ -227,7 +227,7 @@ static void too_many_to_take_turns_share(void **state)
 	}
 }
 
-static void nobody_starves_beside_many_of_them_without_slices(void **state)
+static void no_task_starves_beside_many_of_them_without_slices(void **state)
 {
 	struct gp_run run;
 
@@ -243,7 +243,7 @@ static void nobody_starves_beside_many_of_them_without_slices(void **state)
 }
 
 /* Each gap is filled by the first of them: the second is released for it and gets nothing. */
-static void nobody_starves_in_gaps_that_others_fill(void **state)
+static void no_task_starves_in_gaps_that_others_fill(void **state)
 {
 	struct gp_run run;
 
@@ -338,12 +338,12 @@ int main(void)
 			a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_one),
 		cmocka_unit_test(idle_tasks_cost_little_at_the_start_and_nothing_later),
 		cmocka_unit_test(tasks_may_come_and_go),
-		cmocka_unit_test(nobody_starves_beside_a_service_that_never_pauses),
-		cmocka_unit_test(nobody_starves_beside_many_of_them),
+		cmocka_unit_test(no_task_starves_beside_a_service_that_never_pauses),
+		cmocka_unit_test(no_task_starves_beside_many_of_them),
 		cmocka_unit_test(many_that_take_turns_get_the_same),
 		cmocka_unit_test(too_many_to_take_turns_share),
-		cmocka_unit_test(nobody_starves_beside_many_of_them_without_slices),
-		cmocka_unit_test(nobody_starves_in_gaps_that_others_fill),
+		cmocka_unit_test(no_task_starves_beside_many_of_them_without_slices),
+		cmocka_unit_test(no_task_starves_in_gaps_that_others_fill),
 		cmocka_unit_test(a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out),
 		cmocka_unit_test(a_task_that_has_the_device_to_itself_does_all_its_work),
 		cmocka_unit_test(an_unmanaged_neighbour_keeps_what_the_driver_gave_it),

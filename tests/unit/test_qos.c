@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `qos` promises, end to end on the simulated H200: targets that can be kept are, with less
- * loss of best-effort work than under `priority`; shares and ceilings hold; nobody who asked for
- * nothing sees a difference; and it does not change its mind all the time. Refusals are in
+ * The promises of `qos`, end to end on the simulated H200: possible targets are kept with less loss
+ * of best-effort work than under `priority`; shares and ceilings hold; tasks without such
+ * attributes see no difference; and the mode does not change all the time. Refusals are in
  * test_qos_refusal.c, the rules of all policies in test_policy_properties.c.
  */
 #include <stdarg.h>
@@ -57,14 +57,14 @@ static void add_training(uint32_t share_permille, uint32_t ceiling_permille)
 	                          .ceiling_permille = ceiling_permille});
 }
 
-/* What happened while a scenario ran. */
+/* What was observed during a run. */
 struct watched {
 	unsigned holds;
 	unsigned changes; /* from windows to slices, or back */
-	uint64_t held_ns; /* the last hold */
+	uint64_t held_ns; /* time of the last hold */
 };
 
-/* In windows a task is held every few milliseconds; with slices, not at all. */
+/* In windows a task is held every few milliseconds; with slices it is not held. */
 static void watch_holds(void *arg, const struct gp_sim_event *event)
 {
 	struct watched *w = arg;
@@ -88,7 +88,7 @@ static struct gp_run run_under(const char *policy, struct watched *watched)
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(&scenario, &choice, &options, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	assert_int_equal(run.ejections, 0);
 	return run;
@@ -124,7 +124,7 @@ static void a_target_is_kept_with_less_loss_than_under_priority(void **state)
 		unsigned rate;
 		uint64_t target_ns;
 		bool request_marks;
-		double gain; /* at least, in points */
+		double gain; /* minimum, in points */
 	} c[] = {
 		{1000, 2 * MS, true, 8},   {1282, 2 * MS, true, 15},  {1500, 3 * MS, true, 25},
 		{2000, 2 * MS, true, 35},  {1282, 2 * MS, false, 5},  {1500, 2 * MS, false, 10},
@@ -177,7 +177,7 @@ static void a_service_that_drowns_with_tiny_slices_does_not_in_windows(void **st
 	for (int request_marks = 0; request_marks < 2; request_marks++) {
 		begin(20 * S);
 		add_service(4000, request_marks, 2 * MS,
-		            0); /* and nobody said how long requests are */
+		            0); /* and the budget of requests is not declared */
 		add_training(0, 0);
 		compare(&priority, &qos, &watched);
 		assert_true(kept(&priority, 0) < 65 && kept(&priority, 1) < 1);
@@ -239,7 +239,7 @@ static void where_nothing_is_asked_for_it_is_priority(void **state)
 		}
 }
 
-/* It would wait as long as the others, and nobody said that it can. */
+/* It would wait as long as the others, but it has no target that allows that. */
 static void one_service_without_a_target_keeps_all_from_waiting(void **state)
 {
 	struct gp_run priority, qos;
@@ -273,7 +273,7 @@ static void several_best_effort_tasks_share_the_windows(void **state)
 	finish(&priority, &qos);
 }
 
-static void beside_an_unmanaged_task_nobody_is_held_for_windows(void **state)
+static void beside_an_unmanaged_task_no_task_is_held_for_windows(void **state)
 {
 	struct gp_run run;
 	struct watched watched = {0};
@@ -292,8 +292,9 @@ static void beside_an_unmanaged_task_nobody_is_held_for_windows(void **state)
 	gp_scenario_free(&scenario);
 }
 
-/* What slices seem to lose is idle time: it tries, sees that, and tries again ever more seldom. */
-static void windows_that_help_nobody_are_given_up(void **state)
+/* The time that slices seem to lose is idle time: the policy tries windows, notices that, and tries
+ * again less and less often. */
+static void windows_that_help_no_task_are_given_up(void **state)
 {
 	struct gp_run run;
 	struct watched watched = {0};
@@ -375,7 +376,7 @@ static void a_guaranteed_share_is_kept_beside_other_best_effort_tasks(void **sta
 	gp_scenario_free(&scenario);
 }
 
-/* Samples do not tell that it is idle for most of the time; how it uses its turns does. */
+/* Samples do not show that it is idle most of the time; the use of its turns does. */
 static void a_share_that_is_not_used_costs_the_others_little(void **state)
 {
 	struct gp_run priority, qos;
@@ -394,7 +395,7 @@ static void a_share_that_is_not_used_costs_the_others_little(void **state)
 	finish(&priority, &qos);
 }
 
-/* 60 and 60 %: both are told so, and the service is answered in time all the same. */
+/* 60 and 60 %: both are refused, and the service is answered in time all the same. */
 static void shares_that_are_refused_cost_no_target(void **state)
 {
 	(void)state;
@@ -416,8 +417,8 @@ static void shares_that_are_refused_cost_no_target(void **state)
 	}
 }
 
-/* The first is always behind, the second before the third by priority. */
-static void a_share_out_of_reach_starves_nobody(void **state)
+/* The first always lacks time; the second comes before the third by priority. */
+static void a_share_out_of_reach_starves_no_task(void **state)
 {
 	struct gp_run run;
 
@@ -468,13 +469,13 @@ int main(void)
 		cmocka_unit_test(where_nothing_is_asked_for_it_is_priority),
 		cmocka_unit_test(one_service_without_a_target_keeps_all_from_waiting),
 		cmocka_unit_test(several_best_effort_tasks_share_the_windows),
-		cmocka_unit_test(beside_an_unmanaged_task_nobody_is_held_for_windows),
-		cmocka_unit_test(windows_that_help_nobody_are_given_up),
+		cmocka_unit_test(beside_an_unmanaged_task_no_task_is_held_for_windows),
+		cmocka_unit_test(windows_that_help_no_task_are_given_up),
 		cmocka_unit_test(without_slices_a_preemption_waits_as_long_as_the_target_allows),
 		cmocka_unit_test(a_guaranteed_share_is_kept_beside_a_service_that_never_pauses),
 		cmocka_unit_test(a_guaranteed_share_is_kept_beside_other_best_effort_tasks),
 		cmocka_unit_test(a_share_that_is_not_used_costs_the_others_little),
-		cmocka_unit_test(a_share_out_of_reach_starves_nobody),
+		cmocka_unit_test(a_share_out_of_reach_starves_no_task),
 		cmocka_unit_test(shares_that_are_refused_cost_no_target),
 		cmocka_unit_test(a_ceiling_is_not_passed_and_nearly_reached),
 	};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `share` promises, on simulated devices of each kind: a task has the part it was guaranteed
- * whenever it wants it, within 2 points over 10 seconds; what is over goes by weight; and a ceiling
- * is a ceiling. Whose guarantee is refused: test_share_refusals.c.
+ * The promises of `share`, on simulated devices of each kind: a task has its guaranteed part
+ * whenever it wants it, within 2 points over 10 seconds; the rest goes by weight; and a ceiling is
+ * kept. Which guarantees are refused: test_share_refusals.c.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,7 +76,7 @@ static void one_that_is_idle_half_of_the_time_has_its_part_when_it_works(void **
 		add(busy(5 * MS), share_attr(0, 0, 100));
 		add(busy(1 * MS), share_attr(0, 0, 300));
 		run = finish("share");
-		/* As much of it as had arrived early enough, whatever the phase. */
+		/* At least the work that arrived early enough, whatever the phase. */
 		if (run.task[0].left > 1 || part(&run, 0) < 36)
 			fail_msg("%s: %.1f %% and %llu left over", kind->name, part(&run, 0),
 			         (unsigned long long)run.task[0].left);
@@ -109,8 +109,8 @@ struct claim {
 	double guarantee, ceiling, weight, part; /* in percent */
 };
 
-/* Raises a level of spare time per weight until all is given out or everybody is at its ceiling:
- * another way than the policy's. */
+/* Raises the spare time per weight until all of it is assigned or every task is at its ceiling; a
+ * different algorithm from the policy's. */
 static void work_out(struct claim *c, uint32_t n)
 {
 	double low = 0, high = 100;
@@ -177,7 +177,7 @@ static void a_ceiling_leaves_more_to_the_others(void **state)
 	}
 }
 
-static void a_ceiling_is_kept_also_when_nobody_else_wants_the_device(void **state)
+static void a_ceiling_is_kept_if_no_other_task_wants_the_device(void **state)
 {
 	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -193,7 +193,7 @@ static void a_ceiling_is_kept_also_when_nobody_else_wants_the_device(void **stat
 	}
 }
 
-/* How much of the device a kernel fills is not known: who has a turn has all of it. */
+/* It is not known how much of the device a kernel fills: a task has all of it in its turn. */
 static void a_guarantee_is_of_time_however_narrow_the_kernels(void **state)
 {
 	(void)state;
@@ -214,7 +214,7 @@ static void a_guarantee_is_of_time_however_narrow_the_kernels(void **state)
 	}
 }
 
-static void where_nothing_can_be_held_a_ceiling_costs_nobody_anything(void **state)
+static void without_holds_a_ceiling_costs_no_task_anything(void **state)
 {
 	struct gp_run run;
 
@@ -236,9 +236,9 @@ int main(void)
 		cmocka_unit_test(four_with_guarantees_of_all_there_is_leave_little_to_a_fifth),
 		cmocka_unit_test(random_sets_of_claims_are_kept),
 		cmocka_unit_test(a_ceiling_leaves_more_to_the_others),
-		cmocka_unit_test(a_ceiling_is_kept_also_when_nobody_else_wants_the_device),
+		cmocka_unit_test(a_ceiling_is_kept_if_no_other_task_wants_the_device),
 		cmocka_unit_test(a_guarantee_is_of_time_however_narrow_the_kernels),
-		cmocka_unit_test(where_nothing_can_be_held_a_ceiling_costs_nobody_anything),
+		cmocka_unit_test(without_holds_a_ceiling_costs_no_task_anything),
 	};
 
 	gp_log_set_level(GP_LOG_ERROR);

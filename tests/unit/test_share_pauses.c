@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `share` promises to tasks that pause for a moment after each kernel, and so give the rest of
- * a slice away each time: they have the device for the part they were guaranteed, their own pauses
- * included. And what it does not do for tasks that only want less than that.
+ * The promises of `share` to tasks that pause briefly after each kernel, and so give the rest of a
+ * slice away each time: they have the device for their guaranteed part, including their own pauses.
+ * Tasks that only want less than their part are tested, too.
  *
- * Where run times are not known at all nobody can see what a task lacks: that device is left out.
+ * If run times are not known at all, a deficit cannot be seen: that device is left out.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #include "sharing.h"
 
-static const uint64_t sample_period_ns[] = {20 * MS, 167 * MS}; /* where activity is sampled */
+static const uint64_t sample_period_ns[] = {20 * MS, 167 * MS}; /* if activity is sampled */
 
 #define NEWS (sizeof sample_period_ns / sizeof *sample_period_ns)
 
@@ -44,8 +44,8 @@ static bool tells_run_times(const struct device_kind *kind)
 	return kind->activity != GP_ACTIVITY_NONE;
 }
 
-/* In percent of what it could have done alone, when a closed loop pauses, too, in the time that was
- * not spent switching: that is nobody's share. */
+/* In percent of the work that it could have done alone (a closed loop pauses there, too), in the
+ * time without switches: switching is not part of any share. */
 static void assert_has(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
                        double wanted)
 {
@@ -82,7 +82,7 @@ static void a_guarantee_is_kept_to_one_that_pauses(void **state)
 			add(busy(13600 * US), share_attr(0));
 			run = finish("share");
 			assert_has(kind, &run, 0, 50);
-			/* With time to spare, shorter pauses are made up for as well. */
+			/* With time to spare, shorter pauses are compensated as well. */
 			if (loops[i].gap_ns * 8 <= loops[i].kernel_ns)
 				assert_true(part(&run, 0) > 48);
 			gp_run_free(&run);
@@ -90,7 +90,7 @@ static void a_guarantee_is_kept_to_one_that_pauses(void **state)
 	}
 }
 
-static void pauses_cost_nobody_else_its_guarantee(void **state)
+static void pauses_cost_no_other_task_its_guarantee(void **state)
 {
 	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -150,7 +150,7 @@ static void several_may_pause(void **state)
 }
 
 /* The limit is 10 s, and finish() fails if the policy was ejected. */
-static void nobody_starves_beside_many_that_pause(void **state)
+static void no_task_starves_beside_many_that_pause(void **state)
 {
 	struct gp_run run;
 
@@ -166,7 +166,7 @@ static void nobody_starves_beside_many_that_pause(void **state)
 	gp_run_free(&run);
 }
 
-/* 3 ms every 10 ms: less than its half, and more than slices of 10 ms on the other side leave. */
+/* 3 ms every 10 ms: less than its half, and more than slices of 10 ms of the other task leave. */
 static void one_that_wants_less_has_it_and_the_others_the_rest(void **state)
 {
 	(void)state;
@@ -187,7 +187,7 @@ static void one_that_wants_less_has_it_and_the_others_the_rest(void **state)
 	}
 }
 
-/* Its pauses are long enough to be seen: slices do, and no turn is wasted on them. */
+/* Its pauses are long enough to be seen: slices are sufficient, and no turn is wasted on it. */
 static void one_that_comes_and_goes_costs_the_others_nothing(void **state)
 {
 	(void)state;
@@ -224,7 +224,7 @@ static void one_that_begins_to_pause_is_seen(void **state)
 	gp_run_free(&run);
 }
 
-/* Where nothing can be held it does what slices can do. */
+/* Without holds it does what is possible with slices. */
 static void where_nothing_can_be_held_slices_go_on(void **state)
 {
 	struct gp_run run;
@@ -270,10 +270,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_guarantee_is_kept_to_one_that_pauses),
-		cmocka_unit_test(pauses_cost_nobody_else_its_guarantee),
+		cmocka_unit_test(pauses_cost_no_other_task_its_guarantee),
 		cmocka_unit_test(most_of_the_device_can_be_guaranteed_to_one_that_pauses),
 		cmocka_unit_test(several_may_pause),
-		cmocka_unit_test(nobody_starves_beside_many_that_pause),
+		cmocka_unit_test(no_task_starves_beside_many_that_pause),
 		cmocka_unit_test(one_that_wants_less_has_it_and_the_others_the_rest),
 		cmocka_unit_test(one_that_comes_and_goes_costs_the_others_nothing),
 		cmocka_unit_test(one_that_begins_to_pause_is_seen),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The AMD model: narrow tasks run side by side, what does not fit shares in proportion and nobody
- * gets more than there is, a held task stands still and goes on where it was, saving takes as long
- * as there is to save, HWS stops bystanders and MES does not, short waves end in the grace period,
- * and activity is found by looking.
+ * The AMD model: narrow tasks run side by side; wider ones share in proportion, and never more than
+ * the device; a held task stands still and continues where it was; saving takes time in proportion
+ * to the waves; HWS stops other tasks and MES does not; short waves end in the grace period;
+ * activity is polled.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "base/rng.h"
 #include "sim_world.h"
 
-/* Free of charge but for what a test puts in. */
+/* All costs are 0 except those that a test adds. */
 static const struct gp_sim_device free_of_charge = {
 	.model = GP_SIM_CWSR,
 	.scheduler = GP_SIM_HWS,
@@ -51,7 +51,7 @@ static uint64_t work(struct gp_sim *sim, uint32_t task)
 	return gp_sim_result(sim, task)->work_ns;
 }
 
-/* ---- sharing ---- */
+/* Sharing. */
 
 static void narrow_tasks_run_side_by_side_at_full_speed(void **state)
 {
@@ -100,7 +100,7 @@ static void a_newcomer_shares_from_its_arrival_to_its_end(void **state)
 	gp_sim_free(sim);
 }
 
-/* Widths that divide nothing: what is handed out is what there is, less the roundings. */
+/* Widths without common divisors: the sum is the whole device, less rounding. */
 static void work_is_neither_lost_nor_made(void **state)
 {
 	(void)state;
@@ -116,7 +116,7 @@ static void work_is_neither_lost_nor_made(void **state)
 	sim = new_sim(&free_of_charge, task, 5, 1);
 	for (uint64_t at_ns = 0; at_ns <= 10 * S; at_ns += 777 * US + 13) {
 		run_to(sim, at_ns);
-		attach(sim, 0); /* closes the books: somebody looks all the time */
+		attach(sim, 0); /* updates the accounts, as any observation does */
 		gp_gpu_detach(gp_sim_gpu(sim), 0);
 	}
 	run_to(sim, 10 * S);
@@ -128,7 +128,7 @@ static void work_is_neither_lost_nor_made(void **state)
 	gp_sim_free(sim);
 }
 
-/* ---- holding ---- */
+/* Holds. */
 
 static void a_held_task_stands_still_and_goes_on_with_the_rest(void **state)
 {
@@ -140,7 +140,7 @@ static void a_held_task_stands_still_and_goes_on_with_the_rest(void **state)
 	attach(sim, 0);
 	hold(sim, 0, 4 * MS);
 	run_to(sim, 24 * MS);
-	gp_gpu_detach(gp_sim_gpu(sim), 0); /* closes the books as well */
+	gp_gpu_detach(gp_sim_gpu(sim), 0); /* updates the accounts, too */
 	attach(sim, 0);
 	assert_int_equal(work(sim, 0), 4 * MS);
 	run_to(sim, 30 * MS - 1);
@@ -168,12 +168,12 @@ static void saving_takes_as_long_as_there_is_to_save(void **state)
 		attach(sim, 0);
 		hold(sim, 0, 10 * MS);
 		run_to(sim, held_ns - 1);
-		assert_false(look(sim, 0, held_ns - 1).held);
-		assert_int_equal(look(sim, 0, held_ns - 1).under_way, GP_UNDER_WAY_HOLD);
+		assert_false(observe(sim, 0, held_ns - 1).held);
+		assert_int_equal(observe(sim, 0, held_ns - 1).under_way, GP_UNDER_WAY_HOLD);
 		run_to(sim, held_ns);
-		assert_true(look(sim, 0, held_ns).held);
-		/* It ran while the driver was at work, and not while it was saved. */
-		assert_int_equal(look(sim, 0, held_ns).run_ns, 100 * US);
+		assert_true(observe(sim, 0, held_ns).held);
+		/* It ran during the driver's work, and not while it was saved. */
+		assert_int_equal(observe(sim, 0, held_ns).run_ns, 100 * US);
 		gp_sim_free(sim);
 	}
 }
@@ -191,7 +191,7 @@ static uint64_t time_to_save(uint32_t xccs, uint32_t mb_per_s)
 	run_to(sim, 0);
 	attach(sim, 0);
 	hold(sim, 0, 0);
-	while (!look(sim, 0, at_ns).held)
+	while (!observe(sim, 0, at_ns).held)
 		run_to(sim, at_ns += 10 * US);
 	gp_sim_free(sim);
 	return at_ns;
@@ -205,8 +205,8 @@ static void xccs_save_at_the_same_time_and_share_the_memory(void **state)
 	assert_int_equal(time_to_save(8, 10000), 8 * MS);
 }
 
-/* Two that fit side by side; one is held at 10 ms and released at 20. Returns how late the 100th
- * kernel of the other is. */
+/* Two tasks that fit side by side; one is held at 10 ms and released at 20 ms. Returns how late the
+ * 100th kernel of the other is. */
 static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
 {
 	const struct gp_sim_task task[] = {wide(500, 1 * MS), wide(500, 1 * S)};
@@ -222,7 +222,7 @@ static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
 	attach(sim, 1);
 	hold(sim, 1, 10 * MS);
 	run_to(sim, 20 * MS);
-	assert_true(look(sim, 1, 20 * MS).held);
+	assert_true(observe(sim, 1, 20 * MS).held);
 	release(sim, 1, 20 * MS);
 	run_to(sim, at_ns);
 	while (finished(sim, 0) < 100)
@@ -234,8 +234,8 @@ static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
 static void hws_stops_bystanders_and_mes_does_not(void **state)
 {
 	(void)state;
-	/* The hold saves both (1 ms) and restores one (0.5), the release saves one and restores
-	 * both; 50 us of lists each time. */
+	/* The hold saves both (1 ms) and restores one (0.5 ms), the release saves one and restores
+	 * both; 50 us for the lists each time. */
 	assert_in_range(delay_of_the_other(GP_SIM_HWS), 3090 * US, 3110 * US);
 	assert_int_equal(delay_of_the_other(GP_SIM_MES), 0);
 }
@@ -254,7 +254,7 @@ static void with_mes_a_released_task_waits_for_its_own_waves(void **state)
 	hold(sim, 0, 4 * MS);
 	run_to(sim, 20 * MS);
 	release(sim, 0, 20 * MS);
-	run_to(sim, 27 * MS + 20 * US - 1); /* 6 ms were left, 1 is for its waves */
+	run_to(sim, 27 * MS + 20 * US - 1); /* 6 ms were left, 1 ms is for its waves */
 	assert_int_equal(finished(sim, 0), 0);
 	run_to(sim, 27 * MS + 20 * US);
 	assert_int_equal(finished(sim, 0), 1);
@@ -274,16 +274,16 @@ static void one_call_for_many_stops_the_device_once(void **state)
 		attach(sim, i);
 	assert_int_equal(gp_gpu_hold(gp_sim_gpu(sim), 0, a, 2), 0);
 	run_to(sim, 600 * US);
-	assert_true(look(sim, 0, 600 * US).held);
-	assert_true(look(sim, 2, 600 * US).held);
-	assert_false(look(sim, 0, 600 * US).running);
-	assert_true(look(sim, 1, 600 * US).running);
+	assert_true(observe(sim, 0, 600 * US).held);
+	assert_true(observe(sim, 2, 600 * US).held);
+	assert_false(observe(sim, 0, 600 * US).running);
+	assert_true(observe(sim, 1, 600 * US).running);
 	assert_int_equal(gp_sim_totals(sim)->switches, 1);
 	assert_int_equal(gp_sim_totals(sim)->switch_ns, 600 * US);
 	gp_sim_free(sim);
 }
 
-/* ---- the grace period ---- */
+/* The grace period. */
 
 static uint64_t held_after(uint64_t kernel_ns, uint64_t wave_ns, enum gp_sim_scheduler scheduler)
 {
@@ -298,7 +298,7 @@ static uint64_t held_after(uint64_t kernel_ns, uint64_t wave_ns, enum gp_sim_sch
 	run_to(sim, at_ns);
 	attach(sim, 0);
 	hold(sim, 0, at_ns);
-	while (!look(sim, 0, at_ns).held)
+	while (!observe(sim, 0, at_ns).held)
 		run_to(sim, at_ns += 10 * US);
 	gp_sim_free(sim);
 	return at_ns - 10 * MS;
@@ -348,15 +348,15 @@ static void a_release_has_no_grace_period(void **state)
 	hold(sim, 0, 10 * MS);
 	run_to(sim, at_ns);
 	release(sim, 0, at_ns);
-	while (look(sim, 0, at_ns).held)
+	while (observe(sim, 0, at_ns).held)
 		run_to(sim, at_ns += 10 * US);
 	assert_in_range(at_ns, 30 * MS, 31 * MS);
 	gp_sim_free(sim);
 }
 
-/* ---- coming and going ---- */
+/* Coming and leaving. */
 
-/* It is held at 10 ms and exits at `stop_ns`; the other goes on. */
+/* It is held at 10 ms and exits at `stop_ns`; the other continues. */
 static void exit_at(enum gp_sim_scheduler scheduler, uint64_t stop_ns)
 {
 	struct gp_sim_task task[] = {wide(500, 7 * MS), wide(500, 7 * MS)};
@@ -378,7 +378,7 @@ static void exit_at(enum gp_sim_scheduler scheduler, uint64_t stop_ns)
 	gp_sim_free(sim);
 }
 
-/* While the driver works, the device drains, is stopped, its waves are saved, it is off. */
+/* During the driver's work, draining, stopped, saving waves, and off. */
 static void a_task_can_exit_in_every_state(void **state)
 {
 	(void)state;
@@ -402,7 +402,7 @@ static void one_that_is_let_go_while_it_is_taken_off_runs_again(void **state)
 		hold(sim, 0, 4 * MS);
 		run_to(sim, 4 * MS + 500 * US);
 		gp_gpu_detach(gp_sim_gpu(sim), 0);
-		run_to(sim, 12 * MS); /* 10 of work, 1 to save, 1 to restore */
+		run_to(sim, 12 * MS); /* 10 ms of work, 1 ms to save, 1 ms to restore */
 		assert_int_equal(finished(sim, 0), 1);
 		gp_sim_free(sim);
 	}
@@ -421,18 +421,18 @@ static void a_hint_takes_no_room_until_its_kernel_comes(void **state)
 	task[1].hint_ns = 5 * MS;
 	sim = new_sim(&free_of_charge, task, 2, 1);
 	run_to(sim, 10 * MS - 1);
-	attach(sim, 0); /* closes the books */
+	attach(sim, 0); /* updates the accounts */
 	attach(sim, 1);
-	assert_true(look(sim, 1, 10 * MS - 1).active);
+	assert_true(observe(sim, 1, 10 * MS - 1).active);
 	assert_int_equal(work(sim, 0), 10 * MS - 1);
 	run_to(sim, 14 * MS);
 	assert_int_equal(finished(sim, 1), 1);
 	gp_sim_free(sim);
 }
 
-/* ---- what is seen ---- */
+/* Observation. */
 
-static void activity_is_found_by_looking(void **state)
+static void activity_is_found_by_polling(void **state)
 {
 	(void)state;
 	const uint64_t at[] = {200 * US, 2500 * US};
@@ -451,19 +451,19 @@ static void activity_is_found_by_looking(void **state)
 	run_to(sim, 0);
 	attach(sim, 0);
 	run_to(sim, 900 * US);
-	assert_false(look(sim, 0, 900 * US).active);
+	assert_false(observe(sim, 0, 900 * US).active);
 	assert_int_equal(gp_sim_advance(sim, 10 * MS), 1 * MS);
 	assert_true(gp_sim_take_signal(sim, &rescan));
-	assert_true(look(sim, 0, 1 * MS).active);
-	assert_int_equal(look(sim, 0, 1 * MS).active_since_ns, 1 * MS);
+	assert_true(observe(sim, 0, 1 * MS).active);
+	assert_int_equal(observe(sim, 0, 1 * MS).active_since_ns, 1 * MS);
 	run_to(sim, 1900 * US);
-	assert_true(look(sim, 0, 1900 * US).active); /* is over since 1.2 ms */
+	assert_true(observe(sim, 0, 1900 * US).active); /* has ended at 1.2 ms */
 	run_to(sim, 2 * MS);
-	assert_false(look(sim, 0, 2 * MS).active);
+	assert_false(observe(sim, 0, 2 * MS).active);
 	gp_sim_free(sim);
 }
 
-static void what_came_and_went_between_two_looks_was_not_seen(void **state)
+static void activity_between_two_polls_is_not_seen(void **state)
 {
 	(void)state;
 	const uint64_t at[] = {200 * US};
@@ -495,9 +495,9 @@ static void an_mi300x_tells_no_run_times(void **state)
 
 	run_to(sim, 5 * MS);
 	attach(sim, 0);
-	assert_int_equal(look(sim, 0, 5 * MS).known, GP_KNOWN_HELD | GP_KNOWN_ACTIVE |
-	                                                     GP_KNOWN_PENDING |
-	                                                     GP_KNOWN_ACTIVE_SINCE);
+	assert_int_equal(observe(sim, 0, 5 * MS).known, GP_KNOWN_HELD | GP_KNOWN_ACTIVE |
+	                                                        GP_KNOWN_PENDING |
+	                                                        GP_KNOWN_ACTIVE_SINCE);
 	assert_int_equal(info->caps, GP_CAP_HOLD | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
 	assert_int_equal(info->slice_default_us, 0);
 	assert_int_equal(info->sample_period_ns, 0);
@@ -529,7 +529,7 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
 }
 
-/* ---- whatever happens ---- */
+/* Random sequences. */
 
 #define TASKS 6u
 
@@ -579,7 +579,8 @@ static void fill(struct gp_sim_task task[TASKS])
 	task[4].kernel_gap_ns = 200 * US;
 }
 
-/* Holds and releases at random. Nobody runs while held, and what was done is what was finished. */
+/* Holds and releases at random. No task runs while it is held, and the work done equals the work
+ * finished. */
 static uint64_t run_at_random(uint64_t seed, enum gp_sim_scheduler scheduler)
 {
 	struct gp_sim_device device = gp_sim_mi300x;
@@ -621,7 +622,7 @@ static uint64_t run_at_random(uint64_t seed, enum gp_sim_scheduler scheduler)
 	return w.hash;
 }
 
-static void nobody_runs_while_held_and_the_same_seed_gives_the_same_bytes(void **state)
+static void no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++)
@@ -653,11 +654,11 @@ int main(void)
 		cmocka_unit_test(a_task_can_exit_in_every_state),
 		cmocka_unit_test(one_that_is_let_go_while_it_is_taken_off_runs_again),
 		cmocka_unit_test(a_hint_takes_no_room_until_its_kernel_comes),
-		cmocka_unit_test(activity_is_found_by_looking),
-		cmocka_unit_test(what_came_and_went_between_two_looks_was_not_seen),
+		cmocka_unit_test(activity_is_found_by_polling),
+		cmocka_unit_test(activity_between_two_polls_is_not_seen),
 		cmocka_unit_test(an_mi300x_tells_no_run_times),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
-		cmocka_unit_test(nobody_runs_while_held_and_the_same_seed_gives_the_same_bytes),
+		cmocka_unit_test(no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

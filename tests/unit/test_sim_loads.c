@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs on the simulated device: requests come at the times of a trace, a request of many
- * kernels leaves the device free in its gaps, brackets stand around each request, and what is
- * prepared on the host takes its time and can be hinted at.
+ * The programs on the simulated device: requests come at the times of a trace; a request of many
+ * kernels leaves the device free in its gaps; request marks enclose each request; preparation on
+ * the host takes time and can be hidden by a hint.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 #define SEEN_MAX 64
 
-/* What happened to task 0, in order. */
+/* The events of task 0, in order. */
 struct record {
 	unsigned n;
 	struct gp_sim_event event[SEEN_MAX];
@@ -30,7 +30,7 @@ static void record(void *arg, const struct gp_sim_event *event)
 		r->event[r->n++] = *event;
 }
 
-/* The time at which `what` happened for the n-th time, counted from 0; GP_NEVER: it did not. */
+/* The time of event `what` number n, counted from 0; GP_NEVER = it did not happen. */
 static uint64_t when(const struct record *r, enum gp_sim_what what, unsigned n)
 {
 	for (unsigned i = 0; i < r->n; i++)
@@ -57,7 +57,7 @@ static struct gp_sim_task trace(const uint64_t *at_ns, uint32_t n, uint64_t kern
 	                            .stop_ns = GP_NEVER};
 }
 
-/* Runs to `end_ns` and leaves the books closed. */
+/* Runs to `end_ns` and completes the results. */
 static struct gp_sim *play(const struct gp_sim_device *device, const struct gp_sim_task *task,
                            uint32_t ntasks, uint64_t end_ns, struct record *r)
 {
@@ -86,7 +86,7 @@ static void requests_come_at_the_times_of_the_trace(void **state)
 	assert_int_equal(when(&r, GP_SIM_REQUEST, 1), 9 * MS);
 	assert_int_equal(when(&r, GP_SIM_REQUEST, 2), 10 * MS); /* had to wait for the one before */
 	assert_int_equal(when(&r, GP_SIM_REQUEST, 3), 16 * MS);
-	assert_true(gp_sim_next_ns(sim) == GP_NEVER); /* the list is at its end */
+	assert_true(gp_sim_next_ns(sim) == GP_NEVER); /* the list has ended */
 	gp_sim_free(sim);
 }
 
@@ -160,16 +160,16 @@ static void the_device_is_free_in_a_gap(void **state)
 
 	task[0].kernels = 10;
 	task[0].kernel_gap_ns = 3 * MS;
-	task[1].slice_us = 1; /* gives way at once: it has the gaps and nothing else */
+	task[1].slice_us = 1; /* yields at once: it has the gaps only */
 	sim = play(&plain, task, 2, 1 * S, &r);
-	/* 10 kernels and 9 gaps a request: 37 ms, in which the other has 27. */
+	/* 10 kernels and 9 gaps per request: 37 ms, in which the other has 27 ms. */
 	assert_in_range(finished(sim, 0), 26, 28);
 	assert_in_range(finished(sim, 1), 700, 735);
 	assert_int_equal(gp_sim_totals(sim)->busy_ns, 1 * S);
 	gp_sim_free(sim);
 }
 
-static void brackets_stand_around_each_request(void **state)
+static void request_marks_enclose_each_request(void **state)
 {
 	(void)state;
 	const uint64_t at[] = {10 * MS, 12 * MS, 50 * MS};
@@ -186,13 +186,14 @@ static void brackets_stand_around_each_request(void **state)
 	assert_int_equal(count(&r, GP_SIM_END), 3);
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 0), 10 * MS); /* before it is prepared */
 	assert_int_equal(when(&r, GP_SIM_END, 0), 15 * MS + 500 * US);
-	assert_int_equal(when(&r, GP_SIM_BEGIN, 1), when(&r, GP_SIM_END, 0)); /* waited so long */
+	assert_int_equal(when(&r, GP_SIM_BEGIN, 1),
+	                 when(&r, GP_SIM_END, 0)); /* waited until then */
 	assert_int_equal(when(&r, GP_SIM_END, 1), 21 * MS);
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 2), 50 * MS);
 	gp_sim_free(sim);
 }
 
-static void a_closed_loop_can_have_brackets_too(void **state)
+static void a_closed_loop_can_send_request_marks_too(void **state)
 {
 	(void)state;
 	struct gp_sim_task task = closed_loop(1 * MS);
@@ -209,7 +210,7 @@ static void a_closed_loop_can_have_brackets_too(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_bracket_is_heard_at_once(void **state)
+static void a_request_mark_is_seen_at_once(void **state)
 {
 	(void)state;
 	const uint64_t at[] = {10 * MS};
@@ -258,7 +259,7 @@ static void preparing_takes_its_time(void **state)
 	gp_sim_free(sim);
 }
 
-/* As GPreempt does it: 100 us before the end of 200 us of preparation. */
+/* As in GPreempt: 100 us before the end of 200 us of preparation. */
 static void a_hint_can_act_while_a_request_is_prepared(void **state)
 {
 	(void)state;
@@ -275,7 +276,7 @@ static void a_hint_can_act_while_a_request_is_prepared(void **state)
 	sim = play(&device, task, 2, 100 * MS, &r);
 	assert_int_equal(when(&r, GP_SIM_READY, 0), 10 * MS + 100 * US);
 	assert_in_range(when(&r, GP_SIM_RUN, 0), 10 * MS + 180 * US, 10 * MS + 181 * US);
-	assert_int_equal(when(&r, GP_SIM_REQUEST, 0), 11 * MS + 200 * US); /* as if alone */
+	assert_int_equal(when(&r, GP_SIM_REQUEST, 0), 11 * MS + 200 * US); /* as if it were alone */
 	gp_sim_free(sim);
 }
 
@@ -288,9 +289,9 @@ int main(void)
 		cmocka_unit_test(a_request_of_many_kernels_is_done_with_the_last),
 		cmocka_unit_test(without_a_gap_many_kernels_are_as_one),
 		cmocka_unit_test(the_device_is_free_in_a_gap),
-		cmocka_unit_test(brackets_stand_around_each_request),
-		cmocka_unit_test(a_closed_loop_can_have_brackets_too),
-		cmocka_unit_test(a_bracket_is_heard_at_once),
+		cmocka_unit_test(request_marks_enclose_each_request),
+		cmocka_unit_test(a_closed_loop_can_send_request_marks_too),
+		cmocka_unit_test(a_request_mark_is_seen_at_once),
 		cmocka_unit_test(a_program_that_exits_says_nothing_more),
 		cmocka_unit_test(preparing_takes_its_time),
 		cmocka_unit_test(a_hint_can_act_while_a_request_is_prepared),

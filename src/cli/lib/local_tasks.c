@@ -149,9 +149,8 @@ static int compare_rows(const void *a, const void *b)
 /* Memory is sampled by some drivers: it was not known at the scan. */
 static bool refresh(struct gp_task_ref *ref)
 {
-	const struct gp_gpu_ops *ops = ref->gpu->ops;
-
-	return !ops->find || !ops->find(ref->gpu, ref->seen.pid, &ref->seen, NULL);
+	return !gp_gpu_commands(ref->gpu)->find ||
+	       !gp_gpu_find(ref->gpu, ref->seen.pid, &ref->seen, NULL);
 }
 
 static int read_tasks(const struct gp_devices *devices, uint64_t for_ns, bool patient,

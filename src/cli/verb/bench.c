@@ -180,7 +180,7 @@ static void measure_find(struct bench *b, const struct gp_devices *devices,
 		if (ops->open(devices->device[ref->device].index, 0, &gpu))
 			continue;
 		open_ns = gp_monotonic_ns();
-		if (!ops->find(gpu, ref->seen.pid, &seen, NULL)) {
+		if (!gp_gpu_find(gpu, ref->seen.pid, &seen, NULL)) {
 			gp_hist_add(&b->open, open_ns - begin_ns);
 			gp_hist_add(&b->find, gp_monotonic_ns() - open_ns);
 		}

@@ -214,8 +214,7 @@ static unsigned examine(struct report *r, const struct gp_devices *devices,
 	r->findings = backends ? json_object_new_array() : NULL;
 	if (!backends)
 		puts(ops->name);
-	if (ops->doctor)
-		ops->doctor(take_finding, r);
+	gp_backend_doctor(ops, take_finding, r);
 	ready = r->missing ? 0 : ready_devices(devices, ops);
 	if (backends) {
 		o = json_object_new_object();

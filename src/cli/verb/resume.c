@@ -68,11 +68,11 @@ static int release_everywhere(pid_t pid, struct gp_error *err)
 
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
 		struct gp_error why = {0};
-		int n = (*b)->release_process ? (*b)->release_process(pid, &why) : -ENODEV;
+		int n = gp_backend_release_process(*b, pid, &why);
 
 		if (n >= 0)
 			reached += n;
-		else if (n != -ENODEV)
+		else if (n != -ENODEV && n != -ENOTSUP)
 			r = gp_fail(err, n, "%s", why.text);
 	}
 	if (reached)
@@ -168,7 +168,7 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	int r;
 
 	/* Also if the process has ended: a child may have its queues. */
-	r = ops && ops->undo ? ops->undo(&undo, &err) : -ENOTSUP;
+	r = ops ? gp_backend_undo(ops, &undo, &err) : -ENOTSUP;
 	if (!ops && !gp_record_process_lives(e))
 		r = -ESRCH;
 	if (r == -ENOTSUP)

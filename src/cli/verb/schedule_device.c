@@ -79,14 +79,14 @@ static bool is_in_force(const struct gp_engine *e)
 /* Prints once why a task could not be held, if the back end knows the reason. */
 static void complain(struct gp_scheduled *s)
 {
-	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && s->gpu->ops->why; i++) {
+	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && gp_gpu_commands(s->gpu)->why; i++) {
 		struct gp_error why = {0};
 		struct gp_task_stats t;
 
 		gp_engine_task_stats(s->engine, i, &t);
 		if (!t.failures || t.held_ns || t.attr.class == GP_UNMANAGED)
 			continue;
-		s->gpu->ops->why(s->gpu, t.handle, &why);
+		gp_gpu_why(s->gpu, t.handle, &why);
 		if (!*why.text)
 			continue;
 		fprintf(stderr, "gpreempt: %s\n", why.text);
@@ -107,7 +107,7 @@ static void warn(struct gp_scheduled *s)
 		if (t->class != GP_LATENCY_CRITICAL || t->known & GP_KNOWN_ACTIVE)
 			continue;
 		gp_engine_task_stats(s->engine, i, &stats);
-		s->gpu->ops->why(s->gpu, stats.handle, &why);
+		gp_gpu_why(s->gpu, stats.handle, &why);
 		if (!*why.text)
 			continue;
 		fprintf(stderr, "gpreempt: %s\n", why.text);
@@ -124,7 +124,7 @@ static int after_look(void *arg, uint64_t now_ns)
 		return 1;
 	if (!s->complained && gp_engine_stats(s->engine)->failures)
 		complain(s);
-	if (!s->warned && s->gpu->ops->why && gp_engine_policy(s->engine)->watches)
+	if (!s->warned && gp_gpu_commands(s->gpu)->why && gp_engine_policy(s->engine)->watches)
 		warn(s);
 	if (!s->ready && is_in_force(s->engine)) {
 		s->ready = true;
@@ -146,12 +146,12 @@ static int find_task(struct gp_gpu *gpu, const struct gp_named *n, struct gp_see
                      struct gp_error *why)
 {
 	if (n->queue == GP_QUEUE_ALL)
-		return gpu->ops->find(gpu, n->pid, seen, why);
-	if (!gpu->ops->split)
+		return gp_gpu_find(gpu, n->pid, seen, why);
+	if (!gp_gpu_commands(gpu)->split)
 		return gp_fail(why, -ENOTSUP,
 		               "%s schedules whole processes only: name %d without a queue",
 		               gpu->info.name, n->pid);
-	return gpu->ops->split(gpu, n->pid, n->queue, seen, why);
+	return gp_gpu_split(gpu, n->pid, n->queue, seen, why);
 }
 
 int gp_schedule_find(struct gp_schedule *what, struct gp_gpu *gpu, const struct gp_undo_file *undo,

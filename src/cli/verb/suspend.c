@@ -9,7 +9,6 @@
 #include "cli/lib/hold_event.h"
 #include "cli/lib/stop.h"
 #include "cli/verb/suspend.h"
-#include "gpu/amd/amd_backend.h"
 #include "hold/hold.h"
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
@@ -23,9 +22,11 @@ static const struct argp_option options[] = {
 	{"device", 'd', "N", 0, "Only on this device; without a PID, all processes on it", 0},
 	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
 	{"for", 'f', "TIME", 0, "Release after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
-	{"type", 't', "WAY", 0,
-         "save: save running work at once; drain: let short work end first (AMD)", 0},
-	{"grace", 'g', "N", 0, "With drain: wait up to N times 1,000 GPU clocks, 1 to 255 (255)",
+	{"type", 't', "NAME", 0,
+         "Preemption type: save (save running work at once; the default), drain (let short work "
+         "finish first), or another type that the GPU offers",
+         0},
+	{"grace", 'g', "N", 0, "With drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
          0},
 	{"force", 'F', NULL, 0, "Hold also a server that works for many programs", 0},
 	{"no-daemon", NO_DAEMON, NULL, 0, "Hold from this program, not through the daemon", 0},
@@ -33,35 +34,14 @@ static const struct argp_option options[] = {
 	{0},
 };
 
-static enum gp_suspend_way parse_way(struct argp_state *state, const char *text)
-{
-	static const char *const names[] = {
-		[GP_WAY_SAVE] = "save", [GP_WAY_DRAIN] = "drain", [GP_WAY_RESET] = "reset"};
-
-	for (unsigned i = GP_WAY_SAVE; i <= GP_WAY_RESET; i++)
-		if (!strcmp(names[i], text))
-			return (enum gp_suspend_way)i;
-	argp_error(state, "--type takes save or drain, not '%s'", text);
-	return GP_WAY_DEVICE;
-}
-
-static void check_way(struct argp_state *state)
-{
-	if (env.grace && env.way == GP_WAY_DEVICE)
-		env.way = GP_WAY_DRAIN;
-	if (env.grace && env.way != GP_WAY_DRAIN)
-		argp_error(state, "--grace goes with --type drain");
-	if (env.way == GP_WAY_DRAIN && !env.grace)
-		env.grace = GP_AMD_DRAIN;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
-	case 't': env.way = parse_way(state, arg); break;
+	case 't': env.type = arg; break;
 	case 'g':
-		env.grace = (unsigned)gp_option_number(state, "--grace", arg, 1, GP_AMD_DRAIN);
+		env.grace =
+			(unsigned)gp_option_number(state, "--grace", arg, 1, GP_PREEMPT_GRACE_MAX);
 		break;
 	case 'd':
 		env.device =
@@ -80,7 +60,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "give a PID, or --device N for all processes on it");
 		if (env.one_queue && env.targets.n != 1)
 			argp_error(state, "--queue needs one PID");
-		check_way(state);
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -90,8 +69,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* The daemon holds whole processes, and on all devices. */
 static bool is_for_daemon(void)
 {
-	return !env.no_daemon && !env.one_queue && env.device == GP_DEVICES_MAX &&
-	       env.way == GP_WAY_DEVICE;
+	return !env.no_daemon && !env.one_queue && env.device == GP_DEVICES_MAX && !env.type &&
+	       !env.grace;
 }
 
 static void print_event(const struct gp_hold *h, enum gp_hold_event_kind kind, uint64_t ns)
@@ -175,34 +154,68 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
-/* A device without a choice always saves. */
-static int choose_way(const struct gp_holds *holds, struct gp_error *err)
+/* Fails with the preemption types of the device, or only those with a grace. */
+static int refuse_type(const struct gp_gpu *gpu, bool with_grace, struct gp_error *err)
 {
-	unsigned mode = env.way == GP_WAY_DRAIN ? env.grace : GP_AMD_SAVE;
+	unsigned n;
+	const struct gp_preempt_type *type = gp_gpu_preempt_types(gpu, &n);
+	char offered[128] = "";
+
+	for (unsigned i = 0; i < n; i++)
+		if (!with_grace || type[i].grace_max)
+			snprintf(offered + strlen(offered), sizeof offered - strlen(offered),
+			         "%s%s", *offered ? ", " : "", type[i].name);
+	if (!with_grace)
+		return gp_fail(err, -EINVAL, "%s has no preemption type '%s'; it offers: %s",
+		               gpu->info.name, env.type, offered);
+	if (*offered)
+		return gp_fail(err, -EINVAL, "--grace goes with --type %s; leave it out", offered);
+	return gp_fail(err, -EINVAL, "%s has no preemption type with a grace; leave out --grace",
+	               gpu->info.name);
+}
+
+/* The device's type that --type names. Without --type it is the default, or with --grace the first
+ * type that has one. NULL: the device has no such type. */
+static const struct gp_preempt_type *find_type(const struct gp_preempt_type *type, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (env.type ? !strcmp(type[i].name, env.type) : !env.grace || type[i].grace_max)
+			return &type[i];
+	return NULL;
+}
+
+static int choose_type(const struct gp_hold *h, struct gp_error *err)
+{
+	struct gp_gpu *gpu = h->ref.gpu;
+	unsigned n;
+	const struct gp_preempt_type *offered = gp_gpu_preempt_types(gpu, &n);
+	const struct gp_preempt_type *type = find_type(offered, n);
+	int r;
+
+	if (!type)
+		return refuse_type(gpu, !env.type, err);
+	if (env.grace > type->grace_max)
+		return refuse_type(gpu, true, err);
+	if (type == offered) /* a task that was just attached has the default */
+		return 0;
+	r = gp_gpu_set_preempt_type(gpu, h->handle, env.grace ? env.grace : type->value);
+	return r ? gp_fail(err, r, "%s refuses preemption type %s: %s", gpu->info.name, type->name,
+	                   gp_error_name(r))
+	         : 0;
+}
+
+static int choose_types(const struct gp_holds *holds, struct gp_error *err)
+{
 	int r = 0;
 
-	for (unsigned i = 0; i < holds->n && env.way != GP_WAY_DEVICE && !r; i++) {
-		struct gp_gpu *gpu = holds->hold[i].ref.gpu;
-
-		if (gpu->ops == &gp_amd_ops && gpu->info.caps & GP_CAP_PREEMPT_MODE)
-			r = gpu->ops->set_preempt_mode(gpu, holds->hold[i].handle, mode);
-		else if (env.way == GP_WAY_DRAIN)
-			r = gp_fail(err, -EINVAL,
-			            "--type drain does not apply to %s: that device always saves "
-			            "running work at once",
-			            gpu->info.name);
-		else
-			fprintf(stderr,
-			        "gpreempt: --type does not apply to %s: that device always saves "
-			        "running work at once\n",
-			        gpu->info.name);
-	}
-	return r ? gp_fail(err, r, "cannot choose how to suspend: %s", gp_error_name(r)) : 0;
+	for (unsigned i = 0; i < holds->n && !r; i++)
+		r = choose_type(&holds->hold[i], err);
+	return r;
 }
 
 static int suspend(struct gp_holds *holds, struct gp_error *err)
 {
-	int r = choose_way(holds, err);
+	int r = choose_types(holds, err);
 
 	if (!r)
 		r = gp_holds_hold(holds, err);
@@ -270,7 +283,7 @@ static int run(int argc, char **argv)
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (env.way == GP_WAY_RESET) {
+	if (env.type && !strcmp(env.type, "reset")) {
 		gp_fail(&err, -EINVAL,
 		        "--type reset is not offered: the program would lose its work; --type save "
 		        "keeps it");

@@ -7,16 +7,13 @@
 #include "cli/lib/targets.h"
 #include "hold/devices.h"
 
-/* What happens to the work that is on the GPU. */
-enum gp_suspend_way { GP_WAY_DEVICE, GP_WAY_SAVE, GP_WAY_DRAIN, GP_WAY_RESET };
-
 struct gp_suspend {
 	struct gp_targets targets;
 	bool json, force, one_queue;
 	bool no_daemon;
-	enum gp_suspend_way way;
-	unsigned grace;  /* in 1,000 GPU clocks; 0 = not given */
-	unsigned device; /* GP_DEVICES_MAX = all */
+	const char *type; /* preemption type; NULL = the device's default */
+	unsigned grace;   /* in 1,000 GPU clocks; 0 = not given */
+	unsigned device;  /* GP_DEVICES_MAX = all */
 	uint32_t queue;
 	uint64_t for_ns;
 };

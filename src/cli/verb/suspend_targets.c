@@ -46,9 +46,7 @@ static int split_queue(const struct gp_suspend *what, struct gp_task_refs *list,
 
 	for (unsigned i = 0; i < list->n; i++) {
 		struct gp_task_ref *p = &list->ref[i];
-		int r = p->gpu->ops->split
-		                ? p->gpu->ops->split(p->gpu, pid, what->queue, &p->seen, NULL)
-		                : -ENOTSUP;
+		int r = gp_gpu_split(p->gpu, pid, what->queue, &p->seen, NULL);
 
 		if (r == -ENOENT)
 			continue;
