@@ -18,13 +18,6 @@
 #include "config/parse_config.h"
 #include "yaml/value.h"
 
-const char *const gp_config_class_words[] = {
-	[GP_UNMANAGED] = "unmanaged",
-	[GP_BEST_EFFORT] = "be",
-	[GP_LATENCY_CRITICAL] = "lc",
-	NULL,
-};
-
 static const char *const gpu_words[] = {
 	[GP_CONFIG_GPU_ALL] = "all",
 	[GP_CONFIG_GPU_NVIDIA] = "nvidia",

@@ -12,7 +12,6 @@ struct gp_config_reading {
 };
 
 /* In the order of enum gp_class. */
-extern const char *const gp_config_class_words[];
 
 /* `target` of each is a struct gp_config_reading. */
 gp_yaml_read gp_config_read_sockets, gp_config_read_clients, gp_config_read_metrics;

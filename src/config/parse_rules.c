@@ -76,7 +76,7 @@ enum {
 #define IN(member) AT(struct rule_entry, rule.member)
 static const struct gp_yaml_key rule_keys[] = {
 	[KEY_MATCH]     = {"match",    NESTED(read_match)},
-	[KEY_CLASS]     = {"class",    WORD(gp_config_class_words), IN(attr.class)},
+	[KEY_CLASS]     = {"class",    WORD(gp_class_words), IN(attr.class)},
 	[KEY_PRIORITY]  = {"priority", WHOLE(0, GP_PRIORITY_MAX), IN(attr.priority)},
 	[KEY_WEIGHT]    = {"weight",   WHOLE(1, 10000), IN(attr.weight)},
 	[KEY_SHARE]     = {"share",    PERCENT, IN(attr.share_permille)},

@@ -54,7 +54,7 @@ static int read_limit(struct gp_yaml *y, struct gp_limit *limit, struct gp_limit
 	/* clang-format off */
 #define IN(member) AT(struct gp_limit, member)
 	static const struct gp_yaml_key keys[] = {
-		{"class",     WORD(gp_config_class_words), IN(class)},
+		{"class",     WORD(gp_class_words), IN(class)},
 		{"priority",  WHOLE(0, GP_PRIORITY_MAX), IN(priority)},
 		{"weight",    WHOLE(1, 10000), IN(weight)},
 		{"share",     PERCENT, IN(share_permille)},

@@ -50,11 +50,6 @@ static int check_owner(const struct gp_peer *peer, const struct gp_subject *t, s
 	return 0;
 }
 
-static const char *class_name(uint8_t class)
-{
-	return class == GP_BEST_EFFORT ? "be" : class == GP_LATENCY_CRITICAL ? "lc" : "unmanaged";
-}
-
 static uint32_t ceiling_of(const struct gp_task_attr *a)
 {
 	return a->ceiling_permille ? a->ceiling_permille : 1000;
@@ -107,7 +102,7 @@ static int check_raise(const struct gp_change *c, struct gp_error *err)
 		return gp_fail(err, -EPERM,
 		               "class %s is above your limit, which is %s; use a lower class, or "
 		               "ask an administrator",
-		               class_name(to->class), class_name(limit->class));
+		               gp_class_name(to->class), gp_class_name(limit->class));
 	if (to->priority > from->priority && to->priority > limit->priority)
 		return above(err, "priority", limit->priority);
 	if (to->weight > from->weight && to->weight > limit->weight)

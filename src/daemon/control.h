@@ -231,9 +231,7 @@ void gp_events_check_limits(struct gp_control *c);
 
 struct json_object *gp_render_device(struct gp_control *c, unsigned device);
 struct json_object *gp_render_task(struct gp_control *c, unsigned device,
-                                   const struct gp_task_stats *task);
-void gp_render_attr(struct json_object *into, const struct gp_task_attr *attr, const char *gang);
-const char *gp_class_name(uint8_t class);
+                                   const struct gp_task_stats *task, uint64_t mono_ns);
 
 /* Methods of the protocol, each in method_NAME.c. */
 

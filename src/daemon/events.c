@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "daemon/control.h"
 #include "rpc/wire.h"
+#include "task/json/task_json.h"
 
 static uint64_t realtime_ns(void)
 {
@@ -52,8 +53,6 @@ _Static_assert((int)GP_TOPIC_TASK_IN == (int)GP_EVENT_TASK_IN &&
 
 static void add_details(struct json_object *event, const struct gp_device_event *device_event)
 {
-	struct json_object *by;
-
 	switch (device_event->event.kind) {
 	case GP_EVENT_TASK_IN:
 	case GP_EVENT_REFUSED:
@@ -63,12 +62,7 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 			json_object_new_string(gp_class_name(device_event->attr.class)));
 		break;
 	case GP_EVENT_HELD:
-		by = json_object_new_array();
-		if (device_event->held_by & GP_HELD_BY_POLICY)
-			json_object_array_add(by, json_object_new_string("policy"));
-		if (device_event->held_by & GP_HELD_BY_USER)
-			json_object_array_add(by, json_object_new_string("user"));
-		json_object_object_add(event, "by", by);
+		json_object_object_add(event, "by", gp_holders_to_json(device_event->held_by));
 		break;
 	case GP_EVENT_POLICY:
 		json_object_object_add(event, "policy", json_object_new_string(device_event->text));

@@ -38,16 +38,6 @@ int gp_method_devices(void *arg, struct gp_rpc_call *call, struct json_object *p
 	return gp_rpc_reply(call, result);
 }
 
-/* Clients that compare two snapshots need the time of each. */
-static struct json_object *render_task(struct gp_control *c, unsigned device,
-                                       const struct gp_snapshot *snapshot, unsigned i)
-{
-	struct json_object *task = gp_render_task(c, device, &snapshot->task[i]);
-
-	add(task, "mono_ns", snapshot->now_ns);
-	return task;
-}
-
 static bool may_see(struct gp_control *c, const struct gp_rpc_call *call, unsigned device,
                     const struct gp_task_stats *task)
 {
@@ -87,7 +77,8 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 		for (unsigned t = 0; t < snapshot->ntasks; t++)
 			if ((!one_pid || (uint64_t)snapshot->task[t].pid == pid) &&
 			    may_see(c, call, i, &snapshot->task[t]))
-				json_object_array_add(list, render_task(c, i, snapshot, t));
+				json_object_array_add(list, gp_render_task(c, i, &snapshot->task[t],
+				                                           snapshot->now_ns));
 	}
 	result = json_object_new_object();
 	json_object_object_add(result, "tasks", list);
@@ -133,8 +124,8 @@ static struct json_object *render_daemon(struct gp_control *c)
 	add(o, "errors", counters.errors);
 	add(o, "events_lost", counters.lost);
 	add(o, "processes", c->procs.n);
-	json_object_object_add(o, "config",
-	                       *c->config_path ? json_object_new_string(c->config_path) : NULL);
+	if (*c->config_path)
+		json_object_object_add(o, "config", json_object_new_string(c->config_path));
 	json_object_object_add(o, "keeper",
 	                       json_object_new_string(c->keeper_gone ? "gone" : "here"));
 	return o;

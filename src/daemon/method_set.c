@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "daemon/control.h"
 #include "rpc/params.h"
+#include "task/json/task_json.h"
 
 #define WEEK_NS (GP_NS_PER_S * 3600 * 24 * 7)
 
@@ -27,14 +28,13 @@ static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struc
                      struct json_object *params, struct gp_task_attr *attr, char *gang)
 {
 	struct gp_error *err = gp_rpc_error(call);
-	static const char *const classes[] = {"unmanaged", "be", "lc"};
 	unsigned class = attr->class;
 	uint64_t priority = attr->priority, weight = attr->weight, share = attr->share_permille,
 		 ceiling = attr->ceiling_permille;
 	const char *name = NULL;
 	bool there, named;
 
-	if (gp_params_choice(params, "class", classes, 3, &class, &there, err) ||
+	if (gp_params_choice(params, "class", gp_class_words, GP_CLASSES, &class, &there, err) ||
 	    gp_params_u64(params, "priority", 0, GP_PRIORITY_MAX, &priority, &there, err) ||
 	    gp_params_u64(params, "weight", 1, 10000, &weight, &there, err) ||
 	    gp_params_u64(params, "share_permille", 0, 1000, &share, &there, err) ||
@@ -74,7 +74,7 @@ static void finish(struct gp_gather *g)
 	result = json_object_new_object();
 	attr = json_object_new_object();
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
-	gp_render_attr(attr, &proc->attr, proc->gang);
+	gp_attr_to_json(attr, &proc->attr, proc->gang);
 	json_object_object_add(result, "attr", attr);
 	gp_rpc_reply(g->call, result);
 }
@@ -86,7 +86,7 @@ static void publish_attr(struct gp_control *c, const struct gp_proc *proc)
 	if (!event)
 		return;
 	gp_event_add_proc(event, proc);
-	gp_render_attr(event, &proc->attr, proc->gang);
+	gp_attr_to_json(event, &proc->attr, proc->gang);
 	gp_events_publish(c, GP_TOPIC_ATTR, event);
 }
 

@@ -20,28 +20,7 @@
 #include "base/hist.h"
 #include "gpu/gpu.h"
 #include "policy/registry.h"
-
-/* The attributes of a task; its other properties are observed. */
-struct gp_task_attr {
-	uint8_t class;    /* enum gp_class */
-	uint8_t priority; /* 0 to 15 */
-	uint32_t weight;  /* 1 to 10000 */
-	uint32_t share_permille;
-	uint32_t ceiling_permille; /* 0: none */
-	uint64_t deadline_ns;
-	uint64_t budget_ns;
-	uint64_t gang; /* tasks with the same number form one gang; 0: none */
-};
-
-static inline bool gp_task_attr_same(const struct gp_task_attr *a, const struct gp_task_attr *b)
-{
-	return a->class == b->class && a->priority == b->priority && a->weight == b->weight &&
-	       a->share_permille == b->share_permille &&
-	       a->ceiling_permille == b->ceiling_permille && a->deadline_ns == b->deadline_ns &&
-	       a->budget_ns == b->budget_ns && a->gang == b->gang;
-}
-
-#define GP_TASK_ATTR_DEFAULT ((struct gp_task_attr){.class = GP_UNMANAGED, .weight = 100})
+#include "task/task.h"
 
 enum gp_event_kind {
 	GP_EVENT_TASK_IN,

@@ -155,7 +155,7 @@ static void write_waits(FILE *out, const struct gp_metrics_page *p)
 	for (unsigned i = 0; i < p->ndevices; i++)
 		for (unsigned class = 0; class <= GP_LATENCY_CRITICAL; class ++) {
 			snprintf(labels, sizeof labels, "device=\"%u\",class=\"%s\"", i,
-			         gp_metrics_class[class]);
+			         gp_class_name(class));
 			gp_metrics_log2_hist(out, "gpreempt_wait_seconds", labels,
 			                     &p->device[i].stats->class_waits[class]);
 		}

@@ -5,12 +5,6 @@
 #include "metrics/page_parts.h"
 #include "metrics/sample.h"
 
-const char *const gp_metrics_class[] = {
-	[GP_UNMANAGED] = "unmanaged",
-	[GP_BEST_EFFORT] = "be",
-	[GP_LATENCY_CRITICAL] = "lc",
-};
-
 static void write_one(FILE *out, const char *name, const char *type, const char *help,
                       uint64_t value)
 {

@@ -5,9 +5,6 @@
 
 #include "metrics/page.h"
 
-/* "unmanaged", "be" or "lc", by enum gp_class. */
-extern const char *const gp_metrics_class[GP_LATENCY_CRITICAL + 1];
-
 /* device_metrics.c */
 void gp_metrics_devices(FILE *out, const struct gp_metrics_page *page);
 /* task_metrics.c: the number of tasks in each state and, if requested, metrics of each task. */

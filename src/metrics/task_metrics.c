@@ -7,34 +7,28 @@
 #include "metrics/page_parts.h"
 #include "metrics/sample.h"
 
-/* The names that the protocol uses. */
-static const char *const states[] = {"running", "waiting",   "idle",   "active",
-                                     "held",    "suspended", "unknown"};
-enum { RUNNING, WAITING, IDLE, ACTIVE, HELD, SUSPENDED, UNKNOWN, STATES };
-
-static unsigned state_of(const struct gp_task_stats *t)
+static enum gp_task_state state_of(const struct gp_task_stats *t)
 {
-	if (t->held)
-		return t->held_by & GP_HELD_BY_USER ? SUSPENDED : HELD;
-	if (!(t->known & GP_KNOWN_ACTIVE))
-		return UNKNOWN;
-	if (!t->active)
-		return IDLE;
-	if (!(t->known & GP_KNOWN_RUNNING))
-		return ACTIVE; /* running or waiting; the device does not show which */
-	return t->running ? RUNNING : WAITING;
+	const struct gp_task_condition condition = {.held = t->held,
+	                                            .held_by = t->held_by,
+	                                            .known = t->known,
+	                                            .active = t->active,
+	                                            .running = t->running};
+
+	return gp_task_state(&condition);
 }
 
 static void write_states(FILE *out, unsigned device, const struct gp_metrics_device *d)
 {
-	unsigned n[GP_LATENCY_CRITICAL + 1][STATES] = {0};
+	unsigned n[GP_LATENCY_CRITICAL + 1][GP_TASK_STATES] = {0};
 
 	for (unsigned i = 0; i < d->ntasks; i++)
 		n[d->task[i].attr.class][state_of(&d->task[i])]++;
 	for (unsigned class = 0; class <= GP_LATENCY_CRITICAL; class ++)
-		for (unsigned state = 0; state < STATES; state++)
+		for (unsigned state = 0; state < GP_TASK_STATES; state++)
 			fprintf(out, "gpreempt_tasks{device=\"%u\",class=\"%s\",state=\"%s\"} %u\n",
-			        device, gp_metrics_class[class], states[state], n[class][state]);
+			        device, gp_class_name(class), gp_task_state_name(state),
+			        n[class][state]);
 }
 
 /* Absent if the memory of no task is known. */
@@ -72,7 +66,7 @@ typedef void sample_fn(FILE *out, unsigned device, const struct gp_task_stats *t
 static void sample_info(FILE *out, unsigned device, const struct gp_task_stats *t)
 {
 	name_task(out, "gpreempt_task_info", device, t);
-	fprintf(out, ",class=\"%s\"} 1\n", gp_metrics_class[t->attr.class]);
+	fprintf(out, ",class=\"%s\"} 1\n", gp_class_name(t->attr.class));
 }
 
 static void sample_run(FILE *out, unsigned device, const struct gp_task_stats *t)

@@ -16,7 +16,7 @@ for signal in INT TERM HUP; do
 	[[ $(records) == 1 ]] || fail 'no record while it is held'
 	kill -$signal "$JOB"
 	wait "$JOB" || fail "SIG$signal: exit $?"
-	said by_signal '^held [0-9]* (rm-load) on .* #0 in [0-9.]* [mun]*s$' || fail "$(<"$work/by_signal")"
+	said by_signal '^held [0-9]* (rm-load) on .* #0 in [0-9.]* [mun]*s, until Ctrl-C$' || fail "$(<"$work/by_signal")"
 	said by_signal '^released [0-9]* (rm-load) on .* after' || fail "no release: $(<"$work/by_signal")"
 	makes_progress "$load" || fail "not released by SIG$signal"
 	[[ $(records) == 0 ]] || fail 'the record stays'

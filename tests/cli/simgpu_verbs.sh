@@ -76,7 +76,7 @@ for pid in "$train" "$other"; do
 done
 try "$GPREEMPT" resume --all
 exits 0 '' 'resume --all'
-[[ $out == *"released $train"*'left behind'* ]] || fail "resume said: $out"
+[[ $out == *"released $train"*'left held by process'*'which has ended'* ]] || fail "resume said: $out"
 for pid in "$train" "$other"; do
 	is_loose "$pid" || fail 'resume --all left something'
 done

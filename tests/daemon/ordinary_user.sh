@@ -56,7 +56,7 @@ for run in '' /run/gpreempt; do
 		exits 0 '' "suspend of one's own program"
 		GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$what"
 		exits 0 '' "resume $what of one's own hold, GPREEMPT_RUN='$run'"
-		[[ $out == "released $own (gpreempt), in the hands of $DAEMON (gpreemptd)" ]] || fail "resume $what: $out"
+		[[ $out == "released $own (gpreempt); gpreemptd ($DAEMON) schedules it again" ]] || fail "resume $what: $out"
 	done
 	GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$own"
 	exits 0 '' "resume of what is not held, GPREEMPT_RUN='$run'"

@@ -23,7 +23,7 @@ static int choose(struct json_object *device, unsigned index, struct gp_error *e
 	                                      gp_field_text(device, "bus"), err)
 	            : -ENOTSUP;
 
-	return r == -ENOTSUP ? gp_fail(err, r, "there is no way to tell a program to use %s",
+	return r == -ENOTSUP ? gp_fail(err, r, "no environment variable makes a program use %s",
 	                               name_of(device))
 	                     : r;
 }

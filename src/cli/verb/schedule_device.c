@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt schedule: one device, who is scheduled on it, and the thread that does it. */
+/* gpreempt schedule: the tasks of one device, and the thread that drives its engine. */
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	return 0;
 }
 
-/* Whether somebody else took our records away: then everything runs, and shall. */
+/* Whether another process replayed our records: then all tasks are released and stay so. */
 static bool is_resumed(const struct gp_scheduled *s)
 {
 	struct gp_undo_entry e;
@@ -56,7 +56,7 @@ static bool is_resumed(const struct gp_scheduled *s)
 	return false;
 }
 
-/* Whether every named task that is there is as the plan wants it. */
+/* Whether every named task is as the plan wants it. */
 static bool is_in_force(const struct gp_engine *e)
 {
 	const struct gp_plan *plan = gp_engine_plan(e);
@@ -76,7 +76,7 @@ static bool is_in_force(const struct gp_engine *e)
 	return managed;
 }
 
-/* Something failed and was never held: why, if the back end knows, is said once. */
+/* Prints once why a task could not be held, if the back end knows the reason. */
 static void complain(struct gp_scheduled *s)
 {
 	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && gp_gpu_commands(s->gpu)->why; i++) {
@@ -94,7 +94,7 @@ static void complain(struct gp_scheduled *s)
 	}
 }
 
-/* Nobody makes way for a service whose work cannot be seen. Said once, if the back end says why. */
+/* Prints once why the activity of a service is not visible: no task is held for such a service. */
 static void warn(struct gp_scheduled *s)
 {
 	const struct gp_view *view = gp_engine_view(s->engine);
@@ -141,7 +141,7 @@ static void *drive(void *arg)
 	return NULL;
 }
 
-/* The task on a GPU that somebody named. */
+/* Finds the task of a named process on a GPU. */
 static int find_task(struct gp_gpu *gpu, const struct gp_named *n, struct gp_seen *seen,
                      struct gp_error *why)
 {

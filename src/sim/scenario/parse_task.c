@@ -30,13 +30,6 @@ struct task_entry {
 	struct arrivals arrivals; /* arrival times in the scenario itself */
 };
 
-static const char *const class_words[] = {
-	[GP_UNMANAGED] = "unmanaged",
-	[GP_BEST_EFFORT] = "be",
-	[GP_LATENCY_CRITICAL] = "lc",
-	NULL,
-};
-
 static const char *const load_words[] = {
 	[GP_LOAD_PERIODIC] = "periodic", [GP_LOAD_POISSON] = "poisson", [GP_LOAD_CLOSED] = "closed",
 	[GP_LOAD_IDLE] = "idle",         [GP_LOAD_TRACE] = "trace",     NULL,
@@ -55,7 +48,7 @@ enum {
 #define IN(member) AT(struct task_entry, member)
 static const struct gp_yaml_key task_keys[] = {
 	[KEY_TASK_NAME] = {"name",     TEXT, IN(task.name)},
-	[KEY_CLASS]     = {"class",    WORD(class_words), IN(attr.class)},
+	[KEY_CLASS]     = {"class",    WORD(gp_class_words), IN(attr.class)},
 	[KEY_PRIORITY]  = {"priority", WHOLE(0, GP_PRIORITY_MAX), IN(attr.priority)},
 	[KEY_WEIGHT]    = {"weight",   WHOLE(1, 10000), IN(attr.weight)},
 	[KEY_SHARE]     = {"share",    PERCENT, IN(attr.share_permille)},
