@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "config/parse_config.h"
+#include "task/attr_keys.h"
 
 struct rule_entry {
 	struct gp_rule rule;
@@ -76,14 +77,7 @@ enum {
 #define IN(member) AT(struct rule_entry, rule.member)
 static const struct gp_yaml_key rule_keys[] = {
 	[KEY_MATCH]     = {"match",    NESTED(read_match)},
-	[KEY_CLASS]     = {"class",    WORD(gp_class_words), IN(attr.class)},
-	[KEY_PRIORITY]  = {"priority", WHOLE(0, GP_PRIORITY_MAX), IN(attr.priority)},
-	[KEY_WEIGHT]    = {"weight",   WHOLE(1, 10000), IN(attr.weight)},
-	[KEY_SHARE]     = {"share",    PERCENT, IN(attr.share_permille)},
-	[KEY_CEILING]   = {"ceiling",  PERCENT, IN(attr.ceiling_permille)},
-	[KEY_DEADLINE]  = {"deadline", DURATION(GP_NS_PER_US, HOUR), IN(attr.deadline_ns)},
-	[KEY_BUDGET]    = {"budget",   DURATION(GP_NS_PER_US, HOUR), IN(attr.budget_ns)},
-	[KEY_GANG]      = {"gang",     TEXT, IN(gang)},
+	GP_ATTR_KEYS,
 	[KEY_MEMORY]    = {"memory_limit", SIZE(1 << 20, 1ull << 50), IN(memory_limit)},
 	[KEY_ON_MEMORY] = {"on_memory_limit", WORD(memory_words), IN(on_memory_limit)},
 };

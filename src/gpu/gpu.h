@@ -29,13 +29,13 @@ struct gp_gpu_info {
 	char name[64];             /* "NVIDIA H200 #0" */
 	char bus[16];              /* address on the PCI bus, "0000:3b:00.0"; "" = not known */
 	uint32_t caps;             /* GP_CAP_* */
-	uint32_t max_held;         /* most tasks that can be held at one time; 0 without HOLD */
 	uint32_t slice_default_us; /* the hardware's own slice; 0 = not known */
 	uint32_t slice_min_us;     /* bounds of GP_ACT_SLICE; 0, 0 without SLICE */
 	uint32_t slice_max_us;
+	uint32_t max_held;     /* most tasks that can be held at one time; 0 without HOLD */
 	uint64_t hold_cost_ns; /* typical time from request to effect; 0 = not known */
-	uint64_t release_cost_ns;
 	uint64_t slice_cost_ns;
+	uint64_t release_cost_ns;
 	uint64_t switch_cost_ns;
 	uint64_t sample_period_ns; /* observations change no more often than this; 0 = any time */
 	uint64_t notice_ns;        /* longest delay until a change of activity is seen; 0 = none */

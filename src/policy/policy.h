@@ -105,6 +105,17 @@ static inline void *gp_policy_task(const struct gp_policy_state *state, uint32_t
 	return state->task + (size_t)index * state->task_stride;
 }
 
+/* A parameter in us as a slice that the device accepts. */
+static inline uint32_t gp_slice_param(const struct gp_view *view,
+                                      const struct gp_policy_state *state, unsigned param)
+{
+	uint64_t us = (uint64_t)state->param[param];
+
+	return us < view->slice_min_us   ? view->slice_min_us
+	       : us > view->slice_max_us ? view->slice_max_us
+	                                 : (uint32_t)us;
+}
+
 struct gp_policy_ops {
 	const char *name;
 	const char *summary; /* one line */

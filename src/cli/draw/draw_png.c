@@ -208,13 +208,7 @@ static int end(struct gp_draw *d)
 	return status == CAIRO_STATUS_NO_MEMORY ? -ENOMEM : status ? -EIO : 0;
 }
 
-static const struct gp_draw_ops ops = {
-	.rect = rect,
-	.lines = lines,
-	.shape = shape,
-	.text = text,
-	.end = end,
-};
+static const struct gp_draw_ops ops = {rect, lines, shape, text, end};
 
 struct gp_draw *gp_draw_png(FILE *out, double width, double height)
 {

@@ -85,13 +85,7 @@ static int end(struct gp_draw *d)
 	return r;
 }
 
-static const struct gp_draw_ops ops = {
-	.rect = rect,
-	.lines = lines,
-	.shape = shape,
-	.text = text,
-	.end = end,
-};
+static const struct gp_draw_ops ops = {rect, lines, shape, text, end};
 
 struct gp_draw *gp_draw_svg(FILE *out, double width, double height)
 {

@@ -255,4 +255,16 @@ static inline uint64_t gp_full_switch_ns(const struct gp_view *view)
 	return view->switch_cost_ns + view->switch_cost_ns / 4;
 }
 
+/* The members of struct gp_policy_ops that `edf` and `lax` share. */
+/* clang-format off */
+#define GP_DEADLINE_OPS \
+	.device_state = sizeof(struct gp_deadline_device), \
+	.task_state = sizeof(struct gp_deadline_entity), \
+	.needs = GP_CAP_HOLD, \
+	.needs_one = GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS, \
+	.every_deadline = true, \
+	.watches = true, \
+	.task_out = gp_deadline_task_out
+/* clang-format on */
+
 #endif

@@ -121,12 +121,6 @@ const struct gp_policy_ops gp_policy_lax = {
 	.summary = "least laxity first, with an admission test",
 	.param = lax_params,
 	.nparam = sizeof lax_params / sizeof *lax_params,
-	.device_state = sizeof(struct gp_deadline_device),
-	.task_state = sizeof(struct gp_deadline_entity),
-	.needs = GP_CAP_HOLD,
-	.needs_one = GP_CAP_ACTIVITY | GP_CAP_REQUEST_MARKS,
-	.every_deadline = true,
-	.watches = true,
-	.task_out = gp_deadline_task_out,
+	GP_DEADLINE_OPS,
 	.decide = lax_decide,
 };

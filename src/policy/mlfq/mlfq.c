@@ -37,16 +37,6 @@ static uint64_t param_ms(const struct gp_policy_state *state, unsigned param)
 	return (uint64_t)state->param[param] * GP_MS;
 }
 
-static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_state *state,
-                            unsigned param)
-{
-	uint64_t us = (uint64_t)state->param[param];
-
-	return us < view->slice_min_us   ? view->slice_min_us
-	       : us > view->slice_max_us ? view->slice_max_us
-	                                 : (uint32_t)us;
-}
-
 /* The rotation uses classes and priorities: entities at the top take no part, the middle level goes
  * first. */
 static void label(struct gp_mlfq_task *t)
@@ -177,7 +167,7 @@ static void plan_holds(const struct gp_view *view, const struct gp_policy_state 
 static uint32_t long_slice(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint64_t longest_us = view->starve_limit_ns / 1000 / 4 / (view->n + 1);
-	uint32_t wanted_us = slice_param(view, state, GP_MLFQ_SLICE);
+	uint32_t wanted_us = gp_slice_param(view, state, GP_MLFQ_SLICE);
 
 	if (longest_us < SLICE_MIN_US)
 		longest_us = SLICE_MIN_US;
@@ -205,7 +195,7 @@ static void plan_slices(const struct gp_view *view, const struct gp_policy_state
 		if (t->level == GP_MLFQ_TOP || shared)
 			plan->task[i].slice_us = long_us;
 		else if (one_runs && c->top && t->entity.members == 1)
-			plan->task[i].slice_us = slice_param(view, state, GP_MLFQ_YIELD);
+			plan->task[i].slice_us = gp_slice_param(view, state, GP_MLFQ_YIELD);
 	}
 }
 

@@ -6,16 +6,6 @@
  */
 #include "policy/priority/priority.h"
 
-static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_state *state,
-                            unsigned param)
-{
-	uint64_t us = (uint64_t)state->param[param];
-
-	return us < view->slice_min_us   ? view->slice_min_us
-	       : us > view->slice_max_us ? view->slice_max_us
-	                                 : (uint32_t)us;
-}
-
 /* Counts of tasks that are not latency-critical and not held, and so may be running. */
 struct released {
 	uint32_t runnable; /* active, or of unknown activity */
@@ -305,7 +295,7 @@ static void set_aging_slices(const struct gp_view *view, const struct gp_policy_
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (plan->task[i].want == GP_RUN)
-			plan->task[i].slice_us = slice_param(view, state, GP_PRIORITY_AGE_SLICE);
+			plan->task[i].slice_us = gp_slice_param(view, state, GP_PRIORITY_AGE_SLICE);
 }
 
 /* A latency-critical task has the long slice only if all its competitors are best-effort. Other
@@ -314,8 +304,8 @@ static void set_slices(const struct gp_view *view, const struct gp_policy_state 
                        const struct released *r, uint32_t lc, struct gp_plan *plan)
 {
 	bool alone = lc == 1 && r->runnable == r->be;
-	uint32_t lc_slice = slice_param(view, state,
-	                                alone ? GP_PRIORITY_LC_SLICE : GP_PRIORITY_LC_SHARED_SLICE);
+	uint32_t lc_slice = gp_slice_param(
+		view, state, alone ? GP_PRIORITY_LC_SLICE : GP_PRIORITY_LC_SHARED_SLICE);
 	uint32_t chosen = UINT32_MAX;
 
 	if (r->runnable == 1)
@@ -323,7 +313,7 @@ static void set_slices(const struct gp_view *view, const struct gp_policy_state 
 	else if (r->runnable == 0 && r->all == 1)
 		chosen = r->idle_task; /* so that it has the tiny slice when it becomes active */
 	if (chosen != UINT32_MAX && view->task[chosen].class == GP_BEST_EFFORT)
-		plan->task[chosen].slice_us = slice_param(view, state, GP_PRIORITY_TINY_SLICE);
+		plan->task[chosen].slice_us = gp_slice_param(view, state, GP_PRIORITY_TINY_SLICE);
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class == GP_LATENCY_CRITICAL)
 			plan->task[i].slice_us = lc_slice;
@@ -344,8 +334,8 @@ void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_st
 		d->age_until_ns = 0;
 		return; /* no latency-critical task: hardware slices are used */
 	}
-	d->age_ns =
-		aging_ns(view, state, lc + r.all, slice_param(view, state, GP_PRIORITY_AGE_SLICE));
+	d->age_ns = aging_ns(view, state, lc + r.all,
+	                     gp_slice_param(view, state, GP_PRIORITY_AGE_SLICE));
 	give_up_turns(view, d, &r);
 	aging = is_aging(view, state, &r, plan, &opens);
 	if (opens && rotates) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/scenario/parse_scenario.h"
+#include "task/attr_keys.h"
 
 #define TASKS_MAX  100000u
 #define RATE_SCALE GP_NS_PER_S /* rates are stored per 1e9 s, so that divisions are exact */
@@ -48,14 +49,7 @@ enum {
 #define IN(member) AT(struct task_entry, member)
 static const struct gp_yaml_key task_keys[] = {
 	[KEY_TASK_NAME] = {"name",     TEXT, IN(task.name)},
-	[KEY_CLASS]     = {"class",    WORD(gp_class_words), IN(attr.class)},
-	[KEY_PRIORITY]  = {"priority", WHOLE(0, GP_PRIORITY_MAX), IN(attr.priority)},
-	[KEY_WEIGHT]    = {"weight",   WHOLE(1, 10000), IN(attr.weight)},
-	[KEY_SHARE]     = {"share",    PERCENT, IN(attr.share_permille)},
-	[KEY_CEILING]   = {"ceiling",  PERCENT, IN(attr.ceiling_permille)},
-	[KEY_DEADLINE]  = {"deadline", DURATION(GP_NS_PER_US, HOUR), IN(attr.deadline_ns)},
-	[KEY_BUDGET]    = {"budget",   DURATION(GP_NS_PER_US, HOUR), IN(attr.budget_ns)},
-	[KEY_GANG]      = {"gang",     TEXT, IN(gang)},
+	GP_ATTR_KEYS,
 	[KEY_LOAD]      = {"load",     WORD(load_words), IN(task.load)},
 	[KEY_EVERY]     = {"every",    DURATION(GP_NS_PER_US, DAY), IN(task.every_ns)},
 	[KEY_RATE]      = {"rate",     .type = GP_YAML_NUMBER, .unit = "requests per second",
