@@ -160,8 +160,9 @@ bool gp_set_by_ordinary_user(const struct gp_proc *proc);
 /* Applies a new configuration. Looks up the groups of users, so it may block. */
 void gp_bounds_renew(struct gp_control *c);
 /*
- * The same in three steps: collect the users; look up their limits (may block); apply them.
- * gp_bounds_set returns false if limits of a user are missing.
+ * gp_bounds_renew in three steps: gp_bounds_users collects the users, gp_bounds_of looks up the
+ * limit of one of them (may block), gp_bounds_set applies the limits. It returns false if a user
+ * was added meanwhile and has no limit yet; the caller starts again.
  */
 int gp_bounds_users(const struct gp_control *c, struct gp_reading *r);
 struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid);

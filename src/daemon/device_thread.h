@@ -26,11 +26,11 @@ struct gp_device_thread_config {
 
 enum gp_command_kind {
 	GP_COMMAND_ATTR,    /* task, attr */
-	GP_COMMAND_HOLD,    /* task: answered when the task is held */
-	GP_COMMAND_RELEASE, /* task: answered when the task is released */
+	GP_COMMAND_HOLD,    /* task; the answer follows when the task is held */
+	GP_COMMAND_RELEASE, /* task; the answer follows when the task is released */
 	GP_COMMAND_POLICY,  /* policy */
 	GP_COMMAND_MARK,    /* key, begins */
-	GP_COMMAND_HINT,    /* key: GPU work of the task follows within a moment */
+	GP_COMMAND_HINT,    /* key; GPU work of the task follows within a moment */
 };
 
 struct gp_command {

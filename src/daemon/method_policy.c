@@ -96,7 +96,7 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 		return gp_rpc_reply(call, render_policy(c));
 	r = gp_may_administer(c, call, err);
 	if (!r && one && device >= c->nthreads)
-		r = gp_fail(err, -ENODEV, "there is no device %u; the method devices lists them",
+		r = gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",
 		            (unsigned)device);
 	return r ? r : choose(c, call, text, one ? (int)device : -1);
 }

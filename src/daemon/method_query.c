@@ -66,7 +66,7 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 			err, -EPERM,
 			"a pid of your pid namespace means another process here; ask without pid");
 	if (one_device && device >= c->nthreads)
-		return gp_fail(err, -ENODEV, "there is no device %u; the method devices lists them",
+		return gp_fail(err, -ENODEV, "there is no device %u; call `devices` for the list",
 		               (unsigned)device);
 	list = json_object_new_array();
 	for (unsigned i = 0; i < c->nthreads; i++) {

@@ -179,7 +179,7 @@ void gp_lib_drop_all(struct gpreempt *g)
 		gp_holds_end(&s.holds); /* closes the undo file */
 		g->undo = NULL;
 	} else {
-		free(s.holds.hold); /* the undo records remain */
+		free(s.holds.hold); /* records stay in the undo file; the keeper replays them */
 	}
 	free(s.attachment);
 	free(g->attachment);

@@ -99,8 +99,6 @@ static void level(const struct gp_view *view, const struct gp_policy_state *stat
 	}
 }
 
-/* Membership: which entities take part. */
-
 /*
  * The current entity stays during a short pause, if pauses are seen at once. With slices, an entity
  * that was not seen active for less than a round may only have had no slice in that time.
@@ -293,7 +291,8 @@ static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct
 		give_turn(view, turns, l->next_id, turn_length(view, l, rules, l->next->weight));
 }
 
-/* The members of a gang share its turn. Their own slices may be short, so they get longer ones. */
+/* The slice of each member of a gang: its members alternate within the turn of the gang, and short
+ * slices would cost many switches. */
 static uint32_t slice_in_gang(const struct gp_view *view, const struct gp_turn_rules *rules)
 {
 	uint64_t slice_us = rules->slice_ns / 1000;

@@ -61,7 +61,7 @@ void gp_procinfo_drop(struct gp_procinfo *info)
 	free((void *)(uintptr_t)info->exe);
 	free((void *)(uintptr_t)info->cmdline);
 	free((void *)(uintptr_t)info->environ);
-	free(info); /* the first member, so this frees the whole question */
+	free(info); /* first member of struct gp_procinfo_question: frees that */
 }
 
 void gp_procinfo_set_timer(struct gp_procinfo_pool *p)

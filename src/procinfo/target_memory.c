@@ -72,8 +72,9 @@ static int read_area(pid_t pid, struct area area, size_t max, char **out, size_t
 }
 
 /*
- * Without root, Yama may deny access to the memory of the user's own processes but not to these
- * files. A user who blocks the read here blocks only their own daemon.
+ * For a daemon without root. Yama may deny it the memory of its user's processes but not the files
+ * in /proc, so this reads the files. A read can hang if the process serves its own page faults, but
+ * then the user delays only their own daemon.
  */
 static int read_own(pid_t pid, const char *name, size_t max, char **out, size_t *size)
 {

@@ -2,8 +2,8 @@
 /*
  * The attributes of a task as keys of a YAML file: rows for the key tables of a rule
  * (src/config) and of a simulated task (src/sim/scenario). The including file defines the
- * enumerators KEY_CLASS to KEY_GANG and the macro IN(member), which locates `attr` and `gang` in its
- * entry, and includes yaml/keys.h.
+ * enumerators KEY_CLASS to KEY_GANG and the macro IN(member), which locates `attr` and `gang` in
+ * its entry, and includes yaml/keys.h.
  */
 #ifndef GP_TASK_ATTR_KEYS_H
 #define GP_TASK_ATTR_KEYS_H

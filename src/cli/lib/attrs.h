@@ -32,7 +32,7 @@ enum gp_attr_given {
 
 struct gp_given_attrs {
 	unsigned given;           /* GP_GIVEN_*; the other attributes are 0 */
-	struct gp_task_attr attr; /* without the gang: the daemon takes its name */
+	struct gp_task_attr attr; /* .gang is unused: a gang is passed to the daemon by name */
 	const char *gang;         /* "" = none */
 };
 

@@ -15,7 +15,7 @@ struct gp_share {
 	struct gp_observation last; /* .known is 0 before the first */
 };
 
-/* Attaches the task. Where that fails, nothing is known about it. */
+/* Attaches the task. If that fails, share->last.known stays 0. */
 void gp_share_begin(struct gp_share *share, const struct gp_task_ref *ref);
 
 /* Observes. The share begins with the first observation that has a run time. */

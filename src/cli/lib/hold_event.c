@@ -58,7 +58,9 @@ static void print_text(const struct gp_hold_event *e)
 	case GP_HOLD_AGAIN:
 		printf("%s ran again after %s (a new queue?): holding it again", task, time);
 		break;
-	case GP_HOLD_ENDED: printf("%s has ended, held for %s", task, time); break;
+	case GP_HOLD_ENDED:
+		printf("%s has ended; it was held for %s until then", task, time);
+		break;
 	case GP_HOLD_RESUMED:
 		printf("%s was released by another process after %s", task, time);
 		break;

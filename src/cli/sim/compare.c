@@ -142,7 +142,7 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 		         (unsigned long long)t->missed, (unsigned long long)t->finished);
 		return c;
 	}
-	/* A refused deadline was not promised; without finished requests none was in time. */
+	/* No claim is printed if the deadline was refused, or if no request finished. */
 	if (t->refused || !t->finished || answer_claim(r, run, task).verdict == BROKEN)
 		return (struct claim){NOT_ASKED, ""};
 	if (t->missed)

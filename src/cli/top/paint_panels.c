@@ -111,7 +111,7 @@ static void paint_help(struct gp_cells *cells)
 		{"up down k j", "select a task; also PgUp PgDn Home End"},
 		{"c", "set its class: lc, be or unmanaged (never changed by a policy)"},
 		{"+ -", "change its priority, 0 to 15"},
-		{"h r", "hold it off the GPU; release it"},
+		{"h r", "hold the task; release the task"},
 		{"s", "sort by the next column"},
 		{"f", "filter: tasks whose name or user contains a text"},
 		{"p", "choose a policy"},

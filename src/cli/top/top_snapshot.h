@@ -54,7 +54,7 @@ struct gp_top_device {
 	char name[64];
 	char policy[32]; /* in force; "": not known */
 	bool ejected;    /* the wanted policy was ejected */
-	char why[256];   /* the reason of the ejection */
+	char why[256];   /* why the policy was ejected; "" if it was not */
 	char state[16];  /* "ok", or what is wrong with the device */
 	unsigned tasks;
 	uint64_t at_ns;

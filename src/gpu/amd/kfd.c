@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The messages for a missing or closed /dev/kfd are in explain_open. */
 const char *gp_kfd_path(void)
 {
 	const char *path = secure_getenv("GPREEMPT_KFD");

@@ -326,7 +326,7 @@ static const char *name_blamed(const struct gp_amd_task *task, char *out, size_t
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%u",
 		                           n == 1 ? "" : ", ", s->queue[i].is.queue_id);
 	}
-	if (!n) /* queues of another task in the same call */
+	if (!n) /* the failed queues belong to another task of the same call */
 		snprintf(out, size, "some queues");
 	else if (n > BLAMED_MAX)
 		snprintf(out, size, "queues %s and %u more", list, n - BLAMED_MAX);
@@ -347,7 +347,7 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 		        task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
-		        "process %d has shut down its ROCm runtime, or runs another program",
+		        "process %d has shut down its ROCm runtime or has executed another program",
 		        task->pid);
 	else
 		gp_fail(&task->why, code, "the driver refuses to suspend or resume process %d: %s",

@@ -169,7 +169,8 @@ static bool needs_ticks(const struct gp_kfd_thread *h)
 	return false;
 }
 
-/* `about`: NULL for wake_fd, else a target; the lowest bit means the end of the target. */
+/* `about` is NULL for wake_fd, else the pointer to a target. Bit 0 of the pointer is set if the
+ * process of the target has exited. */
 static void take_event(struct gp_kfd_thread *h, void *about)
 {
 	struct gp_amd_target *target = (void *)((uintptr_t)about & ~(uintptr_t)1);

@@ -185,8 +185,8 @@ static int check(const struct gp_amd_gpu *d, struct gp_amd_own_queue *own, unsig
 {
 	if (own->is.queue_type == KFD_QUEUE_COMPUTE && d->node.xccs > 1)
 		return gp_fail(err, -ENOTSUP,
-		               "queue %u takes PM4 packets on a GPU with several XCCs, and its XCC "
-		               "is not known",
+		               "queue %u cannot be held from inside: it takes PM4 packets on a GPU "
+		               "with several XCCs, and the XCC of the queue is not known",
 		               own->is.queue_id);
 	if (own->priority > KFD_QUEUE_PRIORITY_MAX && flags & GP_SELF_NORMAL_PRIORITY)
 		own->priority = PRIORITY_NORMAL;

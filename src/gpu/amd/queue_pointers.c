@@ -104,9 +104,10 @@ static void note_blindness(struct gp_amd_task *t)
 		        t->pid);
 	else
 		gp_fail(&t->why, -ENOTSUP,
-		        "the work of process %d cannot be seen, so no task is held for it: its GPU "
-		        "debugs one process at a time, and %s/mqds cannot be read; be root and "
-		        "mount debugfs",
+		        "the work of process %d cannot be seen, so no other task is held for it: "
+		        "the "
+		        "driver lets this GPU be debugged for one process at a time, and %s/mqds "
+		        "cannot be read; run as root and mount debugfs",
 		        t->pid, gp_amd_debugfs());
 	gp_log(GP_LOG_WARN, "activity.unknown", "pid=%d", t->pid);
 	gp_amd_notify(t->gpu);

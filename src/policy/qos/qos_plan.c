@@ -17,7 +17,7 @@
  */
 #include "policy/qos/qos.h"
 
-#define OPEN_LEAST (GP_MS / 100) /* shortest window, even if switching costs nothing */
+#define OPEN_LEAST (GP_MS / 100) /* shortest window for best-effort work, in ns */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
