@@ -80,7 +80,7 @@ exits 0 '' 'set beside an impostor'
 [[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
 end_daemon
 try as "$user" "$work/gpreempt" run --class be -- /bin/true
-exits 125 "gpreempt: /tmp/gpreempt-$user is not a folder of user $user *GPREEMPT_RUN" 'run with only an impostor'
+exits 125 "gpreempt: /tmp/gpreempt-$user is not a folder that belongs to user $user *GPREEMPT_RUN" 'run with only an impostor'
 [[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
 kill "$fake"
 wait "$fake" 2>/dev/null

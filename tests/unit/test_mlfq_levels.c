@@ -84,7 +84,7 @@ static void a_task_whose_work_has_become_short_rises(void **state)
 	close_stage();
 }
 
-static void one_below_is_let_in_although_the_top_never_pauses(void **state)
+static void a_task_below_gets_an_aging_window_although_the_top_never_pauses(void **state)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t job, top[2];
@@ -179,7 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_sinks_after_10_ms_of_work_and_again_after_100),
 		cmocka_unit_test(a_task_whose_work_has_become_short_rises),
-		cmocka_unit_test(one_below_is_let_in_although_the_top_never_pauses),
+		cmocka_unit_test(a_task_below_gets_an_aging_window_although_the_top_never_pauses),
 		cmocka_unit_test(a_pause_of_a_moment_does_not_end_a_stretch),
 		cmocka_unit_test(with_samples_the_one_that_takes_much_gives_way_by_its_slice),
 		cmocka_unit_test(of_several_that_take_much_one_runs_at_a_time),

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 		.parser = parse,
 		.doc = "Simulate GPUs in real time. Needs no GPU and no root.\v"
 		       "Prints `ready` when programs can connect. Ends on SIGINT (Ctrl-C), SIGTERM "
-	               "or "
+		       "or "
 		       "SIGHUP, and prints statistics.\n\n"
 		       "Example:\n"
 		       "  gpreempt-simgpu &\n"
