@@ -3,9 +3,6 @@
  * Finds rules that can never match, by themselves or because an earlier rule matches all their
  * processes.
  */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <ctype.h>
 #include <string.h>
 
@@ -130,4 +127,3 @@ int gp_config_check_rule(const struct gp_yaml *y, const struct gp_config *c,
 			                    c->rule[i].line);
 	return r;
 }
-#endif

@@ -3,13 +3,11 @@
  * Parses the configuration file (man gpreempt.yaml(5)): the top level, devices and scheduler. The
  * other sections are in parse_rules.c, parse_service.c and parse_user_limits.c.
  */
-#include "build_config.h"
 #include "config/config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#if GP_HAVE_YAML
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -186,7 +184,6 @@ static int read_config(struct gp_yaml *y, void *target)
 		                    "'memory_limit'");
 	return r;
 }
-#endif
 
 static const struct gp_config defaults = {
 	.policy = {.text = "priority"},
@@ -240,7 +237,6 @@ int gp_config_parse(const char *path, const char *text, size_t length,
                     const struct gp_config_names *names, struct gp_config **config,
                     struct gp_error *err)
 {
-#if GP_HAVE_YAML
 	static const struct gp_yaml_kind kind = {"configuration", NULL, "gpreempt.yaml(5)"};
 	struct gp_config_reading r = {.names = names};
 	int failed;
@@ -256,10 +252,4 @@ int gp_config_parse(const char *path, const char *text, size_t length,
 	}
 	**config = r.config;
 	return 0;
-#else
-	(void)path, (void)text, (void)length, (void)names;
-	*config = NULL;
-	return gp_fail(err, -ENOTSUP,
-	               "this build cannot read YAML; install libyaml and build again");
-#endif
 }

@@ -3,9 +3,6 @@
  * Parses the key `rules`. A new rule key is a line in rule_keys (what a rule gives) or in
  * read_match (which processes it matches), and a member of struct gp_rule or gp_criteria.
  */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <errno.h>
 #include <string.h>
 
@@ -182,4 +179,3 @@ int gp_config_read_rules(struct gp_yaml *y, void *target)
 {
 	return gp_yaml_read_list(y, "rules", read_rule, target);
 }
-#endif

@@ -2,9 +2,6 @@
 /*
  * Parses the keys `sockets`, `clients` (limits per client, such as its request rate) and `metrics`.
  */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -163,4 +160,3 @@ int gp_config_read_metrics(struct gp_yaml *y, void *target)
 		                    gp_yaml_show_text(m->listen).text);
 	return 0;
 }
-#endif

@@ -3,9 +3,6 @@
  * Parses the key `limits`: how far users may raise their own processes. Also looks up users and
  * groups by name.
  */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,4 +154,3 @@ int gp_config_read_limits(struct gp_yaml *y, void *target)
 
 	return gp_yaml_read_map(y, &map, target, line);
 }
-#endif

@@ -3,9 +3,6 @@
  * libmicrohttpd without its own thread: its epoll file descriptor is a source of the loop, and a
  * timer calls it at the latest time that it asks for.
  */
-#include "build_config.h"
-
-#if GP_HAVE_METRICS
 
 #include "daemon/http.h"
 
@@ -252,5 +249,3 @@ unsigned gp_http_port(const struct gp_http *h)
 {
 	return h->port;
 }
-
-#endif

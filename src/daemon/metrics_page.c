@@ -14,8 +14,6 @@
 #include "daemon/http.h"
 #include "metrics/page.h"
 
-#if GP_HAVE_METRICS
-
 struct gp_metrics {
 	struct gp_control *control;
 	struct gp_http *http;
@@ -143,21 +141,3 @@ void gp_metrics_end(struct gp_control *c)
 	free(c->metrics);
 	c->metrics = NULL;
 }
-
-#else
-
-int gp_metrics_begin(struct gp_control *c, struct gp_error *err)
-{
-	if (!c->config->metrics.on)
-		return 0;
-	return gp_fail(err, -ENOTSUP,
-	               "this gpreemptd was built without libmicrohttpd and cannot serve metrics; "
-	               "set 'listen: off' under 'metrics', or build it with libmicrohttpd");
-}
-
-void gp_metrics_end(struct gp_control *c)
-{
-	(void)c;
-}
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Error messages: where the mistake is, what is allowed, and which key may have been meant. */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,4 +154,3 @@ int gp_yaml_unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 	return gp_yaml_fail(y, gp_yaml_line(y), "unknown key %s in %s, which takes %s",
 	                    gp_yaml_show_text(gp_yaml_scalar(y)).text, map->what, all);
 }
-#endif

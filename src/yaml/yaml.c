@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -395,4 +392,3 @@ int gp_yaml_parse(const struct gp_yaml_kind *kind, const char *path, const char 
 	yaml_parser_delete(&y.parser);
 	return r;
 }
-#endif

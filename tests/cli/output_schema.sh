@@ -91,7 +91,7 @@ wait "$JOB" || fail "suspend ends with $?"
 if [[ -x ${GPREEMPTD-} ]]; then
 	in_background daemon "$GPREEMPTD" --gpu sim --policy priority
 	daemon=$JOB
-	until_true said daemon '^info ready' || fail "no daemon: $(<"$work/daemon")"
+	until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 	until_true shows "any(.[]; .pid == $train and has(\"state\"))" ps || fail 'the daemon does not know the process'
 	"$GPREEMPT" set "$train" --class be --share 20 --deadline 5ms --gang a >/dev/null || fail 'set'
 	every_verb 'sim with a daemon' "$train"

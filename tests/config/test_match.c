@@ -2,8 +2,6 @@
 /* Which rule fits a process, what is not known of it, and how long that takes. */
 #include "config_world.h"
 
-#if GP_HAVE_YAML
-
 /* Whether a rule with these criteria fits. */
 static bool fits(const char *criteria, const struct gp_procinfo *info)
 {
@@ -218,11 +216,3 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-	return 77;
-}
-#endif

@@ -3,8 +3,6 @@
  */
 #include "config_world.h"
 
-#if GP_HAVE_YAML
-
 #define RULE(text) "rules:\n- match: {user: alice}\n  " text "\n"
 
 static void each_mistake_is_a_sentence_with_its_line_and_what_would_be_right(void **state)
@@ -164,11 +162,3 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-	return 77;
-}
-#endif

@@ -5,8 +5,6 @@
  */
 #include "config_world.h"
 
-#if GP_HAVE_YAML
-
 /* ---- what users control -------------------------------------------------------------- */
 
 #define GENEROUS "class: lc, priority: 9, weight: 900, share: 50, deadline: 1ms, budget: 500us"
@@ -290,11 +288,3 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-	return 77;
-}
-#endif

@@ -3,15 +3,11 @@
  * The page over HTTP: who asks for it gets it, who asks for something else is told so, and nobody
  * can keep others from it, neither by silence nor by numbers nor by asking too often.
  */
-#include "build_config.h"
-
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-
-#if GP_HAVE_METRICS
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -297,12 +293,3 @@ int main(void)
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-	return 77; /* built without it */
-}
-
-#endif

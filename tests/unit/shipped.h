@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "build_config.h"
 #include "sim/scenario/scenario.h"
 
 /* Skips the test if it cannot be read. */
@@ -22,7 +21,7 @@ static inline void shipped_load(const char *name, struct gp_scenario *s)
 	struct gp_error err = {0};
 	char path[512];
 
-	if (!GP_HAVE_YAML || !source)
+	if (!source)
 		skip();
 	snprintf(path, sizeof path, "%s/scenarios/%s.yaml", source, name);
 	if (gp_scenario_load(s, path, &err))

@@ -16,10 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "build_config.h"
 #include "sim/scenario/scenario.h"
-
-#if GP_HAVE_YAML
 
 #define MIB  ((size_t)1 << 20)
 
@@ -819,27 +816,3 @@ int main(void)
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#else
-
-static void a_build_without_libyaml_says_so(void **state)
-{
-	(void)state;
-	const char sentence[] = "this build reads no YAML; install libyaml and build again";
-	struct gp_error err = {0};
-	struct gp_scenario s;
-	assert_int_equal(gp_scenario_load(&s, "x.yaml", &err), -ENOTSUP);
-	assert_string_equal(err.text, sentence);
-	err = (struct gp_error){0};
-	assert_int_equal(gp_scenario_parse(&s, "x.yaml", "tasks: []\n", 10, &err), -ENOTSUP);
-	assert_string_equal(err.text, sentence);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_build_without_libyaml_says_so),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
-#endif

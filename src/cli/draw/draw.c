@@ -20,11 +20,11 @@ int gp_draw_format_of(const char *path, enum gp_draw_format *format, struct gp_e
 		return gp_fail(err, -EINVAL,
 		               "cannot draw to '%s': the file name must end with .svg or .png",
 		               path);
-	if (*format == GP_DRAW_PNG && !GP_HAVE_CAIRO)
+	if (*format == GP_DRAW_PNG && !GP_HAVE_DAEMON)
 		return gp_fail(err, -ENOTSUP,
 		               "this build draws no PNG; use a file name that ends with .svg, or "
 		               "install cairo and build again");
-#if GP_HAVE_CAIRO
+#if GP_HAVE_DAEMON
 	if (*format == GP_DRAW_PNG && !gp_draw_png_loads())
 		return gp_fail(err, -ENOTSUP,
 		               "PNG needs cairo (libcairo.so.2), which is not installed; use a "
@@ -35,7 +35,7 @@ int gp_draw_format_of(const char *path, enum gp_draw_format *format, struct gp_e
 
 struct gp_draw *gp_draw_begin(FILE *out, enum gp_draw_format format, double width, double height)
 {
-#if GP_HAVE_CAIRO
+#if GP_HAVE_DAEMON
 	if (format == GP_DRAW_PNG)
 		return gp_draw_png(out, width, height);
 #endif

@@ -5,7 +5,7 @@
  */
 #include "build_config.h"
 
-#if GP_HAVE_CAIRO
+#if GP_HAVE_DAEMON
 #include <cairo.h>
 #include <dlfcn.h>
 #include <errno.h>

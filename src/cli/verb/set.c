@@ -41,7 +41,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void say(pid_t pid, struct json_object *answer)
+static void print_result(pid_t pid, struct json_object *answer)
 {
 	uint64_t tasks = gp_field_number_or(answer, "tasks", 0);
 	char name[32], attr[256];
@@ -72,7 +72,7 @@ static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
 		json_object_object_add(params, "inherit", json_object_new_boolean(true));
 	r = gp_ask_about(client, "set", pid, params, &answer, err);
 	if (!r)
-		say(pid, answer);
+		print_result(pid, answer);
 	json_object_put(answer);
 	return r;
 }

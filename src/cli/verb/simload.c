@@ -158,7 +158,7 @@ static bool all_ready(const struct gp_simload_result *result)
 	return true;
 }
 
-static void say_ready(void)
+static void print_ready(void)
 {
 	if (env.json)
 		return;
@@ -169,7 +169,7 @@ static void say_ready(void)
 static void wait_for_children(const pid_t *child, const struct gp_simload_result *result)
 {
 	unsigned left = env.processes;
-	bool given = false, told = false;
+	bool announced = false, stopping = false;
 
 	for (unsigned i = 0; i < env.processes; i++)
 		left -= child[i] <= 0;
@@ -180,16 +180,16 @@ static void wait_for_children(const pid_t *child, const struct gp_simload_result
 			left--;
 			continue;
 		}
-		if (!given && all_ready(result)) {
-			say_ready();
-			given = true;
+		if (!announced && all_ready(result)) {
+			print_ready();
+			announced = true;
 		}
-		if (gp_stop_sleep(gp_monotonic_ns() + TICK_NS) && !told) {
+		if (gp_stop_sleep(gp_monotonic_ns() + TICK_NS) && !stopping) {
 			for (unsigned i = 0; i < env.processes; i++)
 				if (child[i] > 0)
 					kill(child[i], SIGTERM);
-			told = true;
-		} else if (told) {
+			stopping = true;
+		} else if (stopping) {
 			usleep(1000);
 		}
 	}
@@ -331,7 +331,7 @@ static int run(int argc, char **argv)
 		return GP_EXIT_FAILED;
 	}
 	if (env.processes == 1) /* the caller knows the pid of this process */
-		gp_simload_run(&env.work, 0, result, say_ready);
+		gp_simload_run(&env.work, 0, result, print_ready);
 	else
 		run_children(result);
 	code = finish(result);

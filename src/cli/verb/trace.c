@@ -110,7 +110,7 @@ static int record(struct gp_client *client, struct gp_tracks *tracks, struct gp_
 	return r ? r : take_events(client, tracks, err);
 }
 
-static void say(const struct gp_tracks *t, uint64_t took_ns)
+static void print_summary(const struct gp_tracks *t, uint64_t took_ns)
 {
 	char duration[32];
 
@@ -152,7 +152,7 @@ static int trace(struct gp_client *client, struct json_object *devices, uint64_t
 	closed = gp_tracks_close(&tracks, now_ns, err);
 	r = r ? r : closed;
 	if (!r)
-		say(&tracks, now_ns - begin_ns);
+		print_summary(&tracks, now_ns - begin_ns);
 	return r;
 }
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrival times of requests from a file: one time per line. */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,4 +106,3 @@ int gp_arrivals_load(struct arrivals *a, const char *scenario, const char *name,
 	free(path);
 	return r;
 }
-#endif

@@ -3,9 +3,6 @@
  * Changes one value of a scenario. The change is made while the file is read, right after the value
  * in the file. So the same checks (ranges, units, combinations) apply to it.
  */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,4 +38,3 @@ int gp_scenario_check_change(const struct reading *r, struct gp_error *err)
 	return gp_fail(err, -EINVAL, "there is no task '%s' in %s; there are: %s", r->change->of,
 	               r->path, r->names);
 }
-#endif

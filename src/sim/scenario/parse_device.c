@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key `device` of a scenario. */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <string.h>
 
 #include "sim/scenario/parse_scenario.h"
@@ -135,4 +132,3 @@ int gp_scenario_no_device(struct gp_yaml *y, void *target)
 
 	return settle(y, target, &given, line);
 }
-#endif

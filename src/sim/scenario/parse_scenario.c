@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A scenario file (man gpreempt-scenario(5)). */
-#include "build_config.h"
 #include "sim/scenario/scenario.h"
 
-#if GP_HAVE_YAML
 #include <fcntl.h>
 #include <search.h>
 #include <stdio.h>
@@ -131,25 +129,3 @@ int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
 	free(text);
 	return r;
 }
-
-#else
-
-int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *err)
-{
-	return gp_scenario_parse(s, path, NULL, 0, err);
-}
-
-int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
-                             const struct gp_scenario_change *change, struct gp_error *err)
-{
-	(void)change;
-	return gp_scenario_parse(s, path, NULL, 0, err);
-}
-
-int gp_scenario_parse(struct gp_scenario *s, const char *path, const char *text, size_t length,
-                      struct gp_error *err)
-{
-	(void)s, (void)path, (void)text, (void)length;
-	return gp_fail(err, -ENOTSUP, "this build reads no YAML; install libyaml and build again");
-}
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The key `tasks` of a scenario. */
-#include "build_config.h"
-
-#if GP_HAVE_YAML
 #include <errno.h>
 #include <search.h>
 #include <stdio.h>
@@ -337,4 +334,3 @@ int gp_scenario_read_tasks(struct gp_yaml *y, void *target)
 		return gp_yaml_fail(y, at, "'tasks' is empty; a scenario needs at least one task");
 	return failed;
 }
-#endif
