@@ -3,21 +3,12 @@
 #ifndef TESTS_AMD_AMD_WORLD_H
 #define TESTS_AMD_AMD_WORLD_H
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "gpu/amd/amd_backend.h"
@@ -95,24 +86,18 @@ static inline int aw_tear_down(void **state)
 	return r;
 }
 
-#define AMD_TEST(f) cmocka_unit_test_setup_teardown(f, aw_set_up, aw_tear_down)
-#define AMD_TEST_ON(f, m)                                        \
-	{                                                        \
-#f " (" #m ")", f, aw_set_up, aw_tear_down, &(m) \
-	}
-/* What must hold whatever the GPU and whoever may debug. */
-#define AMD_TEST_EVERYWHERE(f)                                                                  \
-	AMD_TEST_ON(f, mi250), AMD_TEST_ON(f, mi250_old), AMD_TEST_ON(f, mi300x),               \
-		AMD_TEST_ON(f, mi300x_old), AMD_TEST_ON(f, vega20), AMD_TEST_ON(f, vega20_old), \
-		AMD_TEST_ON(f, navi31), AMD_TEST_ON(f, navi31_old)
+#define AMD_TEST(f)         TEST_WITH(f, aw_set_up, aw_tear_down)
+#define AMD_TEST_ADD(f, m)  TEST_ADD(#f " (" #m ")", f, aw_set_up, aw_tear_down, (void *)&(m))
+#define AMD_TEST_ON(f, ...) TEST_EACH(f, AMD_TEST_ADD, __VA_ARGS__)
+/* On each GPU, under each rule of who may debug. */
+#define AMD_TEST_EVERYWHERE(f) \
+	AMD_TEST_ON(f, mi250, mi250_old, mi300x, mi300x_old, vega20, vega20_old, navi31, navi31_old)
 
-/* Exits where there is no FUSE. An argument chooses tests: '*GPUs*'. */
-static inline void aw_begin(int argc, char **argv)
+/* Skips the tests where there is no FUSE. */
+TEST_BEGIN
 {
 	struct kfd_emu emu;
 
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
 	if (kfd_emu_start(&emu, NULL) == -ENODEV)
 		exit(KFD_EMU_SKIP);
 	kfd_emu_stop(&emu);

@@ -88,7 +88,7 @@ static uint32_t prepared(struct amd_world *w, pid_t pid)
 /* ---- the hardware -----------------------------------------------------------------------------
  */
 
-static void a_hold_that_the_hardware_does_not_obey_fails_and_is_undone(void **state)
+AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250, navi31)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3");
@@ -112,7 +112,7 @@ static void a_hold_that_the_hardware_does_not_obey_fails_and_is_undone(void **st
 }
 
 /* HWS fails as a whole; MES at the first queue that it is asked for, the newest. */
-static void the_queues_that_failed_are_named(void **state)
+AMD_TEST_ON(the_queues_that_failed_are_named, mi250, navi31)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "12");
@@ -136,7 +136,7 @@ static void the_queues_that_failed_are_named(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated(void **state)
+AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated, mi250, navi31)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3"), *other = aw_load(w);
@@ -155,7 +155,7 @@ static void a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeate
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs(void **state)
+AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x, navi31)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -176,7 +176,7 @@ static void while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs(void **state)
 	AW_WAIT(!is_debugged(w, load->pid));
 }
 
-static void a_reset_while_it_is_held_does_not_keep_us(void **state)
+AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x, navi31)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -198,7 +198,7 @@ static void a_reset_while_it_is_held_does_not_keep_us(void **state)
 
 static const int codes[] = {EIO, ENOMEM, EINTR, EAGAIN, EFAULT};
 
-static void a_suspend_that_fails_is_told_and_overcome(void **state)
+AMD_TEST(a_suspend_that_fails_is_told_and_overcome)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -219,7 +219,7 @@ static void a_suspend_that_fails_is_told_and_overcome(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_resume_that_fails_is_told_and_overcome(void **state)
+AMD_TEST(a_resume_that_fails_is_told_and_overcome)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -242,7 +242,7 @@ static void a_resume_that_fails_is_told_and_overcome(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void an_attach_that_fails_leaves_nothing_behind(void **state)
+AMD_TEST(an_attach_that_fails_leaves_nothing_behind)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -273,7 +273,7 @@ static void an_attach_that_fails_leaves_nothing_behind(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_detach_whose_calls_fail_once_releases_all_the_same(void **state)
+AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250, mi250_old)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -294,7 +294,7 @@ static void a_detach_whose_calls_fail_once_releases_all_the_same(void **state)
 }
 
 /* Who waits for an answer gets it, although a call on the way to it fails. */
-static void an_answer_whose_calls_fail_once_is_given_all_the_same(void **state)
+AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same)
 {
 	static const char *const call[] = {"query_debug_event", "send_runtime_event",
 	                                   "get_queue_snapshot", "suspend_queues"};
@@ -313,7 +313,7 @@ static void an_answer_whose_calls_fail_once_is_given_all_the_same(void **state)
 	}
 }
 
-static void without_a_driver_every_call_fails_and_none_hangs(void **state)
+AMD_TEST(without_a_driver_every_call_fails_and_none_hangs)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -335,7 +335,7 @@ static void without_a_driver_every_call_fails_and_none_hangs(void **state)
 /* ---- the target goes --------------------------------------------------------------------------
  */
 
-static void a_target_may_die_at_any_call(void **state)
+AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 {
 	static const char *const call[] = {"enable",        "get_queue_snapshot", "suspend_queues",
 	                                   "resume_queues", "query_debug_event",  "disable"};
@@ -369,7 +369,7 @@ static void a_target_may_die_at_any_call(void **state)
 	assert_int_equal(kfd_load_stop(other), 0);
 }
 
-static void a_target_that_runs_another_program_is_a_new_one(void **state)
+AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250, mi250_old)
 {
 	struct amd_world *w = *state;
 	uint32_t handle = 0;
@@ -393,7 +393,7 @@ static void a_target_that_runs_another_program_is_a_new_one(void **state)
 	target_kill(&t);
 }
 
-static void a_target_that_ends_its_runtime_is_not_held_any_more(void **state)
+AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250, navi31_old)
 {
 	struct amd_world *w = *state;
 	uint32_t handle = 0;
@@ -416,7 +416,7 @@ static void a_target_that_ends_its_runtime_is_not_held_any_more(void **state)
 	target_kill(&t);
 }
 
-static void who_is_evicted_stays_held_and_comes_back(void **state)
+AMD_TEST(who_is_evicted_stays_held_and_comes_back)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -436,7 +436,7 @@ static void who_is_evicted_stays_held_and_comes_back(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void signals_reach_a_target_that_is_traced_all_the_time(void **state)
+AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old)
 {
 	struct amd_world *w = *state;
 	uint32_t handle = 0;
@@ -490,7 +490,7 @@ static void looks_do_not_wait(struct amd_world *w, uint32_t handle, uint32_t oth
 	aw_must_release(w, handle);
 }
 
-static void nobody_waits_for_a_slow_driver(void **state)
+AMD_TEST(nobody_waits_for_a_slow_driver)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w), *other = aw_load(w);
@@ -506,7 +506,7 @@ static void nobody_waits_for_a_slow_driver(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_task_may_leave_while_its_hold_is_under_way(void **state)
+AMD_TEST(a_task_may_leave_while_its_hold_is_under_way)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -551,7 +551,7 @@ static void wakes_up_and_goes_on(struct amd_world *w, struct target *t, long que
 	AW_WAIT(target_ask(t, "done %ld", queue) == 1);
 }
 
-static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
+AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250, mi250_old)
 {
 	struct amd_world *w = *state;
 	uint32_t handle = 0;
@@ -569,7 +569,7 @@ static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
 	target_kill(&t);
 }
 
-static void one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once(void **state)
+AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi250, mi250_old)
 {
 	struct amd_world *w = *state;
 	uint32_t handle = 0;
@@ -588,7 +588,7 @@ static void one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once(void 
 	target_kill(&t);
 }
 
-static void one_that_sleeps_in_the_driver_does_not_keep_us_from_ending(void **state)
+AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250, mi250_old)
 {
 	struct amd_world *w = *state;
 	struct target t;
@@ -604,48 +604,3 @@ static void one_that_sleeps_in_the_driver_does_not_keep_us_from_ending(void **st
 
 /* ---- memory of others -------------------------------------------------------------------------
  */
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250),
-		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, navi31),
-		AMD_TEST_ON(the_queues_that_failed_are_named, mi250),
-		AMD_TEST_ON(the_queues_that_failed_are_named, navi31),
-		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,
-	                    mi250),
-		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,
-	                    navi31),
-		AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x),
-		AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, navi31),
-		AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x),
-		AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, navi31),
-		AMD_TEST(a_suspend_that_fails_is_told_and_overcome),
-		AMD_TEST(a_resume_that_fails_is_told_and_overcome),
-		AMD_TEST(an_attach_that_fails_leaves_nothing_behind),
-		AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250),
-		AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250_old),
-		AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same),
-		AMD_TEST(without_a_driver_every_call_fails_and_none_hangs),
-		AMD_TEST_ON(a_target_may_die_at_any_call, mi250),
-		AMD_TEST_ON(a_target_may_die_at_any_call, mi250_old),
-		AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250),
-		AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250_old),
-		AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250),
-		AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, navi31_old),
-		AMD_TEST(who_is_evicted_stays_held_and_comes_back),
-		AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old),
-		AMD_TEST(nobody_waits_for_a_slow_driver),
-		AMD_TEST(a_task_may_leave_while_its_hold_is_under_way),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250_old),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi250),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once,
-	                    mi250_old),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250_old),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

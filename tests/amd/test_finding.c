@@ -30,7 +30,7 @@ static void write_node(const struct folder *f, unsigned number, uint32_t gpu_id,
 
 #define DEBUGS "capability 536903808\n" /* 0x20008080 */
 
-static void gpus_are_read_as_they_are(void **state)
+TEST(gpus_are_read_as_they_are)
 {
 	static const struct {
 		uint32_t gfx;
@@ -47,7 +47,6 @@ static void gpus_are_read_as_they_are(void **state)
 	struct folder f;
 	char text[16];
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	write_node(&f, 0, 0, 0, "simd_count 0\n"); /* processors */
 	write_node(&f, 1, 0, 0, "");
@@ -73,12 +72,11 @@ static void gpus_are_read_as_they_are(void **state)
 	folder_remove(&f);
 }
 
-static void a_gpu_without_the_firmware_cannot_suspend(void **state)
+TEST(a_gpu_without_the_firmware_cannot_suspend)
 {
 	struct gp_amd_node node[4];
 	struct folder f;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	write_node(&f, 0, 7, 90402, "capability 32768\n");         /* the driver could */
 	write_node(&f, 1, 8, 90402, "capability 536870912\n");     /* the firmware could */
@@ -90,12 +88,11 @@ static void a_gpu_without_the_firmware_cannot_suspend(void **state)
 	folder_remove(&f);
 }
 
-static void what_is_not_there_is_no_gpu(void **state)
+TEST(what_is_not_there_is_no_gpu)
 {
 	struct gp_amd_node node[4];
 	struct folder f;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	assert_int_equal(gp_amd_nodes(node, 4), -ENOENT);
 	folder_print(&f, "topology/nodes/generation", "2");
@@ -116,7 +113,7 @@ static void what_is_not_there_is_no_gpu(void **state)
 	folder_remove(&f);
 }
 
-static void more_gpus_than_we_have_room_for_are_left_out(void **state)
+AMD_TEST(more_gpus_than_we_have_room_for_are_left_out)
 {
 	struct gp_gpu *gpu = NULL;
 	struct folder f;
@@ -134,7 +131,7 @@ static void more_gpus_than_we_have_room_for_are_left_out(void **state)
 	folder_remove(&f);
 }
 
-static void both_gpus_are_found(void **state)
+AMD_TEST_ON(both_gpus_are_found, two_mi250)
 {
 	struct amd_world *w = *state;
 	struct gp_gpu *second = NULL, *third = NULL;
@@ -150,7 +147,7 @@ static void both_gpus_are_found(void **state)
 	gp_amd_ops.close(second);
 }
 
-static void a_gpu_that_is_open_twice_shows_the_same(void **state)
+AMD_TEST(a_gpu_that_is_open_twice_shows_the_same)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
@@ -221,13 +218,12 @@ static void text_dump(struct text *t, unsigned dwords, uint64_t ring, uint64_t p
 	}
 }
 
-static void a_dump_is_read_as_it_is(void **state)
+TEST(a_dump_is_read_as_it_is)
 {
 	struct gp_amd_mqd mqd[8];
 	struct folder f;
 	struct text t;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_DEBUGFS");
 	assert_int_equal(gp_amd_read_mqds(12, 0xc7a6, mqd, 8), -ENOENT);
 	text_begin(&t);
@@ -309,14 +305,13 @@ static void write_garbage(struct text *t, struct gp_rng *rng)
 	}
 }
 
-static void garbage_is_survived(void **state)
+TEST(garbage_is_survived)
 {
 	struct gp_amd_mqd mqd[4];
 	struct gp_rng rng;
 	struct folder f;
 	struct text t;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_DEBUGFS");
 	gp_rng_init(&rng, 1, 0);
 	for (int i = 0; i < 300; i++) {
@@ -330,7 +325,7 @@ static void garbage_is_survived(void **state)
 }
 
 /* Addresses that are none: the work of who says so is not known, and nothing else happens. */
-static void pointers_that_lead_nowhere_tell_nothing(void **state)
+AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 {
 	static const uint64_t address[] = {0, 8, 0xffffffffffffff00, 0x7ffffffff000,
 	                                   0xdead00000000};
@@ -376,13 +371,12 @@ static int count_process(void *arg, pid_t pid)
 	return 0;
 }
 
-static void what_is_no_process_and_no_queue_is_left_out(void **state)
+TEST(what_is_no_process_and_no_queue_is_left_out)
 {
 	struct gp_amd_sysfs_queue queue[4];
 	pid_t pids[8] = {0};
 	struct folder f;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	assert_int_equal(gp_amd_each_process(count_process, pids), -ENOENT);
 	folder_print(&f, "proc/12/queues/0/gpuid", "51110"); /* without a newline, as it is */
@@ -418,7 +412,7 @@ static void what_is_no_process_and_no_queue_is_left_out(void **state)
 	folder_remove(&f);
 }
 
-static void who_does_not_use_a_gpu_is_told_so(void **state)
+AMD_TEST(who_does_not_use_a_gpu_is_told_so)
 {
 	struct amd_world *w = *state;
 	struct gp_error err = {0};
@@ -448,7 +442,7 @@ static void who_does_not_use_a_gpu_is_told_so(void **state)
 	assert_true(strlen(err.text) > 10);
 }
 
-static void we_are_nobody_to_schedule(void **state)
+AMD_TEST(we_are_nobody_to_schedule)
 {
 	struct amd_world *w = *state;
 	struct gp_seen seen[4];
@@ -457,7 +451,7 @@ static void we_are_nobody_to_schedule(void **state)
 	assert_int_equal(gp_gpu_scan(w->gpu, aw_now(), seen, 4), 0);
 }
 
-static void many_processes_are_found_and_leave(void **state)
+AMD_TEST(many_processes_are_found_and_leave)
 {
 	enum { MANY = 40 };
 	struct amd_world *w = *state;
@@ -488,7 +482,7 @@ static void many_processes_are_found_and_leave(void **state)
 }
 
 /* Whatever becomes of them between two looks. */
-static void processes_come_and_go_while_they_are_looked_at(void **state)
+AMD_TEST(processes_come_and_go_while_they_are_looked_at)
 {
 	struct amd_world *w = *state;
 	struct gp_seen seen[16];
@@ -525,7 +519,7 @@ static pid_t fork_as(const void *pid)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-static void another_process_under_the_same_number_is_another(void **state)
+AMD_TEST(another_process_under_the_same_number_is_another)
 {
 	struct amd_world *w = *state;
 	struct gp_seen first = {0}, second = {0};
@@ -559,28 +553,4 @@ static void another_process_under_the_same_number_is_another(void **state)
 	assert_int_equal(aw_suspended(w, pid), 1);
 	assert_false(aw_look(w, handle).held);
 	target_kill(&t);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gpus_are_read_as_they_are),
-		cmocka_unit_test(a_gpu_without_the_firmware_cannot_suspend),
-		cmocka_unit_test(what_is_not_there_is_no_gpu),
-		AMD_TEST(more_gpus_than_we_have_room_for_are_left_out),
-		AMD_TEST_ON(both_gpus_are_found, two_mi250),
-		AMD_TEST(a_gpu_that_is_open_twice_shows_the_same),
-		cmocka_unit_test(a_dump_is_read_as_it_is),
-		cmocka_unit_test(garbage_is_survived),
-		AMD_TEST(pointers_that_lead_nowhere_tell_nothing),
-		cmocka_unit_test(what_is_no_process_and_no_queue_is_left_out),
-		AMD_TEST(who_does_not_use_a_gpu_is_told_so),
-		AMD_TEST(we_are_nobody_to_schedule),
-		AMD_TEST(many_processes_are_found_and_leave),
-		AMD_TEST(processes_come_and_go_while_they_are_looked_at),
-		AMD_TEST(another_process_under_the_same_number_is_another),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

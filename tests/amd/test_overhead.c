@@ -224,17 +224,17 @@ static void a_batch_needs_three_calls_each(struct amd_world *w, unsigned batch)
 		assert_int_equal(kfd_load_stop(load[i]), 0);
 }
 
-static void a_suspend_is_three_system_calls(void **state)
+AMD_TEST_ON(a_suspend_is_three_system_calls, mi250, navi31)
 {
 	a_batch_needs_three_calls_each(*state, 1);
 }
 
-static void so_it_is_in_a_batch(void **state)
+AMD_TEST_ON(so_it_is_in_a_batch, mi250)
 {
 	a_batch_needs_three_calls_each(*state, BATCH_MAX);
 }
 
-static void nothing_is_allocated_by_a_hold(void **state)
+AMD_TEST_ON(nothing_is_allocated_by_a_hold, mi250, mi250_old)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load[BATCH_MAX];
@@ -302,7 +302,7 @@ static uint64_t our_hold_ns(struct amd_world *w, uint32_t handle)
 	return ns;
 }
 
-static void a_hold_takes_less_than_two_bare_suspends(void **state)
+AMD_TEST_ON(a_hold_takes_less_than_two_bare_suspends, mi250, navi31)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load[2];
@@ -337,20 +337,8 @@ static void a_hold_takes_less_than_two_bare_suspends(void **state)
 	close(b.kfd);
 }
 
-int main(int argc, char **argv)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(a_suspend_is_three_system_calls, mi250),
-		AMD_TEST_ON(a_suspend_is_three_system_calls, navi31),
-		AMD_TEST_ON(so_it_is_in_a_batch, mi250),
-		AMD_TEST_ON(nothing_is_allocated_by_a_hold, mi250),
-		AMD_TEST_ON(nothing_is_allocated_by_a_hold, mi250_old),
-		AMD_TEST_ON(a_hold_takes_less_than_two_bare_suspends, mi250),
-		AMD_TEST_ON(a_hold_takes_less_than_two_bare_suspends, navi31),
-	};
-
 	if (argc > 2 && !strcmp(argv[1], "--tool"))
-		return be_tool(argc - 2 < BATCH_MAX ? argc - 2 : BATCH_MAX, argv + 2);
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		exit(be_tool(argc - 2 < BATCH_MAX ? argc - 2 : BATCH_MAX, argv + 2));
 }

@@ -110,23 +110,23 @@ static void latency_critical_work_comes_first(struct amd_world *w, const char *s
 	}
 }
 
-static void a_request_takes_the_device(void **state)
+AMD_TEST_ON(a_request_takes_the_device, mi250)
 {
 	latency_critical_work_comes_first(*state, "200", 1, "9");
 }
 
-static void it_takes_it_from_several(void **state)
+AMD_TEST_ON(it_takes_it_from_several, mi250)
 {
 	latency_critical_work_comes_first(*state, "200", 3, "3");
 }
 
 /* Where nobody counts compute units: as long as work that was taken is believed to run. */
-static void a_short_request_takes_the_device(void **state)
+AMD_TEST_ON(a_short_request_takes_the_device, navi31_old)
 {
 	latency_critical_work_comes_first(*state, "50", 1, "9");
 }
 
-static void it_takes_it_from_several_as_well(void **state)
+AMD_TEST_ON(it_takes_it_from_several_as_well, navi31)
 {
 	latency_critical_work_comes_first(*state, "50", 3, "3");
 }
@@ -146,7 +146,7 @@ static uint64_t take_device_ns(struct amd_world *w, struct target *lc, pid_t be)
 	return ns;
 }
 
-static void a_request_has_the_device_after_a_look_and_a_suspend(void **state)
+AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi250, mi300x_old, navi31)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *be = start_be(w, "4");
@@ -205,7 +205,7 @@ static uint64_t step_until(struct scheduler *s, pid_t pid, bool held)
 }
 
 /* The service says that a request comes, before it submits anything. */
-static void who_says_so_has_the_device_after_one_suspend(void **state)
+AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi300x, mi250_old)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *be = start_be(w, "4"), *lc = aw_load(w, "--idle");
@@ -243,7 +243,7 @@ static void who_says_so_has_the_device_after_one_suspend(void **state)
 /* ---- who --------------------------------------------------------------------------------------
  */
 
-static void an_idle_best_effort_task_is_not_held(void **state)
+AMD_TEST(an_idle_best_effort_task_is_not_held)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = aw_load(w, "--idle");
@@ -261,7 +261,7 @@ static void an_idle_best_effort_task_is_not_held(void **state)
 	assert_int_equal(kfd_load_stop(be), 0);
 }
 
-static void a_process_that_nobody_named_is_never_touched(void **state)
+AMD_TEST(a_process_that_nobody_named_is_never_touched)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2"), *other = start_be(w, "2");
@@ -278,7 +278,7 @@ static void a_process_that_nobody_named_is_never_touched(void **state)
 	sched_end(&s);
 }
 
-static void who_comes_later_and_who_goes_is_seen(void **state)
+AMD_TEST(who_comes_later_and_who_goes_is_seen)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2");
@@ -308,7 +308,7 @@ static void who_comes_later_and_who_goes_is_seen(void **state)
 /* ---- what may be known ------------------------------------------------------------------------
  */
 
-static void nobody_attaches_to_a_service_that_can_be_watched_without(void **state)
+AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20, mi250)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
@@ -332,7 +332,7 @@ static void hide_debugfs(void)
 	setenv("GPREEMPT_KFD_DEBUGFS", "/nonexistent", 1);
 }
 
-static void otherwise_it_is_attached_to(void **state)
+AMD_TEST_ON(otherwise_it_is_attached_to, mi250)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
@@ -351,7 +351,7 @@ static void otherwise_it_is_attached_to(void **state)
 }
 
 /* Its session would take the only place from who is to be held. */
-static void where_there_is_one_place_its_work_is_not_known(void **state)
+AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20, mixed)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
@@ -368,30 +368,4 @@ static void where_there_is_one_place_its_work_is_not_known(void **state)
 	assert_false(aw_look(w, handle[0]).known & GP_KNOWN_ACTIVE);
 	assert_false(is_debugged(w, lc->pid));
 	aw_must_hold(w, handle[1]);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(a_request_takes_the_device, mi250),
-		AMD_TEST_ON(it_takes_it_from_several, mi250),
-		AMD_TEST_ON(a_short_request_takes_the_device, navi31_old),
-		AMD_TEST_ON(it_takes_it_from_several_as_well, navi31),
-		AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi250),
-		AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi300x_old),
-		AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, navi31),
-		AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi300x),
-		AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi250_old),
-		AMD_TEST(an_idle_best_effort_task_is_not_held),
-		AMD_TEST(a_process_that_nobody_named_is_never_touched),
-		AMD_TEST(who_comes_later_and_who_goes_is_seen),
-		AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20),
-		AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, mi250),
-		AMD_TEST_ON(otherwise_it_is_attached_to, mi250),
-		AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20),
-		AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, mixed),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static int undo_in_child(const struct gp_undo *undo)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : INT32_MIN;
 }
 
-static void a_process_is_taken_from_a_holder_that_is_stopped(void **state)
+AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
@@ -128,7 +128,7 @@ static void a_process_is_taken_from_a_holder_that_is_stopped(void **state)
 }
 
 /* Who undoes in his own process, as a command does, leaves it untraced. */
-static void the_process_is_not_traced_afterwards(void **state)
+AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
@@ -148,7 +148,7 @@ static void the_process_is_not_traced_afterwards(void **state)
 }
 
 /* A debugger has it, and the holder of the record is somebody else. */
-static void what_another_traces_is_left_alone(void **state)
+AMD_TEST(what_another_traces_is_left_alone)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
@@ -177,7 +177,7 @@ static void what_another_traces_is_left_alone(void **state)
 	waitpid(debugger, NULL, 0);
 }
 
-static void a_process_with_the_same_pid_is_another(void **state)
+AMD_TEST(a_process_with_the_same_pid_is_another)
 {
 	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
@@ -190,18 +190,4 @@ static void a_process_with_the_same_pid_is_another(void **state)
 	assert_int_equal(gp_amd_ops.undo(&undo, NULL), -ESRCH);
 	assert_true(aw_suspended(w, load->pid) > 0);
 	end_holder(&h);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped),
-		AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x),
-		AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x_old),
-		AMD_TEST(what_another_traces_is_left_alone),
-		AMD_TEST(a_process_with_the_same_pid_is_another),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

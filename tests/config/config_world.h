@@ -3,16 +3,7 @@
 #ifndef TESTS_CONFIG_CONFIG_WORLD_H
 #define TESTS_CONFIG_CONFIG_WORLD_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "build_config.h"
 #include "config/config.h"

@@ -4,17 +4,9 @@
 #ifndef TESTS_DAEMON_STILL_GPU_H
 #define TESTS_DAEMON_STILL_GPU_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/process.h"
 #include "daemon/device_thread.h"

@@ -3,17 +3,12 @@
 #ifndef TESTS_EMU_TEST_EMU_H
 #define TESTS_EMU_TEST_EMU_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "support/test.h"
+
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "emu/nvidia/emu.h"
 #include "emu/nvidia/rm_client.h"
@@ -91,10 +86,10 @@ static inline int tear_down(void **state)
 	return result;
 }
 
-#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define WORLD_TEST(f) TEST_WITH(f, set_up, tear_down)
 
-/* Exits where there is no FUSE. */
-static inline void skip_without_fuse(void)
+/* Skips the tests where there is no FUSE. */
+TEST_BEGIN
 {
 	struct emu emu;
 	int result = emu_start(&emu, NULL);

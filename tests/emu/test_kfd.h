@@ -6,21 +6,14 @@
 #ifndef TESTS_EMU_TEST_KFD_H
 #define TESTS_EMU_TEST_KFD_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "emu/kfd/kfd_emu.h"
 #include "emu/kfd/load_queue.h"
@@ -69,12 +62,17 @@ static inline int tear_down(void **state)
 	return result;
 }
 
-#define WORLD_TEST(f)   cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-#define MES_TEST(f)     cmocka_unit_test_setup_teardown(f, set_up_mes, tear_down)
-#define WITH_TEST(f, s) cmocka_unit_test_setup_teardown(f, s, tear_down)
+#define WORLD_TEST(f)   TEST_WITH(f, set_up, tear_down)
+#define MES_TEST(f)     TEST_WITH(f, set_up_mes, tear_down)
+#define WITH_TEST(f, s) TEST_WITH(f, s, tear_down)
+/* On a GPU with HWS and on one with MES. */
+#define WORLD_AND_MES_TEST(f)                    \
+	static void f(void **state);             \
+	TEST_ADD(#f, f, set_up, tear_down, NULL) \
+	MES_TEST(f)
 
-/* Exits where there is no FUSE. */
-static inline void skip_without_fuse(void)
+/* Skips the tests where there is no FUSE. */
+TEST_BEGIN
 {
 	struct kfd_emu emu;
 	int result = kfd_emu_start(&emu, NULL);

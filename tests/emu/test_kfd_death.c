@@ -46,7 +46,7 @@ static struct load_queue suspend_own(const struct world *w)
 	return q;
 }
 
-static void destroying_a_suspended_queue_waits_for_its_resume(void **state)
+WORLD_AND_MES_TEST(destroying_a_suspended_queue_waits_for_its_resume)
 {
 	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
@@ -69,7 +69,7 @@ static void destroying_a_suspended_queue_waits_for_its_resume(void **state)
 }
 
 /* The signal is handled without SA_RESTART. */
-static void a_signal_interrupts_a_destroy(void **state)
+WORLD_TEST(a_signal_interrupts_a_destroy)
 {
 	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
@@ -89,7 +89,7 @@ static void a_signal_interrupts_a_destroy(void **state)
 }
 
 /* With SA_RESTART it goes on waiting, as the kernel restarts the call. */
-static void a_destroy_is_restarted_where_signals_are(void **state)
+WORLD_TEST(a_destroy_is_restarted_where_signals_are)
 {
 	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
@@ -149,7 +149,7 @@ static pid_t start_debugger(const struct world *w, pid_t target, bool execs)
 	return pid;
 }
 
-static void queues_run_again_when_the_debugger_is_killed(void **state)
+WORLD_AND_MES_TEST(queues_run_again_when_the_debugger_is_killed)
 {
 	struct world *w = *state;
 	pid_t debugger;
@@ -170,7 +170,7 @@ static void queues_run_again_when_the_debugger_is_killed(void **state)
 }
 
 /* It is the program that has a session, not the process. */
-static void queues_run_again_when_the_debugger_execs(void **state)
+WORLD_TEST(queues_run_again_when_the_debugger_execs)
 {
 	struct world *w = *state;
 	pid_t debugger;
@@ -185,7 +185,7 @@ static void queues_run_again_when_the_debugger_execs(void **state)
 	assert_int_equal(kfd_load_stop(&w->load), 0);
 }
 
-static void closing_the_file_changes_nothing(void **state)
+WORLD_TEST(closing_the_file_changes_nothing)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
@@ -211,7 +211,7 @@ static bool is_gone(void *arg)
 	return access(path, F_OK) != 0;
 }
 
-static void a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs(void **state)
+WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
@@ -229,7 +229,7 @@ static void a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs(void **s
 	kfd_load_kill(&w->load);
 }
 
-static void a_target_that_waits_in_a_destroy_can_be_killed(void **state)
+WORLD_TEST(a_target_that_waits_in_a_destroy_can_be_killed)
 {
 	struct world *w = *state;
 	uint32_t id = 0;
@@ -246,23 +246,4 @@ static void a_target_that_waits_in_a_destroy_can_be_killed(void **state)
 	while (!has_ended(pid))
 		kfd_emu_sleep_ms(1);
 	assert_true(kfd_emu_wait(is_gone, w));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(destroying_a_suspended_queue_waits_for_its_resume),
-		MES_TEST(destroying_a_suspended_queue_waits_for_its_resume),
-		WORLD_TEST(a_signal_interrupts_a_destroy),
-		WORLD_TEST(a_destroy_is_restarted_where_signals_are),
-		WORLD_TEST(queues_run_again_when_the_debugger_is_killed),
-		MES_TEST(queues_run_again_when_the_debugger_is_killed),
-		WORLD_TEST(queues_run_again_when_the_debugger_execs),
-		WORLD_TEST(closing_the_file_changes_nothing),
-		WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs),
-		WORLD_TEST(a_target_that_waits_in_a_destroy_can_be_killed),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

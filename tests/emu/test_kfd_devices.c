@@ -33,12 +33,17 @@ static uint64_t bystander_preemptions(struct world *w)
 	return after - before;
 }
 
-static void hws_preempts_everybody_on_the_device(void **state)
+static int set_up_no_firmware(void **state)
+{
+	return set_up_with(state, "mi250", "--no-debug-firmware", NULL);
+}
+
+WORLD_TEST(hws_preempts_everybody_on_the_device)
 {
 	assert_int_equal(bystander_preemptions(*state), 2);
 }
 
-static void mes_preempts_only_who_is_meant(void **state)
+MES_TEST(mes_preempts_only_who_is_meant)
 {
 	assert_int_equal(bystander_preemptions(*state), 0);
 }
@@ -97,12 +102,12 @@ static uint64_t work_during_suspend(struct world *w)
 	return after - before;
 }
 
-static void nobody_runs_while_hws_loads_a_list(void **state)
+WITH_TEST(nobody_runs_while_hws_loads_a_list, set_up_slow)
 {
 	assert_int_equal(work_during_suspend(*state), 0);
 }
 
-static void others_run_while_mes_takes_one_off(void **state)
+WITH_TEST(others_run_while_mes_takes_one_off, set_up_slow_mes)
 {
 	uint64_t ran = 0;
 
@@ -118,7 +123,7 @@ static int set_up_two(void **state)
 	return set_up_with(state, "mi250", "--gpu", "mi250");
 }
 
-static void another_device_is_not_touched(void **state)
+WITH_TEST(another_device_is_not_touched, set_up_two)
 {
 	struct world *w = *state;
 	struct kfd_load other;
@@ -141,7 +146,7 @@ static int set_up_vega(void **state)
 	return set_up_with(state, "vega20", NULL, NULL);
 }
 
-static void a_gpu_with_one_debug_slot_has_no_second(void **state)
+WITH_TEST(a_gpu_with_one_debug_slot_has_no_second, set_up_vega)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -161,7 +166,7 @@ static void a_gpu_with_one_debug_slot_has_no_second(void **state)
 	kfd_load_kill(&second);
 }
 
-static void others_can_debug_many(void **state)
+WORLD_AND_MES_TEST(others_can_debug_many)
 {
 	struct world *w = *state;
 	struct kfd_load second;
@@ -199,7 +204,7 @@ static const char *read_text(const char *format, ...)
 	return text;
 }
 
-static void sysfs_has_what_a_process_has(void **state)
+WORLD_TEST(sysfs_has_what_a_process_has)
 {
 	struct world *w = *state;
 	const char *sysfs = w->emu.sysfs;
@@ -222,7 +227,7 @@ static void sysfs_has_what_a_process_has(void **state)
 }
 
 /* cu_occupancy is of gfx9 only; evicted_ms counts what memory pressure took, no suspension. */
-static void sysfs_statistics(void **state)
+WORLD_TEST(sysfs_statistics)
 {
 	struct world *w = *state;
 	const char *sysfs = w->emu.sysfs;
@@ -246,7 +251,7 @@ static void sysfs_statistics(void **state)
 	                60000);
 }
 
-static void gfx11_has_no_occupancy(void **state)
+MES_TEST(gfx11_has_no_occupancy)
 {
 	struct world *w = *state;
 
@@ -254,7 +259,7 @@ static void gfx11_has_no_occupancy(void **state)
 	assert_null(read_text("%s/proc/%d/stats_51110/cu_occupancy", w->emu.sysfs, getpid()));
 }
 
-static void firmware_that_cannot_be_debugged_shows(void **state)
+WITH_TEST(firmware_that_cannot_be_debugged_shows, set_up_no_firmware)
 {
 	struct world *w = *state;
 	const char *at =
@@ -288,7 +293,7 @@ static const char *mqds_of(const struct world *w, pid_t pid)
 	return mqds;
 }
 
-static void debugfs_has_descriptors_without_names(void **state)
+WORLD_TEST(debugfs_has_descriptors_without_names)
 {
 	struct world *w = *state;
 	struct kfd_queue_snapshot_entry entry = {0};
@@ -312,7 +317,7 @@ static void debugfs_has_descriptors_without_names(void **state)
 }
 
 /* The pointers in a descriptor are those of the last time the queue was taken off. */
-static void descriptors_are_old_while_a_queue_runs(void **state)
+WORLD_TEST(descriptors_are_old_while_a_queue_runs)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
@@ -326,32 +331,4 @@ static void descriptors_are_old_while_a_queue_runs(void **state)
 	assert_int_equal(mqd_dword(mqds_of(w, pid), KFD_MQD_PQ_RPTR),
 	                 kfd_emu_queue_number(&w->emu, pid, 0, "rptr"));
 	assert_int_equal(mqd_dword(mqds_of(w, pid), KFD_MQD_HQD_ACTIVE), 0);
-}
-
-static int set_up_no_firmware(void **state)
-{
-	return set_up_with(state, "mi250", "--no-debug-firmware", NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(hws_preempts_everybody_on_the_device),
-		MES_TEST(mes_preempts_only_who_is_meant),
-		WITH_TEST(nobody_runs_while_hws_loads_a_list, set_up_slow),
-		WITH_TEST(others_run_while_mes_takes_one_off, set_up_slow_mes),
-		WITH_TEST(another_device_is_not_touched, set_up_two),
-		WITH_TEST(a_gpu_with_one_debug_slot_has_no_second, set_up_vega),
-		WORLD_TEST(others_can_debug_many),
-		MES_TEST(others_can_debug_many),
-		WORLD_TEST(sysfs_has_what_a_process_has),
-		WORLD_TEST(sysfs_statistics),
-		MES_TEST(gfx11_has_no_occupancy),
-		WITH_TEST(firmware_that_cannot_be_debugged_shows, set_up_no_firmware),
-		WORLD_TEST(debugfs_has_descriptors_without_names),
-		WORLD_TEST(descriptors_are_old_while_a_queue_runs),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

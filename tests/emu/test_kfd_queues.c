@@ -62,7 +62,7 @@ static int create_with(const struct world *w, struct kfd_create_queue args)
 		assert_int_equal(create_with(w, args), -(error)); \
 	} while (0)
 
-static void create_says_what_it_does_not_like(void **state)
+WORLD_TEST(create_says_what_it_does_not_like)
 {
 	struct world *w = *state;
 	struct memory m = prepare(w);
@@ -81,7 +81,7 @@ static void create_says_what_it_does_not_like(void **state)
 	assert_int_equal(kfd_emu_queues(&w->emu, getpid()), 2);
 }
 
-static void a_queue_needs_the_gpus_memory_first(void **state)
+WORLD_TEST(a_queue_needs_the_gpus_memory_first)
 {
 	struct world *w = *state;
 	uint64_t words[2];
@@ -96,7 +96,7 @@ static void a_queue_needs_the_gpus_memory_first(void **state)
 	assert_int_equal(call(w->fd, KFD_IOC_ACQUIRE_VM, &vm), -EINVAL);
 }
 
-static void ids_are_reused_from_the_lowest(void **state)
+WORLD_TEST(ids_are_reused_from_the_lowest)
 {
 	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
@@ -113,7 +113,7 @@ static void ids_are_reused_from_the_lowest(void **state)
 		queue_close(w->fd, &q[i]);
 }
 
-static void a_gpu_has_room_for_127_queues_of_a_process(void **state)
+WORLD_TEST(a_gpu_has_room_for_127_queues_of_a_process)
 {
 	struct world *w = *state;
 	struct memory m = prepare(w);
@@ -125,7 +125,7 @@ static void a_gpu_has_room_for_127_queues_of_a_process(void **state)
 }
 
 /* ---- execution ------------------------------------------------------------------------------- */
-static void each_type_executes(void **state)
+WORLD_AND_MES_TEST(each_type_executes)
 {
 	static const uint32_t types[] = {KFD_QUEUE_COMPUTE, KFD_QUEUE_SDMA, KFD_QUEUE_COMPUTE_AQL,
 	                                 KFD_QUEUE_SDMA_XGMI};
@@ -143,7 +143,7 @@ static void each_type_executes(void **state)
 	}
 }
 
-static void a_ring_wraps_around(void **state)
+WORLD_TEST(a_ring_wraps_around)
 {
 	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
@@ -160,7 +160,7 @@ static void a_ring_wraps_around(void **state)
 	queue_close(w->fd, &q);
 }
 
-static void nobody_looks_at_a_queue_without_a_doorbell(void **state)
+WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell)
 {
 	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
@@ -181,7 +181,7 @@ static void nobody_looks_at_a_queue_without_a_doorbell(void **state)
 	queue_close(w->fd, &q);
 }
 
-static void memory_that_is_gone_stops_the_queue_only(void **state)
+WORLD_TEST(memory_that_is_gone_stops_the_queue_only)
 {
 	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
@@ -203,7 +203,7 @@ static void memory_that_is_gone_stops_the_queue_only(void **state)
 }
 
 /* ---- off and on ------------------------------------------------------------------------------ */
-static void percentage_zero_or_no_ring_is_off(void **state)
+WORLD_AND_MES_TEST(percentage_zero_or_no_ring_is_off)
 {
 	struct world *w = *state;
 	struct memory m = prepare(w);
@@ -225,7 +225,7 @@ static void percentage_zero_or_no_ring_is_off(void **state)
 }
 
 /* As KFDCWSRTest does: the result is that of a queue that was never touched. */
-static void forced_saves_change_no_result(void **state)
+WORLD_AND_MES_TEST(forced_saves_change_no_result)
 {
 	struct world *w = *state;
 	struct memory m = prepare(w);
@@ -242,7 +242,7 @@ static void forced_saves_change_no_result(void **state)
 	queue_close(w->fd, &m.q);
 }
 
-static void a_wave_state_is_that_of_a_queue_that_is_off(void **state)
+WORLD_TEST(a_wave_state_is_that_of_a_queue_that_is_off)
 {
 	struct world *w = *state;
 	struct memory m = prepare(w);
@@ -270,7 +270,7 @@ static int set_mask(const struct world *w, uint32_t id, uint32_t bits, uint32_t 
 	return call(w->fd, KFD_IOC_SET_CU_MASK, &args);
 }
 
-static void masks_are_checked(void **state)
+WORLD_TEST(masks_are_checked)
 {
 	struct world *w = *state;
 	struct memory m = prepare(w);
@@ -283,7 +283,7 @@ static void masks_are_checked(void **state)
 }
 
 /* gfx11 has CUs in pairs, and takes half of them for a debugger. */
-static void on_gfx11_a_mask_and_a_debugger_exclude_each_other(void **state)
+MES_TEST(on_gfx11_a_mask_and_a_debugger_exclude_each_other)
 {
 	struct world *w = *state;
 	struct memory m;
@@ -302,29 +302,4 @@ static void on_gfx11_a_mask_and_a_debugger_exclude_each_other(void **state)
 	assert_int_equal(kfd_emu_process_number(&w->emu, getpid(), "runtime_state"),
 	                 KFD_RUNTIME_ENABLED);
 	queue_close(w->fd, &m.q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(create_says_what_it_does_not_like),
-		WORLD_TEST(a_queue_needs_the_gpus_memory_first),
-		WORLD_TEST(ids_are_reused_from_the_lowest),
-		WORLD_TEST(a_gpu_has_room_for_127_queues_of_a_process),
-		WORLD_TEST(each_type_executes),
-		MES_TEST(each_type_executes),
-		WORLD_TEST(a_ring_wraps_around),
-		WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell),
-		WORLD_TEST(memory_that_is_gone_stops_the_queue_only),
-		WORLD_TEST(percentage_zero_or_no_ring_is_off),
-		MES_TEST(percentage_zero_or_no_ring_is_off),
-		WORLD_TEST(forced_saves_change_no_result),
-		MES_TEST(forced_saves_change_no_result),
-		WORLD_TEST(a_wave_state_is_that_of_a_queue_that_is_off),
-		WORLD_TEST(masks_are_checked),
-		MES_TEST(on_gfx11_a_mask_and_a_debugger_exclude_each_other),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,13 @@ static uint64_t queue(const struct world *w, pid_t pid, uint32_t id, const char 
 	return kfd_emu_queue_number(&w->emu, pid, id, field);
 }
 
+static int set_up_mi300x(void **state)
+{
+	return set_up_with(state, "mi300x", NULL, NULL);
+}
+
 /* ---- the work -------------------------------------------------------------------------------- */
-static void suspended_queues_stop_and_go_on_with_right_results(void **state)
+WORLD_AND_MES_TEST(suspended_queues_stop_and_go_on_with_right_results)
 {
 	struct world *w = *state;
 	pid_t pid;
@@ -37,7 +42,7 @@ static void suspended_queues_stop_and_go_on_with_right_results(void **state)
 }
 
 /* What the driver leaves in the save area of a queue that was in the middle of something. */
-static void a_saved_queue_has_a_header_for_each_xcc(void **state)
+WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -68,7 +73,7 @@ static void a_saved_queue_has_a_header_for_each_xcc(void **state)
 }
 
 /* ---- which queues ---------------------------------------------------------------------------- */
-static void a_new_queue_is_skipped_until_somebody_has_seen_it(void **state)
+WORLD_AND_MES_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
@@ -84,7 +89,7 @@ static void a_new_queue_is_skipped_until_somebody_has_seen_it(void **state)
 }
 
 /* HWS clears the exceptions of all in the array, if one could be suspended. */
-static void a_suspend_clears_exceptions(void **state)
+WORLD_TEST(a_suspend_clears_exceptions)
 {
 	struct world *w = *state;
 	struct kfd_queue_snapshot_entry newest = {0};
@@ -101,7 +106,7 @@ static void a_suspend_clears_exceptions(void **state)
 	assert_int_equal(dbg_suspend(w, pid, 0, again, 3), 3);
 }
 
-static void mes_clears_exceptions_of_suspended_queues_only(void **state)
+MES_TEST(mes_clears_exceptions_of_suspended_queues_only)
 {
 	struct world *w = *state;
 	struct kfd_queue_snapshot_entry newest = {0};
@@ -114,7 +119,7 @@ static void mes_clears_exceptions_of_suspended_queues_only(void **state)
 	assert_int_equal(again[1], INVALID(1));
 }
 
-static void what_is_suspended_already_counts_again(void **state)
+WORLD_TEST(what_is_suspended_already_counts_again)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
@@ -131,7 +136,7 @@ static void what_is_suspended_already_counts_again(void **state)
 	                                                                   the first */
 }
 
-static void a_second_mention_and_a_stale_error_match_nothing(void **state)
+WORLD_AND_MES_TEST(a_second_mention_and_a_stale_error_match_nothing)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
@@ -147,7 +152,7 @@ static void a_second_mention_and_a_stale_error_match_nothing(void **state)
 }
 
 /* ---- arguments ------------------------------------------------------------------------------- */
-static void arrays_that_are_refused(void **state)
+WORLD_TEST(arrays_that_are_refused)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
@@ -162,7 +167,7 @@ static void arrays_that_are_refused(void **state)
 	free(ids);
 }
 
-static void a_resume_without_an_array_resumes_all(void **state)
+WORLD_AND_MES_TEST(a_resume_without_an_array_resumes_all)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "3");
@@ -177,7 +182,7 @@ static void a_resume_without_an_array_resumes_all(void **state)
 }
 
 /* ---- what else can end it, or comes between -------------------------------------------------- */
-static void disable_resumes_and_forgets_what_is_new(void **state)
+WORLD_AND_MES_TEST(disable_resumes_and_forgets_what_is_new)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
@@ -192,7 +197,7 @@ static void disable_resumes_and_forgets_what_is_new(void **state)
 	assert_int_equal(kfd_load_stop(&w->load), 0);
 }
 
-static void a_queue_that_comes_later_runs(void **state)
+WORLD_TEST(a_queue_that_comes_later_runs)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -219,7 +224,7 @@ static void a_queue_that_comes_later_runs(void **state)
 }
 
 /* Memory pressure and the debugger each have their say. */
-static void an_evicted_queue_is_resumed_but_does_not_run(void **state)
+WORLD_AND_MES_TEST(an_evicted_queue_is_resumed_but_does_not_run)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
@@ -237,36 +242,4 @@ static void an_evicted_queue_is_resumed_but_does_not_run(void **state)
 	assert_int_equal(kfd_emu_control(&w->emu, "restore %d", pid), 0);
 	wait_progress(w, pid);
 	assert_int_equal(stop_load(w), 0);
-}
-
-static int set_up_mi300x(void **state)
-{
-	return set_up_with(state, "mi300x", NULL, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(suspended_queues_stop_and_go_on_with_right_results),
-		MES_TEST(suspended_queues_stop_and_go_on_with_right_results),
-		WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x),
-		WORLD_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it),
-		MES_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it),
-		WORLD_TEST(a_suspend_clears_exceptions),
-		MES_TEST(mes_clears_exceptions_of_suspended_queues_only),
-		WORLD_TEST(what_is_suspended_already_counts_again),
-		WORLD_TEST(a_second_mention_and_a_stale_error_match_nothing),
-		MES_TEST(a_second_mention_and_a_stale_error_match_nothing),
-		WORLD_TEST(arrays_that_are_refused),
-		WORLD_TEST(a_resume_without_an_array_resumes_all),
-		MES_TEST(a_resume_without_an_array_resumes_all),
-		WORLD_TEST(disable_resumes_and_forgets_what_is_new),
-		MES_TEST(disable_resumes_and_forgets_what_is_new),
-		WORLD_TEST(a_queue_that_comes_later_runs),
-		WORLD_TEST(an_evicted_queue_is_resumed_but_does_not_run),
-		MES_TEST(an_evicted_queue_is_resumed_but_does_not_run),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "test_kfd.h"
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
-static void an_unknown_number_is_no_ioctl(void **state)
+WORLD_TEST(an_unknown_number_is_no_ioctl)
 {
 	struct world *w = *state;
 	uint64_t data[16] = {0};
@@ -12,7 +12,7 @@ static void an_unknown_number_is_no_ioctl(void **state)
 	assert_int_equal(call(w->fd, _IOWR('K', 0x27, data), data), -ENOTTY);
 }
 
-static void only_number_and_size_of_a_cmd_are_looked_at(void **state)
+WORLD_TEST(only_number_and_size_of_a_cmd_are_looked_at)
 {
 	struct world *w = *state;
 	struct kfd_version version = {0, 77};
@@ -31,7 +31,7 @@ static void only_number_and_size_of_a_cmd_are_looked_at(void **state)
 }
 
 /* dbg_fd is 0 then, which is open, and rinfo_size 0: a success. */
-static void what_a_short_argument_does_not_say_is_zero(void **state)
+WORLD_TEST(what_a_short_argument_does_not_say_is_zero)
 {
 	struct world *w = *state;
 	uint32_t args[4] = {(uint32_t)getpid(), KFD_DBG_ENABLE, 0, 0};
@@ -40,7 +40,7 @@ static void what_a_short_argument_does_not_say_is_zero(void **state)
 	assert_int_equal(dbg_disable(w, getpid()), 0);
 }
 
-static void arguments_come_back_also_from_a_failure(void **state)
+WORLD_TEST(arguments_come_back_also_from_a_failure)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -51,7 +51,7 @@ static void arguments_come_back_also_from_a_failure(void **state)
 	assert_int_equal(args.queue_snapshot.num_queues, 0);
 }
 
-static void a_child_cannot_use_its_parents_file(void **state)
+WORLD_TEST(a_child_cannot_use_its_parents_file)
 {
 	struct world *w = *state;
 	struct kfd_version version;
@@ -65,7 +65,7 @@ static void a_child_cannot_use_its_parents_file(void **state)
 }
 
 /* ---- the ladder ------------------------------------------------------------------------------ */
-static void without_hws_nothing_can_be_debugged(void **state)
+WORLD_TEST(without_hws_nothing_can_be_debugged)
 {
 	struct world *w = *state;
 
@@ -85,7 +85,7 @@ static pid_t start_bystander(void)
 	return pid;
 }
 
-static void who_has_no_memory_or_no_kfd_is_not_found(void **state)
+WORLD_TEST(who_has_no_memory_or_no_kfd_is_not_found)
 {
 	struct world *w = *state;
 	pid_t zombie = fork(), bystander;
@@ -103,7 +103,7 @@ static void who_has_no_memory_or_no_kfd_is_not_found(void **state)
 	waitpid(bystander, NULL, 0);
 }
 
-static void even_root_must_trace_the_target(void **state)
+WORLD_TEST(even_root_must_trace_the_target)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -116,7 +116,7 @@ static void even_root_must_trace_the_target(void **state)
 	assert_int_equal(kfd_emu_count(&w->emu, "refused_EPERM"), 21);
 }
 
-static void nothing_but_enable_works_before_enable(void **state)
+WORLD_TEST(nothing_but_enable_works_before_enable)
 {
 	struct world *w = *state;
 
@@ -126,7 +126,7 @@ static void nothing_but_enable_works_before_enable(void **state)
 		assert_int_equal(dbg_plain(w, w->load.pid, op), -EINVAL);
 }
 
-static void hardware_operations_need_a_runtime(void **state)
+WORLD_TEST(hardware_operations_need_a_runtime)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -147,7 +147,7 @@ static void hardware_operations_need_a_runtime(void **state)
 	assert_int_equal(kfd_emu_count(&w->emu, "cycles"), none); /* nothing was activated */
 }
 
-static void the_last_rungs(void **state)
+WORLD_TEST(the_last_rungs)
 {
 	struct world *w = *state;
 	struct kfd_dbg_trap args = {.set_node_address_watch = {.gpu_id = 1}};
@@ -206,7 +206,7 @@ static int from_a_stranger(const struct world *w, pid_t pid, uint32_t op)
 	return -WEXITSTATUS(status);
 }
 
-static void only_the_tracing_thread_can_attach(void **state)
+WORLD_TEST(only_the_tracing_thread_can_attach)
 {
 	struct world *w = *state;
 
@@ -215,7 +215,7 @@ static void only_the_tracing_thread_can_attach(void **state)
 	assert_int_equal(from_another_thread(w, w->load.pid, KFD_DBG_ENABLE), -EPERM);
 }
 
-static void the_new_rule_lets_the_debugger_go_on_without_tracing(void **state)
+WORLD_TEST(the_new_rule_lets_the_debugger_go_on_without_tracing)
 {
 	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
@@ -228,7 +228,7 @@ static void the_new_rule_lets_the_debugger_go_on_without_tracing(void **state)
 	assert_int_equal(from_another_thread(w, pid, KFD_DBG_GET_QUEUE_SNAPSHOT), -EPERM);
 }
 
-static void the_old_rule_wants_a_tracer_but_not_for_disable(void **state)
+WORLD_TEST(the_old_rule_wants_a_tracer_but_not_for_disable)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -248,7 +248,7 @@ static void the_old_rule_wants_a_tracer_but_not_for_disable(void **state)
 }
 
 /* It is remembered before anything is tried. */
-static void also_an_enable_that_failed_makes_a_debugger(void **state)
+WORLD_TEST(also_an_enable_that_failed_makes_a_debugger)
 {
 	struct world *w = *state;
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = 4000}};
@@ -264,7 +264,7 @@ static void also_an_enable_that_failed_makes_a_debugger(void **state)
 }
 
 /* ---- enable ---------------------------------------------------------------------------------- */
-static void enable_says_what_it_does_not_like(void **state)
+WORLD_TEST(enable_says_what_it_does_not_like)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
@@ -285,7 +285,7 @@ static void enable_says_what_it_does_not_like(void **state)
 	assert_int_equal(dbg_disable(w, pid), -EINVAL);
 }
 
-static void a_traced_process_without_kfd_becomes_one_of_kfd(void **state)
+WORLD_TEST(a_traced_process_without_kfd_becomes_one_of_kfd)
 {
 	struct world *w = *state;
 	struct kfd_runtime_info info = {.runtime_state = 9};
@@ -299,30 +299,4 @@ static void a_traced_process_without_kfd_becomes_one_of_kfd(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(dbg_snapshot(w, pid, 0, NULL, 0), -ESRCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(an_unknown_number_is_no_ioctl),
-		WORLD_TEST(only_number_and_size_of_a_cmd_are_looked_at),
-		WORLD_TEST(what_a_short_argument_does_not_say_is_zero),
-		WORLD_TEST(arguments_come_back_also_from_a_failure),
-		WORLD_TEST(a_child_cannot_use_its_parents_file),
-		WORLD_TEST(without_hws_nothing_can_be_debugged),
-		WORLD_TEST(who_has_no_memory_or_no_kfd_is_not_found),
-		WORLD_TEST(even_root_must_trace_the_target),
-		WORLD_TEST(nothing_but_enable_works_before_enable),
-		WORLD_TEST(hardware_operations_need_a_runtime),
-		WORLD_TEST(the_last_rungs),
-		WORLD_TEST(only_the_tracing_thread_can_attach),
-		WORLD_TEST(the_new_rule_lets_the_debugger_go_on_without_tracing),
-		WORLD_TEST(the_old_rule_wants_a_tracer_but_not_for_disable),
-		WORLD_TEST(also_an_enable_that_failed_makes_a_debugger),
-		WORLD_TEST(enable_says_what_it_does_not_like),
-		WORLD_TEST(a_traced_process_without_kfd_becomes_one_of_kfd),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@ static bool clients_are_gone(void *arg)
 	return emu_clients(arg) == 1; /* the test's own */
 }
 
-static void a_load_has_what_cuda_makes_and_leaves_nothing(void **state)
+WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing)
 {
 	struct world *w = *state;
 	struct emu_load load;
@@ -27,7 +27,7 @@ static void a_load_has_what_cuda_makes_and_leaves_nothing(void **state)
 	assert_int_equal(emu_memory(&w->emu), 0);
 }
 
-static void a_load_that_is_held_and_released_ends_with_the_right_result(void **state)
+WORLD_TEST(a_load_that_is_held_and_released_ends_with_the_right_result)
 {
 	struct world *w = *state;
 	struct emu_load load;
@@ -45,7 +45,7 @@ static bool is_gone(void *arg)
 	return waitpid(*(pid_t *)arg, NULL, WNOHANG) != 0;
 }
 
-static void a_load_that_is_held_can_be_killed(void **state)
+WORLD_TEST(a_load_that_is_held_can_be_killed)
 {
 	struct world *w = *state;
 	struct emu_load load;
@@ -69,7 +69,7 @@ static bool has_two_groups(void *arg)
 	return emu_groups(look->emu, look->pid) == 2;
 }
 
-static void loads_grow_and_shrink(void **state)
+WORLD_TEST(loads_grow_and_shrink)
 {
 	struct world *w = *state;
 	struct emu_load load;
@@ -87,7 +87,7 @@ static void loads_grow_and_shrink(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void loads_use_several_gpus_and_contexts_with_any_handles(void **state)
+WORLD_TEST(loads_use_several_gpus_and_contexts_with_any_handles)
 {
 	struct world *w = *state;
 	struct emu_load load;
@@ -116,7 +116,7 @@ static bool slice_is_back(void *arg)
 	return emu_group_sum(look->emu, look->pid, "slice_us") == 2048;
 }
 
-static void a_load_sets_its_slice_back(void **state)
+WORLD_TEST(a_load_sets_its_slice_back)
 {
 	struct world *w = *state;
 	struct emu_load load;
@@ -178,7 +178,7 @@ static void open_nvml(struct nvml *nvml)
 	assert_int_equal(nvml->init(), 0);
 }
 
-static void nvml_tells_who_works_and_who_has_memory(void **state)
+WORLD_TEST(nvml_tells_who_works_and_who_has_memory)
 {
 	struct nvml nvml;
 	struct emu_load load;
@@ -187,7 +187,6 @@ static void nvml_tells_who_works_and_who_has_memory(void **state)
 	unsigned count = 0;
 	void *device;
 
-	(void)state;
 	open_nvml(&nvml);
 	assert_int_equal(nvml.device(5, &device), 2);
 	assert_int_equal(nvml.device(0, &device), 0);
@@ -216,7 +215,7 @@ static void nvml_tells_who_works_and_who_has_memory(void **state)
 	dlclose(nvml.library);
 }
 
-static void nvml_shows_no_use_of_a_held_process(void **state)
+WORLD_TEST(nvml_shows_no_use_of_a_held_process)
 {
 	struct world *w = *state;
 	struct nvml nvml;
@@ -233,21 +232,4 @@ static void nvml_shows_no_use_of_a_held_process(void **state)
 	emu_load_kill(&load);
 	nvml.shutdown();
 	dlclose(nvml.library);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing),
-		WORLD_TEST(a_load_that_is_held_and_released_ends_with_the_right_result),
-		WORLD_TEST(a_load_that_is_held_can_be_killed),
-		WORLD_TEST(loads_grow_and_shrink),
-		WORLD_TEST(loads_use_several_gpus_and_contexts_with_any_handles),
-		WORLD_TEST(a_load_sets_its_slice_back),
-		WORLD_TEST(nvml_tells_who_works_and_who_has_memory),
-		WORLD_TEST(nvml_shows_no_use_of_a_held_process),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,21 +3,12 @@
 #ifndef TESTS_KEEPER_KEEPER_WORLD_H
 #define TESTS_KEEPER_KEEPER_WORLD_H
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -334,21 +325,15 @@ static inline int kw_tear_down(void **state)
 	return r;
 }
 
-#define KEEPER_TEST_ON(f, m)                                     \
-	{                                                        \
-#f " (" #m ")", f, kw_set_up, kw_tear_down, &(m) \
-	}
-#define KEEPER_TEST(f) KEEPER_TEST_ON(f, nvidia)
-#define KEEPER_TEST_EVERYWHERE(f) \
-	KEEPER_TEST_ON(f, nvidia), KEEPER_TEST_ON(f, amd), KEEPER_TEST_ON(f, amd_old)
+#define KEEPER_TEST_ADD(f, m)     TEST_ADD(#f " (" #m ")", f, kw_set_up, kw_tear_down, (void *)&(m))
+#define KEEPER_TEST(f)            TEST_EACH(f, KEEPER_TEST_ADD, nvidia)
+#define KEEPER_TEST_EVERYWHERE(f) TEST_EACH(f, KEEPER_TEST_ADD, nvidia, amd, amd_old)
 
-/* Exits where there is no FUSE. An argument chooses tests: '*silent*'. */
-static inline void kw_begin(int argc, char **argv)
+/* Skips the tests where there is no FUSE. */
+TEST_BEGIN
 {
 	struct emu emu;
 
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
 	if (emu_start(&emu, NULL) == -ENODEV)
 		exit(KW_SKIP);
 	emu_stop(&emu);

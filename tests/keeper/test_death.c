@@ -2,7 +2,7 @@
 /* Whoever is killed, in whatever order: what was held runs again, and nobody else is touched. */
 #include "keeper_world.h"
 
-static void a_killed_scheduler_leaves_nothing_held(void **state)
+KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held)
 {
 	struct kw *w = *state;
 	int held = kw_load(w), other = kw_load(w);
@@ -22,7 +22,7 @@ static void a_killed_scheduler_leaves_nothing_held(void **state)
 	kw_wait_progress(w, other);
 }
 
-static void slices_are_put_back_as_well(void **state)
+KEEPER_TEST(slices_are_put_back_as_well)
 {
 	struct kw *w = *state;
 	int held = kw_load(w), sliced = kw_load(w);
@@ -38,7 +38,7 @@ static void slices_are_put_back_as_well(void **state)
 	assert_false(kw_is_held(w, held));
 }
 
-static void schedulers_are_followed_as_they_come_and_go(void **state)
+KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go)
 {
 	struct kw *w = *state;
 	int a = kw_load(w), b = kw_load(w);
@@ -57,7 +57,7 @@ static void schedulers_are_followed_as_they_come_and_go(void **state)
 	KW_WITHIN(1000, !kw_is_held(w, a) && !kw_is_held(w, b));
 }
 
-static void an_orderly_end_is_not_a_death(void **state)
+KEEPER_TEST(an_orderly_end_is_not_a_death)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -77,7 +77,7 @@ static void an_orderly_end_is_not_a_death(void **state)
 	assert_int_equal(gp_undo_epoch(w->undo), epoch);
 }
 
-static void a_keeper_that_was_killed_is_replaced_and_nobody_notices(void **state)
+KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -95,7 +95,7 @@ static void a_keeper_that_was_killed_is_replaced_and_nobody_notices(void **state
 	KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
 }
 
-static void what_was_left_while_there_was_no_keeper_is_put_back_by_the_next(void **state)
+KEEPER_TEST_EVERYWHERE(what_was_left_while_there_was_no_keeper_is_put_back_by_the_next)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -111,7 +111,7 @@ static void what_was_left_while_there_was_no_keeper_is_put_back_by_the_next(void
 }
 
 /* ... or by the next scheduler, whose first act it is. */
-static void both_killed_the_next_scheduler_puts_back(void **state)
+KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back)
 {
 	struct kw *w = *state;
 	int held = kw_load(w), other = kw_load(w);
@@ -129,7 +129,7 @@ static void both_killed_the_next_scheduler_puts_back(void **state)
 
 /* The keeper puts back while the next one starts and wants the same: one of the two is first, and
  * in the end it is held by who lives. */
-static void the_same_task_wanted_again_at_once(void **state)
+KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -163,7 +163,7 @@ static void write_record_of(struct kw *w, const struct gp_undo *undo, const char
 }
 
 /* A dead scheduler's record names a number that belongs to another process by now. */
-static void a_process_that_has_the_number_of_a_dead_one_is_not_touched(void **state)
+KEEPER_TEST_EVERYWHERE(a_process_that_has_the_number_of_a_dead_one_is_not_touched)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -184,7 +184,7 @@ static void a_process_that_has_the_number_of_a_dead_one_is_not_touched(void **st
 	assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 }
 
-static void records_that_nobody_can_undo_stay_and_do_no_harm(void **state)
+KEEPER_TEST(records_that_nobody_can_undo_stay_and_do_no_harm)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -205,7 +205,7 @@ static void records_that_nobody_can_undo_stay_and_do_no_harm(void **state)
 }
 
 /* The memory of a process is its GPU's until the last copy of its files is closed. */
-static void the_memory_of_a_dead_target_is_not_kept(void **state)
+KEEPER_TEST(the_memory_of_a_dead_target_is_not_kept)
 {
 	struct kw *w = *state;
 	int held = kw_load(w), stopped = kw_load(w);
@@ -225,25 +225,4 @@ static void the_memory_of_a_dead_target_is_not_kept(void **state)
 	KW_WITHIN(1000, emu_memory(&w->emu) == 0);
 	KW_WAIT(kw_records(w) == 0);
 	w->nloads = 0;
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held),
-		KEEPER_TEST(slices_are_put_back_as_well),
-		KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go),
-		KEEPER_TEST(an_orderly_end_is_not_a_death),
-		KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices),
-		KEEPER_TEST_EVERYWHERE(
-			what_was_left_while_there_was_no_keeper_is_put_back_by_the_next),
-		KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back),
-		KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once),
-		KEEPER_TEST_EVERYWHERE(a_process_that_has_the_number_of_a_dead_one_is_not_touched),
-		KEEPER_TEST(records_that_nobody_can_undo_stay_and_do_no_harm),
-		KEEPER_TEST(the_memory_of_a_dead_target_is_not_kept),
-	};
-
-	kw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static char once[] = "--once", timeout[] = "--timeout";
 /* ---- --once -----------------------------------------------------------------------------------
  */
 
-static void once_puts_back_what_the_dead_left_and_ends(void **state)
+KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -40,7 +40,7 @@ static void once_puts_back_what_the_dead_left_and_ends(void **state)
 }
 
 /* As the service manager does it when the daemon's unit stops, while the keeper's unit runs. */
-static void once_and_the_keeper_do_not_get_into_each_others_way(void **state)
+KEEPER_TEST(once_and_the_keeper_do_not_get_into_each_others_way)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -55,7 +55,7 @@ static void once_and_the_keeper_do_not_get_into_each_others_way(void **state)
 	kw_keeper_is_there(w);
 }
 
-static void once_without_a_file_has_nothing_to_do(void **state)
+KEEPER_TEST(once_without_a_file_has_nothing_to_do)
 {
 	struct kw *w = *state;
 
@@ -64,7 +64,7 @@ static void once_without_a_file_has_nothing_to_do(void **state)
 	assert_int_equal(access(w->path, F_OK), -1); /* and makes none */
 }
 
-static void once_says_when_something_is_left(void **state)
+KEEPER_TEST(once_says_when_something_is_left)
 {
 	struct kw *w = *state;
 	struct gp_undo undo = {.key = 1, .pid = getpid(), .start_time = 1};
@@ -81,12 +81,11 @@ static void once_says_when_something_is_left(void **state)
 /* ---- as a program -----------------------------------------------------------------------------
  */
 
-static void wrong_usage_is_said(void **state)
+KEEPER_TEST(wrong_usage_is_said)
 {
 	static char *const bad[] = {"0", "-1", "x", "1x", "nan", "1e9", ""};
 	char wrong[] = "--nonsense", word[] = "4711", text[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		snprintf(text, sizeof text, "%s", bad[i]);
 		assert_int_equal(run_keeper(timeout, text), 2);
@@ -95,7 +94,7 @@ static void wrong_usage_is_said(void **state)
 	assert_int_equal(run_keeper(word, NULL), 2);
 }
 
-static void there_is_one_keeper(void **state)
+KEEPER_TEST(there_is_one_keeper)
 {
 	struct kw *w = *state;
 
@@ -106,7 +105,7 @@ static void there_is_one_keeper(void **state)
 	kw_start_keeper(w, NULL);
 }
 
-static void there_is_one_scheduler(void **state)
+KEEPER_TEST(there_is_one_scheduler)
 {
 	struct kw *w = *state;
 	struct kw_program second, first;
@@ -123,7 +122,7 @@ static void there_is_one_scheduler(void **state)
 }
 
 /* Somebody removed the file, and the next scheduler made a new one. */
-static void a_new_file_is_followed(void **state)
+KEEPER_TEST(a_new_file_is_followed)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -141,7 +140,7 @@ static void a_new_file_is_followed(void **state)
 /* ---- as a service -----------------------------------------------------------------------------
  */
 
-static void the_service_manager_hears_of_it(void **state)
+KEEPER_TEST(the_service_manager_hears_of_it)
 {
 	struct kw *w = *state;
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -194,7 +193,7 @@ static unsigned long wakeups(pid_t pid)
 	return n;
 }
 
-static void it_wakes_up_no_more_than_four_times_a_second(void **state)
+KEEPER_TEST(it_wakes_up_no_more_than_four_times_a_second)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -224,7 +223,7 @@ static unsigned open_files(pid_t pid)
 }
 
 /* Of a driver it never has one: a copy would keep the memory of who has ended. */
-static void it_has_no_file_of_a_driver_and_leaks_none(void **state)
+KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -257,7 +256,7 @@ static void it_has_no_file_of_a_driver_and_leaks_none(void **state)
 /* ---- drivers that hang ------------------------------------------------------------------------
  */
 
-static void a_driver_that_hangs_does_not_hang_the_keeper(void **state)
+KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -276,25 +275,4 @@ static void a_driver_that_hangs_does_not_hang_the_keeper(void **state)
 	/* ... until the call is given up, the driver lets its caller go, and it is made again. */
 	KW_WITHIN(10000, !kw_is_held(w, held) && kw_records(w) == 0);
 	kw_wait_progress(w, held);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends),
-		KEEPER_TEST(once_and_the_keeper_do_not_get_into_each_others_way),
-		KEEPER_TEST(once_without_a_file_has_nothing_to_do),
-		KEEPER_TEST(once_says_when_something_is_left),
-		KEEPER_TEST(wrong_usage_is_said),
-		KEEPER_TEST(there_is_one_keeper),
-		KEEPER_TEST(there_is_one_scheduler),
-		KEEPER_TEST(a_new_file_is_followed),
-		KEEPER_TEST(the_service_manager_hears_of_it),
-		KEEPER_TEST(it_wakes_up_no_more_than_four_times_a_second),
-		KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none),
-		KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper),
-	};
-
-	kw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* A scheduler that lives and does not answer: what it holds runs, and it begins anew later. */
 #include "keeper_world.h"
 
-static void what_a_stopped_scheduler_holds_runs_and_is_held_again_later(void **state)
+KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_later)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -28,7 +28,7 @@ static void what_a_stopped_scheduler_holds_runs_and_is_held_again_later(void **s
 	KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
 }
 
-static void slices_too_on_every_device_it_has(void **state)
+KEEPER_TEST(slices_too_on_every_device_it_has)
 {
 	struct kw *w = *state;
 	int held = kw_load(w), sliced = kw_load(w);
@@ -45,7 +45,7 @@ static void slices_too_on_every_device_it_has(void **state)
 	assert_int_equal(kw_records(w), 2);
 }
 
-static void one_that_is_killed_while_it_is_stopped_leaves_nothing(void **state)
+KEEPER_TEST_EVERYWHERE(one_that_is_killed_while_it_is_stopped_leaves_nothing)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -62,7 +62,7 @@ static void one_that_is_killed_while_it_is_stopped_leaves_nothing(void **state)
 
 /* What was on its way into the driver when it was stopped comes into effect after the undo: it is
  * undone again while the silence lasts. The test itself holds the load once more instead. */
-static void an_action_that_comes_late_is_undone_as_well(void **state)
+KEEPER_TEST(an_action_that_comes_late_is_undone_as_well)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -79,7 +79,7 @@ static void an_action_that_comes_late_is_undone_as_well(void **state)
 }
 
 /* Stopped together, as a suspended machine stops all: nobody has missed anything. */
-static void time_in_which_the_keeper_did_not_run_does_not_count(void **state)
+KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count)
 {
 	struct kw *w = *state;
 	int held = kw_load(w);
@@ -99,18 +99,4 @@ static void time_in_which_the_keeper_did_not_run_does_not_count(void **state)
 		assert_true(kw_is_held(w, held));
 		assert_int_equal(gp_undo_epoch(w->undo), epoch);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_later),
-		KEEPER_TEST(slices_too_on_every_device_it_has),
-		KEEPER_TEST_EVERYWHERE(one_that_is_killed_while_it_is_stopped_leaves_nothing),
-		KEEPER_TEST(an_action_that_comes_late_is_undone_as_well),
-		KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count),
-	};
-
-	kw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

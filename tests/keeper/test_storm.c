@@ -124,7 +124,7 @@ static void storm(struct kw *w, unsigned rounds, uint64_t box_ns)
 	assert_true(round >= 3);
 }
 
-static void whoever_is_killed_and_when_all_is_right_soon(void **state)
+KEEPER_TEST_EVERYWHERE(whoever_is_killed_and_when_all_is_right_soon)
 {
 	struct kw *w = *state;
 	const char *soak = getenv("GPREEMPT_SOAK");
@@ -148,14 +148,10 @@ static void whoever_is_killed_and_when_all_is_right_soon(void **state)
 		KW_WITHIN(1000, emu_memory(&w->emu) == 0);
 }
 
-int main(int argc, char **argv)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(whoever_is_killed_and_when_all_is_right_soon),
-	};
-
 	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : kw_now() ^ (uint64_t)getpid() << 32;
 	print_message("seed %llu\n", (unsigned long long)seed);
-	kw_begin(1, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (argc > 1)
+		argv[1] = NULL;
 }

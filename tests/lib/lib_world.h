@@ -6,22 +6,13 @@
 #ifndef TESTS_LIB_LIB_WORLD_H
 #define TESTS_LIB_LIB_WORLD_H
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "emu/nvidia/emu.h"
 #include "gpreempt.h"
@@ -132,14 +123,13 @@ static inline int lw_tear_down(void **state)
 
 __attribute__((unused)) static enum lw_vendor lw_nvidia = LW_NVIDIA, lw_amd = LW_AMD;
 
-#define LIB_TEST_ON(f, vendor)                                                  \
-	{                                                                       \
-#f " (" #vendor ")", f, lw_set_up, lw_tear_down, &(lw_##vendor) \
-	}
-#define LIB_TEST(f) LIB_TEST_ON(f, nvidia), LIB_TEST_ON(f, amd)
+#define LIB_TEST_ADD(f, vendor) \
+	TEST_ADD(#f " (" #vendor ")", f, lw_set_up, lw_tear_down, &lw_##vendor)
+#define LIB_TEST_ON(f, vendor) TEST_EACH(f, LIB_TEST_ADD, vendor)
+#define LIB_TEST(f)            TEST_EACH(f, LIB_TEST_ADD, nvidia, amd)
 
-/* Exits where there is no FUSE. */
-static inline void lw_skip_without_fuse(void)
+/* Skips the tests where there is no FUSE. */
+TEST_BEGIN
 {
 	struct emu emu;
 

@@ -3,18 +3,9 @@
 #ifndef TESTS_NVIDIA_GPU_WORLD_H
 #define TESTS_NVIDIA_GPU_WORLD_H
 
-#include <errno.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <poll.h>
 
 #include "base/clock.h"
 #include "emu/nvidia/emu.h"
@@ -56,10 +47,10 @@ static inline int gw_tear_down(void **state)
 	return r;
 }
 
-#define GPU_TEST(f) cmocka_unit_test_setup_teardown(f, gw_set_up, gw_tear_down)
+#define GPU_TEST(f) TEST_WITH(f, gw_set_up, gw_tear_down)
 
-/* Exits where there is no FUSE. */
-static inline void gw_skip_without_fuse(void)
+/* Skips the tests where there is no FUSE. */
+TEST_BEGIN
 {
 	struct emu emu;
 

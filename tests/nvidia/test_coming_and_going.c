@@ -6,7 +6,7 @@
 /* ---- processes --------------------------------------------------------------------------------
  */
 
-static void a_new_process_is_seen_within_a_second(void **state)
+GPU_TEST(a_new_process_is_seen_within_a_second)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -21,7 +21,7 @@ static void a_new_process_is_seen_within_a_second(void **state)
 	emu_load_kill(&load);
 }
 
-static void news_are_announced(void **state)
+GPU_TEST(news_are_announced)
 {
 	struct gpu_world *w = *state;
 	struct pollfd news = {.events = POLLIN};
@@ -57,7 +57,7 @@ static uint64_t begin_as_cuda_does(struct hand *hand)
 	return gw_now() - begin_ns;
 }
 
-static void a_process_that_was_found_too_early_gets_its_own_slice_back(void **state)
+GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 {
 	struct gpu_world *w = *state;
 	struct gp_undo undo = {0};
@@ -79,7 +79,7 @@ static void a_process_that_was_found_too_early_gets_its_own_slice_back(void **st
 	hand_stop(&hand);
 }
 
-static void a_process_that_ends_disappears_and_its_handle_detaches(void **state)
+GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load, next;
@@ -105,7 +105,7 @@ static void a_process_that_ends_disappears_and_its_handle_detaches(void **state)
 	emu_load_kill(&next);
 }
 
-static void an_action_on_a_process_that_ended_fails_and_nothing_hangs(void **state)
+GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -123,7 +123,7 @@ static void an_action_on_a_process_that_ended_fails_and_nothing_hangs(void **sta
 	assert_int_equal(gw_look(w, a.handle).failed, -ESRCH);
 }
 
-static void keys_are_not_used_again(void **state)
+GPU_TEST(keys_are_not_used_again)
 {
 	struct gpu_world *w = *state;
 	struct gp_seen seen;
@@ -146,7 +146,7 @@ static void keys_are_not_used_again(void **state)
 	}
 }
 
-static void a_task_is_attached_once(void **state)
+GPU_TEST(a_task_is_attached_once)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -192,7 +192,7 @@ static int kill_left_child(void **state)
 	return gw_tear_down(state);
 }
 
-static void processes_that_share_a_file_are_one_task(void **state)
+TEST_WITH(processes_that_share_a_file_are_one_task, gw_set_up, kill_left_child)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -212,7 +212,7 @@ static void processes_that_share_a_file_are_one_task(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_child_takes_over_and_is_put_back_in_the_end(void **state)
+TEST_WITH(a_child_takes_over_and_is_put_back_in_the_end, gw_set_up, kill_left_child)
 {
 	struct gpu_world *w = *state;
 	struct gp_observation o;
@@ -244,7 +244,7 @@ static void a_child_takes_over_and_is_put_back_in_the_end(void **state)
 }
 
 /* Another scheduler duplicates files for a moment, too, and is older than what it schedules. */
-static void a_process_that_borrowed_a_file_is_not_taken_for_its_owner(void **state)
+GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 {
 	struct gpu_world *w = *state;
 	struct gp_seen seen;
@@ -268,7 +268,7 @@ static void a_process_that_borrowed_a_file_is_not_taken_for_its_owner(void **sta
 /* ---- groups -----------------------------------------------------------------------------------
  */
 
-static void a_group_that_comes_later_is_found(void **state)
+GPU_TEST(a_group_that_comes_later_is_found)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -281,7 +281,7 @@ static void a_group_that_comes_later_is_found(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_process_becomes_a_task_with_its_first_group(void **state)
+GPU_TEST(a_process_becomes_a_task_with_its_first_group)
 {
 	struct gpu_world *w = *state;
 	struct hand h;
@@ -299,7 +299,7 @@ static void a_process_becomes_a_task_with_its_first_group(void **state)
 	hand_stop(&h);
 }
 
-static void a_process_becomes_a_task_although_its_client_came_after_its_file(void **state)
+GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file)
 {
 	struct gpu_world *w = *state;
 	struct hand h;
@@ -314,7 +314,7 @@ static void a_process_becomes_a_task_although_its_client_came_after_its_file(voi
 	hand_stop(&h);
 }
 
-static void a_process_becomes_a_task_although_its_file_came_late(void **state)
+GPU_TEST(a_process_becomes_a_task_although_its_file_came_late)
 {
 	struct gpu_world *w = *state;
 	struct hand h;
@@ -330,7 +330,7 @@ static void a_process_becomes_a_task_although_its_file_came_late(void **state)
 }
 
 /* Of a task that was changed: others are looked at less often. */
-static void a_second_client_with_a_file_of_its_own_is_found(void **state)
+GPU_TEST(a_second_client_with_a_file_of_its_own_is_found)
 {
 	struct gpu_world *w = *state;
 	uint32_t handle = 0;
@@ -352,7 +352,7 @@ static void a_second_client_with_a_file_of_its_own_is_found(void **state)
 	hand_stop(&h);
 }
 
-static void a_group_that_goes_is_forgotten(void **state)
+GPU_TEST(a_group_that_goes_is_forgotten)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -382,7 +382,7 @@ static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 	return 0;
 }
 
-static void one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone(void **state)
+GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone)
 {
 	struct gpu_world *w = *state;
 	struct gp_seen main_task, part, again;
@@ -422,7 +422,7 @@ static void one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone(void **s
 }
 
 /* 0 is how the contract says "all of them", and hardware counts from 0. */
-static void the_queue_with_the_number_0_can_be_a_task_or_is_refused(void **state)
+GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused)
 {
 	struct gpu_world *w = *state;
 	struct gp_seen seen, part;
@@ -444,33 +444,4 @@ static void the_queue_with_the_number_0_can_be_a_task_or_is_refused(void **state
 		assert_int_equal(r, -ENOENT);
 	}
 	emu_load_kill(&load);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_new_process_is_seen_within_a_second),
-		GPU_TEST(news_are_announced),
-		GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back),
-		GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches),
-		GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs),
-		GPU_TEST(keys_are_not_used_again),
-		GPU_TEST(a_task_is_attached_once),
-		cmocka_unit_test_setup_teardown(processes_that_share_a_file_are_one_task, gw_set_up,
-	                                        kill_left_child),
-		cmocka_unit_test_setup_teardown(a_child_takes_over_and_is_put_back_in_the_end,
-	                                        gw_set_up, kill_left_child),
-		GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner),
-		GPU_TEST(a_group_that_comes_later_is_found),
-		GPU_TEST(a_process_becomes_a_task_with_its_first_group),
-		GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file),
-		GPU_TEST(a_process_becomes_a_task_although_its_file_came_late),
-		GPU_TEST(a_second_client_with_a_file_of_its_own_is_found),
-		GPU_TEST(a_group_that_goes_is_forgotten),
-		GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone),
-		GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

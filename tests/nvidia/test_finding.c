@@ -24,7 +24,7 @@ static void found_and_stopped(struct gpu_world *w, struct emu_load *load)
 	assert_int_equal(emu_load_stop(load), 0);
 }
 
-static void a_process_with_the_handles_of_libcuda_is_found(void **state)
+GPU_TEST(a_process_with_the_handles_of_libcuda_is_found)
 {
 	struct emu_load load;
 
@@ -32,7 +32,7 @@ static void a_process_with_the_handles_of_libcuda_is_found(void **state)
 	found_and_stopped(*state, &load);
 }
 
-static void a_process_that_counts_from_elsewhere_is_found(void **state)
+GPU_TEST(a_process_that_counts_from_elsewhere_is_found)
 {
 	struct emu_load load;
 
@@ -42,7 +42,7 @@ static void a_process_that_counts_from_elsewhere_is_found(void **state)
 
 /* RM names one child of each kind: of a group with random handles one channel is known, and that
  * one gets the work here. What the other channels would do nobody can stop. */
-static void a_process_with_random_handles_is_found(void **state)
+GPU_TEST(a_process_with_random_handles_is_found)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -85,7 +85,7 @@ static uint64_t calls_to_attach(struct gpu_world *w, pid_t pid)
 	return calls;
 }
 
-static void attaching_takes_the_same_number_of_calls_for_every_client_index(void **state)
+GPU_TEST(attaching_takes_the_same_number_of_calls_for_every_client_index)
 {
 	static const uint32_t index[] = {0x10, 0xf0000, 0xffffd, 0xfffff, 0};
 	struct gpu_world *w = *state;
@@ -103,7 +103,7 @@ static void attaching_takes_the_same_number_of_calls_for_every_client_index(void
 	assert_in_range(calls[0], 1, 500); /* an H200 took about 220 for it */
 }
 
-static void clients_on_both_sides_of_the_wrap_are_found(void **state)
+GPU_TEST(clients_on_both_sides_of_the_wrap_are_found)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load[3];
@@ -118,7 +118,7 @@ static void clients_on_both_sides_of_the_wrap_are_found(void **state)
 		emu_load_kill(&load[i]);
 }
 
-static void a_client_that_is_thousands_of_clients_old_is_found(void **state)
+GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -131,7 +131,7 @@ static void a_client_that_is_thousands_of_clients_old_is_found(void **state)
 }
 
 /* Who has the memory driver open computes or is about to: worth a search of any length. */
-static void a_cuda_process_is_found_however_old_its_client_is(void **state)
+GPU_TEST(a_cuda_process_is_found_however_old_its_client_is)
 {
 	struct gpu_world *w = *state;
 	struct hand old;
@@ -150,7 +150,7 @@ static void a_cuda_process_is_found_however_old_its_client_is(void **state)
 /* ---- who is none ------------------------------------------------------------------------------
  */
 
-static void a_process_without_compute_groups_is_no_task(void **state)
+GPU_TEST(a_process_without_compute_groups_is_no_task)
 {
 	struct gpu_world *w = *state;
 	struct gp_error err = {0};
@@ -170,7 +170,7 @@ static void a_process_without_compute_groups_is_no_task(void **state)
 	emu_load_kill(&x);
 }
 
-static void processes_that_do_not_exist_or_use_no_gpu_are_told_apart(void **state)
+GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart)
 {
 	struct gpu_world *w = *state;
 	struct gp_error err = {0};
@@ -191,7 +191,7 @@ static void processes_that_do_not_exist_or_use_no_gpu_are_told_apart(void **stat
 /* ---- what is said of them ---------------------------------------------------------------------
  */
 
-static void two_contexts_are_two_compute_groups_of_one_task(void **state)
+GPU_TEST(two_contexts_are_two_compute_groups_of_one_task)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -206,7 +206,7 @@ static void two_contexts_are_two_compute_groups_of_one_task(void **state)
 	emu_load_kill(&load);
 }
 
-static void each_device_sees_its_own_groups(void **state)
+GPU_TEST(each_device_sees_its_own_groups)
 {
 	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
@@ -232,16 +232,15 @@ static void each_device_sees_its_own_groups(void **state)
 	emu_load_kill(&one);
 }
 
-static void there_is_no_device_behind_the_last(void **state)
+GPU_TEST(there_is_no_device_behind_the_last)
 {
 	struct gp_gpu *gpu = NULL;
 
-	(void)state;
 	assert_int_equal(gp_nvidia_ops.open(2, 0, &gpu), -ENODEV);
 	assert_null(gpu);
 }
 
-static void start_time_name_and_memory_are_told(void **state)
+GPU_TEST(start_time_name_and_memory_are_told)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -256,7 +255,7 @@ static void start_time_name_and_memory_are_told(void **state)
 	emu_load_kill(&load);
 }
 
-static void an_mps_server_is_marked_as_shared(void **state)
+GPU_TEST(an_mps_server_is_marked_as_shared)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -269,7 +268,7 @@ static void an_mps_server_is_marked_as_shared(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_scan_into_too_small_an_array_says_how_many_there_are(void **state)
+GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load[3];
@@ -291,7 +290,7 @@ static void a_scan_into_too_small_an_array_says_how_many_there_are(void **state)
 
 /* Calls are counted instead of time: a driver answers in 3 us, an emulator on a busy machine in 50.
  */
-static void nobody_waits_for_a_search_that_goes_far_back(void **state)
+GPU_TEST(nobody_waits_for_a_search_that_goes_far_back)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load[BUSY_LOADS];
@@ -317,7 +316,7 @@ static void nobody_waits_for_a_search_that_goes_far_back(void **state)
 /* ---- drivers ----------------------------------------------------------------------------------
  */
 
-static void every_branch_of_the_driver_is_understood(void **state)
+GPU_TEST(every_branch_of_the_driver_is_understood)
 {
 	static const char *const branch[] = {"550", "570", "580", "595"};
 	struct gpu_world *w = *state;
@@ -342,30 +341,4 @@ static void every_branch_of_the_driver_is_understood(void **state)
 		assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
 		assert_int_equal(emu_load_stop(&load), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_process_with_the_handles_of_libcuda_is_found),
-		GPU_TEST(a_process_that_counts_from_elsewhere_is_found),
-		GPU_TEST(a_process_with_random_handles_is_found),
-		GPU_TEST(attaching_takes_the_same_number_of_calls_for_every_client_index),
-		GPU_TEST(clients_on_both_sides_of_the_wrap_are_found),
-		GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found),
-		GPU_TEST(a_cuda_process_is_found_however_old_its_client_is),
-		GPU_TEST(a_process_without_compute_groups_is_no_task),
-		GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart),
-		GPU_TEST(two_contexts_are_two_compute_groups_of_one_task),
-		GPU_TEST(each_device_sees_its_own_groups),
-		GPU_TEST(there_is_no_device_behind_the_last),
-		GPU_TEST(start_time_name_and_memory_are_told),
-		GPU_TEST(an_mps_server_is_marked_as_shared),
-		GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are),
-		GPU_TEST(nobody_waits_for_a_search_that_goes_far_back),
-		GPU_TEST(every_branch_of_the_driver_is_understood),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static void is_restored(struct gpu_world *w, pid_t pid)
 /* ---- one of each ------------------------------------------------------------------------------
  */
 
-static void best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one(void **state)
+GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one)
 {
 	struct gpu_world *w = *state;
 	struct scheduler s;
@@ -139,7 +139,7 @@ static void best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one
 	assert_int_equal(emu_load_stop(&be), 0);
 }
 
-static void a_slice_that_the_process_sets_itself_is_applied_again(void **state)
+GPU_TEST(a_slice_that_the_process_sets_itself_is_applied_again)
 {
 	struct gpu_world *w = *state;
 	struct scheduler s;
@@ -188,7 +188,7 @@ static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be
 	return found;
 }
 
-static void busy_best_effort_tasks_take_turns_and_are_never_tiny_together(void **state)
+GPU_TEST(busy_best_effort_tasks_take_turns_and_are_never_tiny_together)
 {
 	struct gpu_world *w = *state;
 	uint64_t run_ns[2], end_ns;
@@ -232,7 +232,7 @@ static void busy_best_effort_tasks_take_turns_and_are_never_tiny_together(void *
 }
 
 /* SIGSTOP: it submits nothing more, and what it had submitted is soon done. */
-static void a_best_effort_task_that_falls_idle_leaves_the_rotation(void **state)
+GPU_TEST(a_best_effort_task_that_falls_idle_leaves_the_rotation)
 {
 	struct gpu_world *w = *state;
 	struct scheduler s;
@@ -264,7 +264,7 @@ static void a_best_effort_task_that_falls_idle_leaves_the_rotation(void **state)
 	emu_load_kill(&lc);
 }
 
-static void tasks_come_and_go(void **state)
+GPU_TEST(tasks_come_and_go)
 {
 	struct gpu_world *w = *state;
 	struct scheduler s;
@@ -289,7 +289,7 @@ static void tasks_come_and_go(void **state)
 	assert_int_equal(emu_load_stop(&be[1]), 0);
 }
 
-static void a_process_that_nobody_named_is_never_touched(void **state)
+GPU_TEST(a_process_that_nobody_named_is_never_touched)
 {
 	struct gpu_world *w = *state;
 	struct scheduler s;
@@ -314,19 +314,4 @@ static void a_process_that_nobody_named_is_never_touched(void **state)
 	emu_load_kill(&lc);
 	emu_load_kill(&be);
 	emu_load_kill(&other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one),
-		GPU_TEST(a_slice_that_the_process_sets_itself_is_applied_again),
-		GPU_TEST(busy_best_effort_tasks_take_turns_and_are_never_tiny_together),
-		GPU_TEST(a_best_effort_task_that_falls_idle_leaves_the_rotation),
-		GPU_TEST(tasks_come_and_go),
-		GPU_TEST(a_process_that_nobody_named_is_never_touched),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static void hold_it(struct answer *a, pid_t pid)
 	w.gpu->ops->close(w.gpu);
 }
 
-static void anothers_process_is_refused_in_a_sentence(void **state)
+GPU_TEST(anothers_process_is_refused_in_a_sentence)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -102,7 +102,7 @@ static void anothers_process_is_refused_in_a_sentence(void **state)
 	emu_load_kill(&load);
 }
 
-static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
+GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -119,7 +119,7 @@ static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void root_finds_everybody(void **state)
+GPU_TEST(root_finds_everybody)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -134,13 +134,12 @@ static void root_finds_everybody(void **state)
 /* ---- the device file --------------------------------------------------------------------------
  */
 
-static void without_a_driver_there_are_no_devices(void **state)
+GPU_TEST(without_a_driver_there_are_no_devices)
 {
 	struct gp_error err = {0};
 	struct gp_gpu *gpu = NULL;
 	struct gp_rm rm;
 
-	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", "/nonexistent/nvidiactl", 1);
 	assert_int_equal(gp_nvidia_ops.probe(), 0);
 	assert_int_equal(gp_nvidia_ops.open(0, 0, &gpu), -ENODEV);
@@ -150,7 +149,7 @@ static void without_a_driver_there_are_no_devices(void **state)
 	assert_true(gp_nvidia_ops.release_process(getpid(), &err) < 0);
 }
 
-static void a_file_that_is_no_driver_is_refused(void **state)
+GPU_TEST(a_file_that_is_no_driver_is_refused)
 {
 	char path[] = "/tmp/gp-no-driver-XXXXXX";
 	struct gp_error err = {0};
@@ -158,7 +157,6 @@ static void a_file_that_is_no_driver_is_refused(void **state)
 	struct gp_rm rm;
 	int fd = mkstemp(path);
 
-	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", path, 1);
 	assert_int_equal(gp_nvidia_ops.probe(), 0);
 	assert_true(gp_nvidia_ops.open(0, 0, &gpu) < 0);
@@ -180,13 +178,12 @@ static void open_rm(struct answer *a, pid_t pid)
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 }
 
-static void a_device_file_that_may_not_be_opened_is_said_so(void **state)
+GPU_TEST(a_device_file_that_may_not_be_opened_is_said_so)
 {
 	char path[] = "/tmp/gp-no-driver-XXXXXX";
 	int fd = mkstemp(path); /* 0600 and root's */
 	struct answer a;
 
-	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", path, 1);
 	a = as_nobody(open_rm, 0);
 	close(fd);
@@ -194,19 +191,4 @@ static void a_device_file_that_may_not_be_opened_is_said_so(void **state)
 	assert_int_equal(a.code, -EACCES);
 	assert_int_equal(a.other, -EACCES);
 	assert_non_null(strstr(a.text, "cannot open"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(anothers_process_is_refused_in_a_sentence),
-		GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not),
-		GPU_TEST(root_finds_everybody),
-		GPU_TEST(without_a_driver_there_are_no_devices),
-		GPU_TEST(a_file_that_is_no_driver_is_refused),
-		GPU_TEST(a_device_file_that_may_not_be_opened_is_said_so),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

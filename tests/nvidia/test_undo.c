@@ -73,7 +73,7 @@ static struct gp_undo kill_a_scheduler(pid_t pid, unsigned after_us)
 	return undo;
 }
 
-static void a_process_is_put_back_whenever_its_scheduler_was_killed(void **state)
+GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed)
 {
 	struct gpu_world *w = *state;
 	struct gp_rng rng;
@@ -99,7 +99,7 @@ static void a_process_is_put_back_whenever_its_scheduler_was_killed(void **state
 }
 
 /* Those that are put back after it wait for it. */
-static void putting_a_process_back_takes_few_calls(void **state)
+GPU_TEST(putting_a_process_back_takes_few_calls)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -120,7 +120,7 @@ static void putting_a_process_back_takes_few_calls(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_replay_can_be_repeated(void **state)
+GPU_TEST(a_replay_can_be_repeated)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -139,7 +139,7 @@ static void a_replay_can_be_repeated(void **state)
  */
 
 /* One record for each of its GPUs: a file of records must be able to tell them apart. */
-static void a_record_names_the_process_and_is_of_one_gpu(void **state)
+GPU_TEST(a_record_names_the_process_and_is_of_one_gpu)
 {
 	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
@@ -159,7 +159,7 @@ static void a_record_names_the_process_and_is_of_one_gpu(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_record_taken_after_the_change_still_tells_what_was_before(void **state)
+GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -177,7 +177,7 @@ static void a_record_taken_after_the_change_still_tells_what_was_before(void **s
 	emu_load_kill(&load);
 }
 
-static void each_group_gets_its_own_slice_back(void **state)
+GPU_TEST(each_group_gets_its_own_slice_back)
 {
 	struct gpu_world *w = *state;
 	struct gp_undo undo;
@@ -201,7 +201,7 @@ static void each_group_gets_its_own_slice_back(void **state)
 	hand_stop(&h);
 }
 
-static void more_groups_than_a_record_lists_are_put_back(void **state)
+GPU_TEST(more_groups_than_a_record_lists_are_put_back)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -220,7 +220,7 @@ static void more_groups_than_a_record_lists_are_put_back(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_group_that_came_after_the_record_is_put_back(void **state)
+GPU_TEST(a_group_that_came_after_the_record_is_put_back)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -243,7 +243,7 @@ static void a_group_that_came_after_the_record_is_put_back(void **state)
 	emu_load_kill(&load);
 }
 
-static void the_record_of_one_gpu_leaves_the_other_alone(void **state)
+GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone)
 {
 	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
@@ -266,7 +266,7 @@ static void the_record_of_one_gpu_leaves_the_other_alone(void **state)
 }
 
 /* The process of the record ended; its queues live on in a child, stopped. */
-static void the_record_of_a_parent_puts_the_child_back_that_has_its_queues(void **state)
+GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 {
 	struct gpu_world *w = *state;
 	char path[64];
@@ -301,7 +301,7 @@ static void the_record_of_a_parent_puts_the_child_back_that_has_its_queues(void 
 /* ---- records that are no good -----------------------------------------------------------------
  */
 
-static void a_record_of_a_process_that_ended_says_so(void **state)
+GPU_TEST(a_record_of_a_process_that_ended_says_so)
 {
 	struct gpu_world *w = *state;
 	struct gp_error err = {0};
@@ -319,7 +319,7 @@ static void a_record_of_a_process_that_ended_says_so(void **state)
 	assert_true(err.text[0]);
 }
 
-static void another_process_with_the_same_pid_is_not_touched(void **state)
+GPU_TEST(another_process_with_the_same_pid_is_not_touched)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -339,7 +339,7 @@ static void another_process_with_the_same_pid_is_not_touched(void **state)
 	emu_load_kill(&load);
 }
 
-static void damaged_records_are_refused_or_do_no_harm(void **state)
+GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 {
 	struct gpu_world *w = *state;
 	struct gp_undo undo, bad;
@@ -376,7 +376,7 @@ static void damaged_records_are_refused_or_do_no_harm(void **state)
 	emu_load_kill(&other);
 }
 
-static void a_fault_during_the_replay_is_told_and_the_rest_is_done(void **state)
+GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
 {
 	struct gpu_world *w = *state;
 	struct gp_error err = {0};
@@ -404,7 +404,7 @@ static void a_fault_during_the_replay_is_told_and_the_rest_is_done(void **state)
 /* ---- without a record -------------------------------------------------------------------------
  */
 
-static void a_process_is_released_without_a_record(void **state)
+GPU_TEST(a_process_is_released_without_a_record)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -419,7 +419,7 @@ static void a_process_is_released_without_a_record(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void a_tiny_slice_does_not_stay_without_a_record(void **state)
+GPU_TEST(a_tiny_slice_does_not_stay_without_a_record)
 {
 	struct gpu_world *w = *state;
 	struct gpu_world killed = {.emu = w->emu};
@@ -437,12 +437,11 @@ static void a_tiny_slice_does_not_stay_without_a_record(void **state)
 	emu_load_kill(&load);
 }
 
-static void who_cannot_be_released_is_said(void **state)
+GPU_TEST(who_cannot_be_released_is_said)
 {
 	struct gp_error err = {0};
 	struct hand h;
 
-	(void)state;
 	hand_start(&h);
 	assert_int_equal(gp_nvidia_ops.release_process(h.pid, &err), -ENODEV);
 	assert_true(err.text[0]);
@@ -450,30 +449,4 @@ static void who_cannot_be_released_is_said(void **state)
 	err = (struct gp_error){0};
 	assert_int_equal(gp_nvidia_ops.release_process(h.pid, &err), -ESRCH);
 	assert_true(err.text[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed),
-		GPU_TEST(putting_a_process_back_takes_few_calls),
-		GPU_TEST(a_replay_can_be_repeated),
-		GPU_TEST(a_record_names_the_process_and_is_of_one_gpu),
-		GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before),
-		GPU_TEST(each_group_gets_its_own_slice_back),
-		GPU_TEST(more_groups_than_a_record_lists_are_put_back),
-		GPU_TEST(a_group_that_came_after_the_record_is_put_back),
-		GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone),
-		GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues),
-		GPU_TEST(a_record_of_a_process_that_ended_says_so),
-		GPU_TEST(another_process_with_the_same_pid_is_not_touched),
-		GPU_TEST(damaged_records_are_refused_or_do_no_harm),
-		GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done),
-		GPU_TEST(a_process_is_released_without_a_record),
-		GPU_TEST(a_tiny_slice_does_not_stay_without_a_record),
-		GPU_TEST(who_cannot_be_released_is_said),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,11 +50,10 @@ static void copy_program(const char *from, const char *to)
 	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
 }
 
-static void a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it(void **state)
+TEST(a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it)
 {
 	char folder[] = "/opt/gp-facts-XXXXXX", path[64], open_folder[64], deep[128];
 
-	(void)state;
 	if (geteuid() || !gp_procinfo_path_is_roots("/usr/bin/sleep") ||
 	    !gp_procinfo_path_is_roots("/opt") || !mkdtemp(folder))
 		skip();
@@ -92,14 +91,13 @@ static bool hide_sleep(void)
 	       !mount(program, "/usr/bin/sleep", NULL, MS_BIND, NULL);
 }
 
-static void a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted(void **state)
+TEST(a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted)
 {
 	struct gp_procinfo *f;
 	int ready[2];
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() || !gp_procinfo_path_is_roots("/usr/bin/sleep"))
 		skip();
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
@@ -177,12 +175,11 @@ static bool do_nothing(void)
 	return true;
 }
 
-static void a_cgroup_is_trusted_where_only_root_can_make_one(void **state)
+TEST(a_cgroup_is_trusted_where_only_root_can_make_one)
 {
 	char cgroup[64], inner[80], end[64];
 	pid_t pid;
 
-	(void)state;
 	make_cgroup(cgroup, sizeof cgroup);
 	if (geteuid() || !cgroup[0])
 		skip();
@@ -203,16 +200,4 @@ static void a_cgroup_is_trusted_where_only_root_can_make_one(void **state)
 	for (unsigned i = 0; i < 1000 && rmdir(inner); i++)
 		usleep(1000);
 	assert_int_equal(rmdir(cgroup), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it),
-		cmocka_unit_test(a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted),
-		cmocka_unit_test(a_cgroup_is_trusted_where_only_root_can_make_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

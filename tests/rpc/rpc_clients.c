@@ -2,20 +2,13 @@
 /* The clients of the tests, and what they wait for. */
 #include "rpc_world.h"
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/clock.h"
 

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rpc_world.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
+
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "rpc/params.h"

@@ -3,14 +3,9 @@
 #ifndef GP_TESTS_RPC_TARGETS_H
 #define GP_TESTS_RPC_TARGETS_H
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "support/test.h"
+
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/process.h"
 #include "rpc_world.h"

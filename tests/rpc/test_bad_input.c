@@ -3,19 +3,11 @@
  * What nobody can read: an error reply or a clean close, whatever comes and however it is cut; and
  * a client beside is answered all the time.
  */
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "rpc_world.h"
@@ -89,7 +81,7 @@ static const struct {
          "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":1,\"v\":1}}"},
 };
 
-static void a_bad_line_gets_an_error_and_the_next_one_an_answer(void **state)
+WORLD_TEST(a_bad_line_gets_an_error_and_the_next_one_an_answer)
 {
 	struct world *w = *state;
 	int fd = raw_connect(w->path);
@@ -119,7 +111,7 @@ static void raw_say_id(int fd, int length)
 	raw_say(fd, line);
 }
 
-static void an_error_says_to_which_request_it_belongs(void **state)
+WORLD_TEST(an_error_says_to_which_request_it_belongs)
 {
 	struct world *w = *state;
 	int fd = raw_connect(w->path);
@@ -145,7 +137,7 @@ static void an_error_says_to_which_request_it_belongs(void **state)
 	close(fd);
 }
 
-static void nesting_is_refused_at_its_limit(void **state)
+WORLD_TEST(nesting_is_refused_at_its_limit)
 {
 	struct world *w = *state;
 	int fd = raw_connect(w->path);
@@ -171,7 +163,7 @@ static void nesting_is_refused_at_its_limit(void **state)
 	close(fd);
 }
 
-static void any_bytes_are_survived(void **state)
+WORLD_TEST(any_bytes_are_survived)
 {
 	static const char spice[] = "{}[]\",:\\u0019-eE.truefalsn \n\n";
 	struct world *w = *state;
@@ -200,7 +192,7 @@ static void any_bytes_are_survived(void **state)
  */
 
 /* The answer to what came before shows that the first part was read on its own. */
-static void every_split_of_a_request_is_answered(void **state)
+WORLD_TEST(every_split_of_a_request_is_answered)
 {
 	struct world *w = *state;
 
@@ -217,7 +209,7 @@ static void every_split_of_a_request_is_answered(void **state)
 	}
 }
 
-static void a_request_byte_by_byte_is_answered(void **state)
+WORLD_TEST(a_request_byte_by_byte_is_answered)
 {
 	struct world *w = *state;
 	int fd = raw_connect(w->path);
@@ -228,7 +220,7 @@ static void a_request_byte_by_byte_is_answered(void **state)
 	close(fd);
 }
 
-static void a_disconnect_at_every_byte_is_clean(void **state)
+WORLD_TEST(a_disconnect_at_every_byte_is_clean)
 {
 	struct world *w = *state;
 	struct gp_client *beside = client_of(w);
@@ -257,7 +249,7 @@ static void a_disconnect_at_every_byte_is_clean(void **state)
 /* ---- long lines --------------------------------------------------------------------------------
  */
 
-static void a_line_is_taken_up_to_its_limit(void **state)
+WORLD_TEST(a_line_is_taken_up_to_its_limit)
 {
 	struct world *w = *state;
 	int fd = raw_connect(w->path);
@@ -288,7 +280,7 @@ static size_t resident_kib(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-static void a_line_of_a_gigabyte_costs_nothing(void **state)
+WORLD_TEST(a_line_of_a_gigabyte_costs_nothing)
 {
 	struct world *w = *state;
 	struct bystander beside;
@@ -318,7 +310,7 @@ static void a_line_of_a_gigabyte_costs_nothing(void **state)
 }
 
 /* A million short lines are no less. */
-static void a_flood_of_rubbish_slows_nobody_else(void **state)
+WORLD_TEST(a_flood_of_rubbish_slows_nobody_else)
 {
 	struct world *w = *state;
 	struct bystander beside;
@@ -338,22 +330,4 @@ static void a_flood_of_rubbish_slows_nobody_else(void **state)
 	}
 	bystander_stop(&beside);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_bad_line_gets_an_error_and_the_next_one_an_answer),
-		WORLD_TEST(an_error_says_to_which_request_it_belongs),
-		WORLD_TEST(nesting_is_refused_at_its_limit),
-		WORLD_TEST(any_bytes_are_survived),
-		WORLD_TEST(every_split_of_a_request_is_answered),
-		WORLD_TEST(a_request_byte_by_byte_is_answered),
-		WORLD_TEST(a_disconnect_at_every_byte_is_clean),
-		WORLD_TEST(a_line_is_taken_up_to_its_limit),
-		WORLD_TEST(a_line_of_a_gigabyte_costs_nothing),
-		WORLD_TEST(a_flood_of_rubbish_slows_nobody_else),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

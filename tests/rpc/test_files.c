@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that come with a line (SCM_RIGHTS): the right ones with the right line, and none is left.
  */
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "rpc_world.h"
 
@@ -42,7 +34,7 @@ static void hear_files(int fd, const char *sizes)
 	json_object_put(json);
 }
 
-static void files_come_with_their_line(void **state)
+WORLD_TEST(files_come_with_their_line)
 {
 	struct world *w = *state;
 	struct gp_client *client = client_of(w);
@@ -65,7 +57,7 @@ static void files_come_with_their_line(void **state)
 }
 
 /* The server reads all of these at once, or in any other way; it must not matter. */
-static void files_go_to_the_line_they_were_sent_with(void **state)
+WORLD_TEST(files_go_to_the_line_they_were_sent_with)
 {
 	struct world *w = *state;
 	struct gp_client *other = client_of(w);
@@ -101,7 +93,7 @@ static void files_go_to_the_line_they_were_sent_with(void **state)
 	gp_client_close(other);
 }
 
-static void a_file_that_is_taken_outlives_its_call(void **state)
+WORLD_TEST(a_file_that_is_taken_outlives_its_call)
 {
 	struct world *w = *state;
 	struct gp_client *client = client_of(w);
@@ -120,7 +112,7 @@ static void a_file_that_is_taken_outlives_its_call(void **state)
 	gp_client_close(client);
 }
 
-static void too_many_files_are_refused_and_closed(void **state)
+WORLD_TEST(too_many_files_are_refused_and_closed)
 {
 	struct world *w = *state;
 	struct gp_client *other = client_of(w);
@@ -144,7 +136,7 @@ static void too_many_files_are_refused_and_closed(void **state)
 	gp_client_close(other);
 }
 
-static void files_of_lines_that_nobody_can_use_are_closed(void **state)
+WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed)
 {
 	static const char *const lines[] = {
 		"\n",
@@ -174,7 +166,7 @@ static void files_of_lines_that_nobody_can_use_are_closed(void **state)
 	gp_client_close(other);
 }
 
-static void a_flood_of_files_slows_nobody_else(void **state)
+WORLD_TEST(a_flood_of_files_slows_nobody_else)
 {
 	struct world *w = *state;
 	struct bystander beside;
@@ -195,16 +187,4 @@ static void a_flood_of_files_slows_nobody_else(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(files_come_with_their_line),
-		WORLD_TEST(files_go_to_the_line_they_were_sent_with),
-		WORLD_TEST(a_file_that_is_taken_outlives_its_call),
-		WORLD_TEST(too_many_files_are_refused_and_closed),
-		WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed),
-		WORLD_TEST(a_flood_of_files_slows_nobody_else),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, NULL);
-}
+TEST_GROUP(make_files, NULL)

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a client can fill or use up has a limit, and only that client meets it. */
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "rpc_world.h"
@@ -37,7 +29,7 @@ static struct world *with_limits(void **state, struct gp_rpc_limits limits)
 /* ---- rate -------------------------------------------------------------------------------------
  */
 
-static void who_asks_too_fast_waits_and_loses_nothing(void **state)
+TEST_WITH(who_asks_too_fast_waits_and_loses_nothing, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.rate = 100, .burst = 10});
 	uint64_t begin_ns = gp_monotonic_ns();
@@ -55,7 +47,7 @@ static void who_asks_too_fast_waits_and_loses_nothing(void **state)
 	close(other);
 }
 
-static void long_lines_count_for_more(void **state)
+TEST_WITH(long_lines_count_for_more, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.rate = 100, .burst = 1});
 	uint64_t begin_ns = gp_monotonic_ns();
@@ -75,7 +67,7 @@ static void long_lines_count_for_more(void **state)
 	close(fd);
 }
 
-static void a_flood_slows_nobody_else(void **state)
+WORLD_TEST(a_flood_slows_nobody_else)
 {
 	struct world *w = *state;
 	struct bystander beside;
@@ -98,7 +90,7 @@ static void a_flood_slows_nobody_else(void **state)
 	bystander_stop(&beside);
 }
 
-static void who_has_much_to_ask_does_not_come_first(void **state)
+WORLD_TEST(who_has_much_to_ask_does_not_come_first)
 {
 	static const char ticket[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ticket\"}\n";
 	struct world *w = *state;
@@ -129,7 +121,7 @@ static void who_has_much_to_ask_does_not_come_first(void **state)
  */
 
 /* 48 clients with 24 lines of 2 ms each: what comes before clients need not wait for a round. */
-static void a_round_of_much_work_is_not_done_at_once(void **state)
+WORLD_TEST(a_round_of_much_work_is_not_done_at_once)
 {
 	struct world *w = *state;
 	int stalls = raw_connect(w->path), fd[48];
@@ -157,7 +149,7 @@ static void a_round_of_much_work_is_not_done_at_once(void **state)
 	close(stalls);
 }
 
-static void open_calls_are_limited_by_waiting(void **state)
+TEST_WITH(open_calls_are_limited_by_waiting, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.in_flight = 2});
 	struct gp_client *other = client_of(w);
@@ -203,7 +195,7 @@ static void read_events(struct gp_client *reader, uint64_t first, uint64_t all, 
 	}
 }
 
-static void a_slow_reader_loses_events_and_is_told(void **state)
+WORLD_TEST(a_slow_reader_loses_events_and_is_told)
 {
 	struct world *w = *state;
 	struct gp_client *slow = client_of(w), *quick = client_of(w);
@@ -231,7 +223,7 @@ static void a_slow_reader_loses_events_and_is_told(void **state)
 	gp_client_close(quick);
 }
 
-static void who_does_not_read_answers_is_no_longer_asked_for_more(void **state)
+WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more)
 {
 	struct world *w = *state;
 	struct gp_client *other = client_of(w);
@@ -248,7 +240,7 @@ static void who_does_not_read_answers_is_no_longer_asked_for_more(void **state)
 	gp_client_close(other);
 }
 
-static void an_answer_that_nobody_could_keep_ends_the_connection(void **state)
+WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection)
 {
 	struct world *w = *state;
 	struct gp_client *other = client_of(w);
@@ -264,7 +256,7 @@ static void an_answer_that_nobody_could_keep_ends_the_connection(void **state)
 /* ---- clients -----------------------------------------------------------------------------------
  */
 
-static void more_clients_than_allowed_are_told_so(void **state)
+TEST_WITH(more_clients_than_allowed_are_told_so, NULL, world_teardown)
 {
 	struct world *w = with_limits(
 		state, (struct gp_rpc_limits){.clients = 4, .reserved = 1, .per_user = 4});
@@ -313,7 +305,7 @@ static unsigned served_as_nobody(const char *path, unsigned n)
 	return (unsigned)WEXITSTATUS(status);
 }
 
-static void a_user_has_a_limit_and_root_is_let_in(void **state)
+TEST_WITH(a_user_has_a_limit_and_root_is_let_in, NULL, world_teardown)
 {
 	struct world *w = with_limits(
 		state, (struct gp_rpc_limits){.clients = 8, .reserved = 2, .per_user = 3});
@@ -338,7 +330,7 @@ static void a_user_has_a_limit_and_root_is_let_in(void **state)
 		close(fd[i]);
 }
 
-static void who_says_nothing_is_closed_but_not_who_waits(void **state)
+TEST_WITH(who_says_nothing_is_closed_but_not_who_waits, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.idle_s = 1});
 	int idle = raw_connect(w->path), half = raw_connect(w->path);
@@ -363,7 +355,7 @@ static void who_says_nothing_is_closed_but_not_who_waits(void **state)
 /* ---- no files left -----------------------------------------------------------------------------
  */
 
-static void without_files_left_it_waits_and_goes_on(void **state)
+WORLD_TEST(without_files_left_it_waits_and_goes_on)
 {
 	struct world *w = *state;
 	struct gp_client *client = client_of(w);
@@ -387,27 +379,4 @@ static void without_files_left_it_waits_and_goes_on(void **state)
 	close(waiting);
 	close(fd);
 	gp_client_close(client);
-}
-
-#define OWN_WORLD_TEST(f) cmocka_unit_test_teardown(f, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OWN_WORLD_TEST(who_asks_too_fast_waits_and_loses_nothing),
-		OWN_WORLD_TEST(long_lines_count_for_more),
-		WORLD_TEST(a_flood_slows_nobody_else),
-		WORLD_TEST(who_has_much_to_ask_does_not_come_first),
-		WORLD_TEST(a_round_of_much_work_is_not_done_at_once),
-		OWN_WORLD_TEST(open_calls_are_limited_by_waiting),
-		WORLD_TEST(a_slow_reader_loses_events_and_is_told),
-		WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more),
-		WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection),
-		OWN_WORLD_TEST(more_clients_than_allowed_are_told_so),
-		OWN_WORLD_TEST(a_user_has_a_limit_and_root_is_let_in),
-		OWN_WORLD_TEST(who_says_nothing_is_closed_but_not_who_waits),
-		WORLD_TEST(without_files_left_it_waits_and_goes_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

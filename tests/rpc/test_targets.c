@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which process a client means: never another one, whatever it says and wherever it says it. */
-#include <errno.h>
+#include "support/test.h"
+
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "targets.h"
 
@@ -44,7 +36,7 @@ static void end(pid_t pid)
 /* ---- in our own pid namespace
  * -------------------------------------------------------------------- */
 
-static void self_is_who_connected(void **state)
+WORLD_TEST(self_is_who_connected)
 {
 	struct gp_client *client = client_of(*state);
 
@@ -53,7 +45,7 @@ static void self_is_who_connected(void **state)
 	gp_client_close(client);
 }
 
-static void a_pidfd_is_its_process(void **state)
+WORLD_TEST(a_pidfd_is_its_process)
 {
 	struct gp_client *client = client_of(*state);
 	pid_t pid = start_child();
@@ -72,7 +64,7 @@ static void a_pidfd_is_its_process(void **state)
 	gp_client_close(client);
 }
 
-static void a_pid_is_taken_with_the_right_start_time_or_none(void **state)
+WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none)
 {
 	struct gp_client *client = client_of(*state);
 	pid_t pid = start_child();
@@ -103,7 +95,7 @@ static void *idle(void *arg)
 	return NULL;
 }
 
-static void a_thread_is_not_a_process(void **state)
+WORLD_TEST(a_thread_is_not_a_process)
 {
 	struct gp_client *client = client_of(*state);
 	struct idler thread;
@@ -125,7 +117,7 @@ static void a_thread_is_not_a_process(void **state)
 	gp_client_close(client);
 }
 
-static void what_names_no_process_is_refused(void **state)
+WORLD_TEST(what_names_no_process_is_refused)
 {
 	static const char *const bad[] = {
 		"{}",
@@ -173,7 +165,7 @@ static pid_t start_child_as(pid_t pid)
 	return got < 0 ? -1 : (pid_t)got;
 }
 
-static void a_pid_that_was_used_again_is_not_the_old_process(void **state)
+WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process)
 {
 	struct gp_client *client = client_of(*state);
 	pid_t old, again = -1;
@@ -201,18 +193,4 @@ static void a_pid_that_was_used_again_is_not_the_old_process(void **state)
 	end(again);
 	close(fd);
 	gp_client_close(client);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(self_is_who_connected),
-		WORLD_TEST(a_pidfd_is_its_process),
-		WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none),
-		WORLD_TEST(a_thread_is_not_a_process),
-		WORLD_TEST(what_names_no_process_is_refused),
-		WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,23 +7,14 @@
 #ifndef TESTS_SIMGPU_SIMGPU_WORLD_H
 #define TESTS_SIMGPU_SIMGPU_WORLD_H
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/process.h"

@@ -3,17 +3,10 @@
 #ifndef GP_TESTS_TOP_MADE_UP_H
 #define GP_TESTS_TOP_MADE_UP_H
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "cli/top/top.h"

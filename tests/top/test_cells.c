@@ -26,9 +26,8 @@ static int drop(void **state)
 	return 0;
 }
 
-static void text_stands_where_it_was_put(void **state)
+TEST_WITH(text_stands_where_it_was_put, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 0, 2, 5, GP_STYLE_BAD, "abc"), 3);
 	gp_cells_put_right(&cells, 1, 2, 5, GP_STYLE_PLAIN, "xy");
 	assert_is("  abc\n     xy\n");
@@ -36,9 +35,8 @@ static void text_stands_where_it_was_put(void **state)
 	assert_int_equal(cells.cell[1].style, GP_STYLE_PLAIN);
 }
 
-static void what_is_too_long_is_cut_with_a_mark(void **state)
+TEST_WITH(what_is_too_long_is_cut_with_a_mark, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 0, 0, 4, 0, "abcdef"), 4);
 	gp_cells_put(&cells, 1, 5, 100, 0, "abcdef"); /* to the end of the row, not beyond */
 	assert_is("abc…\n     ab…\n");
@@ -49,9 +47,8 @@ static void what_is_too_long_is_cut_with_a_mark(void **state)
 	assert_is("abcdef\n     ab…\n");
 }
 
-static void outside_is_nowhere(void **state)
+TEST_WITH(outside_is_nowhere, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 2, 0, 4, 0, "a"), 0);
 	assert_int_equal(gp_cells_put(&cells, 0, 8, 4, 0, "a"), 0);
 	gp_cells_fill(&cells, 7, 0, 4, GP_STYLE_BAD);
@@ -60,60 +57,42 @@ static void outside_is_nowhere(void **state)
 	assert_int_equal(cells.cell[15].style, GP_STYLE_BAD);
 }
 
-static void orders_to_the_terminal_are_not_passed_on(void **state)
+TEST_WITH(orders_to_the_terminal_are_not_passed_on, blank, drop)
 {
-	(void)state;
 	gp_cells_put(&cells, 0, 0, 8, 0, "\033[31m\a");
 	gp_cells_put(&cells, 1, 0, 8, 0, "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ in one */
 	assert_is("?[31m?\na?b?c??\n");
 }
 
-static void what_is_no_utf8_is_shown_as_such(void **state)
+TEST_WITH(what_is_no_utf8_is_shown_as_such, blank, drop)
 {
-	(void)state;
 	gp_cells_put(&cells, 0, 0, 8, 0, "a\xff\xc3(b\xe2\x82");
 	assert_is("a\xef\xbf\xbd\xef\xbf\xbd(b\xef\xbf\xbd\xef\xbf\xbd\n\n");
 }
 
-static void wide_characters_take_two_columns(void **state)
+TEST_WITH(wide_characters_take_two_columns, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_width(&cells, "日本"), 4);
 	gp_cells_put(&cells, 0, 0, 8, 0, "日本");
 	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"), 3); /* half of one is none */
 	assert_is("日本\n日…\n");
 }
 
-static void accents_of_their_own_take_none(void **state)
+TEST_WITH(accents_of_their_own_take_none, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_width(&cells, "e\xcc\x81"), 1);
 	gp_cells_put(&cells, 0, 0, 8, 0, "e\xcc\x81x");
 	assert_is("ex\n\n");
 }
 
-static void without_utf8_all_is_ascii(void **state)
+TEST_WITH(without_utf8_all_is_ascii, blank, drop)
 {
-	(void)state;
 	cells.utf8 = false;
 	gp_cells_put(&cells, 0, 0, 8, 0, "é日▸x");
 	assert_is("???x\n\n");
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(text_stands_where_it_was_put, blank, drop),
-		cmocka_unit_test_setup_teardown(what_is_too_long_is_cut_with_a_mark, blank, drop),
-		cmocka_unit_test_setup_teardown(outside_is_nowhere, blank, drop),
-		cmocka_unit_test_setup_teardown(orders_to_the_terminal_are_not_passed_on, blank,
-	                                        drop),
-		cmocka_unit_test_setup_teardown(what_is_no_utf8_is_shown_as_such, blank, drop),
-		cmocka_unit_test_setup_teardown(wide_characters_take_two_columns, blank, drop),
-		cmocka_unit_test_setup_teardown(accents_of_their_own_take_none, blank, drop),
-		cmocka_unit_test_setup_teardown(without_utf8_all_is_ascii, blank, drop),
-	};
-
 	setlocale(LC_CTYPE, "C.UTF-8");
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

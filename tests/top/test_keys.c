@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "made_up.h"
 
@@ -180,9 +179,8 @@ static void expect(const char *method, const char *param, const char *value, con
 /* ---- tests -------------------------------------------------------------------------------------
  */
 
-static void a_snapshot_has_all_devices_and_tasks(void **state)
+TEST_WITH(a_snapshot_has_all_devices_and_tasks, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	assert_int_equal(w.top->link.snapshot.ndevices, 2);
 	assert_int_equal(w.top->link.snapshot.ntasks, 2);
@@ -196,9 +194,8 @@ static void a_snapshot_has_all_devices_and_tasks(void **state)
 	assert_int_equal(w.top->past.n, 2);
 }
 
-static void keys_become_orders_and_answers_are_said(void **state)
+TEST_WITH(keys_become_orders_and_answers_are_said, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("cl");
 	expect("set", "class", "lc", "result", "{}");
@@ -218,9 +215,8 @@ static void keys_become_orders_and_answers_are_said(void **state)
 	assert_string_equal(w.top->message, "4711 train: priority 13");
 }
 
-static void a_refusal_is_said_as_the_daemon_says_it(void **state)
+TEST_WITH(a_refusal_is_said_as_the_daemon_says_it, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("h");
 	expect("hold", NULL, NULL, "error",
@@ -232,11 +228,10 @@ static void a_refusal_is_said_as_the_daemon_says_it(void **state)
 	assert_string_equal(w.top->message, ""); /* for a while */
 }
 
-static void plus_goes_on_from_the_last_plus_and_ends_at_15(void **state)
+TEST_WITH(plus_goes_on_from_the_last_plus_and_ends_at_15, begin, end)
 {
 	struct json_object *json;
 
-	(void)state;
 	assert_null(serve());
 	press("+");
 	json = serve(); /* not answered yet */
@@ -248,9 +243,8 @@ static void plus_goes_on_from_the_last_plus_and_ends_at_15(void **state)
 	assert_null(serve());
 }
 
-static void the_class_is_for_who_was_selected_when_it_was_asked(void **state)
+TEST_WITH(the_class_is_for_who_was_selected_when_it_was_asked, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("c");
 	gp_top_snapshot_clear(&w.top->link.snapshot); /* it leaves meanwhile */
@@ -262,9 +256,8 @@ static void the_class_is_for_who_was_selected_when_it_was_asked(void **state)
 	assert_int_equal(w.top->mode, GP_TOP_LOOK);
 }
 
-static void a_policy_is_chosen_from_a_list(void **state)
+TEST_WITH(a_policy_is_chosen_from_a_list, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("p");
 	assert_int_equal(w.top->mode, GP_TOP_POLICY); /* begins at the one in force, rr */
@@ -280,9 +273,8 @@ static void a_policy_is_chosen_from_a_list(void **state)
 	assert_string_equal(w.top->message, "policy: it cannot run here");
 }
 
-static void a_filter_is_typed_kept_and_dropped(void **state)
+TEST_WITH(a_filter_is_typed_kept_and_dropped, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("fBOQ\177");
 	assert_string_equal(w.top->view.filter, "BO");
@@ -303,9 +295,8 @@ static void a_filter_is_typed_kept_and_dropped(void **state)
 	expect("hold", NULL, NULL, "result", "{}");
 }
 
-static void the_other_keys_do_what_help_says(void **state)
+TEST_WITH(the_other_keys_do_what_help_says, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("?");
 	assert_int_equal(w.top->mode, GP_TOP_HELP);
@@ -325,9 +316,8 @@ static void the_other_keys_do_what_help_says(void **state)
 	assert_true(w.top->done);
 }
 
-static void a_daemon_that_goes_away_is_said_and_found_again(void **state)
+TEST_WITH(a_daemon_that_goes_away_is_said_and_found_again, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("h");
 	stop_daemon();
@@ -350,11 +340,10 @@ static void a_daemon_that_goes_away_is_said_and_found_again(void **state)
 	assert_int_equal(w.top->past.n, 1);
 }
 
-static void a_daemon_that_does_not_answer_is_waited_for_without_waiting(void **state)
+TEST_WITH(a_daemon_that_does_not_answer_is_waited_for_without_waiting, begin, end)
 {
 	struct json_object *json;
 
-	(void)state;
 	assert_null(serve());
 	w.now_ns += S;
 	work();
@@ -374,9 +363,8 @@ static void a_daemon_that_does_not_answer_is_waited_for_without_waiting(void **s
 	assert_int_equal(w.top->link.trouble.code, 0);
 }
 
-static void orders_that_nobody_answers_are_not_piled_up(void **state)
+TEST_WITH(orders_that_nobody_answers_are_not_piled_up, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	for (unsigned i = 0; i < 3 * GP_TOP_COMMANDS; i++)
 		press("h");
@@ -384,9 +372,8 @@ static void orders_that_nobody_answers_are_not_piled_up(void **state)
 	assert_non_null(strstr(w.top->message, "has not answered"));
 }
 
-static void one_device_is_shown_alone(void **state)
+TEST_WITH(one_device_is_shown_alone, begin, end)
 {
-	(void)state;
 	w.top->link.device = 1;
 	assert_null(serve());
 	assert_int_equal(w.top->link.snapshot.ndevices, 1);
@@ -396,20 +383,18 @@ static void one_device_is_shown_alone(void **state)
 	expect("policy", "device", "1", "result", "{}");
 }
 
-static void a_device_that_is_not_there_is_said(void **state)
+TEST_WITH(a_device_that_is_not_there_is_said, begin, end)
 {
-	(void)state;
 	w.top->link.device = 7;
 	serve();
 	assert_int_equal(w.top->link.trouble.code, -ENODEV);
 	assert_non_null(strstr(w.top->link.trouble.text, "there is no device 7"));
 }
 
-static void what_is_no_daemon_is_left(void **state)
+TEST_WITH(what_is_no_daemon_is_left, begin, end)
 {
 	struct json_object *json;
 
-	(void)state;
 	work();
 	json = request();
 	assert_true(asks(json, "hello"));
@@ -418,28 +403,4 @@ static void what_is_no_daemon_is_left(void **state)
 	work();
 	assert_int_equal(w.top->link.trouble.code, -EPROTO);
 	assert_false(w.top->link.was_there);
-}
-
-#define DAEMON_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DAEMON_TEST(a_snapshot_has_all_devices_and_tasks),
-		DAEMON_TEST(keys_become_orders_and_answers_are_said),
-		DAEMON_TEST(a_refusal_is_said_as_the_daemon_says_it),
-		DAEMON_TEST(plus_goes_on_from_the_last_plus_and_ends_at_15),
-		DAEMON_TEST(the_class_is_for_who_was_selected_when_it_was_asked),
-		DAEMON_TEST(a_policy_is_chosen_from_a_list),
-		DAEMON_TEST(a_filter_is_typed_kept_and_dropped),
-		DAEMON_TEST(the_other_keys_do_what_help_says),
-		DAEMON_TEST(a_daemon_that_goes_away_is_said_and_found_again),
-		DAEMON_TEST(a_daemon_that_does_not_answer_is_waited_for_without_waiting),
-		DAEMON_TEST(orders_that_nobody_answers_are_not_piled_up),
-		DAEMON_TEST(one_device_is_shown_alone),
-		DAEMON_TEST(a_device_that_is_not_there_is_said),
-		DAEMON_TEST(what_is_no_daemon_is_left),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

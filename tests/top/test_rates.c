@@ -19,26 +19,24 @@ static void look(struct gp_top_past *past, uint64_t at_ns, uint64_t run_ns, uint
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void the_first_look_knows_nothing(void **state)
+TEST(the_first_look_knows_nothing)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	look(&past, 5 * S, 4 * S, 100, &t, &d);
 	assert_true(t.share < 0 && t.recently < 0 && t.preemptions_per_s < 0);
 	assert_true(d.busy < 0 && d.preemptions_per_s < 0 && d.inversions_per_s < 0);
 	gp_top_past_clear(&past);
 }
 
-static void a_share_is_what_it_ran_of_the_time(void **state)
+TEST(a_share_is_what_it_ran_of_the_time)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	look(&past, 5 * S, 4 * S, 100, &t, &d);
 	look(&past, 7 * S, 4 * S + 500 * MS, 130, &t, &d);
 	NEAR(t.share, 0.25);
@@ -48,14 +46,13 @@ static void a_share_is_what_it_ran_of_the_time(void **state)
 	gp_top_past_clear(&past);
 }
 
-static void with_many_looks_a_second_it_is_still_the_last_second(void **state)
+TEST(with_many_looks_a_second_it_is_still_the_last_second)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_device d;
 	struct gp_top_task t = {0};
 	uint64_t run_ns = 0;
 
-	(void)state;
 	/* Idle for ten seconds, busy for the last half. */
 	for (unsigned i = 0; i <= 105; i++) {
 		run_ns += i > 100 ? 100 * MS : 0;
@@ -68,13 +65,12 @@ static void with_many_looks_a_second_it_is_still_the_last_second(void **state)
 	assert_int_equal(past.n, 0);
 }
 
-static void with_rare_looks_it_is_that_of_the_time_between_them(void **state)
+TEST(with_rare_looks_it_is_that_of_the_time_between_them)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	look(&past, 100 * S, 0, 0, &t, &d);
 	look(&past, 110 * S, 10 * S, 0, &t, &d);
 	look(&past, 120 * S, 13 * S, 0, &t, &d);
@@ -83,26 +79,24 @@ static void with_rare_looks_it_is_that_of_the_time_between_them(void **state)
 	gp_top_past_clear(&past);
 }
 
-static void what_comes_late_is_never_more_than_all(void **state)
+TEST(what_comes_late_is_never_more_than_all)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	look(&past, 5 * S, 0, 0, &t, &d);
 	look(&past, 6 * S, 1200 * MS, 0, &t, &d);
 	NEAR(t.share, 1.0);
 	gp_top_past_clear(&past);
 }
 
-static void a_counter_that_fell_says_nothing(void **state)
+TEST(a_counter_that_fell_says_nothing)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	look(&past, 5 * S, 4 * S, 10, &t, &d);
 	look(&past, 6 * S, 3 * S, 5, &t, &d);
 	assert_true(t.share < 0 && t.preemptions_per_s < 0 && d.busy < 0);
@@ -111,13 +105,12 @@ static void a_counter_that_fell_says_nothing(void **state)
 	gp_top_past_clear(&past);
 }
 
-static void what_is_not_known_stays_so(void **state)
+TEST(what_is_not_known_stays_so)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_snapshot first = made_up_snapshot(2, 5 * S),
 			       second = made_up_snapshot(3, 6 * S);
 
-	(void)state;
 	second.task[0].run_ns = 500 * MS;
 	second.task[1].run_known = false;
 	first.device[0].busy_known = second.device[0].inversions_known = false;
@@ -134,13 +127,12 @@ static void what_is_not_known_stays_so(void **state)
 	gp_top_past_clear(&past);
 }
 
-static void tasks_of_two_devices_with_the_same_id_are_two(void **state)
+TEST(tasks_of_two_devices_with_the_same_id_are_two)
 {
 	struct gp_top_past past = {0};
 	struct gp_top_snapshot first = made_up_snapshot(2, 5 * S),
 			       second = made_up_snapshot(2, 6 * S);
 
-	(void)state;
 	first.task[1].id = second.task[1].id = 1;
 	first.task[1].device = second.task[1].device = 1;
 	second.task[0].run_ns = 100 * MS;
@@ -152,20 +144,4 @@ static void tasks_of_two_devices_with_the_same_id_are_two(void **state)
 	gp_top_snapshot_clear(&first);
 	gp_top_snapshot_clear(&second);
 	gp_top_past_clear(&past);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_look_knows_nothing),
-		cmocka_unit_test(a_share_is_what_it_ran_of_the_time),
-		cmocka_unit_test(with_many_looks_a_second_it_is_still_the_last_second),
-		cmocka_unit_test(with_rare_looks_it_is_that_of_the_time_between_them),
-		cmocka_unit_test(what_comes_late_is_never_more_than_all),
-		cmocka_unit_test(a_counter_that_fell_says_nothing),
-		cmocka_unit_test(what_is_not_known_stays_so),
-		cmocka_unit_test(tasks_of_two_devices_with_the_same_id_are_two),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,15 +6,7 @@
 #ifndef TESTS_UNIT_DEADLINE_WORLD_H
 #define TESTS_UNIT_DEADLINE_WORLD_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "base/rng.h"

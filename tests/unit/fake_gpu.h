@@ -11,14 +11,7 @@
 #ifndef TESTS_UNIT_FAKE_GPU_H
 #define TESTS_UNIT_FAKE_GPU_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "base/rng.h"

@@ -3,14 +3,7 @@
 #ifndef TESTS_UNIT_SHIPPED_H
 #define TESTS_UNIT_SHIPPED_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "build_config.h"
 #include "sim/scenario/scenario.h"

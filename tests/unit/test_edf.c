@@ -7,7 +7,7 @@
 
 /* ---- random sets ---- */
 
-static void four_fifths_of_the_device_are_always_accepted(void **state)
+TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = 300,
 	                         .most = 18,
@@ -17,7 +17,6 @@ static void four_fifths_of_the_device_are_always_accepted(void **state)
 	                         .cost_permille = 1000};
 	struct draw short_ones = any, equal = any;
 
-	(void)state;
 	assert_int_equal(run_sets("edf", &any), 0);
 	short_ones.cost_permille = 10; /* deadlines from 1.4 ms */
 	short_ones.sets = 20;
@@ -27,7 +26,7 @@ static void four_fifths_of_the_device_are_always_accepted(void **state)
 	assert_int_equal(run_sets("edf", &equal), 0);
 }
 
-static void more_than_the_device_is_never_promised(void **state)
+TEST(more_than_the_device_is_never_promised)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -36,12 +35,11 @@ static void more_than_the_device_is_never_promised(void **state)
 	                          .change_permille = 10,
 	                          .cost_permille = 1000};
 
-	(void)state;
 	assert_int_equal(run_sets("edf", &draw), draw.sets);
 }
 
 /* Changes of hands are a tenth of the shortest deadline: most of the load is switching. */
-static void what_is_accepted_is_not_late_where_switching_is_dear(void **state)
+TEST(what_is_accepted_is_not_late_where_switching_is_dear)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -50,11 +48,10 @@ static void what_is_accepted_is_not_late_where_switching_is_dear(void **state)
 	                          .change_permille = 100,
 	                          .cost_permille = 1000};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **state)
+TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -64,13 +61,12 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	                          .cost_permille = 1000,
 	                          .sporadic = true};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
 /* The worst there is: deadlines are equal, and whatever a task could not be promised for what
  * switching costs would be late. */
-static void what_is_accepted_is_not_late_when_all_come_at_once(void **state)
+TEST(what_is_accepted_is_not_late_when_all_come_at_once)
 {
 	struct draw draw = {.sets = 100,
 	                    .low = 300,
@@ -80,12 +76,11 @@ static void what_is_accepted_is_not_late_when_all_come_at_once(void **state)
 	                    .equal = true,
 	                    .sporadic = true};
 
-	(void)state;
 	for (draw.most = 2; draw.most <= 6; draw.most++)
 		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
+TEST(a_device_that_must_be_asked_is_asked_often_enough)
 {
 	const struct draw draw = {.sets = 100,
 	                          .most = 7,
@@ -95,17 +90,15 @@ static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
 	                          .cost_permille = 100,
 	                          .unannounced = true};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
 /* The engine itself would look every 5 ms, and with 4 ms of work that is too late. */
-static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state)
+TEST(a_short_deadline_is_kept_on_a_device_that_must_be_asked)
 {
 	uint32_t service;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	w.device.activity = GP_ACTIVITY_EXACT;
 	service = world_add_service(&w, 6 * MS, 101300 * US, 4 * MS);
@@ -116,7 +109,7 @@ static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state
 	assert_int_equal(world_refused(&w), 0);
 }
 
-static void what_is_accepted_is_not_late_whatever_a_change_consists_of(void **state)
+TEST(what_is_accepted_is_not_late_whatever_a_change_consists_of)
 {
 	struct draw draw = {.sets = 40,
 	                    .low = 600,
@@ -127,12 +120,11 @@ static void what_is_accepted_is_not_late_whatever_a_change_consists_of(void **st
 	                    .equal = true,
 	                    .sporadic = true};
 
-	(void)state;
 	for (draw.most = 4; draw.most <= 20; draw.most += 4)
 		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-static void gangs_are_done_in_time_as_a_whole(void **state)
+TEST(gangs_are_done_in_time_as_a_whole)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 6,
@@ -142,12 +134,11 @@ static void gangs_are_done_in_time_as_a_whole(void **state)
 	                          .cost_permille = 1000,
 	                          .gangs = true};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
 /* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
-static void the_same_holds_on_an_amd_gpu(void **state)
+TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = 100,
 	                          .most = 7,
@@ -157,7 +148,6 @@ static void the_same_holds_on_an_amd_gpu(void **state)
 	                          .cwsr = true};
 	struct draw any = fits;
 
-	(void)state;
 	assert_int_equal(run_sets("edf", &fits), 0);
 	any.sporadic = true;
 	any.change_permille = 50;
@@ -192,11 +182,10 @@ static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t dead
 }
 
 /* With equal budgets; deadlines of 6.4 ms have the most jitter. Any budgets: test_edf_sets.c. */
-static void so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline(void **state)
+TEST(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, 47);
 	assert_in_range(world_change_ns(&w) * 100, 6 * MS, 6400 * US);
 	assert_int_equal(count_that_fit(&w.device, world_change_ns(&w) * 100), 30);
@@ -206,12 +195,11 @@ static void so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline(void
 	assert_int_equal(count_that_fit(&w.device, world_change_ns(&w) * 100), 18);
 }
 
-static void who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room(void **state)
+TEST(who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room)
 {
 	uint32_t first, second, third;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	first = world_add_service(&w, 100 * MS, 100 * MS, 50 * MS);
 	second = world_add_service(&w, 50 * MS, 50 * MS, 20 * MS);
@@ -230,12 +218,11 @@ static void who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is
 	assert_false(w.stats[third].refused);
 }
 
-static void who_says_no_budget_is_refused_and_runs_with_the_others(void **state)
+TEST(who_says_no_budget_is_refused_and_runs_with_the_others)
 {
 	uint32_t service, silent;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	service = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
 	silent = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
@@ -247,12 +234,11 @@ static void who_says_no_budget_is_refused_and_runs_with_the_others(void **state)
 }
 
 /* 0.3 of the device at one request a deadline; it sends two. */
-static void who_sends_requests_more_often_than_its_deadline_needs_room_for_them(void **state)
+TEST(who_sends_requests_more_often_than_its_deadline_needs_room_for_them)
 {
 	uint32_t hasty, steady;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	hasty = world_add_service(&w, 100 * MS, 50 * MS, 30 * MS);
 	world_run(&w, "edf");
@@ -270,13 +256,12 @@ static void who_sends_requests_more_often_than_its_deadline_needs_room_for_them(
 
 /* Fifteen at once: too few to be found out. The others would be late if each were due in its time.
  */
-static void a_burst_of_requests_harms_nobody_else(void **state)
+TEST(a_burst_of_requests_harms_nobody_else)
 {
 	static const uint64_t at_once[15] = {0};
 	uint32_t hasty, steady;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	steady = world_add_service(&w, 200 * MS, 200 * MS, 90 * MS);
 	hasty = world_add_service(&w, 100 * MS, 100 * MS, 40 * MS);
@@ -289,12 +274,11 @@ static void a_burst_of_requests_harms_nobody_else(void **state)
 	assert_int_equal(w.missed[steady], 0);
 }
 
-static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
+TEST(a_gang_whose_first_task_leaves_keeps_its_promise)
 {
 	uint32_t first, other, last;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	first = world_add_service(&w, 100 * MS, 100 * MS, 5 * MS);
 	other = world_add_service(&w, 100 * MS, 100 * MS, 55 * MS);
@@ -307,12 +291,11 @@ static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
 	assert_int_equal(w.missed[last], 0);
 }
 
-static void who_came_too_often_once_is_promised_something_again(void **state)
+TEST(who_came_too_often_once_is_promised_something_again)
 {
 	uint64_t at[140];
 	struct world w;
 
-	(void)state;
 	for (uint64_t i = 0; i < 140; i++)
 		at[i] = i < 40 ? i * 6 * MS : 1 * S + (i - 40) * 60 * MS;
 	world_init(&w, 100);
@@ -328,7 +311,7 @@ static void who_came_too_often_once_is_promised_something_again(void **state)
 
 /* ---- requests that take longer than they said ---- */
 
-static void an_overrun_harms_nobody_else_and_is_counted(void **state)
+TEST(an_overrun_harms_nobody_else_and_is_counted)
 {
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		uint32_t liar;
@@ -351,11 +334,10 @@ static void an_overrun_harms_nobody_else_and_is_counted(void **state)
 
 /* ---- who has no promise ---- */
 
-static void nobody_starves_behind_promises_that_fill_the_device(void **state)
+TEST(nobody_starves_behind_promises_that_fill_the_device)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	w.duration_ns = 40 * S;
 	world_add_service(&w, 100 * MS, 100 * MS, 97 * MS);
@@ -369,11 +351,10 @@ static void nobody_starves_behind_promises_that_fill_the_device(void **state)
 }
 
 /* Its next request comes when the last is done: it is found out after 16 of them, 16 s. */
-static void nobody_starves_behind_requests_that_never_pause(void **state)
+TEST(nobody_starves_behind_requests_that_never_pause)
 {
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	w.duration_ns = 15 * S;
 	world_add(
@@ -389,12 +370,11 @@ static void nobody_starves_behind_requests_that_never_pause(void **state)
 		assert_in_range(w.work_ns[i], 70 * MS, 130 * MS);
 }
 
-static void what_no_request_needs_is_shared_equally(void **state)
+TEST(what_no_request_needs_is_shared_equally)
 {
 	uint64_t all_ns = 0;
 	struct world w;
 
-	(void)state;
 	world_init(&w, 100);
 	world_add_service(&w, 100 * MS, 100 * MS, 30 * MS);
 	for (int i = 0; i < 3; i++)
@@ -408,34 +388,7 @@ static void what_no_request_needs_is_shared_equally(void **state)
 	assert_int_equal(w.missed[0], 0);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(four_fifths_of_the_device_are_always_accepted),
-		cmocka_unit_test(more_than_the_device_is_never_promised),
-		cmocka_unit_test(what_is_accepted_is_not_late_where_switching_is_dear),
-		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
-		cmocka_unit_test(what_is_accepted_is_not_late_when_all_come_at_once),
-		cmocka_unit_test(a_device_that_must_be_asked_is_asked_often_enough),
-		cmocka_unit_test(a_short_deadline_is_kept_on_a_device_that_must_be_asked),
-		cmocka_unit_test(what_is_accepted_is_not_late_whatever_a_change_consists_of),
-		cmocka_unit_test(gangs_are_done_in_time_as_a_whole),
-		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
-		cmocka_unit_test(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline),
-		cmocka_unit_test(
-			who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room),
-		cmocka_unit_test(who_says_no_budget_is_refused_and_runs_with_the_others),
-		cmocka_unit_test(
-			who_sends_requests_more_often_than_its_deadline_needs_room_for_them),
-		cmocka_unit_test(a_burst_of_requests_harms_nobody_else),
-		cmocka_unit_test(a_gang_whose_first_task_leaves_keeps_its_promise),
-		cmocka_unit_test(who_came_too_often_once_is_promised_something_again),
-		cmocka_unit_test(an_overrun_harms_nobody_else_and_is_counted),
-		cmocka_unit_test(nobody_starves_behind_promises_that_fill_the_device),
-		cmocka_unit_test(nobody_starves_behind_requests_that_never_pause),
-		cmocka_unit_test(what_no_request_needs_is_shared_equally),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

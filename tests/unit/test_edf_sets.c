@@ -41,11 +41,10 @@ static void draw_of_kind(struct set *s, enum costs costs, enum family family, un
 	draw_set(s, &rng, family, n, SHORTEST_NS, 800);
 }
 
-static void so_many_tasks_with_four_fifths_of_the_device_are_always_accepted(void **state)
+TEST(so_many_tasks_with_four_fifths_of_the_device_are_always_accepted)
 {
 	struct set s;
 
-	(void)state;
 	for (unsigned costs = 0; costs < COSTS; costs++)
 		for (unsigned n = 1; n <= kinds[costs].always; n++)
 			for (unsigned k = 0; k < times(100); k++) {
@@ -59,9 +58,8 @@ static void so_many_tasks_with_four_fifths_of_the_device_are_always_accepted(voi
 }
 
 /* Otherwise the man page would promise too little. */
-static void one_more_is_refused_in_the_worst_case(void **state)
+TEST(one_more_is_refused_in_the_worst_case)
 {
-	(void)state;
 	for (unsigned costs = 0; costs < COSTS; costs++) {
 		unsigned refused = 0;
 
@@ -77,9 +75,8 @@ static void one_more_is_refused_in_the_worst_case(void **state)
 	}
 }
 
-static void more_than_the_device_is_refused_whatever_it_costs(void **state)
+TEST(more_than_the_device_is_refused_whatever_it_costs)
 {
-	(void)state;
 	for (unsigned k = 0; k < times(400); k++) {
 		struct gp_rng rng;
 		struct set s = {.request_marks = false};
@@ -147,16 +144,14 @@ static void attack_border(const char *policy, unsigned sets, unsigned attempts)
 	assert_in_range(tried, sets / 2, sets);
 }
 
-static void what_is_just_accepted_is_not_late_however_requests_come(void **state)
+TEST(what_is_just_accepted_is_not_late_however_requests_come)
 {
-	(void)state;
 	attack_border("edf", times(30), 12);
 	attack_border("lax", times(10), 12);
 }
 
-static void without_the_test_some_of_what_is_refused_is_late(void **state)
+TEST(without_the_test_some_of_what_is_refused_is_late)
 {
-	(void)state;
 	for (unsigned costs = 0; costs < COSTS; costs++) {
 		struct set s;
 
@@ -170,11 +165,10 @@ static void without_the_test_some_of_what_is_refused_is_late(void **state)
 
 /* Each time it wakes it would be on the device before it is held, and a promise pays for none of
  * that: so it is held also while it does nothing. */
-static void background_that_pauses_all_the_time_makes_nobody_late(void **state)
+TEST(background_that_pauses_all_the_time_makes_nobody_late)
 {
 	static const uint64_t kernel_ns[] = {20 * US, 100 * US, 500 * US};
 
-	(void)state;
 	for (unsigned slice_us = 100; slice_us <= 1600; slice_us *= 2)
 		for (unsigned k = 0; k < 3; k++) {
 			uint64_t deadline_ns;
@@ -199,12 +193,11 @@ static void background_that_pauses_all_the_time_makes_nobody_late(void **state)
 }
 
 /* A request that nobody disputes costs no call, and so nobody a delay. */
-static void who_has_nothing_to_do_is_held_only_when_somebody_waits(void **state)
+TEST(who_has_nothing_to_do_is_held_only_when_somebody_waits)
 {
 	uint64_t arrival_ns[10];
 	struct world w;
 
-	(void)state;
 	world_init(&w, 1000);
 	for (uint64_t k = 0; k < 10; k++)
 		arrival_ns[k] = k * 200 * MS;
@@ -253,22 +246,11 @@ static void survey(unsigned sets, unsigned attempts)
 	}
 }
 
-int main(int argc, char **argv)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(so_many_tasks_with_four_fifths_of_the_device_are_always_accepted),
-		cmocka_unit_test(one_more_is_refused_in_the_worst_case),
-		cmocka_unit_test(more_than_the_device_is_refused_whatever_it_costs),
-		cmocka_unit_test(what_is_just_accepted_is_not_late_however_requests_come),
-		cmocka_unit_test(without_the_test_some_of_what_is_refused_is_late),
-		cmocka_unit_test(background_that_pauses_all_the_time_makes_nobody_late),
-		cmocka_unit_test(who_has_nothing_to_do_is_held_only_when_somebody_waits),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
 	if (argc == 4 && !strcmp(argv[1], "survey")) {
 		survey((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
-		return 0;
+		exit(0);
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

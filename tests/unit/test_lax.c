@@ -7,7 +7,7 @@
 
 /* ---- random sets ---- */
 
-static void four_fifths_of_the_device_are_always_accepted(void **state)
+TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = 300,
 	                         .most = 12,
@@ -17,14 +17,13 @@ static void four_fifths_of_the_device_are_always_accepted(void **state)
 	                         .cost_permille = 1000};
 	struct draw equal = any;
 
-	(void)state;
 	assert_int_equal(run_sets("lax", &any), 0);
 	equal.equal = true;
 	equal.low = equal.high;
 	assert_int_equal(run_sets("lax", &equal), 0);
 }
 
-static void more_than_the_device_is_never_promised(void **state)
+TEST(more_than_the_device_is_never_promised)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 10,
@@ -33,12 +32,11 @@ static void more_than_the_device_is_never_promised(void **state)
 	                          .change_permille = 10,
 	                          .cost_permille = 1000};
 
-	(void)state;
 	assert_int_equal(run_sets("lax", &draw), draw.sets);
 }
 
 /* Few tasks with large budgets: they overtake each other as often as they ever do. */
-static void what_is_accepted_is_not_late_whatever_the_hysteresis(void **state)
+TEST(what_is_accepted_is_not_late_whatever_the_hysteresis)
 {
 	static const char *const policies[] = {"lax:hysteresis=50", "lax:hysteresis=100", "lax",
 	                                       "lax:hysteresis=1000"};
@@ -49,12 +47,11 @@ static void what_is_accepted_is_not_late_whatever_the_hysteresis(void **state)
 	                          .change_permille = 3,
 	                          .cost_permille = 100};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
 		assert_in_range(run_sets(policies[i], &draw), 1, draw.sets - 1);
 }
 
-static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **state)
+TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 10,
@@ -65,7 +62,6 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	                          .sporadic = true};
 	struct draw marked = draw, gangs = draw;
 
-	(void)state;
 	assert_in_range(run_sets("lax", &draw), 1, draw.sets - 1);
 	marked.request_marks = true;
 	assert_in_range(run_sets("lax", &marked), 1, draw.sets - 1);
@@ -77,7 +73,7 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 }
 
 /* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
-static void the_same_holds_on_an_amd_gpu(void **state)
+TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = 100,
 	                          .most = 5,
@@ -87,7 +83,6 @@ static void the_same_holds_on_an_amd_gpu(void **state)
 	                          .cwsr = true};
 	struct draw any = fits;
 
-	(void)state;
 	assert_int_equal(run_sets("lax", &fits), 0);
 	any.sporadic = true;
 	any.change_permille = 50;
@@ -121,9 +116,8 @@ static unsigned try_four_fifths(unsigned count, bool request_marks)
 }
 
 /* The numbers that the man page gives. */
-static void twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not(void **state)
+TEST(twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not)
 {
-	(void)state;
 	assert_int_equal(try_four_fifths(12, false), 0);
 	assert_int_equal(try_four_fifths(13, false), 1);
 	assert_int_equal(try_four_fifths(10, true), 0);
@@ -133,12 +127,11 @@ static void twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not(void 
 /* ---- the order ---- */
 
 /* Its laxity is 290 ms when the short one comes, whose own is 590: that is what waits. */
-static void a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier(void **state)
+TEST(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier)
 {
 	static const uint64_t first[] = {0}, second[] = {10 * MS};
 	static const char *const policies[] = {"edf", "lax"};
 
-	(void)state;
 	for (int lax = 0; lax < 2; lax++) {
 		uint32_t large, small;
 		struct world w;
@@ -166,11 +159,10 @@ static void a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier(voi
 
 /* Each has 400 ms to do in a second, from the same time on. One that waits overtakes when it has a
  * hysteresis less laxity: at most once in that time, and so the other. */
-static void requests_of_the_same_laxity_do_not_alternate_at_every_look(void **state)
+TEST(requests_of_the_same_laxity_do_not_alternate_at_every_look)
 {
 	static const unsigned hysteresis[] = {50, 100, 250, 500};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof hysteresis / sizeof *hysteresis; i++) {
 		uint64_t pairs = 10, turns = 2ull * (400 / hysteresis[i] + 1);
 		uint64_t arrival_ns[10];
@@ -196,12 +188,11 @@ static void requests_of_the_same_laxity_do_not_alternate_at_every_look(void **st
 	}
 }
 
-static void the_look_comes_when_the_order_changes(void **state)
+TEST(the_look_comes_when_the_order_changes)
 {
 	static const uint64_t at_once[] = {0};
 	struct world w;
 
-	(void)state;
 	world_init(&w, 0);
 	for (uint32_t k = 0; k < 2; k++) {
 		world_add_service(&w, 1000 * MS, 1000 * MS, 400 * MS);
@@ -219,9 +210,8 @@ static void the_look_comes_when_the_order_changes(void **state)
 	assert_in_range(w.engine_stats.ticks, 4, 20);
 }
 
-static void an_overrun_harms_nobody_else_and_is_counted(void **state)
+TEST(an_overrun_harms_nobody_else_and_is_counted)
 {
-	(void)state;
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		struct world w;
 
@@ -238,21 +228,7 @@ static void an_overrun_harms_nobody_else_and_is_counted(void **state)
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(four_fifths_of_the_device_are_always_accepted),
-		cmocka_unit_test(more_than_the_device_is_never_promised),
-		cmocka_unit_test(what_is_accepted_is_not_late_whatever_the_hysteresis),
-		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
-		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
-		cmocka_unit_test(twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not),
-		cmocka_unit_test(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier),
-		cmocka_unit_test(requests_of_the_same_laxity_do_not_alternate_at_every_look),
-		cmocka_unit_test(the_look_comes_when_the_order_changes),
-		cmocka_unit_test(an_overrun_harms_nobody_else_and_is_counted),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

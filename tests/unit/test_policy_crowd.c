@@ -3,11 +3,7 @@
  * What holds for every policy of the registry with many tasks, on simulated devices of each kind:
  * nobody starves, no policy is ejected, and most of the device is left for work.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharing.h"
 
@@ -30,9 +26,8 @@ static void crowd_in(const struct device_kind *kind)
 		add(busy(2 * MS), be_attr(100));
 }
 
-static void nobody_starves_in_a_crowd_whatever_the_policy(void **state)
+TEST(nobody_starves_in_a_crowd_whatever_the_policy)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
 			double sum = 0;
@@ -56,12 +51,7 @@ static void nobody_starves_in_a_crowd_whatever_the_policy(void **state)
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nobody_starves_in_a_crowd_whatever_the_policy),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
