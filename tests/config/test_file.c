@@ -338,7 +338,7 @@ TEST(the_limits_of_clients_are_those_that_the_documents_say)
 	/* The same order: of each file max, per_user, request_size, rate, idle. */
 	static const char *const lines[][5] = {
 		{"| connections | %lu, of", "| connections of a user | %lu;",
-	         "| a line | %lu KiB |", "| lines | %lu a second",
+	         "| a line | %lu KiB |", "| lines | %lu per second",
 	         "| time without a request | %lu minutes"},
 		{"max: %lu\n", "per_user: %lu\n", "request_size: %luKiB\n", "rate: %lu ",
 	         "idle: %lum\n"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues that are destroyed while suspended, debuggers and targets that die. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 /* ---- destroying ------------------------------------------------------------------------------ */
 struct destroyer {

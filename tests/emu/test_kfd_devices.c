@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What depends on the GPU: who is preempted, how many can be debugged, sysfs and debugfs. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 #include <time.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong on purpose, through the file `control`. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 #include <time.h>
 

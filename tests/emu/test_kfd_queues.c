@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program's own queues: making, changing and destroying them, and what they execute. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 #include <sys/mman.h>
 

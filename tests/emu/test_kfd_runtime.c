@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RUNTIME_ENABLE, and how a debugged program waits for its debugger. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 static int runtime(int fd, bool enable)
 {

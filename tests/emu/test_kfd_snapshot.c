@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots of queues and devices, and events. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 static int snapshot(const struct world *w, pid_t pid, void *buffer, uint32_t *count, uint32_t *size)
 {

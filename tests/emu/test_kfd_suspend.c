@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SUSPEND_QUEUES and RESUME_QUEUES: counts, bits, who runs. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 #define INVALID(id) ((id) | KFD_DBG_QUEUE_INVALID)
 

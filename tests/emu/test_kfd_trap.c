@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which call is refused why: dispatch, the ladder of DBG_TRAP, ENABLE and DISABLE. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
 WORLD_TEST(an_unknown_number_is_no_ioctl)

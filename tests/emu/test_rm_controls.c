@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RM_CONTROL: what is checked, in which order, and what the controls answer. */
-#include "test_emu.h"
+#include "rm_world.h"
 
 #define GET_INFO NVA06C_CTRL_CMD_GET_INFO
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "test_emu.h"
+#include "rm_world.h"
 
 WORLD_TEST(a_fault_comes_as_often_as_asked_and_no_more)
 {

@@ -2,7 +2,7 @@
 /* rm-load, which stands for CUDA programs, and the stand-in for NVML. */
 #include <dlfcn.h>
 
-#include "test_emu.h"
+#include "rm_world.h"
 
 static bool clients_are_gone(void *arg)
 {

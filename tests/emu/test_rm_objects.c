@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who owns what: open files, clients, objects, and when they go. */
-#include "test_emu.h"
+#include "rm_world.h"
 
 WORLD_TEST(a_client_belongs_to_the_open_file_it_was_made_with)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU's schedulers: who runs, and that no work is lost. */
-#include "test_emu.h"
+#include "rm_world.h"
 
 /* A second compute group of the same client, with one channel. */
 static uint32_t second_channel(const struct world *w, uint32_t *group)

@@ -99,7 +99,7 @@ TEST(a_short_deadline_is_kept_on_a_device_that_must_be_asked)
 	uint32_t service;
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	w.device.activity = GP_ACTIVITY_EXACT;
 	service = world_add_service(&w, 6 * MS, 101300 * US, 4 * MS);
 	w.attr[service].class = GP_BEST_EFFORT;
@@ -168,7 +168,7 @@ static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t dead
 		struct world w;
 
 		count++;
-		world_init(&w, 1000);
+		deadline_world_init(&w, 1000);
 		w.device = *device;
 		w.duration_ns = 2 * S;
 		for (unsigned i = 0; i < count; i++)
@@ -186,7 +186,7 @@ TEST(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline)
 {
 	struct world w;
 
-	world_init(&w, 47);
+	deadline_world_init(&w, 47);
 	assert_in_range(world_change_ns(&w) * 100, 6 * MS, 6400 * US);
 	assert_int_equal(count_that_fit(&w.device, world_change_ns(&w) * 100), 30);
 	w.device.hold_ns = w.device.release_ns = 1;
@@ -200,7 +200,7 @@ TEST(who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room)
 	uint32_t first, second, third;
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	first = world_add_service(&w, 100 * MS, 100 * MS, 50 * MS);
 	second = world_add_service(&w, 50 * MS, 50 * MS, 20 * MS);
 	third = world_add_service(&w, 200 * MS, 200 * MS, 60 * MS);
@@ -223,7 +223,7 @@ TEST(who_says_no_budget_is_refused_and_runs_with_the_others)
 	uint32_t service, silent;
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	service = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
 	silent = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
 	w.attr[silent].budget_ns = 0;
@@ -239,13 +239,13 @@ TEST(who_sends_requests_more_often_than_its_deadline_needs_room_for_them)
 	uint32_t hasty, steady;
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	hasty = world_add_service(&w, 100 * MS, 50 * MS, 30 * MS);
 	world_run(&w, "edf");
 	assert_false(w.stats[hasty].refused);
 	assert_int_equal(w.missed[hasty], 0);
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	hasty = world_add_service(&w, 100 * MS, 50 * MS, 30 * MS);
 	steady = world_add_service(&w, 100 * MS, 100 * MS, 45 * MS);
 	world_run(&w, "edf");
@@ -262,7 +262,7 @@ TEST(a_burst_of_requests_harms_nobody_else)
 	uint32_t hasty, steady;
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	steady = world_add_service(&w, 200 * MS, 200 * MS, 90 * MS);
 	hasty = world_add_service(&w, 100 * MS, 100 * MS, 40 * MS);
 	w.task[hasty].load = GP_LOAD_TRACE;
@@ -279,7 +279,7 @@ TEST(a_gang_whose_first_task_leaves_keeps_its_promise)
 	uint32_t first, other, last;
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	first = world_add_service(&w, 100 * MS, 100 * MS, 5 * MS);
 	other = world_add_service(&w, 100 * MS, 100 * MS, 55 * MS);
 	last = world_add_service(&w, 100 * MS, 100 * MS, 50 * MS);
@@ -298,7 +298,7 @@ TEST(who_came_too_often_once_is_promised_something_again)
 
 	for (uint64_t i = 0; i < 140; i++)
 		at[i] = i < 40 ? i * 6 * MS : 1 * S + (i - 40) * 60 * MS;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	world_add_service(&w, 50 * MS, 50 * MS, 6 * MS);
 	world_add_job(&w);
 	w.task[0].load = GP_LOAD_TRACE;
@@ -318,7 +318,7 @@ TEST(an_overrun_harms_nobody_else_and_is_counted)
 		struct world w;
 
 		(void)state;
-		world_init(&w, 100);
+		deadline_world_init(&w, 100);
 		liar = world_add_service(&w, 100 * MS, 100 * MS, 20 * MS);
 		world_add_service(&w, 90 * MS, 90 * MS, 30 * MS);
 		world_add_service(&w, 250 * MS, 250 * MS, 60 * MS);
@@ -338,7 +338,7 @@ TEST(nobody_starves_behind_promises_that_fill_the_device)
 {
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	w.duration_ns = 40 * S;
 	world_add_service(&w, 100 * MS, 100 * MS, 97 * MS);
 	for (int i = 0; i < 12; i++)
@@ -355,7 +355,7 @@ TEST(nobody_starves_behind_requests_that_never_pause)
 {
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	w.duration_ns = 15 * S;
 	world_add(
 		&w,
@@ -375,7 +375,7 @@ TEST(what_no_request_needs_is_shared_equally)
 	uint64_t all_ns = 0;
 	struct world w;
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	world_add_service(&w, 100 * MS, 100 * MS, 30 * MS);
 	for (int i = 0; i < 3; i++)
 		world_add_job(&w);

@@ -46,7 +46,7 @@ TEST(a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing)
 	uint32_t silent, frames;
 	struct world w;
 
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	silent = world_add(&w, (struct gp_sim_task){.load = GP_LOAD_IDLE}, 600 * MS, 20 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
@@ -63,7 +63,7 @@ TEST(a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way)
 	uint32_t silent, frames;
 	struct world w;
 
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	silent = world_add_service(&w, 600 * MS, 700 * MS, 20 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
@@ -82,7 +82,7 @@ TEST(who_was_seen_idle_is_kept_out_of_the_way_all_the_same)
 	uint32_t frames;
 	struct world w;
 
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	world_add_service(&w, 0, 410 * MS, 30 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
@@ -119,7 +119,7 @@ TEST(no_turns_are_kept_for_services_that_do_nothing)
 	uint32_t job;
 	struct world w;
 
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	w.config.request_marks = true;
 	for (int i = 0; i < 2; i++)

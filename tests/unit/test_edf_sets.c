@@ -110,7 +110,7 @@ static bool draw_at_border(struct set *s, const char *policy, unsigned seed)
 
 	gp_rng_init(&rng, seed, 41);
 	whole.request_marks = !gp_rng_below(&rng, 3);
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	draw_any_costs(&w.device, &rng);
 	whole.device = w.device;
 	draw_set(&whole, &rng, (enum family)gp_rng_below(&rng, FAMILIES),
@@ -174,7 +174,7 @@ TEST(background_that_pauses_all_the_time_makes_nobody_late)
 			uint64_t deadline_ns;
 			struct world w;
 
-			world_init(&w, 1000);
+			deadline_world_init(&w, 1000);
 			w.device.slice_us = slice_us;
 			deadline_ns = 20 * world_change_ns(&w);
 			world_add_service(&w, deadline_ns, deadline_ns + 7 * MS,
@@ -198,7 +198,7 @@ TEST(who_has_nothing_to_do_is_held_only_when_somebody_waits)
 	uint64_t arrival_ns[10];
 	struct world w;
 
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	for (uint64_t k = 0; k < 10; k++)
 		arrival_ns[k] = k * 200 * MS;
 	for (uint32_t i = 0; i < 4; i++) {

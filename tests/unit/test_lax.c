@@ -99,7 +99,7 @@ static unsigned try_four_fifths(unsigned count, bool request_marks)
 	uint64_t deadline_ns, budget_ns;
 	struct world w;
 
-	world_init(&w, 47);
+	deadline_world_init(&w, 47);
 	deadline_ns = world_change_ns(&w) * 100;
 	budget_ns = deadline_ns * 266 / 1000;
 	for (unsigned i = 0; i < count; i++) {
@@ -136,7 +136,7 @@ TEST(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier)
 		uint32_t large, small;
 		struct world w;
 
-		world_init(&w, 10);
+		deadline_world_init(&w, 10);
 		large = world_add_service(&w, 1000 * MS, 1000 * MS, 700 * MS);
 		small = world_add_service(&w, 600 * MS, 600 * MS, 10 * MS);
 		for (uint32_t i = 0; i < 2; i++) {
@@ -169,7 +169,7 @@ TEST(requests_of_the_same_laxity_do_not_alternate_at_every_look)
 		char policy[40];
 		struct world w;
 
-		world_init(&w, 10);
+		deadline_world_init(&w, 10);
 		for (uint64_t k = 0; k < pairs; k++)
 			arrival_ns[k] = k * 1000 * MS;
 		for (uint32_t k = 0; k < 2; k++) {
@@ -193,7 +193,7 @@ TEST(the_look_comes_when_the_order_changes)
 	static const uint64_t at_once[] = {0};
 	struct world w;
 
-	world_init(&w, 0);
+	deadline_world_init(&w, 0);
 	for (uint32_t k = 0; k < 2; k++) {
 		world_add_service(&w, 1000 * MS, 1000 * MS, 400 * MS);
 		w.task[k].load = GP_LOAD_TRACE;
@@ -215,7 +215,7 @@ TEST(an_overrun_harms_nobody_else_and_is_counted)
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		struct world w;
 
-		world_init(&w, 100);
+		deadline_world_init(&w, 100);
 		world_add_service(&w, 100 * MS, 100 * MS, 20 * MS);
 		world_add_service(&w, 90 * MS, 90 * MS, 30 * MS);
 		world_add_service(&w, 250 * MS, 250 * MS, 60 * MS);

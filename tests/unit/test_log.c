@@ -60,6 +60,13 @@ static int start_afresh(void **state)
 	return 0;
 }
 
+TEST(the_default_level_is_info)
+{
+	/* Runs first, before anybody has set a level. */
+	assert_false(gp_log_wants(GP_LOG_DEBUG));
+	assert_true(gp_log_wants(GP_LOG_INFO));
+}
+
 TEST_WITH(a_record_is_level_event_fields_in_one_write, start_afresh, NULL)
 {
 	gp_log(GP_LOG_WARN, "hold.failed", "task=%llu errno=%d", 7ull, 16);
@@ -97,13 +104,6 @@ TEST_WITH(records_below_the_level_are_neither_written_nor_evaluated, start_afres
 			assert_int_equal(!!gp_log_wants((enum gp_log_level)level), level >= lowest);
 		}
 	}
-}
-
-TEST(the_default_level_is_info)
-{
-	/* Runs first, before anybody has set a level. */
-	assert_false(gp_log_wants(GP_LOG_DEBUG));
-	assert_true(gp_log_wants(GP_LOG_INFO));
 }
 
 TEST_WITH(level_names_are_parsed_and_nothing_else_is, start_afresh, NULL)

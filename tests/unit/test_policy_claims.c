@@ -272,7 +272,7 @@ TEST(a_be_task_that_has_just_run_is_not_let_in_for_having_waited)
 	play(101); /* the next look is due in 99 ms */
 	pass_time(&stage, stage.model.now_ns + 95 * MS);
 	set_busy(lc, true);
-	look(&stage);
+	world_tick(&stage);
 	for (int ms = 0; ms < 90; ms++) {
 		assert_true(held(be));
 		play(1);

@@ -278,7 +278,7 @@ static void run_sequence(struct world *w, const struct gp_policy_ops *policy, ui
 	while (w->step < steps && !w->failure[0]) {
 		let_things_happen(w);
 		pass_time(w, draw_time(w));
-		look(w);
+		world_tick(w);
 	}
 	gp_engine_free(w->engine);
 }

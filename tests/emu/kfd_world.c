@@ -1,33 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What the tests of the emulator share: each has an emulator of its own. They call the driver
- * directly: it is the emulator that is tested, not what stands on it.
- */
-#ifndef TESTS_EMU_TEST_KFD_H
-#define TESTS_EMU_TEST_KFD_H
+#include "kfd_world.h"
 
-#include "support/test.h"
-
-#include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-
-#include "emu/kfd/kfd_emu.h"
-#include "emu/kfd/load_queue.h"
-
-#define EVENTS (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
-
-struct world {
-	struct kfd_emu emu;
-	int fd;      /* the debugger's own */
-	int pipe[2]; /* where it is notified */
-	struct kfd_load load;
-};
-
-static inline int set_up_with(void **state, const char *model, const char *more, const char *value)
+int set_up_with(void **state, const char *model, const char *more, const char *value)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -38,17 +12,7 @@ static inline int set_up_with(void **state, const char *model, const char *more,
 	return w->fd < 0 || pipe2(w->pipe, O_CLOEXEC | O_NONBLOCK) ? -1 : 0;
 }
 
-static inline int set_up(void **state)
-{
-	return set_up_with(state, "mi250", NULL, NULL);
-}
-
-static inline int set_up_mes(void **state)
-{
-	return set_up_with(state, "navi31", NULL, NULL);
-}
-
-static inline int tear_down(void **state)
+int kfd_tear_down(void **state)
 {
 	struct world *w = *state;
 	int result;
@@ -62,15 +26,6 @@ static inline int tear_down(void **state)
 	return result;
 }
 
-#define WORLD_TEST(f)   TEST_WITH(f, set_up, tear_down)
-#define MES_TEST(f)     TEST_WITH(f, set_up_mes, tear_down)
-#define WITH_TEST(f, s) TEST_WITH(f, s, tear_down)
-/* On a GPU with HWS and on one with MES. */
-#define WORLD_AND_MES_TEST(f)                    \
-	static void f(void **state);             \
-	TEST_ADD(#f, f, set_up, tear_down, NULL) \
-	MES_TEST(f)
-
 /* Skips the tests where there is no FUSE. */
 TEST_BEGIN
 {
@@ -83,29 +38,28 @@ TEST_BEGIN
 		exit(1);
 }
 
-/* ---- calls: what they return, or -errno ------------------------------------------------------ */
-static inline int call(int fd, unsigned long cmd, void *args)
+int call(int fd, unsigned long cmd, void *args)
 {
 	int result = ioctl(fd, cmd, args);
 
 	return result < 0 ? -errno : result;
 }
 
-static inline int dbg(int fd, pid_t pid, uint32_t op, struct kfd_dbg_trap *args)
+int dbg(int fd, pid_t pid, uint32_t op, struct kfd_dbg_trap *args)
 {
 	args->pid = (uint32_t)pid;
 	args->op = op;
 	return call(fd, KFD_IOC_DBG_TRAP, args);
 }
 
-static inline int dbg_plain(const struct world *w, pid_t pid, uint32_t op)
+int dbg_plain(const struct world *w, pid_t pid, uint32_t op)
 {
 	struct kfd_dbg_trap args = {0};
 
 	return dbg(w->fd, pid, op, &args);
 }
 
-static inline int dbg_enable(const struct world *w, pid_t pid, struct kfd_runtime_info *info)
+int dbg_enable(const struct world *w, pid_t pid, struct kfd_runtime_info *info)
 {
 	struct kfd_dbg_trap args = {.enable = {.exception_mask = EVENTS,
 	                                       .rinfo_ptr = (uint64_t)(uintptr_t)info,
@@ -115,14 +69,8 @@ static inline int dbg_enable(const struct world *w, pid_t pid, struct kfd_runtim
 	return dbg(w->fd, pid, KFD_DBG_ENABLE, &args);
 }
 
-static inline int dbg_disable(const struct world *w, pid_t pid)
-{
-	return dbg_plain(w, pid, KFD_DBG_DISABLE);
-}
-
-/* How many queues there are; `room` of them into `entries`. */
-static inline int dbg_snapshot(const struct world *w, pid_t pid, uint64_t clear,
-                               struct kfd_queue_snapshot_entry *entries, uint32_t room)
+int dbg_snapshot(const struct world *w, pid_t pid, uint64_t clear,
+                 struct kfd_queue_snapshot_entry *entries, uint32_t room)
 {
 	struct kfd_dbg_trap args = {
 		.queue_snapshot = {.exception_mask = clear,
@@ -134,15 +82,14 @@ static inline int dbg_snapshot(const struct world *w, pid_t pid, uint64_t clear,
 	return result < 0 ? result : (int)args.queue_snapshot.num_queues;
 }
 
-static inline void clear_new(const struct world *w, pid_t pid)
+void clear_new(const struct world *w, pid_t pid)
 {
 	struct kfd_queue_snapshot_entry entries[64];
 
 	assert_in_range(dbg_snapshot(w, pid, KFD_EC_QUEUE_NEW, entries, 64), 0, 64);
 }
 
-static inline int dbg_suspend(const struct world *w, pid_t pid, uint64_t clear, uint32_t *ids,
-                              uint32_t count)
+int dbg_suspend(const struct world *w, pid_t pid, uint64_t clear, uint32_t *ids, uint32_t count)
 {
 	struct kfd_dbg_trap args = {.suspend_queues = {.exception_mask = clear,
 	                                               .queue_array_ptr = (uint64_t)(uintptr_t)ids,
@@ -152,7 +99,7 @@ static inline int dbg_suspend(const struct world *w, pid_t pid, uint64_t clear, 
 	return dbg(w->fd, pid, KFD_DBG_SUSPEND_QUEUES, &args);
 }
 
-static inline int dbg_resume(const struct world *w, pid_t pid, uint32_t *ids, uint32_t count)
+int dbg_resume(const struct world *w, pid_t pid, uint32_t *ids, uint32_t count)
 {
 	struct kfd_dbg_trap args = {.resume_queues = {.queue_array_ptr = (uint64_t)(uintptr_t)ids,
 	                                              .num_queues = count}};
@@ -160,8 +107,7 @@ static inline int dbg_resume(const struct world *w, pid_t pid, uint32_t *ids, ui
 	return dbg(w->fd, pid, KFD_DBG_RESUME_QUEUES, &args);
 }
 
-/* What was raised, or -errno. */
-static inline int64_t dbg_query(const struct world *w, pid_t pid, uint64_t clear)
+int64_t dbg_query(const struct world *w, pid_t pid, uint64_t clear)
 {
 	struct kfd_dbg_trap args = {.query_debug_event = {.exception_mask = clear}};
 	int result = dbg(w->fd, pid, KFD_DBG_QUERY_DEBUG_EVENT, &args);
@@ -169,7 +115,7 @@ static inline int64_t dbg_query(const struct world *w, pid_t pid, uint64_t clear
 	return result ? result : (int64_t)args.query_debug_event.exception_mask;
 }
 
-static inline int dbg_answer(const struct world *w, pid_t pid)
+int dbg_answer(const struct world *w, pid_t pid)
 {
 	struct kfd_dbg_trap args = {
 		.send_runtime_event = {.exception_mask = KFD_EC_PROCESS_RUNTIME}};
@@ -177,13 +123,7 @@ static inline int dbg_answer(const struct world *w, pid_t pid)
 	return dbg(w->fd, pid, KFD_DBG_SEND_RUNTIME_EVENT, &args);
 }
 
-/* ---- the target ------------------------------------------------------------------------------ */
-static inline void seize(pid_t pid)
-{
-	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
-}
-
-static inline void detach(pid_t pid)
+void detach(pid_t pid)
 {
 	int status;
 
@@ -192,8 +132,7 @@ static inline void detach(pid_t pid)
 	assert_int_equal(ptrace(PTRACE_DETACH, pid, 0, 0), 0);
 }
 
-/* As a scheduler does it: traces the target only for as long as ENABLE takes. */
-static inline void attach(const struct world *w, pid_t pid)
+void attach(const struct world *w, pid_t pid)
 {
 	struct kfd_runtime_info info = {0};
 
@@ -203,23 +142,21 @@ static inline void attach(const struct world *w, pid_t pid)
 	detach(pid);
 }
 
-/* Starts a load with so many queues and attaches to it. */
-static inline pid_t attach_load(struct world *w, const char *queues)
+pid_t attach_load(struct world *w, const char *queues)
 {
 	assert_int_equal(kfd_load_start(&w->load, "--queues", queues, NULL), 0);
 	attach(w, w->load.pid);
 	return w->load.pid;
 }
 
-static inline bool has_ended(pid_t pid)
+bool has_ended(pid_t pid)
 {
 	siginfo_t info = {0};
 
 	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
 }
 
-/* Answers what the load asks at its end, until it has ended; its exit status. */
-static inline int stop_load(struct world *w)
+int stop_load(struct world *w)
 {
 	pid_t pid = w->load.pid;
 
@@ -235,41 +172,24 @@ static inline int stop_load(struct world *w)
 	return kfd_load_wait(&w->load);
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
-struct expectation {
-	const struct world *w;
-	pid_t pid;
-	const char *field;
-	uint64_t at_least;
-};
-
-static inline bool sum_is(void *arg)
+static bool sum_is(void *arg)
 {
 	const struct expectation *e = arg;
 
 	return kfd_emu_process_sum(&e->w->emu, e->pid, e->field) >= e->at_least;
 }
 
-static inline void wait_sum(const struct world *w, pid_t pid, const char *field, uint64_t at_least)
+void wait_sum(const struct world *w, pid_t pid, const char *field, uint64_t at_least)
 {
 	struct expectation e = {w, pid, field, at_least};
 
 	assert_true(kfd_emu_wait(sum_is, &e));
 }
 
-/* It goes on executing: so many packets more. */
-static inline void wait_progress(const struct world *w, pid_t pid)
-{
-	wait_sum(w, pid, "executed", kfd_emu_process_sum(&w->emu, pid, "executed") + 20);
-}
-
-/* The emulator's own clock says so: no device time was given, however long this really takes. */
-static inline void assert_stands_still(const struct world *w, pid_t pid)
+void assert_stands_still(const struct world *w, pid_t pid)
 {
 	uint64_t before = kfd_emu_process_sum(&w->emu, pid, "run_ns");
 
 	kfd_emu_sleep_ms(50);
 	assert_int_equal(kfd_emu_process_sum(&w->emu, pid, "run_ns"), before);
 }
-
-#endif
