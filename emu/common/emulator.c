@@ -36,8 +36,6 @@ bool emulator_wait(bool (*is_so)(void *arg), void *arg)
 	return is_so(arg);
 }
 
-/* ---- programs -------------------------------------------------------------------------------- */
-
 void emulator_collect(char *words[EMULATOR_WORDS_MAX], char *program, va_list list)
 {
 	int n = 0;
@@ -117,8 +115,6 @@ int emulator_wait_end(pid_t pid)
 		emulator_sleep_ms(10);
 	return -1;
 }
-
-/* ---- the folder ------------------------------------------------------------------------------ */
 
 static int start_in(char **words, char *dir, pid_t *pid)
 {

@@ -9,14 +9,13 @@
 #ifndef EMU_KFD_KFD_H
 #define EMU_KFD_KFD_H
 
-#define FUSE_USE_VERSION 314
-#include <fuse3/fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "emu/common/fuse_core.h"
 #include "gpu/amd/kfd_abi.h"
 #include "packet.h"
 
@@ -28,7 +27,8 @@
 #define KFD_ENOTSUPP    524
 #define KFD_ERESTARTSYS 512
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* What there is. */
+
 struct model {
 	const char *option, *name;
 	uint32_t gfx_target_version;
@@ -176,12 +176,14 @@ struct call {
 /* Waits, without the lock, until `is_so`: 0, or -EINTR: a signal came. */
 int call_wait(struct call *call, bool (*is_so)(const void *arg), const void *arg);
 
-/* ---- models.c -------------------------------------------------------------------------------- */
+/* models.c */
+
 const struct model *model_find(const char *option);
 struct save_sizes model_sizes(const struct model *model);
 uint32_t model_capability(const struct model *model);
 
-/* ---- task.c: other processes ----------------------------------------------------------------- */
+/* task.c: other processes */
+
 struct task {
 	pid_t pid;    /* of its process */
 	pid_t tracer; /* a thread, or 0 */
@@ -202,7 +204,8 @@ bool fd_exists(pid_t pid, uint32_t fd);
 bool fd_is_fifo(pid_t pid, uint32_t fd);
 int fd_copy(int pidfd, uint32_t fd);
 
-/* ---- processes.c ----------------------------------------------------------------------------- */
+/* processes.c */
+
 /* NULL: it never opened the device, or is dead. The caller gets a reference. */
 struct process *process_find(pid_t pid);
 struct process *process_create(pid_t pid, int *error); /* or finds it */
@@ -217,7 +220,8 @@ void processes_bury(void);
 int processes_start(void); /* the thread that does so also when nobody calls */
 void processes_stop(void);
 
-/* ---- devices.c: the queue manager ------------------------------------------------------------ */
+/* devices.c: the queue manager */
+
 int devices_start(void);
 void devices_stop(void);
 void device_lock(struct device *d);
@@ -236,7 +240,8 @@ void device_evict(struct device *d, struct process *p);
 void device_restore(struct device *d, struct process *p);
 void device_reset(struct device *d, bool begin);
 
-/* ---- cp.c: the command processor ------------------------------------------------------------- */
+/* cp.c: the command processor */
+
 void cp_settle(struct device *d);                       /* does the work up to now */
 uint64_t cp_advance(struct device *d, uint64_t now_ns); /* when to look again */
 void cp_unmap(struct queue *q);
@@ -246,7 +251,8 @@ uint64_t queue_units(const struct queue *q); /* of its indices, a packet */
 struct kfd_save_area_header queue_save_header(const struct queue *q, uint32_t xcc);
 void queue_write_save_area(const struct queue *q);
 
-/* ---- queues.c -------------------------------------------------------------------------------- */
+/* queues.c */
+
 int queue_create(struct call *call, void *args);
 int queue_destroy(struct call *call, void *args);
 int queue_update(struct call *call, void *args);
@@ -255,7 +261,8 @@ int queue_wave_state(struct call *call, void *args);
 void queues_remove_all(struct process *p);
 int queue_ring(struct call *call, uint64_t doorbell);
 
-/* ---- runtime.c, session.c, trap.c, suspend.c, snapshot.c, events.c --------------------------- */
+/* runtime.c, session.c, trap.c, suspend.c, snapshot.c, events.c */
+
 int runtime_enable(struct call *call, void *args);
 int session_enable(struct call *call, struct process *target, struct kfd_dbg_trap *args);
 int session_disable(struct process *target);
@@ -275,11 +282,13 @@ int event_info(struct call *call, struct process *p, struct kfd_dbg_trap *args);
 void event_set_enabled(struct process *p, uint64_t mask);
 void event_clear_all(struct process *p);
 
-/* ---- criu.c ---------------------------------------------------------------------------------- */
+/* criu.c */
+
 int criu_check(const struct call *call); /* who may */
 int criu_op(struct call *call, void *args);
 
-/* ---- ioctls.c -------------------------------------------------------------------------------- */
+/* ioctls.c */
+
 #define MAX_ARGUMENT 16384u
 /* Runs an ioctl on `data` (the size of the user's cmd). Result as the driver's: >= 0 or -errno. */
 int ioctl_run(struct call *call, unsigned int cmd, void *data);
@@ -287,7 +296,8 @@ int ioctl_run(struct call *call, unsigned int cmd, void *data);
 bool ioctl_copies_in(unsigned int cmd);
 bool ioctl_copies_out(unsigned int cmd);
 
-/* ---- faults.c -------------------------------------------------------------------------------- */
+/* faults.c */
+
 int control_line(char *line);
 struct fault {
 	int error;
@@ -296,14 +306,15 @@ struct fault {
 };
 struct fault fault_take(const char *name, pid_t caller);
 
-/* ---- counts.c, state.c ----------------------------------------------------------------------- */
+/* counts.c, state.c */
+
 void count_add(const char *name, uint64_t n);
 void count_reset(void);
 void counts_print(FILE *out, const char *format, const char *separator);
 void state_print(FILE *out);
 
-/* ---- tree.c, sysfs.c, debugfs.c: the folder ---------------------------------------------------
- */
+/* tree.c, sysfs.c, debugfs.c: the folder */
+
 enum node_kind {
 	NODE_NONE,
 	NODE_ROOT, /* == FUSE_ROOT_ID, so that the root is its own number */
