@@ -55,7 +55,6 @@ void event_clear_all(struct process *p)
 	p->exceptions = 0;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
 /* The first that is wanted: queues, newest first, then devices, then the process. */
 static uint64_t *first_raised(struct process *p, uint32_t *queue_id, uint32_t *gpu_id)
 {

@@ -49,7 +49,6 @@ static int deprecated(struct call *call, void *data)
 	return -EPERM;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
 static const struct {
 	const char *name;
 	unsigned int cmd;

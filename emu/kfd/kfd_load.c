@@ -34,7 +34,6 @@ static struct env {
 static volatile sig_atomic_t stopped;
 static uint64_t done, wrong; /* of queues that are gone */
 
-/* ---- options --------------------------------------------------------------------------------- */
 enum { OPT_NO_RUNTIME = 256, OPT_CHURN, OPT_IDLE, OPT_PRIORITY, OPT_DROP, OPT_SECONDS };
 
 static const struct argp_option options[] = {
@@ -97,7 +96,6 @@ static const struct argp argp = {
 	       "twice or not finished within 30 s.",
 };
 
-/* ---- the work -------------------------------------------------------------------------------- */
 static uint64_t now_ns(void)
 {
 	return gp_monotonic_ns();

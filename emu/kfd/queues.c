@@ -24,7 +24,6 @@ static bool bad_address(uint64_t address)
 	return address >= USER_END - 8;
 }
 
-/* ---- create ---------------------------------------------------------------------------------- */
 static int check_properties(struct kfd_create_queue *args)
 {
 	if ((args->queue_percentage & 0xff) > KFD_QUEUE_PERCENT_MAX)
@@ -171,7 +170,6 @@ int queue_create(struct call *call, void *data)
 	return result;
 }
 
-/* ---- destroy --------------------------------------------------------------------------------- */
 static bool is_resumed(const void *arg)
 {
 	return !((const struct queue *)arg)->suspended;
@@ -277,7 +275,6 @@ void queues_remove_all(struct process *p)
 	}
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
 int queue_update(struct call *call, void *data)
 {
 	const struct kfd_update_queue *args = data;

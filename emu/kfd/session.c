@@ -6,7 +6,6 @@
 
 #include "kfd.h"
 
-/* ---- on the hardware ------------------------------------------------------------------------- */
 static void refresh(struct device *d)
 {
 	if (!d->model->per_vmid_debug)
@@ -107,7 +106,6 @@ void session_deactivate(struct process *p)
 	leave_devices(p, kfd.ndevices);
 }
 
-/* ---- attaching ------------------------------------------------------------------------------- */
 static int check_devices(const struct process *p)
 {
 	for (uint32_t i = 0; i < kfd.ndevices; i++)

@@ -46,7 +46,6 @@ static uint32_t *ids_find(struct ids *ids, uint32_t queue)
 	return NULL;
 }
 
-/* ---- suspend --------------------------------------------------------------------------------- */
 static int suspend_one(struct queue *q)
 {
 	bool was_active = queue_is_active(q);
@@ -148,7 +147,6 @@ int suspend_queues(struct call *call, struct process *target, struct kfd_dbg_tra
 	return (int)total;
 }
 
-/* ---- resume ---------------------------------------------------------------------------------- */
 static int resume_one(struct queue *q)
 {
 	if (!q->suspended)

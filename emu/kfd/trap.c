@@ -4,7 +4,6 @@
 
 #include "kfd.h"
 
-/* ---- may it? --------------------------------------------------------------------------------- */
 static bool needs_runtime(uint32_t op)
 {
 	return (op >= KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE && op <= KFD_DBG_SET_FLAGS);
@@ -59,7 +58,6 @@ static int check_state(const struct process *target, const struct kfd_dbg_trap *
 	return 0;
 }
 
-/* ---- small operations ------------------------------------------------------------------------ */
 static int send_runtime_event(struct process *target, const struct kfd_dbg_trap *args)
 {
 	uint64_t mask = args->send_runtime_event.exception_mask;

@@ -12,7 +12,6 @@ const struct driver rm_drivers[] = {
 	{0},
 };
 
-/* ---- the client ------------------------------------------------------------------------------ */
 static uint32_t build_version(struct call *call)
 {
 	struct nv0000_build_version *v = &call->params.build_version;
@@ -108,7 +107,6 @@ static uint32_t child_handle(struct call *call)
 	return NV_ERR_OBJECT_NOT_FOUND;
 }
 
-/* ---- a subdevice ----------------------------------------------------------------------------- */
 static uint32_t gpu_id(struct call *call)
 {
 	call->params.gpu_id.gpu_id = call->object->gpu->gpu_id;
@@ -208,7 +206,8 @@ static uint32_t preemption_mode(struct call *call)
 	return NV_OK;
 }
 
-/* ---- a channel, and what a diagnostic subdevice tells of it ---------------------------------- */
+/* A channel, and what a diagnostic subdevice tells of it. */
+
 static uint32_t submit_token(struct call *call)
 {
 	call->params.u32 = call->object->channel->id;
@@ -249,7 +248,6 @@ static uint32_t channel_state(struct call *call)
 	return NV_OK;
 }
 
-/* ---- a channel group ------------------------------------------------------------------------- */
 /* Accepted, and nothing changes. */
 static uint32_t schedule(struct call *call)
 {
@@ -294,7 +292,6 @@ static uint32_t set_interleave(struct call *call)
 	return NV_OK;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
 #define CLIENT   KIND_CLIENT
 #define SUB      KIND_SUBDEVICE
 #define GROUP    KIND_GROUP

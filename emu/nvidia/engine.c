@@ -18,7 +18,6 @@
 #define SLICE_MANTISSA  255u
 #define SLICE_SHIFT_MAX 15u
 
-/* ---- who can run ----------------------------------------------------------------------------- */
 static bool channel_is_runnable(const struct channel *c)
 {
 	if (c->in_kernel)
@@ -106,7 +105,6 @@ static struct group *line_next(const struct runlist *r)
 	return behind ? behind : first;
 }
 
-/* ---- the phases of an engine ----------------------------------------------------------------- */
 /* Brings time and progress of the current phase up to now. */
 static void keep_books(struct runlist *r)
 {
@@ -278,7 +276,6 @@ static void reconsider(struct group *g)
 		set_run_event(r);
 }
 
-/* ---- GPUs ------------------------------------------------------------------------------------ */
 static void gpu_init(struct gpu *gpu, uint32_t index, uint64_t now_ns)
 {
 	gpu->index = index;
@@ -360,7 +357,6 @@ void engine_advance(struct engine *engine, uint64_t now_ns)
 		gpu_advance(&engine->gpu[i], now_ns);
 }
 
-/* ---- groups and channels --------------------------------------------------------------------- */
 bool engine_type_is_valid(uint32_t type)
 {
 	return type == NV2080_ENGINE_TYPE_GR0 ||

@@ -31,7 +31,6 @@ static struct env {
 
 static volatile sig_atomic_t stopped;
 
-/* ---- options --------------------------------------------------------------------------------- */
 enum {
 	OPT_GROW = 256,
 	OPT_SHRINK,
@@ -101,7 +100,6 @@ static const struct argp argp = {
 	       "was done; exit 1 if work was lost or done twice.",
 };
 
-/* ---- the work -------------------------------------------------------------------------------- */
 static uint64_t now_ns(void)
 {
 	return gp_monotonic_ns();

@@ -96,7 +96,8 @@ void rm_lock(void);
 void rm_unlock(void);
 uint64_t rm_now_ns(void);
 
-/* ---- objects.c ------------------------------------------------------------------------------- */
+/* objects.c */
+
 struct file *file_open(void);
 void file_close(struct file *file); /* frees its clients */
 
@@ -114,11 +115,13 @@ uint32_t caller_write(const struct caller *caller, uint64_t address, const void 
 uint32_t rm_alloc(const struct caller *caller, struct nv_rm_alloc *alloc);
 uint32_t rm_free(const struct caller *caller, const struct nv_rm_free *free);
 
-/* ---- controls.c ------------------------------------------------------------------------------ */
+/* controls.c */
+
 /* Returns a status. *error is an errno when the call is to fail without reaching RM. */
 uint32_t rm_control(const struct caller *caller, const struct nv_rm_control *control, int *error);
 
-/* ---- commands.c ------------------------------------------------------------------------------ */
+/* commands.c */
+
 #define PARAMS_MAX 4096u
 
 struct call {
@@ -168,7 +171,8 @@ uint32_t command_size(const struct command *command);
 
 extern const struct driver rm_drivers[];
 
-/* ---- faults.c -------------------------------------------------------------------------------- */
+/* faults.c */
+
 #define CMD_ANY   0xffffffffu /* every control */
 #define CMD_ALLOC 0xfffffffeu
 #define CMD_FREE  0xfffffffdu
@@ -191,7 +195,8 @@ int control_line(char *line);
 /* Sets the times that were measured on an H200. */
 void control_h200(void);
 
-/* ---- state.c --------------------------------------------------------------------------------- */
+/* state.c */
+
 enum refusal {
 	REFUSED_CLIENT,     /* no such client */
 	REFUSED_FILE,       /* the client is another open file's */

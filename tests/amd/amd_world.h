@@ -5,10 +5,7 @@
 
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "gpu/amd/amd_backend.h"
@@ -46,9 +43,9 @@ int aw_set_up(void **state);
 void aw_close(struct amd_world *w);
 int aw_tear_down(void **state);
 
-#define AMD_TEST(f)         TEST_WITH(f, aw_set_up, aw_tear_down)
+#define AMD_TEST(f)         TEST_IN(struct amd_world, f, aw_set_up, aw_tear_down)
 #define AMD_TEST_ADD(f, m)  TEST_ADD(#f " (" #m ")", f, aw_set_up, aw_tear_down, (void *)&(m))
-#define AMD_TEST_ON(f, ...) TEST_EACH(f, AMD_TEST_ADD, __VA_ARGS__)
+#define AMD_TEST_ON(f, ...) TEST_EACH_IN(struct amd_world, f, AMD_TEST_ADD, __VA_ARGS__)
 /* On each GPU, under each rule of who may debug. */
 #define AMD_TEST_EVERYWHERE(f) \
 	AMD_TEST_ON(f, mi250, mi250_old, mi300x, mi300x_old, vega20, vega20_old, navi31, navi31_old)

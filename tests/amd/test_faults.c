@@ -85,12 +85,8 @@ static uint32_t prepared(struct amd_world *w, pid_t pid)
 	return handle;
 }
 
-/* ---- the hardware -----------------------------------------------------------------------------
- */
-
 AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -114,7 +110,6 @@ AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250, n
 /* HWS fails as a whole; MES at the first queue that it is asked for, the newest. */
 AMD_TEST_ON(the_queues_that_failed_are_named, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "12");
 	uint32_t handle = 0;
 	bool mes;
@@ -138,7 +133,6 @@ AMD_TEST_ON(the_queues_that_failed_are_named, mi250, navi31)
 
 AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3"), *other = aw_load(w);
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -157,7 +151,6 @@ AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeate
 
 AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 	int failed;
@@ -178,7 +171,6 @@ AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x, navi3
 
 AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -193,14 +185,10 @@ AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x, navi31)
 	disturb(w, "reset 0 end");
 }
 
-/* ---- errors of calls --------------------------------------------------------------------------
- */
-
 static const int codes[] = {EIO, ENOMEM, EINTR, EAGAIN, EFAULT};
 
 AMD_TEST(a_suspend_that_fails_is_told_and_overcome)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -221,7 +209,6 @@ AMD_TEST(a_suspend_that_fails_is_told_and_overcome)
 
 AMD_TEST(a_resume_that_fails_is_told_and_overcome)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -244,7 +231,6 @@ AMD_TEST(a_resume_that_fails_is_told_and_overcome)
 
 AMD_TEST(an_attach_that_fails_leaves_nothing_behind)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -275,7 +261,6 @@ AMD_TEST(an_attach_that_fails_leaves_nothing_behind)
 
 AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	static const char *const call[] = {"disable", "resume_queues", "query_debug_event"};
 	uint32_t handle = 0;
@@ -298,7 +283,6 @@ AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same)
 {
 	static const char *const call[] = {"query_debug_event", "send_runtime_event",
 	                                   "get_queue_snapshot", "suspend_queues"};
-	struct amd_world *w = *state;
 
 	aw_open(w);
 	for (unsigned i = 0; i < 4; i++) {
@@ -315,7 +299,6 @@ AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same)
 
 AMD_TEST(without_a_driver_every_call_fails_and_none_hangs)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -332,14 +315,10 @@ AMD_TEST(without_a_driver_every_call_fails_and_none_hangs)
 	aw_close(w);
 }
 
-/* ---- the target goes --------------------------------------------------------------------------
- */
-
 AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 {
 	static const char *const call[] = {"enable",        "get_queue_snapshot", "suspend_queues",
 	                                   "resume_queues", "query_debug_event",  "disable"};
-	struct amd_world *w = *state;
 	struct kfd_load *other = aw_load(w, "--queues", "2");
 	uint32_t safe;
 
@@ -371,7 +350,6 @@ AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 
 AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -395,7 +373,6 @@ AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250, mi250_old)
 
 AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -418,7 +395,6 @@ AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250, navi31_o
 
 AMD_TEST(who_is_evicted_stays_held_and_comes_back)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -438,7 +414,6 @@ AMD_TEST(who_is_evicted_stays_held_and_comes_back)
 
 AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -459,9 +434,6 @@ AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old)
 	assert_int_equal(target_ask(&t, "signals"), 20);
 	target_kill(&t);
 }
-
-/* ---- time -------------------------------------------------------------------------------------
- */
 
 /* While a hold takes half a second, looks and other questions take none of it. */
 static void looks_do_not_wait(struct amd_world *w, uint32_t handle, uint32_t other)
@@ -492,7 +464,6 @@ static void looks_do_not_wait(struct amd_world *w, uint32_t handle, uint32_t oth
 
 AMD_TEST(nobody_waits_for_a_slow_driver)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w), *other = aw_load(w);
 	uint32_t handle[2] = {0};
 
@@ -508,7 +479,6 @@ AMD_TEST(nobody_waits_for_a_slow_driver)
 
 AMD_TEST(a_task_may_leave_while_its_hold_is_under_way)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_action a = {0};
 	uint64_t begin_ns;
@@ -527,8 +497,7 @@ AMD_TEST(a_task_may_leave_while_its_hold_is_under_way)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-/* ---- a leader that cannot be reached ----------------------------------------------------------
- */
+/* A leader that cannot be reached. */
 
 /* It sleeps in the driver, where it can be neither stopped nor let go of, until it is woken. */
 static void send_to_sleep(struct amd_world *w, struct target *t)
@@ -553,7 +522,6 @@ static void wakes_up_and_goes_on(struct amd_world *w, struct target *t, long que
 
 AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -571,7 +539,6 @@ AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250, mi250_ol
 
 AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -590,7 +557,6 @@ AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi25
 
 AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -601,6 +567,3 @@ AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250, m
 	wakes_up_and_goes_on(w, &t, 1);
 	target_kill(&t);
 }
-
-/* ---- memory of others -------------------------------------------------------------------------
- */

@@ -12,9 +12,6 @@
 #include "gpu/amd/amd_device.h"
 #include "target.h"
 
-/* ---- GPUs -------------------------------------------------------------------------------------
- */
-
 static void write_node(const struct folder *f, unsigned number, uint32_t gpu_id, uint32_t gfx,
                        const char *more)
 {
@@ -118,7 +115,6 @@ AMD_TEST(more_gpus_than_we_have_room_for_are_left_out)
 	struct gp_gpu *gpu = NULL;
 	struct folder f;
 
-	(void)state; /* the emulator's device stands beside it */
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	for (unsigned i = 0; i < 100; i++)
 		write_node(&f, i, 1000 + i, 90402, DEBUGS);
@@ -133,7 +129,6 @@ AMD_TEST(more_gpus_than_we_have_room_for_are_left_out)
 
 AMD_TEST_ON(both_gpus_are_found, two_mi250)
 {
-	struct amd_world *w = *state;
 	struct gp_gpu *second = NULL, *third = NULL;
 
 	assert_int_equal(gp_amd_ops.probe(), 2);
@@ -149,7 +144,6 @@ AMD_TEST_ON(both_gpus_are_found, two_mi250)
 
 AMD_TEST(a_gpu_that_is_open_twice_shows_the_same)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_gpu *second = NULL;
 	struct gp_seen seen[8] = {0};
@@ -166,9 +160,6 @@ AMD_TEST(a_gpu_that_is_open_twice_shows_the_same)
 	gp_amd_ops.close(second);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
 }
-
-/* ---- the kernel's dump of queues --------------------------------------------------------------
- */
 
 struct text {
 	char *data;
@@ -329,7 +320,6 @@ AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 {
 	static const uint64_t address[] = {0, 8, 0xffffffffffffff00, 0x7ffffffff000,
 	                                   0xdead00000000};
-	struct amd_world *w = *state;
 	struct folder f;
 	struct target t;
 
@@ -355,9 +345,6 @@ AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 	folder_remove(&f);
 	target_kill(&t);
 }
-
-/* ---- processes in sysfs -----------------------------------------------------------------------
- */
 
 static int count_process(void *arg, pid_t pid)
 {
@@ -414,7 +401,6 @@ TEST(what_is_no_process_and_no_queue_is_left_out)
 
 AMD_TEST(who_does_not_use_a_gpu_is_told_so)
 {
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
 	struct target t;
@@ -444,7 +430,6 @@ AMD_TEST(who_does_not_use_a_gpu_is_told_so)
 
 AMD_TEST(we_are_nobody_to_schedule)
 {
-	struct amd_world *w = *state;
 	struct gp_seen seen[4];
 
 	aw_open(w); /* by which this process uses the driver */
@@ -454,7 +439,6 @@ AMD_TEST(we_are_nobody_to_schedule)
 AMD_TEST(many_processes_are_found_and_leave)
 {
 	enum { MANY = 40 };
-	struct amd_world *w = *state;
 	struct gp_seen seen[MANY + 8];
 	struct target t[MANY];
 	int n;
@@ -484,7 +468,6 @@ AMD_TEST(many_processes_are_found_and_leave)
 /* Whatever becomes of them between two looks. */
 AMD_TEST(processes_come_and_go_while_they_are_looked_at)
 {
-	struct amd_world *w = *state;
 	struct gp_seen seen[16];
 
 	aw_open(w);
@@ -507,9 +490,6 @@ AMD_TEST(processes_come_and_go_while_they_are_looked_at)
 	AW_WAIT(!gp_gpu_scan(w->gpu, aw_now(), seen, 16));
 }
 
-/* ---- one number, two processes ----------------------------------------------------------------
- */
-
 /* As fork(), under this number. */
 static pid_t fork_as(const void *pid)
 {
@@ -521,7 +501,6 @@ static pid_t fork_as(const void *pid)
 
 AMD_TEST(another_process_under_the_same_number_is_another)
 {
-	struct amd_world *w = *state;
 	struct gp_seen first = {0}, second = {0};
 	struct gp_observation o;
 	uint32_t handle = 0, again = 0;

@@ -50,12 +50,8 @@ static void is_as_before(struct amd_world *w, pid_t pid)
 	aw_wait_progress(w, pid);
 }
 
-/* ---- one process ------------------------------------------------------------------------------
- */
-
 AMD_TEST_EVERYWHERE(what_is_held_stands_still_and_goes_on_when_it_is_released)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3");
 	uint32_t handle = 0;
 
@@ -76,7 +72,6 @@ AMD_TEST_EVERYWHERE(what_is_held_stands_still_and_goes_on_when_it_is_released)
 
 AMD_TEST_ON(close_releases_what_is_held_before_it_returns, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 
 	aw_open(w);
@@ -90,7 +85,6 @@ AMD_TEST_ON(close_releases_what_is_held_before_it_returns, mi250, navi31_old)
 
 AMD_TEST_ON(detach_releases_what_is_held, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -106,7 +100,6 @@ AMD_TEST_ON(detach_releases_what_is_held, mi250, mi250_old)
 
 AMD_TEST(a_process_that_is_only_attached_to_is_left_alone)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -121,7 +114,6 @@ AMD_TEST(a_process_that_is_only_attached_to_is_left_alone)
 
 AMD_TEST(one_that_will_be_held_is_attached_to_beforehand)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -136,7 +128,6 @@ AMD_TEST(one_that_will_be_held_is_attached_to_beforehand)
 
 AMD_TEST(to_hold_twice_is_to_hold_once)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -152,7 +143,6 @@ AMD_TEST(to_hold_twice_is_to_hold_once)
 
 AMD_TEST_ON(what_was_asked_last_counts, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_action a = {0};
 
@@ -172,12 +162,10 @@ AMD_TEST_ON(what_was_asked_last_counts, mi250, navi31_old)
 	}
 }
 
-/* ---- how often the hardware is bothered -------------------------------------------------------
- */
+/* How often the hardware is bothered. */
 
 AMD_TEST_ON(a_hold_is_one_cycle_of_the_run_list_and_one_call, mi300x, vega20)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "5");
 	uint64_t cycles, calls;
 	uint32_t handle = 0;
@@ -202,7 +190,6 @@ AMD_TEST_ON(a_hold_is_one_cycle_of_the_run_list_and_one_call, mi300x, vega20)
 
 AMD_TEST_ON(where_queues_are_taken_one_by_one_only_those_of_the_task_are, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "4"), *other = aw_load(w, "--queues", "2");
 	uint64_t messages, preempted;
 	uint32_t handle = 0;
@@ -221,12 +208,8 @@ AMD_TEST_ON(where_queues_are_taken_one_by_one_only_those_of_the_task_are, navi31
 	assert_int_equal(aw_sum(w, other->pid, "preempted"), preempted);
 }
 
-/* ---- queues -----------------------------------------------------------------------------------
- */
-
 AMD_TEST(queues_that_copy_go_on)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -246,7 +229,6 @@ AMD_TEST(queues_that_copy_go_on)
 
 AMD_TEST(a_process_that_only_copies_is_no_task)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--type", "sdma");
 	struct gp_queue queue[4];
 	struct gp_error err = {0};
@@ -267,7 +249,6 @@ AMD_TEST(a_process_that_only_copies_is_no_task)
 
 AMD_TEST_ON(a_queue_that_is_made_while_the_others_are_held_is_held_too, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -294,7 +275,6 @@ AMD_TEST_ON(a_queue_that_is_made_while_the_others_are_held_is_held_too, mi250, n
 
 AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -316,7 +296,6 @@ AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250, mi250_old)
 
 AMD_TEST(a_task_without_queues_is_held_by_nothing_and_its_next_queue_is)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -335,7 +314,6 @@ AMD_TEST(a_task_without_queues_is_held_by_nothing_and_its_next_queue_is)
 
 AMD_TEST_ON(queues_come_and_go_while_their_task_is_held_and_released, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "4", "--churn", "3");
 	uint32_t handle = 0;
 
@@ -355,7 +333,6 @@ AMD_TEST_ON(queues_come_and_go_while_their_task_is_held_and_released, mi250, nav
 
 AMD_TEST_ON(fifty_queues_are_held_together, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "50");
 	uint32_t handle = 0;
 
@@ -369,7 +346,6 @@ AMD_TEST_ON(fifty_queues_are_held_together, mi300x, navi31)
 
 AMD_TEST(queues_of_both_kinds_of_packets_are_held)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--type", "pm4", "--queues", "2");
 	uint32_t handle = 0;
 
@@ -400,7 +376,6 @@ static unsigned save_area_of(const struct gp_gpu *gpu)
 AMD_TEST_ON(the_queues_are_listed_as_they_are, mi250, mi250_old, mi300x)
 {
 	static const char *const type[] = {"aql", "pm4", "sdma"};
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
 	struct gp_seen seen = {0};
@@ -436,7 +411,6 @@ AMD_TEST_ON(the_queues_are_listed_as_they_are, mi250, mi250_old, mi300x)
 
 AMD_TEST(from_afar_queues_are_listed_without_touching_the_process)
 {
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
 	struct gp_seen seen = {0};
@@ -460,7 +434,6 @@ AMD_TEST(from_afar_queues_are_listed_without_touching_the_process)
 /* The look clears what is new, and so takes away the news that it is there. */
 AMD_TEST(a_look_at_the_queues_does_not_let_a_new_one_slip_through)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *other = aw_load(w);
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
@@ -484,12 +457,8 @@ AMD_TEST(a_look_at_the_queues_does_not_let_a_new_one_slip_through)
 	target_kill(&t);
 }
 
-/* ---- several processes ------------------------------------------------------------------------
- */
-
 AMD_TEST_ON(a_batch_is_held_together_and_others_go_on, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load[4];
 	struct gp_action a[3] = {0};
 
@@ -514,7 +483,6 @@ AMD_TEST_ON(a_batch_is_held_together_and_others_go_on, mi250, navi31_old)
 
 AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, vega20, mixed)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load[2] = {aw_load(w), aw_load(w)};
 	struct gp_observation o;
 	struct gp_error err = {0};
@@ -535,12 +503,8 @@ AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, vega20, m
 	assert_int_equal(aw_suspended(w, load[1]->pid), 1);
 }
 
-/* ---- two GPUs ---------------------------------------------------------------------------------
- */
-
 AMD_TEST_ON(a_process_on_two_gpus_is_held_on_each_by_itself, two_mi250, two_navi31)
 {
-	struct amd_world *w = *state;
 	struct gp_gpu *second = NULL;
 	uint32_t handle[2] = {0};
 	struct target t;
@@ -578,7 +542,6 @@ AMD_TEST_ON(a_process_on_two_gpus_is_held_on_each_by_itself, two_mi250, two_navi
 
 AMD_TEST_ON(a_process_is_a_task_only_where_it_has_queues, two_mi250)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--gpu", "1");
 	struct gp_gpu *second = NULL;
 	struct gp_error err = {0};
@@ -593,9 +556,6 @@ AMD_TEST_ON(a_process_is_a_task_only_where_it_has_queues, two_mi250)
 	gp_amd_ops.close(second);
 	assert_int_equal(kfd_load_stop(load), 0);
 }
-
-/* ---- single queues ----------------------------------------------------------------------------
- */
 
 static struct gp_seen split(struct amd_world *w, pid_t pid, uint32_t queue)
 {
@@ -648,17 +608,16 @@ static void one_queue_as_a_task(struct amd_world *w, uint32_t chosen)
 
 AMD_TEST_ON(a_queue_can_be_a_task_of_its_own, mi250, navi31_old)
 {
-	one_queue_as_a_task(*state, 1);
+	one_queue_as_a_task(w, 1);
 }
 
 AMD_TEST(queue_0_can_be_one_too)
 {
-	one_queue_as_a_task(*state, 0);
+	one_queue_as_a_task(w, 0);
 }
 
 AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task)
 {
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
 	struct target t;
@@ -679,7 +638,6 @@ AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task)
 /* Whoever held it as a part of its process could not give it back. */
 AMD_TEST(a_held_process_is_not_taken_apart)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
@@ -699,7 +657,6 @@ AMD_TEST(a_held_process_is_not_taken_apart)
 
 AMD_TEST(when_every_queue_is_a_task_the_process_is_none)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_seen seen[8] = {0};
 	uint32_t handle[2] = {0};
@@ -716,12 +673,8 @@ AMD_TEST(when_every_queue_is_a_task_the_process_is_none)
 	assert_int_equal(gp_gpu_scan(w->gpu, aw_now(), seen, 8), 2);
 }
 
-/* ---- other calls ------------------------------------------------------------------------------
- */
-
 AMD_TEST(the_preempt_mode_has_bounds)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -743,7 +696,6 @@ AMD_TEST(the_preempt_mode_has_bounds)
 /* The driver hands a grace on to HWS only. */
 AMD_TEST_ON(mes_has_no_choice, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle;
 
@@ -758,7 +710,6 @@ AMD_TEST_ON(mes_has_no_choice, navi31)
 
 AMD_TEST(there_is_a_record_before_the_first_change)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_undo undo = {0};
 	uint32_t handle = 0;
@@ -776,7 +727,6 @@ AMD_TEST(there_is_a_record_before_the_first_change)
 
 AMD_TEST(a_task_is_attached_once)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_seen seen = {0};
 	uint32_t handle = 0;
@@ -790,7 +740,6 @@ AMD_TEST(a_task_is_attached_once)
 
 AMD_TEST_ON(work_is_seen, mi250)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -814,7 +763,6 @@ AMD_TEST_ON(work_is_seen, mi250)
 /* A change makes itself known: the engine sleeps until then. */
 AMD_TEST(news_are_told)
 {
-	struct amd_world *w = *state;
 	struct pollfd p = {.events = POLLIN};
 	uint32_t handle = 0;
 	struct target t;

@@ -40,9 +40,6 @@ static struct kfd_load *start_be(struct amd_world *w, const char *queues)
 	return aw_load(w, "--queues", queues, "--steps", "50");
 }
 
-/* ---- how soon ---------------------------------------------------------------------------------
- */
-
 /* Forgets the requests so far. */
 static void drain(const struct kfd_load *lc)
 {
@@ -112,23 +109,23 @@ static void latency_critical_work_comes_first(struct amd_world *w, const char *s
 
 AMD_TEST_ON(a_request_takes_the_device, mi250)
 {
-	latency_critical_work_comes_first(*state, "200", 1, "9");
+	latency_critical_work_comes_first(w, "200", 1, "9");
 }
 
 AMD_TEST_ON(it_takes_it_from_several, mi250)
 {
-	latency_critical_work_comes_first(*state, "200", 3, "3");
+	latency_critical_work_comes_first(w, "200", 3, "3");
 }
 
 /* Where nobody counts compute units: as long as work that was taken is believed to run. */
 AMD_TEST_ON(a_short_request_takes_the_device, navi31_old)
 {
-	latency_critical_work_comes_first(*state, "50", 1, "9");
+	latency_critical_work_comes_first(w, "50", 1, "9");
 }
 
 AMD_TEST_ON(it_takes_it_from_several_as_well, navi31)
 {
-	latency_critical_work_comes_first(*state, "50", 3, "3");
+	latency_critical_work_comes_first(w, "50", 3, "3");
 }
 
 /* From a packet of the service to the moment in which the other has left the device, as the device
@@ -148,7 +145,6 @@ static uint64_t take_device_ns(struct amd_world *w, struct target *lc, pid_t be)
 
 AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi250, mi300x_old, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *be = start_be(w, "4");
 	uint64_t ns[REQUESTS], p50, bare_ns = bare_suspend_ns(be->pid, REQUESTS), bound_ns;
 	uint64_t late_ns = timer_lateness_ns();
@@ -207,7 +203,6 @@ static uint64_t step_until(struct scheduler *s, pid_t pid, bool held)
 /* The service says that a request comes, before it submits anything. */
 AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi300x, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *be = start_be(w, "4"), *lc = aw_load(w, "--idle");
 	uint64_t ns[REQUESTS], p50, bare_ns = bare_suspend_ns(be->pid, REQUESTS);
 	uint64_t key, late_ns = timer_lateness_ns();
@@ -240,12 +235,8 @@ AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi300x, mi250_old)
 	assert_int_equal(kfd_load_stop(lc), 0);
 }
 
-/* ---- who --------------------------------------------------------------------------------------
- */
-
 AMD_TEST(an_idle_best_effort_task_is_not_held)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = aw_load(w, "--idle");
 	struct scheduler s = {0};
 
@@ -263,7 +254,6 @@ AMD_TEST(an_idle_best_effort_task_is_not_held)
 
 AMD_TEST(a_process_that_nobody_named_is_never_touched)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2"), *other = start_be(w, "2");
 	struct scheduler s = {0};
 
@@ -280,7 +270,6 @@ AMD_TEST(a_process_that_nobody_named_is_never_touched)
 
 AMD_TEST(who_comes_later_and_who_goes_is_seen)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2");
 	struct scheduler s = {0};
 	struct target t;
@@ -305,12 +294,8 @@ AMD_TEST(who_comes_later_and_who_goes_is_seen)
 	target_kill(&t);
 }
 
-/* ---- what may be known ------------------------------------------------------------------------
- */
-
 AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20, mi250)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
 	struct scheduler s = {0};
 
@@ -334,7 +319,6 @@ static void hide_debugfs(void)
 
 AMD_TEST_ON(otherwise_it_is_attached_to, mi250)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
 	struct scheduler s = {0};
 
@@ -353,7 +337,6 @@ AMD_TEST_ON(otherwise_it_is_attached_to, mi250)
 /* Its session would take the only place from who is to be held. */
 AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20, mixed)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
 	uint32_t handle[2] = {0};
 

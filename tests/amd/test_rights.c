@@ -46,9 +46,6 @@ static void note_error(struct answer *a, const struct gp_error *err)
 	snprintf(a->text, sizeof a->text, "%s", err->text);
 }
 
-/* ---- the device file --------------------------------------------------------------------------
- */
-
 static void open_it(struct answer *a, pid_t pid)
 {
 	struct gp_error err = {0};
@@ -122,7 +119,6 @@ AMD_TEST(a_file_that_is_no_driver_is_refused)
 AMD_TEST(a_driver_that_is_too_old_is_told_so)
 {
 	static const char *const version[] = {"1.12", "1.0", "0.99", "2.0"};
-	struct amd_world *w = *state;
 
 	for (int i = 0; i < 4; i++) {
 		struct answer a;
@@ -167,7 +163,6 @@ AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so)
 
 AMD_TEST(firmware_that_cannot_is_told_by_the_doctor)
 {
-	struct amd_world *w = *state;
 	struct answer a;
 
 	assert_int_equal(kfd_emu_stop(&w->emu), 0);
@@ -179,9 +174,6 @@ AMD_TEST(firmware_that_cannot_is_told_by_the_doctor)
 	assert_false(w->gpu->info.caps & GP_CAP_HOLD);
 	assert_int_equal(w->gpu->info.max_held, 0);
 }
-
-/* ---- processes --------------------------------------------------------------------------------
- */
 
 /* `other`: whether it was held at the end. */
 static void hold_it(struct answer *a, pid_t pid)
@@ -215,7 +207,6 @@ static void hold_it(struct answer *a, pid_t pid)
 
 AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct answer a = as_user(NOBODY, hold_it, load->pid);
 
@@ -228,7 +219,6 @@ AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250, mi250_old)
 
 AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
 	struct answer a = as_user(NOBODY, hold_it, load->pid);
 
@@ -243,7 +233,6 @@ AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250, mi250_old
 
 AMD_TEST(root_holds_everybodys)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
 
 	aw_open(w);
@@ -268,7 +257,6 @@ static pid_t fork_in_namespace(const void *arg)
 /* In a container: pid 1 there, and another number here. */
 AMD_TEST(a_process_in_a_pid_namespace_is_held_by_its_number_here)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -300,7 +288,6 @@ static void release_it(struct answer *a, pid_t pid)
 
 AMD_TEST(who_has_nothing_here_cannot_be_released)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct answer a = as_user(0, release_it, getpid());
 

@@ -103,12 +103,8 @@ static unsigned open_files(void)
 	return n;
 }
 
-/* ---- kfdtest ----------------------------------------------------------------------------------
- */
-
 AMD_TEST_EVERYWHERE(a_process_is_attached_to_before_its_runtime_is_there)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -146,7 +142,6 @@ AMD_TEST_EVERYWHERE(a_process_is_attached_to_before_its_runtime_is_there)
 
 AMD_TEST_EVERYWHERE(a_running_process_is_attached_to_and_answered_at_its_end)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -168,7 +163,6 @@ AMD_TEST_EVERYWHERE(a_running_process_is_attached_to_and_answered_at_its_end)
 
 AMD_TEST_EVERYWHERE(queues_are_suspended_and_resumed)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -194,7 +188,6 @@ AMD_TEST_EVERYWHERE(queues_are_suspended_and_resumed)
 
 AMD_TEST_EVERYWHERE(a_queue_that_is_made_later_can_be_suspended_too)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -214,7 +207,6 @@ AMD_TEST_EVERYWHERE(a_queue_that_is_made_later_can_be_suspended_too)
 /* Its event has not been looked at: the call finds out by itself. */
 AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -233,7 +225,6 @@ AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, mi25
 /* Its number and its ring may be the same as those of one that was suspended. */
 AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -257,7 +248,6 @@ AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, mi250, 
 
 AMD_TEST_ON(queues_that_copy_are_never_suspended, mi250)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -276,7 +266,6 @@ AMD_TEST_ON(queues_that_copy_are_never_suspended, mi250)
 /* More than a first snapshot has room for. */
 AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 	uint64_t calls;
@@ -292,12 +281,8 @@ AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, mi250, navi31)
 	target_kill(&t);
 }
 
-/* ---- the link ---------------------------------------------------------------------------------
- */
-
 AMD_TEST_ON(with_the_new_rule_nobody_traces_the_target_after_the_beginning, mi250)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 	int status;
@@ -430,9 +415,6 @@ AMD_TEST_ON(the_exit_status_of_the_target_is_left_to_its_parent, mi250, mi250_ol
 	assert_int_equal(target_wait(&t), 3);
 }
 
-/* ---- ends -------------------------------------------------------------------------------------
- */
-
 AMD_TEST_ON(a_target_that_waits_for_an_answer_gets_it_at_the_end, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
@@ -491,12 +473,12 @@ static void begins_to_wait_in_the_last_moment(struct amd_world *w, bool in_anoth
 AMD_TEST_ON(a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever, mi250,
             mi250_old)
 {
-	begins_to_wait_in_the_last_moment(*state, false);
+	begins_to_wait_in_the_last_moment(w, false);
 }
 
 AMD_TEST_ON(nor_does_one_of_its_other_threads, mi250, mi250_old)
 {
-	begins_to_wait_in_the_last_moment(*state, true);
+	begins_to_wait_in_the_last_moment(w, true);
 }
 
 AMD_TEST_ON(a_target_that_ended_is_let_go_of, mi250, mi250_old)
@@ -531,9 +513,6 @@ AMD_TEST_ON(nothing_is_left_open_after_many_sessions, mi250, mi250_old)
 	close(d.kfd);
 	target_kill(&t);
 }
-
-/* ---- who cannot be attached to ----------------------------------------------------------------
- */
 
 /* A process that traces another and does nothing else. */
 static pid_t start_tracer(pid_t pid)
@@ -635,7 +614,6 @@ static void end_other(struct other *o)
 
 AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct other first, second;
 	struct target t;
 
@@ -701,7 +679,6 @@ AMD_TEST_ON(where_there_is_one_place_the_second_is_told_so, vega20, vega20_old)
 
 AMD_TEST_ON(where_there_are_many_places_two_are_suspended_together, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d[2] = {be_debugger(), be_debugger()};
 	struct target t[2];
 

@@ -59,9 +59,6 @@ static void name_open_files(char *text, size_t size)
 	}
 }
 
-/* ---- the tool ---------------------------------------------------------------------------------
- */
-
 struct tool {
 	struct gp_gpu *gpu;
 	struct report *report;
@@ -206,9 +203,6 @@ static int be_tool(int fd, uint64_t seed)
 	name_open_files(t.report->sentence, sizeof t.report->sentence);
 	return 4;
 }
-
-/* ---- the storm --------------------------------------------------------------------------------
- */
 
 struct storm {
 	struct amd_world *w;
@@ -360,7 +354,6 @@ static struct aw_machine hws_new = {.gpu = "mi300x", .rule = "new", .slots = "64
 
 AMD_TEST_ON(nothing_is_lost_in_a_storm, hws_new, hws_old, mes_new)
 {
-	struct amd_world *w = *state;
 	unsigned files = open_files(w->emu.pid);
 	struct storm s;
 

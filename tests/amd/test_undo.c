@@ -100,7 +100,6 @@ static int undo_in_child(const struct gp_undo *undo)
 
 AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct owner h;
 	struct gp_undo undo;
@@ -130,7 +129,6 @@ AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 /* Who undoes in his own process, as a command does, leaves it untraced. */
 AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct owner h;
 	struct gp_undo undo;
@@ -150,7 +148,6 @@ AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 /* A debugger has it, and the holder of the record is somebody else. */
 AMD_TEST(what_another_traces_is_left_alone)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_undo undo = {.pid = load->pid, .start_time = gp_process_start_time(load->pid)};
 	struct gp_error err = {0};
@@ -179,7 +176,6 @@ AMD_TEST(what_another_traces_is_left_alone)
 
 AMD_TEST(a_process_with_the_same_pid_is_another)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct owner h;
 	struct gp_undo undo;

@@ -39,12 +39,8 @@ static void take_one_packet(struct amd_world *w, struct target *t, unsigned step
 	        kfd_emu_queue_number(&w->emu, t->pid, 0, "wptr"));
 }
 
-/* ---- what the hardware has taken ---------------------------------------------------------------
- */
-
 AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi250, vega20, mi300x)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 
@@ -66,7 +62,6 @@ AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi250, vega20, mi300x
 /* It is found out when somebody begins to look. */
 AMD_TEST(one_that_was_taken_before_is_seen)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle;
 
@@ -83,7 +78,6 @@ AMD_TEST(one_that_was_taken_before_is_seen)
 /* Elsewhere for a moment. */
 AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 	unsigned seen = 0;
@@ -101,13 +95,9 @@ AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31)
 	target_kill(&t);
 }
 
-/* ---- where the pointers are --------------------------------------------------------------------
- */
-
 /* The new queue has the number or the count of the old one, not its memory. */
 AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20, mi250)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 
@@ -128,7 +118,6 @@ AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20, mi250)
 /* The memory that was open is that of the program before. */
 AMD_TEST(a_program_that_began_another_is_found)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 
@@ -144,7 +133,6 @@ AMD_TEST(a_program_that_began_another_is_found)
 /* Nothing can be found out about them, again and again. */
 AMD_TEST(processes_that_nobody_named_keep_nobody_waiting)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *other[3], *lc;
 	uint32_t handle;
 
@@ -165,7 +153,6 @@ AMD_TEST(processes_that_nobody_named_keep_nobody_waiting)
 /* Nothing that is known of the process says anything about it. */
 AMD_TEST(a_queue_that_is_a_task_is_idle_beside_a_busy_one)
 {
-	struct amd_world *w = *state;
 	struct gp_seen seen;
 	struct target t;
 	uint32_t handle = 0;
@@ -186,7 +173,6 @@ AMD_TEST(a_queue_that_is_a_task_is_idle_beside_a_busy_one)
  * pointer does not. */
 AMD_TEST_ON(a_pm4_queue_that_went_round_is_idle, vega20)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle;
 

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration's file: what each key means, what is taken when it is missing, and whose it is.
  */
-#include <fcntl.h>
 #include <grp.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "config_world.h"
 
 #if GP_HAVE_YAML
-
-/* ---- what the keys mean -------------------------------------------------------------- */
 
 TEST(an_empty_file_is_one_too)
 {
@@ -185,8 +181,6 @@ TEST(metrics_listen_where_they_are_told)
 	assert_false(c->metrics.on);
 	gp_config_free(c);
 }
-
-/* ---- the file ------------------------------------------------------------------------ */
 
 static void write_file(const char *path, const char *text, mode_t mode)
 {

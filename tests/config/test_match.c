@@ -13,8 +13,6 @@ static bool fits(const char *criteria, const struct gp_procinfo *info)
 	return match_in(text, info).rule == 0;
 }
 
-/* ---- criteria ------------------------------------------------------------------------ */
-
 TEST(each_criterion_fits_what_it_says_and_nothing_else)
 {
 	static const struct {
@@ -99,8 +97,6 @@ TEST(a_set_uid_program_is_nobodys_by_name)
 	assert_true(fits("user: root", &f));
 }
 
-/* ---- what is not known --------------------------------------------------------------- */
-
 TEST(a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said)
 {
 	static const struct {
@@ -153,8 +149,6 @@ TEST(only_what_rules_need_is_wanted)
 	assert_int_equal(gp_config_wants(c), GP_PROCINFO_USER | GP_PROCINFO_CGROUP);
 	gp_config_free(c);
 }
-
-/* ---- bounded work -------------------------------------------------------------------- */
 
 TEST(whatever_a_process_calls_itself_the_work_is_bounded)
 {

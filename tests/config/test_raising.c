@@ -7,8 +7,6 @@
 
 #if GP_HAVE_YAML
 
-/* ---- what users control -------------------------------------------------------------- */
-
 #define GENEROUS "class: lc, priority: 9, weight: 900, share: 50, deadline: 1ms, budget: 500us"
 
 static struct gp_match match_generously(const char *criteria, const char *limits,
@@ -157,8 +155,6 @@ TEST(who_is_not_known_has_the_limit_of_everybody)
 	assert_true(is_clamped_to_nothing(&m));
 }
 
-/* ---- memory -------------------------------------------------------------------------- */
-
 TEST(a_memory_limit_is_the_rules_else_everybodys)
 {
 	struct gp_procinfo f = alices();
@@ -196,8 +192,6 @@ TEST(what_happens_at_the_limit_does_not_depend_on_the_class)
 	assert_int_equal(m.attr.class, GP_UNMANAGED); /* by the limit */
 	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
 }
-
-/* ---- gangs --------------------------------------------------------------------------- */
 
 static uint64_t gang_in(const char *criteria, const char *gang, const struct gp_procinfo *info)
 {

@@ -5,8 +5,6 @@
 #include "config/rights.h"
 #include "rights_table.h"
 
-/* ---- the table ----------------------------------------------------------------------- */
-
 static struct gp_peer peer_of(enum rights_who who)
 {
 	static const gid_t groups[] = {STUDENTS, GPREEMPT};
@@ -185,8 +183,6 @@ TEST(root_is_an_administrator_and_so_is_the_group_where_there_is_one)
 		assert_int_equal(gp_peer_administers(&peer), who == WHO_MEMBER || who == WHO_ROOT);
 	}
 }
-
-/* ---- each attribute ------------------------------------------------------------------ */
 
 static bool may_change(struct gp_task_attr from, struct gp_task_attr to)
 {

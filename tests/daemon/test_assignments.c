@@ -2,11 +2,8 @@
 /* What was said about processes is found, inherited, kept over a restart, and forgotten. */
 #include "support/test.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/process.h"
 #include "daemon/assignments.h"

@@ -3,10 +3,8 @@
  * it is said once, and tried again. */
 #include "support/test.h"
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/log.h"
 #include "base/process.h"

@@ -8,12 +8,9 @@
 
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/wait.h>
 
 #include "emu/kfd/kfd_emu.h"
 #include "emu/kfd/load_queue.h"
@@ -41,16 +38,17 @@ static inline int set_up_mes(void **state)
 
 int kfd_tear_down(void **state);
 
-#define WORLD_TEST(f)   TEST_WITH(f, kfd_set_up, kfd_tear_down)
-#define MES_TEST(f)     TEST_WITH(f, set_up_mes, kfd_tear_down)
-#define WITH_TEST(f, s) TEST_WITH(f, s, kfd_tear_down)
+#define WORLD_TEST(f)   TEST_IN(struct world, f, kfd_set_up, kfd_tear_down)
+#define MES_TEST(f)     TEST_IN(struct world, f, set_up_mes, kfd_tear_down)
+#define WITH_TEST(f, s) TEST_IN(struct world, f, s, kfd_tear_down)
 /* On a GPU with HWS and on one with MES. */
 #define WORLD_AND_MES_TEST(f)                            \
 	static void f(void **state);                     \
 	TEST_ADD(#f, f, kfd_set_up, kfd_tear_down, NULL) \
 	MES_TEST(f)
 
-/* ---- calls: what they return, or -errno ------------------------------------------------------ */
+/* Calls: what they return, or -errno. */
+
 int call(int fd, unsigned long cmd, void *args);
 int dbg(int fd, pid_t pid, uint32_t op, struct kfd_dbg_trap *args);
 int dbg_plain(const struct world *w, pid_t pid, uint32_t op);
@@ -72,7 +70,8 @@ int dbg_resume(const struct world *w, pid_t pid, uint32_t *ids, uint32_t count);
 int64_t dbg_query(const struct world *w, pid_t pid, uint64_t clear);
 int dbg_answer(const struct world *w, pid_t pid);
 
-/* ---- the target ------------------------------------------------------------------------------ */
+/* The target. */
+
 static inline void seize(pid_t pid)
 {
 	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
@@ -90,7 +89,8 @@ bool has_ended(pid_t pid);
 /* Answers what the load asks at its end, until it has ended; its exit status. */
 int stop_load(struct world *w);
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* Waiting. */
+
 struct expectation {
 	const struct world *w;
 	pid_t pid;

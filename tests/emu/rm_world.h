@@ -5,10 +5,7 @@
 
 #include "support/test.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "emu/nvidia/emu.h"
 #include "emu/nvidia/rm_client.h"
@@ -29,9 +26,10 @@ void make_client(struct world *w);
 int rm_set_up(void **state);
 int rm_tear_down(void **state);
 
-#define WORLD_TEST(f) TEST_WITH(f, rm_set_up, rm_tear_down)
+#define WORLD_TEST(f) TEST_IN(struct world, f, rm_set_up, rm_tear_down)
 
-/* ---- calls ----------------------------------------------------------------------------------- */
+/* Calls. */
+
 static inline uint32_t control(const struct world *w, uint32_t object, uint32_t cmd, void *params,
                                uint32_t size)
 {

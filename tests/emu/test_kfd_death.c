@@ -2,7 +2,6 @@
 /* Queues that are destroyed while suspended, debuggers and targets that die. */
 #include "kfd_world.h"
 
-/* ---- destroying ------------------------------------------------------------------------------ */
 struct destroyer {
 	int fd;
 	uint32_t id;
@@ -48,7 +47,6 @@ static struct load_queue suspend_own(const struct world *w)
 
 WORLD_AND_MES_TEST(destroying_a_suspended_queue_waits_for_its_resume)
 {
-	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
 	struct destroyer first = {.fd = w->fd}, second = {.fd = w->fd};
 	uint32_t id = 0;
@@ -71,7 +69,6 @@ WORLD_AND_MES_TEST(destroying_a_suspended_queue_waits_for_its_resume)
 /* The signal is handled without SA_RESTART. */
 WORLD_TEST(a_signal_interrupts_a_destroy)
 {
-	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
 	struct destroyer destroyer = {.fd = w->fd};
 	struct sigaction action = {.sa_handler = on_signal};
@@ -91,7 +88,6 @@ WORLD_TEST(a_signal_interrupts_a_destroy)
 /* With SA_RESTART it goes on waiting, as the kernel restarts the call. */
 WORLD_TEST(a_destroy_is_restarted_where_signals_are)
 {
-	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
 	struct destroyer destroyer = {.fd = w->fd};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -111,7 +107,6 @@ WORLD_TEST(a_destroy_is_restarted_where_signals_are)
 	assert_int_equal(destroyer.result, 0);
 }
 
-/* ---- a debugger that dies -------------------------------------------------------------------- */
 /* Attaches to the target, suspends its queues, tells, and does what ends it. */
 static void be_debugger(const struct world *w, pid_t target, int tell, bool execs)
 {
@@ -151,7 +146,6 @@ static pid_t start_debugger(const struct world *w, pid_t target, bool execs)
 
 WORLD_AND_MES_TEST(queues_run_again_when_the_debugger_is_killed)
 {
-	struct world *w = *state;
 	pid_t debugger;
 
 	assert_int_equal(kfd_load_start(&w->load, "--queues", "3", NULL), 0);
@@ -172,7 +166,6 @@ WORLD_AND_MES_TEST(queues_run_again_when_the_debugger_is_killed)
 /* It is the program that has a session, not the process. */
 WORLD_TEST(queues_run_again_when_the_debugger_execs)
 {
-	struct world *w = *state;
 	pid_t debugger;
 
 	assert_int_equal(kfd_load_start(&w->load, "--queues", "3", NULL), 0);
@@ -187,7 +180,6 @@ WORLD_TEST(queues_run_again_when_the_debugger_execs)
 
 WORLD_TEST(closing_the_file_changes_nothing)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -201,7 +193,6 @@ WORLD_TEST(closing_the_file_changes_nothing)
 	assert_int_equal(stop_load(w), 0);
 }
 
-/* ---- a target that dies ---------------------------------------------------------------------- */
 static bool is_gone(void *arg)
 {
 	const struct world *w = arg;
@@ -213,7 +204,6 @@ static bool is_gone(void *arg)
 
 WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -231,7 +221,6 @@ WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs)
 
 WORLD_TEST(a_target_that_waits_in_a_destroy_can_be_killed)
 {
-	struct world *w = *state;
 	uint32_t id = 0;
 	pid_t pid;
 

@@ -12,7 +12,6 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* ---- who is preempted ------------------------------------------------------------------------ */
 /* A bystander on the same device, and how often its queue was taken off by one suspend and resume.
  */
 static uint64_t bystander_preemptions(struct world *w)
@@ -40,15 +39,14 @@ static int set_up_no_firmware(void **state)
 
 WORLD_TEST(hws_preempts_everybody_on_the_device)
 {
-	assert_int_equal(bystander_preemptions(*state), 2);
+	assert_int_equal(bystander_preemptions(w), 2);
 }
 
 MES_TEST(mes_preempts_only_who_is_meant)
 {
-	assert_int_equal(bystander_preemptions(*state), 0);
+	assert_int_equal(bystander_preemptions(w), 0);
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
 static int set_up_slow(void **state)
 {
 	return set_up_with(state, "mi250", "--suspend-us", "300ms");
@@ -104,7 +102,7 @@ static uint64_t work_during_suspend(struct world *w)
 
 WITH_TEST(nobody_runs_while_hws_loads_a_list, set_up_slow)
 {
-	assert_int_equal(work_during_suspend(*state), 0);
+	assert_int_equal(work_during_suspend(w), 0);
 }
 
 WITH_TEST(others_run_while_mes_takes_one_off, set_up_slow_mes)
@@ -112,8 +110,8 @@ WITH_TEST(others_run_while_mes_takes_one_off, set_up_slow_mes)
 	uint64_t ran = 0;
 
 	for (int i = 0; i < 5 && !ran; i++) { /* a slow machine looks too late, but not always */
-		ran = work_during_suspend(*state);
-		kfd_load_kill(&((struct world *)*state)->load);
+		ran = work_during_suspend(w);
+		kfd_load_kill(&w->load);
 	}
 	assert_true(ran > 0);
 }
@@ -125,7 +123,6 @@ static int set_up_two(void **state)
 
 WITH_TEST(another_device_is_not_touched, set_up_two)
 {
-	struct world *w = *state;
 	struct kfd_load other;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
@@ -140,7 +137,6 @@ WITH_TEST(another_device_is_not_touched, set_up_two)
 	assert_int_equal(kfd_load_stop(&other), 0);
 }
 
-/* ---- how many can be debugged ---------------------------------------------------------------- */
 static int set_up_vega(void **state)
 {
 	return set_up_with(state, "vega20", NULL, NULL);
@@ -148,7 +144,6 @@ static int set_up_vega(void **state)
 
 WITH_TEST(a_gpu_with_one_debug_slot_has_no_second, set_up_vega)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_load second;
 	pid_t pid = attach_load(w, "1");
@@ -168,7 +163,6 @@ WITH_TEST(a_gpu_with_one_debug_slot_has_no_second, set_up_vega)
 
 WORLD_AND_MES_TEST(others_can_debug_many)
 {
-	struct world *w = *state;
 	struct kfd_load second;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
@@ -182,7 +176,6 @@ WORLD_AND_MES_TEST(others_can_debug_many)
 	kfd_load_kill(&second);
 }
 
-/* ---- sysfs, debugfs -------------------------------------------------------------------------- */
 static const char *read_text(const char *format, ...)
 {
 	static char text[200000];
@@ -206,7 +199,6 @@ static const char *read_text(const char *format, ...)
 
 WORLD_TEST(sysfs_has_what_a_process_has)
 {
-	struct world *w = *state;
 	const char *sysfs = w->emu.sysfs;
 	pid_t pid;
 
@@ -229,7 +221,6 @@ WORLD_TEST(sysfs_has_what_a_process_has)
 /* cu_occupancy is of gfx9 only; evicted_ms counts what memory pressure took, no suspension. */
 WORLD_TEST(sysfs_statistics)
 {
-	struct world *w = *state;
 	const char *sysfs = w->emu.sysfs;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
@@ -253,15 +244,12 @@ WORLD_TEST(sysfs_statistics)
 
 MES_TEST(gfx11_has_no_occupancy)
 {
-	struct world *w = *state;
-
 	assert_non_null(read_text("%s/proc/%d/stats_51110/evicted_ms", w->emu.sysfs, getpid()));
 	assert_null(read_text("%s/proc/%d/stats_51110/cu_occupancy", w->emu.sysfs, getpid()));
 }
 
 WITH_TEST(firmware_that_cannot_be_debugged_shows, set_up_no_firmware)
 {
-	struct world *w = *state;
 	const char *at =
 		strstr(read_text("%s/topology/nodes/1/properties", w->emu.sysfs), "\ncapability ");
 
@@ -295,7 +283,6 @@ static const char *mqds_of(const struct world *w, pid_t pid)
 
 WORLD_TEST(debugfs_has_descriptors_without_names)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry entry = {0};
 	const char *mqds;
 	pid_t pid = attach_load(w, "1");
@@ -319,7 +306,6 @@ WORLD_TEST(debugfs_has_descriptors_without_names)
 /* The pointers in a descriptor are those of the last time the queue was taken off. */
 WORLD_TEST(descriptors_are_old_while_a_queue_runs)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 

@@ -15,7 +15,6 @@ static uint64_t now_ms(void)
 /* The queues are marked as suspended, and run: a resume puts that right. */
 WORLD_TEST(a_preemption_that_fails_is_no_errno)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -35,7 +34,6 @@ WORLD_TEST(a_preemption_that_fails_is_no_errno)
 /* MES stops at the first that fails. */
 MES_TEST(on_mes_a_failure_ends_the_walk)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -51,7 +49,6 @@ MES_TEST(on_mes_a_failure_ends_the_walk)
 
 WORLD_TEST(after_a_reset_everybody_stays_evicted)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -72,7 +69,6 @@ WORLD_TEST(after_a_reset_everybody_stays_evicted)
 
 WORLD_TEST(a_call_can_be_made_to_fail_or_wait)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	uint64_t start;
 
@@ -92,7 +88,6 @@ WORLD_TEST(a_call_can_be_made_to_fail_or_wait)
 
 WORLD_TEST(a_process_whose_lock_is_held_is_waited_for)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint64_t start;
 
@@ -104,7 +99,6 @@ WORLD_TEST(a_process_whose_lock_is_held_is_waited_for)
 
 WORLD_TEST(a_caller_can_be_killed_by_its_call)
 {
-	struct world *w = *state;
 	int status, fd;
 	pid_t pid;
 
@@ -122,7 +116,6 @@ WORLD_TEST(a_caller_can_be_killed_by_its_call)
 
 WORLD_TEST(a_runtime_state_can_be_made_bad)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -134,7 +127,6 @@ WORLD_TEST(a_runtime_state_can_be_made_bad)
 
 MES_TEST(gws_keeps_a_debugger_out_on_gfx11)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 
 	assert_int_equal(kfd_emu_control(&w->emu, "gws %d on", getpid()), 0);
@@ -150,7 +142,6 @@ static int set_up_old(void **state)
 
 WITH_TEST(an_older_interface_has_no_debugger, set_up_old)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_version version;
 
@@ -159,10 +150,8 @@ WITH_TEST(an_older_interface_has_no_debugger, set_up_old)
 	assert_int_equal(dbg_enable(w, getpid(), &info), -ENOTTY);
 }
 
-/* ---- criu ------------------------------------------------------------------------------------ */
 WORLD_TEST(queues_can_be_paused_and_unpaused)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 	struct kfd_criu pause = {.op = 0}, unpause = {.op = 2};

@@ -49,7 +49,6 @@ static int update(const struct world *w, const struct load_queue *q, uint32_t pe
 	return call(w->fd, KFD_IOC_UPDATE_QUEUE, &args);
 }
 
-/* ---- create ---------------------------------------------------------------------------------- */
 static int create_with(const struct world *w, struct kfd_create_queue args)
 {
 	return call(w->fd, KFD_IOC_CREATE_QUEUE, &args);
@@ -64,7 +63,6 @@ static int create_with(const struct world *w, struct kfd_create_queue args)
 
 WORLD_TEST(create_says_what_it_does_not_like)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	REFUSED(EINVAL, args.queue_percentage = 101);
@@ -83,7 +81,6 @@ WORLD_TEST(create_says_what_it_does_not_like)
 
 WORLD_TEST(a_queue_needs_the_gpus_memory_first)
 {
-	struct world *w = *state;
 	uint64_t words[2];
 	struct kfd_create_queue args = {.gpu_id = 51110,
 	                                .ring_size = 65536,
@@ -98,7 +95,6 @@ WORLD_TEST(a_queue_needs_the_gpus_memory_first)
 
 WORLD_TEST(ids_are_reused_from_the_lowest)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q[3];
 
@@ -115,7 +111,6 @@ WORLD_TEST(ids_are_reused_from_the_lowest)
 
 WORLD_TEST(a_gpu_has_room_for_127_queues_of_a_process)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	m.args.queue_percentage = 0; /* off: no run list each time */
@@ -124,12 +119,10 @@ WORLD_TEST(a_gpu_has_room_for_127_queues_of_a_process)
 	assert_int_equal(create_with(w, m.args), -ENOSPC);
 }
 
-/* ---- execution ------------------------------------------------------------------------------- */
 WORLD_AND_MES_TEST(each_type_executes)
 {
 	static const uint32_t types[] = {KFD_QUEUE_COMPUTE, KFD_QUEUE_SDMA, KFD_QUEUE_COMPUTE_AQL,
 	                                 KFD_QUEUE_SDMA_XGMI};
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
@@ -145,7 +138,6 @@ WORLD_AND_MES_TEST(each_type_executes)
 
 WORLD_TEST(a_ring_wraps_around)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
@@ -162,7 +154,6 @@ WORLD_TEST(a_ring_wraps_around)
 
 WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q, other;
 
@@ -183,7 +174,6 @@ WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell)
 
 WORLD_TEST(memory_that_is_gone_stops_the_queue_only)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue bad, good;
 	struct kfd_emu_packet *ring;
@@ -202,10 +192,8 @@ WORLD_TEST(memory_that_is_gone_stops_the_queue_only)
 	wait_sum(w, getpid(), "faulted", 1);
 }
 
-/* ---- off and on ------------------------------------------------------------------------------ */
 WORLD_AND_MES_TEST(percentage_zero_or_no_ring_is_off)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	for (int by_ring = 0; by_ring < 2; by_ring++) {
@@ -227,7 +215,6 @@ WORLD_AND_MES_TEST(percentage_zero_or_no_ring_is_off)
 /* As KFDCWSRTest does: the result is that of a queue that was never touched. */
 WORLD_AND_MES_TEST(forced_saves_change_no_result)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	for (int i = 0; i < 200; i++)
@@ -244,7 +231,6 @@ WORLD_AND_MES_TEST(forced_saves_change_no_result)
 
 WORLD_TEST(a_wave_state_is_that_of_a_queue_that_is_off)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 	struct kfd_save_area_header header = {0};
 	struct kfd_get_queue_wave_state args = {.ctl_stack_address = (uint64_t)(uintptr_t)&header};
@@ -260,7 +246,6 @@ WORLD_TEST(a_wave_state_is_that_of_a_queue_that_is_off)
 	queue_close(w->fd, &m.q);
 }
 
-/* ---- masks ----------------------------------------------------------------------------------- */
 static int set_mask(const struct world *w, uint32_t id, uint32_t bits, uint32_t mask)
 {
 	uint32_t words[32] = {mask};
@@ -272,7 +257,6 @@ static int set_mask(const struct world *w, uint32_t id, uint32_t bits, uint32_t 
 
 WORLD_TEST(masks_are_checked)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	assert_int_equal(set_mask(w, 0, 0, 1), -EINVAL);
@@ -285,7 +269,6 @@ WORLD_TEST(masks_are_checked)
 /* gfx11 has CUs in pairs, and takes half of them for a debugger. */
 MES_TEST(on_gfx11_a_mask_and_a_debugger_exclude_each_other)
 {
-	struct world *w = *state;
 	struct memory m;
 	struct kfd_runtime_info info = {0};
 

@@ -14,10 +14,8 @@ static uint64_t runtime_state(const struct world *w, pid_t pid)
 	return kfd_emu_process_number(&w->emu, pid, "runtime_state");
 }
 
-/* ---- undebugged ------------------------------------------------------------------------------ */
 WORLD_TEST(a_runtime_is_enabled_once_and_before_queues)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
@@ -30,7 +28,6 @@ WORLD_TEST(a_runtime_is_enabled_once_and_before_queues)
 	assert_int_equal(runtime_state(w, getpid()), KFD_RUNTIME_DISABLED);
 }
 
-/* ---- debugged -------------------------------------------------------------------------------- */
 /* A load that was attached to before it opened the device; its RUNTIME_ENABLE waits. */
 static pid_t attach_early(struct world *w)
 {
@@ -72,7 +69,6 @@ static int end_of(pid_t pid)
 
 WORLD_TEST(a_debugged_program_waits_for_the_answer)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_dbg_trap args = {.query_exception_info = {.info_ptr = (uint64_t)(uintptr_t)&info,
 	                                                     .info_size = sizeof(info),
@@ -95,7 +91,6 @@ WORLD_TEST(a_debugged_program_waits_for_the_answer)
 /* The call that is tried again neither asks nor enables again. */
 WORLD_TEST(a_signal_interrupts_the_wait_and_the_program_waits_again)
 {
-	struct world *w = *state;
 	uint64_t calls;
 	pid_t pid = attach_early(w);
 
@@ -114,7 +109,6 @@ WORLD_TEST(a_signal_interrupts_the_wait_and_the_program_waits_again)
 
 WORLD_TEST(a_debugger_that_leaves_leaves_it_waiting)
 {
-	struct world *w = *state;
 	pid_t pid = attach_early(w);
 
 	wait_notified(w);
@@ -128,7 +122,6 @@ WORLD_TEST(a_debugger_that_leaves_leaves_it_waiting)
 
 WORLD_TEST(an_answer_nobody_asked_for_is_kept)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 
 	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
@@ -139,7 +132,6 @@ WORLD_TEST(an_answer_nobody_asked_for_is_kept)
 
 WORLD_TEST(the_end_of_a_runtime_is_told_too_and_resumes)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -163,7 +155,6 @@ WORLD_TEST(the_end_of_a_runtime_is_told_too_and_resumes)
 /* A target that waits does not keep others, nor its debugger, from the driver. */
 WORLD_TEST(others_go_on_while_one_waits)
 {
-	struct world *w = *state;
 	pid_t pid = attach_early(w);
 
 	wait_notified(w);

@@ -16,10 +16,8 @@ static int snapshot(const struct world *w, pid_t pid, void *buffer, uint32_t *co
 	return result;
 }
 
-/* ---- queues ---------------------------------------------------------------------------------- */
 WORLD_TEST(a_snapshot_tells_everything_newest_first)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry entries[3] = {0};
 	pid_t pid = attach_load(w, "3");
 
@@ -39,7 +37,6 @@ WORLD_TEST(a_snapshot_tells_everything_newest_first)
 
 WORLD_TEST(exceptions_are_reported_before_they_are_cleared)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry entries[3] = {0};
 	pid_t pid = attach_load(w, "3");
 
@@ -53,7 +50,6 @@ WORLD_TEST(exceptions_are_reported_before_they_are_cleared)
 
 WORLD_TEST(entries_are_as_far_apart_as_the_caller_says)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t count = 2, size = 80, ids[40] = {0};
 
@@ -73,7 +69,6 @@ WORLD_TEST(entries_are_as_far_apart_as_the_caller_says)
 
 WORLD_TEST(a_bad_buffer_ends_a_snapshot_where_it_is)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "3");
 	uint32_t count = 3, size = 0;
 	char *page = (char *)aligned_alloc(4096, 4096);
@@ -89,7 +84,6 @@ WORLD_TEST(a_bad_buffer_ends_a_snapshot_where_it_is)
 	free(page);
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
 static int set_up_two(void **state)
 {
 	return set_up_with(state, "mi300x", "--gpu", "navi31");
@@ -97,7 +91,6 @@ static int set_up_two(void **state)
 
 WITH_TEST(a_device_snapshot_has_all_gpus, set_up_two)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_device_snapshot_entry entries[3] = {0};
 	struct kfd_dbg_trap args = {.device_snapshot = {.num_devices = 3, .entry_size = 200}};
@@ -117,7 +110,6 @@ WITH_TEST(a_device_snapshot_has_all_gpus, set_up_two)
 	assert_int_equal(entries[2].gpu_id, 0);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
 static int notifications(const struct world *w)
 {
 	char bytes[64];
@@ -128,7 +120,6 @@ static int notifications(const struct world *w)
 
 WORLD_TEST(new_and_deleted_queues_are_told)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -145,7 +136,6 @@ WORLD_TEST(new_and_deleted_queues_are_told)
 /* Bits are set whether somebody wants to know or not; whoever wants to know later is told once. */
 WORLD_TEST(what_was_raised_before_is_told_when_it_is_wanted)
 {
-	struct world *w = *state;
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = (uint32_t)w->pipe[1]}};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -164,7 +154,6 @@ WORLD_TEST(what_was_raised_before_is_told_when_it_is_wanted)
 /* The device itself, as libhsakmt passes it: accepted, and useless. */
 WORLD_TEST(only_a_pipe_is_written_to)
 {
-	struct world *w = *state;
 	struct kfd_dbg_trap args = {
 		.enable = {.dbg_fd = (uint32_t)w->fd, .exception_mask = KFD_EC_QUEUE_NEW}};
 	struct gpu gpu = load_gpu(w->fd, 0);

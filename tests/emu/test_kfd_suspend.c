@@ -14,10 +14,8 @@ static int set_up_mi300x(void **state)
 	return set_up_with(state, "mi300x", NULL, NULL);
 }
 
-/* ---- the work -------------------------------------------------------------------------------- */
 WORLD_AND_MES_TEST(suspended_queues_stop_and_go_on_with_right_results)
 {
-	struct world *w = *state;
 	pid_t pid;
 
 	/* 2 ms each: there is always one under way */
@@ -44,7 +42,6 @@ WORLD_AND_MES_TEST(suspended_queues_stop_and_go_on_with_right_results)
 /* What the driver leaves in the save area of a queue that was in the middle of something. */
 WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -72,10 +69,8 @@ WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x)
 	queue_close(w->fd, &q);
 }
 
-/* ---- which queues ---------------------------------------------------------------------------- */
 WORLD_AND_MES_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -91,7 +86,6 @@ WORLD_AND_MES_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it)
 /* HWS clears the exceptions of all in the array, if one could be suspended. */
 WORLD_TEST(a_suspend_clears_exceptions)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry newest = {0};
 	pid_t pid = attach_load(w, "3");
 	uint32_t ids[3] = {0, 1, 2}, again[3] = {0, 1, 2};
@@ -108,7 +102,6 @@ WORLD_TEST(a_suspend_clears_exceptions)
 
 MES_TEST(mes_clears_exceptions_of_suspended_queues_only)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry newest = {0};
 	pid_t pid = attach_load(w, "3");
 	uint32_t ids[3] = {0, 1, 2}, again[3] = {0, 1, 2};
@@ -121,7 +114,6 @@ MES_TEST(mes_clears_exceptions_of_suspended_queues_only)
 
 WORLD_TEST(what_is_suspended_already_counts_again)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 	uint64_t cycles;
@@ -138,7 +130,6 @@ WORLD_TEST(what_is_suspended_already_counts_again)
 
 WORLD_AND_MES_TEST(a_second_mention_and_a_stale_error_match_nothing)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[4] = {1, 1, 0 | KFD_DBG_QUEUE_ERROR, 77};
 
@@ -151,10 +142,8 @@ WORLD_AND_MES_TEST(a_second_mention_and_a_stale_error_match_nothing)
 	assert_int_equal(queue(w, pid, 0, "suspended"), 0);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------- */
 WORLD_TEST(arrays_that_are_refused)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t *ids = calloc(1025, sizeof(*ids));
 
@@ -169,7 +158,6 @@ WORLD_TEST(arrays_that_are_refused)
 
 WORLD_AND_MES_TEST(a_resume_without_an_array_resumes_all)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "3");
 	uint32_t ids[3] = {0, 1, 2};
 
@@ -181,10 +169,10 @@ WORLD_AND_MES_TEST(a_resume_without_an_array_resumes_all)
 	wait_progress(w, pid);
 }
 
-/* ---- what else can end it, or comes between -------------------------------------------------- */
+/* What else can end it, or comes between. */
+
 WORLD_AND_MES_TEST(disable_resumes_and_forgets_what_is_new)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -199,7 +187,6 @@ WORLD_AND_MES_TEST(disable_resumes_and_forgets_what_is_new)
 
 WORLD_TEST(a_queue_that_comes_later_runs)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue old, young;
@@ -226,7 +213,6 @@ WORLD_TEST(a_queue_that_comes_later_runs)
 /* Memory pressure and the debugger each have their say. */
 WORLD_AND_MES_TEST(an_evicted_queue_is_resumed_but_does_not_run)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 

@@ -6,7 +6,6 @@
 
 WORLD_TEST(checks_come_in_rms_order)
 {
-	struct world *w = *state;
 	int other = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 	void *nowhere = (void *)8;
 	uint32_t value;
@@ -29,7 +28,6 @@ WORLD_TEST(checks_come_in_rms_order)
 
 WORLD_TEST(a_size_that_differs_is_refused)
 {
-	struct world *w = *state;
 	uint64_t value[200] = {1};
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, value, 4),
@@ -45,7 +43,6 @@ WORLD_TEST(a_size_that_differs_is_refused)
 
 WORLD_TEST(an_unknown_command_is_not_supported_whatever_its_size)
 {
-	struct world *w = *state;
 	uint64_t value[2] = {0};
 
 	assert_int_equal(control(w, w->group, 0xa06c01ff, value, 8), NV_ERR_NOT_SUPPORTED);
@@ -55,7 +52,6 @@ WORLD_TEST(an_unknown_command_is_not_supported_whatever_its_size)
 
 WORLD_TEST(sizes_are_those_of_the_driver)
 {
-	struct world *w = *state;
 	uint8_t bytes[1032] = {1};
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, bytes, 3), NV_OK);
@@ -76,7 +72,6 @@ WORLD_TEST(sizes_are_those_of_the_driver)
 
 WORLD_TEST(handle_info_tells_class_and_parent)
 {
-	struct world *w = *state;
 	struct nv0000_handle_info info = {.object = w->channel, .index = 1};
 	uint32_t cmd = NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO;
 
@@ -94,7 +89,6 @@ WORLD_TEST(handle_info_tells_class_and_parent)
 
 WORLD_TEST(child_handle_wants_rms_own_names)
 {
-	struct world *w = *state;
 	struct nv0000_child_handle child = {w->device, KEPLER_CHANNEL_GROUP_A, 0};
 	uint32_t cmd = NV0000_CTRL_CMD_CLIENT_GET_CHILD_HANDLE;
 
@@ -108,7 +102,6 @@ WORLD_TEST(child_handle_wants_rms_own_names)
 
 WORLD_TEST(a_slice_is_rounded_down_but_read_back_as_asked)
 {
-	struct world *w = *state;
 	struct nva06c_timeslice slice;
 
 	assert_int_equal(set_slice(w, w->group, 1001), NV_OK);
@@ -139,7 +132,6 @@ static uint32_t as_nobody(const struct world *w, uint32_t cmd, void *params, uin
 
 WORLD_TEST(privilege_is_the_callers_and_ownership_the_files)
 {
-	struct world *w = *state;
 	struct nva06c_interleave level = {2};
 
 	assert_int_equal(as_nobody(w, NVA06C_CTRL_CMD_SET_INTERLEAVE_LEVEL, &level, 4),
@@ -155,7 +147,7 @@ WORLD_TEST(privilege_is_the_callers_and_ownership_the_files)
 
 WORLD_TEST(disable_channels_takes_channels_and_groups_of_any_client)
 {
-	struct world *w = *state, other = *w;
+	struct world other = *w;
 	struct nv2080_disable_channels d = {.disable = 1, .count = 2};
 	uint32_t cmd = NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS;
 
@@ -174,7 +166,6 @@ WORLD_TEST(disable_channels_takes_channels_and_groups_of_any_client)
 
 WORLD_TEST(disable_channels_stops_at_the_first_that_is_unknown)
 {
-	struct world *w = *state;
 	uint32_t channel = make_channel(w, make_group(w, NV2080_ENGINE_TYPE_GR0));
 	struct nv2080_disable_channels d = {.disable = 1, .count = 3};
 	uint32_t cmd = NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS;
@@ -196,8 +187,6 @@ WORLD_TEST(disable_channels_stops_at_the_first_that_is_unknown)
 
 WORLD_TEST(without_firmware_channels_cannot_be_disabled)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "gsp off"), 0);
 	assert_int_equal(disable(w, w->client, w->channel, true), NV_ERR_NOT_SUPPORTED);
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 0);
@@ -205,7 +194,6 @@ WORLD_TEST(without_firmware_channels_cannot_be_disabled)
 
 WORLD_TEST(a_diagnostic_subdevice_reads_back_what_is_disabled)
 {
-	struct world *w = *state;
 	uint32_t diag = make(w, w->subdevice, NV20_SUBDEVICE_DIAG, NULL, 0);
 	struct nv208f_channel_state s = {.client = w->client, .channel = w->channel};
 	uint32_t cmd = NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE;
@@ -221,7 +209,6 @@ WORLD_TEST(a_diagnostic_subdevice_reads_back_what_is_disabled)
 
 WORLD_TEST(gpus_have_ids_and_places)
 {
-	struct world *w = *state;
 	struct nv0000_gpu_ids ids;
 	struct nv0000_pci_info pci;
 	struct nv2080_gpu_id id;
@@ -244,7 +231,6 @@ WORLD_TEST(gpus_have_ids_and_places)
 
 WORLD_TEST(pids_are_those_with_an_object_of_the_class)
 {
-	struct world *w = *state;
 	struct nv2080_pids pids = {.id = HOPPER_COMPUTE_A};
 
 	assert_int_equal(
@@ -259,7 +245,6 @@ WORLD_TEST(pids_are_those_with_an_object_of_the_class)
 
 WORLD_TEST(only_channels_have_a_submit_token)
 {
-	struct world *w = *state;
 	uint32_t token;
 
 	assert_int_equal(

@@ -7,8 +7,6 @@
 
 WORLD_TEST(a_fault_comes_as_often_as_asked_and_no_more)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "fault 0xa06c0103 0x03 2 after 1"), 0);
 	assert_int_equal(set_slice(w, w->group, 10), NV_OK);
 	assert_int_equal(set_slice(w, w->group, 20), NV_ERR_BUSY_RETRY);
@@ -19,8 +17,6 @@ WORLD_TEST(a_fault_comes_as_often_as_asked_and_no_more)
 
 WORLD_TEST(any_means_every_control_but_no_allocation)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "fault any 0x65 1"), 0);
 	make_memory(w, 1000);
 	assert_int_equal(class_of(w->fd, w->client, w->group), 0);
@@ -32,8 +28,6 @@ WORLD_TEST(any_means_every_control_but_no_allocation)
 
 WORLD_TEST(the_ioctl_itself_can_fail)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "errno set_timeslice %d 1", EINTR), 0);
 	assert_int_equal(set_slice(w, w->group, 10), RM_ERRNO | EINTR);
 	assert_int_equal(set_slice(w, w->group, 10), NV_OK);
@@ -41,8 +35,6 @@ WORLD_TEST(the_ioctl_itself_can_fail)
 
 WORLD_TEST(accepted_can_mean_without_effect)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "ignore disable 1"), 0);
 	assert_int_equal(disable(w, w->client, w->channel, true), NV_OK);
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 0);
@@ -52,7 +44,6 @@ WORLD_TEST(accepted_can_mean_without_effect)
 
 WORLD_TEST(a_lost_gpu_stays_lost)
 {
-	struct world *w = *state;
 	uint32_t id;
 
 	assert_int_equal(emu_control(&w->emu, "lost 0"), 0);
@@ -66,7 +57,6 @@ WORLD_TEST(a_lost_gpu_stays_lost)
 
 WORLD_TEST(an_unsupported_command_is_unknown)
 {
-	struct world *w = *state;
 	struct nva06c_timeslice slice = {1};
 
 	assert_int_equal(emu_control(&w->emu, "unsupported set_timeslice"), 0);
@@ -77,7 +67,6 @@ WORLD_TEST(an_unsupported_command_is_unknown)
 
 WORLD_TEST(a_process_can_be_killed_in_the_middle_of_its_call)
 {
-	struct world *w = *state;
 	int status;
 	pid_t child;
 
@@ -126,7 +115,7 @@ static uint64_t cheap_beside_slow(struct world *w, int fd, uint32_t client)
 
 WORLD_TEST(a_slow_call_does_not_delay_cheap_ones_of_other_files)
 {
-	struct world *w = *state, other = *w;
+	struct world other = *w;
 
 	other.fd = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 	make_client(&other);
@@ -140,7 +129,6 @@ WORLD_TEST(a_slow_call_does_not_delay_cheap_ones_of_other_files)
 
 WORLD_TEST(slow_calls_of_one_gpu_wait_for_each_other)
 {
-	struct world *w = *state;
 	pthread_t thread[3];
 	uint64_t start = now_us();
 
@@ -154,7 +142,6 @@ WORLD_TEST(slow_calls_of_one_gpu_wait_for_each_other)
 
 WORLD_TEST(the_effect_comes_at_the_end_of_the_call)
 {
-	struct world *w = *state;
 	pthread_t thread;
 
 	assert_int_equal(emu_control(&w->emu, "latency set_timeslice 200ms"), 0);
@@ -167,8 +154,6 @@ WORLD_TEST(the_effect_comes_at_the_end_of_the_call)
 
 WORLD_TEST(undo_sets_slices_back_as_cuda_would)
 {
-	struct world *w = *state;
-
 	set_slice(w, w->group, 1);
 	assert_int_equal(emu_control(&w->emu, "undo %d", getpid()), 0);
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 2048);
@@ -176,8 +161,6 @@ WORLD_TEST(undo_sets_slices_back_as_cuda_would)
 
 WORLD_TEST(counts_can_be_reset)
 {
-	struct world *w = *state;
-
 	set_slice(w, w->group, 1);
 	assert_int_equal(emu_count(&w->emu, "set_timeslice"), 1);
 	assert_true(emu_count(&w->emu, "total") > 1);
@@ -187,8 +170,6 @@ WORLD_TEST(counts_can_be_reset)
 
 WORLD_TEST(commands_nobody_knows_are_refused)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "fault"), -EINVAL);
 	assert_int_equal(emu_control(&w->emu, "fault nothing 1 1"), -EINVAL);
 	assert_int_equal(emu_control(&w->emu, "latency disable 5 apples"), -EINVAL);
@@ -199,7 +180,6 @@ WORLD_TEST(commands_nobody_knows_are_refused)
 
 WORLD_TEST(the_control_file_is_for_root)
 {
-	struct world *w = *state;
 	int status;
 	pid_t child = fork();
 

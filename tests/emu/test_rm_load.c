@@ -11,7 +11,6 @@ static bool clients_are_gone(void *arg)
 
 WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	char *text;
 
@@ -29,7 +28,6 @@ WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing)
 
 WORLD_TEST(a_load_that_is_held_and_released_ends_with_the_right_result)
 {
-	struct world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--kernel-us", "3000", NULL), 0);
@@ -47,7 +45,6 @@ static bool is_gone(void *arg)
 
 WORLD_TEST(a_load_that_is_held_can_be_killed)
 {
-	struct world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, NULL), 0);
@@ -71,7 +68,6 @@ static bool has_two_groups(void *arg)
 
 WORLD_TEST(loads_grow_and_shrink)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	struct {
 		struct emu *emu;
@@ -89,7 +85,6 @@ WORLD_TEST(loads_grow_and_shrink)
 
 WORLD_TEST(loads_use_several_gpus_and_contexts_with_any_handles)
 {
-	struct world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", "--handles",
@@ -118,7 +113,6 @@ static bool slice_is_back(void *arg)
 
 WORLD_TEST(a_load_sets_its_slice_back)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	struct {
 		struct emu *emu;
@@ -143,7 +137,6 @@ WORLD_TEST(a_load_sets_its_slice_back)
 	emu_load_kill(&load);
 }
 
-/* ---- NVML ------------------------------------------------------------------------------------ */
 struct sample {
 	unsigned pid;
 	unsigned long long time;
@@ -217,7 +210,6 @@ WORLD_TEST(nvml_tells_who_works_and_who_has_memory)
 
 WORLD_TEST(nvml_shows_no_use_of_a_held_process)
 {
-	struct world *w = *state;
 	struct nvml nvml;
 	struct emu_load load;
 	unsigned count = 0;

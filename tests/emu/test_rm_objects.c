@@ -4,7 +4,6 @@
 
 WORLD_TEST(a_client_belongs_to_the_open_file_it_was_made_with)
 {
-	struct world *w = *state;
 	int other = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 
 	assert_int_equal(class_of(w->fd, w->client, w->group), KEPLER_CHANNEL_GROUP_A);
@@ -19,7 +18,6 @@ WORLD_TEST(a_client_belongs_to_the_open_file_it_was_made_with)
 
 WORLD_TEST(a_duplicate_taken_from_another_process_is_the_same_open_file)
 {
-	struct world *w = *state;
 	pid_t child = fork();
 	int copy;
 
@@ -44,7 +42,6 @@ static bool memory_is_free(void *arg)
 
 WORLD_TEST(memory_is_freed_at_the_last_close_only)
 {
-	struct world *w = *state;
 	int copy;
 
 	make_memory(w, 1 << 20);
@@ -62,7 +59,6 @@ WORLD_TEST(memory_is_freed_at_the_last_close_only)
 
 WORLD_TEST(a_duplicate_keeps_the_memory_of_a_dead_process)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	int copy = -1;
 
@@ -84,8 +80,6 @@ WORLD_TEST(a_duplicate_keeps_the_memory_of_a_dead_process)
 
 WORLD_TEST(freeing_an_object_frees_what_is_below_it)
 {
-	struct world *w = *state;
-
 	assert_int_equal(class_of(w->fd, w->client, w->channel), HOPPER_CHANNEL_GPFIFO_A);
 	assert_int_equal(rm_call_free(w->fd, w->client, w->group), NV_OK);
 	assert_int_equal(class_of(w->fd, w->client, w->channel), 0);
@@ -97,7 +91,6 @@ WORLD_TEST(freeing_an_object_frees_what_is_below_it)
 
 WORLD_TEST(handles_are_free_to_choose_but_not_twice)
 {
-	struct world *w = *state;
 	struct nv0080_alloc device = {0};
 	uint32_t handle = 0x5c000002, client = w->client;
 
@@ -127,7 +120,6 @@ static uint32_t try(const struct world *w, uint32_t client, uint32_t parent, uin
 
 WORLD_TEST(allocation_is_refused_in_rms_order_with_rms_codes)
 {
-	struct world *w = *state;
 	struct nv0080_alloc third = {.device_id = 2};
 	struct emu_group_alloc no_engine = {0};
 	void *nowhere = (void *)8;
@@ -149,7 +141,6 @@ WORLD_TEST(allocation_is_refused_in_rms_order_with_rms_codes)
 
 WORLD_TEST(a_channel_below_a_device_gets_a_group_of_its_own)
 {
-	struct world *w = *state;
 	uint32_t channel = make_channel(w, w->device);
 	struct nv0000_handle_info info = {.object = channel, .index = NV0000_HANDLE_INFO_PARENT};
 
@@ -166,7 +157,6 @@ WORLD_TEST(a_channel_below_a_device_gets_a_group_of_its_own)
 
 WORLD_TEST(hardware_ids_of_groups_are_used_again)
 {
-	struct world *w = *state;
 	uint32_t first, second, again;
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GET_INFO, &first, 4), NV_OK);
@@ -189,7 +179,6 @@ static uint32_t new_client(const struct world *w)
 
 WORLD_TEST(client_handles_count_upwards_and_wrap_past_those_in_use)
 {
-	struct world *w = *state;
 	uint32_t first = w->client;
 
 	assert_int_equal(new_client(w), first + 1);
@@ -205,7 +194,6 @@ WORLD_TEST(client_handles_count_upwards_and_wrap_past_those_in_use)
 
 WORLD_TEST(the_short_form_of_allocation_works_too)
 {
-	struct world *w = *state;
 	struct emu_rm_alloc_short args = {.class = 0};
 
 	assert_int_equal(ioctl(w->fd, _IOWR('F', 0x2b, args), &args), 0);
@@ -215,7 +203,6 @@ WORLD_TEST(the_short_form_of_allocation_works_too)
 
 WORLD_TEST(other_ioctls_are_refused_as_the_driver_does)
 {
-	struct world *w = *state;
 	uint8_t bytes[64] = {0};
 
 	assert_int_equal(ioctl(w->fd, _IOWR('F', 0x7f, bytes), bytes), -1);
@@ -227,7 +214,6 @@ WORLD_TEST(other_ioctls_are_refused_as_the_driver_does)
 
 WORLD_TEST(gpu_memory_ends)
 {
-	struct world *w = *state;
 	struct nv_memory_alloc params = {.size = 142ull << 30};
 	uint32_t handle = 0;
 

@@ -11,7 +11,6 @@ static uint32_t second_channel(const struct world *w, uint32_t *group)
 
 WORLD_TEST(held_work_stops_and_goes_on_with_the_right_checksum)
 {
-	struct world *w = *state;
 	struct emu_query before, after;
 
 	submit(w, w->channel, 400, 2500);
@@ -31,7 +30,6 @@ WORLD_TEST(held_work_stops_and_goes_on_with_the_right_checksum)
 
 WORLD_TEST(rewinding_a_channel_loses_work_and_the_checksum_shows_it)
 {
-	struct world *w = *state;
 	struct nv2080_disable_channels d = {.disable = 1,
 	                                    .rewind_gp_put = 1,
 	                                    .count = 1,
@@ -50,7 +48,6 @@ WORLD_TEST(rewinding_a_channel_loses_work_and_the_checksum_shows_it)
 
 WORLD_TEST(disabling_only_scheduling_lets_the_kernel_end)
 {
-	struct world *w = *state;
 	struct nv2080_disable_channels d = {.disable = 1,
 	                                    .only_disable_scheduling = 1,
 	                                    .count = 1,
@@ -67,7 +64,6 @@ WORLD_TEST(disabling_only_scheduling_lets_the_kernel_end)
 
 WORLD_TEST(gpfifo_schedule_is_accepted_and_changes_nothing)
 {
-	struct world *w = *state;
 	struct nva06c_gpfifo_schedule off = {.enable = 0};
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, &off, 3), NV_OK);
@@ -77,7 +73,6 @@ WORLD_TEST(gpfifo_schedule_is_accepted_and_changes_nothing)
 
 WORLD_TEST(two_tiny_slices_livelock)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 	uint64_t done;
 
@@ -136,7 +131,6 @@ static uint64_t share_with_slices(const struct world *w, uint32_t group, uint64_
 /* Measured on an H200: 90.8, 69.4 and 44.3 %. */
 WORLD_TEST(two_groups_share_at_the_cost_of_switches)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 
 	submit(w, w->channel, 1000, 13600);
@@ -148,7 +142,6 @@ WORLD_TEST(two_groups_share_at_the_cost_of_switches)
 
 WORLD_TEST(one_tiny_slice_gives_way_at_once_but_waits_for_nobody_alone)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 
 	set_slice(w, w->group, 1);
@@ -161,7 +154,6 @@ WORLD_TEST(one_tiny_slice_gives_way_at_once_but_waits_for_nobody_alone)
 
 WORLD_TEST(with_wfi_a_kernel_is_not_interrupted)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 	struct nv2080_preemption_mode mode = {.flags = 1, .channel_or_group = w->group};
 
@@ -179,7 +171,6 @@ WORLD_TEST(with_wfi_a_kernel_is_not_interrupted)
 
 WORLD_TEST(copy_engines_run_beside_the_compute_engine)
 {
-	struct world *w = *state;
 	uint32_t copy = make_group(w, NV2080_ENGINE_TYPE_COPY0);
 	uint32_t channel = make_channel(w, copy);
 
@@ -190,7 +181,6 @@ WORLD_TEST(copy_engines_run_beside_the_compute_engine)
 
 WORLD_TEST(a_preempted_group_is_scheduled_again)
 {
-	struct world *w = *state;
 	struct nva06c_preempt preempt = {.wait = 1};
 
 	submit(w, w->channel, 1, 1000000); /* longer than the slowest machine takes for the calls */
@@ -208,7 +198,6 @@ WORLD_TEST(a_preempted_group_is_scheduled_again)
 
 WORLD_TEST(freeing_a_running_group_lets_the_others_run)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 
 	set_slice(w, w->group, 8000000);

@@ -5,10 +5,7 @@
 
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -133,7 +130,7 @@ int kw_set_up(void **state);
 int kw_tear_down(void **state);
 
 #define KEEPER_TEST_ADD(f, m)     TEST_ADD(#f " (" #m ")", f, kw_set_up, kw_tear_down, (void *)&(m))
-#define KEEPER_TEST(f)            TEST_EACH(f, KEEPER_TEST_ADD, nvidia)
-#define KEEPER_TEST_EVERYWHERE(f) TEST_EACH(f, KEEPER_TEST_ADD, nvidia, amd, amd_old)
+#define KEEPER_TEST(f)            TEST_EACH_IN(struct kw, f, KEEPER_TEST_ADD, nvidia)
+#define KEEPER_TEST_EVERYWHERE(f) TEST_EACH_IN(struct kw, f, KEEPER_TEST_ADD, nvidia, amd, amd_old)
 
 #endif

@@ -4,7 +4,6 @@
 
 KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), other = kw_load(w);
 	uint64_t epoch;
 
@@ -24,7 +23,6 @@ KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held)
 
 KEEPER_TEST(slices_are_put_back_as_well)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), sliced = kw_load(w);
 	uint64_t slice_us = kw_slice_us(w, sliced);
 
@@ -40,7 +38,6 @@ KEEPER_TEST(slices_are_put_back_as_well)
 
 KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go)
 {
-	struct kw *w = *state;
 	int a = kw_load(w), b = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -59,7 +56,6 @@ KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go)
 
 KEEPER_TEST(an_orderly_end_is_not_a_death)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo_scheduler guard;
 	uint64_t epoch;
@@ -79,7 +75,6 @@ KEEPER_TEST(an_orderly_end_is_not_a_death)
 
 KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	uint64_t epoch;
 
@@ -97,7 +92,6 @@ KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices)
 
 KEEPER_TEST_EVERYWHERE(what_was_left_while_there_was_no_keeper_is_put_back_by_the_next)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -113,7 +107,6 @@ KEEPER_TEST_EVERYWHERE(what_was_left_while_there_was_no_keeper_is_put_back_by_th
 /* ... or by the next scheduler, whose first act it is. */
 KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), other = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -131,7 +124,6 @@ KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back)
  * in the end it is held by who lives. */
 KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -150,9 +142,6 @@ KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once)
 		assert_int_equal(kw_slice_us(w, held), 2048);
 }
 
-/* ---- whom it concerns -------------------------------------------------------------------------
- */
-
 static void write_record_of(struct kw *w, const struct gp_undo *undo, const char *backend)
 {
 	pid_t pid = fork();
@@ -165,7 +154,6 @@ static void write_record_of(struct kw *w, const struct gp_undo *undo, const char
 /* A dead scheduler's record names a number that belongs to another process by now. */
 KEEPER_TEST_EVERYWHERE(a_process_that_has_the_number_of_a_dead_one_is_not_touched)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo_entry e;
 	unsigned slot = 0;
@@ -186,7 +174,6 @@ KEEPER_TEST_EVERYWHERE(a_process_that_has_the_number_of_a_dead_one_is_not_touche
 
 KEEPER_TEST(records_that_nobody_can_undo_stay_and_do_no_harm)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo undo = {.key = 1, .pid = kw_pid(w, held), .size = 5};
 	struct gp_undo_scheduler before, after;
@@ -207,7 +194,6 @@ KEEPER_TEST(records_that_nobody_can_undo_stay_and_do_no_harm)
 /* The memory of a process is its GPU's until the last copy of its files is closed. */
 KEEPER_TEST(the_memory_of_a_dead_target_is_not_kept)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), stopped = kw_load(w);
 
 	kw_start_keeper(w, "1");

@@ -17,12 +17,8 @@ static int run_keeper(char *first, char *second)
 
 static char once[] = "--once", timeout[] = "--timeout";
 
-/* ---- --once -----------------------------------------------------------------------------------
- */
-
 KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	assert_int_equal(run_keeper(once, NULL), 0); /* there is nothing */
@@ -42,7 +38,6 @@ KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends)
 /* As the service manager does it when the daemon's unit stops, while the keeper's unit runs. */
 KEEPER_TEST(once_and_the_keeper_do_not_get_into_each_others_way)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -57,8 +52,6 @@ KEEPER_TEST(once_and_the_keeper_do_not_get_into_each_others_way)
 
 KEEPER_TEST(once_without_a_file_has_nothing_to_do)
 {
-	struct kw *w = *state;
-
 	unlink(w->path);
 	assert_int_equal(run_keeper(once, NULL), 0);
 	assert_int_equal(access(w->path, F_OK), -1); /* and makes none */
@@ -66,7 +59,6 @@ KEEPER_TEST(once_without_a_file_has_nothing_to_do)
 
 KEEPER_TEST(once_says_when_something_is_left)
 {
-	struct kw *w = *state;
 	struct gp_undo undo = {.key = 1, .pid = getpid(), .start_time = 1};
 	pid_t pid = fork();
 
@@ -77,9 +69,6 @@ KEEPER_TEST(once_says_when_something_is_left)
 	assert_int_equal(run_keeper(once, NULL), 1);
 	assert_int_equal(kw_records(w), 1);
 }
-
-/* ---- as a program -----------------------------------------------------------------------------
- */
 
 KEEPER_TEST(wrong_usage_is_said)
 {
@@ -96,8 +85,6 @@ KEEPER_TEST(wrong_usage_is_said)
 
 KEEPER_TEST(there_is_one_keeper)
 {
-	struct kw *w = *state;
-
 	kw_start_keeper(w, NULL);
 	assert_int_equal(run_keeper(NULL, NULL), 1);
 	kill(w->keeper.pid, SIGTERM);
@@ -107,7 +94,6 @@ KEEPER_TEST(there_is_one_keeper)
 
 KEEPER_TEST(there_is_one_scheduler)
 {
-	struct kw *w = *state;
 	struct kw_program second, first;
 	int held = kw_load(w);
 
@@ -124,7 +110,6 @@ KEEPER_TEST(there_is_one_scheduler)
 /* Somebody removed the file, and the next scheduler made a new one. */
 KEEPER_TEST(a_new_file_is_followed)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -137,12 +122,8 @@ KEEPER_TEST(a_new_file_is_followed)
 	KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
 }
 
-/* ---- as a service -----------------------------------------------------------------------------
- */
-
 KEEPER_TEST(the_service_manager_hears_of_it)
 {
-	struct kw *w = *state;
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -195,7 +176,6 @@ static unsigned long wakeups(pid_t pid)
 
 KEEPER_TEST(it_wakes_up_no_more_than_four_times_a_second)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	unsigned long before;
 	uint64_t from_ns;
@@ -225,7 +205,6 @@ static unsigned open_files(pid_t pid)
 /* Of a driver it never has one: a copy would keep the memory of who has ended. */
 KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	unsigned files;
 
@@ -253,12 +232,8 @@ KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none)
 	KW_WAIT(open_files(w->keeper.pid) == files);
 }
 
-/* ---- drivers that hang ------------------------------------------------------------------------
- */
-
 KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo_scheduler before, after;
 

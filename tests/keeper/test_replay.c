@@ -2,7 +2,6 @@
 /* Workers that undo: one that hangs or falls over takes nobody along. */
 #include "support/test.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 

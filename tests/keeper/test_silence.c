@@ -4,7 +4,6 @@
 
 KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_later)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	uint64_t epoch;
 
@@ -30,7 +29,6 @@ KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_lat
 
 KEEPER_TEST(slices_too_on_every_device_it_has)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), sliced = kw_load(w);
 	uint64_t slice_us = kw_slice_us(w, sliced), changed_us;
 
@@ -47,7 +45,6 @@ KEEPER_TEST(slices_too_on_every_device_it_has)
 
 KEEPER_TEST_EVERYWHERE(one_that_is_killed_while_it_is_stopped_leaves_nothing)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, "1");
@@ -64,7 +61,6 @@ KEEPER_TEST_EVERYWHERE(one_that_is_killed_while_it_is_stopped_leaves_nothing)
  * undone again while the silence lasts. The test itself holds the load once more instead. */
 KEEPER_TEST(an_action_that_comes_late_is_undone_as_well)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, "1");
@@ -81,7 +77,6 @@ KEEPER_TEST(an_action_that_comes_late_is_undone_as_well)
 /* Stopped together, as a suspended machine stops all: nobody has missed anything. */
 KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	uint64_t epoch;
 

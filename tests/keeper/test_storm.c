@@ -126,7 +126,6 @@ static void storm(struct kw *w, unsigned rounds, uint64_t box_ns)
 
 KEEPER_TEST_EVERYWHERE(whoever_is_killed_and_when_all_is_right_soon)
 {
-	struct kw *w = *state;
 	const char *soak = getenv("GPREEMPT_SOAK");
 	bool long_form = soak && atoi(soak);
 

@@ -8,10 +8,7 @@
 
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "emu/nvidia/emu.h"
@@ -57,8 +54,8 @@ __attribute__((unused)) static enum lw_vendor lw_nvidia = LW_NVIDIA, lw_amd = LW
 
 #define LIB_TEST_ADD(f, vendor) \
 	TEST_ADD(#f " (" #vendor ")", f, lw_set_up, lw_tear_down, &lw_##vendor)
-#define LIB_TEST_ON(f, vendor) TEST_EACH(f, LIB_TEST_ADD, vendor)
-#define LIB_TEST(f)            TEST_EACH(f, LIB_TEST_ADD, nvidia, amd)
+#define LIB_TEST_ON(f, vendor) TEST_EACH_IN(struct lib_world, f, LIB_TEST_ADD, vendor)
+#define LIB_TEST(f)            TEST_EACH_IN(struct lib_world, f, LIB_TEST_ADD, nvidia, amd)
 
 /* Time. */
 

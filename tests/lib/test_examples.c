@@ -4,7 +4,6 @@
 
 LIB_TEST(list_shows_the_queues)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	const char *type = w->vendor == LW_NVIDIA ? "compute" : "aql";
 
@@ -18,7 +17,6 @@ LIB_TEST(list_shows_the_queues)
 
 LIB_TEST(hold_holds_while_a_command_runs)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 
 	/* Seen by another example, which looks from within. */
@@ -39,7 +37,6 @@ LIB_TEST(hold_holds_while_a_command_runs)
 
 LIB_TEST(watch_says_how_they_change)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 
 	assert_int_equal(
@@ -69,7 +66,6 @@ static struct lw_load *load_with_aside(struct lib_world *w, const char *log)
 
 LIB_TEST_ON(aside_obeys_signals, amd)
 {
-	struct lib_world *w = *state;
 	char log[] = "/tmp/lib-aside-XXXXXX";
 	struct lw_load *load, *other = lw_load(w, "1");
 

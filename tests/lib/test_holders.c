@@ -4,7 +4,6 @@
 
 LIB_TEST(exit_releases)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	int in, status = 0;
 	pid_t holder = lw_start_holder(load->pid, "exit", &in);
@@ -19,7 +18,6 @@ LIB_TEST(exit_releases)
 
 LIB_TEST(a_killed_holder_is_repaired)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	int in;
 	pid_t holder = lw_start_holder(load->pid, "wait", &in);
@@ -38,7 +36,6 @@ LIB_TEST(a_killed_holder_is_repaired)
 
 LIB_TEST(the_next_holder_repairs_as_well)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2"), *other = lw_load(w, "1");
 	struct gpreempt *g;
 	int in;
@@ -57,7 +54,6 @@ LIB_TEST(the_next_holder_repairs_as_well)
 
 LIB_TEST(another_program_must_wait)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	int in;
@@ -75,7 +71,6 @@ LIB_TEST(another_program_must_wait)
 
 LIB_TEST(what_somebody_resumes_is_let_go)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 
@@ -111,13 +106,12 @@ static bool holds_one_that_comes(struct lib_world *w, const char *after_ms)
 
 LIB_TEST_ON(queues_that_come_later_are_held_as_well, nvidia)
 {
-	assert_true(holds_one_that_comes(*state, "500") || holds_one_that_comes(*state, "3000") ||
-	            holds_one_that_comes(*state, "15000"));
+	assert_true(holds_one_that_comes(w, "500") || holds_one_that_comes(w, "3000") ||
+	            holds_one_that_comes(w, "15000"));
 }
 
 LIB_TEST(a_held_process_may_end)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2"), *other = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid), *next = lw_open(other->pid);
 

@@ -4,8 +4,7 @@
 
 #include "lib_world.h"
 
-/* ---- statistics of samples that were made up ---------------------------------------------------
- */
+/* Statistics of samples that were made up. */
 
 struct made_up {
 	struct gpreempt_queue queue[8][4];
@@ -110,12 +109,8 @@ TEST(no_sample_has_no_statistics)
 	gpreempt_snapshot_free(NULL);
 }
 
-/* ---- of real ones -----------------------------------------------------------------------------
- */
-
 LIB_TEST(a_steady_process_is_stable)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_history history;
@@ -294,7 +289,6 @@ static int until_created(void *arg, const struct gpreempt_snapshot *now)
 /* kfd-load destroys one queue after the other, and makes it again at once: few samples show it. */
 LIB_TEST_ON(a_monitor_does_not_disturb_changes, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load_with(w, "--queues", "3", "--churn", "5");
 	struct gpreempt *g = lw_open(load->pid);
 	/* Many: a look comes just after a queue was destroyed rather often, for it wakes us. */
@@ -352,12 +346,9 @@ static bool sees_one_come(struct lib_world *w, const char *after_ms)
 
 LIB_TEST_ON(a_queue_that_came_is_counted, nvidia)
 {
-	assert_true(sees_one_come(*state, "1000") || sees_one_come(*state, "5000") ||
-	            sees_one_come(*state, "20000"));
+	assert_true(sees_one_come(w, "1000") || sees_one_come(w, "5000") ||
+	            sees_one_come(w, "20000"));
 }
-
-/* ---- how it ends ------------------------------------------------------------------------------
- */
 
 struct killing {
 	struct lib_world *w;
@@ -378,7 +369,6 @@ static int kill_at_the_third(void *arg, const struct gpreempt_snapshot *now)
 
 LIB_TEST(the_end_of_the_process_ends_it)
 {
-	struct lib_world *w = *state;
 	struct killing k = {.w = w, .load = lw_load(w, "1")};
 	struct gpreempt *g = lw_open(k.load->pid);
 	struct gpreempt_history history;
@@ -410,7 +400,6 @@ static int hold_at_once(void *arg, const struct gpreempt_snapshot *now)
 
 LIB_TEST(samples_may_lead_to_a_hold)
 {
-	struct lib_world *w = *state;
 	struct killing k = {.w = w, .load = lw_load(w, "2")};
 
 	k.g = lw_open(k.load->pid);

@@ -50,7 +50,6 @@ LIB_TEST(no_process_is_told_from_one_without_queues)
 
 LIB_TEST(errno_is_left_alone)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g;
 	struct gpreempt_snapshot snapshot;
@@ -80,9 +79,6 @@ LIB_TEST(devices_have_names)
 	assert_null(gpreempt_device_name(g, 2));
 	lw_close(g);
 }
-
-/* ---- others' processes ------------------------------------------------------------------------
- */
 
 /* In a child that nobody may look into anything with. */
 static int as_nobody(pid_t pid, int (*try)(pid_t pid))
@@ -118,7 +114,6 @@ static int try_to_hold(pid_t pid)
 
 LIB_TEST(others_processes_are_not_for_everybody)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	int r = as_nobody(load->pid, try_to_hold);
 
@@ -127,9 +122,6 @@ LIB_TEST(others_processes_are_not_for_everybody)
 	assert_int_equal(lw_held(w, load->pid), 0);
 	LW_ENDS_RIGHT(w, load);
 }
-
-/* ---- fork -------------------------------------------------------------------------------------
- */
 
 static int use_copies(struct gpreempt *g, pid_t pid)
 {
@@ -162,7 +154,6 @@ static void end_child(int status)
 
 LIB_TEST(a_fork_has_copies_that_do_nothing)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 	int status = 0;

@@ -13,7 +13,6 @@ static unsigned count_computing(const struct gpreempt_queue *queue, int n)
 
 LIB_TEST(all_queues_are_listed)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue queue[64], first;
@@ -39,7 +38,6 @@ LIB_TEST(all_queues_are_listed)
 
 LIB_TEST_ON(nvidia_tells_slices_and_channels, nvidia)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue q = lw_queue(g, 0);
@@ -55,7 +53,6 @@ LIB_TEST_ON(nvidia_tells_slices_and_channels, nvidia)
 
 LIB_TEST_ON(amd_tells_addresses_and_pending_work, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue q;
@@ -74,7 +71,6 @@ LIB_TEST_ON(amd_tells_addresses_and_pending_work, amd)
 
 LIB_TEST_ON(amd_lists_a_program_that_only_copies, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load_with(w, "--type", "sdma", NULL, NULL);
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue queue[4];
@@ -92,7 +88,6 @@ static int tracer_of(pid_t pid)
 
 LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open_with(load->pid, GPREEMPT_FROM_AFAR);
 	struct gpreempt_queue q = lw_queue(g, 1);
@@ -114,7 +109,6 @@ LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd)
 
 LIB_TEST(a_process_that_ended_is_no_other)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 

@@ -219,9 +219,6 @@ SELF_TEST(a_held_queue_is_destroyed_at_once_and_its_heir_is_left_alone)
 	assert_int_equal(of_queue(1, "percentage"), 100);
 }
 
-/* ---- priorities -------------------------------------------------------------------------------
- */
-
 SELF_TEST(a_priority_that_would_be_lost_is_not)
 {
 	struct gpreempt *g;
@@ -248,9 +245,6 @@ SELF_TEST_ON(which_xcc_a_pm4_queue_uses_is_not_known, mi300x)
 	assert_non_null(strstr(gpreempt_why(g), "XCC"));
 	assert_int_equal(of_queue(0, "percentage"), 100);
 }
-
-/* ---- others -----------------------------------------------------------------------------------
- */
 
 /* lib-holder is our debugger: either hold is enough, and neither ends the other. */
 SELF_TEST_ON(beside_a_debugger, mi250, navi31)
@@ -328,9 +322,6 @@ SELF_TEST(it_is_one_handle_s_and_for_oneself_only)
 	assert_int_equal(gpreempt_hold_self(NULL, 0), -EINVAL);
 	assert_int_equal(kfd_load_stop(&load), 0);
 }
-
-/* ---- what goes wrong --------------------------------------------------------------------------
- */
 
 SELF_TEST(half_a_hold_is_none)
 {

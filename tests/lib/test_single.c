@@ -4,7 +4,6 @@
 
 LIB_TEST(a_single_queue_can_be_held)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue two[2] = {lw_queue(g, 1), lw_queue(g, 2)}, twice[2];
@@ -30,7 +29,6 @@ LIB_TEST(a_single_queue_can_be_held)
 
 LIB_TEST(a_queue_can_be_released_from_the_whole)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue one = lw_queue(g, 0);
@@ -51,7 +49,6 @@ LIB_TEST(a_queue_can_be_released_from_the_whole)
 
 LIB_TEST(every_queue_can_be_a_task)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid), *later;
 	struct gpreempt_queue both[2] = {lw_queue(g, 0), lw_queue(g, 1)};
@@ -73,7 +70,6 @@ LIB_TEST(every_queue_can_be_a_task)
 /* On AMD's GPUs each call may stop the whole device. */
 LIB_TEST(many_queues_are_one_call)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "8");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue some[6];
@@ -100,7 +96,6 @@ LIB_TEST(many_queues_are_one_call)
 
 LIB_TEST(all_or_none)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue two[2] = {lw_queue(g, 0), {.id = 4711}};
@@ -117,7 +112,6 @@ LIB_TEST(all_or_none)
 
 LIB_TEST_ON(queues_that_copy_are_never_held, nvidia)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue queue[64];
@@ -134,7 +128,6 @@ LIB_TEST_ON(queues_that_copy_are_never_held, nvidia)
 
 LIB_TEST_ON(a_process_that_only_copies_cannot_be_held, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load_with(w, "--type", "sdma", NULL, NULL);
 	struct gpreempt *g = lw_open(load->pid);
 

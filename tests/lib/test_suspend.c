@@ -4,7 +4,6 @@
 
 LIB_TEST(a_held_process_stands_still_and_loses_nothing)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3"), *other = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 
@@ -25,7 +24,6 @@ LIB_TEST(a_held_process_stands_still_and_loses_nothing)
 
 LIB_TEST(asking_twice_changes_nothing)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 
@@ -41,7 +39,6 @@ LIB_TEST(asking_twice_changes_nothing)
 
 LIB_TEST(closing_releases)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 
 	/* Devices stay open for another handle, or are closed with this one. */
@@ -64,12 +61,8 @@ LIB_TEST(closing_releases)
 	LW_ENDS_RIGHT(w, load);
 }
 
-/* ---- several ----------------------------------------------------------------------------------
- */
-
 LIB_TEST(handles_hold_different_processes)
 {
-	struct lib_world *w = *state;
 	struct lw_load *one = lw_load(w, "1"), *two = lw_load(w, "2");
 	struct gpreempt *a = lw_open(one->pid), *b = lw_open(two->pid);
 
@@ -86,7 +79,6 @@ LIB_TEST(handles_hold_different_processes)
 
 LIB_TEST(a_process_is_in_one_hand)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *a = lw_open(load->pid), *b = lw_open(load->pid);
 
@@ -117,7 +109,6 @@ static void *hold_and_release(void *arg)
 
 LIB_TEST(threads_use_handles_of_their_own)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load[3];
 	struct gpreempt *g[3];
 	pthread_t thread[3];

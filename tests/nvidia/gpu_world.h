@@ -25,7 +25,7 @@ void gw_close(struct gpu_world *w);
 int gw_set_up(void **state);
 int gw_tear_down(void **state);
 
-#define GPU_TEST(f) TEST_WITH(f, gw_set_up, gw_tear_down)
+#define GPU_TEST(f) TEST_IN(struct gpu_world, f, gw_set_up, gw_tear_down)
 
 static inline void gw_load(struct emu_load *load)
 {

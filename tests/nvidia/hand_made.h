@@ -6,14 +6,11 @@
 #ifndef TESTS_NVIDIA_HAND_MADE_H
 #define TESTS_NVIDIA_HAND_MADE_H
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "gpu_world.h"
 #include "emu/nvidia/rm_client.h"

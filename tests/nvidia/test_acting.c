@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Actions on what is not as simple as one process with one group, and what is said of them. */
-#include <signal.h>
-
 #include "hand_made.h"
 
 static bool ends_as(struct gpu_world *w, uint32_t handle, bool held)
@@ -11,12 +9,8 @@ static bool ends_as(struct gpu_world *w, uint32_t handle, bool held)
 	return !o.under_way && (o.known & GP_KNOWN_HELD) && o.held == held;
 }
 
-/* ---- many -------------------------------------------------------------------------------------
- */
-
 GPU_TEST(all_contexts_of_a_process_are_held_and_have_the_slice)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -37,7 +31,6 @@ GPU_TEST(all_contexts_of_a_process_are_held_and_have_the_slice)
 
 GPU_TEST(more_channels_than_one_call_takes_are_held)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint64_t before;
 	uint32_t handle;
@@ -57,7 +50,6 @@ GPU_TEST(more_channels_than_one_call_takes_are_held)
 
 GPU_TEST(a_group_with_as_many_channels_as_hardware_takes_is_held)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle;
 	struct hand h;
 
@@ -74,7 +66,6 @@ GPU_TEST(a_group_with_as_many_channels_as_hardware_takes_is_held)
 
 GPU_TEST(a_batch_in_which_one_process_died_holds_the_others)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 	struct gp_action a[3];
 
@@ -101,7 +92,6 @@ GPU_TEST(a_batch_in_which_one_process_died_holds_the_others)
 
 GPU_TEST(actions_happen_in_the_order_they_were_asked_for)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[2];
 	struct gp_action a[2];
 
@@ -134,7 +124,6 @@ GPU_TEST(actions_happen_in_the_order_they_were_asked_for)
 
 GPU_TEST(a_slice_beyond_the_bounds_is_refused_at_once)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -149,12 +138,8 @@ GPU_TEST(a_slice_beyond_the_bounds_is_refused_at_once)
 	emu_load_kill(&load);
 }
 
-/* ---- what others do meanwhile -----------------------------------------------------------------
- */
-
 GPU_TEST(a_context_that_comes_while_the_task_is_held_is_seen_and_held_again)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -196,19 +181,18 @@ static void grow_a_held_group(struct gpu_world *w, uint32_t channel)
 
 GPU_TEST(a_channel_that_comes_while_the_group_is_held_is_seen_and_held_again)
 {
-	grow_a_held_group(*state, 0x5c000015);
+	grow_a_held_group(w, 0x5c000015);
 }
 
 /* So far behind the others that it takes a full look to find it. */
 GPU_TEST(a_channel_with_a_distant_handle_is_seen_and_held_again)
 {
-	grow_a_held_group(*state, 0x5c000030);
+	grow_a_held_group(w, 0x5c000030);
 }
 
 /* Whatever is believed of a group with a channel that came in between: nothing stays disabled. */
 GPU_TEST(a_group_that_grew_while_it_was_held_is_put_back_whole)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle;
 	struct hand h;
 
@@ -228,7 +212,6 @@ GPU_TEST(a_group_that_grew_while_it_was_held_is_put_back_whole)
 
 GPU_TEST(a_slice_that_the_process_sets_itself_is_seen)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -244,7 +227,6 @@ GPU_TEST(a_slice_that_the_process_sets_itself_is_seen)
 
 GPU_TEST(a_slice_that_is_changed_back_is_seen)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -260,7 +242,6 @@ GPU_TEST(a_slice_that_is_changed_back_is_seen)
 /* CUDA makes a group and sets its slice a moment later: that is the slice it is to have again. */
 GPU_TEST(what_a_process_set_before_it_was_changed_is_what_it_gets_back)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle;
 	struct hand h;
 
@@ -284,7 +265,6 @@ GPU_TEST(what_a_process_set_before_it_was_changed_is_what_it_gets_back)
 
 GPU_TEST(another_group_under_the_same_handle_is_not_touched)
 {
-	struct gpu_world *w = *state;
 	struct gp_action a;
 	struct hand h;
 
@@ -309,12 +289,8 @@ GPU_TEST(another_group_under_the_same_handle_is_not_touched)
 	hand_stop(&h);
 }
 
-/* ---- acceptance is not effect -----------------------------------------------------------------
- */
-
 GPU_TEST(a_hold_that_was_accepted_and_ignored_is_not_said_to_be_held)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -334,7 +310,6 @@ GPU_TEST(a_hold_that_was_accepted_and_ignored_is_not_said_to_be_held)
 
 GPU_TEST(a_release_that_was_accepted_and_ignored_is_seen_as_held)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -350,7 +325,6 @@ GPU_TEST(a_release_that_was_accepted_and_ignored_is_seen_as_held)
 
 GPU_TEST(a_slice_that_was_accepted_and_ignored_is_seen)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -367,7 +341,6 @@ GPU_TEST(a_slice_that_was_accepted_and_ignored_is_seen)
 
 GPU_TEST(a_process_that_somebody_else_held_is_seen_as_held_and_can_be_released)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world other = {.emu = w->emu};
 	struct emu_load load;
 	uint32_t handle;

@@ -13,7 +13,6 @@ static bool is_known_to_be(struct gpu_world *w, uint32_t handle, bool active)
 
 GPU_TEST(a_busy_process_is_active_and_an_idle_one_known_to_be_idle)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load busy, idle;
 	uint32_t busy_handle, idle_handle;
@@ -40,7 +39,6 @@ GPU_TEST(a_busy_process_is_active_and_an_idle_one_known_to_be_idle)
 
 GPU_TEST(run_time_grows_with_the_work_and_never_falls)
 {
-	struct gpu_world *w = *state;
 	uint64_t last_ns = 0, begin_ns, true_ns;
 	struct emu_load load;
 	uint32_t handle;
@@ -66,7 +64,6 @@ GPU_TEST(run_time_grows_with_the_work_and_never_falls)
 
 GPU_TEST(nothing_is_said_of_the_activity_of_a_held_task)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -86,7 +83,6 @@ GPU_TEST(nothing_is_said_of_the_activity_of_a_held_task)
 
 GPU_TEST(without_nvml_everything_but_activity_works)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	uint32_t handle;

@@ -3,12 +3,8 @@
 #include "base/process.h"
 #include "hand_made.h"
 
-/* ---- processes --------------------------------------------------------------------------------
- */
-
 GPU_TEST(a_new_process_is_seen_within_a_second)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint64_t begin_ns;
 
@@ -23,7 +19,6 @@ GPU_TEST(a_new_process_is_seen_within_a_second)
 
 GPU_TEST(news_are_announced)
 {
-	struct gpu_world *w = *state;
 	struct pollfd news = {.events = POLLIN};
 	struct emu_load load;
 	uint64_t ignored;
@@ -59,7 +54,6 @@ static uint64_t begin_as_cuda_does(struct hand *hand)
 
 GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 {
-	struct gpu_world *w = *state;
 	struct gp_undo undo = {0};
 	struct gp_seen seen = {0};
 	struct hand hand;
@@ -81,7 +75,6 @@ GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 
 GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load, next;
 	uint64_t begin_ns;
 	uint32_t handle = 0;
@@ -107,7 +100,6 @@ GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches)
 
 GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 	pid_t pid;
@@ -125,7 +117,6 @@ GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs)
 
 GPU_TEST(keys_are_not_used_again)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen seen;
 	uint64_t key[8];
 	uint32_t handle = 0;
@@ -148,7 +139,6 @@ GPU_TEST(keys_are_not_used_again)
 
 GPU_TEST(a_task_is_attached_once)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 	uint32_t handle, again;
@@ -162,9 +152,6 @@ GPU_TEST(a_task_is_attached_once)
 	GW_WAIT(!gp_gpu_attach(w->gpu, seen.key, &again));
 	emu_load_kill(&load);
 }
-
-/* ---- forks ------------------------------------------------------------------------------------
- */
 
 static pid_t child_of(pid_t pid)
 {
@@ -246,7 +233,6 @@ TEST_WITH(a_child_takes_over_and_is_put_back_in_the_end, gw_set_up, kill_left_ch
 /* Another scheduler duplicates files for a moment, too, and is older than what it schedules. */
 GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen seen;
 	struct hand other;
 	struct emu_load load;
@@ -265,12 +251,8 @@ GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 	emu_load_kill(&load);
 }
 
-/* ---- groups -----------------------------------------------------------------------------------
- */
-
 GPU_TEST(a_group_that_comes_later_is_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -283,7 +265,6 @@ GPU_TEST(a_group_that_comes_later_is_found)
 
 GPU_TEST(a_process_becomes_a_task_with_its_first_group)
 {
-	struct gpu_world *w = *state;
 	struct hand h;
 
 	hand_start(&h);
@@ -301,7 +282,6 @@ GPU_TEST(a_process_becomes_a_task_with_its_first_group)
 
 GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file)
 {
-	struct gpu_world *w = *state;
 	struct hand h;
 
 	hand_start(&h);
@@ -316,7 +296,6 @@ GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file)
 
 GPU_TEST(a_process_becomes_a_task_although_its_file_came_late)
 {
-	struct gpu_world *w = *state;
 	struct hand h;
 
 	hand_start(&h);
@@ -332,7 +311,6 @@ GPU_TEST(a_process_becomes_a_task_although_its_file_came_late)
 /* Of a task that was changed: others are looked at less often. */
 GPU_TEST(a_second_client_with_a_file_of_its_own_is_found)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle = 0;
 	struct hand h;
 
@@ -354,7 +332,6 @@ GPU_TEST(a_second_client_with_a_file_of_its_own_is_found)
 
 GPU_TEST(a_group_that_goes_is_forgotten)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -366,9 +343,6 @@ GPU_TEST(a_group_that_goes_is_forgotten)
 	GW_WAIT(gw_queues(w, seen.key, "compute") == 1);
 	assert_int_equal(emu_load_stop(&load), 0);
 }
-
-/* ---- split ------------------------------------------------------------------------------------
- */
 
 static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 {
@@ -384,7 +358,6 @@ static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 
 GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen main_task, part, again;
 	struct gp_error err = {0};
 	struct emu_load other, load;
@@ -424,7 +397,6 @@ GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone)
 /* 0 is how the contract says "all of them", and hardware counts from 0. */
 GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen seen, part;
 	struct emu_load load;
 	uint32_t handle = 0;

@@ -50,9 +50,6 @@ static void works_again(struct gpu_world *w, int kind, uint32_t handle, pid_t pi
 	assert_int_equal(emu_group_sum(&w->emu, pid, "slice_us"), 2048);
 }
 
-/* ---- status codes -----------------------------------------------------------------------------
- */
-
 GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 {
 	static const struct {
@@ -66,7 +63,6 @@ GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 		{NV_ERR_INVALID_STATE, -EBUSY},     {NV_ERR_NOT_SUPPORTED, -ENOTSUP},
 		{NV_ERR_OBJECT_NOT_FOUND, -ENXIO},  {0x7f, -EIO}, /* one that nobody knows */
 	};
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	struct gp_action a;
@@ -92,7 +88,6 @@ GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 
 GPU_TEST(busy_is_tried_again_and_succeeds)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -112,7 +107,6 @@ GPU_TEST(busy_is_tried_again_and_succeeds)
 GPU_TEST(an_error_of_the_call_itself_is_told)
 {
 	static const int code[] = {EIO, EPERM, ENOTTY, EFAULT, ENODEV};
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	struct gp_action a;
@@ -136,7 +130,6 @@ GPU_TEST(an_error_of_the_call_itself_is_told)
 /* A call that was interrupted is made again, but not for ever. */
 GPU_TEST(an_interrupted_call_is_made_again_but_not_for_ever)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -161,7 +154,6 @@ GPU_TEST(an_interrupted_call_is_made_again_but_not_for_ever)
 
 GPU_TEST(a_failed_hold_of_one_does_not_take_the_others_with_it)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 	struct gp_action a[3];
 	unsigned held = 0, failed = 0;
@@ -189,12 +181,8 @@ GPU_TEST(a_failed_hold_of_one_does_not_take_the_others_with_it)
 		assert_int_equal(emu_load_stop(&load[i]), 0);
 }
 
-/* ---- the whole device -------------------------------------------------------------------------
- */
-
 GPU_TEST(without_firmware_a_hold_is_not_supported_and_slices_work)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	struct gp_action a;
@@ -215,7 +203,6 @@ GPU_TEST(without_firmware_a_hold_is_not_supported_and_slices_work)
 
 GPU_TEST(a_gpu_that_is_lost_is_told_and_the_other_works)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load load, other;
 	struct gp_action a;
@@ -244,7 +231,6 @@ GPU_TEST(commands_that_the_driver_does_not_know_are_done_without)
 {
 	static const char *const optional[] = {"pids", "channel_state", "build_version",
 	                                       "preemption_mode"};
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -264,7 +250,6 @@ GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good)
 {
 	static const char *const asked[] = {"handle_info", "child_handle", "gpu_id", "get_info",
 	                                    "get_timeslice"};
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -287,12 +272,8 @@ GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-/* ---- time -------------------------------------------------------------------------------------
- */
-
 GPU_TEST(a_slow_driver_does_not_keep_the_caller_waiting)
 {
-	struct gpu_world *w = *state;
 	uint64_t longest_ns = 0, looks = 0;
 	struct emu_load load;
 	struct gp_seen seen[8];
@@ -331,7 +312,6 @@ GPU_TEST(a_slow_driver_does_not_keep_the_caller_waiting)
 
 GPU_TEST(what_is_under_way_is_told_by_kind)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -350,13 +330,8 @@ GPU_TEST(what_is_under_way_is_told_by_kind)
 	emu_load_kill(&load);
 }
 
-/* ---- death ------------------------------------------------------------------------------------
- */
-
 GPU_TEST(a_process_that_dies_in_the_middle_of_an_action_ends_it)
 {
-	struct gpu_world *w = *state;
-
 	gw_open(w);
 	for (int i = 0; i < 4; i++) {
 		struct emu_load load, next;
@@ -381,7 +356,6 @@ GPU_TEST(a_process_that_dies_in_the_middle_of_an_action_ends_it)
 
 GPU_TEST(closing_the_device_waits_for_what_is_under_way_and_puts_it_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 

@@ -4,9 +4,6 @@
 #include "gpu/nvidia/target.h"
 #include "hand_made.h"
 
-/* ---- names ------------------------------------------------------------------------------------
- */
-
 static void found_and_stopped(struct gpu_world *w, struct emu_load *load)
 {
 	struct gp_seen seen;
@@ -29,7 +26,7 @@ GPU_TEST(a_process_with_the_handles_of_libcuda_is_found)
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, NULL), 0);
-	found_and_stopped(*state, &load);
+	found_and_stopped(w, &load);
 }
 
 GPU_TEST(a_process_that_counts_from_elsewhere_is_found)
@@ -37,14 +34,13 @@ GPU_TEST(a_process_that_counts_from_elsewhere_is_found)
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--handles", "0x00310007", NULL), 0);
-	found_and_stopped(*state, &load);
+	found_and_stopped(w, &load);
 }
 
 /* RM names one child of each kind: of a group with random handles one channel is known, and that
  * one gets the work here. What the other channels would do nobody can stop. */
 GPU_TEST(a_process_with_random_handles_is_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -59,9 +55,6 @@ GPU_TEST(a_process_with_random_handles_is_found)
 	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
 	assert_int_equal(emu_load_stop(&load), 0);
 }
-
-/* ---- clients ----------------------------------------------------------------------------------
- */
 
 /* Calls to RM from nothing to the process's groups, as the emulator counts them. */
 static uint64_t calls_to_attach(struct gpu_world *w, pid_t pid)
@@ -88,7 +81,6 @@ static uint64_t calls_to_attach(struct gpu_world *w, pid_t pid)
 GPU_TEST(attaching_takes_the_same_number_of_calls_for_every_client_index)
 {
 	static const uint32_t index[] = {0x10, 0xf0000, 0xffffd, 0xfffff, 0};
-	struct gpu_world *w = *state;
 	uint64_t calls[sizeof index / sizeof *index];
 
 	for (unsigned i = 0; i < sizeof index / sizeof *index; i++) {
@@ -105,7 +97,6 @@ GPU_TEST(attaching_takes_the_same_number_of_calls_for_every_client_index)
 
 GPU_TEST(clients_on_both_sides_of_the_wrap_are_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 
 	assert_int_equal(emu_control(&w->emu, "client_index %u", 0xfffff), 0);
@@ -120,7 +111,6 @@ GPU_TEST(clients_on_both_sides_of_the_wrap_are_found)
 
 GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	gw_load(&load);
@@ -133,7 +123,6 @@ GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found)
 /* Who has the memory driver open computes or is about to: worth a search of any length. */
 GPU_TEST(a_cuda_process_is_found_however_old_its_client_is)
 {
-	struct gpu_world *w = *state;
 	struct hand old;
 
 	hand_start(&old);
@@ -147,12 +136,8 @@ GPU_TEST(a_cuda_process_is_found_however_old_its_client_is)
 	hand_stop(&old);
 }
 
-/* ---- who is none ------------------------------------------------------------------------------
- */
-
 GPU_TEST(a_process_without_compute_groups_is_no_task)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct emu_load x, load;
 	struct gp_seen seen;
@@ -172,7 +157,6 @@ GPU_TEST(a_process_without_compute_groups_is_no_task)
 
 GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	struct hand h;
@@ -188,12 +172,8 @@ GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart)
 	assert_int_equal(w->gpu->ops->find(w->gpu, 0x3fffff, &seen, NULL), -ESRCH);
 }
 
-/* ---- what is said of them ---------------------------------------------------------------------
- */
-
 GPU_TEST(two_contexts_are_two_compute_groups_of_one_task)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen, all[8];
 
@@ -208,7 +188,6 @@ GPU_TEST(two_contexts_are_two_compute_groups_of_one_task)
 
 GPU_TEST(each_device_sees_its_own_groups)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load both, one;
 	struct gp_seen seen;
@@ -242,7 +221,6 @@ GPU_TEST(there_is_no_device_behind_the_last)
 
 GPU_TEST(start_time_name_and_memory_are_told)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -257,7 +235,6 @@ GPU_TEST(start_time_name_and_memory_are_told)
 
 GPU_TEST(an_mps_server_is_marked_as_shared)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -270,7 +247,6 @@ GPU_TEST(an_mps_server_is_marked_as_shared)
 
 GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 	struct gp_seen seen[2];
 
@@ -283,16 +259,12 @@ GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are)
 		emu_load_kill(&load[i]);
 }
 
-/* ---- how much is asked for --------------------------------------------------------------------
- */
-
 #define BUSY_LOADS 4
 
 /* Calls are counted instead of time: a driver answers in 3 us, an emulator on a busy machine in 50.
  */
 GPU_TEST(nobody_waits_for_a_search_that_goes_far_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[BUSY_LOADS];
 	struct gp_seen seen[BUSY_LOADS];
 	uint64_t before;
@@ -313,13 +285,9 @@ GPU_TEST(nobody_waits_for_a_search_that_goes_far_back)
 		emu_load_kill(&load[i]);
 }
 
-/* ---- drivers ----------------------------------------------------------------------------------
- */
-
 GPU_TEST(every_branch_of_the_driver_is_understood)
 {
 	static const char *const branch[] = {"550", "570", "580", "595"};
-	struct gpu_world *w = *state;
 
 	for (unsigned i = 0; i < sizeof branch / sizeof *branch; i++) {
 		struct emu_load load;

@@ -4,7 +4,6 @@
 
 GPU_TEST(a_held_process_stops_and_goes_on_with_the_right_result)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -22,7 +21,6 @@ GPU_TEST(a_held_process_stops_and_goes_on_with_the_right_result)
 
 GPU_TEST(a_slice_is_set_and_0_gives_back_what_it_had)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	uint32_t handle;
@@ -42,7 +40,6 @@ GPU_TEST(a_slice_is_set_and_0_gives_back_what_it_had)
 
 GPU_TEST(detaching_puts_everything_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -60,7 +57,6 @@ GPU_TEST(detaching_puts_everything_back)
 
 GPU_TEST(closing_the_device_puts_everything_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	gw_load(&load);
@@ -73,7 +69,6 @@ GPU_TEST(closing_the_device_puts_everything_back)
 
 GPU_TEST(several_processes_are_held_with_one_call)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[4];
 	struct gp_action a[4];
 	uint64_t before;
@@ -100,7 +95,6 @@ GPU_TEST(several_processes_are_held_with_one_call)
 
 GPU_TEST(copy_groups_are_left_alone)
 {
-	struct gpu_world *w = *state;
 	struct gp_queue queue[16];
 	struct gp_seen seen;
 	struct emu_load load;
@@ -126,7 +120,6 @@ GPU_TEST(copy_groups_are_left_alone)
 
 GPU_TEST(a_preemption_mode_reaches_the_group_and_is_put_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 

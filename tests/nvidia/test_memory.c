@@ -29,7 +29,6 @@ static void start(struct gpu_world *w, struct emu_load *load, const char *contex
 
 GPU_TEST(a_process_that_is_only_known_keeps_nothing)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	start(w, &load, "1");
@@ -39,7 +38,6 @@ GPU_TEST(a_process_that_is_only_known_keeps_nothing)
 
 GPU_TEST(a_process_that_is_held_keeps_nothing)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -53,8 +51,6 @@ GPU_TEST(a_process_that_is_held_keeps_nothing)
 /* At any moment of the looks, searches and actions. */
 GPU_TEST(a_process_that_dies_at_any_moment_keeps_nothing)
 {
-	struct gpu_world *w = *state;
-
 	gw_open(w);
 	for (unsigned i = 0; i < 12; i++) {
 		struct emu_load load;
@@ -94,28 +90,27 @@ static void with_a_slow_action(struct gpu_world *w, const char *contexts, bool h
 
 GPU_TEST(a_process_that_dies_while_a_slow_slice_is_under_way_keeps_nothing)
 {
-	with_a_slow_action(*state, "1", false);
+	with_a_slow_action(w, "1", false);
 }
 
 GPU_TEST(a_process_that_dies_while_a_slow_hold_is_under_way_keeps_nothing)
 {
-	with_a_slow_action(*state, "1", true);
+	with_a_slow_action(w, "1", true);
 }
 
 /* Each context has a call of its own. */
 GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_slices_are_under_way)
 {
-	with_a_slow_action(*state, "12", false);
+	with_a_slow_action(w, "12", false);
 }
 
 GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way)
 {
-	with_a_slow_action(*state, "40", true);
+	with_a_slow_action(w, "40", true);
 }
 
 GPU_TEST(a_process_that_dies_while_others_are_slowly_changed_keeps_nothing)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load, other[6];
 	struct gp_action a[7];
 

@@ -4,7 +4,6 @@
  * from outside, in the emulator's state.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include "engine/real_time.h"
@@ -111,12 +110,8 @@ static void is_restored(struct gpu_world *w, pid_t pid)
 	assert_int_equal(slice(w, pid), 2048);
 }
 
-/* ---- one of each ------------------------------------------------------------------------------
- */
-
 GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be;
 	uint64_t before;
@@ -141,7 +136,6 @@ GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one)
 
 GPU_TEST(a_slice_that_the_process_sets_itself_is_applied_again)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be;
 	uint64_t seen_us;
@@ -165,9 +159,6 @@ GPU_TEST(a_slice_that_the_process_sets_itself_is_applied_again)
 	emu_load_kill(&be);
 }
 
-/* ---- several ----------------------------------------------------------------------------------
- */
-
 /* One look from outside: never two of these runnable with a tiny slice. In one reading. */
 static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be, unsigned n)
 {
@@ -190,7 +181,6 @@ static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be
 
 GPU_TEST(busy_best_effort_tasks_take_turns_and_are_never_tiny_together)
 {
-	struct gpu_world *w = *state;
 	uint64_t run_ns[2], end_ns;
 	struct scheduler s;
 	struct emu_load lc, be[2];
@@ -234,7 +224,6 @@ GPU_TEST(busy_best_effort_tasks_take_turns_and_are_never_tiny_together)
 /* SIGSTOP: it submits nothing more, and what it had submitted is soon done. */
 GPU_TEST(a_best_effort_task_that_falls_idle_leaves_the_rotation)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be[2];
 
@@ -266,7 +255,6 @@ GPU_TEST(a_best_effort_task_that_falls_idle_leaves_the_rotation)
 
 GPU_TEST(tasks_come_and_go)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be[2];
 
@@ -291,7 +279,6 @@ GPU_TEST(tasks_come_and_go)
 
 GPU_TEST(a_process_that_nobody_named_is_never_touched)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be, other;
 	uint64_t end_ns;

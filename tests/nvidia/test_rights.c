@@ -86,7 +86,6 @@ static void hold_it(struct answer *a, pid_t pid)
 
 GPU_TEST(anothers_process_is_refused_in_a_sentence)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct answer a;
 
@@ -104,7 +103,6 @@ GPU_TEST(anothers_process_is_refused_in_a_sentence)
 
 GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct answer a;
 
@@ -121,7 +119,6 @@ GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not)
 
 GPU_TEST(root_finds_everybody)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--drop-to", NOBODY, NULL), 0);
@@ -130,9 +127,6 @@ GPU_TEST(root_finds_everybody)
 	gw_close(w);
 	assert_int_equal(emu_load_stop(&load), 0);
 }
-
-/* ---- the device file --------------------------------------------------------------------------
- */
 
 GPU_TEST(without_a_driver_there_are_no_devices)
 {

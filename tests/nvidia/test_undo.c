@@ -2,7 +2,6 @@
 /* A scheduler that was killed leaves a record, and whoever replays it puts the process back. */
 #include "base/process.h"
 #include "base/rng.h"
-#include <signal.h>
 
 #include "hand_made.h"
 
@@ -20,9 +19,6 @@ static struct gp_undo record_of(struct gpu_world *w, uint32_t handle)
 	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
 	return undo;
 }
-
-/* ---- a scheduler that dies --------------------------------------------------------------------
- */
 
 /* Attaches, tells its record, and changes the process for ever. In a process of its own. */
 static void schedule_until_killed(pid_t pid, int out)
@@ -75,7 +71,6 @@ static struct gp_undo kill_a_scheduler(pid_t pid, unsigned after_us)
 
 GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed)
 {
-	struct gpu_world *w = *state;
 	struct gp_rng rng;
 	struct emu_load load;
 	unsigned changed = 0;
@@ -101,7 +96,6 @@ GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed)
 /* Those that are put back after it wait for it. */
 GPU_TEST(putting_a_process_back_takes_few_calls)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint64_t before;
@@ -122,7 +116,6 @@ GPU_TEST(putting_a_process_back_takes_few_calls)
 
 GPU_TEST(a_replay_can_be_repeated)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 
@@ -135,13 +128,9 @@ GPU_TEST(a_replay_can_be_repeated)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-/* ---- what a record says -----------------------------------------------------------------------
- */
-
 /* One record for each of its GPUs: a file of records must be able to tell them apart. */
 GPU_TEST(a_record_names_the_process_and_is_of_one_gpu)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load load;
 	struct gp_undo undo, other;
@@ -161,7 +150,6 @@ GPU_TEST(a_record_names_the_process_and_is_of_one_gpu)
 
 GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -179,7 +167,6 @@ GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before)
 
 GPU_TEST(each_group_gets_its_own_slice_back)
 {
-	struct gpu_world *w = *state;
 	struct gp_undo undo;
 	uint32_t handle;
 	struct hand h;
@@ -203,7 +190,6 @@ GPU_TEST(each_group_gets_its_own_slice_back)
 
 GPU_TEST(more_groups_than_a_record_lists_are_put_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -222,7 +208,6 @@ GPU_TEST(more_groups_than_a_record_lists_are_put_back)
 
 GPU_TEST(a_group_that_came_after_the_record_is_put_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -245,7 +230,6 @@ GPU_TEST(a_group_that_came_after_the_record_is_put_back)
 
 GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load load;
 	struct gp_undo undo;
@@ -268,7 +252,6 @@ GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone)
 /* The process of the record ended; its queues live on in a child, stopped. */
 GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 {
-	struct gpu_world *w = *state;
 	char path[64];
 	struct emu_load load;
 	struct gp_undo undo;
@@ -298,12 +281,8 @@ GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 	assert_int_equal(slice_us, 2048);
 }
 
-/* ---- records that are no good -----------------------------------------------------------------
- */
-
 GPU_TEST(a_record_of_a_process_that_ended_says_so)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct emu_load load;
 	struct gp_undo undo;
@@ -321,7 +300,6 @@ GPU_TEST(a_record_of_a_process_that_ended_says_so)
 
 GPU_TEST(another_process_with_the_same_pid_is_not_touched)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -341,7 +319,6 @@ GPU_TEST(another_process_with_the_same_pid_is_not_touched)
 
 GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 {
-	struct gpu_world *w = *state;
 	struct gp_undo undo, bad;
 	struct emu_load load, other;
 	struct gp_rng rng;
@@ -378,7 +355,6 @@ GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 
 GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct emu_load load;
 	struct gp_undo undo;
@@ -401,12 +377,8 @@ GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
 	emu_load_kill(&load);
 }
 
-/* ---- without a record -------------------------------------------------------------------------
- */
-
 GPU_TEST(a_process_is_released_without_a_record)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", NULL), 0);
@@ -421,7 +393,6 @@ GPU_TEST(a_process_is_released_without_a_record)
 
 GPU_TEST(a_tiny_slice_does_not_stay_without_a_record)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world killed = {.emu = w->emu};
 	struct emu_load load;
 	uint32_t handle;

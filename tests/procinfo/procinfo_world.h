@@ -5,11 +5,8 @@
 
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/process.h"

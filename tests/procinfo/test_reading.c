@@ -6,8 +6,6 @@
 
 #include "procinfo_world.h"
 
-/* ---- each fact ----------------------------------------------------------------------- */
-
 static bool has_variable(const struct gp_procinfo *f, const char *variable)
 {
 	for (const char *at = f->environ; at < f->environ + f->environ_size; at += strlen(at) + 1)
@@ -167,8 +165,6 @@ TEST(without_root_the_memory_of_others_is_unknown_and_not_empty)
 	stop_target(&roots);
 }
 
-/* ---- which process ------------------------------------------------------------------- */
-
 TEST(another_process_with_that_pid_is_not_the_one)
 {
 	struct target t = start_target("plain", 0);
@@ -183,8 +179,6 @@ TEST(another_process_with_that_pid_is_not_the_one)
 	assert_int_equal(f->known, 0);
 	gp_procinfo_drop(f);
 }
-
-/* ---- many ---------------------------------------------------------------------------- */
 
 TEST(every_question_has_exactly_one_answer)
 {

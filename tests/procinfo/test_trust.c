@@ -8,8 +8,6 @@
 #include "procinfo_world.h"
 #include "procinfo/read.h"
 
-/* ---- programs ------------------------------------------------------------------------ */
-
 /* The program `path`, in a child, until it is stopped. */
 static pid_t start_program(const char *path)
 {
@@ -123,8 +121,6 @@ TEST(a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted)
 	gp_procinfo_drop(f);
 	stop_child(pid);
 }
-
-/* ---- cgroups ------------------------------------------------------------------------- */
 
 /* A cgroup that can be made here, in v2 or in a hierarchy of v1; "" if there is none. */
 static void make_cgroup(char *path, size_t size)

@@ -4,16 +4,11 @@
 
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 /* after those it needs */
-
 #include "base/clock.h"
-
-/* ---- a bystander ------------------------------------------------------------------------------
- */
 
 static void *go_on(void *arg)
 {
@@ -49,9 +44,6 @@ void bystander_goes_on(struct bystander *b, unsigned n)
 		usleep(1000);
 	}
 }
-
-/* ---- clients ----------------------------------------------------------------------------------
- */
 
 int raw_connect(const char *path)
 {

@@ -32,9 +32,6 @@ static void put_number(struct json_object *json, const char *key, uint64_t value
 	json_object_object_add(json, key, json_object_new_uint64(value));
 }
 
-/* ---- methods ----------------------------------------------------------------------------------
- */
-
 static int echo(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	(void)arg;
@@ -326,9 +323,6 @@ static const struct gp_rpc_method hint_methods[] = {
 	{"hint", hint, GP_RPC_MAY_NOTIFY},
 	{"hints", hints, 0},
 };
-
-/* ---- the server's thread -----------------------------------------------------------------------
- */
 
 static void on_gone(void *arg, uint64_t client_id)
 {

@@ -5,10 +5,8 @@
  */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 /* after those it needs */
-
 #include "base/rng.h"
 #include "rpc_world.h"
 
@@ -16,9 +14,6 @@
 
 static const char request[] =
 	"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"echo\",\"params\":{\"a\":\"\xc3\xa9\"}}\n";
-
-/* ---- lines ------------------------------------------------------------------------------------
- */
 
 #define P    GP_RPC_PARSE_ERROR
 #define R    GP_RPC_INVALID_REQUEST
@@ -83,7 +78,6 @@ static const struct {
 
 WORLD_TEST(a_bad_line_gets_an_error_and_the_next_one_an_answer)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 
 	for (unsigned i = 0; i < sizeof bad_lines / sizeof *bad_lines; i++) {
@@ -113,7 +107,6 @@ static void raw_say_id(int fd, int length)
 
 WORLD_TEST(an_error_says_to_which_request_it_belongs)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	struct json_object *json;
 
@@ -139,7 +132,6 @@ WORLD_TEST(an_error_says_to_which_request_it_belongs)
 
 WORLD_TEST(nesting_is_refused_at_its_limit)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	char *deep = malloc(20001);
 
@@ -166,7 +158,6 @@ WORLD_TEST(nesting_is_refused_at_its_limit)
 WORLD_TEST(any_bytes_are_survived)
 {
 	static const char spice[] = "{}[]\",:\\u0019-eE.truefalsn \n\n";
-	struct world *w = *state;
 	struct gp_client *beside = client_of(w);
 	struct gp_rng rng;
 
@@ -188,14 +179,9 @@ WORLD_TEST(any_bytes_are_survived)
 	gp_client_close(beside);
 }
 
-/* ---- how the bytes come ------------------------------------------------------------------------
- */
-
 /* The answer to what came before shows that the first part was read on its own. */
 WORLD_TEST(every_split_of_a_request_is_answered)
 {
-	struct world *w = *state;
-
 	for (size_t cut = 1; cut < strlen(request); cut++) {
 		int fd = raw_connect(w->path);
 		char first[256];
@@ -211,7 +197,6 @@ WORLD_TEST(every_split_of_a_request_is_answered)
 
 WORLD_TEST(a_request_byte_by_byte_is_answered)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 
 	for (const char *p = request; *p; p++)
@@ -222,7 +207,6 @@ WORLD_TEST(a_request_byte_by_byte_is_answered)
 
 WORLD_TEST(a_disconnect_at_every_byte_is_clean)
 {
-	struct world *w = *state;
 	struct gp_client *beside = client_of(w);
 	unsigned n = 0;
 
@@ -246,12 +230,8 @@ WORLD_TEST(a_disconnect_at_every_byte_is_clean)
 	gp_client_close(beside);
 }
 
-/* ---- long lines --------------------------------------------------------------------------------
- */
-
 WORLD_TEST(a_line_is_taken_up_to_its_limit)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	size_t n = strlen(HEAD "}");
 	char *line = malloc(GP_RPC_LINE_MAX + 2);
@@ -282,7 +262,6 @@ static size_t resident_kib(void)
 
 WORLD_TEST(a_line_of_a_gigabyte_costs_nothing)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	size_t before, size = 1 << 20;
 	char *bytes = malloc(size);
@@ -312,7 +291,6 @@ WORLD_TEST(a_line_of_a_gigabyte_costs_nothing)
 /* A million short lines are no less. */
 WORLD_TEST(a_flood_of_rubbish_slows_nobody_else)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	char bytes[4096];
 	int fd = raw_connect(w->path);

@@ -11,7 +11,7 @@
 
 WORLD_TEST(a_call_is_answered)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct json_object *result =
 		ask(client, "echo", object("{\"a\":[1,2,{\"b\":\"\\u00e9\"}]}"));
 
@@ -23,7 +23,7 @@ WORLD_TEST(a_call_is_answered)
 
 WORLD_TEST(an_answer_of_a_megabyte_arrives)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct json_object *result = ask(client, "blob", object("{\"bytes\":1048576}"));
 
 	assert_int_equal(json_object_get_string_len(result), 1 << 20);
@@ -33,7 +33,6 @@ WORLD_TEST(an_answer_of_a_megabyte_arrives)
 
 WORLD_TEST(answers_may_come_later_and_in_any_order)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 	struct json_object *json;
@@ -61,7 +60,6 @@ WORLD_TEST(errors_come_back_with_their_name_and_sentence)
 		{EBUSY, GP_RPC_BUSY},          {ENOTSUP, GP_RPC_NOT_SUPPORTED},
 		{EIO, GP_RPC_FAILED},
 	};
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -87,7 +85,7 @@ WORLD_TEST(errors_come_back_with_their_name_and_sentence)
 
 WORLD_TEST(a_wrong_name_gets_a_suggestion)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct gp_error err = {0};
 
 	assert_int_equal(gp_client_call(client, "ecko", NULL, NULL, 0, NULL, &err), -ENOSYS);
@@ -100,7 +98,6 @@ WORLD_TEST(a_wrong_name_gets_a_suggestion)
 
 WORLD_TEST(other_versions_are_refused_with_those_there_are)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	struct json_object *json, *data;
 
@@ -121,7 +118,6 @@ WORLD_TEST(other_versions_are_refused_with_those_there_are)
 
 WORLD_TEST(only_hints_may_come_without_an_id)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	struct gp_error err = {0};
 	int fd = raw_connect(w->path);
@@ -137,7 +133,6 @@ WORLD_TEST(only_hints_may_come_without_an_id)
 
 WORLD_TEST(hints_that_were_sent_before_leaving_count)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -151,7 +146,6 @@ WORLD_TEST(hints_that_were_sent_before_leaving_count)
 
 WORLD_TEST(the_hint_socket_takes_hints_only)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->hint_path);
 
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}");
@@ -163,7 +157,6 @@ WORLD_TEST(the_hint_socket_takes_hints_only)
 
 WORLD_TEST(half_a_connection_is_still_answered)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -180,7 +173,6 @@ WORLD_TEST(half_a_connection_is_still_answered)
 
 WORLD_TEST(events_go_to_those_who_want_them)
 {
-	struct world *w = *state;
 	struct gp_client *wants = client_of(w), *other = client_of(w);
 	struct json_object *event;
 	struct gp_error err = {0};
@@ -206,7 +198,7 @@ WORLD_TEST(events_go_to_those_who_want_them)
 
 WORLD_TEST(a_call_that_takes_too_long_ends)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct gp_error err = {0};
 
 	gp_client_set_timeout(client, 50);
@@ -232,7 +224,6 @@ static struct gp_client_answer next_answer(struct gp_client *client)
 
 WORLD_TEST(who_does_not_wait_is_answered_in_any_order)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w), *client;
 	struct gp_client_answer answer;
 	struct gp_error err = {0};

@@ -46,7 +46,6 @@ static void *crowd(void *arg)
 
 WORLD_TEST(two_hundred_clients_get_their_own_answers)
 {
-	struct world *w = *state;
 	struct part part[THREADS];
 	struct bystander beside;
 	unsigned answered = 0;
@@ -74,7 +73,6 @@ WORLD_TEST(two_hundred_clients_get_their_own_answers)
 
 WORLD_TEST(two_hundred_subscribers_hear_everything)
 {
-	struct world *w = *state;
 	struct gp_client *speaker = client_of(w);
 
 	for (unsigned i = 0; i < CLIENTS; i++) {

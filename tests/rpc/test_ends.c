@@ -2,22 +2,16 @@
 /* How connections, calls, sockets and servers end, and what is left then. */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 /* after those it needs */
-
 #include "rpc_world.h"
 
 #define KEEP "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"keep\"}"
 
-/* ---- clients -----------------------------------------------------------------------------------
- */
-
 WORLD_TEST(an_answer_for_a_client_that_has_gone_is_dropped)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -33,7 +27,6 @@ WORLD_TEST(an_answer_for_a_client_that_has_gone_is_dropped)
 
 WORLD_TEST(a_client_that_has_gone_with_open_calls_costs_nothing)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -50,7 +43,6 @@ WORLD_TEST(a_client_that_has_gone_with_open_calls_costs_nothing)
 
 WORLD_TEST(nothing_is_left_of_clients_that_have_gone)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files();
 
@@ -68,9 +60,6 @@ WORLD_TEST(nothing_is_left_of_clients_that_have_gone)
 	await_files(before);
 	gp_client_close(other);
 }
-
-/* ---- the server
- * ---------------------------------------------------------------------------------- */
 
 TEST(when_the_server_ends_open_calls_fail)
 {
@@ -114,9 +103,6 @@ TEST(a_client_hears_that_the_server_has_gone)
 	gp_client_close(client);
 }
 
-/* ---- sockets ------------------------------------------------------------------------------------
- */
-
 static int listen_at(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -159,7 +145,6 @@ TEST(a_socket_that_nobody_answers_is_replaced)
 
 WORLD_TEST(a_socket_that_somebody_answers_is_left_alone)
 {
-	struct world *w = *state;
 	struct world second = {0};
 
 	memcpy(second.folder, w->folder, sizeof second.folder);
@@ -235,7 +220,7 @@ TEST(only_a_unix_socket_that_listens_may_be_handed_in)
 
 WORLD_TEST(a_client_hears_why_it_is_cut_off)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct json_object *event;
 	struct gp_error err = {0};
 	char *line = calloc(1, GP_RPC_LINE_MAX + 2);

@@ -3,10 +3,8 @@
  */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 /* after those it needs */
-
 #include "rpc_world.h"
 
 #define FILES "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"files\"}\n"
@@ -36,7 +34,6 @@ static void hear_files(int fd, const char *sizes)
 
 WORLD_TEST(files_come_with_their_line)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	unsigned before = open_files();
 	struct json_object *result;
@@ -59,7 +56,6 @@ WORLD_TEST(files_come_with_their_line)
 /* The server reads all of these at once, or in any other way; it must not matter. */
 WORLD_TEST(files_go_to_the_line_they_were_sent_with)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files();
 	int fd = raw_connect(w->path);
@@ -95,7 +91,6 @@ WORLD_TEST(files_go_to_the_line_they_were_sent_with)
 
 WORLD_TEST(a_file_that_is_taken_outlives_its_call)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	unsigned before = open_files();
 	struct json_object *result;
@@ -114,7 +109,6 @@ WORLD_TEST(a_file_that_is_taken_outlives_its_call)
 
 WORLD_TEST(too_many_files_are_refused_and_closed)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files();
 	int fd = raw_connect(w->path);
@@ -149,7 +143,6 @@ WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed)
 		"{\"jsonrpc\":\"2.0\",\"method\":\"hint\"}\n",
 		"half a line",
 	};
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files(), n = 0;
 
@@ -168,7 +161,6 @@ WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed)
 
 WORLD_TEST(a_flood_of_files_slows_nobody_else)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	unsigned before;
 	int fd = raw_connect(w->path);

@@ -2,14 +2,11 @@
 /* What a client can fill or use up has a limit, and only that client meets it. */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 /* after those it needs */
-
 #include "base/clock.h"
 #include "rpc_world.h"
 
@@ -25,9 +22,6 @@ static struct world *with_limits(void **state, struct gp_rpc_limits limits)
 	*state = w;
 	return w;
 }
-
-/* ---- rate -------------------------------------------------------------------------------------
- */
 
 TEST_WITH(who_asks_too_fast_waits_and_loses_nothing, NULL, world_teardown)
 {
@@ -69,7 +63,6 @@ TEST_WITH(long_lines_count_for_more, NULL, world_teardown)
 
 WORLD_TEST(a_flood_slows_nobody_else)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	int flood[8];
 
@@ -93,7 +86,6 @@ WORLD_TEST(a_flood_slows_nobody_else)
 WORLD_TEST(who_has_much_to_ask_does_not_come_first)
 {
 	static const char ticket[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ticket\"}\n";
-	struct world *w = *state;
 	int stalls = raw_connect(w->path), much = raw_connect(w->path);
 	int little = raw_connect(w->path);
 	struct json_object *json;
@@ -117,13 +109,9 @@ WORLD_TEST(who_has_much_to_ask_does_not_come_first)
 	close(little);
 }
 
-/* ---- open calls --------------------------------------------------------------------------------
- */
-
 /* 48 clients with 24 lines of 2 ms each: what comes before clients need not wait for a round. */
 WORLD_TEST(a_round_of_much_work_is_not_done_at_once)
 {
-	struct world *w = *state;
 	int stalls = raw_connect(w->path), fd[48];
 	struct gp_client *client = client_of(w);
 	struct json_object *most;
@@ -170,9 +158,6 @@ TEST_WITH(open_calls_are_limited_by_waiting, NULL, world_teardown)
 	gp_client_close(other);
 }
 
-/* ---- readers -----------------------------------------------------------------------------------
- */
-
 /* How many events came, and how many it says were lost: just there where they are missing. */
 static void read_events(struct gp_client *reader, uint64_t first, uint64_t all, uint64_t *came,
                         uint64_t *lost)
@@ -197,7 +182,6 @@ static void read_events(struct gp_client *reader, uint64_t first, uint64_t all, 
 
 WORLD_TEST(a_slow_reader_loses_events_and_is_told)
 {
-	struct world *w = *state;
 	struct gp_client *slow = client_of(w), *quick = client_of(w);
 	struct bystander beside;
 	uint64_t came, lost;
@@ -225,7 +209,6 @@ WORLD_TEST(a_slow_reader_loses_events_and_is_told)
 
 WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -242,7 +225,6 @@ WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more)
 
 WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -252,9 +234,6 @@ WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection)
 	assert_int_equal(ask_counter(other, "cut_off"), 1);
 	gp_client_close(other);
 }
-
-/* ---- clients -----------------------------------------------------------------------------------
- */
 
 TEST_WITH(more_clients_than_allowed_are_told_so, NULL, world_teardown)
 {
@@ -352,12 +331,8 @@ TEST_WITH(who_says_nothing_is_closed_but_not_who_waits, NULL, world_teardown)
 	close(waits);
 }
 
-/* ---- no files left -----------------------------------------------------------------------------
- */
-
 WORLD_TEST(without_files_left_it_waits_and_goes_on)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	struct rlimit old, tight;
 	int fd = raw_connect(w->path), waiting;

@@ -2,7 +2,6 @@
 /* Clients that are other users, or in other pid namespaces, and older kernels. */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -11,9 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 /* after those it needs */
-
 #include "targets.h"
 
 #define NOBODY 65534
@@ -39,7 +36,6 @@ static void assert_child_ends_well(pid_t pid)
 
 WORLD_TEST(the_kernel_says_who_asks)
 {
-	struct world *w = *state;
 	gid_t groups[] = {4, 5, 6};
 	pid_t pid;
 
@@ -87,7 +83,6 @@ static void ask_from_inside(const struct world *w)
 
 WORLD_TEST(a_pid_from_another_namespace_is_refused)
 {
-	struct world *w = *state;
 	pid_t pid = fork(), inside;
 	int status;
 

@@ -2,15 +2,11 @@
 /* Which process a client means: never another one, whatever it says and wherever it says it. */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 /* after those it needs */
-
 #include "targets.h"
 
 /* A child that does nothing; ended and forgotten by `end`. */
@@ -33,12 +29,9 @@ static void end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* ---- in our own pid namespace
- * -------------------------------------------------------------------- */
-
 WORLD_TEST(self_is_who_connected)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 
 	assert_taken(client, NULL, NULL, getpid());
 	assert_taken(client, object("{\"self\":true}"), NULL, getpid());
@@ -47,7 +40,7 @@ WORLD_TEST(self_is_who_connected)
 
 WORLD_TEST(a_pidfd_is_its_process)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	pid_t pid = start_child();
 	int fd = gp_pidfd_open(pid);
 
@@ -66,7 +59,7 @@ WORLD_TEST(a_pidfd_is_its_process)
 
 WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	pid_t pid = start_child();
 	uint64_t start_time = gp_process_start_time(pid);
 
@@ -97,7 +90,7 @@ static void *idle(void *arg)
 
 WORLD_TEST(a_thread_is_not_a_process)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct idler thread;
 	pthread_t id;
 	int fd;
@@ -138,7 +131,7 @@ WORLD_TEST(what_names_no_process_is_refused)
 		"{\"pidfd\":-1}",
 		"{\"process\":1}",
 	};
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -167,7 +160,7 @@ static pid_t start_child_as(pid_t pid)
 
 WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	pid_t old, again = -1;
 	uint64_t start_time;
 	int fd = -1;

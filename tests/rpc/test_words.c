@@ -8,9 +8,6 @@
 #include "rpc/params.h"
 #include "rpc_world.h"
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
-
 static void add(struct gp_lines *lines, const char *bytes, size_t n)
 {
 	while (n) {
@@ -73,9 +70,6 @@ TEST(a_line_longer_than_allowed_is_noticed_without_its_end)
 	assert_int_equal(all, 10001);
 	gp_lines_free(&lines);
 }
-
-/* ---- JSON -------------------------------------------------------------------------------------
- */
 
 static int read_json(const char *text, struct json_object **json)
 {
@@ -173,9 +167,6 @@ TEST(names_of_errors_come_back)
 	assert_int_equal(gp_rpc_errno_parse("ENOTHING"), -EIO);
 	assert_string_equal(gp_rpc_errno_name(-100000), "EIO");
 }
-
-/* ---- parameters ---------------------------------------------------------------------------------
- */
 
 static struct json_object *params(void)
 {

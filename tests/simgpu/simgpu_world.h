@@ -10,11 +10,9 @@
 #include "support/test.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/process.h"

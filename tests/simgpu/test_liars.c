@@ -2,7 +2,6 @@
 /* The back end and a server that lies: an error, and never more than that. */
 #include "simgpu_world.h"
 
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/un.h>

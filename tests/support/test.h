@@ -17,7 +17,9 @@
 #define TESTS_SUPPORT_TEST_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -89,6 +92,23 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 #define TEST_MAP_8(m, f, a, ...)                   m(f, a) TEST_MAP_7(m, f, __VA_ARGS__)
 #define TEST_MAP_N(a, b, c, d, e, f, g, h, n, ...) TEST_MAP_##n
 #define TEST_MAP(m, f, ...)                        TEST_MAP_N(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, 0)(m, f, __VA_ARGS__)
+
+/* As TEST_WITH and TEST_EACH; the function has the state that the set-up made as `type *w`. */
+#define TEST_IN(type, function, set_up, tear_down)             \
+	static void function(void **state);                    \
+	TEST_ADD(#function, function, set_up, tear_down, NULL) \
+	TEST_BODY(type, function)
+#define TEST_EACH_IN(type, function, add, ...) \
+	static void function(void **state);    \
+	TEST_MAP(add, function, __VA_ARGS__)   \
+	TEST_BODY(type, function)
+#define TEST_BODY(type, function)             \
+	static void function##_body(type *w); \
+	static void function(void **state)    \
+	{                                     \
+		function##_body(*state);      \
+	}                                     \
+	static void function##_body(__attribute__((unused)) type *w)
 
 /*
  * A block that runs before all tests, with argc and argv. It may exit, with TEST_SKIPPED where the

@@ -16,9 +16,6 @@ static struct {
 	size_t used;
 } w;
 
-/* ---- the daemon ---------------------------------------------------------------------------------
- */
-
 static void start_daemon(void)
 {
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -175,9 +172,6 @@ static void expect(const char *method, const char *param, const char *value, con
 	json_object_put(json);
 	assert_null(serve());
 }
-
-/* ---- tests -------------------------------------------------------------------------------------
- */
 
 TEST_WITH(a_snapshot_has_all_devices_and_tasks, begin, end)
 {

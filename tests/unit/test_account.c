@@ -23,8 +23,6 @@ static struct rig *rig_with_one(enum gp_class class)
 	return r;
 }
 
-/* ---- waits ---- */
-
 TEST(a_wait_is_recorded_when_it_ends)
 {
 	struct rig *r = rig_with_one(GP_LATENCY_CRITICAL);
@@ -247,8 +245,6 @@ TEST(a_wait_begins_when_the_task_became_active_where_that_is_told)
 	rig_free(r);
 }
 
-/* ---- how late work is noticed ---- */
-
 TEST(noticing_work_is_timed_from_its_start_and_once)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
@@ -295,8 +291,6 @@ TEST(a_bracket_is_noticed_at_the_look_it_asks_for)
 	assert_int_equal(rig_stats(r)->detect_ns.max, 40 * GP_NS_PER_US);
 	rig_free(r);
 }
-
-/* ---- the device's time ---- */
 
 TEST(busy_time_is_what_its_tasks_are_measured_to_have_run)
 {
@@ -421,7 +415,7 @@ TEST(how_long_the_policy_starves_somebody_is_told)
 	rig_free(r);
 }
 
-/* ---- what is last known of a task ---- */
+/* What is last known of a task. */
 
 TEST(a_task_is_described_as_the_last_scan_found_it)
 {

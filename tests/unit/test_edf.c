@@ -5,8 +5,6 @@
  */
 #include "deadline_world.h"
 
-/* ---- random sets ---- */
-
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = 300,
@@ -156,8 +154,6 @@ TEST(the_same_holds_on_an_amd_gpu)
 	any.gangs = true;
 	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
 }
-
-/* ---- how far the promise goes ---- */
 
 /* How many tasks with one deadline are accepted that ask for 0.8 of the device in all, and kept. */
 static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t deadline_ns)
@@ -309,7 +305,7 @@ TEST(who_came_too_often_once_is_promised_something_again)
 	assert_int_equal(w.finished[0], 140);
 }
 
-/* ---- requests that take longer than they said ---- */
+/* Requests that take longer than they said. */
 
 TEST(an_overrun_harms_nobody_else_and_is_counted)
 {
@@ -331,8 +327,6 @@ TEST(an_overrun_harms_nobody_else_and_is_counted)
 		assert_int_equal(w.stats[1].overruns + w.stats[2].overruns, 0);
 	}
 }
-
-/* ---- who has no promise ---- */
 
 TEST(nobody_starves_behind_promises_that_fill_the_device)
 {

@@ -38,7 +38,7 @@ TEST(brackets_are_enough_on_a_device_with_samples_and_slices)
 	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
 }
 
-/* ---- who does not say when its requests begin ---- */
+/* Who does not say when its requests begin. */
 
 /* It is not waited for, and no room is kept for it; what it asked for would be seen 167 ms late. */
 TEST(a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing)

@@ -91,8 +91,6 @@ TEST(more_than_the_device_is_refused_whatever_it_costs)
 	}
 }
 
-/* ---- the border ---- */
-
 static void scale_budgets(struct set *s, const struct set *whole, uint64_t permille)
 {
 	*s = *whole;
@@ -161,8 +159,6 @@ TEST(without_the_test_some_of_what_is_refused_is_late)
 	}
 }
 
-/* ---- who has no promise ---- */
-
 /* Each time it wakes it would be on the device before it is held, and a promise pays for none of
  * that: so it is held also while it does nothing. */
 TEST(background_that_pauses_all_the_time_makes_nobody_late)
@@ -214,8 +210,6 @@ TEST(who_has_nothing_to_do_is_held_only_when_somebody_waits)
 	for (uint32_t i = 0; i < 4; i++)
 		assert_in_range(w.longest_ns[i], 10 * MS, 10500 * US);
 }
-
-/* ---- the table ---- */
 
 static void survey(unsigned sets, unsigned attempts)
 {

@@ -10,8 +10,6 @@
 /* Longest backoff, the time after which an action counts as lost, and a little. */
 #define RECOVERY_NS (1 * S + 20 * MS + 10 * MS)
 
-/* ---- policies that fail ---- */
-
 /*
  * Task 1 is held by the policy, 2 has a slice of its own, 3 is held by its user, 4 is
  * latency-critical, 5 and 6 are a gang, 7 is unmanaged.

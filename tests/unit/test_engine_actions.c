@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-/* ---- desired state ---- */
-
 TEST(a_hold_that_somebody_undoes_is_counted_and_applied_again)
 {
 	struct rig *r = rig_new(4);
@@ -139,8 +137,6 @@ TEST(what_can_never_be_seen_is_believed_when_accepted)
 	assert_int_equal(rig_stats(r)->release_ns.count, 1);
 	rig_free(r);
 }
-
-/* ---- actions ---- */
 
 TEST(tasks_to_hold_or_release_go_in_one_call)
 {
@@ -355,8 +351,6 @@ TEST(a_device_without_slices_or_holds_is_not_asked_for_them)
 	assert_int_equal(r->gpu.nasked, 0);
 	rig_free(r);
 }
-
-/* ---- the undo record ---- */
 
 struct undo_log {
 	unsigned records;

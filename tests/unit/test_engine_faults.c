@@ -11,8 +11,6 @@
 /* Longest backoff, the time after which an action counts as lost, and a little. */
 #define RECOVERY_NS (1 * S + 20 * MS + 10 * MS)
 
-/* ---- back ends that fail ---- */
-
 TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 {
 	for (enum fake_kind kind = 0; kind < FAKE_KINDS; kind++) {
@@ -403,8 +401,6 @@ TEST(a_blind_look_forgets_nothing_and_is_counted)
 	assert_int_equal(rig_stats(r)->undone, 0);
 	rig_free(r);
 }
-
-/* ---- all of that at random ---- */
 
 #define RANDOM_TASKS 7 /* one latency-critical, five best-effort, one unmanaged */
 

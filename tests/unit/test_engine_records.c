@@ -146,9 +146,6 @@ static void is_as_wanted(struct rig *r)
 	}
 }
 
-/* ---- one undo ---------------------------------------------------------------------------------
- */
-
 BOTH_TEST(what_was_undone_between_two_looks_comes_back_with_a_record)
 {
 	for (int observable = 0; observable < 2; observable++)
@@ -203,9 +200,6 @@ BOTH_TEST(an_undo_in_the_middle_of_a_batch_leaves_nothing_without_a_record)
 		}
 }
 
-/* ---- records that cannot be written -----------------------------------------------------------
- */
-
 BOTH_TEST(what_cannot_be_recorded_is_put_back_and_left_alone_until_it_can)
 {
 	for (int observable = 0; observable < 2; observable++)
@@ -254,9 +248,6 @@ BOTH_TEST(without_a_record_nothing_is_changed_for_the_first_time_either)
 	is_as_wanted(r);
 	rig_free(r);
 }
-
-/* ---- who is not concerned ---------------------------------------------------------------------
- */
 
 BOTH_TEST(what_we_never_changed_is_not_touched_and_has_no_record)
 {
@@ -341,9 +332,6 @@ BOTH_TEST(a_task_that_may_be_loose_keeps_tiny_slices_from_others)
 	assert_int_equal(rig_is(r, 1)->slice_us, 1);
 	rig_free(r);
 }
-
-/* ---- anything ---------------------------------------------------------------------------------
- */
 
 static void fail_sometimes(struct fake_gpu *g, enum fake_kind kind, struct fake_fault *fault)
 {

@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-/* ---- tasks come and go ---- */
-
 TEST(tasks_come_in_with_rising_ids_and_go_out)
 {
 	struct rig *r = rig_new(8);
@@ -238,8 +236,6 @@ TEST(arrays_grow_for_as_many_tasks_as_there_are)
 	rig_free(r);
 }
 
-/* ---- attributes ---- */
-
 TEST(attributes_come_from_classify)
 {
 	struct rig *r = rig_new(4);
@@ -339,8 +335,6 @@ TEST(a_task_that_is_not_there_is_no_such_process)
 			assert_int_equal(gp_engine_set_attr(r->engine, id, &good), 0);
 	rig_free(r);
 }
-
-/* ---- what is never touched ---- */
 
 static const struct gp_policy_ops *const every_policy[] = {&gp_policy_none, &gp_policy_priority,
                                                            &gp_policy_rr, &scripted};
@@ -507,8 +501,6 @@ TEST(putting_back_an_unmanaged_task_is_repeated_until_it_is_done)
 	assert_int_equal(rig_is(r, 0)->slice_us, 0);
 	rig_free(r);
 }
-
-/* ---- the user's hold ---- */
 
 TEST(a_user_holds_even_an_unmanaged_task_under_every_policy)
 {
@@ -716,8 +708,6 @@ TEST(the_gang_lives_on_when_its_first_task_exits)
 	assert_true(rig_is(r, 2)->held);
 	rig_free(r);
 }
-
-/* ---- policies ---- */
 
 TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 {

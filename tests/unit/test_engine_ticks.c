@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-/* ---- when to look again ---- */
-
 static uint64_t wait_of(struct rig *r)
 {
 	return rig_step(r) - r->now_ns;
@@ -213,8 +211,6 @@ TEST(a_scan_that_fails_changes_nothing)
 	assert_int_equal(gp_engine_tasks(r->engine), 2);
 	rig_free(r);
 }
-
-/* ---- what is seen and counted ---- */
 
 TEST(what_is_not_known_is_not_in_the_view)
 {

@@ -7,8 +7,6 @@
 
 #include "engine/engine_state.h"
 
-/* ---- views made by hand ---- */
-
 #define KNOWN (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_HELD)
 
 static struct gp_task_view runs(enum gp_class class, unsigned priority)
@@ -198,8 +196,6 @@ TEST(it_says_whether_anybody_could_see_who_runs)
 	assert_false(visible);
 }
 
-/* ---- the engine's count ---- */
-
 /* Brings the best-effort task onto the hardware, or takes it off, while the other waits. */
 static void look_at(struct rig *r, bool inverted, uint64_t after_ns)
 {
@@ -287,8 +283,6 @@ TEST(nothing_is_claimed_where_nobody_can_see_who_runs)
 	assert_true(rig_stats(r)->inversions_seen);
 	rig_free(r);
 }
-
-/* ---- its cost ---- */
 
 static uint64_t cheapest_look_ns(struct gp_task_view *t, uint32_t n)
 {

@@ -5,8 +5,6 @@
  */
 #include "deadline_world.h"
 
-/* ---- random sets ---- */
-
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = 300,
@@ -123,8 +121,6 @@ TEST(twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not)
 	assert_int_equal(try_four_fifths(10, true), 0);
 	assert_int_equal(try_four_fifths(11, true), 1);
 }
-
-/* ---- the order ---- */
 
 /* Its laxity is 290 ms when the short one comes, whose own is 590: that is what waits. */
 TEST(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier)

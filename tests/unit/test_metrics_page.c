@@ -92,8 +92,6 @@ static void assert_absent(const char *page, const char *begins)
 		fail_msg("'%s' is there", begins);
 }
 
-/* ---- as the format wants it ---- */
-
 /* The family that a sample belongs to has this name: what is left without the suffix. */
 static bool belongs(const char *line, const char *family)
 {
@@ -170,7 +168,7 @@ TEST(labels_are_escaped_and_always_utf8)
 	world_free(w);
 }
 
-/* ---- what is told, and what not ---- */
+/* What is told, and what not. */
 
 TEST(counters_are_told_in_base_units_for_each_device)
 {
@@ -270,8 +268,6 @@ TEST(a_daemon_without_devices_tells_of_itself)
 	world_free(w);
 }
 
-/* ---- histograms ---- */
-
 static uint64_t value_of(const char *page, const char *sample)
 {
 	const char *at = find_line(page, sample);
@@ -332,8 +328,6 @@ TEST(buckets_count_what_is_below_their_bounds)
 	check_buckets(w->text, "gpreempt_wait_seconds", "device=\"0\",class=\"be\"", sample, 0);
 	world_free(w);
 }
-
-/* ---- tasks ---- */
 
 TEST(tasks_are_counted_by_class_and_state)
 {

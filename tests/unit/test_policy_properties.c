@@ -17,8 +17,6 @@
 #define STEPS        1000u
 #define STEADY_STEPS 3000u /* of about 10 ms: three times the starvation limit */
 
-/* ---- random sequences ---- */
-
 /* One draw a statement: the order in an initialiser, or of arguments, is the compiler's choice. */
 static struct model_profile draw_profile(struct world *w)
 {

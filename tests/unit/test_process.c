@@ -2,11 +2,8 @@
 /* What is told of other processes, of some that the test starts. */
 #include "support/test.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/process.h"
 
@@ -203,9 +200,6 @@ TEST(a_file_of_another_process_is_duplicated)
 	close(fd);
 }
 
-/* ---- why not ----------------------------------------------------------------------------------
- */
-
 /* Exit status of a process of nobody's that runs `f`. */
 static int as_nobody(int (*f)(pid_t pid), pid_t pid)
 {
@@ -269,9 +263,6 @@ TEST(root_may_look_into_others)
 		skip();
 	assert_true(gp_have_ptrace());
 }
-
-/* ---- all of them ------------------------------------------------------------------------------
- */
 
 struct search {
 	pid_t pid;

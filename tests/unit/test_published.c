@@ -80,9 +80,6 @@ static void simulate_arms(const struct published *p, struct outcome arm[ARMS])
 	gp_scenario_free(&s);
 }
 
-/* ---- the comparison ----------------------------------------------------------------------------
- */
-
 static bool is_within_factor(double a, double b, double factor)
 {
 	return a <= b * factor && b <= a * factor;
@@ -159,9 +156,6 @@ static bool added_agrees(const struct published *p, const struct outcome arm[ARM
 	        is_near(hint_us, added_us(arm, HINT), hint_us * percent / 100));
 }
 
-/* ---- the tables --------------------------------------------------------------------------------
- */
-
 static void print_size(const struct published *p, const struct outcome arm[ARMS], bool good)
 {
 	struct times theirs = times_of(p), ours = our_times(arm);
@@ -187,9 +181,6 @@ static void print_added(const struct published *p, const struct outcome arm[ARMS
 	       arm[LONG_PRIORITY].work, is_known_to_differ(p) ? "  known" : "",
 	       good ? "" : "  DISAGREES");
 }
-
-/* ---- claims ------------------------------------------------------------------------------------
- */
 
 static struct outcome results[WORKLOADS][ARMS];
 

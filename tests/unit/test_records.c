@@ -3,10 +3,8 @@
  */
 #include "support/test.h"
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "base/process.h"
 #include "hold/replay.h"

@@ -2,9 +2,7 @@
 /* The run-time folder: where it is for whom, and that nobody else's is used. */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/run_dir.h"
 

@@ -47,8 +47,6 @@ static void refuse(const char *text, unsigned line, const char *a, const char *b
 	refuse_bytes(text, strlen(text), line, a, b);
 }
 
-/* ---- what the keys mean ------------------------------------------------------------------ */
-
 TEST(what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name)
 {
 	struct gp_scenario s = accept(TASK);
@@ -311,8 +309,6 @@ TEST(windows_line_ends_and_a_byte_order_mark_do_no_harm)
 	assert_int_equal(s.ntasks, 1);
 	gp_scenario_free(&s);
 }
-
-/* ---- mistakes ---------------------------------------------------------------------------- */
 
 TEST(an_unknown_key_is_told_with_the_nearest_known_one)
 {
@@ -593,8 +589,6 @@ TEST(deep_nesting_ends_at_the_first_level_that_is_too_deep)
 	refuse_bytes(text, n, 1, "a task must be keys with values", "a list");
 	free(text);
 }
-
-/* ---- files ------------------------------------------------------------------------------- */
 
 TEST(a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence)
 {

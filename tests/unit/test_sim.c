@@ -12,8 +12,6 @@
 #include "base/rng.h"
 #include "sim_world.h"
 
-/* ---- same seed, same bytes ---- */
-
 #define MIX 5u
 
 /* A bit of everything, with control calls in between. Returns a hash of all that happened. */
@@ -89,8 +87,6 @@ TEST(watching_changes_nothing)
 	gp_sim_free(watched);
 	gp_sim_free(alone);
 }
-
-/* ---- conservation ---- */
 
 struct ledger {
 	int64_t running; /* -1 = nobody */
@@ -264,8 +260,6 @@ TEST(an_idle_task_and_an_empty_device_do_nothing)
 	gp_sim_free(NULL);
 }
 
-/* ---- holding ---- */
-
 TEST(a_held_task_stands_still_and_goes_on_with_nothing_lost)
 {
 	struct gp_sim_device device = plain;
@@ -396,8 +390,6 @@ TEST(nobody_is_preempted_for_one_that_is_held_while_it_waits)
 	assert_int_equal(gp_sim_result(sim, 0)->run_ns, 40 * MS);
 	gp_sim_free(sim);
 }
-
-/* ---- slices and switches ---- */
 
 TEST(two_closed_loops_share_equally)
 {
@@ -592,8 +584,6 @@ TEST(only_work_that_was_interrupted_must_refill)
 	assert_int_equal(gp_sim_result(sim, 1)->work_ns, 8 * MS);
 	gp_sim_free(sim);
 }
-
-/* ---- programs ---- */
 
 struct presence {
 	unsigned gone;
@@ -815,8 +805,6 @@ TEST(a_closed_loop_pauses_between_requests)
 	assert_int_equal(gp_sim_totals(sim)->busy_ns, 250 * MS);
 	gp_sim_free(sim);
 }
-
-/* ---- what can be seen ---- */
 
 TEST(without_activity_nobody_can_tell)
 {
@@ -1044,8 +1032,6 @@ TEST(only_a_device_with_events_signals_changes_of_activity)
 	gp_sim_free(sim);
 }
 
-/* ---- control calls ---- */
-
 TEST(a_control_call_has_its_effect_at_its_end_and_signals_it)
 {
 	struct gp_sim_device device = plain;
@@ -1202,7 +1188,7 @@ TEST(what_has_not_ended_is_under_way)
 	gp_sim_free(sim);
 }
 
-/* ---- memory, and what makes no sense ---- */
+/* Memory, and what makes no sense. */
 
 TEST(nothing_is_allocated_after_it_was_made)
 {

@@ -45,8 +45,6 @@ static uint64_t work(struct gp_sim *sim, uint32_t task)
 	return gp_sim_result(sim, task)->work_ns;
 }
 
-/* ---- sharing ---- */
-
 TEST(narrow_tasks_run_side_by_side_at_full_speed)
 {
 	const struct gp_sim_task task[] = {wide(300, 3 * MS), wide(700, 7 * MS)};
@@ -117,8 +115,6 @@ TEST(work_is_neither_lost_nor_made)
 	assert_true(10000 * S - sum < widths);
 	gp_sim_free(sim);
 }
-
-/* ---- holding ---- */
 
 TEST(a_held_task_stands_still_and_goes_on_with_the_rest)
 {
@@ -267,8 +263,6 @@ TEST(one_call_for_many_stops_the_device_once)
 	gp_sim_free(sim);
 }
 
-/* ---- the grace period ---- */
-
 static uint64_t held_after(uint64_t kernel_ns, uint64_t wave_ns, enum gp_sim_scheduler scheduler)
 {
 	struct gp_sim_device device = slow_to_save(scheduler);
@@ -334,8 +328,6 @@ TEST(a_release_has_no_grace_period)
 	assert_in_range(at_ns, 30 * MS, 31 * MS);
 	gp_sim_free(sim);
 }
-
-/* ---- coming and going ---- */
 
 /* It is held at 10 ms and exits at `stop_ns`; the other goes on. */
 static void exit_at(enum gp_sim_scheduler scheduler, uint64_t stop_ns)
@@ -407,8 +399,6 @@ TEST(a_hint_takes_no_room_until_its_kernel_comes)
 	assert_int_equal(finished(sim, 1), 1);
 	gp_sim_free(sim);
 }
-
-/* ---- what is seen ---- */
 
 TEST(activity_is_found_by_looking)
 {
@@ -502,8 +492,6 @@ TEST(what_makes_no_sense_is_refused)
 	config.task = &too_wide;
 	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
 }
-
-/* ---- whatever happens ---- */
 
 #define TASKS 6u
 

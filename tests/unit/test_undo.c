@@ -2,12 +2,9 @@
 /* The file of undo records: what is in it survives its writer, and nobody else's file is used. */
 #include "support/test.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/process.h"
 #include "undo/undo.h"
@@ -74,9 +71,6 @@ static unsigned count(const struct gp_undo_file *file)
 		n += gp_undo_get(file, i, &e);
 	return n;
 }
-
-/* ---- records ----------------------------------------------------------------------------------
- */
 
 TEST_WITH(a_record_is_there_until_it_is_dropped, set_up, tear_down)
 {
@@ -164,9 +158,6 @@ TEST_WITH(an_epoch_grows_by_one_for_everybody, set_up, tear_down)
 	gp_undo_close(file);
 	gp_undo_close(other);
 }
-
-/* ---- death and company ------------------------------------------------------------------------
- */
 
 TEST_WITH(records_survive_a_writer_that_is_killed, set_up, tear_down)
 {
@@ -297,9 +288,6 @@ TEST_WITH(a_file_that_many_make_at_once_is_good_for_all, set_up, tear_down)
 	}
 }
 
-/* ---- files that are no good -------------------------------------------------------------------
- */
-
 static int try_open(void)
 {
 	struct gp_undo_file *file = NULL;
@@ -428,9 +416,6 @@ TEST_WITH(a_directory_that_may_not_be_written_to_is_said_so, set_up, tear_down)
 	assert_int_equal(status, 0);
 }
 
-/* ---- where it is ------------------------------------------------------------------------------
- */
-
 TEST_WITH(the_path_is_in_the_run_time_folder_unless_it_is_named, set_up, tear_down)
 {
 	char text[128];
@@ -458,9 +443,6 @@ TEST_WITH(no_file_is_made_in_a_folder_that_is_not_ours_alone, set_up, tear_down)
 	assert_int_equal(chmod(sub, 0755), 0);
 	assert_int_equal(try_open(), 0);
 }
-
-/* ---- other versions ----------------------------------------------------------------------------
- */
 
 /* A file as version 1 wrote it, with so many records. */
 static void write_version_1(unsigned records)

@@ -5,10 +5,7 @@
  */
 #include "support/test.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -92,9 +89,6 @@ static unsigned left_behind(uint64_t key, struct gp_undo_entry *e)
 	fail_msg("there is no record %llu", (unsigned long long)key);
 	return 0;
 }
-
-/* ---- claims -----------------------------------------------------------------------------------
- */
 
 TEST_WITH(what_the_living_hold_is_not_to_be_claimed, set_up, tear_down)
 {
@@ -285,9 +279,6 @@ TEST_WITH(records_survive_claimants_that_are_killed, set_up, tear_down)
 	assert_true(rounds > 10);
 }
 
-/* ---- where records are ------------------------------------------------------------------------
- */
-
 TEST_WITH(a_record_is_found_wherever_it_had_to_go, set_up, tear_down)
 {
 	static int slot[GP_UNDO_SLOTS];
@@ -304,9 +295,6 @@ TEST_WITH(a_record_is_found_wherever_it_had_to_go, set_up, tear_down)
 		assert_int_equal(gp_undo_put(file, "x", &undo), slot[i]);
 	}
 }
-
-/* ---- who is on duty ---------------------------------------------------------------------------
- */
 
 static int be_guard(void *arg)
 {
@@ -415,9 +403,6 @@ TEST_WITH(of_many_schedulers_one_begins, set_up, tear_down)
 		assert_int_equal(began, 1);
 	}
 }
-
-/* ---- whatever is in it ------------------------------------------------------------------------
- */
 
 static void use_all_of_it(void)
 {
