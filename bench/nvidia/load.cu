@@ -8,7 +8,7 @@
  *             [--arrivals even|poisson] --out FILE [--lock FILE]
  *
  * Prints "ready" when it has a context and a reference result (made under an exclusive flock on
- * the lock file, so that nobody of the benchmark disturbs it), starts at a line on stdin, ends on
+ * the lock file, so that no other load disturbs it), starts at a line on stdin, ends on
  * SIGTERM or, lc, after COUNT requests, and then writes FILE: lines of "name value", "l NS" for a
  * latency, "d NS" for the CLOCK_MONOTONIC time of a finished kernel, "end". With poisson arrivals a
  * latency counts from when the request was due, so that a line of requests shows. Exit status: 0, 1
@@ -231,7 +231,7 @@ static void open_gpu(load *l, const shape *form, unsigned flags)
 	CHECK(cudaStreamSynchronize(l->stream));
 }
 
-/* The first result, made while nobody disturbs, is what all others must equal. */
+/* The first result is made undisturbed. All others must equal it. */
 static void make_reference(load *l)
 {
 	launch_against(l, NULL);

@@ -127,7 +127,7 @@ python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$work/plot.
 try "$GPREEMPT" monitor "$three" --plot "$work/no/such/folder.svg"
 exits 2 'gpreempt: cannot write *folder.svg: *' 'a plot that cannot be written'
 try "$GPREEMPT" monitor "$three" --for 0s --plot "$work/plot.png"
-exits 2 'gpreempt: this plot is drawn as SVG: take a name that ends with .svg*' 'a plot of another format'
+exits 2 'gpreempt: this plot is drawn as SVG: use a file name that ends with .svg*' 'a plot of another format'
 [[ ! -e $work/plot.png ]] || fail 'a plot under a name that it is not'
 [[ $("$GPREEMPT" monitor "$three" --for 0s --plot /dev/stdout) == *'<svg'* ]] || fail 'no plot into a pipe'
 try "$GPREEMPT" monitor $$ --for 0s --plot "$work/nothing.svg"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_svg.py FILE: well-formed, nothing outside the page, no words on top of each other. Writes a
-summary as JSON, or says what is wrong and exits 1."""
+"""check_svg.py FILE: checks that a picture is well-formed, nothing lies outside the page and no texts
+overlap. Writes a summary as JSON, or an error and exit code 1."""
 import json
 import re
 import sys
@@ -16,7 +16,7 @@ def fail(text):
 
 
 def box_of(element):
-    """Left, top, right, bottom of the letters, as a usual font has them."""
+    """Left, top, right, bottom and content of a text, with the letter width of a common font."""
     size, text = float(element.get("font-size")), "".join(element.itertext())
     wide = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
     width = wide * size * (0.58 if element.get("font-weight") == "bold" else 0.53)
@@ -38,7 +38,7 @@ def check_texts(root, width, height):
             if b[1] >= a[3]:
                 break
             if a[0] < b[2] and b[0] < a[2]:
-                fail(f"'{a[4]}' and '{b[4]}' lie on each other")
+                fail(f"'{a[4]}' and '{b[4]}' overlap")
     return [box[4] for box in boxes]
 
 
@@ -55,7 +55,7 @@ def check_rectangles(root, width, height):
 
 
 def hidden_marks(root):
-    """Marks with the mark of another line on them."""
+    """The number of marks that a mark of another line covers."""
     marks = []
     for element in root.iter(SVG + "path"):
         if element.get("d").endswith("z") and element.get("fill") not in ("none", "#ffffff", None):

@@ -28,7 +28,7 @@ tables test_published_why '^Y with\|^slice in\|^turns'
 try "$GPREEMPT" demo
 cmp -s gpreempt-demo.svg "$SRC/docs/demo.svg" || fail 'docs/demo.svg is not what the demo draws'
 # The README's rows have the demo's figures, in the same order.
-for row in "driver's own sharing" 'gpreempt priority' '... and a hint'; do
+for row in "driver's own sharing" 'gpreempt priority' 'priority, hint'; do
 	figures=$(grep -F "$row" "$work/out" | head -n 1 | cut -c30- | sed 's/us/µs/g' |
 		grep -oE '[0-9.]+ (µs|ms|s)|[0-9.]+$' | sed -n '1,2p;$p' | paste -sd'|' | sed 's/|/ | /g')
 	grep -qF "| $figures |" "$SRC/README.md" || fail "README does not say | $figures |"

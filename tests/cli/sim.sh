@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# gpreempt sim: table, JSON, seeds, policies with parameters, and what is wrong said in a sentence.
+# gpreempt sim: table, JSON, seeds, policies with parameters, and error messages.
 set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
@@ -21,7 +21,7 @@ holds '.scenario == "h200-corun" and .seed == 1' 'JSON names scenario and seed'
 [[ $(jq -r '.runs[].policy' "$work/out") == "$("$GPREEMPT" policy --names)" ]] || fail '--all runs all policies'
 try "$GPREEMPT" sim h200-corun --all --policy rr --json
 holds '[.runs[].policy] | length == (unique | length) and .[0] == "rr"' 'each policy once'
-holds 'all(.runs[] | select(.policy | test("edf|lax")); .cannot_run | contains("request marks"))' 'who cannot run says why'
+holds 'all(.runs[] | select(.policy | test("edf|lax")); .cannot_run | contains("request marks"))' 'a policy that cannot run has a reason'
 holds 'all(.runs[] | select(has("cannot_run") | not); .device | has("busy_pct") and has("switch_pct") and has("switches") and has("preemptions") and has("inversions"))' 'device fields'
 holds 'all(.runs[].tasks[]?; (keys - ["class","left","max_us","mean_us","missed","name","p50_us","p999_us","p99_us","refused","requests","work_pct"]) == [])' 'task fields'
 holds '(.runs[0].tasks[0].p99_us > 5 * .runs[1].tasks[0].p99_us)' 'priority is 5 times better'
@@ -45,9 +45,9 @@ exits 0 '' 'policy with parameters'
 holds '.runs[0].policy == "priority:quantum=50:age_after=200"' 'the parameters are named'
 
 try "$GPREEMPT" sim
-exits 2 '*which scenario*' 'no scenario'
+exits 2 '*a scenario is missing: give a file, or a name*' 'no scenario'
 try "$GPREEMPT" sim no-such-file.yaml
-exits 2 '*there is no scenario no-such-file.yaml here*' 'missing scenario'
+exits 2 '*scenario no-such-file.yaml not found in this folder*' 'missing scenario'
 try "$GPREEMPT" sim "$work/no-such-file.yaml"
 exits 2 '*no-such-file.yaml*No such file*' 'missing file'
 try "$GPREEMPT" sim "$work"
@@ -63,12 +63,12 @@ exits 2 '*from 10 to 10000 ms*' 'parameter out of range'
 try "$GPREEMPT" sim h200-corun --seed banana
 exits 2 '*--seed takes a whole number*' 'seed that is no number'
 
-# wrong TEXT PATTERN: a scenario with this text is refused in one sentence with file and line.
+# wrong TEXT PATTERN: a scenario with this text is refused with one line that names file and line number.
 wrong() {
 	printf '%b' "$1" >"$work/wrong.yaml"
 	try "$GPREEMPT" sim "$work/wrong.yaml"
 	exits 2 "gpreempt: $work/wrong.yaml:[0-9]*: $2" "scenario ${1:0:40}"
-	[[ $(wc -l <"$work/err") == 1 ]] || fail "more than a sentence: $err"
+	[[ $(wc -l <"$work/err") == 1 ]] || fail "more than one line: $err"
 }
 good='tasks:\n  - name: a\n    load: closed\n    kernel: 1ms\n'
 printf '%b' "$good" >"$work/good.yaml"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# gpreempt sim with several policies ends with what each kept and what it broke.
+# gpreempt sim with several policies ends with the requirements that each kept and broke.
 set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
@@ -38,12 +38,12 @@ holds 'all(.runs[]; (.kept | any(startswith("training: share"))) and (.broke | a
 	'shares and ceilings'
 holds '.runs[0].broke | any(test("inference: [0-9]+ of 666 requests left over"))' 'overload is named'
 
-# Who answers nobody is not late, but keeps nothing either.
+# A task that finishes no request is not late, but keeps no deadline either.
 sed 's/kernel: 100us/kernel: 10s/' "$work/scenario.yaml" >"$work/silent.yaml"
 try "$GPREEMPT" sim "$work/silent.yaml" --policy none,priority --json
 holds 'all(.runs[]; .kept | any(startswith("inference:")) | not)' 'no answer keeps no deadline'
 
-# A target is kept if 99 of 100 answers are in time; who was refused keeps nothing.
+# A target is kept if 99 of 100 answers are in time. A refused task keeps nothing.
 cat >"$work/target.yaml" <<-'END'
 	duration: 20s
 	tasks:
@@ -65,7 +65,7 @@ try "$GPREEMPT" sim "$work/target.yaml" --policy none,qos --json
 holds '.runs[1] | all(.tasks[]; .refused) and .tasks[0].work_pct > 98' 'more than the whole is refused'
 holds '.runs[1] | .broke[0] == "modest: refused" and (.kept | any(startswith("modest:")) | not)' 'the refused keep nothing'
 
-# A task that wants less than its share is not wronged.
+# A task that wants less than its share has its share.
 sed -i 's/share: 30/share: 30, gap: 1s/' "$work/scenario.yaml"
 try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority --json
 holds '.runs[0].kept | any(startswith("training: share"))' 'a share is kept where it is not wanted'
@@ -73,8 +73,8 @@ holds '.runs[0].kept | any(startswith("training: share"))' 'a share is kept wher
 try "$GPREEMPT" sim "$work/scenario.yaml" --policy priority
 [[ $out != *compared* ]] || fail 'one policy is compared with nothing'
 
-# Where tasks run at the same time, best-effort work is counted in time of the whole device, and a
-# share in time: what a task leaves empty of the device is not held against anybody.
+# Where tasks run at the same time, best-effort work is counted in time of the whole device. A share
+# is counted in time, whether or not the task fills the device.
 cat >"$work/narrow.yaml" <<-'END'
 	duration: 1s
 	device: {model: cwsr}
@@ -90,7 +90,7 @@ try "$GPREEMPT" sim "$work/narrow.yaml" --policy none,share
 verdict=$(grep '^share  ' "$work/out")
 [[ $verdict == *'narrow-2: share 4'*' of 38'* ]] || fail "two narrow tasks in turns: $verdict"
 
-# A loop's own pauses are its own.
+# The pauses of a closed loop do not count against its share.
 cat >"$work/pauses.yaml" <<-'END'
 	duration: 10s
 	tasks:
@@ -101,7 +101,7 @@ try "$GPREEMPT" sim "$work/pauses.yaml" --policy none,share --json
 holds '.runs[0].broke | any(startswith("paid: share"))' 'pauses without a policy'
 holds '.runs[1] | (.kept | length == 2) and (.broke | length == 0)' 'a loop with pauses has its share'
 
-# A policy that this device cannot run is named with the reason, and the others go on. edf needs to
+# A policy that this device cannot run is named with the reason, and the others run. edf needs to
 # hold tasks.
 scenario 'slices: false, max_held: 0, activity: none'
 needy=edf

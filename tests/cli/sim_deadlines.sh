@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# gpreempt sim on tasks with deadlines: who was promised one is never late, who was not is shown.
+# gpreempt sim on tasks with deadlines: a task with a promise is never late, a refused task is shown.
 set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
@@ -11,11 +11,11 @@ try "$GPREEMPT" sim "$SRC/scenarios/h200-alone.yaml"
 try "$GPREEMPT" sim "$SRC/scenarios/deadlines.yaml" --policy priority,edf,lax --json
 exits 0 '' 'sim deadlines'
 holds 'all(.runs[] | select(.policy != "priority") | .tasks[] | select(.name | IN("control", "camera", "map")); .refused == false and .missed == 0)' \
-	'three are promised their deadlines, and nobody is late'
+	'three are promised their deadlines, and no request is late'
 holds 'all(.runs[] | select(.policy != "priority") | .tasks[] | select(.name == "too-much"); .refused and .missed > 0)' \
 	'the fourth is refused, and late'
 holds '.runs[0].tasks[] | select(.name == "map") | .missed > 20' 'priority knows no deadlines'
 
 try "$GPREEMPT" sim "$SRC/scenarios/deadlines.yaml" --policy edf
-[[ $out == *'(refused)'* ]] || fail "the table does not show who was refused: '$out'"
+[[ $out == *'(refused)'* ]] || fail "the table does not show the refused task: '$out'"
 finish

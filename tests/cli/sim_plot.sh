@@ -44,7 +44,7 @@ END
 ten=none,priority,rr,priority:quantum=50,priority:quantum=20:age_after=300,rr:quantum=20000
 ten+=,priority:age_after=500:quantum=100:lc_slice=100000:age_run=20,rr:quantum=400000,fair,mlfq
 
-# drawn CLAIM ARGUMENT...: draws it as SVG, which passes the checks; its summary is the output.
+# drawn CLAIM ARGUMENT...: draws an SVG and checks it; the output is the summary of check_svg.py.
 drawn() {
 	try "$GPREEMPT" sim --plot "$work/plot.svg" "${@:2}"
 	exits 0 '' "$1"
@@ -83,7 +83,7 @@ holds '.hidden_marks == 0' 'ten policies: all marks are to be seen'
 (($("$GPREEMPT" policy --names | wc -l) <= 10)) || fail 'there are more policies than styles'
 holds '.texts | index("recommendation-service-frontend (lc)")' 'long names are whole'
 drawn 'forty tasks' "$work/many.yaml"
-holds '.texts | any(startswith("... and 16 more rows")) and any(startswith("... and 14 more tasks"))' 'what is left out is said'
+holds '.texts | any(startswith("16 more rows are not shown")) and any(startswith("14 more tasks with requests are not shown"))' 'the number of rows left out is shown'
 
 drawn 'tasks that run at the same time' "$work/cwsr.yaml" --policy none,priority --for 40ms
 holds '.fills["url(#hatch)"] > 2 and .fills["url(#stripes)"] > 2' 'holds and switches of model cwsr'
@@ -93,7 +93,7 @@ drawn 'three devices' "$work/fleet.yaml"
 holds '[.texts[] | select(. == "device 2: narrow (be)")] | length == 2' 'a row for each device and task'
 sed -i 's/^devices: 3/devices: 30/' "$work/fleet.yaml"
 drawn 'thirty devices' "$work/fleet.yaml" --policy none
-holds '.texts | any(. == "... and 87 more rows: there are 3 tasks, devices: 30")' 'only the device that matters'
+holds '.texts | any(. == "87 more rows are not shown: tasks: 3, devices: 30")' 'only the device that matters'
 
 drawn 'a window' h200-two-be-lc --from 2s --for 4ms --policy none,rr
 holds '.texts[1] == "4.00 ms from 2 s on" and (.texts | index("4 ms"))' 'the window that was asked for'
@@ -114,9 +114,9 @@ else
 fi
 
 try "$GPREEMPT" sim h200-corun --plot "$work/plot.pdf"
-exits 2 'gpreempt: a picture is a file that ends with .svg or .png, and *' 'another format'
+exits 2 'gpreempt: cannot draw to *: the file name must end with .svg or .png' 'another format'
 try "$GPREEMPT" sim h200-corun --plot .svg
-exits 2 'gpreempt: a picture is a file that ends with .svg or .png, and *' 'only an end'
+exits 2 'gpreempt: cannot draw to *: the file name must end with .svg or .png' 'only an end'
 try "$GPREEMPT" sim h200-corun --plot "$work/missing/plot.svg"
 exits 2 'gpreempt: cannot write the picture to */missing/plot.svg: No such file or directory' 'no folder'
 if [[ -e /dev/full ]]; then

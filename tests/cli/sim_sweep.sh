@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# gpreempt sim --sweep: each value does what it does in the file; table, JSON, picture, mistakes.
+# gpreempt sim --sweep: each value has the effect that it has in the file; table, JSON, picture, errors.
 set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
@@ -53,7 +53,7 @@ same seed 3 's/^duration/seed: 3\nduration/'
 swept inference.priority=1:3:9
 holds '[.points[].value] == ["1","2","3"]' 'whole numbers, once each'
 
-# A policy's parameter: the others run once.
+# A parameter of one policy: the other policies run once.
 try "$GPREEMPT" sim "$scenario" --policy none,priority:age_after=200,rr --json --sweep priority.quantum=10:200:3
 holds '[.points[] | [.value, .run.policy]] == [[null,"none"],["10","priority:age_after=200:quantum=10"],[null,"rr"],
 	["105","priority:age_after=200:quantum=105"],["200","priority:age_after=200:quantum=200"]]' 'a parameter of a policy'
@@ -81,7 +81,7 @@ if [[ ${PNG_LOOK-} ]]; then
 	look_at_png "$work/plot.png" 2000 'trade-off as PNG'
 fi
 
-# wrong SWEEP PATTERN [ARGUMENT...]: exit 2 with that sentence.
+# wrong SWEEP PATTERN [ARGUMENT...]: exit 2 with that message.
 wrong() {
 	try "$GPREEMPT" sim "$scenario" --sweep "$1" "${@:3}"
 	exits 2 "$2" "--sweep $1"
@@ -90,9 +90,9 @@ for text in '' rate inference.rate inference.rate= =1:2:3 inference.rate=1:2 inf
 	inference.rate=a:2:3 inference.rate=1:2:3:4 inference.=1:2:3 .rate=1:2:3 inference.rate=-1:2:3 a.b=1.2.3:4:5; do
 	wrong "$text" '*--sweep takes NAME=A:B:N, as *'
 done
-wrong inference.rate=100:200ms:3 '*both ends need a unit, or none of them*'
-wrong inference.rate=1:2:1 '*from 2 to 200 values, not 1*'
-wrong inference.rate=1:2:201 '*from 2 to 200 values, not 201*'
+wrong inference.rate=100:200ms:3 '*either both ends need a unit or neither*'
+wrong inference.rate=1:2:1 '*N must be from 2 to 200, not 1*'
+wrong inference.rate=1:2:201 '*N must be from 2 to 200, not 201*'
 wrong inference.rate=5:5:3 '*the two ends are the same*'
 wrong inference.rte=1:5:3 "gpreempt: --sweep inference.rte=1: $scenario:*: unknown key 'rte' in a task; perhaps 'rate' is meant"
 wrong nobody.rate=1:5:3 "gpreempt: --sweep nobody.rate=1: there is no task 'nobody' in *; there are: *inference, training, v1.5"
@@ -104,13 +104,13 @@ wrong device.swich=1us:5us:3 "*unknown key 'swich' in the device; perhaps 'switc
 wrong device=1:5:3 "*'device' is not a single value"
 wrong priority.quantum=1:20:3 "gpreempt: --sweep priority.quantum=1: parameter 'quantum' of policy priority takes a whole number from 10 to 10000 ms"
 wrong priority.speed=1:20:3 "*policy priority has no parameter 'speed'*"
-wrong rr.quantum=1000:2000:3 'gpreempt: policy rr is not among those that run; add it with --policy'
-wrong inference.rate=1:5:3 '*--sweep does not go with --trace*' --trace "$work/t.json"
-wrong inference.rate=1:5:3 '*one --sweep at a time*' --sweep seed=1:2:2
+wrong rr.quantum=1000:2000:3 'gpreempt: --sweep changes policy rr, which is not in the comparison; add it with --policy'
+wrong inference.rate=1:5:3 '*--sweep cannot be combined with --trace*' --trace "$work/t.json"
+wrong inference.rate=1:5:3 '*--sweep was given twice; one sweep at a time*' --sweep seed=1:2:2
 wrong training.gap=1ms:5ms:3 '*cannot write the picture to*' --plot "$work/missing/plot.svg"
 cp "$work/plot.svg" "$work/before.svg"
 wrong nobody.rate=1:5:3 '*there is no task*' --plot "$work/plot.svg"
 cmp -s "$work/plot.svg" "$work/before.svg" || fail 'a mistake takes the last picture away'
 sed -i '/name: inference/d' "$scenario"
-wrong training.gap=1ms:5ms:3 'gpreempt: the picture of a sweep needs a latency-critical task *' --plot "$work/plot.svg"
+wrong training.gap=1ms:5ms:3 'gpreempt: cannot draw the sweep of *: it needs a latency-critical task *' --plot "$work/plot.svg"
 finish

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# gpreempt sim --trace: keeps the rules of the format, and says the same as the table.
+# gpreempt sim --trace: the trace keeps the rules of the format and agrees with the table.
 set -u
 # shellcheck source=tests/cli/check.bash
 . "$SRC/tests/cli/check.bash"
@@ -18,7 +18,7 @@ traced() {
 	exits 0 '' "trace of $*"
 }
 
-# report EXPRESSION: of the JSON that went with the trace.
+# report EXPRESSION: jq on the JSON that was written with the trace.
 report() {
 	jq -r "$1" "$work/report"
 }
@@ -41,7 +41,7 @@ cat >"$work/cwsr.yaml" <<-'END'
 	  - {name: narrow, class: be, load: closed, kernel: 2ms, gap: 1ms, width: 30}
 END
 
-# Half a second says as much as thirty.
+# Half a second is enough.
 for name in h200-corun h200-corun-hint h200-two-be-lc h200-three-be h200-gaps-100us; do
 	sed 's/^duration:.*/duration: 500ms/' "scenarios/$name.yaml" >"$work/$name.yaml"
 done
@@ -55,7 +55,7 @@ traced "$work/names.yaml" --policy none,priority,rr
 holds '[.threads[] | select(. == "größer-2 (be)")] | length == 3' 'a thread for each task'
 holds '[.threads[] | select(startswith("idle"))] == []' 'none for a task that never did anything'
 
-# Times add up to what the table says of the device, to the microsecond.
+# Times add up to the values of the table, to the microsecond.
 traced "$work/h200-two-be-lc.yaml" --policy priority
 holds "(.us.running / 5000 - $(report '.runs[0].device.busy_pct') | fabs) < 0.001" 'busy'
 holds "(.us.switching / 5000 - $(report '.runs[0].device.switch_pct') | fabs) < 0.001" 'switching'
@@ -70,7 +70,7 @@ holds '.processes == ["none, device 0","none, device 1","none, device 2","rr, de
 holds ".count.switching == $(report '[.runs[].device.switches] | add') and .async.request == $(report '[.runs[].tasks[].requests] | add')" \
 	'of all devices'
 
-# A window: nothing of it is outside, and requests that reach into it are whole.
+# A window: no span is outside, and requests that reach into it are whole.
 traced "$work/h200-two-be-lc.yaml" --policy none --from 0.4s --for 20ms
 holds '.from_us == 400000 and .to_us == 420000' 'the window is filled and not left'
 holds '(.us.running + .us.switching - 20000 | fabs) < 0.001' 'all of it'
@@ -82,7 +82,7 @@ cp "$work/trace.json" "$work/before.json"
 traced "$work/h200-corun.yaml" --policy none --from 0.49s
 cmp -s "$work/trace.json" "$work/before.json" || fail 'same seed, another trace'
 
-# The checker itself sees what is wrong.
+# The checker itself finds errors.
 for wrong in 's/"dur":[0-9.]*/"dur":-1/' 's/"ph":"e"/"ph":"b"/' 's/"dur":[0-9.]*/"dur":900/' \
 	's/"name":"thread_name"/"name":"other"/' 's/"name":"process_name"/"name":"other"/' \
 	's/"args":{"name":"[^"]*"}/"args":{"name":""}/' 's/"ts":[0-9.]*/"ts":-1/' 's/^]}/]/'; do
@@ -117,7 +117,7 @@ if [[ -e /dev/full ]]; then
 	exits 1 'gpreempt: cannot write the trace to /dev/full: No space left on device' 'full disk'
 fi
 
-# What is there stays until there is another one, and nothing is left beside it.
+# An old file stays until a new one is complete, and no temporary file is left.
 scenario=$work/h200-corun.yaml
 cp "$scenario" "$work/before.yaml"
 try "$GPREEMPT" sim "$scenario" --trace "$work/../${work##*/}/h200-corun.yaml"
@@ -139,11 +139,11 @@ try "$GPREEMPT" sim "$scenario" --trace /dev/stdout --policy none --for 1us
 [[ -z $(find "$work" -name '*.json.*' -o -name '*.svg.*') ]] || fail "left behind: $(ls "$work")"
 
 try "$GPREEMPT" sim h200-corun --from 1s
-exits 2 '*--from and --for go with *' 'a window of nothing'
+exits 2 '*--from and --for need --plot or --trace*' 'a window of nothing'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --from 30s
-exits 2 'gpreempt: --from 30.0 s is behind the end of the scenario, 30.0 s' 'behind the end'
+exits 2 'gpreempt: --from 30.0 s is after the end of the scenario at 30.0 s' 'behind the end'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for 0s
-exits 2 'gpreempt: --for takes a time longer than nothing' 'empty window'
+exits 2 'gpreempt: --for must be longer than 0' 'empty window'
 try "$GPREEMPT" sim h200-corun --trace "$work/t.json" --for long
 exits 2 "*--for takes a time as 20ms or 1.5s, not 'long'*" 'no time'
 finish

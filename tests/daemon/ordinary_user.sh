@@ -38,7 +38,7 @@ own=$JOB
 until_true said own '^ready$' || fail "no load: $(<"$work/own")"
 
 sees_it() {
-	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"by\"))" >/dev/null
+	as "$user" "$work/gpreempt" ps --json | jq -e "any(.[]; .pid == $own and has(\"set_by\"))" >/dev/null
 }
 until_true sees_it || fail "a user's ps does not ask the machine's daemon: $(as "$user" "$work/gpreempt" ps --json)"
 try as "$user" "$work/gpreempt" run --class be -- /bin/true

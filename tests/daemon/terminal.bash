@@ -64,9 +64,9 @@ resize() {
 # choose NAME: the only one that is left.
 choose() {
 	keys f
-	shows '^show whose name or user has: _' 'f asks for a name'
+	shows '^show tasks whose name or user contains: _' 'f asks for a name'
 	keys "$1" Enter
-	shows "1 of [0-9]+ tasks have '$1'" "only $1"
+	shows "1 of [0-9]+ tasks match '$1'" "only $1"
 }
 choose_all() {
 	keys f BSpace BSpace BSpace BSpace BSpace BSpace Enter

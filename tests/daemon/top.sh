@@ -45,7 +45,7 @@ is "$train" '.state != "suspended"'
 goes_on "$train" || fail 'r does not release it'
 hides 'suspended' 'the state afterwards'
 keys c Escape
-shows '^left as it is$' 'Esc leaves the class'
+shows '^class not changed$' 'Esc leaves the class'
 task "$train" '.class == "be"' >/dev/null || fail 'Esc changed the class'
 choose_all
 keys p
@@ -59,7 +59,7 @@ shows '^  0 simulated H200 #0 +priority ' 'and back'
 keys s
 shows 'P50\*' 's sorts by the next column'
 keys z
-shows '^z does nothing' 'a key that does nothing says so'
+shows '^z is not a key of gpreempt top; press \? for help' 'a key that does nothing says so'
 keys '?'
 shows 'select a task' 'help'
 keys x
@@ -107,7 +107,7 @@ kill -KILL "$DAEMON"
 wait "$DAEMON" 2>/dev/null
 shows '^(no daemon answers|the daemon has closed)' 'a daemon that is gone'
 keys h
-shows '^there is no daemon to ask' 'an action without one'
+shows '^not connected to the daemon' 'an action without one'
 start_daemon --policy priority
 shows '^3 tasks on 1 device' 'it is found again'
 is "$train" '.class == "be"'

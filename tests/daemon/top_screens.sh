@@ -61,7 +61,7 @@ screen | LC_ALL=C grep -q '[^ -~]' && fail "not ASCII in the locale C: $(screen)
 keys q
 open_terminal 80 24
 keys "TERM=nonsense $GPREEMPT top" Enter
-shows 'this terminal cannot show it .see TERM.; gpreempt top --once' 'an unknown terminal'
+shows 'curses cannot use this terminal; check TERM, or use top --once' 'an unknown terminal'
 
 # ---- what is refused ----------------------------------------------------------------------------
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The NVIDIA back end on a real GPU, with a CUDA program that knows nothing of it. Needs root, nvcc,
-# CMake and Ninja, and no library of this project's; takes about two minutes. Exit status 77 where
-# it cannot be tried. Touches only processes that it starts itself.
-#     tests/hw/nvidia.sh [CHECK...]     all checks, or those named: see the end
-# GPREEMPT and VICTIM name programs that are already built.
+# The NVIDIA back end on a real GPU, with an unmodified CUDA program (victim.cu). Needs root and
+# takes about two minutes. Exit status 77 where it cannot be tried. Touches only processes that it
+# starts itself.
+#     tests/hw/nvidia.sh [CHECK...]     all checks, or the checks named: see the end
+# GPREEMPT and VICTIM are paths of ready-built programs. Without GPREEMPT the script builds gpreempt
+# with CMake and Ninja; without VICTIM it builds victim.cu with nvcc.
 # shellcheck disable=SC2317 # the checks are called by name
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -37,6 +38,10 @@ if [[ -z ${GPREEMPT-} ]]; then
 		exit 1
 	fi
 	GPREEMPT=$work/build/gpreempt
+fi
+if [[ ! -x $GPREEMPT ]]; then
+	echo "GPREEMPT is $GPREEMPT, which cannot be run: set it to the path of a gpreempt"
+	exit 1
 fi
 if [[ -z ${VICTIM-} ]]; then
 	nvcc=$(command -v nvcc || command -v /usr/local/cuda/bin/nvcc) || skip 'no nvcc here'

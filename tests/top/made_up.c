@@ -28,7 +28,7 @@ struct gp_top_snapshot made_up_snapshot(unsigned n, uint64_t at_ns)
 		                          .run_known = true,
 		                          .at_ns = at_ns,
 		                          .share = GP_TOP_UNKNOWN,
-		                          .recently = GP_TOP_UNKNOWN,
+		                          .recent_share = GP_TOP_UNKNOWN,
 		                          .preemptions_per_s = GP_TOP_UNKNOWN};
 		snprintf(t->name, sizeof t->name, "job%u", i);
 	}

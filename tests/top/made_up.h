@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made-up shots for tests of gpreempt top. */
+/* Made-up snapshots for tests of gpreempt top. */
 #ifndef GP_TESTS_TOP_MADE_UP_H
 #define GP_TESTS_TOP_MADE_UP_H
 
 #include "support/test.h"
 
 #include <locale.h>
-/* after those it needs */
 
 #include "base/clock.h"
 #include "cli/top/top.h"
@@ -15,10 +14,10 @@
 #define MS GP_NS_PER_MS
 #define S  GP_NS_PER_S
 
-/* A shot of one device and `n` tasks with ids from 1 on; all counters 0, all known. */
+/* A snapshot of one device and `n` tasks with ids from 1 on; all counters 0, all known. */
 struct gp_top_snapshot made_up_snapshot(unsigned n, uint64_t at_ns);
 
-/* The sheet as text, a line each; the caller frees. */
+/* The grid as text, one line per row; the caller frees it. */
 char *text_of(const struct gp_cells *cells);
 void assert_shows(const struct gp_cells *cells, const char *part);
 void assert_hides(const struct gp_cells *cells, const char *part);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text on a sheet: what others chose to be called does no harm. */
+/* Text in the grid of cells: task names cannot send escape sequences to the terminal. */
 #include "made_up.h"
 
 static struct gp_cells cells;
@@ -35,7 +35,7 @@ TEST_WITH(text_stands_where_it_was_put, blank, drop)
 	assert_int_equal(cells.cell[1].style, GP_STYLE_PLAIN);
 }
 
-TEST_WITH(what_is_too_long_is_cut_with_a_mark, blank, drop)
+TEST_WITH(a_text_that_is_too_long_ends_with_an_ellipsis, blank, drop)
 {
 	assert_int_equal(gp_cells_put(&cells, 0, 0, 4, 0, "abcdef"), 4);
 	gp_cells_put(&cells, 1, 5, 100, 0, "abcdef"); /* to the end of the row, not beyond */
@@ -47,7 +47,7 @@ TEST_WITH(what_is_too_long_is_cut_with_a_mark, blank, drop)
 	assert_is("abcdef\n     ab…\n");
 }
 
-TEST_WITH(outside_is_nowhere, blank, drop)
+TEST_WITH(text_outside_the_grid_is_ignored, blank, drop)
 {
 	assert_int_equal(gp_cells_put(&cells, 2, 0, 4, 0, "a"), 0);
 	assert_int_equal(gp_cells_put(&cells, 0, 8, 4, 0, "a"), 0);
@@ -57,14 +57,15 @@ TEST_WITH(outside_is_nowhere, blank, drop)
 	assert_int_equal(cells.cell[15].style, GP_STYLE_BAD);
 }
 
-TEST_WITH(orders_to_the_terminal_are_not_passed_on, blank, drop)
+TEST_WITH(escape_sequences_become_question_marks, blank, drop)
 {
 	gp_cells_put(&cells, 0, 0, 8, 0, "\033[31m\a");
-	gp_cells_put(&cells, 1, 0, 8, 0, "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ in one */
+	gp_cells_put(&cells, 1, 0, 8, 0,
+	             "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ as one character */
 	assert_is("?[31m?\na?b?c??\n");
 }
 
-TEST_WITH(what_is_no_utf8_is_shown_as_such, blank, drop)
+TEST_WITH(invalid_utf8_is_shown_as_such, blank, drop)
 {
 	gp_cells_put(&cells, 0, 0, 8, 0, "a\xff\xc3(b\xe2\x82");
 	assert_is("a\xef\xbf\xbd\xef\xbf\xbd(b\xef\xbf\xbd\xef\xbf\xbd\n\n");
@@ -74,11 +75,12 @@ TEST_WITH(wide_characters_take_two_columns, blank, drop)
 {
 	assert_int_equal(gp_cells_width(&cells, "日本"), 4);
 	gp_cells_put(&cells, 0, 0, 8, 0, "日本");
-	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"), 3); /* half of one is none */
+	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"),
+	                 3); /* half a wide character is not shown */
 	assert_is("日本\n日…\n");
 }
 
-TEST_WITH(accents_of_their_own_take_none, blank, drop)
+TEST_WITH(combining_characters_take_no_column, blank, drop)
 {
 	assert_int_equal(gp_cells_width(&cells, "e\xcc\x81"), 1);
 	gp_cells_put(&cells, 0, 0, 8, 0, "e\xcc\x81x");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys, and the daemon they speak to: here a script that says when it answers, and what. */
+/* Keys and their commands, with a daemon that the test plays. */
 #include <json-c/json.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 
 static struct {
 	char folder[64], path[96];
-	int listener, fd; /* -1: nobody is there */
+	int listener, fd; /* -1: no daemon, no client */
 	struct gp_top *top;
 	uint64_t now_ns;
 	char lines[65536];
@@ -91,8 +91,8 @@ static void work(void)
 	"{\"now_ns\":1,\"tasks\":[{\"device\":%d,\"task\":1,\"pid\":4711,\"start_time\":17," \
 	"\"name\":\"train\",\"user\":\"bob\",\"class\":\"be\",\"priority\":14}]}"
 
-/* Answers whatever a shot needs until nothing is asked any more; other requests are the test's:
- * returns the first such one. */
+/* Answers the requests of a snapshot until none is left. Returns the first other request, for the
+ * test to answer. */
 static struct json_object *serve(void)
 {
 	struct json_object *json;
@@ -150,7 +150,7 @@ static void press(const char *keys)
 		gp_top_press(w.top, (unsigned char)*keys, w.now_ns);
 }
 
-/* The next order is this method with these parameters beside the target; it is answered. */
+/* Checks that the next command has this method, target and parameter, and answers it. */
 static void expect(const char *method, const char *param, const char *value, const char *key,
                    const char *text)
 {
@@ -179,16 +179,16 @@ TEST_WITH(a_snapshot_has_all_devices_and_tasks, begin, end)
 	assert_int_equal(w.top->link.snapshot.ndevices, 2);
 	assert_int_equal(w.top->link.snapshot.ntasks, 2);
 	assert_string_equal(w.top->link.snapshot.daemon, "gpreemptd 9.9");
-	assert_int_equal(w.top->past.n, 1);
+	assert_int_equal(w.top->history.n, 1);
 	w.now_ns += 900 * MS;
 	assert_null(serve());
-	assert_int_equal(w.top->past.n, 1); /* not yet */
+	assert_int_equal(w.top->history.n, 1); /* not yet */
 	w.now_ns += 100 * MS;
 	assert_null(serve());
-	assert_int_equal(w.top->past.n, 2);
+	assert_int_equal(w.top->history.n, 2);
 }
 
-TEST_WITH(keys_become_orders_and_answers_are_said, begin, end)
+TEST_WITH(keys_send_commands_and_answers_are_shown, begin, end)
 {
 	assert_null(serve());
 	press("cl");
@@ -201,7 +201,7 @@ TEST_WITH(keys_become_orders_and_answers_are_said, begin, end)
 	expect("set", "class", "unmanaged", "result", "{}");
 	press("h");
 	expect("hold", NULL, NULL, "result", "{\"tasks\":1}");
-	assert_string_equal(w.top->message, "4711 train: held until r");
+	assert_string_equal(w.top->message, "4711 train: held until r is pressed");
 	press("r");
 	expect("release", NULL, NULL, "result", "{}");
 	press("-");
@@ -209,7 +209,7 @@ TEST_WITH(keys_become_orders_and_answers_are_said, begin, end)
 	assert_string_equal(w.top->message, "4711 train: priority 13");
 }
 
-TEST_WITH(a_refusal_is_said_as_the_daemon_says_it, begin, end)
+TEST_WITH(a_refusal_is_shown_in_the_words_of_the_daemon, begin, end)
 {
 	assert_null(serve());
 	press("h");
@@ -219,10 +219,10 @@ TEST_WITH(a_refusal_is_said_as_the_daemon_says_it, begin, end)
 	assert_true(w.top->refused);
 	w.now_ns += 10 * S;
 	assert_null(serve());
-	assert_string_equal(w.top->message, ""); /* for a while */
+	assert_string_equal(w.top->message, ""); /* the time of the message is over */
 }
 
-TEST_WITH(plus_goes_on_from_the_last_plus_and_ends_at_15, begin, end)
+TEST_WITH(plus_continues_from_the_last_plus_and_ends_at_15, begin, end)
 {
 	struct json_object *json;
 
@@ -232,29 +232,29 @@ TEST_WITH(plus_goes_on_from_the_last_plus_and_ends_at_15, begin, end)
 	assert_non_null(json);
 	json_object_put(json);
 	press("+");
-	assert_string_equal(w.top->message, "priorities go from 0 to 15");
+	assert_string_equal(w.top->message, "the priority must be from 0 to 15");
 	assert_true(w.top->refused);
 	assert_null(serve());
 }
 
-TEST_WITH(the_class_is_for_who_was_selected_when_it_was_asked, begin, end)
+TEST_WITH(the_class_is_set_for_the_task_selected_when_c_was_pressed, begin, end)
 {
 	assert_null(serve());
 	press("c");
-	gp_top_snapshot_clear(&w.top->link.snapshot); /* it leaves meanwhile */
+	gp_top_snapshot_clear(&w.top->link.snapshot); /* the task ends meanwhile */
 	gp_top_view_update(&w.top->view, &w.top->link.snapshot, 10);
 	press("l");
 	expect("set", "class", "lc", "result", "{}");
 	press("c\033");
 	assert_null(serve());
-	assert_int_equal(w.top->mode, GP_TOP_LOOK);
+	assert_int_equal(w.top->mode, GP_TOP_BROWSE);
 }
 
 TEST_WITH(a_policy_is_chosen_from_a_list, begin, end)
 {
 	assert_null(serve());
 	press("p");
-	assert_int_equal(w.top->mode, GP_TOP_POLICY); /* begins at the one in force, rr */
+	assert_int_equal(w.top->mode, GP_TOP_POLICY); /* begins at the policy in force, rr */
 	press("jk\033");
 	assert_null(serve());
 	press("pj\n");
@@ -276,12 +276,12 @@ TEST_WITH(a_filter_is_typed_kept_and_dropped, begin, end)
 	press("x");
 	assert_int_equal(w.top->view.n, 0);
 	press("\177\n");
-	assert_int_equal(w.top->mode, GP_TOP_LOOK);
+	assert_int_equal(w.top->mode, GP_TOP_BROWSE);
 	press("fzzz\033");
 	assert_string_equal(w.top->view.filter, "BO");
 	press("f\303\251");
 	assert_string_equal(w.top->view.filter, "BO\303\251");
-	press("\177"); /* a character of two bytes goes at once */
+	press("\177"); /* removes both bytes of the character */
 	assert_string_equal(w.top->view.filter, "BO");
 	press("\177\177\177\n");
 	assert_string_equal(w.top->view.filter, "");
@@ -310,31 +310,32 @@ TEST_WITH(the_other_keys_do_what_help_says, begin, end)
 	assert_true(w.top->done);
 }
 
-TEST_WITH(a_daemon_that_goes_away_is_said_and_found_again, begin, end)
+TEST_WITH(a_lost_daemon_is_reported_and_found_again, begin, end)
 {
 	assert_null(serve());
 	press("h");
 	stop_daemon();
 	work();
 	assert_int_equal(w.top->link.trouble.code, -ECONNRESET);
-	assert_string_equal(w.top->message, "4711 train: the daemon went away before it answered");
-	assert_int_equal(w.top->past.n, 0); /* another one counts anew */
+	assert_string_equal(w.top->message, "4711 train: the connection to the daemon was lost "
+	                                    "before it answered; the result is not known");
+	assert_int_equal(w.top->history.n, 0); /* another daemon counts from 0 */
 	press("h");
-	assert_string_equal(w.top->message, "there is no daemon to ask");
+	assert_string_equal(w.top->message, "not connected to the daemon; is gpreemptd running?");
 	w.now_ns += S;
 	work();
 	assert_int_equal(w.top->link.trouble.code, -ECONNREFUSED);
 	start_daemon();
 	w.now_ns += 500 * MS;
 	work();
-	assert_int_equal(gp_top_connection_fd(&w.top->link), -1); /* every second */
+	assert_int_equal(gp_top_connection_fd(&w.top->link), -1); /* it tries once a second */
 	w.now_ns += 500 * MS;
 	assert_null(serve());
 	assert_int_equal(w.top->link.trouble.code, 0);
-	assert_int_equal(w.top->past.n, 1);
+	assert_int_equal(w.top->history.n, 1);
 }
 
-TEST_WITH(a_daemon_that_does_not_answer_is_waited_for_without_waiting, begin, end)
+TEST_WITH(a_daemon_that_does_not_answer_does_not_block, begin, end)
 {
 	struct json_object *json;
 
@@ -349,15 +350,15 @@ TEST_WITH(a_daemon_that_does_not_answer_is_waited_for_without_waiting, begin, en
 	w.now_ns += 5 * S;
 	work();
 	assert_string_equal(w.top->link.trouble.text, "the daemon has not answered for 7 s");
-	assert_null(request()); /* it is not asked again meanwhile */
-	press("h");             /* but keys are keys */
+	assert_null(request()); /* no second request meanwhile */
+	press("h");             /* keys still work */
 	answer(json, "result", TWO_DEVICES);
 	json_object_put(json);
 	expect("hold", NULL, NULL, "result", "{}");
 	assert_int_equal(w.top->link.trouble.code, 0);
 }
 
-TEST_WITH(orders_that_nobody_answers_are_not_piled_up, begin, end)
+TEST_WITH(unanswered_commands_are_limited, begin, end)
 {
 	assert_null(serve());
 	for (unsigned i = 0; i < 3 * GP_TOP_COMMANDS; i++)
@@ -377,7 +378,7 @@ TEST_WITH(one_device_is_shown_alone, begin, end)
 	expect("policy", "device", "1", "result", "{}");
 }
 
-TEST_WITH(a_device_that_is_not_there_is_said, begin, end)
+TEST_WITH(a_missing_device_is_reported, begin, end)
 {
 	w.top->link.device = 7;
 	serve();
@@ -385,7 +386,7 @@ TEST_WITH(a_device_that_is_not_there_is_said, begin, end)
 	assert_non_null(strstr(w.top->link.trouble.text, "there is no device 7"));
 }
 
-TEST_WITH(what_is_no_daemon_is_left, begin, end)
+TEST_WITH(a_server_that_is_no_daemon_is_disconnected, begin, end)
 {
 	struct json_object *json;
 
@@ -396,5 +397,5 @@ TEST_WITH(what_is_no_daemon_is_left, begin, end)
 	assert_int_equal(write(w.fd, "HTTP/1.0 400\n", 13), 13);
 	work();
 	assert_int_equal(w.top->link.trouble.code, -EPROTO);
-	assert_false(w.top->link.was_there);
+	assert_false(w.top->link.had_snapshot);
 }

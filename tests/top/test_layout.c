@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which columns and rows there is room for. */
+/* The layout of columns and rows. */
 #include "made_up.h"
 
 static struct gp_top_layout laid_out(unsigned width, bool devices)
@@ -24,7 +24,7 @@ TEST(columns_never_overlap_nor_leave_the_screen)
 			end = l.col[c].at + l.col[c].width + 1;
 		}
 		assert_true(end <= width + 1);
-		assert_true(!width || end == width + 1); /* and nothing is left over */
+		assert_true(!width || end == width + 1); /* no column is left unused */
 	}
 }
 
@@ -37,7 +37,7 @@ TEST(eighty_columns_have_room_for_all)
 	assert_true(laid_out(84, true).col[GP_COL_DEVICE].width);
 }
 
-TEST(the_least_important_go_first)
+TEST(the_least_important_columns_go_first)
 {
 	unsigned had = 0;
 
@@ -47,7 +47,7 @@ TEST(the_least_important_go_first)
 
 		for (unsigned c = 0; c < GP_COLS; c++)
 			has |= l.col[c].width ? 1u << c : 0;
-		assert_int_equal(has & had, had); /* what had room before has it still */
+		assert_int_equal(has & had, had); /* a wider screen loses no column */
 		had = has;
 		assert_true(l.col[GP_COL_NAME].width);
 		assert_true(l.col[GP_COL_P50].width <= l.col[GP_COL_P99].width);
@@ -55,7 +55,7 @@ TEST(the_least_important_go_first)
 	assert_int_equal(had, (1u << GP_COLS) - 1);
 }
 
-TEST(wide_screens_are_for_bars_and_names)
+TEST(bars_and_names_use_the_width_of_wide_screens)
 {
 	struct gp_top_layout narrow = laid_out(80, false), wide = laid_out(160, false);
 
@@ -65,7 +65,7 @@ TEST(wide_screens_are_for_bars_and_names)
 	assert_true(laid_out(300, false).col[GP_COL_BAR].width <= 20);
 }
 
-TEST(what_is_shown_says_how_wide)
+TEST(the_tasks_decide_the_widths)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(2, S);
 	struct gp_top_needs n = gp_top_needs_of(&snapshot);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole screens, as people see them. */
+/* Whole screens. */
 #include "made_up.h"
 
 static struct gp_top *top;
 static struct gp_cells cells;
 
-/* A service, two jobs and one of which nothing is known. */
+/* A service, two jobs, and a task without known values. */
 static int begin(void **state)
 {
 	struct gp_top_task *t;
@@ -14,22 +14,22 @@ static int begin(void **state)
 	top = malloc(sizeof *top);
 	assert_non_null(top);
 	gp_top_init(top, S, -1);
-	top->link.was_there = true;
+	top->link.had_snapshot = true;
 	top->link.snapshot = made_up_snapshot(4, S);
 	top->link.snapshot.uptime_ns = 10800 * S;
 	t = top->link.snapshot.task;
 	strcpy(t[0].name, "serve");
 	t[0].class = GP_LATENCY_CRITICAL;
 	t[0].priority = 7;
-	t[0].share = t[0].recently = 0.874;
+	t[0].share = t[0].recent_share = 0.874;
 	t[0].waits_known = true;
 	t[0].wait_p50_ns = 127 * GP_NS_PER_US;
 	t[0].wait_p99_ns = 1360 * GP_NS_PER_US;
 	t[0].preemptions_per_s = 12;
 	t[1].state = GP_TOP_HELD;
-	t[1].share = t[1].recently = 0.1;
+	t[1].share = t[1].recent_share = 0.1;
 	t[2].state = GP_TOP_SUSPENDED;
-	t[2].share = t[2].recently = 0;
+	t[2].share = t[2].recent_share = 0;
 	t[2].run_granted = true;
 	t[3].state = GP_TOP_STATE_UNKNOWN;
 	t[3].class = GP_UNMANAGED;
@@ -63,13 +63,13 @@ TEST_WITH(eighty_columns_show_all, begin, end)
 	assert_shows(&cells, " 87%  127us 1.36ms    12 serve\n");
 	assert_shows(&cells, "= held ");
 	assert_shows(&cells, "# suspended");
-	assert_shows(&cells, "<0%"); /* granted: at most */
+	assert_shows(&cells, "<0%"); /* granted: an upper bound */
 	assert_shows(&cells, "1003 ?     unmanaged   0   ? ");
 	assert_shows(&cells, "q quit  ? help");
 	assert_shows(&cells, "p policy\n");
 }
 
-TEST_WITH(utf8_has_finer_pictures, begin, end)
+TEST_WITH(utf8_has_finer_bars, begin, end)
 {
 	cells.utf8 = true;
 	gp_top_paint(top, &cells, 24, 80);
@@ -81,7 +81,7 @@ TEST_WITH(utf8_has_finer_pictures, begin, end)
 
 TEST_WITH(no_size_is_too_small, begin, end)
 {
-	for (unsigned mode = GP_TOP_LOOK; mode <= GP_TOP_FILTER; mode++)
+	for (unsigned mode = GP_TOP_BROWSE; mode <= GP_TOP_FILTER; mode++)
 		for (unsigned rows = 0; rows < 30; rows++)
 			for (unsigned cols = 0; cols < 130; cols++) {
 				top->mode = mode;
@@ -89,12 +89,12 @@ TEST_WITH(no_size_is_too_small, begin, end)
 				gp_top_paint(top, &cells, rows, cols);
 				assert_int_equal(cells.rows, rows);
 			}
-	top->mode = GP_TOP_LOOK;
+	top->mode = GP_TOP_BROWSE;
 	gp_top_paint(top, &cells, 3, 20);
 	assert_shows(&cells, "serve");
 }
 
-TEST_WITH(sixty_by_fifteen_has_what_matters, begin, end)
+TEST_WITH(sixty_by_fifteen_has_the_important_columns, begin, end)
 {
 	gp_top_paint(top, &cells, 15, 60);
 	assert_shows(&cells, "simulated H2");
@@ -134,7 +134,7 @@ TEST_WITH(the_selected_row_is_marked_as_a_whole, begin, end)
 	assert_int_equal(marked, 80);
 }
 
-TEST_WITH(trouble_is_said_in_the_first_line_and_the_rest_stays, begin, end)
+TEST_WITH(trouble_is_shown_in_the_first_line_and_the_rest_stays, begin, end)
 {
 	gp_fail(&top->link.trouble, -ECONNREFUSED, "no daemon answers");
 	gp_top_paint(top, &cells, 24, 80);
@@ -144,15 +144,15 @@ TEST_WITH(trouble_is_said_in_the_first_line_and_the_rest_stays, begin, end)
 	assert_int_equal(cells.cell[0].style, GP_STYLE_BAD);
 }
 
-TEST_WITH(what_went_wrong_with_devices_is_said, begin, end)
+TEST_WITH(problems_of_devices_are_shown, begin, end)
 {
 	struct gp_top_device *d = &top->link.snapshot.device[0];
 
 	d->ejected = true;
 	strcpy(d->policy, "none");
-	strcpy(d->why, "edf was thrown out: it let task 3 starve");
+	strcpy(d->why, "edf was ejected: it let task 3 starve");
 	gp_top_paint(top, &cells, 24, 80);
-	assert_shows(&cells, "    edf was thrown out: it let task 3 starve\n");
+	assert_shows(&cells, "    edf was ejected: it let task 3 starve\n");
 	strcpy(d->state, "stuck");
 	top->link.snapshot.keeper_gone = true;
 	gp_top_paint(top, &cells, 24, 80);
@@ -173,7 +173,7 @@ TEST_WITH(devices_that_do_not_fit_are_counted, begin, end)
 	gp_top_paint(top, &cells, 24, 80);
 	assert_shows(&cells, "GPU-8-");
 	assert_hides(&cells, "GPU-9-");
-	assert_shows(&cells, "and 55 more");
+	assert_shows(&cells, "55 more devices: gpreempt top --device N shows one");
 	assert_shows(&cells, "serve");
 	gp_top_paint_plain(top, &cells, 80);
 	assert_shows(&cells, "GPU-63-");
@@ -193,34 +193,34 @@ TEST_WITH(plain_text_has_all_tasks_and_no_keys, begin, end)
 		assert_false(cells.cell[i].style & GP_STYLE_SELECTED);
 }
 
-TEST_WITH(a_long_sentence_is_read_to_its_end, begin, end)
+TEST_WITH(a_long_message_is_shown_whole, begin, end)
 {
-	gp_top_say(top, S, true,
-	           "4711 train: the process belongs to user 0; use root or the group");
+	gp_top_show_message(top, S, true,
+	                    "4711 train: the process belongs to user 0; use root or the group");
 	gp_top_paint(top, &cells, 12, 40);
 	assert_shows(&cells,
 	             "\n4711 train: the process belongs to user\n0; use root or the group\n");
 	assert_int_equal(cells.cell[400].style, GP_STYLE_BAD);
-	gp_top_say(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	gp_top_show_message(top, S, true, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 	gp_top_paint(top, &cells, 12, 40);
 	assert_shows(&cells, "\naaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa~\n");
 	for (unsigned rows = 0; rows < 6; rows++) {
-		gp_top_say(top, S, true, "a b c d e f g h i j");
+		gp_top_show_message(top, S, true, "a b c d e f g h i j");
 		gp_top_paint(top, &cells, rows, 3);
 	}
 	assert_shows(&cells, "\na b\nc d\ne f\ng ~\n");
 }
 
-TEST_WITH(an_empty_machine_is_said_to_be, begin, end)
+TEST_WITH(an_empty_machine_is_shown_as_such, begin, end)
 {
 	top->link.snapshot.ntasks = 0;
 	gp_top_view_update(&top->view, &top->link.snapshot, 10);
 	gp_top_paint(top, &cells, 24, 80);
-	assert_shows(&cells, "no process has queues on a GPU here");
+	assert_shows(&cells, "no process has queues on a GPU");
 	strcpy(top->view.filter, "x");
 	gp_top_paint(top, &cells, 24, 80);
-	assert_shows(&cells, "0 of 0 tasks have 'x'");
-	assert_shows(&cells, "no task has this");
+	assert_shows(&cells, "0 of 0 tasks match 'x'");
+	assert_shows(&cells, "no task has the filter text in its name or user");
 }
 
 TEST_BEGIN

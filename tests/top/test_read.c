@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's answers as plain data: what is not there is not known. */
+/* The daemon's answers as plain data: a missing field is unknown. */
 #include <json-c/json.h>
 
 #include "made_up.h"
@@ -29,13 +29,13 @@ TEST(a_whole_answer_is_read)
 
 	assert_int_equal(gp_top_read_devices(&snapshot, stats, false), 0);
 	assert_int_equal(gp_top_read_tasks(&snapshot, tasks, false), 0);
-	gp_top_snapshot_settle(&snapshot);
+	gp_top_snapshot_sort(&snapshot);
 	assert_int_equal(snapshot.uptime_ns, 7);
 	assert_true(snapshot.keeper_gone);
 	assert_int_equal(snapshot.ndevices, 1);
 	assert_int_equal(snapshot.device[0].number, 3);
 	assert_true(snapshot.device[0].ejected);
-	assert_string_equal(snapshot.device[0].why, "edf was thrown out: why");
+	assert_string_equal(snapshot.device[0].why, "edf was ejected: why");
 	assert_true(snapshot.device[0].busy_known && snapshot.device[0].inversions_known);
 	assert_int_equal(snapshot.ntasks, 2);
 	t = &snapshot.task[1]; /* device 0 comes first */
@@ -58,7 +58,7 @@ TEST(a_whole_answer_is_read)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-TEST(a_policy_that_was_chosen_afterwards_is_not_thrown_out)
+TEST(a_policy_that_was_chosen_afterwards_is_not_ejected)
 {
 	struct json_object *stats = json("{'devices':[{'policy':'rr','policy_wanted':'rr',"
 	                                 "'ejection':{'policy':'edf'}},{},"
@@ -93,7 +93,7 @@ TEST(all_states_are_known_by_their_words)
 	}
 }
 
-TEST(nonsense_does_no_harm)
+TEST(malformed_answers_are_refused_or_unknown)
 {
 	static const char *const answers[] = {"{}", "[]", "7", "{'devices':7,'tasks':7}",
 	                                      "{'devices':{},'tasks':'x'}"};
@@ -114,5 +114,5 @@ TEST(nonsense_does_no_harm)
 	assert_int_equal(snapshot.ntasks, 4);
 	assert_false(snapshot.task[3].run_known);
 	json_object_put(odd);
-	gp_top_snapshot_clear(&snapshot); /* and what was kept is freed */
+	gp_top_snapshot_clear(&snapshot); /* frees the kept JSON */
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last minute as a line of small columns, and a share as a bar. */
+/* The sparkline of the last minute, and the bar of a share. */
 #include "made_up.h"
 
 static char out[256];
 
-TEST(nothing_is_blank)
+TEST(unknown_seconds_are_blank)
 {
 	struct gp_minute m;
 
@@ -36,7 +36,7 @@ TEST(the_newest_is_to_the_right_and_all_levels_differ)
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, true) + 52, "▁▂▃▄▅▆▇█");
 }
 
-TEST(a_minute_later_it_is_forgotten)
+TEST(values_older_than_a_minute_are_forgotten)
 {
 	struct gp_minute m;
 
@@ -63,7 +63,7 @@ TEST(rare_values_fill_their_time_and_frequent_ones_replace_each_other)
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, false) + 54, " _###_");
 }
 
-TEST(in_fewer_columns_each_is_a_mean)
+TEST(with_fewer_columns_each_is_a_mean)
 {
 	struct gp_minute m;
 
@@ -86,7 +86,7 @@ TEST(a_bar_is_as_long_as_the_share)
 	assert_string_equal(gp_share_bar(out, sizeof out, 1, 3, true), "███");
 }
 
-TEST(a_little_is_more_than_nothing)
+TEST(a_small_share_shows)
 {
 	assert_string_equal(gp_share_bar(out, sizeof out, 0.001, 4, false), "#");
 	assert_string_equal(gp_share_bar(out, sizeof out, 0.001, 4, true), "▏");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tasks are looked at: order, filter, selection, scrolling. */
+/* The view of the task table: order, filter, selection, scrolling. */
 #include "made_up.h"
 
 static pid_t at(const struct gp_top_view *view, const struct gp_top_snapshot *snapshot,
@@ -9,15 +9,15 @@ static pid_t at(const struct gp_top_view *view, const struct gp_top_snapshot *sn
 	return snapshot->task[view->order[place]].pid;
 }
 
-TEST(who_had_most_lately_comes_first_and_the_unknown_last)
+TEST(the_largest_recent_share_comes_first_and_unknown_ones_last)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(4, S);
 	struct gp_top_view view = {.sort = GP_COL_SHARE};
 
-	snapshot.task[0].recently = 0.1;
-	snapshot.task[0].share = 0.9; /* of the last second: not what it goes by */
-	snapshot.task[2].recently = 0.5;
-	snapshot.task[3].recently = 0;
+	snapshot.task[0].recent_share = 0.1;
+	snapshot.task[0].share = 0.9; /* of the last second: not used for sorting */
+	snapshot.task[2].recent_share = 0.5;
+	snapshot.task[3].recent_share = 0;
 	gp_top_view_update(&view, &snapshot, 10);
 	assert_int_equal(at(&view, &snapshot, 0), 1002);
 	assert_int_equal(at(&view, &snapshot, 1), 1000);
@@ -36,7 +36,7 @@ TEST(every_column_can_be_sorted_by)
 
 	for (unsigned i = 0; i < sizeof by / sizeof by[0]; i++) {
 		struct gp_top_snapshot snapshot = made_up_snapshot(3, S);
-		struct gp_top_task *t = &snapshot.task[1]; /* which is first in everything */
+		struct gp_top_task *t = &snapshot.task[1]; /* the first in every column */
 
 		strcpy(t->user, "aaron");
 		strcpy(t->name, "a");
@@ -68,7 +68,7 @@ TEST(the_key_s_comes_round_to_every_column_but_the_bar)
 	assert_int_equal(seen, ((1u << GP_COLS) - 1) & ~(1u << GP_COL_BAR));
 }
 
-TEST(the_selected_one_stays_selected_when_the_order_changes)
+TEST(the_selected_task_stays_selected_when_the_order_changes)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(5, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
@@ -78,7 +78,7 @@ TEST(the_selected_one_stays_selected_when_the_order_changes)
 	gp_top_view_move(&view, &snapshot, 3, 10);
 	assert_int_equal(gp_top_view_selected(&view, &snapshot)->pid, 1003);
 	view.sort = GP_COL_SHARE;
-	snapshot.task[3].recently = 1;
+	snapshot.task[3].recent_share = 1;
 	gp_top_view_update(&view, &snapshot, 10);
 	assert_int_equal(at(&view, &snapshot, 0), 1003);
 	assert_int_equal(gp_top_view_selected(&view, &snapshot)->pid, 1003);
@@ -86,7 +86,7 @@ TEST(the_selected_one_stays_selected_when_the_order_changes)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-TEST(when_it_leaves_the_one_in_its_place_is_selected)
+TEST(when_the_selected_task_ends_the_next_one_is_selected)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(3, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
@@ -108,7 +108,7 @@ TEST(when_it_leaves_the_one_in_its_place_is_selected)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-TEST(the_filter_is_about_names_and_users_in_any_case)
+TEST(the_filter_matches_names_and_users_in_any_case)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(4, S);
 	struct gp_top_view view = {.sort = GP_COL_PID, .filter = "BO"};
@@ -127,7 +127,7 @@ TEST(the_filter_is_about_names_and_users_in_any_case)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-TEST(the_selected_one_is_always_on_the_screen)
+TEST(the_selected_task_is_always_on_the_screen)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(1000, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};

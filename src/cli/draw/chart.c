@@ -19,17 +19,14 @@ struct gp_font gp_font_at(struct gp_font font, enum gp_anchor anchor)
 	return font;
 }
 
-/* ---- series -----------------------------------------------------------------------------------
- */
-
-#define POINTS 12 /* of a mark, at most */
+#define POINTS 12 /* corners of a mark, at most */
 
 /* clang-format off */
 static const struct style {
 	uint32_t colour;
 	double dash[GP_DASHES];
 	unsigned n;
-	struct gp_point mark[POINTS]; /* around 0,0 */
+	struct gp_point mark[POINTS]; /* corners around 0,0 */
 } styles[] = {
 	{0x0072b2, {0},           4, {{-4, -4}, {4, -4}, {4, 4}, {-4, 4}}},              /* square */
 	{0xd55e00, {8, 3},        3, {{0, -5.5}, {5.5, 4.5}, {-5.5, 4.5}}},              /* triangle */
@@ -37,13 +34,16 @@ static const struct style {
 	                              {2, 4.6}, {-2, 4.6}, {-4.6, 2}, {-4.6, -2}}},      /* octagon */
 	{0xcc79a7, {10, 3, 2, 3}, 4, {{0, -6}, {6, 0}, {0, 6}, {-6, 0}}},                /* diamond */
 	{0x000000, {5, 2},        3, {{0, 5.5}, {5.5, -4.5}, {-5.5, -4.5}}},             /* down */
-	{0xe69f00, {14, 4},      12, {{-1.6, -5}, {1.6, -5}, {1.6, -1.6}, {5, -1.6}, {5, 1.6}, {1.6, 1.6},
-	                              {1.6, 5}, {-1.6, 5}, {-1.6, 1.6}, {-5, 1.6}, {-5, -1.6}, {-1.6, -1.6}}}, /* plus */
+	{0xe69f00, {14, 4},      12, {{-1.6, -5}, {1.6, -5}, {1.6, -1.6}, {5, -1.6},
+	                              {5, 1.6}, {1.6, 1.6}, {1.6, 5}, {-1.6, 5},
+	                              {-1.6, 1.6}, {-5, 1.6}, {-5, -1.6}, {-1.6, -1.6}}}, /* plus */
 	{0x56b4e9, {3, 3},        4, {{-2.5, -6}, {2.5, -6}, {2.5, 6}, {-2.5, 6}}},      /* upright */
 	{0x777777, {1, 3, 6, 3},  4, {{-6, -2.5}, {6, -2.5}, {6, 2.5}, {-6, 2.5}}},      /* lying */
-	{0x882255, {7, 7},        5, {{0, -6}, {5.7, -1.8}, {3.5, 4.9}, {-3.5, 4.9}, {-5.7, -1.8}}}, /* five */
-	{0x117733, {1, 2, 1, 6}, 12, {{-4.7, -2.4}, {-2.4, -4.7}, {0, -2.3}, {2.4, -4.7}, {4.7, -2.4}, {2.3, 0},
-	                              {4.7, 2.4}, {2.4, 4.7}, {0, 2.3}, {-2.4, 4.7}, {-4.7, 2.4}, {-2.3, 0}}}, /* cross */
+	{0x882255, {7, 7},        5, {{0, -6}, {5.7, -1.8}, {3.5, 4.9}, {-3.5, 4.9},
+	                              {-5.7, -1.8}}},                                    /* pentagon */
+	{0x117733, {1, 2, 1, 6}, 12, {{-4.7, -2.4}, {-2.4, -4.7}, {0, -2.3}, {2.4, -4.7},
+	                              {4.7, -2.4}, {2.3, 0}, {4.7, 2.4}, {2.4, 4.7},
+	                              {0, 2.3}, {-2.4, 4.7}, {-4.7, 2.4}, {-2.3, 0}}},   /* cross */
 };
 /* clang-format on */
 
@@ -71,14 +71,11 @@ void gp_chart_mark(struct gp_draw *d, double x, double y, unsigned style)
 {
 	const struct style *s = &styles[style % STYLES];
 
-	put_mark(d, x, y, s, 1.25, 0xffffff); /* stands out from the lines that it lies on */
+	put_mark(d, x, y, s, 1.25, 0xffffff); /* a white rim separates it from lines below */
 	put_mark(d, x, y, s, 1, s->colour);
 	if (style / STYLES % 2)
 		put_mark(d, x, y, s, 0.5, 0xffffff);
 }
-
-/* ---- legends ----------------------------------------------------------------------------------
- */
 
 enum { LEGEND_ROW = 20, LEGEND_GAP = 22, SAMPLE_GAP = 6, LINE_SAMPLE = 40 };
 
@@ -106,9 +103,6 @@ void gp_legend_series(struct gp_legend *l, struct gp_draw *d, unsigned style, co
 	gp_chart_mark(d, at + LINE_SAMPLE / 2.0, l->y - 4, style);
 }
 
-/* ---- axes -------------------------------------------------------------------------------------
- */
-
 double gp_chart_step(double range, unsigned most)
 {
 	double step = pow(10, floor(log10(range / most)));
@@ -118,7 +112,7 @@ double gp_chart_step(double range, unsigned most)
 	return step;
 }
 
-/* The digit before the zeros: 1, 2 or 5. */
+/* The leading digit: 1, 2 or 5. */
 static double lead(double value)
 {
 	return value / pow(10, floor(log10(value) + 1e-9));
@@ -150,7 +144,7 @@ double gp_time_x(const struct gp_time_area *a, double us)
 	return a->left + (a->right - a->left) * log(us / a->low_us) / log(a->high_us / a->low_us);
 }
 
-enum { TIME_WIDTH = 62 }; /* what a time on the axis needs */
+enum { TIME_WIDTH = 62 }; /* room for a time below the axis, pixels */
 
 void gp_time_axis(struct gp_draw *d, const struct gp_time_area *a, const char *words)
 {
@@ -184,7 +178,7 @@ const char *gp_chart_fit(char *out, size_t size, const char *text, double width,
 	out[length] = '\0';
 	while (length > 4 && gp_draw_text_width(out, font_size) > width) {
 		length -= strcmp(out + length - 3, "...") ? 3 : 4;
-		while (length && (out[length] & 0xc0) == 0x80) /* whole characters */
+		while (length && (out[length] & 0xc0) == 0x80) /* cuts between UTF-8 characters */
 			length--;
 		memcpy(out + length, "...", 4);
 		length += 3;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What does not depend on the format. */
 #include "cli/draw/draw.h"
 
 #include <errno.h>
@@ -19,18 +18,17 @@ int gp_draw_format_of(const char *path, enum gp_draw_format *format, struct gp_e
 	*format = ends_with(path, ".png") ? GP_DRAW_PNG : GP_DRAW_SVG;
 	if (*format == GP_DRAW_SVG && !ends_with(path, ".svg"))
 		return gp_fail(err, -EINVAL,
-		               "a picture is a file that ends with .svg or .png, and "
-		               "'%s' does not",
+		               "cannot draw to '%s': the file name must end with .svg or .png",
 		               path);
 	if (*format == GP_DRAW_PNG && !GP_HAVE_CAIRO)
 		return gp_fail(err, -ENOTSUP,
-		               "this build draws no PNG; take a name that ends with .svg, or "
+		               "this build draws no PNG; use a file name that ends with .svg, or "
 		               "install cairo and build again");
 #if GP_HAVE_CAIRO
 	if (*format == GP_DRAW_PNG && !gp_draw_png_loads())
 		return gp_fail(err, -ENOTSUP,
-		               "PNG needs cairo (libcairo.so.2), which is not installed; take a "
-		               "name that ends with .svg");
+		               "PNG needs cairo (libcairo.so.2), which is not installed; use a "
+		               "file name that ends with .svg");
 #endif
 	return 0;
 }
@@ -45,7 +43,7 @@ struct gp_draw *gp_draw_begin(FILE *out, enum gp_draw_format format, double widt
 	return gp_draw_svg(out, width, height);
 }
 
-/* Letters of Latin scripts are about half as wide as high; those of others up to twice that. */
+/* Latin letters are about half as wide as high, CJK characters (3 bytes of UTF-8) twice that. */
 double gp_draw_text_width(const char *text, double size)
 {
 	double columns = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A picture of rectangles, lines and words, as SVG or, where cairo was found, as PNG. What is drawn
- * is the same for both. Lengths are in pixels of the SVG; a PNG has twice as many.
+ * The drawing layer: rectangles, lines, polygons and text, written as SVG or PNG. All pictures of
+ * the command line are drawn with it. PNG needs cairo, at build time and at run time. Lengths are
+ * in pixels of the SVG; a PNG has twice as many.
  *
- * To draw on NULL does nothing: so a layout is measured by drawing it on NULL first.
+ * Drawing on NULL does nothing. A chart measures its height by drawing on NULL first.
  */
 #ifndef GP_CLI_DRAW_DRAW_H
 #define GP_CLI_DRAW_DRAW_H
@@ -17,14 +18,14 @@
 enum gp_draw_format { GP_DRAW_SVG, GP_DRAW_PNG };
 
 /*
- * By the end of the file's name. With a sentence: -EINVAL for any other end, -ENOTSUP for .png in
- * a build without cairo, or where it is not installed.
+ * Chooses the format by the file name. 0, or with a message: -EINVAL if the name ends neither with
+ * .svg nor with .png, -ENOTSUP for .png without cairo.
  */
 int gp_draw_format_of(const char *path, enum gp_draw_format *format, struct gp_error *err);
 
 enum gp_fill {
 	GP_FILL_SOLID,
-	GP_FILL_HATCH,   /* diagonal, grey on white: needs no colour to be told from solid */
+	GP_FILL_HATCH,   /* diagonal, grey on white */
 	GP_FILL_STRIPES, /* horizontal, grey on white */
 	GP_FILL_DOTS,    /* dark grey on light grey */
 };
@@ -38,7 +39,7 @@ struct gp_point {
 struct gp_stroke {
 	uint32_t colour; /* 0xrrggbb */
 	double width;
-	double dash[GP_DASHES]; /* on, off, on, off; all 0: a solid line */
+	double dash[GP_DASHES]; /* lengths: on, off, on, off; all 0: a solid line */
 };
 
 enum gp_anchor { GP_ANCHOR_START, GP_ANCHOR_MIDDLE, GP_ANCHOR_END };
@@ -52,7 +53,7 @@ struct gp_font {
 
 struct gp_draw;
 
-/* One table per format. `end` writes what is not written yet and frees; 0 or -errno. */
+/* One table per format. `end` writes the rest of the file and frees `d`; 0 or -errno. */
 struct gp_draw_ops {
 	void (*rect)(struct gp_draw *d, double x, double y, double w, double h, enum gp_fill fill,
 	             uint32_t colour);
@@ -70,10 +71,10 @@ struct gp_draw {
 	double width, height;
 };
 
-/* On white. NULL: there is no memory for it, or it is too large for a PNG. */
+/* Begins a picture with a white background. NULL: no memory, or too large for a PNG. */
 struct gp_draw *gp_draw_begin(FILE *out, enum gp_draw_format format, double width, double height);
 
-/* The colour counts with GP_FILL_SOLID only. */
+/* `colour` is used with GP_FILL_SOLID only. */
 static inline void gp_draw_rect(struct gp_draw *d, double x, double y, double w, double h,
                                 enum gp_fill fill, uint32_t colour)
 {
@@ -102,7 +103,7 @@ static inline void gp_draw_shape(struct gp_draw *d, const struct gp_point *point
 		d->ops->shape(d, point, n, colour);
 }
 
-/* y is the line the letters stand on. */
+/* `y` is the base line of the text. */
 static inline void gp_draw_text(struct gp_draw *d, double x, double y, const char *text,
                                 const struct gp_font *font)
 {
@@ -115,12 +116,13 @@ static inline int gp_draw_end(struct gp_draw *d)
 	return d->ops->end(d);
 }
 
-/* About how wide the text will be: fonts differ, so rather too much. */
+/* An upper estimate of the width of the text; the exact width depends on the font. */
 double gp_draw_text_width(const char *text, double size);
 
-/* For draw.c. */
+/* Private to draw.c, draw_svg.c and draw_png.c. gp_draw_png needs gp_draw_png_loads() first, which
+ * loads cairo. */
 struct gp_draw *gp_draw_svg(FILE *out, double width, double height);
-struct gp_draw *gp_draw_png(FILE *out, double width, double height); /* once it loads */
-bool gp_draw_png_loads(void); /* cairo is there; in builds with it only */
+struct gp_draw *gp_draw_png(FILE *out, double width, double height);
+bool gp_draw_png_loads(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PNG with cairo, which is opened when a PNG is asked for: linked, it would bring twenty libraries
- * into every run of every verb, also those of root.
+ * PNG with cairo. The library is loaded with dlopen when a PNG is drawn: linking it would load
+ * twenty libraries in every run of every command, including those of root.
  */
 #include "build_config.h"
 
@@ -15,7 +15,7 @@
 #include "cli/draw/draw.h"
 
 /* clang-format off */
-#define CALLS /* what is used of it */ \
+#define CALLS \
 	CALL(create) CALL(destroy) CALL(fill) CALL(get_target) \
 	CALL(image_surface_create) CALL(line_to) CALL(matrix_init_scale) CALL(move_to) \
 	CALL(new_path) CALL(pattern_create_for_surface) CALL(pattern_destroy) \
@@ -33,7 +33,7 @@ static struct {
 
 static bool load(void)
 {
-	void *library = dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL); /* stays until the end */
+	void *library = dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL); /* never closed */
 	bool complete = library != NULL;
 
 #define CALL(call)                                                      \
@@ -53,7 +53,7 @@ bool gp_draw_png_loads(void)
 	return cairo.create || load();
 }
 
-#define SCALE    2.0   /* for screens with small pixels, and for paper */
+#define SCALE    2.0   /* pixels of the PNG per pixel of the SVG */
 #define SIDE_MAX 32000 /* cairo's own limit is 32767 */
 
 struct png {
@@ -75,10 +75,7 @@ static void fill_rect(cairo_t *cr, double x, double y, double w, double h, uint3
 	cairo.fill(cr);
 }
 
-/* ---- patterns: a small picture that repeats ---------------------------------------------------
- */
-
-/* Three lines from corner to corner, so that they go on in the next one. */
+/* Patterns are small images that repeat. Three diagonals make the hatch continuous across tiles. */
 static void draw_hatch(cairo_t *cr, double side)
 {
 	fill_rect(cr, 0, 0, side, side, 0xffffff);
@@ -121,9 +118,6 @@ static cairo_pattern_t *make_pattern(void (*draw)(cairo_t *, double), int side)
 	cairo.pattern_set_matrix(pattern, &matrix);
 	return pattern;
 }
-
-/* ---- the table --------------------------------------------------------------------------------
- */
 
 static struct png *png_of(struct gp_draw *d)
 {
@@ -175,7 +169,7 @@ static void shape(struct gp_draw *d, const struct gp_point *point, unsigned n, u
 	cairo.fill(cr);
 }
 
-/* A text that cannot be shown (no UTF-8) would make everything after it fail. */
+/* Invalid UTF-8 puts cairo into an error state: nothing after it is drawn. */
 static void text(struct gp_draw *d, double x, double y, const char *words, const struct gp_font *f)
 {
 	cairo_t *cr = png_of(d)->cr;
@@ -235,7 +229,7 @@ struct gp_draw *gp_draw_png(FILE *out, double width, double height)
 	p->base = (struct gp_draw){&ops, out, width, height};
 	surface = cairo.image_surface_create(CAIRO_FORMAT_RGB24, (int)(width * SCALE),
 	                                     (int)(height * SCALE));
-	p->cr = cairo.create(surface); /* failures stay in it until the end */
+	p->cr = cairo.create(surface); /* an error is stored in it; end() reads it */
 	cairo.surface_destroy(surface);
 	cairo.scale(p->cr, SCALE, SCALE);
 	p->pattern[GP_FILL_HATCH] = make_pattern(draw_hatch, 7);

@@ -1,39 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Lines are told apart by colour (Okabe and Ito's, which the colour-blind can tell), by dashes and
- * by the shape that marks their steps.
- */
 #include "cli/draw/plot.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
-#include "cli/cli.h"
-#include "cli/draw/svg_text.h"
+#include "cli/draw/chart.h"
 
 enum {
 	WIDTH = 900,
-	HEIGHT = 380,
 	LEFT = 60,
 	RIGHT = 30,
-	TOP = 64, /* and a row of the legend for each line */
-	ROW = 22,
+	TITLE = 30, /* base line of the title */
+	PLOT = 262, /* height of the area with the lines */
 	BOTTOM = 54,
-	STYLES = 6,
-	MARKS = 60, /* with more steps, not each has a mark */
+	SPREAD_MAX = 6, /* with more lines, equal values are drawn on top of each other */
+	MARKS = 60,     /* marks per line, about */
 	TICKS = 6,
 };
 
-static const struct {
-	const char *colour, *dashes, *mark; /* the mark as a path around 0,0 */
-} styles[STYLES] = {
-	{"#0072b2", "none", "M-4 -4h8v8h-8z"},
-	{"#d55e00", "9 4", "M0 -5l5 9h-10z"},
-	{"#009e73", "2 3", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0"},
-	{"#cc79a7", "12 3 2 3", "M0 -5l5 5l-5 5l-5 -5z"},
-	{"#56b4e9", "5 3", "M0 5l5 -9h-10z"},
-	{"#000000", "1 4", "M-4 -4l8 8m0 -8l-8 8"},
-};
+#define SPREAD   2.5  /* pixels between lines with equal values */
+#define HEADROOM 1.08 /* the axis ends above the largest value */
 
 int gp_plot_add(struct gp_plot_line *line, uint64_t at_ns, unsigned value)
 {
@@ -52,163 +39,125 @@ int gp_plot_add(struct gp_plot_line *line, uint64_t at_ns, unsigned value)
 	return 0;
 }
 
-/* ---- where things are --------------------------------------------------------------------------
- */
-
 struct frame {
 	const struct gp_plot *plot;
 	double top, bottom; /* of the area with the lines */
-	unsigned max;       /* of the axis */
-	uint64_t for_ns;
+	double max;         /* largest value */
+	double for_ns;
 };
 
 static struct frame frame_of(const struct gp_plot *plot)
 {
-	struct frame f = {.plot = plot,
-	                  .top = TOP + ROW * plot->n,
-	                  .bottom = HEIGHT + ROW * plot->n - BOTTOM,
-	                  .max = 1,
-	                  .for_ns = plot->to_ns - plot->from_ns};
+	struct frame f = {.plot = plot, .max = 1, .for_ns = (double)(plot->to_ns - plot->from_ns)};
 
 	for (unsigned i = 0; i < plot->n; i++)
 		for (unsigned k = 0; k < plot->line[i].n; k++)
-			if (plot->line[i].step[k].value > f.max)
-				f.max = plot->line[i].step[k].value;
-	f.for_ns = f.for_ns ? f.for_ns : 1;
+			f.max = fmax(f.max, plot->line[i].step[k].value);
+	f.for_ns = fmax(f.for_ns, 1);
 	return f;
 }
 
 static double x_of(const struct frame *f, uint64_t at_ns)
 {
-	return LEFT +
-	       (WIDTH - LEFT - RIGHT) * (double)(at_ns - f->plot->from_ns) / (double)f->for_ns;
+	return LEFT + (WIDTH - LEFT - RIGHT) * (double)(at_ns - f->plot->from_ns) / f->for_ns;
 }
 
-/* Lines that run on the same height lie beside each other, not on each other. */
-static double y_of(const struct frame *f, unsigned value, unsigned line)
+static double y_of(const struct frame *f, double value)
+{
+	return f->bottom - PLOT * value / (f->max * HEADROOM);
+}
+
+static struct gp_point point_of(const struct frame *f, uint64_t at_ns, unsigned value,
+                                unsigned line)
 {
 	double middle = (f->plot->n - 1) / 2.0;
+	double spread = f->plot->n <= SPREAD_MAX ? SPREAD * (line - middle) : 0;
 
-	return f->bottom - (f->bottom - f->top) * value / (f->max * 1.08) +
-	       2.5 * (line - middle) * (f->plot->n <= STYLES);
+	return (struct gp_point){x_of(f, at_ns), y_of(f, value) + spread};
 }
 
-/* ---- what is drawn -----------------------------------------------------------------------------
- */
-
-/* The next of 1, 2, 5, 10, 20 ... that makes few enough steps. */
-static unsigned step_for(uint64_t range)
+static void draw_values(struct gp_draw *d, const struct frame *f)
 {
-	static const unsigned factor[] = {1, 2, 5};
-	uint64_t ten = 1;
+	struct gp_font font = gp_font_at(gp_font_plain, GP_ANCHOR_END);
+	double step = fmax(gp_chart_step(f->max, TICKS), 1);
+	char text[32];
 
-	for (unsigned i = 0;; i++) {
-		if (i && i % 3 == 0)
-			ten *= 10;
-		if (range / (factor[i % 3] * ten) <= TICKS)
-			return (unsigned)(factor[i % 3] * ten);
+	for (double value = 0; value <= f->max; value += step) {
+		double y = y_of(f, value);
+
+		gp_draw_line(d, LEFT, y, WIDTH - RIGHT, y, &gp_stroke_grid);
+		snprintf(text, sizeof text, "%.0f", value);
+		gp_draw_text(d, LEFT - 8, y + 4, text, &font);
 	}
+	gp_draw_text(d, LEFT, f->top - 4, f->plot->unit, &gp_font_plain);
 }
 
-static void draw_values(FILE *out, const struct frame *f)
+static void draw_times(struct gp_draw *d, const struct frame *f)
 {
-	unsigned step = step_for(f->max);
+	struct gp_font font = gp_font_at(gp_font_plain, GP_ANCHOR_MIDDLE);
+	double range_ms = floor(f->for_ns / 1e6);
+	double step_ms = range_ms > 0 ? fmax(gp_chart_step(range_ms, TICKS), 1) : 1;
+	char text[32];
 
-	for (unsigned v = 0; v <= f->max; v += step) {
-		double y = f->bottom - (f->bottom - f->top) * v / (f->max * 1.08);
+	for (double ms = 0; ms <= range_ms; ms += step_ms) {
+		double x = LEFT + (WIDTH - LEFT - RIGHT) * ms * 1e6 / f->for_ns;
 
-		fprintf(out,
-		        "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>"
-		        "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%u</text>\n",
-		        LEFT, y, WIDTH - RIGHT, LEFT - 8, y + 4, v);
+		gp_draw_line(d, x, f->bottom, x, f->bottom + 5, &gp_stroke_axis);
+		snprintf(text, sizeof text, "%g", ms / 1000);
+		gp_draw_text(d, x, f->bottom + 20, text, &font);
 	}
-	fprintf(out, "<text transform=\"translate(18 %.1f) rotate(-90)\" text-anchor=\"middle\">",
-	        (f->top + f->bottom) / 2);
-	gp_svg_text(out, f->plot->unit);
-	fputs("</text>\n", out);
+	gp_draw_line(d, LEFT, f->bottom, WIDTH - RIGHT, f->bottom, &gp_stroke_axis);
+	gp_draw_text(d, (LEFT + WIDTH - RIGHT) / 2.0, f->bottom + 42, "seconds", &font);
 }
 
-static void draw_times(FILE *out, const struct frame *f)
-{
-	uint64_t ms = f->for_ns / 1000000;
-	uint64_t step = ms ? step_for(ms) : 1;
-
-	for (uint64_t at = 0; at <= ms; at += step) {
-		double x = x_of(f, f->plot->from_ns + at * 1000000);
-
-		fprintf(out, "<path d=\"M%.1f %.1fv5\" stroke=\"#555\"/>", x, f->bottom);
-		fprintf(out,
-		        step % 1000 ? "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%g"
-		                      "</text>\n"
-		                    : "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%.0f"
-		                      "</text>\n",
-		        x, f->bottom + 20, (double)at / 1000);
-	}
-	fprintf(out,
-	        "<path d=\"M%d %.1fH%d\" stroke=\"#555\"/>"
-	        "<text x=\"%d\" y=\"%.1f\" text-anchor=\"middle\">seconds</text>\n",
-	        LEFT, f->bottom, WIDTH - RIGHT, LEFT + (WIDTH - LEFT - RIGHT) / 2, f->bottom + 42);
-}
-
-static void draw_mark(FILE *out, double x, double y, unsigned style)
-{
-	fprintf(out,
-	        "<path transform=\"translate(%.1f %.1f)\" d=\"%s\" fill=\"%s\" stroke=\"%s\"/>\n",
-	        x, y, styles[style].mark, styles[style].colour, styles[style].colour);
-}
-
-static void draw_line(FILE *out, const struct frame *f, unsigned i)
+static void draw_line(struct gp_draw *d, const struct frame *f, unsigned i)
 {
 	const struct gp_plot_line *line = &f->plot->line[i];
-	unsigned style = i % STYLES, every = line->n / MARKS + 1;
+	struct gp_point *point = calloc(2 * (size_t)line->n + 1, sizeof *point);
+	struct gp_stroke stroke = gp_chart_stroke(i);
+	unsigned n = 0, every = line->n / MARKS + 1;
 
-	if (!line->n)
-		return;
-	fprintf(out,
-	        "<path fill=\"none\" stroke=\"%s\" stroke-width=\"2\" stroke-dasharray=\"%s\" ",
-	        styles[style].colour, styles[style].dashes);
-	for (unsigned k = 0; k < line->n; k++)
-		fprintf(out, k ? "H%.1fV%.1f" : "d=\"M%.1f %.1f", x_of(f, line->step[k].at_ns),
-		        y_of(f, line->step[k].value, i));
-	fprintf(out, "H%d\"/>\n", WIDTH - RIGHT);
-	for (unsigned k = 0; k < line->n; k += every)
-		draw_mark(out, x_of(f, line->step[k].at_ns), y_of(f, line->step[k].value, i),
-		          style);
+	for (unsigned k = 0; point && k < line->n; k++) {
+		struct gp_point next = point_of(f, line->step[k].at_ns, line->step[k].value, i);
+
+		if (n) {
+			point[n] = (struct gp_point){next.x, point[n - 1].y};
+			n++;
+		}
+		point[n++] = next;
+	}
+	if (n) {
+		point[n] = (struct gp_point){WIDTH - RIGHT, point[n - 1].y};
+		gp_draw_lines(d, point, n + 1, &stroke);
+	}
+	for (unsigned k = 0; k < n; k += 2 * every)
+		gp_chart_mark(d, point[k].x, point[k].y, i);
+	free(point);
 }
 
-static void draw_legend(FILE *out, const struct gp_plot *plot, unsigned i)
+static double draw(struct gp_draw *d, const struct gp_plot *plot)
 {
-	double y = 52 + ROW * i;
+	struct gp_legend legend = {LEFT, WIDTH - RIGHT, LEFT, TITLE + 26};
+	struct frame f = frame_of(plot);
 
-	fprintf(out,
-	        "<path d=\"M%d %.1fh44\" stroke=\"%s\" stroke-width=\"2\" "
-	        "stroke-dasharray=\"%s\"/>\n",
-	        LEFT, y, styles[i % STYLES].colour, styles[i % STYLES].dashes);
-	draw_mark(out, LEFT + 22, y, i % STYLES);
-	fprintf(out, "<text x=\"%d\" y=\"%.1f\">", LEFT + 54, y + 5);
-	gp_svg_text(out, plot->line[i].label);
-	fputs("</text>\n", out);
+	gp_draw_text(d, LEFT, TITLE, plot->title, &gp_font_title);
+	for (unsigned i = 0; i < plot->n; i++)
+		gp_legend_series(&legend, d, i, plot->line[i].label);
+	f.top = legend.y + 28;
+	f.bottom = f.top + PLOT;
+	draw_values(d, &f);
+	draw_times(d, &f);
+	for (unsigned i = 0; d && i < plot->n; i++)
+		draw_line(d, &f, i);
+	return f.bottom + BOTTOM;
 }
 
 int gp_plot_svg(FILE *out, const struct gp_plot *plot)
 {
-	struct frame f = frame_of(plot);
-	unsigned height = HEIGHT + ROW * plot->n;
+	struct gp_draw *d = gp_draw_begin(out, GP_DRAW_SVG, WIDTH, draw(NULL, plot));
 
-	fprintf(out,
-	        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
-	        "viewBox=\"0 0 %d %u\" font-family=\"sans-serif\" font-size=\"13\" fill=\"#222\">\n"
-	        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n"
-	        "<text x=\"%d\" y=\"30\" font-size=\"17\" font-weight=\"bold\">",
-	        WIDTH, height, WIDTH, height, LEFT);
-	gp_svg_text(out, plot->title);
-	fputs("</text>\n", out);
-	for (unsigned i = 0; i < plot->n; i++)
-		draw_legend(out, plot, i);
-	draw_values(out, &f);
-	draw_times(out, &f);
-	for (unsigned i = 0; i < plot->n; i++)
-		draw_line(out, &f, i);
-	fputs("</svg>\n", out);
-	return ferror(out) ? -EIO : 0;
+	if (!d)
+		return -ENOMEM;
+	draw(d, plot);
+	return gp_draw_end(d);
 }

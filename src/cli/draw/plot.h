@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers over time as SVG: a line for each of a few things, which goes in steps. */
+/* A chart of counts over time: one step line for each of a few series. */
 #ifndef GP_CLI_DRAW_PLOT_H
 #define GP_CLI_DRAW_PLOT_H
 
@@ -8,21 +8,21 @@
 
 struct gp_plot_step {
 	uint64_t at_ns;
-	unsigned value; /* from there to the next */
+	unsigned value; /* from at_ns to the next step */
 };
 
 struct gp_plot_line {
 	char label[96];
 	unsigned n, capacity;
-	struct gp_plot_step *step;
+	struct gp_plot_step *step; /* owned by the caller */
 };
 
-/* Adds a step where the value is another than before. 0 or -ENOMEM. */
+/* Adds a step if the value differs from the last one. 0 or -ENOMEM. */
 int gp_plot_add(struct gp_plot_line *line, uint64_t at_ns, unsigned value);
 
 struct gp_plot {
 	const char *title;
-	const char *unit; /* what is counted: "queues" */
+	const char *unit; /* of the values, as "queues" */
 	uint64_t from_ns, to_ns;
 	unsigned n;
 	const struct gp_plot_line *line;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long requests took: the part of them that took longer, on two logarithmic axes, so that the
- * one in a thousand is as visible as the median. A panel for each task, a line for each policy.
- * Policies often make no difference to a task; lines that lie on each other are named, and their
- * marks stand side by side.
+ * Response times: the fraction of requests that took longer than a time, on two logarithmic axes,
+ * so that the 99.9th percentile is as visible as the median. One panel for each task, one line for
+ * each policy. Policies often make no difference to a task: equal lines are named in the panel's
+ * title, and their marks stand side by side.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,19 +14,19 @@
 
 enum {
 	MARGIN = 24,
-	HEAD = 30,   /* a panel's title */
+	HEAD = 30,   /* height of a panel's title */
 	PANEL = 250, /* height of the axes */
-	LEFT = 92,   /* the percentiles' names */
+	LEFT = 92,   /* room for the names of percentiles */
 	RIGHT = 18,
 	BOTTOM = 44,
-	MARK = 13, /* what a mark needs */
+	MARK = 13, /* room for one mark */
 };
 
-/* The lines that percentiles lie on; the lowest is the end of the axis. */
+/* Grid lines of the vertical axis. */
 static const struct level {
-	double longer; /* the part that took longer */
+	double longer; /* fraction of the requests that took longer */
 	const char *name;
-	uint32_t per_million; /* 0: no mark on it */
+	uint32_t per_million; /* the percentile to mark; 0: no marks on this line */
 } levels[] = {
 	{1, "all", 0},
 	{0.5, "p50  half", 500000},
@@ -40,9 +40,9 @@ static const struct level {
 
 struct frame {
 	const struct gp_sim_page *p;
-	uint32_t index; /* which of the tails */
+	uint32_t index; /* of the task in gp_tails */
 	struct gp_time_area area;
-	double least; /* of the other axis */
+	double least; /* smallest fraction on the vertical axis */
 };
 
 static const struct gp_hist *hist_of(const struct frame *f, unsigned run)
@@ -71,7 +71,7 @@ static double us_of(uint64_t ns)
 	return ns ? (double)ns / 1e3 : 1e-3;
 }
 
-/* False: nobody finished anything. */
+/* Returns false if no request was finished. */
 static bool find_range(struct frame *f)
 {
 	double low = INFINITY, high = 0;
@@ -94,9 +94,6 @@ static bool find_range(struct frame *f)
 	return true;
 }
 
-/* ---- axes -------------------------------------------------------------------------------------
- */
-
 static void draw_levels(struct gp_draw *d, const struct frame *f)
 {
 	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_END);
@@ -109,10 +106,7 @@ static void draw_levels(struct gp_draw *d, const struct frame *f)
 	}
 }
 
-/* ---- lines ------------------------------------------------------------------------------------
- */
-
-/* Steps through the buckets; at most two points for each. */
+/* Writes at most two points for each bucket of the histogram. Returns their number. */
 static unsigned trace_curve(const struct frame *f, const struct gp_hist *h, struct gp_point *point)
 {
 	uint64_t longer = h->count;
@@ -146,18 +140,15 @@ static void draw_run(struct gp_draw *d, const struct frame *f, unsigned run)
 		return;
 	point = malloc((2 * GP_HIST_BUCKETS + 1) * sizeof *point);
 	if (!point)
-		return; /* a line less is better than no picture */
+		return; /* without memory, draw the picture without this line */
 	gp_draw_lines(d, point, trace_curve(f, h, point), &stroke);
 	free(point);
 }
 
-/* ---- marks ------------------------------------------------------------------------------------
- */
-
-/* Marks that would hide each other, side by side around the middle of where they belong. */
+/* Neighbouring marks that would cover each other: drawn side by side around their mean. */
 struct row {
 	unsigned first, n;
-	double sum; /* of where they belong */
+	double sum; /* of their x coordinates */
 };
 
 static double left_of(const struct frame *f, const struct row *r)
@@ -182,7 +173,7 @@ static void draw_rows(struct gp_draw *d, const struct frame *f, double y, const 
 			              mark[row[i].first + k].run);
 }
 
-/* The marks of one level from left to right. */
+/* The marks of one level, sorted from left to right. Returns their number. */
 static unsigned find_marks(const struct frame *f, const struct level *level, struct mark *mark)
 {
 	unsigned n = 0;
@@ -236,10 +227,7 @@ static void draw_marks(struct gp_draw *d, const struct frame *f)
 	free(mark);
 }
 
-/* ---- lines that are the same ------------------------------------------------------------------
- */
-
-/* Nowhere further apart than a line is wide. */
+/* The two lines are nowhere more than 2 pixels apart. */
 static bool are_same(const struct frame *f, unsigned run, unsigned other)
 {
 	static const uint32_t per_million[] = {1,      100000, 250000, 500000, 750000,
@@ -253,7 +241,7 @@ static bool are_same(const struct frame *f, unsigned run, unsigned other)
 	return a && b;
 }
 
-/* The first run that looks like this one. */
+/* The first run whose line equals the line of this run. */
 static unsigned first_like(const struct frame *f, unsigned run)
 {
 	unsigned first = 0;
@@ -263,7 +251,7 @@ static unsigned first_like(const struct frame *f, unsigned run)
 	return first;
 }
 
-/* Behind the title, as "one line: none, priority; rr, fair". */
+/* Right of the title, as "one line: none, priority; rr, fair". */
 static void put_same(struct gp_draw *d, const struct frame *f, double title_right, double y)
 {
 	struct gp_font font = gp_font_at(gp_font_small, GP_ANCHOR_END);
@@ -295,9 +283,6 @@ static void put_same(struct gp_draw *d, const struct frame *f, double title_righ
 		             &font);
 }
 
-/* ---- the section ------------------------------------------------------------------------------
- */
-
 static void draw_panel(struct gp_draw *d, double x, double y, double width,
                        const struct gp_sim_page *p, uint32_t index)
 {
@@ -327,15 +312,14 @@ static void draw_panel(struct gp_draw *d, double x, double y, double width,
 
 static double draw_head(struct gp_draw *d, double y, const struct gp_sim_page *p)
 {
-	struct gp_legend l = {MARGIN, GP_SIM_PAGE_WIDTH - MARGIN, MARGIN, y + 74};
+	struct gp_legend l = {MARGIN, GP_CHART_WIDTH - MARGIN, MARGIN, y + 74};
 	char label[96];
 
-	gp_draw_text(d, MARGIN, y + 28, "How long requests took", &gp_font_title);
+	gp_draw_text(d, MARGIN, y + 28, "Response times", &gp_font_title);
 	gp_draw_text(
 		d, MARGIN, y + 48,
-		"From scheduled arrival to end, over the whole run: the part of them that took "
-		"longer. Marks at p50, p99 and p99.9, side by side where they would hide each "
-		"other.",
+		"From scheduled arrival to end, over the whole run: the fraction of requests that "
+		"took longer. Marks at p50, p99 and p99.9, side by side where they would overlap.",
 		&gp_font_plain);
 	for (unsigned i = 0; i < p->report->nruns; i++)
 		if (!gp_report_cannot(p->report, i))
@@ -349,7 +333,7 @@ double gp_tail_chart(struct gp_draw *d, double y, const struct gp_sim_page *p)
 {
 	const struct gp_tails *t = &p->tails[0];
 	unsigned columns = t->n > 1 ? 2 : 1;
-	double width = (GP_SIM_PAGE_WIDTH - 2.0 * MARGIN) / columns;
+	double width = (GP_CHART_WIDTH - 2.0 * MARGIN) / columns;
 	char text[96];
 
 	if (!t->n)
@@ -361,7 +345,7 @@ double gp_tail_chart(struct gp_draw *d, double y, const struct gp_sim_page *p)
 			y += HEAD + PANEL + BOTTOM;
 	}
 	if (t->more) {
-		snprintf(text, sizeof text, "... and %u more tasks with requests", t->more);
+		snprintf(text, sizeof text, "%u more tasks with requests are not shown", t->more);
 		gp_draw_text(d, MARGIN, y + 4, text, &gp_font_small);
 		y += 16;
 	}

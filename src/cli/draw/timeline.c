@@ -1,59 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording, and the drawing for terminals. */
-#include <string.h>
-
-#include "cli/cli.h"
 #include "cli/draw/timeline.h"
 
-void gp_timeline_init(struct gp_timeline *t, const char *label, uint64_t from_ns, uint64_t to_ns,
-                      uint32_t request_task)
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+#define SPANS_MAX 40000u /* per run: more would be a grey area and megabytes of SVG */
+
+struct recorder {
+	const struct gp_timeline *timeline;
+	struct gp_timeline_run *run;
+	struct gp_spans spans;
+};
+
+static bool has_row(const struct gp_timeline *t, const struct gp_span *s)
 {
-	*t = (struct gp_timeline){.label = label,
-	                          .from_ns = from_ns,
-	                          .to_ns = to_ns,
-	                          .request_task = request_task,
-	                          .open = {.from_ns = GP_NEVER}};
+	for (unsigned i = 0; i < t->nrows; i++)
+		if (t->row[i].device == s->device && t->row[i].task == s->task)
+			return true;
+	return false;
 }
 
-static void close_span(struct gp_timeline *t, uint64_t now_ns)
+static void record_span(void *arg, const struct gp_span *s)
 {
-	struct gp_timeline_span s = t->open;
+	struct recorder *recorder = arg;
+	struct gp_timeline_run *r = recorder->run;
 
-	t->open.from_ns = GP_NEVER;
-	if (s.from_ns == GP_NEVER || now_ns <= t->from_ns || s.from_ns >= t->to_ns ||
-	    t->nspans == GP_TIMELINE_SPANS)
+	if (r->cut || !has_row(recorder->timeline, s))
 		return;
-	s.from_ns = s.from_ns < t->from_ns ? t->from_ns : s.from_ns;
-	s.to_ns = now_ns > t->to_ns ? t->to_ns : now_ns;
-	t->span[t->nspans++] = s;
-}
+	if (r->n == r->capacity) {
+		unsigned capacity = r->capacity ? 2 * r->capacity : 256;
+		struct gp_span *span = NULL;
 
-void gp_timeline_watch(void *timeline, const struct gp_sim_event *event)
-{
-	struct gp_timeline *t = timeline;
-
-	switch (event->what) {
-	case GP_SIM_RUN:
-	case GP_SIM_SWITCH:
-		close_span(t, event->now_ns);
-		t->open.from_ns = event->now_ns;
-		t->open.task = event->what == GP_SIM_RUN ? (int32_t)event->task : -1;
-		break;
-	case GP_SIM_STOP: close_span(t, event->now_ns); break;
-	case GP_SIM_REQUEST:
-		if (event->task == t->request_task && event->arrival_ns >= t->from_ns &&
-		    event->arrival_ns < t->to_ns && t->nmarks < GP_TIMELINE_MARKS)
-			t->mark[t->nmarks++] =
-				(struct gp_timeline_mark){event->arrival_ns, event->now_ns};
-		break;
-	default: break;
+		if (r->n < SPANS_MAX)
+			span = reallocarray(r->span, capacity, sizeof *span);
+		r->cut = !span;
+		if (!span)
+			return;
+		r->span = span;
+		r->capacity = capacity;
 	}
+	r->span[r->n++] = *s;
 }
 
-/* What stands in a column: what had the GPU longest in it, but a request is never hidden. */
+static struct gp_timeline_run *add_run(struct gp_timeline *t, const char *label)
+{
+	struct gp_timeline_run *run = reallocarray(t->run, t->nruns + 1, sizeof *run);
+
+	if (!run)
+		return NULL;
+	t->run = run;
+	run += t->nruns++;
+	*run = (struct gp_timeline_run){.label = label};
+	return run;
+}
+
+int gp_timeline_record(struct gp_timeline *t, const char *label, struct gp_scenario *scenario,
+                       const struct gp_policy_choice *policy, struct gp_run *result,
+                       struct gp_error *err)
+{
+	struct recorder recorder = {.timeline = t, .run = add_run(t, label)};
+	struct gp_run_options options = {.watch = gp_spans_watch, .watch_arg = &recorder.spans};
+	struct gp_run unused;
+	int r;
+
+	recorder.spans = (struct gp_spans){
+		.from_ns = t->from_ns, .to_ns = t->to_ns, .on_span = record_span, .arg = &recorder};
+	if (!recorder.run || gp_spans_begin(&recorder.spans, scenario))
+		return gp_fail(err, -ENOMEM, "no memory for the timeline of %s", label);
+	r = gp_scenario_run(scenario, policy, &options, result ? result : &unused, err);
+	gp_spans_end(&recorder.spans);
+	if (!r && !result)
+		gp_run_free(&unused);
+	return r;
+}
+
+void gp_timeline_free(struct gp_timeline *t)
+{
+	for (unsigned i = 0; i < t->nruns; i++)
+		free(t->run[i].span);
+	free(t->run);
+	t->run = NULL;
+	t->nruns = 0;
+}
+
+bool gp_timeline_has_requests(const struct gp_timeline *t, uint32_t task)
+{
+	enum gp_sim_load load = t->scenario->task[task].load;
+
+	return load != GP_LOAD_CLOSED && load != GP_LOAD_IDLE;
+}
+
+/*
+ * In the terminal. A column shows what had the device longest in its time. A latency-critical task
+ * always shows, however short it ran.
+ */
 enum cell { IDLE, LC, BE, SWITCH, CELLS };
 
-static uint64_t overlap(const struct gp_timeline_span *s, uint64_t from_ns, uint64_t to_ns)
+static uint64_t overlap(const struct gp_span *s, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t from = s->from_ns > from_ns ? s->from_ns : from_ns;
 	uint64_t to = s->to_ns < to_ns ? s->to_ns : to_ns;
@@ -61,24 +106,32 @@ static uint64_t overlap(const struct gp_timeline_span *s, uint64_t from_ns, uint
 	return to > from ? to - from : 0;
 }
 
-static enum cell cell_at(const struct gp_timeline *t, uint64_t from_ns, uint64_t to_ns)
+static enum cell cell_of(const struct gp_timeline *t, const struct gp_span *s)
 {
-	uint64_t had_ns[CELLS] = {0}, left_ns = to_ns - from_ns;
+	if (s->kind == GP_SPAN_SWITCH)
+		return SWITCH;
+	return t->scenario->attr[s->task].class == GP_LATENCY_CRITICAL ? LC : BE;
+}
+
+static enum cell cell_at(const struct gp_timeline *t, const struct gp_timeline_run *run,
+                         uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t sum_ns[CELLS] = {[IDLE] = to_ns - from_ns};
 	enum cell best = IDLE;
 
-	for (unsigned i = 0; i < t->nspans; i++) {
-		const struct gp_timeline_span *s = &t->span[i];
-		enum cell c = s->task < 0 ? SWITCH : s->task == (int32_t)t->request_task ? LC : BE;
+	for (unsigned i = 0; i < run->n; i++) {
+		const struct gp_span *s = &run->span[i];
 		uint64_t ns = overlap(s, from_ns, to_ns);
 
-		had_ns[c] += ns;
-		left_ns -= ns;
+		if (s->device || (s->kind != GP_SPAN_RUN && s->kind != GP_SPAN_SWITCH))
+			continue;
+		sum_ns[cell_of(t, s)] += ns;
+		sum_ns[IDLE] -= ns < sum_ns[IDLE] ? ns : sum_ns[IDLE];
 	}
-	if (had_ns[LC])
+	if (sum_ns[LC])
 		return LC;
-	had_ns[IDLE] = left_ns;
 	for (unsigned c = 0; c < CELLS; c++)
-		if (had_ns[c] > had_ns[best])
+		if (sum_ns[c] > sum_ns[best])
 			best = c;
 	return best;
 }
@@ -94,39 +147,48 @@ static void print_cell(FILE *out, enum cell c, const struct gp_timeline_style *s
 		fputs(cell_text[style->utf8][c], out);
 }
 
-static bool arrives_in(const struct gp_timeline *t, uint64_t from_ns, uint64_t to_ns)
+static bool arrives_in(const struct gp_timeline *t, const struct gp_timeline_run *run,
+                       uint64_t from_ns, uint64_t to_ns)
 {
-	for (unsigned i = 0; i < t->nmarks; i++)
-		if (t->mark[i].arrival_ns >= from_ns && t->mark[i].arrival_ns < to_ns)
+	for (unsigned i = 0; i < run->n; i++) {
+		const struct gp_span *s = &run->span[i];
+
+		if (s->kind == GP_SPAN_REQUEST && !s->device && s->from_ns >= from_ns &&
+		    s->from_ns < to_ns && gp_timeline_has_requests(t, s->task))
 			return true;
+	}
 	return false;
 }
 
-static void print_lane(FILE *out, const struct gp_timeline *t,
-                       const struct gp_timeline_style *style)
+static void print_run(FILE *out, const struct gp_timeline *t, const struct gp_timeline_run *run,
+                      const struct gp_timeline_style *style)
 {
 	uint64_t step_ns = (t->to_ns - t->from_ns) / style->columns;
 
-	fprintf(out, "\n%s\n ", t->label);
+	fprintf(out, "\n%s\n ", run->label);
 	for (unsigned i = 0; i < style->columns; i++) {
 		uint64_t at_ns = t->from_ns + i * step_ns;
 
-		fputs(!arrives_in(t, at_ns, at_ns + step_ns) ? " " : style->utf8 ? "▾" : "v", out);
+		fputs(!arrives_in(t, run, at_ns, at_ns + step_ns) ? " "
+		      : style->utf8                               ? "▾"
+		                                                  : "v",
+		      out);
 	}
 	fputs("\n ", out);
-	for (unsigned i = 0; i < style->columns; i++)
-		print_cell(out,
-		           cell_at(t, t->from_ns + i * step_ns, t->from_ns + (i + 1) * step_ns),
-		           style);
+	for (unsigned i = 0; i < style->columns; i++) {
+		uint64_t at_ns = t->from_ns + i * step_ns;
+
+		print_cell(out, cell_at(t, run, at_ns, at_ns + step_ns), style);
+	}
 	fputc('\n', out);
 }
 
-void gp_timeline_print(FILE *out, const struct gp_timeline *t, unsigned n, const char *lc,
-                       const char *be, const struct gp_timeline_style *style)
+void gp_timeline_print(FILE *out, const struct gp_timeline *t, const char *lc, const char *be,
+                       const struct gp_timeline_style *style)
 {
 	char window[32], column[32];
 
-	fprintf(out, "Who had the GPU, %s of it, a column is %s:\n ",
+	fprintf(out, "GPU use during %s; one column is %s:\n ",
 	        gp_cli_duration(window, sizeof window, t->to_ns - t->from_ns),
 	        gp_cli_duration(column, sizeof column, (t->to_ns - t->from_ns) / style->columns));
 	print_cell(out, LC, style);
@@ -135,6 +197,6 @@ void gp_timeline_print(FILE *out, const struct gp_timeline *t, unsigned n, const
 	fprintf(out, " %s   ", be);
 	print_cell(out, SWITCH, style);
 	fprintf(out, " switching   %s a request arrives\n", style->utf8 ? "▾" : "v");
-	for (unsigned i = 0; i < n; i++)
-		print_lane(out, &t[i], style);
+	for (unsigned i = 0; i < t->nruns; i++)
+		print_run(out, t, &t->run[i], style);
 }

@@ -1,39 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who had the GPU when: recorded from a run, drawn in the terminal and as SVG. */
+/*
+ * Which task had the device when, for one scenario under several policies: recorded from simulated
+ * runs (timeline.c), printed in the terminal (timeline.c), drawn as a chart (timeline_chart.c).
+ */
 #ifndef GP_CLI_DRAW_TIMELINE_H
 #define GP_CLI_DRAW_TIMELINE_H
 
-#include "sim/scenario/scenario.h"
+#include "cli/draw/draw.h"
+#include "cli/sim/spans.h"
 
-#define GP_TIMELINE_SPANS 1024
-#define GP_TIMELINE_MARKS 128
+#define GP_TIMELINE_ROWS 24 /* rows of a panel, at most */
 
-struct gp_timeline_span {
-	uint64_t from_ns, to_ns;
-	int32_t task; /* -1: switching */
+/* The recorded spans of one run. */
+struct gp_timeline_run {
+	const char *label; /* not owned: the policy, or another name of the run */
+	struct gp_span *span;
+	unsigned n, capacity;
+	bool cut; /* the run had more spans than a picture can show; the last ones are missing */
 };
 
-/* A request that was answered inside the window. */
-struct gp_timeline_mark {
-	uint64_t arrival_ns, done_ns;
-};
-
-/* What happened between from_ns and to_ns; what does not fit into the arrays is left out. */
+/* Fill in scenario, window and rows; then call gp_timeline_record once for each run. */
 struct gp_timeline {
-	const char *label;
+	const struct gp_scenario *scenario; /* not owned: names, classes and loads of the tasks */
+	const char *title;                  /* not owned */
+	char window[160];                   /* the window in words, below the title */
 	uint64_t from_ns, to_ns;
-	uint32_t request_task; /* whose requests are marked */
-	unsigned nspans, nmarks;
-	struct gp_timeline_span span[GP_TIMELINE_SPANS];
-	struct gp_timeline_mark mark[GP_TIMELINE_MARKS];
-	struct gp_timeline_span open; /* under way; from_ns == GP_NEVER: none */
+	uint32_t devices;
+	unsigned nrows;
+	uint32_t rows_left_out;
+	struct {
+		uint32_t device, task;
+	} row[GP_TIMELINE_ROWS];
+
+	unsigned nruns;
+	struct gp_timeline_run *run; /* owned */
 };
 
-void gp_timeline_init(struct gp_timeline *t, const char *label, uint64_t from_ns, uint64_t to_ns,
-                      uint32_t request_task);
+/*
+ * Runs the policy on the scenario and records the window. The scenario has the same tasks as
+ * t->scenario. `result` may be NULL; on success the caller frees it with gp_run_free.
+ * 0, or -errno and a message.
+ */
+int gp_timeline_record(struct gp_timeline *t, const char *label, struct gp_scenario *scenario,
+                       const struct gp_policy_choice *policy, struct gp_run *result,
+                       struct gp_error *err);
+void gp_timeline_free(struct gp_timeline *t);
 
-/* A gp_sim_watch; arg is the timeline. */
-void gp_timeline_watch(void *timeline, const struct gp_sim_event *event);
+/* Requests arrive at the task from outside: its response times can be drawn. */
+bool gp_timeline_has_requests(const struct gp_timeline *t, uint32_t task);
 
 struct gp_timeline_style {
 	unsigned columns;
@@ -41,12 +55,14 @@ struct gp_timeline_style {
 	bool utf8;
 };
 
-/* `lc` and `be` are names for the legend; task 0 is the former, all others the latter. */
-void gp_timeline_print(FILE *out, const struct gp_timeline *t, unsigned n, const char *lc,
-                       const char *be, const struct gp_timeline_style *style);
+/*
+ * One line of characters for each run, for device 0. `lc` and `be` are the legend's names for the
+ * latency-critical task and for all others.
+ */
+void gp_timeline_print(FILE *out, const struct gp_timeline *t, const char *lc, const char *be,
+                       const struct gp_timeline_style *style);
 
-/* All timelines below each other on one time axis. 0 or -errno. */
-int gp_timeline_svg(FILE *out, const struct gp_timeline *t, unsigned n, const char *title,
-                    const char *lc, const char *be);
+/* One panel for each run, one row for each task. Draws below `y`; returns its lower end. */
+double gp_timeline_chart(struct gp_draw *d, double y, const struct gp_timeline *t);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs best-effort work to answer sooner: a point for each value of a sweep, a line for
- * each policy. The best place is the upper left corner.
+ * The picture of a sweep: best-effort work against response times. One point for each value of the
+ * sweep, one line for each policy. The best place is the upper left corner.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,14 +19,14 @@ enum {
 	RIGHT = 60,
 	PLOT = 460,
 	BOTTOM = 62,
-	LABEL = 11, /* size of a point's figure */
+	LABEL = 11, /* font size of a point's value */
 	TICKS = 8,
 };
 
 struct frame {
 	const struct gp_sweep_result *r;
-	struct gp_time_area area; /* of the response times */
-	double low, high, step;   /* of the work */
+	struct gp_time_area area; /* horizontal axis: response times */
+	double low, high, step;   /* vertical axis: best-effort work, percent */
 };
 
 static bool is_drawn(const struct gp_sweep_point *p)
@@ -50,7 +50,7 @@ static struct gp_point place(const struct frame *f, const struct gp_sweep_point 
 	return (struct gp_point){gp_time_x(&f->area, us_of(p)), y_of(f, p->be_work)};
 }
 
-/* False: no point has both. */
+/* Returns false if no run has both a response time and best-effort work. */
 static bool find_range(struct frame *f)
 {
 	double low_us = INFINITY, high_us = 0, low = INFINITY, high = 0;
@@ -75,10 +75,7 @@ static bool find_range(struct frame *f)
 	return true;
 }
 
-/* ---- labels -----------------------------------------------------------------------------------
- */
-
-/* Where something lies already: marks, and the figures that have found a place. */
+/* Areas that are occupied: marks, and labels that have been placed. */
 struct boxes {
 	unsigned n;
 	struct box {
@@ -98,7 +95,7 @@ static bool is_free(const struct boxes *b, const struct box *want, const struct 
 	return true;
 }
 
-/* Cuts the part from *t0 to *t1 of a segment to where from <= at + t * by <= to. */
+/* Clips the range t0 to t1 of a segment to from <= at + t * by <= to. False: nothing is left. */
 static bool cut(double at, double by, double from, double to, double *t0, double *t1)
 {
 	double a, b;
@@ -112,7 +109,7 @@ static bool cut(double at, double by, double from, double to, double *t0, double
 	return *t0 <= *t1;
 }
 
-/* The line of a policy goes through it. */
+/* The line of any policy crosses the box. */
 static bool is_crossed(const struct frame *f, const struct box *b)
 {
 	for (unsigned series = 0; series < f->r->nseries; series++) {
@@ -137,8 +134,8 @@ static bool is_crossed(const struct frame *f, const struct box *b)
 }
 
 /*
- * At the first of eight places around the point that is free, better one that no line crosses; a
- * figure without a place is left out.
+ * Places a label at the first free position of eight around its point. Positions that no line
+ * crosses are tried first. A label without a free position is left out.
  */
 static void put_label(struct gp_draw *d, const struct frame *f, struct boxes *b,
                       const struct gp_sweep_point *p)
@@ -163,8 +160,8 @@ static void put_label(struct gp_draw *d, const struct frame *f, struct boxes *b,
 	}
 }
 
-/* Another policy has the same value in the same place: one figure is enough. */
-static bool is_told(const struct frame *f, unsigned index)
+/* An earlier point has the same value at the same position: one label is enough. */
+static bool is_labelled(const struct frame *f, unsigned index)
 {
 	struct gp_point at = place(f, &f->r->point[index]);
 
@@ -179,7 +176,7 @@ static bool is_told(const struct frame *f, unsigned index)
 	return false;
 }
 
-/* First the ends of each line, which say what it is about, then what lies between them. */
+/* Places the labels at the ends of each line first, since they give its range. */
 static void put_labels(struct gp_draw *d, const struct frame *f)
 {
 	struct boxes b = {.box = calloc(2 * (size_t)f->r->n, sizeof *b.box)};
@@ -187,27 +184,24 @@ static void put_labels(struct gp_draw *d, const struct frame *f)
 	const char *last = f->r->sweep->value[f->r->sweep->n - 1];
 
 	if (!b.box)
-		return; /* a picture without figures is better than none */
+		return; /* without memory, draw the picture without labels */
 	for (unsigned i = 0; i < f->r->n; i++) {
 		struct gp_point at = place(f, &f->r->point[i]);
 
 		if (is_drawn(&f->r->point[i]))
 			b.box[b.n++] = (struct box){at.x - 6, at.y - 6, at.x + 6, at.y + 6};
 	}
-	for (unsigned turn = 0; turn < 2; turn++) {
+	for (unsigned pass = 0; pass < 2; pass++) {
 		for (unsigned i = 0; i < f->r->n; i++) {
 			const struct gp_sweep_point *p = &f->r->point[i];
 			bool is_end = !strcmp(p->value, first) || !strcmp(p->value, last);
 
-			if (is_drawn(p) && p->value[0] && is_end == !turn && !is_told(f, i))
+			if (is_drawn(p) && p->value[0] && is_end == !pass && !is_labelled(f, i))
 				put_label(d, f, &b, p);
 		}
 	}
 	free(b.box);
 }
-
-/* ---- the rest ---------------------------------------------------------------------------------
- */
 
 static void draw_axes(struct gp_draw *d, const struct frame *f)
 {
@@ -240,7 +234,7 @@ static void draw_series(struct gp_draw *d, const struct frame *f, unsigned serie
 	free(point);
 }
 
-/* The next point of a series that is drawn, from *i on; NULL: none. */
+/* The next drawn point of a series from *i on; NULL: none. Moves *i behind it. */
 static const struct gp_sweep_point *next_point(const struct frame *f, unsigned series, unsigned *i)
 {
 	while (*i < f->r->n) {
@@ -266,8 +260,7 @@ static bool are_same(const struct frame *f, unsigned series, unsigned other)
 	return !a && !b;
 }
 
-/* Who cannot be seen is named: what was never drawn is left out, what lies under another says so.
- */
+/* A policy without points is left out. A policy hidden by an equal line is named "as" that line. */
 static void put_legend(struct gp_draw *d, struct gp_legend *l, const struct frame *f)
 {
 	for (unsigned i = 0; i < f->r->nseries; i++) {
@@ -294,7 +287,7 @@ static double draw(struct gp_draw *d, struct frame f)
 
 	snprintf(text, sizeof text, "Response times and best-effort work: %s", f.r->scenario);
 	gp_draw_text(d, MARGIN, 32, text, &gp_font_title);
-	snprintf(text, sizeof text, "Figures at the points: %s, from %s to %s", f.r->sweep->name,
+	snprintf(text, sizeof text, "Labels at the points: %s, from %s to %s", f.r->sweep->name,
 	         f.r->sweep->value[0], f.r->sweep->value[f.r->sweep->n - 1]);
 	gp_draw_text(d, MARGIN, 52, text, &gp_font_plain);
 	put_legend(d, &l, &f);
@@ -317,8 +310,8 @@ int gp_sweep_picture(FILE *out, enum gp_draw_format format, const struct gp_swee
 
 	if (!find_range(&f))
 		return gp_fail(err, -EINVAL,
-		               "the picture of a sweep needs a latency-critical task that "
-		               "answers and a best-effort task; %s has no such two",
+		               "cannot draw the sweep of %s: it needs a latency-critical task that "
+		               "finishes requests and a best-effort task",
 		               r->scenario);
 	d = gp_draw_begin(out, format, WIDTH, draw(NULL, f));
 	if (!d)

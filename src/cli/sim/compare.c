@@ -7,16 +7,14 @@
 #include "cli/cli.h"
 #include "cli/lib/grid.h"
 
-#define POINTS     2.0  /* a share is kept if it is not missed by more, in percent of the device */
-#define ALL        0.98 /* of what a task does alone: it did not want more */
-#define LEFT_SHARE 100  /* unanswered: more than one in so many requests were left over ... */
-#define LEFT_FEW   2    /* ... and more than those that are just under way on a device */
-#define LATE_SHARE 100  /* a target is missed when more than one answer in so many is late */
-#define NAMED      3    /* tasks named in a line; JSON names all */
+#define POINTS     2.0  /* tolerance of shares and ceilings, percent of the device */
+#define ALL        0.98 /* of its work without other tasks: the task did not want more */
+#define LEFT_SHARE 100  /* more than one in LEFT_SHARE requests left over is broken, */
+#define LEFT_FEW   2    /* if more than LEFT_FEW per device are left over */
+#define LATE_SHARE 100  /* a target is missed if more than one in LATE_SHARE requests is late */
+#define NAMED      3    /* claims named in a table line; JSON has all */
 
-/* ---- one task's claims ------------------------------------------------------------------------
- */
-
+/* A requirement of one task, and whether a policy kept it. */
 enum verdict { NOT_ASKED, KEPT, BROKEN };
 
 struct claim {
@@ -29,7 +27,7 @@ static double min(double a, double b)
 	return a < b ? a : b;
 }
 
-/* How long the task was there, on all devices together. */
+/* How long the task existed, summed over the devices. */
 static double present_ns(const struct gp_report *r, uint32_t task)
 {
 	uint64_t end_ns = r->scenario->duration_ns, start_ns = r->scenario->task[task].start_ns;
@@ -39,15 +37,15 @@ static double present_ns(const struct gp_report *r, uint32_t task)
 	return end_ns > start_ns ? (double)(end_ns - start_ns) * r->scenario->devices : 0;
 }
 
-/* What switching costs is nobody's share: it is what is left that is divided. */
-static double part_to_divide(const struct gp_run *run)
+/* The fraction of the time that tasks can use: all but switching. */
+static double usable_fraction(const struct gp_run *run)
 {
 	return run->duration_ns > run->device.switch_ns
 	               ? 1 - (double)run->device.switch_ns / (double)run->duration_ns
 	               : 0;
 }
 
-/* The work of a task in time of the whole device. */
+/* The work of a task in time of the whole device; a narrow task uses a part of it. */
 static double device_ns(const struct gp_scenario *s, uint32_t task, uint64_t work_ns)
 {
 	uint32_t width = s->task[task].width_permille;
@@ -58,16 +56,16 @@ static double device_ns(const struct gp_scenario *s, uint32_t task, uint64_t wor
 }
 
 /*
- * In percent of the time for which the task was there: a part of the device is a part of its time,
- * whether a task fills all of it or not. A closed loop wants it all the time, and its own pauses
- * are its own: what it does alone is the whole.
+ * The share that a task got, in percent of the usable time while it existed. A closed loop wants
+ * the device all the time but pauses between kernels; for it, its work without other tasks is
+ * 100 %.
  */
 static double share_of(const struct gp_report *r, unsigned run, uint32_t task)
 {
 	const struct gp_run_task *t = &r->run[run].task[task];
 	bool closed = r->scenario->task[task].load == GP_LOAD_CLOSED;
-	double whole =
-		(closed ? (double)t->alone_ns : present_ns(r, task)) * part_to_divide(&r->run[run]);
+	double whole = (closed ? (double)t->alone_ns : present_ns(r, task)) *
+	               usable_fraction(&r->run[run]);
 
 	return whole > 0 ? 100 * (double)t->work_ns / whole : 0;
 }
@@ -104,7 +102,7 @@ static struct claim ceiling_claim(const struct gp_report *r, unsigned run, uint3
 	return c;
 }
 
-/* Somebody who answers less than is asked is in trouble whether or not it asked for anything. */
+/* Requests that pile up are a broken requirement for every task, also one without a deadline. */
 static struct claim answer_claim(const struct gp_report *r, unsigned run, uint32_t task)
 {
 	const struct gp_run_task *t = &r->run[run].task[task];
@@ -120,8 +118,8 @@ static struct claim answer_claim(const struct gp_report *r, unsigned run, uint32
 	return c;
 }
 
-/* Policies with an admission test promise a deadline to every request; to the others, as to people
- * who ask for a p99, it is a target. */
+/* Policies with an admission test promise the deadline to every request. For all other policies it
+ * is a target for 99 % of the requests. */
 static bool is_in_time(const struct gp_run *run, const struct gp_run_task *t)
 {
 	return !t->missed ||
@@ -144,7 +142,7 @@ static struct claim deadline_claim(const struct gp_report *r, unsigned run, uint
 		         (unsigned long long)t->missed, (unsigned long long)t->finished);
 		return c;
 	}
-	/* What was refused was not promised, and no answer is not one in time. */
+	/* A refused deadline was not promised; without finished requests none was in time. */
 	if (t->refused || !t->finished || answer_claim(r, run, task).verdict == BROKEN)
 		return (struct claim){NOT_ASKED, ""};
 	if (t->missed)
@@ -164,12 +162,9 @@ static struct claim (*const claims[])(const struct gp_report *, unsigned, uint32
 	refusal_claim, deadline_claim, share_claim, ceiling_claim, answer_claim,
 };
 
-/* ---- all of them ------------------------------------------------------------------------------
- */
+typedef void claim_fn(void *arg, const char *name, const char *text);
 
-typedef void say(void *arg, const char *name, const char *text);
-
-static void each_claim(const struct gp_report *r, unsigned run, enum verdict wanted, say *tell,
+static void each_claim(const struct gp_report *r, unsigned run, enum verdict wanted, claim_fn *fn,
                        void *arg)
 {
 	for (uint32_t task = 0; task < r->run[run].ntasks; task++) {
@@ -177,7 +172,7 @@ static void each_claim(const struct gp_report *r, unsigned run, enum verdict wan
 			struct claim c = claims[i](r, run, task);
 
 			if (c.verdict == wanted)
-				tell(arg, r->scenario->task[task].name, c.text);
+				fn(arg, r->scenario->task[task].name, c.text);
 		}
 	}
 }
@@ -208,7 +203,7 @@ struct gp_compare_lc gp_compare_lc(const struct gp_report *r, unsigned run)
 	return lc;
 }
 
-/* Tasks that each fill the device cannot all have it: together they have at most all of it. */
+/* Several tasks that each fill the device together get at most the whole device. */
 bool gp_compare_be_work(const struct gp_report *r, unsigned run, double *percent)
 {
 	double done = 0, alone = 0;
@@ -224,9 +219,6 @@ bool gp_compare_be_work(const struct gp_report *r, unsigned run, double *percent
 	return alone > 0;
 }
 
-/* ---- for people -------------------------------------------------------------------------------
- */
-
 struct line {
 	FILE *out;
 	unsigned n;
@@ -241,7 +233,8 @@ static void add_to_line(void *arg, const char *name, const char *text)
 	fprintf(l->out, "%s%s%s%s", l->n > 1 ? "; " : "", name, name[0] ? ": " : "", text);
 }
 
-/* "inference: deadline; training: share 29.6 of 30.0 %"; NULL: nothing. The caller frees it. */
+/* "inference: deadline; training: share 29.6 of 30.0 %"; NULL: no such claim. The caller frees
+ * it. */
 static char *claims_text(const struct gp_report *r, unsigned run, enum verdict wanted)
 {
 	char *text = NULL;
@@ -262,7 +255,7 @@ static char *claims_text(const struct gp_report *r, unsigned run, enum verdict w
 	return text;
 }
 
-/* The first run of `none`, to compare with; false: it is not among them. */
+/* Best-effort work of the first run of policy `none`. False: `none` was not run. */
 static bool work_of_none(const struct gp_report *r, double *percent)
 {
 	for (unsigned i = 0; i < r->nruns; i++)
@@ -286,7 +279,7 @@ static void add_run(struct gp_grid *grid, const struct gp_report *r, unsigned ru
 	gp_grid_cell_if(grid, has_be, "%.1f", work);
 	more = work - none;
 	if (more < 0 && more > -0.05)
-		more = 0; /* not -0.0 */
+		more = 0; /* avoids "-0.0" */
 	gp_grid_cell_if(grid, has_none, "%+.1f", more);
 	gp_grid_text(grid, kept);
 	gp_grid_text(grid, broke);
@@ -319,9 +312,6 @@ void gp_compare_print(FILE *out, const struct gp_report *r)
 	}
 	gp_grid_end(&grid, out);
 }
-
-/* ---- JSON -------------------------------------------------------------------------------------
- */
 
 static void add_to_json(void *arg, const char *name, const char *text)
 {

@@ -14,7 +14,8 @@ int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err)
 	int r;
 
 	if (i == GP_RUNS_MAX)
-		return gp_fail(err, -EINVAL, "at most %d policies at a time", GP_RUNS_MAX);
+		return gp_fail(err, -EINVAL, "too many policies: at most %d can be compared",
+		               GP_RUNS_MAX);
 	r = gp_policy_parse(text, &runs->policy[i], err);
 	if (r)
 		return r;
@@ -25,7 +26,7 @@ int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err)
 	return 0;
 }
 
-/* A line on the terminal for those who wait longer than a second. */
+/* The progress line, shown in a terminal if a run takes longer than a second. */
 struct progress {
 	const char *label;
 	uint64_t begin_ns;
@@ -42,7 +43,7 @@ static void show_progress(void *arg, unsigned permille)
 	p->shown = true;
 }
 
-/* Everybody who wants to see a run. */
+/* The receivers of simulation events; each may be NULL. */
 struct watchers {
 	struct gp_trace *trace;
 	struct gp_tails *tails;
@@ -98,7 +99,7 @@ int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct 
 		r = run_one(runs, i, scenario, &watchers, &progress, &why);
 		if (r)
 			*err = why;
-		if (r == -ENOTSUP) { /* the others can be compared without it */
+		if (r == -ENOTSUP) { /* compare the other policies without it */
 			runs->cannot[i] = strdup(why.text);
 			r = runs->cannot[i] ? 0 : -ENOMEM;
 		} else {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One scenario under several policies, one after the other. */
+/* Runs one scenario under several policies, one after the other. */
 #ifndef GP_CLI_SIM_POLICY_RUNS_H
 #define GP_CLI_SIM_POLICY_RUNS_H
 
@@ -11,26 +11,27 @@
 
 struct gp_runs {
 	unsigned n;
-	char *label[GP_RUNS_MAX]; /* owned: the policy as it was asked for */
+	char *label[GP_RUNS_MAX]; /* owned: the policy as the user wrote it */
 	struct gp_policy_choice policy[GP_RUNS_MAX];
 
-	/* What gp_runs_simulate found. */
+	/* Filled in by gp_runs_simulate. */
 	struct gp_run run[GP_RUNS_MAX];
-	char *cannot[GP_RUNS_MAX]; /* owned: NULL, or why the device cannot do it */
+	char *cannot[GP_RUNS_MAX]; /* owned: NULL, or why the device cannot run this policy */
 	struct gp_tails tails[GP_RUNS_MAX];
 };
 
-/* Adds a policy such as "priority:quantum=50". 0 or -errno with a sentence. */
+/* Adds a policy such as "priority:quantum=50". 0, or -errno and a message. */
 int gp_runs_add(struct gp_runs *runs, const char *text, struct gp_error *err);
 
 /*
- * Runs all of them. A policy that the device cannot run is left out, unless it is the only one.
- * `trace` may be NULL; `with_tails`: for pictures. 0 or -errno with a sentence.
+ * Runs all policies. A policy that the device cannot run gets a text in `cannot`; it is an error
+ * only if no policy can run. `trace` may be NULL. `with_tails` fills in `tails`, which pictures
+ * need. 0, or -errno and a message.
  */
 int gp_runs_simulate(struct gp_runs *runs, struct gp_scenario *scenario, struct gp_trace *trace,
                      bool with_tails, struct gp_error *err);
 
-/* Points into `runs` and `scenario`. */
+/* The result points into `runs` and `scenario`. */
 struct gp_report gp_runs_report(const struct gp_runs *runs, const struct gp_scenario *scenario);
 
 void gp_runs_free(struct gp_runs *runs);

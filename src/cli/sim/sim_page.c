@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page about runs: chooses the window, records it, and puts the charts below each other. */
 #include "cli/sim/sim_page.h"
 
 #include <errno.h>
@@ -7,15 +6,10 @@
 
 #include "cli/cli.h"
 
-#define SPANS_MAX 40000u /* in a record: more are a grey area, and megabytes */
-
-/* The window around a request: so many times as long as it, within bounds. */
+/* The window around the slowest request: TIMES as long as the request, within these bounds. */
 #define TIMES   3u
 #define FOR_MIN (12 * GP_NS_PER_MS)
 #define FOR_MAX (90 * GP_NS_PER_MS)
-
-/* ---- the window -------------------------------------------------------------------------------
- */
 
 static uint64_t took_ns(const struct gp_tails *t)
 {
@@ -28,8 +22,8 @@ static bool fits(const struct gp_tails *t)
 }
 
 /*
- * The slowest request of all runs that a picture can show from beginning to end; if there is none,
- * under overload, the one that comes nearest. NULL: none was finished.
+ * The slowest request of all runs that fits into the window. If none fits, as under overload, the
+ * shortest of the slowest requests. NULL: no request was finished.
  */
 static const struct gp_tails *find_slow(const struct gp_sim_page *p, unsigned *run)
 {
@@ -57,6 +51,7 @@ static uint64_t within(uint64_t value, uint64_t low, uint64_t high)
 static void choose_window(struct gp_sim_page *p, const struct gp_tails *slow, unsigned run,
                           const struct gp_sim_page_window *asked)
 {
+	struct gp_timeline *t = &p->timeline;
 	uint64_t end_ns = p->report->scenario->duration_ns;
 	uint64_t slow_ns = slow ? took_ns(slow) : 0;
 	uint64_t for_ns =
@@ -67,125 +62,63 @@ static void choose_window(struct gp_sim_page *p, const struct gp_tails *slow, un
 
 	for_ns = for_ns < end_ns ? for_ns : end_ns;
 	if (asked->has_from)
-		p->from_ns = asked->from_ns;
+		t->from_ns = asked->from_ns;
 	else
-		p->from_ns = middle_ns > for_ns / 2 ? middle_ns - for_ns / 2 : 0;
-	if (!asked->has_from && p->from_ns + for_ns > end_ns)
-		p->from_ns = end_ns - for_ns;
-	p->to_ns = p->from_ns + for_ns < end_ns ? p->from_ns + for_ns : end_ns;
+		t->from_ns = middle_ns > for_ns / 2 ? middle_ns - for_ns / 2 : 0;
+	if (!asked->has_from && t->from_ns + for_ns > end_ns)
+		t->from_ns = end_ns - for_ns;
+	t->to_ns = t->from_ns + for_ns < end_ns ? t->from_ns + for_ns : end_ns;
 
-	snprintf(from, sizeof from, "%.6g s", (double)p->from_ns / 1e9);
-	gp_cli_duration(length, sizeof length, p->to_ns - p->from_ns);
+	snprintf(from, sizeof from, "%.6g s", (double)t->from_ns / 1e9);
+	gp_cli_duration(length, sizeof length, t->to_ns - t->from_ns);
 	if (slow && !asked->has_from)
-		snprintf(p->window, sizeof p->window,
+		snprintf(t->window, sizeof t->window,
 		         "%s from %s on, around the slowest request under %s: %s, %s", length, from,
 		         p->report->label[run], p->report->scenario->task[slow->slow_task].name,
 		         gp_cli_duration(took, sizeof took, slow_ns));
 	else
-		snprintf(p->window, sizeof p->window, "%s from %s on", length, from);
+		snprintf(t->window, sizeof t->window, "%s from %s on", length, from);
 }
 
-/* All tasks of all devices where there is room, or else those of the device that matters. */
+/* Rows for all tasks of all devices if they fit, else for the device of the slowest request. */
 static void choose_rows(struct gp_sim_page *p, const struct gp_tails *slow)
 {
+	struct gp_timeline *t = &p->timeline;
 	uint32_t ntasks = p->report->scenario->ntasks;
 	uint64_t all, first = 0;
 
 	for (unsigned i = 0; i < p->report->nruns; i++)
-		if (p->tails[i].devices > p->devices)
-			p->devices = p->tails[i].devices;
-	all = (uint64_t)p->devices * ntasks;
-	if (all > GP_SIM_PAGE_ROWS && slow) {
+		if (p->tails[i].devices > t->devices)
+			t->devices = p->tails[i].devices;
+	all = (uint64_t)t->devices * ntasks;
+	if (all > GP_TIMELINE_ROWS && slow) {
 		first = (uint64_t)slow->slow_device * ntasks;
-		if (slow->slow_task >= GP_SIM_PAGE_ROWS)
-			first += slow->slow_task - GP_SIM_PAGE_ROWS + 1;
+		if (slow->slow_task >= GP_TIMELINE_ROWS)
+			first += slow->slow_task - GP_TIMELINE_ROWS + 1;
 	}
-	for (uint64_t i = first; i < all && p->nrows < GP_SIM_PAGE_ROWS; i++) {
-		if (all > GP_SIM_PAGE_ROWS && i / ntasks != first / ntasks)
+	for (uint64_t i = first; i < all && t->nrows < GP_TIMELINE_ROWS; i++) {
+		if (all > GP_TIMELINE_ROWS && i / ntasks != first / ntasks)
 			break;
-		p->row[p->nrows].device = (uint32_t)(i / ntasks);
-		p->row[p->nrows++].task = (uint32_t)(i % ntasks);
+		t->row[t->nrows].device = (uint32_t)(i / ntasks);
+		t->row[t->nrows++].task = (uint32_t)(i % ntasks);
 	}
-	p->rows_left_out = (uint32_t)(all - p->nrows);
+	t->rows_left_out = (uint32_t)(all - t->nrows);
 }
-
-/* ---- the record -------------------------------------------------------------------------------
- */
-
-struct recorder {
-	const struct gp_sim_page *picture;
-	struct gp_record *record;
-	struct gp_spans spans;
-};
-
-static bool is_shown(const struct gp_sim_page *p, const struct gp_span *s)
-{
-	for (unsigned i = 0; i < p->nrows; i++)
-		if (p->row[i].device == s->device && p->row[i].task == s->task)
-			return true;
-	return false;
-}
-
-static void keep(void *arg, const struct gp_span *s)
-{
-	struct recorder *recorder = arg;
-	struct gp_record *r = recorder->record;
-
-	if (r->cut || !is_shown(recorder->picture, s))
-		return;
-	if (r->n == r->capacity) {
-		unsigned capacity = r->capacity ? 2 * r->capacity : 256;
-		struct gp_span *span = NULL;
-
-		if (r->n < SPANS_MAX)
-			span = reallocarray(r->span, capacity, sizeof *span);
-		r->cut = !span;
-		if (!span)
-			return;
-		r->span = span;
-		r->capacity = capacity;
-	}
-	r->span[r->n++] = *s;
-}
-
-static int record_run(struct gp_sim_page *p, struct gp_scenario *scenario,
-                      const struct gp_policy_choice *policy, struct gp_record *record,
-                      struct gp_error *err)
-{
-	struct recorder recorder = {
-		.picture = p,
-		.record = record,
-		.spans = {.from_ns = p->from_ns, .to_ns = p->to_ns, .told = keep}};
-	struct gp_run_options options = {.watch = gp_spans_watch, .watch_arg = &recorder.spans};
-	struct gp_run run;
-	int r = gp_spans_begin(&recorder.spans, scenario);
-
-	recorder.spans.arg = &recorder;
-	if (r)
-		return gp_fail(err, r, "no memory for the picture");
-	r = gp_scenario_run(scenario, policy, &options, &run, err);
-	gp_spans_end(&recorder.spans);
-	if (!r)
-		gp_run_free(&run);
-	return r;
-}
-
-/* ---- the page ---------------------------------------------------------------------------------
- */
 
 static double draw_page(struct gp_draw *d, const struct gp_sim_page *p)
 {
-	return gp_tail_chart(d, gp_timeline_chart(d, 0, p), p);
+	return gp_tail_chart(d, gp_timeline_chart(d, 0, &p->timeline), p);
 }
 
 static int write_page(FILE *out, enum gp_draw_format format, const struct gp_sim_page *p,
                       struct gp_error *err)
 {
-	struct gp_draw *d = gp_draw_begin(out, format, GP_SIM_PAGE_WIDTH, draw_page(NULL, p));
+	struct gp_draw *d = gp_draw_begin(out, format, GP_CHART_WIDTH, draw_page(NULL, p));
 
 	if (!d)
 		return gp_fail(err, -ENOMEM,
-		               "the picture is too large; try .svg or fewer policies");
+		               "no memory for the picture, or it is too large for a PNG; try "
+		               ".svg or fewer policies");
 	draw_page(d, p);
 	return gp_draw_end(d);
 }
@@ -195,24 +128,24 @@ int gp_sim_page_runs(FILE *out, enum gp_draw_format format, const struct gp_repo
                      const struct gp_tails *tails, const struct gp_sim_page_window *window,
                      struct gp_error *err)
 {
-	struct gp_record *record = calloc(report->nruns, sizeof *record);
-	struct gp_sim_page p = {.report = report, .tails = tails, .record = record, .devices = 1};
+	struct gp_sim_page p = {
+		.report = report, .tails = tails, .timeline = {.scenario = scenario, .devices = 1}};
 	const struct gp_tails *slow;
+	char title[96];
 	unsigned run = 0;
 	int r = 0;
 
-	if (!record)
-		return gp_fail(err, -ENOMEM, "no memory for the picture");
+	snprintf(title, sizeof title, "Device use over time: %s", scenario->name);
+	p.timeline.title = title;
 	slow = find_slow(&p, &run);
 	choose_window(&p, slow, run, window);
 	choose_rows(&p, slow);
 	for (unsigned i = 0; i < report->nruns && !r; i++)
 		if (!gp_report_cannot(report, i))
-			r = record_run(&p, scenario, &policy[i], &record[i], err);
+			r = gp_timeline_record(&p.timeline, report->label[i], scenario, &policy[i],
+			                       NULL, err);
 	if (!r)
 		r = write_page(out, format, &p, err);
-	for (unsigned i = 0; i < report->nruns; i++)
-		free(record[i].span);
-	free(record);
+	gp_timeline_free(&p.timeline);
 	return r;
 }

@@ -5,7 +5,7 @@
 #include "cli/sim/compare.h"
 #include "cli/sim/sim_report.h"
 
-#define TASKS_SHOWN 16 /* more make no table: JSON has them all */
+#define TASKS_SHOWN 16 /* in the table; JSON has all */
 
 const char *gp_class_name(unsigned class)
 {
@@ -16,8 +16,6 @@ static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
-
-/* ---- table ---- */
 
 enum row { P50, P99, P999, MAX, FINISHED, LEFT, MISSED, WORK, TASK_ROWS };
 
@@ -129,7 +127,7 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 	for (uint32_t t = 0; t < shown; t++)
 		print_task(out, r, t);
 	if (shown < r->scenario->ntasks)
-		fprintf(out, "... and %u more tasks: --json has them all\n",
+		fprintf(out, "%u more tasks are not shown; --json has all\n",
 		        r->scenario->ntasks - shown);
 	fprintf(out, "device\n");
 	for (unsigned row = 0; row < DEVICE_ROWS; row++) {
@@ -151,9 +149,7 @@ void gp_report_table(FILE *out, const struct gp_report *r)
 	}
 }
 
-/* ---- JSON ---- */
-
-/* Unknown is null, never 0. */
+/* An unknown number is null, never 0. */
 static void json_number(FILE *out, const char *name, bool known, double value, int digits)
 {
 	if (known)

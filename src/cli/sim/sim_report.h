@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of a scenario as a table, policies side by side, and as JSON. */
+/* Prints the runs of a scenario: as a table with policies side by side, or as JSON. */
 #ifndef GP_CLI_SIM_SIM_REPORT_H
 #define GP_CLI_SIM_SIM_REPORT_H
 
@@ -10,10 +10,10 @@
 struct gp_report {
 	const struct gp_scenario *scenario;
 	const struct gp_run *run;
-	const char *const *label; /* one per run: the policy as it was asked for */
+	const char *const *label; /* one per run: the policy as the user wrote it */
 	unsigned nruns;
-	/* NULL, or for each run NULL or why its policy cannot run on this device: there is then
-	 * nothing else to report of it. */
+	/* NULL, or one per run: NULL, or why the device cannot run this policy. Such a run has no
+	 * results. */
 	const char *const *cannot;
 };
 
@@ -22,11 +22,11 @@ static inline const char *gp_report_cannot(const struct gp_report *report, unsig
 	return report->cannot ? report->cannot[run] : NULL;
 }
 
-/* With more than one policy the table ends with what each kept and broke. */
+/* With several policies the table ends with the promises that each kept and broke (compare.h). */
 void gp_report_table(FILE *out, const struct gp_report *report);
 void gp_report_json(FILE *out, const struct gp_report *report);
 
-/* One run, as it stands in the JSON. */
+/* One run as a JSON object. */
 void gp_report_json_run(FILE *out, const struct gp_report *report, unsigned i);
 
 const char *gp_class_name(unsigned class);

@@ -8,18 +8,15 @@
 
 #include "cli/sim/sim_report.h"
 
-static void told(void *arg, const struct gp_span *span);
+static void write_span(void *arg, const struct gp_span *span);
 
 int gp_trace_open(struct gp_trace *t, const char *path, uint64_t from_ns, uint64_t to_ns,
                   struct gp_error *err)
 {
 	*t = (struct gp_trace){
-		.spans = {.from_ns = from_ns, .to_ns = to_ns, .told = told, .arg = t}};
+		.spans = {.from_ns = from_ns, .to_ns = to_ns, .on_span = write_span, .arg = t}};
 	return gp_trace_file_open(&t->file, path, err);
 }
-
-/* ---- events -----------------------------------------------------------------------------------
- */
 
 static struct gp_track track_of(const struct gp_trace *t, uint32_t task)
 {
@@ -61,7 +58,7 @@ static void put_overlapping(struct gp_trace *t, const struct gp_span *s)
 	                     s->from_ns, s->to_ns);
 }
 
-static void told(void *arg, const struct gp_span *s)
+static void write_span(void *arg, const struct gp_span *s)
 {
 	struct gp_trace *t = arg;
 
@@ -77,9 +74,6 @@ static void told(void *arg, const struct gp_span *s)
 	else
 		put_overlapping(t, s);
 }
-
-/* ---- runs -------------------------------------------------------------------------------------
- */
 
 int gp_trace_begin(struct gp_trace *t, const struct gp_scenario *scenario, const char *label)
 {

@@ -30,7 +30,7 @@ int gp_spans_begin(struct gp_spans *s, const struct gp_scenario *scenario)
 	return 0;
 }
 
-static void tell(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task, uint64_t from_ns,
+static void emit(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task, uint64_t from_ns,
                  uint64_t to_ns)
 {
 	struct gp_span span = {kind, s->device, task, from_ns, to_ns};
@@ -41,20 +41,21 @@ static void tell(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task
 		span.from_ns = from_ns > s->from_ns ? from_ns : s->from_ns;
 		span.to_ns = to_ns < s->to_ns ? to_ns : s->to_ns;
 	}
-	s->told(s->arg, &span);
+	s->on_span(s->arg, &span);
 }
 
 static void close_span(const struct gp_spans *s, enum gp_span_kind kind, uint32_t task,
                        uint64_t *since_ns, uint64_t now_ns)
 {
 	if (*since_ns != GP_NEVER)
-		tell(s, kind, task, *since_ns, now_ns);
+		emit(s, kind, task, *since_ns, now_ns);
 	*since_ns = GP_NEVER;
 }
 
 /*
- * Model runlist: a switch to a task that was held meanwhile ends in silence when nobody else wants
- * the device. Model cwsr: it ends when the task that it is about is held or released.
+ * Model runlist: no event marks the end of a switch if its task is held meanwhile and no other task
+ * wants the device. The switch then ends after switch_most_ns. Model cwsr: a switch ends when its
+ * task is held or released.
  */
 static void close_switch(struct gp_spans *s, uint64_t now_ns)
 {
@@ -81,7 +82,7 @@ static void open_switch(struct gp_spans *s, const struct gp_sim_event *event)
 	s->switch_task = event->task;
 }
 
-static void hold_changes(struct gp_spans *s, const struct gp_sim_event *event)
+static void change_hold(struct gp_spans *s, const struct gp_sim_event *event)
 {
 	uint32_t t = event->task;
 
@@ -98,7 +99,7 @@ void gp_spans_watch(void *spans, const struct gp_sim_event *event)
 	struct gp_spans *s = spans;
 	uint32_t t = event->task;
 
-	if (event->device != s->device) { /* the last one was left as it was at the end */
+	if (event->device != s->device) { /* the previous device is at its end */
 		close_all(s, s->end_ns);
 		s->device = event->device;
 	}
@@ -112,8 +113,8 @@ void gp_spans_watch(void *spans, const struct gp_sim_event *event)
 	case GP_SIM_SWITCH: open_switch(s, event); break;
 	case GP_SIM_HELD:
 	case GP_SIM_RELEASED:
-	case GP_SIM_GONE: hold_changes(s, event); break;
-	case GP_SIM_REQUEST: tell(s, GP_SPAN_REQUEST, t, event->arrival_ns, event->now_ns); break;
+	case GP_SIM_GONE: change_hold(s, event); break;
+	case GP_SIM_REQUEST: emit(s, GP_SPAN_REQUEST, t, event->arrival_ns, event->now_ns); break;
 	default: break;
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happened to each task from when to when, made of the events of a simulation: for pictures
- * and traces. A span is told when it ends, so memory does not grow with the length of a run.
+ * Converts the events of a simulation into spans: which task ran, was switched to, was held, or
+ * worked on a request, from when to when. For pictures and traces. A span is passed on when it
+ * ends, so that memory does not grow with the length of a run.
  */
 #ifndef GP_CLI_SIM_SPANS_H
 #define GP_CLI_SIM_SPANS_H
@@ -9,7 +10,7 @@
 #include "sim/scenario/scenario.h"
 
 enum gp_span_kind {
-	GP_SPAN_RUN,     /* on the device; tasks may be there at the same time */
+	GP_SPAN_RUN,     /* on the device; several tasks may run at the same time */
 	GP_SPAN_SWITCH,  /* the device switches to the task */
 	GP_SPAN_HELD,    /* kept off the device */
 	GP_SPAN_REQUEST, /* from its scheduled arrival to its end */
@@ -22,33 +23,34 @@ struct gp_span {
 };
 
 /*
- * `kind` RUN and SWITCH never overlap for one task. All but requests are cut to the window; a
- * request of which any part lies in the window is told whole.
+ * Called for each span that lies at least partly in the window. Requests are passed on whole, all
+ * other spans are cut to the window. RUN and SWITCH never overlap for one task.
  */
-typedef void gp_span_told(void *arg, const struct gp_span *span);
+typedef void gp_span_fn(void *arg, const struct gp_span *span);
 
 struct gp_spans {
 	uint64_t from_ns, to_ns; /* the window */
-	gp_span_told *told;
+	gp_span_fn *on_span;
 	void *arg;
 
 	uint32_t ntasks;
-	uint64_t end_ns;    /* of the run */
-	uint32_t device;    /* devices are simulated one after the other */
-	uint64_t *run_ns;   /* owned: since when the task runs; GP_NEVER: it does not */
-	uint64_t *held_ns;  /* ... is held */
-	uint64_t switch_ns; /* since when the device switches, and to whom */
-	uint32_t switch_task;
-	uint64_t switch_most_ns; /* 0: the end of a switch is always told */
+	uint64_t end_ns;         /* of the run */
+	uint32_t device;         /* devices are simulated one after the other */
+	uint64_t *run_ns;        /* owned: when each task began to run; GP_NEVER: it does not run */
+	uint64_t *held_ns;       /* owned: when each task was held; GP_NEVER: it is not held */
+	uint64_t switch_ns;      /* when the device began to switch; GP_NEVER: it does not switch */
+	uint32_t switch_task;    /* the task it switches to */
+	uint64_t switch_most_ns; /* longest switch; 0: an event marks the end of every switch */
 };
 
-/* Fill in window, `told` and `arg` first. 0 or -ENOMEM. */
+/* Fill in window, `on_span` and `arg` first. 0 or -ENOMEM. */
 int gp_spans_begin(struct gp_spans *spans, const struct gp_scenario *scenario);
 
 /* A gp_sim_watch; arg is the spans. */
 void gp_spans_watch(void *spans, const struct gp_sim_event *event);
 
-/* The run is over: what is still open ends with it. Frees. Harmless without a begin. */
+/* Ends the spans that are still open at the end of the run, and frees. Does nothing without a
+ * begin. */
 void gp_spans_end(struct gp_spans *spans);
 
 #endif

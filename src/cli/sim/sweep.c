@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a sweep, and shows it as a table and as JSON. */
 #include "cli/sim/sweep.h"
 
 #include <errno.h>
@@ -10,16 +9,13 @@
 #include "cli/sim/compare.h"
 #include "cli/lib/grid.h"
 
-/* ---- running ----------------------------------------------------------------------------------
- */
-
-/* What is common to all values. */
+/* The arguments of gp_sweep_run. */
 struct sweeping {
 	const struct gp_sweep *sweep;
 	const char *path;
 	const uint64_t *seed;
 	const struct gp_runs *base;
-	bool of_policy; /* the value is a parameter of a policy, not of the scenario */
+	bool of_policy; /* the swept value is a parameter of a policy, not of the scenario */
 	struct gp_sweep_result *result;
 	FILE *json;
 };
@@ -29,7 +25,8 @@ static bool is_swept(const struct sweeping *s, unsigned series)
 	return !s->of_policy || !strcmp(s->base->policy[series].ops->name, s->sweep->of);
 }
 
-/* The policies of one value. Those that do not depend on it run with the first one only. */
+/* Adds the policies to run for one value. A policy that does not depend on the value runs once, for
+ * the first value. */
 static int add_policies(const struct sweeping *s, unsigned step, struct gp_runs *runs,
                         unsigned series[GP_RUNS_MAX], struct gp_error *err)
 {
@@ -164,7 +161,9 @@ static int find_policy(struct sweeping *s, struct gp_error *err)
 	for (unsigned i = 0; i < s->base->n; i++)
 		if (is_swept(s, i))
 			return 0;
-	return gp_fail(err, -EINVAL, "policy %s is not among those that run; add it with --policy",
+	return gp_fail(err, -EINVAL,
+	               "--sweep changes policy %s, which is not in the comparison; add it with "
+	               "--policy",
 	               s->sweep->of);
 }
 
@@ -199,9 +198,6 @@ void gp_sweep_free(struct gp_sweep_result *result)
 	result->point = NULL;
 	result->json = NULL;
 }
-
-/* ---- showing ----------------------------------------------------------------------------------
- */
 
 static void add_time(struct gp_grid *grid, bool known, uint64_t ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A value of a scenario or a parameter of a policy, moved from one end to the other: the runs for
- * each value as a table, as JSON and as a picture.
+ * gpreempt sim --sweep: runs a scenario for each of several values of one scenario key or policy
+ * parameter. The results are shown as a table, as JSON and as a picture.
  */
 #ifndef GP_CLI_SIM_SWEEP_H
 #define GP_CLI_SIM_SWEEP_H
@@ -12,7 +12,7 @@
 #define GP_SWEEP_MAX 200 /* values */
 
 struct gp_sweep {
-	char name[96]; /* as it was asked for: "inference.rate" */
+	char name[96]; /* as the user wrote it: "inference.rate" */
 	char of[64];   /* "inference", "priority", "device"; "" for the scenario itself */
 	char key[32];  /* "rate" */
 	unsigned n;
@@ -20,15 +20,14 @@ struct gp_sweep {
 };
 
 /*
- * NAME=A:B:N. A and B are numbers or times with a unit; what lies between them is rounded to as
- * many decimals as they have, and what is then the same twice stands there once. -EINVAL with a
- * sentence.
+ * Parses NAME=A:B:N. A and B are numbers, or times with a unit. Values between them are rounded to
+ * as many decimals as A and B have; duplicates are removed. 0, or -EINVAL and a message.
  */
 int gp_sweep_parse(struct gp_sweep *sweep, const char *text, struct gp_error *err);
 
-/* What a picture and a table need of one run. */
+/* The results of one run that table and picture show. */
 struct gp_sweep_point {
-	char value[32]; /* "": the run does not depend on it */
+	char value[32]; /* "": the policy of this run does not depend on the swept value */
 	unsigned series;
 	bool ran, has_response, has_deadline, has_be;
 	bool ejected;
@@ -42,15 +41,15 @@ struct gp_sweep_result {
 	char scenario[64];
 	uint64_t duration_ns, seed;
 	unsigned nseries;
-	const char *const *series; /* the policies as they were asked for; not owned */
+	const char *const *series; /* not owned: the policies as the user wrote them */
 	unsigned n, capacity;
 	struct gp_sweep_point *point; /* owned */
-	char *json;                   /* owned: the runs, "{...},{...}" */
+	char *json;                   /* owned: the runs as elements of a JSON array */
 };
 
 /*
- * `path` is the scenario's file, `seed` NULL or another seed, and `base` has the policies.
- * 0 or -errno with a sentence; the result must be freed either way.
+ * `path` is the scenario's file. `seed` replaces the scenario's seed unless it is NULL. `base` has
+ * the policies. 0, or -errno and a message; free the result in both cases.
  */
 int gp_sweep_run(const struct gp_sweep *sweep, const char *path, const uint64_t *seed,
                  const struct gp_runs *base, struct gp_sweep_result *result, struct gp_error *err);
@@ -59,7 +58,8 @@ void gp_sweep_free(struct gp_sweep_result *result);
 void gp_sweep_table(FILE *out, const struct gp_sweep_result *result);
 void gp_sweep_json(FILE *out, const struct gp_sweep_result *result);
 
-/* Best-effort work against response times. -EINVAL with a sentence where there is no such thing. */
+/* Draws best-effort work against response times (src/cli/draw/tradeoff_chart.c). -EINVAL and a
+ * message if no run has both. */
 int gp_sweep_picture(FILE *out, enum gp_draw_format format, const struct gp_sweep_result *result,
                      struct gp_error *err);
 

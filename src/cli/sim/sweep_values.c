@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --sweep NAME=A:B:N: which values that means. In integers, so that 0.1 is 0.1. */
+/* Parses --sweep NAME=A:B:N into values. Uses integer arithmetic, so that 0.1 stays 0.1. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,13 +10,13 @@
 #include "cli/sim/sweep.h"
 #include "yaml/value.h"
 
-#define SCALE 1000000000ull /* of numbers without a unit */
+#define SCALE 1000000000ull /* a number without a unit is stored multiplied by this */
 
-/* One end. */
+/* A or B. */
 struct end {
 	bool is_time;
 	uint64_t value; /* ns, or SCALE times the number */
-	uint64_t step;  /* what 1 in its last digit is worth */
+	uint64_t step;  /* value of 1 in its last digit */
 };
 
 static uint64_t unit_of(const char *unit)
@@ -54,7 +54,7 @@ static uint64_t between(const struct end *a, const struct end *b, unsigned i, un
 	uint64_t step = a->step < b->step ? a->step : b->step;
 	__int128 from = a->value, to = b->value, value = from + (to - from) * i / (n - 1);
 
-	if (!i || i == n - 1) /* the ends are what they are */
+	if (!i || i == n - 1) /* A and B are not rounded */
 		return i ? b->value : a->value;
 	return (uint64_t)((value + step / 2) / step * step);
 }
@@ -90,10 +90,10 @@ static int parse_values(struct gp_sweep *s, char *values, const char *text, stru
 	    !gp_cli_number(count, UINT64_MAX, &n))
 		return wrong(text, err);
 	if (a.is_time != b.is_time)
-		return gp_fail(err, -EINVAL, "--sweep %s: both ends need a unit, or none of them",
+		return gp_fail(err, -EINVAL, "--sweep %s: either both ends need a unit or neither",
 		               s->name);
 	if (n < 2 || n > GP_SWEEP_MAX)
-		return gp_fail(err, -EINVAL, "--sweep %s: from 2 to %d values, not %s", s->name,
+		return gp_fail(err, -EINVAL, "--sweep %s: N must be from 2 to %d, not %s", s->name,
 		               GP_SWEEP_MAX, count);
 	if (a.value == b.value)
 		return gp_fail(err, -EINVAL, "--sweep %s: the two ends are the same", s->name);

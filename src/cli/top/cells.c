@@ -27,7 +27,7 @@ void gp_cells_free(struct gp_cells *cells)
 	*cells = (struct gp_cells){0};
 }
 
-/* The character at *text, which moves on; what is no UTF-8 is U+FFFD, byte by byte. */
+/* Decodes the character at *text and moves *text on. Each byte of invalid UTF-8 is U+FFFD. */
 static uint32_t next_character(const char **text)
 {
 	const unsigned char *p = (const unsigned char *)*text;
@@ -45,8 +45,8 @@ static uint32_t next_character(const char **text)
 	return n && c <= 0x10ffff ? c : 0xfffd;
 }
 
-/* What stands for it here, and its columns: 0 for what only changes the one before. */
-static wchar_t shown(const struct gp_cells *cells, uint32_t c, unsigned *width)
+/* The character to show for `c` and its number of columns: 0 for a combining character. */
+static wchar_t to_show(const struct gp_cells *cells, uint32_t c, unsigned *width)
 {
 	int columns = c < 0x80 || cells->utf8 ? wcwidth((wchar_t)c) : -1;
 
@@ -59,7 +59,7 @@ unsigned gp_cells_width(const struct gp_cells *cells, const char *text)
 	unsigned sum = 0, width;
 
 	while (*text) {
-		shown(cells, next_character(&text), &width);
+		to_show(cells, next_character(&text), &width);
 		sum += width;
 	}
 	return sum;
@@ -86,7 +86,7 @@ unsigned gp_cells_put(struct gp_cells *cells, unsigned row, unsigned col, unsign
 	cut = gp_cells_width(cells, text) > width;
 	cell = &cells->cell[(size_t)row * cells->cols + col];
 	while (*text) {
-		wchar_t c = shown(cells, next_character(&text), &n);
+		wchar_t c = to_show(cells, next_character(&text), &n);
 
 		if (used + n > width - cut)
 			break;

@@ -6,7 +6,7 @@
 
 #include "policy/policy.h"
 
-#define BAR_MOST  20 /* more says no more */
+#define BAR_MOST  20
 #define USER_MOST 12
 
 const struct gp_top_column_info gp_top_columns[GP_COLS] = {
@@ -24,7 +24,7 @@ const struct gp_top_column_info gp_top_columns[GP_COLS] = {
 	[GP_COL_NAME] = {"NAME", false, 8},
 };
 
-/* Who goes without last. */
+/* The most important column first; the last ones are left out on a narrow screen. */
 static const enum gp_top_column importance[] = {
 	GP_COL_NAME, GP_COL_SHARE, GP_COL_STATE,    GP_COL_PID,  GP_COL_CLASS,       GP_COL_DEVICE,
 	GP_COL_P99,  GP_COL_BAR,   GP_COL_PRIORITY, GP_COL_USER, GP_COL_PREEMPTIONS, GP_COL_P50,
@@ -75,7 +75,7 @@ void gp_top_lay_out(struct gp_top_layout *layout, const struct gp_top_needs *nee
 	for (unsigned i = 0; i < GP_COLS; i++) {
 		unsigned wants = width_of(importance[i], needs), gap = used ? 1 : 0;
 
-		if (!used && wants > width) /* nothing else has room: as much of it as there is */
+		if (!used && wants > width) /* a very narrow screen: the name alone, cut */
 			wants = width;
 		if (used + gap + wants > width)
 			break;
@@ -116,7 +116,7 @@ struct gp_top_rows gp_top_share_rows(unsigned rows, unsigned devices)
 		r.title = 1;
 		rows--;
 	}
-	if (rows >= 4 && devices) { /* a head, a device, two tasks */
+	if (rows >= 4 && devices) { /* a heading, one device, two tasks */
 		r.device_head = 1;
 		r.devices = devices < (rows - 1) / 2 ? devices : (rows - 1) / 2;
 		rows -= 1 + r.devices;

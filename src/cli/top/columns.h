@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which columns there is room for, and where they stand. */
+/* The columns of the task table, and the layout of columns and rows on the screen. */
 #ifndef GP_CLI_TOP_COLUMNS_H
 #define GP_CLI_TOP_COLUMNS_H
 
@@ -7,7 +7,7 @@
 
 #include "cli/top/top_snapshot.h"
 
-/* As they stand from left to right. */
+/* From left to right. */
 enum gp_top_column {
 	GP_COL_PID,
 	GP_COL_USER,
@@ -24,39 +24,38 @@ enum gp_top_column {
 	GP_COLS,
 };
 
-/* Its heading; of those with numbers the heading stands to the right, too. */
 struct gp_top_column_info {
 	const char *head;
-	bool right;
-	unsigned width; /* that it needs at least */
+	bool right;     /* numbers: heading and values are aligned to the right */
+	unsigned width; /* the minimum */
 };
 
 extern const struct gp_top_column_info gp_top_columns[GP_COLS];
 
-/* width 0: there is no room for it. */
 struct gp_top_layout {
 	struct {
-		unsigned at, width;
+		unsigned at, width; /* width 0: no room, the column is not shown */
 	} col[GP_COLS];
 };
 
-/* What is to be shown decides how wide some are. */
+/* Widths that depend on the tasks. */
 struct gp_top_needs {
-	unsigned pid, user, class; /* columns */
-	bool devices;              /* there are several */
+	unsigned pid, user, class;
+	bool devices; /* there are several devices */
 };
 
 struct gp_top_needs gp_top_needs_of(const struct gp_top_snapshot *snapshot);
 
-/* The most important ones first, until the width is used up; then bar and name grow. */
+/* Gives room to the most important columns first. Bar and name get the width that is left. */
 void gp_top_lay_out(struct gp_top_layout *layout, const struct gp_top_needs *needs, unsigned width);
 
-/* How the rows of the screen are used, from top to bottom; 0 = not at all. */
+/* Number of screen rows for each part, from top to bottom; 0: the part is not shown. */
 struct gp_top_rows {
 	unsigned title, device_head, devices, task_head, tasks, status;
 };
 
-/* `devices`: rows that they would like to have. Tasks come first, and get half of the rest. */
+/* `devices` is the number of rows that devices need. They get at most half of the rows that the
+ * fixed parts leave; tasks get the rest. */
 struct gp_top_rows gp_top_share_rows(unsigned rows, unsigned devices);
 
 #endif

@@ -8,7 +8,7 @@
 #include "cli/top/top_snapshot.h"
 #include "policy/policy.h"
 
-/* "" where it is not there. */
+/* "" if the field is missing. */
 static const char *text(struct json_object *o, const char *key)
 {
 	const char *value = gp_field_text(o, key);
@@ -16,16 +16,13 @@ static const char *text(struct json_object *o, const char *key)
 	return value ? value : "";
 }
 
-/* ---- devices -----------------------------------------------------------------------------------
- */
-
 static void read_ejection(struct gp_top_device *d, struct json_object *o)
 {
 	struct json_object *ejection = gp_field(o, "ejection");
 
-	/* Afterwards somebody may have chosen what is in force. */
+	/* A user may have chosen another policy after the ejection. */
 	d->ejected = ejection && strcmp(d->policy, text(o, "policy_wanted")) != 0;
-	snprintf(d->why, sizeof d->why, "%s was thrown out: %s", text(ejection, "policy"),
+	snprintf(d->why, sizeof d->why, "%s was ejected: %s", text(ejection, "policy"),
 	         text(ejection, "text"));
 }
 
@@ -70,9 +67,6 @@ int gp_top_read_devices(struct gp_top_snapshot *snapshot, struct json_object *st
 	return 0;
 }
 
-/* ---- tasks -------------------------------------------------------------------------------------
- */
-
 static enum gp_top_state state_of(const char *word)
 {
 	static const char *const words[] = {
@@ -115,7 +109,7 @@ static void read_task(struct gp_top_task *t, struct json_object *o, uint64_t now
 	t->preemptions = gp_field_number_or(o, "preemptions", 0);
 	t->waits_known = gp_field_number(waits, "p50_ns", &t->wait_p50_ns) &&
 	                 gp_field_number(waits, "p99_ns", &t->wait_p99_ns);
-	t->share = t->recently = t->preemptions_per_s = GP_TOP_UNKNOWN;
+	t->share = t->recent_share = t->preemptions_per_s = GP_TOP_UNKNOWN;
 }
 
 int gp_top_read_tasks(struct gp_top_snapshot *snapshot, struct json_object *answer, bool keep)
@@ -148,7 +142,7 @@ int gp_top_read_tasks(struct gp_top_snapshot *snapshot, struct json_object *answ
 	return 0;
 }
 
-void gp_top_snapshot_settle(struct gp_top_snapshot *snapshot)
+void gp_top_snapshot_sort(struct gp_top_snapshot *snapshot)
 {
 	if (snapshot->ntasks)
 		qsort(snapshot->task, snapshot->ntasks, sizeof *snapshot->task,

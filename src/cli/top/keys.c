@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the keys do. What they ask of the daemon is answered later, in the last line. */
+/* What the keys do. The daemon answers later; the answer is shown in the last line. */
 #include <ctype.h>
 #include <string.h>
 
 #include "cli/top/top.h"
 #include "policy/registry.h"
 
-/* The process by its start time, too: a number alone may be somebody else's by now. */
-static struct json_object *about(const struct gp_top_task *t)
+/* Names the process by pid and start time, because a pid may be reused. */
+static struct json_object *target_params(const struct gp_top_task *t)
 {
 	struct json_object *params = json_object_new_object(), *target = json_object_new_object();
 
@@ -21,27 +21,25 @@ static void command(struct gp_top *top, uint64_t now_ns, const struct gp_top_tas
                     const char *method, struct json_object *params, const char *done)
 {
 	struct gp_error err = {0};
-	char whom[96];
+	char name[96];
 
-	snprintf(whom, sizeof whom, "%d %s", (int)t->pid, t->name);
-	if (gp_top_command(&top->link, method, params, whom, done, &err))
-		gp_top_say(top, now_ns, true, "%s", err.text);
+	snprintf(name, sizeof name, "%d %s", (int)t->pid, t->name);
+	if (gp_top_command(&top->link, method, params, name, done, &err))
+		gp_top_show_message(top, now_ns, true, "%s", err.text);
 }
-
-/* ---- tasks -------------------------------------------------------------------------------------
- */
 
 static void set_class(struct gp_top *top, uint64_t now_ns, const char *class)
 {
-	struct json_object *params = about(&top->whom);
+	struct json_object *params = target_params(&top->target);
 	char done[32];
 
 	json_object_object_add(params, "class", json_object_new_string(class));
 	snprintf(done, sizeof done, "class %s", class);
-	command(top, now_ns, &top->whom, "set", params, done);
+	command(top, now_ns, &top->target, "set", params, done);
 }
 
-/* The next press goes on from here, not from what the last shot says. */
+/* Also changes the snapshot, so that a second key press before the next snapshot continues from the
+ * new value. */
 static void change_priority(struct gp_top *top, uint64_t now_ns, const struct gp_top_task *t,
                             int by)
 {
@@ -50,10 +48,11 @@ static void change_priority(struct gp_top *top, uint64_t now_ns, const struct gp
 	char done[32];
 
 	if (priority < 0 || priority > (int)GP_PRIORITY_MAX) {
-		gp_top_say(top, now_ns, true, "priorities go from 0 to %u", GP_PRIORITY_MAX);
+		gp_top_show_message(top, now_ns, true, "the priority must be from 0 to %u",
+		                    GP_PRIORITY_MAX);
 		return;
 	}
-	params = about(t);
+	params = target_params(t);
 	json_object_object_add(params, "priority", json_object_new_int(priority));
 	snprintf(done, sizeof done, "priority %d", priority);
 	command(top, now_ns, t, "set", params, done);
@@ -65,33 +64,32 @@ static void press_for_task(struct gp_top *top, int key, uint64_t now_ns)
 	const struct gp_top_task *t = gp_top_view_selected(&top->view, &top->link.snapshot);
 
 	if (!t) {
-		gp_top_say(top, now_ns, true, "no task is selected");
+		gp_top_show_message(top, now_ns, true, "no task is selected");
 		return;
 	}
 	switch (key) {
 	case 'c':
-		top->whom = *t;
+		top->target = *t;
 		top->mode = GP_TOP_CLASS;
 		break;
 	case '+':
 	case '=': change_priority(top, now_ns, t, 1); break;
 	case '-': change_priority(top, now_ns, t, -1); break;
-	case 'h': command(top, now_ns, t, "hold", about(t), "held until r"); break;
-	default: command(top, now_ns, t, "release", about(t), "released"); break;
+	case 'h':
+		command(top, now_ns, t, "hold", target_params(t), "held until r is pressed");
+		break;
+	default: command(top, now_ns, t, "release", target_params(t), "released"); break;
 	}
 }
 
-/* ---- what chooses and types ---------------------------------------------------------------------
- */
-
 static void press_class(struct gp_top *top, int key, uint64_t now_ns)
 {
-	top->mode = GP_TOP_LOOK;
+	top->mode = GP_TOP_BROWSE;
 	switch (key) {
 	case 'l': set_class(top, now_ns, "lc"); break;
 	case 'b': set_class(top, now_ns, "be"); break;
 	case 'u': set_class(top, now_ns, "unmanaged"); break;
-	default: gp_top_say(top, now_ns, false, "left as it is"); break;
+	default: gp_top_show_message(top, now_ns, false, "class not changed"); break;
 	}
 }
 
@@ -104,7 +102,7 @@ static void set_policy(struct gp_top *top, uint64_t now_ns, const char *name)
 	if (top->link.device >= 0)
 		json_object_object_add(params, "device", json_object_new_int(top->link.device));
 	if (gp_top_command(&top->link, "policy", params, "policy", name, &err))
-		gp_top_say(top, now_ns, true, "%s", err.text);
+		gp_top_show_message(top, now_ns, true, "%s", err.text);
 }
 
 static void begin_policy(struct gp_top *top)
@@ -112,43 +110,43 @@ static void begin_policy(struct gp_top *top)
 	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
 
 	top->mode = GP_TOP_POLICY;
-	top->choice = 0;
+	top->chosen_policy = 0;
 	for (unsigned i = 0; gp_policies[i] && snapshot->ndevices; i++)
 		if (!strcmp(gp_policies[i]->name, snapshot->device[0].policy))
-			top->choice = i;
+			top->chosen_policy = i;
 }
 
 static void press_policy(struct gp_top *top, int key, uint64_t now_ns)
 {
 	switch (key) {
 	case GP_KEY_UP:
-	case 'k': top->choice -= top->choice > 0; break;
+	case 'k': top->chosen_policy -= top->chosen_policy > 0; break;
 	case GP_KEY_DOWN:
-	case 'j': top->choice += gp_policies[top->choice + 1] != NULL; break;
+	case 'j': top->chosen_policy += gp_policies[top->chosen_policy + 1] != NULL; break;
 	case GP_KEY_ENTER:
-		top->mode = GP_TOP_LOOK;
-		set_policy(top, now_ns, gp_policies[top->choice]->name);
+		top->mode = GP_TOP_BROWSE;
+		set_policy(top, now_ns, gp_policies[top->chosen_policy]->name);
 		break;
 	case GP_KEY_ESCAPE:
 	case 'p':
-	case 'q': top->mode = GP_TOP_LOOK; break;
+	case 'q': top->mode = GP_TOP_BROWSE; break;
 	default: break;
 	}
 }
 
-/* What is shown follows what is typed. */
+/* The table follows every typed character. */
 static void press_filter(struct gp_top *top, int key)
 {
 	char *filter = top->view.filter;
 	size_t n = strlen(filter);
 
 	if (key == GP_KEY_ENTER) {
-		top->mode = GP_TOP_LOOK;
+		top->mode = GP_TOP_BROWSE;
 	} else if (key == GP_KEY_ESCAPE) {
-		memcpy(filter, top->typed, sizeof top->typed);
-		top->mode = GP_TOP_LOOK;
+		memcpy(filter, top->old_filter, sizeof top->old_filter);
+		top->mode = GP_TOP_BROWSE;
 	} else if (key == GP_KEY_BACKSPACE) {
-		/* A character of UTF-8 goes as a whole. */
+		/* Removes all bytes of the last UTF-8 character. */
 		while (n && ((unsigned char)filter[--n] & 0xc0) == 0x80)
 			;
 		filter[n] = 0;
@@ -159,9 +157,6 @@ static void press_filter(struct gp_top *top, int key)
 	}
 	gp_top_view_update(&top->view, &top->link.snapshot, top->task_rows);
 }
-
-/* ---- the rest ----------------------------------------------------------------------------------
- */
 
 static bool press_to_move(struct gp_top *top, int key)
 {
@@ -190,12 +185,13 @@ static void press(struct gp_top *top, int key, uint64_t now_ns)
 	case 's':
 		top->view.sort = gp_top_next_sort(top->view.sort);
 		gp_top_view_update(&top->view, &top->link.snapshot, top->task_rows);
-		gp_top_say(top, now_ns, false, "sorted by %s", gp_top_columns[top->view.sort].head);
+		gp_top_show_message(top, now_ns, false, "sorted by %s",
+		                    gp_top_columns[top->view.sort].head);
 		break;
 	case 'p': begin_policy(top); break;
 	case 'f':
 	case '/':
-		memcpy(top->typed, top->view.filter, sizeof top->typed);
+		memcpy(top->old_filter, top->view.filter, sizeof top->old_filter);
 		top->mode = GP_TOP_FILTER;
 		break;
 	case 'c':
@@ -207,7 +203,9 @@ static void press(struct gp_top *top, int key, uint64_t now_ns)
 	case GP_KEY_ESCAPE: *top->message = 0; break;
 	default:
 		if (isprint(key & 0xff) && key < 0x100)
-			gp_top_say(top, now_ns, true, "%c does nothing; ? says which keys do", key);
+			gp_top_show_message(top, now_ns, true,
+			                    "%c is not a key of gpreempt top; press ? for help",
+			                    key);
 		break;
 	}
 }
@@ -215,7 +213,7 @@ static void press(struct gp_top *top, int key, uint64_t now_ns)
 void gp_top_press(struct gp_top *top, int key, uint64_t now_ns)
 {
 	switch (top->mode) {
-	case GP_TOP_HELP: top->mode = GP_TOP_LOOK; break;
+	case GP_TOP_HELP: top->mode = GP_TOP_BROWSE; break;
 	case GP_TOP_CLASS: press_class(top, key, now_ns); break;
 	case GP_TOP_POLICY: press_policy(top, key, now_ns); break;
 	case GP_TOP_FILTER: press_filter(top, key); break;

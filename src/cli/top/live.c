@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the terminal: keys, the daemon, changes of size, and signals, whichever comes first. */
+/* gpreempt top in the terminal: the loop that waits for keys, the daemon, resizes and signals. */
 #define _XOPEN_SOURCE_EXTENDED 1 /* curses: wide characters */
 #include <curses.h>
 #include <errno.h>
@@ -13,29 +13,12 @@
 #include "cli/lib/stop.h"
 #include "cli/top/top.h"
 
-/* ---- how styles look ----------------------------------------------------------------------------
- */
+_Static_assert(GP_COLOUR_RED == COLOR_RED && GP_COLOUR_CYAN == COLOR_CYAN, "curses numbers");
 
-/* Without colour the words differ all the same. */
-static const struct {
-	chtype attributes;
-	short colour; /* -1: the terminal's own */
-} ticks[GP_STYLES] = {
-	[GP_STYLE_PLAIN] = {A_NORMAL, -1},
-	[GP_STYLE_TITLE] = {A_BOLD, -1},
-	[GP_STYLE_HEAD] = {A_REVERSE, -1},
-	[GP_STYLE_HEAD_SORTED] = {A_REVERSE | A_BOLD, -1},
-	[GP_STYLE_FAINT] = {A_DIM, -1},
-	[GP_STYLE_RUNNING] = {A_NORMAL, COLOR_GREEN},
-	[GP_STYLE_WAITING] = {A_NORMAL, COLOR_YELLOW},
-	[GP_STYLE_HELD] = {A_NORMAL, COLOR_MAGENTA},
-	[GP_STYLE_SUSPENDED] = {A_BOLD, COLOR_RED},
-	[GP_STYLE_URGENT] = {A_BOLD, COLOR_CYAN},
-	[GP_STYLE_BAR] = {A_NORMAL, COLOR_BLUE},
-	[GP_STYLE_GOOD] = {A_NORMAL, COLOR_GREEN},
-	[GP_STYLE_WARNING] = {A_BOLD, COLOR_YELLOW},
-	[GP_STYLE_BAD] = {A_BOLD, COLOR_RED},
-};
+static attr_t attributes_of(const struct gp_appearance *a)
+{
+	return (a->bold ? A_BOLD : 0) | (a->faint ? A_DIM : 0) | (a->reverse ? A_REVERSE : 0);
+}
 
 static bool with_colour;
 
@@ -47,21 +30,22 @@ static void begin_colour(bool wanted)
 	start_color();
 	use_default_colors();
 	for (int i = 0; i < GP_STYLES; i++)
-		init_pair((short)(i + 1), ticks[i].colour, -1);
+		init_pair((short)(i + 1), (short)gp_appearance[i].colour, -1);
 }
 
-/* Who is selected is told by reverse video alone: colours would be backgrounds then. */
+/* The selected line has no colours: with reverse video they would become backgrounds. */
 static void apply_style(uint8_t style)
 {
-	unsigned what = style % GP_STYLE_SELECTED;
+	unsigned i = style % GP_STYLE_SELECTED;
+	attr_t attributes = attributes_of(&gp_appearance[i]);
 
 	if (style & GP_STYLE_SELECTED) {
-		attrset((int)(A_REVERSE | (ticks[what].attributes & A_BOLD)));
+		attrset((int)(A_REVERSE | (attributes & A_BOLD)));
 		return;
 	}
-	attrset((int)ticks[what].attributes);
+	attrset((int)attributes);
 	if (with_colour)
-		color_set((short)(what + 1), NULL);
+		color_set((short)(i + 1), NULL);
 }
 
 static void show(const struct gp_cells *cells)
@@ -80,9 +64,6 @@ static void show(const struct gp_cells *cells)
 	refresh();
 }
 
-/* ---- keys --------------------------------------------------------------------------------------
- */
-
 static int key_of(int c)
 {
 	switch (c) {
@@ -100,7 +81,7 @@ static int key_of(int c)
 	}
 }
 
-/* False: nothing was pressed. */
+/* Returns false if no key was pressed. */
 static bool read_keys(struct gp_top *top, uint64_t now_ns)
 {
 	bool any = false;
@@ -114,9 +95,6 @@ static bool read_keys(struct gp_top *top, uint64_t now_ns)
 	return any;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------
- */
-
 static void paint(struct gp_top *top, struct gp_cells *cells)
 {
 	gp_top_paint(top, cells, (unsigned)LINES, (unsigned)COLS);
@@ -124,10 +102,10 @@ static void paint(struct gp_top *top, struct gp_cells *cells)
 }
 
 /*
- * SIGWINCH is let in only while waiting, so that none is missed; curses' own handler takes it, and
- * getch then says so.
+ * SIGWINCH is unblocked only during ppoll, so that none is missed. The handler of curses runs then,
+ * and getch returns KEY_RESIZE.
  */
-static void wait_for_something(const struct gp_top *top, struct pollfd p[3], uint64_t now_ns)
+static void wait_for_event(const struct gp_top *top, struct pollfd p[3], uint64_t now_ns)
 {
 	uint64_t due_ns = gp_top_due(top, now_ns);
 	struct timespec wait = gp_timespec(due_ns > now_ns ? due_ns - now_ns : 0);
@@ -142,11 +120,11 @@ static void wait_for_something(const struct gp_top *top, struct pollfd p[3], uin
 		p[0].revents = p[1].revents = p[2].revents = 0;
 }
 
-/* A daemon that was never there is an error; one that has gone may come back. */
-static bool is_hopeless(const struct gp_top *top)
+/* No daemon at the start is an error. A daemon that was lost later may come back. */
+static bool never_connected(const struct gp_top *top)
 {
 	return top->link.trouble.code && top->link.trouble.code != -ETIMEDOUT &&
-	       !top->link.was_there;
+	       !top->link.had_snapshot;
 }
 
 static void follow(struct gp_top *top)
@@ -159,7 +137,7 @@ static void follow(struct gp_top *top)
 		uint64_t now_ns = gp_monotonic_ns();
 
 		changed |= gp_top_work(top, now_ns);
-		if (is_hopeless(top))
+		if (never_connected(top))
 			break;
 		changed |= read_keys(top, now_ns);
 		if (changed && !top->done)
@@ -167,8 +145,8 @@ static void follow(struct gp_top *top)
 		changed = false;
 		if (top->done)
 			break;
-		wait_for_something(top, p, gp_monotonic_ns());
-		/* The terminal has gone, or somebody wants an end of it. */
+		wait_for_event(top, p, gp_monotonic_ns());
+		/* A signal to stop, or the terminal was closed. */
 		if (p[2].revents || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
 			break;
 	}
@@ -183,7 +161,7 @@ int gp_top_live(struct gp_top *top, bool colour)
 	if (gp_stop_open() < 0) {
 		struct gp_error err;
 
-		gp_fail(&err, -errno, "cannot wait for signals");
+		gp_fail(&err, -errno, "cannot set up signal handling");
 		return gp_cli_fail(&err);
 	}
 	sigemptyset(&resized);
@@ -191,8 +169,7 @@ int gp_top_live(struct gp_top *top, bool colour)
 	sigprocmask(SIG_BLOCK, &resized, NULL);
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen) {
-		fputs("gpreempt: this terminal cannot show it (see TERM); gpreempt top --once "
-		      "can be read anywhere\n",
+		fputs("gpreempt: curses cannot use this terminal; check TERM, or use top --once\n",
 		      stderr);
 		return GP_EXIT_FAILED;
 	}
@@ -207,5 +184,5 @@ int gp_top_live(struct gp_top *top, bool colour)
 	follow(top);
 	endwin();
 	delscreen(screen);
-	return is_hopeless(top) ? gp_cli_fail(&top->link.trouble) : GP_EXIT_DONE;
+	return never_connected(top) ? gp_cli_fail(&top->link.trouble) : GP_EXIT_DONE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One screen as text, and one shot as JSON: after two looks, since shares are of a time. */
+/* One screen as text, or one snapshot as JSON. Rates need two snapshots. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "cli/cli.h"
 #include "cli/top/top.h"
 
-#define PATIENCE_NS (10 * GP_NS_PER_S) /* more than the daemon needs for anything */
-#define WIDE        120                /* when nobody says how wide: all columns fit */
+#define TIMEOUT_NS (10 * GP_NS_PER_S) /* longer than any answer of the daemon takes */
+#define WIDE       120                /* width without a terminal: all columns fit */
 
 static void wait_for_daemon(const struct gp_top *top, uint64_t until_ns)
 {
@@ -24,23 +24,22 @@ static void wait_for_daemon(const struct gp_top *top, uint64_t until_ns)
 	ppoll(&p, 1, &wait, NULL);
 }
 
-/* Two shots, `every` apart. */
-static int look_twice(struct gp_top *top)
+/* Waits for two snapshots, --every apart. 0 or -errno. */
+static int take_two_snapshots(struct gp_top *top)
 {
 	uint64_t now_ns = gp_monotonic_ns();
-	uint64_t until_ns = now_ns + PATIENCE_NS + top->link.every_ns;
+	uint64_t until_ns = now_ns + TIMEOUT_NS + top->link.every_ns;
 
-	for (; top->past.n < 2 && now_ns < until_ns; now_ns = gp_monotonic_ns()) {
+	for (; top->history.n < 2 && now_ns < until_ns; now_ns = gp_monotonic_ns()) {
 		gp_top_work(top, now_ns);
 		if (top->link.trouble.code && top->link.trouble.code != -ETIMEDOUT)
 			return top->link.trouble.code;
-		if (top->past.n < 2)
+		if (top->history.n < 2)
 			wait_for_daemon(top, until_ns);
 	}
-	return top->past.n < 2 ? gp_fail(&top->link.trouble, -ETIMEDOUT,
-	                                 "the daemon does not answer; gpreempt doctor says how "
-	                                 "it is")
-	                       : 0;
+	return top->history.n < 2 ? gp_fail(&top->link.trouble, -ETIMEDOUT,
+	                                    "the daemon does not answer; gpreempt doctor checks it")
+	                          : 0;
 }
 
 static unsigned width_of_output(void)
@@ -60,7 +59,7 @@ int gp_top_once(struct gp_top *top)
 {
 	struct gp_cells cells = {.utf8 = gp_top_utf8()};
 
-	if (look_twice(top))
+	if (take_two_snapshots(top))
 		return gp_cli_fail(&top->link.trouble);
 	gp_top_paint_plain(top, &cells, width_of_output());
 	gp_cells_print(&cells, stdout);
@@ -68,10 +67,7 @@ int gp_top_once(struct gp_top *top)
 	return GP_EXIT_DONE;
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------
- */
-
-/* What is not known is left out. */
+/* An unknown value is left out. */
 static void add(struct json_object *o, const char *key, double value, double scale)
 {
 	char text[32];
@@ -88,7 +84,7 @@ int gp_top_json(struct gp_top *top)
 	struct json_object *o, *devices, *tasks;
 
 	top->link.keep_json = true;
-	if (look_twice(top))
+	if (take_two_snapshots(top))
 		return gp_cli_fail(&top->link.trouble);
 	o = json_object_new_object();
 	devices = json_object_new_array();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The screen as a whole, and its first line. */
+/* The layout of the screen, and its first line. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -30,7 +30,7 @@ const char *gp_top_class_name(uint8_t class)
 	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
 }
 
-/* "4 min", "3 h 12 min", "17 days": to see whether it was restarted. */
+/* "4 min", "3 h 12 min", "17 days": shows whether the daemon was restarted. */
 static const char *age_text(char *out, size_t size, uint64_t ns)
 {
 	unsigned long long s = ns / GP_NS_PER_S;
@@ -51,7 +51,7 @@ static void count_text(char *out, size_t size, const struct gp_top *top)
 	const struct gp_top_snapshot *snapshot = &top->link.snapshot;
 
 	if (*top->view.filter)
-		snprintf(out, size, "%u of %u tasks have '%s'", top->view.n, snapshot->ntasks,
+		snprintf(out, size, "%u of %u tasks match '%s'", top->view.n, snapshot->ntasks,
 		         top->view.filter);
 	else
 		snprintf(out, size, "%u task%s on %u device%s", snapshot->ntasks,
@@ -72,8 +72,8 @@ static void paint_title(const struct gp_top *top, struct gp_cells *cells, unsign
 	}
 	count_text(count, sizeof count, top);
 	at = gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_TITLE,
-	                  top->link.was_there ? count : "asking the daemon");
-	if (!top->link.was_there)
+	                  top->link.had_snapshot ? count : "waiting for the daemon");
+	if (!top->link.had_snapshot)
 		return;
 	if (snapshot->keeper_gone)
 		at += gp_cells_put(cells, row, at, cells->cols - at, GP_STYLE_WARNING,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The devices: a line each, and one more where a policy was thrown out. */
+/* The devices: one line each, and a second line after an ejected policy. */
 #include <string.h>
 
 #include "cli/top/top.h"
 
 enum { NUMBER = 3, POLICY = 8, BUSY = 5, RATE = 6, SPARK_LEAST = 8 };
 
-/* 0: there is no room for it. */
+/* Columns; 0: no room, not shown. */
 struct widths {
 	unsigned name, policy, spark, preemptions, inversions;
 };
@@ -44,7 +44,7 @@ static struct widths lay_out(const struct gp_top_snapshot *snapshot, const struc
 	w.name = longest < most ? longest : most;
 	w.name = w.name < left ? w.name : left;
 	left -= w.name;
-	/* The minute is what people look at: the rest must leave it room. */
+	/* The sparkline of the last minute gets its minimum before the other columns. */
 	if (left > SPARK_LEAST) {
 		left -= SPARK_LEAST + 1;
 		w.spark = SPARK_LEAST;
@@ -58,7 +58,7 @@ static struct widths lay_out(const struct gp_top_snapshot *snapshot, const struc
 	return w;
 }
 
-static void paint_heads(struct gp_cells *cells, unsigned row, const struct widths *w)
+static void paint_headings(struct gp_cells *cells, unsigned row, const struct widths *w)
 {
 	unsigned at = NUMBER + 1;
 
@@ -130,7 +130,7 @@ static void paint_rest(struct gp_cells *cells, unsigned row, unsigned left)
 {
 	char text[64];
 
-	snprintf(text, sizeof text, "    and %u more: gpreempt top --device N shows one", left);
+	snprintf(text, sizeof text, "    %u more devices: gpreempt top --device N shows one", left);
 	gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
 	gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_FAINT, text);
 }
@@ -142,7 +142,7 @@ void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsi
 	struct widths w = lay_out(snapshot, cells);
 	unsigned used = 0;
 
-	paint_heads(cells, row++, &w);
+	paint_headings(cells, row++, &w);
 	for (unsigned i = 0; i < snapshot->ndevices && used < rows; i++) {
 		const struct gp_top_device *d = &snapshot->device[i];
 

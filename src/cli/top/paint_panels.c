@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last line, help, and the list of policies. */
+/* The last line, the help, and the list of policies. */
 #include <string.h>
 
 #include "cli/top/top.h"
@@ -11,7 +11,7 @@ struct pair {
 	const char *key, *does;
 };
 
-/* Those that fit, from the left. */
+/* Draws as many pairs as fit. */
 static void paint_pairs(struct gp_cells *cells, unsigned row, unsigned at, const struct pair *pair,
                         unsigned n)
 {
@@ -25,7 +25,8 @@ static void paint_pairs(struct gp_cells *cells, unsigned row, unsigned at, const
 	}
 }
 
-/* How much of the text goes into one line: whole words, or what fits where one is too long. */
+/* The number of bytes that fit into one line: whole words, or the whole text if its first word is
+ * too long. */
 static size_t line_of(const struct gp_cells *cells, const char *text)
 {
 	char part[sizeof((struct gp_top *)0)->message];
@@ -42,7 +43,7 @@ static size_t line_of(const struct gp_cells *cells, const char *text)
 	return fits ? fits : strlen(text);
 }
 
-/* A sentence is read to its end: what does not fit covers the rows above. */
+/* A message longer than one line also covers the rows above. */
 static void paint_message(const struct gp_top *top, struct gp_cells *cells, unsigned row)
 {
 	enum gp_style style = top->refused ? GP_STYLE_BAD : GP_STYLE_GOOD;
@@ -69,27 +70,28 @@ static void paint_message(const struct gp_top *top, struct gp_cells *cells, unsi
 
 void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsigned row)
 {
-	static const struct pair look[] = {
+	static const struct pair browse[] = {
 		{"q", "quit"},    {"?", "help"}, {"c", "class"},  {"+-", "prio"},  {"h", "hold"},
 		{"r", "release"}, {"s", "sort"}, {"f", "filter"}, {"p", "policy"},
 	};
 	static const struct pair class[] = {
-		{"l", "lc"}, {"b", "be"}, {"u", "unmanaged"}, {"Esc", "leave it"}};
-	static const struct pair list[] = {{"Enter", "take it"}, {"Esc", "leave it"}};
+		{"l", "lc"}, {"b", "be"}, {"u", "unmanaged"}, {"Esc", "cancel"}};
+	static const struct pair list[] = {{"Enter", "choose"}, {"Esc", "cancel"}};
 	char text[256];
 	unsigned at;
 
 	gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
 	switch (top->mode) {
 	case GP_TOP_CLASS:
-		snprintf(text, sizeof text, "class of %d %s:  ", (int)top->whom.pid,
-		         top->whom.name);
+		snprintf(text, sizeof text, "class of %d %s:  ", (int)top->target.pid,
+		         top->target.name);
 		at = gp_cells_put(cells, row, 0, cells->cols / 2, GP_STYLE_PLAIN, text);
 		paint_pairs(cells, row, at, class, sizeof class / sizeof class[0]);
 		return;
 	case GP_TOP_POLICY: paint_pairs(cells, row, 0, list, sizeof list / sizeof list[0]); return;
 	case GP_TOP_FILTER:
-		snprintf(text, sizeof text, "show whose name or user has: %s_", top->view.filter);
+		snprintf(text, sizeof text, "show tasks whose name or user contains: %s_",
+		         top->view.filter);
 		gp_cells_put(cells, row, 0, cells->cols, GP_STYLE_PLAIN, text);
 		return;
 	case GP_TOP_HELP:
@@ -100,28 +102,28 @@ void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsig
 	if (*top->message)
 		paint_message(top, cells, row);
 	else
-		paint_pairs(cells, row, 0, look, sizeof look / sizeof look[0]);
+		paint_pairs(cells, row, 0, browse, sizeof browse / sizeof browse[0]);
 }
 
 static void paint_help(struct gp_cells *cells)
 {
 	static const struct pair line[] = {
 		{"up down k j", "select a task; also PgUp PgDn Home End"},
-		{"c", "its class: lc, be or unmanaged (never touched)"},
-		{"+ -", "its priority, 0 to 15"},
+		{"c", "set its class: lc, be or unmanaged (never changed by a policy)"},
+		{"+ -", "change its priority, 0 to 15"},
 		{"h r", "hold it off the GPU; release it"},
 		{"s", "sort by the next column"},
-		{"f", "only tasks whose name or user has this in it"},
-		{"p", "another policy"},
-		{"q", "quit; everything goes on as it is"},
+		{"f", "filter: tasks whose name or user contains a text"},
+		{"p", "choose a policy"},
+		{"q", "quit; the daemon continues"},
 		{"", ""},
-		{"GPU", "share of the last second; < is what it could have had, ? not known"},
-		{"P50 P99", "how long it waited for the GPU: half the times, and 1 in 100"},
-		{"PRE/S", "how often it was taken off with work to do, a second"},
-		{"INV/S", "how often who should run waited for who should not"},
-		{"running", "has the GPU. active: that, or waiting; the GPU does not say"},
-		{"waiting", "has work, and it is others' turn. held: the policy holds it"},
-		{"suspended", "somebody holds it by hand: r or gpreempt resume"},
+		{"GPU", "share of the last second; < is an upper bound, ? not known"},
+		{"P50 P99", "wait for the GPU: median and 99th percentile"},
+		{"PRE/S", "preemptions per second while the task had work"},
+		{"INV/S", "priority inversions per second"},
+		{"running", "is on the GPU. active: running or waiting, the GPU cannot tell"},
+		{"waiting", "has work and waits for its turn. held: the policy holds it"},
+		{"suspended", "held by a user: r or gpreempt resume releases it"},
 	};
 	unsigned n = sizeof line / sizeof line[0];
 
@@ -140,7 +142,7 @@ static void paint_policies(const struct gp_top *top, struct gp_cells *cells)
 
 	while (gp_policies[n])
 		n++;
-	first = top->choice >= rows && rows ? top->choice - rows + 1 : 0;
+	first = top->chosen_policy >= rows && rows ? top->chosen_policy - rows + 1 : 0;
 	for (unsigned row = 0; row + 1 < cells->rows; row++)
 		gp_cells_fill(cells, row, 0, cells->cols, GP_STYLE_PLAIN);
 	gp_cells_fill(cells, 0, 0, cells->cols, GP_STYLE_HEAD);
@@ -148,10 +150,10 @@ static void paint_policies(const struct gp_top *top, struct gp_cells *cells)
 	             top->link.device < 0 ? "POLICY FOR ALL DEVICES" : "POLICY FOR THIS DEVICE");
 	for (unsigned i = 0; i < rows && first + i < n; i++) {
 		const struct gp_policy_ops *ops = gp_policies[first + i];
-		unsigned marked = first + i == top->choice ? GP_STYLE_SELECTED : 0;
+		unsigned marked = first + i == top->chosen_policy ? GP_STYLE_SELECTED : 0;
 
 		gp_cells_fill(cells, 1 + i, 0, cells->cols, marked);
-		/* Without colour and without reverse video, too. */
+		/* The mark also shows without colour and reverse video. */
 		gp_cells_put(cells, 1 + i, 0, 1, GP_STYLE_TITLE | marked, marked ? ">" : " ");
 		gp_cells_put(cells, 1 + i, 1, 10, GP_STYLE_TITLE | marked, ops->name);
 		gp_cells_put(cells, 1 + i, 12, cells->cols, GP_STYLE_PLAIN | marked, ops->summary);

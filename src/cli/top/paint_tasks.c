@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tasks: a line each, and only those that are on the screen. */
+/* The task table: one line for each task on the screen. */
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/top/top.h"
 #include "policy/policy.h"
 
-/* Told apart without colour, too: by the word, and at a glance by the mark. */
+/* Word and mark differ for each state, so that states can be told apart without colour. */
 static const struct {
 	const char *word, *mark, *ascii;
 	enum gp_style style;
@@ -48,7 +48,7 @@ static void put_number(const struct line *l, enum gp_top_column c, long long num
 	put(l, c, GP_STYLE_PLAIN, text);
 }
 
-/* "2.30ms": without the blank it fits. */
+/* "2.30ms": without the blank it fits the column. */
 static void put_wait(const struct line *l, enum gp_top_column c, const struct gp_top_task *t,
                      uint64_t ns)
 {
@@ -110,11 +110,7 @@ static void paint_task(const struct line *l, const struct gp_top_task *t)
 	put_number(l, GP_COL_PID, t->pid);
 	put(l, GP_COL_USER, GP_STYLE_PLAIN, *t->user ? t->user : "?");
 	put_number(l, GP_COL_DEVICE, t->device);
-	put(l, GP_COL_CLASS,
-	    t->class == GP_LATENCY_CRITICAL ? GP_STYLE_URGENT
-	    : t->class == GP_BEST_EFFORT    ? GP_STYLE_PLAIN
-	                                    : GP_STYLE_FAINT,
-	    gp_top_class_name(t->class));
+	put(l, GP_COL_CLASS, gp_class_style(t->class), gp_top_class_name(t->class));
 	put_number(l, GP_COL_PRIORITY, t->priority);
 	put_state(l, t);
 	put_share(l, t);
@@ -125,14 +121,14 @@ static void paint_task(const struct line *l, const struct gp_top_task *t)
 	put_name(l, t);
 }
 
-static void paint_heads(const struct line *l, enum gp_top_column sort, bool marks)
+static void paint_headings(const struct line *l, enum gp_top_column sort, bool selection)
 {
 	gp_cells_fill(l->cells, l->row, 0, l->cells->cols, GP_STYLE_HEAD);
 	for (enum gp_top_column c = 0; c < GP_COLS; c++) {
-		bool sorted = marks && c == sort;
+		bool sorted = selection && c == sort;
 		char text[16];
 
-		/* Without colour a mark says it. */
+		/* The asterisk also shows without colour. */
 		snprintf(text, sizeof text, "%s%s", gp_top_columns[c].head,
 		         sorted && l->layout->col[c].width > strlen(gp_top_columns[c].head) ? "*"
 		                                                                            : "");
@@ -141,7 +137,7 @@ static void paint_heads(const struct line *l, enum gp_top_column sort, bool mark
 }
 
 void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-                        unsigned rows, bool marks)
+                        unsigned rows, bool selection)
 {
 	const struct gp_top_view *view = &top->view;
 	struct gp_top_needs needs = gp_top_needs_of(&top->link.snapshot);
@@ -149,17 +145,18 @@ void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsign
 	struct line l = {.cells = cells, .layout = &layout, .row = row};
 
 	gp_top_lay_out(&layout, &needs, cells->cols);
-	paint_heads(&l, view->sort, marks);
+	paint_headings(&l, view->sort, selection);
 	for (unsigned i = 0; i < rows && view->first + i < view->n; i++) {
 		unsigned place = view->first + i;
 
 		l.row = row + 1 + i;
-		l.marked = marks && view->selected && place == view->place ? GP_STYLE_SELECTED : 0;
+		l.marked =
+			selection && view->selected && place == view->place ? GP_STYLE_SELECTED : 0;
 		paint_task(&l, &top->link.snapshot.task[view->order[place]]);
 	}
 	if (!view->n && rows)
 		gp_cells_put(cells, row + 1, 0, cells->cols, GP_STYLE_FAINT,
-		             !top->link.was_there ? ""
-		             : *view->filter      ? "no task has this in its name or its user's"
-		                                  : "no process has queues on a GPU here");
+		             !top->link.had_snapshot ? ""
+		             : *view->filter ? "no task has the filter text in its name or user"
+		                             : "no process has queues on a GPU");
 }

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 
-#define SECOND_NS (950 * GP_NS_PER_MS) /* clocks and daemons are a little late now and then */
-#define RECENT_NS (3 * GP_NS_PER_S)    /* what the order of tasks goes by */
+#define SECOND_NS (950 * GP_NS_PER_MS) /* less than 1 s, because snapshots may come late */
+#define RECENT_NS (3 * GP_NS_PER_S)    /* the interval of recent_share */
 
-static const struct gp_top_task *find_task(const struct gp_top_marks *m,
+static const struct gp_top_task *find_task(const struct gp_top_sample *m,
                                            const struct gp_top_task *t)
 {
 	if (!m || !m->ntasks)
@@ -17,7 +17,7 @@ static const struct gp_top_task *find_task(const struct gp_top_marks *m,
 	return bsearch(t, m->task, m->ntasks, sizeof *m->task, gp_top_compare_tasks);
 }
 
-static const struct gp_top_device *find_device(const struct gp_top_marks *m, unsigned number)
+static const struct gp_top_device *find_device(const struct gp_top_sample *m, unsigned number)
 {
 	for (unsigned i = 0; m && i < m->ndevices; i++)
 		if (m->device[i].number == number)
@@ -25,7 +25,7 @@ static const struct gp_top_device *find_device(const struct gp_top_marks *m, uns
 	return NULL;
 }
 
-/* Growth per second; a counter that fell was begun anew, and says nothing. */
+/* Increase per second. A counter that fell was reset: the rate is unknown. */
 static double rate(uint64_t was, uint64_t is, uint64_t over_ns)
 {
 	if (!over_ns || is < was)
@@ -33,7 +33,7 @@ static double rate(uint64_t was, uint64_t is, uint64_t over_ns)
 	return (double)(is - was) * (double)GP_NS_PER_S / (double)over_ns;
 }
 
-/* Run time is sampled: it may come late, and then more than there was time for. */
+/* Run time is sampled and may be counted late, so that it exceeds the interval: limited to 1. */
 static double share(uint64_t was, uint64_t is, uint64_t over_ns)
 {
 	double part = rate(was, is, over_ns) / (double)GP_NS_PER_S;
@@ -46,7 +46,7 @@ static uint64_t between(uint64_t was_ns, uint64_t is_ns)
 	return is_ns > was_ns ? is_ns - was_ns : 0;
 }
 
-static double share_since(const struct gp_top_marks *m, const struct gp_top_task *t)
+static double share_since(const struct gp_top_sample *m, const struct gp_top_task *t)
 {
 	const struct gp_top_task *was = find_task(m, t);
 
@@ -55,21 +55,21 @@ static double share_since(const struct gp_top_marks *m, const struct gp_top_task
 	return share(was->run_ns, t->run_ns, between(was->at_ns, t->at_ns));
 }
 
-static void rate_task(struct gp_top_task *t, const struct gp_top_marks *second,
-                      const struct gp_top_marks *recent)
+static void rate_task(struct gp_top_task *t, const struct gp_top_sample *second,
+                      const struct gp_top_sample *recent)
 {
 	const struct gp_top_task *was = find_task(second, t);
 
 	t->share = share_since(second, t);
-	t->recently = share_since(recent, t);
-	if (t->recently < 0) /* it came since */
-		t->recently = t->share;
+	t->recent_share = share_since(recent, t);
+	if (t->recent_share < 0) /* a new task */
+		t->recent_share = t->share;
 	if (was)
 		t->preemptions_per_s =
 			rate(was->preemptions, t->preemptions, between(was->at_ns, t->at_ns));
 }
 
-static void rate_device(struct gp_top_device *d, const struct gp_top_marks *second)
+static void rate_device(struct gp_top_device *d, const struct gp_top_sample *second)
 {
 	const struct gp_top_device *was = find_device(second, d->number);
 	uint64_t over_ns = was ? between(was->at_ns, d->at_ns) : 0;
@@ -83,28 +83,28 @@ static void rate_device(struct gp_top_device *d, const struct gp_top_marks *seco
 		d->inversions_per_s = rate(was->inversions, d->inversions, over_ns);
 }
 
-/* The youngest that is so old, else the oldest there is; NULL: none. */
-static const struct gp_top_marks *marks_of(const struct gp_top_past *past, uint64_t now_ns,
-                                           uint64_t age_ns)
+/* The newest sample that is at least age_ns old, else the oldest; NULL: none. */
+static const struct gp_top_sample *sample_before(const struct gp_top_history *history,
+                                                 uint64_t now_ns, uint64_t age_ns)
 {
-	for (unsigned i = past->n; i-- > 0;)
-		if (now_ns - past->marks[i].at_ns >= age_ns)
-			return &past->marks[i];
-	return past->n ? &past->marks[0] : NULL;
+	for (unsigned i = history->n; i-- > 0;)
+		if (now_ns - history->sample[i].at_ns >= age_ns)
+			return &history->sample[i];
+	return history->n ? &history->sample[0] : NULL;
 }
 
-static void drop_oldest(struct gp_top_past *past)
+static void drop_oldest(struct gp_top_history *history)
 {
-	free(past->marks[0].task);
-	free(past->marks[0].device);
-	past->n--;
-	memmove(&past->marks[0], &past->marks[1], past->n * sizeof past->marks[0]);
+	free(history->sample[0].task);
+	free(history->sample[0].device);
+	history->n--;
+	memmove(&history->sample[0], &history->sample[1], history->n * sizeof history->sample[0]);
 }
 
-static void remember(struct gp_top_past *past, const struct gp_top_snapshot *snapshot,
+static void remember(struct gp_top_history *history, const struct gp_top_snapshot *snapshot,
                      uint64_t now_ns)
 {
-	struct gp_top_marks m = {.at_ns = now_ns};
+	struct gp_top_sample m = {.at_ns = now_ns};
 
 	m.task = calloc(snapshot->ntasks + 1, sizeof *m.task);
 	m.device = calloc(snapshot->ndevices + 1, sizeof *m.device);
@@ -116,27 +116,28 @@ static void remember(struct gp_top_past *past, const struct gp_top_snapshot *sna
 		memcpy(m.device, snapshot->device, snapshot->ndevices * sizeof *m.device);
 		m.ndevices = snapshot->ndevices;
 	}
-	past->marks[past->n++] = m;
+	history->sample[history->n++] = m;
 }
 
-void gp_top_past_add(struct gp_top_past *past, struct gp_top_snapshot *snapshot, uint64_t now_ns)
+void gp_top_history_add(struct gp_top_history *history, struct gp_top_snapshot *snapshot,
+                        uint64_t now_ns)
 {
-	const struct gp_top_marks *second = marks_of(past, now_ns, SECOND_NS);
-	const struct gp_top_marks *recent = marks_of(past, now_ns, RECENT_NS);
+	const struct gp_top_sample *second = sample_before(history, now_ns, SECOND_NS);
+	const struct gp_top_sample *recent = sample_before(history, now_ns, RECENT_NS);
 
 	for (unsigned i = 0; i < snapshot->ntasks; i++)
 		rate_task(&snapshot->task[i], second, recent);
 	for (unsigned i = 0; i < snapshot->ndevices; i++)
 		rate_device(&snapshot->device[i], second);
-	/* One that is old enough is enough. */
-	while (past->n >= GP_TOP_PAST ||
-	       (past->n > 1 && now_ns - past->marks[1].at_ns >= RECENT_NS))
-		drop_oldest(past);
-	remember(past, snapshot, now_ns);
+	/* Keeps one sample that is at least RECENT_NS old. */
+	while (history->n >= GP_TOP_HISTORY ||
+	       (history->n > 1 && now_ns - history->sample[1].at_ns >= RECENT_NS))
+		drop_oldest(history);
+	remember(history, snapshot, now_ns);
 }
 
-void gp_top_past_clear(struct gp_top_past *past)
+void gp_top_history_clear(struct gp_top_history *history)
 {
-	while (past->n)
-		drop_oldest(past);
+	while (history->n)
+		drop_oldest(history);
 }

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What tasks and devices had in the last second, from counters that only grow. The last few shots
- * are remembered: with several a second, each is compared with one of a second ago, not with the
- * last one, which would say little.
+ * Rates of tasks and devices over the last second, computed from counters. The last snapshots are
+ * kept, so that a snapshot is compared with the one of a second ago even if several are taken per
+ * second.
  */
 #ifndef GP_CLI_TOP_RATES_H
 #define GP_CLI_TOP_RATES_H
 
 #include "cli/top/top_snapshot.h"
 
-#define GP_TOP_PAST 48 /* shots; the oldest go first */
+#define GP_TOP_HISTORY 48 /* snapshots kept, at most */
 
-/* The counters of one shot. */
-struct gp_top_marks {
-	uint64_t at_ns; /* our clock */
+/* The counters of one snapshot. */
+struct gp_top_sample {
+	uint64_t at_ns; /* clock of gpreempt top */
 	unsigned ndevices, ntasks;
-	struct gp_top_device *device; /* owned, as `task` */
-	struct gp_top_task *task;
+	struct gp_top_device *device; /* owned */
+	struct gp_top_task *task;     /* owned */
 };
 
-/* A zeroed one is empty. */
-struct gp_top_past {
+/* Empty when all bytes are 0. */
+struct gp_top_history {
 	unsigned n;
-	struct gp_top_marks marks[GP_TOP_PAST]; /* the oldest first */
+	struct gp_top_sample sample[GP_TOP_HISTORY]; /* the oldest is sample[0] */
 };
 
-/* Fills in the rates of `shot`, taken at `now_ns`, and remembers it. What cannot be remembered for
- * want of memory gives no rates. */
-void gp_top_past_add(struct gp_top_past *past, struct gp_top_snapshot *snapshot, uint64_t now_ns);
+/* Fills in the rates of `snapshot`, taken at `now_ns`, and keeps a copy. Without memory for the
+ * copy, later rates are unknown. */
+void gp_top_history_add(struct gp_top_history *history, struct gp_top_snapshot *snapshot,
+                        uint64_t now_ns);
 
-/* Forgets everything: another daemon counts from 0. */
-void gp_top_past_clear(struct gp_top_past *past);
+/* Forgets all snapshots. Call it after a lost connection: another daemon counts from 0. */
+void gp_top_history_clear(struct gp_top_history *history);
 
 #endif

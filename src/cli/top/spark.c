@@ -19,7 +19,7 @@ void gp_minute_add(struct gp_minute *minute, uint64_t now_ns, double value)
 
 	if (minute->last_s && now_s - minute->last_s > GP_MINUTE)
 		gp_minute_init(minute);
-	passed = minute->last_s ? now_s - minute->last_s : 1; /* what was before is not known */
+	passed = minute->last_s ? now_s - minute->last_s : 1; /* earlier seconds are not known */
 	memmove(minute->value, minute->value + passed,
 	        (GP_MINUTE - passed) * sizeof minute->value[0]);
 	for (uint64_t i = GP_MINUTE - (passed ? passed : 1); i < GP_MINUTE; i++)
@@ -27,7 +27,7 @@ void gp_minute_add(struct gp_minute *minute, uint64_t now_ns, double value)
 	minute->last_s = now_s;
 }
 
-/* The mean of what is known from one second to another; negative: nothing is. */
+/* The mean of the known values from `from` to `to`; negative: none is known. */
 static double mean(const struct gp_minute *minute, unsigned from, unsigned to)
 {
 	double sum = 0;

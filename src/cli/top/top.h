@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt top: what is known, what is looked at, and what the keys do. Knows no terminal. */
+/* The state of gpreempt top, its keys, and drawing into a grid. Only live.c uses a terminal. */
 #ifndef GP_CLI_TOP_TOP_H
 #define GP_CLI_TOP_TOP_H
 
@@ -11,16 +11,16 @@
 #include "cli/top/view.h"
 #include "hold/devices.h"
 
-/* What the keys are for. */
+/* What the next key does. */
 enum gp_top_mode {
-	GP_TOP_LOOK,
+	GP_TOP_BROWSE,
 	GP_TOP_HELP,
-	GP_TOP_CLASS,  /* choosing one for the selected task */
-	GP_TOP_POLICY, /* choosing one */
-	GP_TOP_FILTER, /* typing one */
+	GP_TOP_CLASS,  /* chooses a class for `target` */
+	GP_TOP_POLICY, /* chooses a policy */
+	GP_TOP_FILTER, /* edits the filter */
 };
 
-/* Keys that are no characters. */
+/* Keys other than characters. */
 enum gp_top_key {
 	GP_KEY_ESCAPE = 27,
 	GP_KEY_ENTER = '\n',
@@ -35,66 +35,67 @@ enum gp_top_key {
 
 struct gp_top {
 	struct gp_top_connection link;
-	struct gp_top_past past;
+	struct gp_top_history history;
 	struct gp_minute minute[GP_DEVICES_MAX];
 	struct gp_top_view view;
 
 	enum gp_top_mode mode;
-	unsigned choice;         /* GP_TOP_POLICY: its place in gp_policies */
-	struct gp_top_task whom; /* GP_TOP_CLASS: who was selected when it began */
-	char typed[64];          /* GP_TOP_FILTER: what was there before */
-	char message[384];       /* what came of the last key; "" = nothing to say */
-	bool refused;
-	uint64_t message_ns;
-	unsigned task_rows; /* on the screen */
-	bool done;
+	unsigned chosen_policy;    /* GP_TOP_POLICY: index in gp_policies */
+	struct gp_top_task target; /* GP_TOP_CLASS: the task that was selected when c was pressed */
+	char old_filter[64];       /* GP_TOP_FILTER: the filter before, restored by Esc */
+	char message[384];         /* last line of the screen: result of the last key; "": none */
+	bool refused;              /* `message` is an error */
+	uint64_t message_ns;       /* when it was set */
+	unsigned task_rows;        /* rows for tasks on the screen */
+	bool done;                 /* q was pressed */
 };
 
 void gp_top_init(struct gp_top *top, uint64_t every_ns, int device);
 void gp_top_free(struct gp_top *top);
 
-/* Does what can be done with the daemon now. True: there is something new to be seen. */
+/* Sends and receives what is possible now. True: the screen must be drawn again. */
 bool gp_top_work(struct gp_top *top, uint64_t now_ns);
 
-/* When gp_top_work wants to be called at the latest. */
+/* The latest time for the next call of gp_top_work. */
 uint64_t gp_top_due(const struct gp_top *top, uint64_t now_ns);
 
-/* keys.c */
+/* Handles a key: a character or enum gp_top_key (keys.c). */
 void gp_top_press(struct gp_top *top, int key, uint64_t now_ns);
 
-/* The sentence for the last line, for a while. */
-__attribute__((format(printf, 4, 5))) void gp_top_say(struct gp_top *top, uint64_t now_ns,
-                                                      bool refused, const char *format, ...);
+/* Shows a message in the last line for 8 s. */
+__attribute__((format(printf, 4, 5))) void gp_top_show_message(struct gp_top *top, uint64_t now_ns,
+                                                               bool refused, const char *format,
+                                                               ...);
 
-/* paint.c: the screen as it is now. `plain`: all tasks and nothing that is for keys, in as many
- * rows as it takes. */
+/* Draw the whole screen (paint.c). The plain form shows all tasks, in as many rows as needed,
+ * without selection and status line. */
 void gp_top_paint(struct gp_top *top, struct gp_cells *cells, unsigned rows, unsigned cols);
 void gp_top_paint_plain(struct gp_top *top, struct gp_cells *cells, unsigned cols);
 
-/* paint_devices.c: how many rows they take; in the rows from `row` on. */
+/* Number of rows that the devices need; draw them from `row` on (paint_devices.c). */
 unsigned gp_top_device_rows(const struct gp_top_snapshot *snapshot);
 void gp_top_paint_devices(const struct gp_top *top, struct gp_cells *cells, unsigned row,
                           unsigned rows);
 
-/* paint_tasks.c: the heads in a row, the tasks from the next one on. `marks`: with who is
- * selected. */
+/* Draws headings and tasks from `row` on (paint_tasks.c). `selection`: marks the selected task and
+ * the sorted column. */
 void gp_top_paint_tasks(const struct gp_top *top, struct gp_cells *cells, unsigned row,
-                        unsigned rows, bool marks);
+                        unsigned rows, bool selection);
 
-/* paint_panels.c: the last line, and what covers the screen for a while. */
+/* Draw the last line, and the help or policy list that covers the screen (paint_panels.c). */
 void gp_top_paint_status(const struct gp_top *top, struct gp_cells *cells, unsigned row);
 void gp_top_paint_panel(const struct gp_top *top, struct gp_cells *cells);
 
-/* "12.3", "1234"; "?" where it is not known. Returns `out`. */
+/* "12.3", "1234"; "?" if not known. Returns `out`. */
 const char *gp_top_rate_text(char *out, size_t size, double per_s);
-/* "42%" with something before it, or "?". */
+/* `before` and "42%", or "?" if not known. Returns `out`. */
 const char *gp_top_percent_text(char *out, size_t size, const char *before, double share);
 const char *gp_top_class_name(uint8_t class);
 
-/* Whether the terminal takes more than ASCII. */
+/* The locale uses UTF-8. */
 bool gp_top_utf8(void);
 
-/* Runs in the terminal until somebody quits; prints one screen; writes JSON. Exit codes. */
+/* Run in the terminal until q is pressed; print one screen; write JSON. Return the exit code. */
 int gp_top_live(struct gp_top *top, bool colour);
 int gp_top_once(struct gp_top *top);
 int gp_top_json(struct gp_top *top);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One picture of the daemon's devices and tasks, as plain data. */
+/* The daemon's devices and tasks at one moment, as plain data (from_json.c). */
 #ifndef GP_CLI_TOP_TOP_SNAPSHOT_H
 #define GP_CLI_TOP_TOP_SNAPSHOT_H
 
@@ -9,86 +9,89 @@
 
 struct json_object;
 
-#define GP_TOP_UNKNOWN (-1.0) /* of a rate or a share: never 0 */
+#define GP_TOP_UNKNOWN (-1.0) /* a rate or share that is not known */
 
 enum gp_top_state {
 	GP_TOP_RUNNING,
-	GP_TOP_ACTIVE,  /* running or waiting: the device does not say which */
-	GP_TOP_WAITING, /* for its turn */
-	GP_TOP_HELD,    /* by the policy */
-	GP_TOP_SUSPENDED,
+	GP_TOP_ACTIVE,    /* running or waiting: the device cannot tell which */
+	GP_TOP_WAITING,   /* for its turn */
+	GP_TOP_HELD,      /* by the policy */
+	GP_TOP_SUSPENDED, /* held by a user */
 	GP_TOP_IDLE,
 	GP_TOP_STATE_UNKNOWN,
 };
 
 struct gp_top_task {
 	unsigned device;
-	uint64_t id; /* on its device; never reused while the daemon lives */
+	uint64_t id; /* on its device; the daemon never reuses it */
 	pid_t pid;
 	uint64_t start_time;
 	char name[64];
-	char user[32]; /* "" = not known */
+	char user[32]; /* "": not known */
 	uint8_t class; /* enum gp_class */
 	uint8_t priority;
 	enum gp_top_state state;
-	bool refused;   /* the policy cannot promise what it asks for */
-	uint64_t at_ns; /* when the daemon saw all this: its clock */
+	bool refused;   /* the policy cannot promise its deadline or share */
+	uint64_t at_ns; /* time of the snapshot on the daemon's clock */
 
 	bool run_known;
-	bool run_granted; /* what the settings allowed: it had at most this */
+	bool run_granted; /* run_ns is what the slices allowed: an upper bound of the run time */
 	uint64_t run_ns;
 	uint64_t preemptions;
 	bool waits_known;
 	uint64_t wait_p50_ns, wait_p99_ns;
 
-	/* From rates.h; GP_TOP_UNKNOWN where it is not known. */
-	double share;             /* of the device in the last second: 0 to 1 */
-	double recently;          /* the same of the last seconds: what it is sorted by */
+	/* Filled in by rates.c; GP_TOP_UNKNOWN if not known. */
+	double share;        /* of the device in the last second, 0 to 1 */
+	double recent_share; /* of the device in the last 3 s, 0 to 1; the table is sorted by it */
 	double preemptions_per_s; /* in the last second */
 
-	struct json_object *json; /* what the daemon said; NULL unless it is to be kept */
+	struct json_object *json; /* owned: the daemon's answer; NULL unless `keep` was set */
 };
 
 struct gp_top_device {
 	unsigned number;
 	char name[64];
-	char policy[32]; /* in force; "" = not known */
-	bool ejected;    /* ... because the one that is wanted was thrown out */
-	char why[256];   /* it was */
-	char state[16];  /* "ok", or what is wrong */
+	char policy[32]; /* in force; "": not known */
+	bool ejected;    /* the wanted policy was ejected */
+	char why[256];   /* the reason of the ejection */
+	char state[16];  /* "ok", or what is wrong with the device */
 	unsigned tasks;
 	uint64_t at_ns;
 	bool busy_known, inversions_known;
 	uint64_t busy_ns, preemptions, inversions;
 
-	double busy; /* in the last second, as above */
+	double busy; /* in the last second, 0 to 1 */
 	double preemptions_per_s, inversions_per_s;
 
 	struct json_object *json;
 };
 
 struct gp_top_snapshot {
-	char daemon[64];    /* its name and version; "" = not known */
-	uint64_t uptime_ns; /* 0 = not known */
+	char daemon[64];    /* name and version; "": not known */
+	uint64_t uptime_ns; /* 0: not known */
 	bool keeper_gone;
 	unsigned ndevices, ntasks;
 	struct gp_top_device *device; /* owned */
-	struct gp_top_task *task;     /* owned; by device and id */
+	struct gp_top_task *task;     /* owned; sorted by device and id */
 	unsigned capacity;            /* of `task` */
 };
 
-/* Frees what is in it, and empties it. */
+/* Frees the contents and sets all fields to 0. */
 void gp_top_snapshot_clear(struct gp_top_snapshot *snapshot);
 
-/* read.c: out of the daemon's answers to `stats` and `tasks`. `keep`: each with its JSON. Fields
- * of the wrong type count as not there. 0, -ENOMEM, or -EPROTO: it is no such answer. */
+/*
+ * Read the daemon's answers to `stats` and `tasks`. With `keep`, each device and task also holds
+ * its JSON. A field of the wrong type counts as missing. 0, -ENOMEM, or -EPROTO for an answer of
+ * another form.
+ */
 int gp_top_read_devices(struct gp_top_snapshot *snapshot, struct json_object *stats, bool keep);
 int gp_top_read_tasks(struct gp_top_snapshot *snapshot, struct json_object *answer, bool keep);
 
-/* Puts the tasks in order when all are there. */
-void gp_top_snapshot_settle(struct gp_top_snapshot *snapshot);
+/* Sorts the tasks by device and id. */
+void gp_top_snapshot_sort(struct gp_top_snapshot *snapshot);
 
-/* By device, then id: for qsort and bsearch. */
+/* Compares by device, then id; for qsort and bsearch. */
 int gp_top_compare_tasks(const void *a, const void *b);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known and what is looked at, as time goes on. */
+/* The state of gpreempt top: takes snapshots, computes rates, shows messages. */
 #include <stdarg.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "cli/top/top.h"
 
-#define MESSAGE_FOR_NS (8 * GP_NS_PER_S) /* time to read a sentence */
+#define MESSAGE_FOR_NS (8 * GP_NS_PER_S) /* how long a message stays */
 
 void gp_top_init(struct gp_top *top, uint64_t every_ns, int device)
 {
@@ -21,11 +21,11 @@ void gp_top_init(struct gp_top *top, uint64_t every_ns, int device)
 void gp_top_free(struct gp_top *top)
 {
 	gp_top_connection_end(&top->link);
-	gp_top_past_clear(&top->past);
+	gp_top_history_clear(&top->history);
 	gp_top_view_free(&top->view);
 }
 
-void gp_top_say(struct gp_top *top, uint64_t now_ns, bool refused, const char *format, ...)
+void gp_top_show_message(struct gp_top *top, uint64_t now_ns, bool refused, const char *format, ...)
 {
 	va_list args;
 
@@ -40,7 +40,7 @@ static void take_snapshot(struct gp_top *top, uint64_t now_ns)
 {
 	struct gp_top_snapshot *snapshot = &top->link.snapshot;
 
-	gp_top_past_add(&top->past, snapshot, now_ns);
+	gp_top_history_add(&top->history, snapshot, now_ns);
 	for (unsigned i = 0; i < snapshot->ndevices; i++)
 		if (snapshot->device[i].number < GP_DEVICES_MAX)
 			gp_minute_add(&top->minute[snapshot->device[i].number], now_ns,
@@ -50,19 +50,19 @@ static void take_snapshot(struct gp_top *top, uint64_t now_ns)
 
 bool gp_top_work(struct gp_top *top, uint64_t now_ns)
 {
-	unsigned news = gp_top_connection_work(&top->link, now_ns);
+	unsigned changes = gp_top_connection_work(&top->link, now_ns);
 
-	if (news & GP_TOP_LOST) /* another one counts from 0, and its tasks have other ids */
-		gp_top_past_clear(&top->past);
-	if (news & GP_TOP_SNAPSHOT)
+	if (changes & GP_TOP_LOST) /* a new daemon counts from 0 and has other task ids */
+		gp_top_history_clear(&top->history);
+	if (changes & GP_TOP_SNAPSHOT)
 		take_snapshot(top, now_ns);
-	if (news & GP_TOP_MESSAGE)
-		gp_top_say(top, now_ns, top->link.refused, "%s", top->link.message);
+	if (changes & GP_TOP_MESSAGE)
+		gp_top_show_message(top, now_ns, top->link.refused, "%s", top->link.message);
 	if (*top->message && now_ns - top->message_ns >= MESSAGE_FOR_NS) {
 		*top->message = 0;
-		news |= GP_TOP_MESSAGE;
+		changes |= GP_TOP_MESSAGE;
 	}
-	return news;
+	return changes;
 }
 
 uint64_t gp_top_due(const struct gp_top *top, uint64_t now_ns)

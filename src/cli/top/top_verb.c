@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt top: the daemon's tasks, live, and keys to steer them. */
+/* gpreempt top: options and exit codes. */
 #include <argp.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -12,7 +12,7 @@
 #include "cli/lib/targets.h"
 #include "cli/top/top.h"
 
-#define EVERY_LEAST_NS (100 * GP_NS_PER_MS) /* the daemon takes no more pictures than that */
+#define EVERY_LEAST_NS (100 * GP_NS_PER_MS) /* the daemon publishes snapshots no faster */
 
 enum { ONCE = 0x100, NO_COLOUR };
 
@@ -23,13 +23,13 @@ static struct {
 } env = {.colour = true, .every_ns = GP_NS_PER_S, .device = -1};
 
 static const struct argp_option options[] = {
-	{"every", 'e', "TIME", 0, "How often to look (1s)", 0},
+	{"every", 'e', "TIME", 0, "Time between two snapshots (default: 1s)", 0},
 	{"device", 'd', "N", 0, "Only this device", 0},
-	{"once", ONCE, NULL, 0, "Print one screen as text; also where the output is no terminal",
-         0},
+	{"once", ONCE, NULL, 0,
+         "Print one screen as text; the default if the output is not a terminal", 0},
 	{"no-colour", NO_COLOUR, NULL, 0, "Without colour; also if NO_COLOR is set", 0},
 	{"no-color", NO_COLOUR, NULL, OPTION_ALIAS, NULL, 0},
-	{"json", 'j', NULL, 0, "Write one picture as JSON", 0},
+	{"json", 'j', NULL, 0, "Write one snapshot as JSON", 0},
 	{0},
 };
 
@@ -39,8 +39,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'e':
 		env.every_ns = gp_option_duration(state, "--every", arg);
 		if (env.every_ns < EVERY_LEAST_NS)
-			argp_error(state, "--every takes 100ms at least: the daemon has no news "
-			                  "more often");
+			argp_error(
+				state,
+				"--every must be at least 100ms: the daemon publishes no faster");
 		break;
 	case 'd':
 		env.device = (int)gp_option_number(state, "--device", arg, 0, GP_DEVICES_MAX - 1);
@@ -48,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ONCE: env.once = true; break;
 	case NO_COLOUR: env.colour = false; break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no argument; remove '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -64,7 +65,8 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Show the daemon's devices and tasks, live, and steer them with keys.\v"
+		.doc = "Show the devices and tasks of the daemon live, and control them with "
+		       "keys.\v"
 		       "Keys: arrows, j and k select; c class, + and - priority, h hold, r "
 		       "release, s sort, f filter, p policy, ? help, q quit.\n\n"
 		       "Examples:\n"
@@ -77,7 +79,7 @@ static int run(int argc, char **argv)
 	int exit;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	setlocale(LC_CTYPE, ""); /* letters only: numbers stay as they are */
+	setlocale(LC_CTYPE, ""); /* characters only: the format of numbers stays */
 	top = malloc(sizeof *top);
 	if (!top) {
 		struct gp_error err;
@@ -99,6 +101,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_top = {
 	.name = "top",
-	.summary = "the daemon's tasks, live, and keys to steer them",
+	.summary = "live view of the daemon's tasks, with keys to control them",
 	.run = run,
 };

@@ -14,8 +14,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Negative: `s` stands before `t`. Numbers that grow with use: the most first; who is not known,
- * last. */
+/* Negative: `s` comes before `t`. Larger numbers come first, unknown ones last. */
 static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
                     const struct gp_top_task *t)
 {
@@ -34,7 +33,7 @@ static int order_by(enum gp_top_column sort, const struct gp_top_task *s,
 		                   s->waits_known ? s->wait_p99_ns + 1 : 0);
 	case GP_COL_PREEMPTIONS: return compare(t->preemptions_per_s, s->preemptions_per_s);
 	case GP_COL_NAME: return strcmp(s->name, t->name);
-	default: return compare(t->recently, s->recently);
+	default: return compare(t->recent_share, s->recent_share);
 	}
 }
 

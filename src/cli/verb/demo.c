@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpreempt demo: the whole idea in a few seconds. An inference service beside a training job on a
- * simulated H200: as the driver shares it, with priority, and with priority and a hint.
+ * gpreempt demo: an inference service beside a training job on a simulated H200, shared by the
+ * driver alone, with policy priority, and with priority and a hint. Takes a few seconds.
  */
 #include <argp.h>
 #include <errno.h>
@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/sim/sim_report.h"
+#include "cli/draw/chart.h"
 #include "cli/draw/timeline.h"
+#include "cli/sim/sim_report.h"
 
 static struct {
 	const char *svg;
@@ -24,8 +25,9 @@ static struct {
 } env = {.seed = 1};
 
 static const struct argp_option options[] = {
-	{"svg", 'o', "FILE", 0, "Where to write the picture (default: gpreempt-demo.svg here)", 0},
-	{"seed", 's', "N", 0, "Other random numbers (default: 1)", 0},
+	{"svg", 'o', "FILE", 0,
+         "Write the picture to FILE (default: gpreempt-demo.svg in this folder)", 0},
+	{"seed", 's', "N", 0, "Seed of the random numbers (default: 1)", 0},
 	{"json", 'j', NULL, 0, "Write JSON instead of the table and the timeline", 0},
 	{0},
 };
@@ -39,7 +41,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "--seed takes a whole number, not '%s'", arg);
 		break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "takes no argument; remove '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -47,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 enum { INFERENCE, TRAINING };
 
-/* The load that the H200 was measured with: docs/simulator.md. */
+/* The load with which a real H200 was measured (docs/simulator.md). */
 static const struct gp_sim_task inference = {
 	.name = "inference",
 	.load = GP_LOAD_PERIODIC,
@@ -67,6 +69,7 @@ static const struct gp_sim_task training = {
 
 enum { DEFAULT, PRIORITY, HINTED, ARMS };
 
+/* One run of the comparison. */
 static const struct arm {
 	const char *label;
 	const char *policy;
@@ -74,43 +77,33 @@ static const struct arm {
 } arms[ARMS] = {
 	[DEFAULT] = {"driver's own sharing", "none", 0},
 	[PRIORITY] = {"gpreempt priority", "priority", 0},
-	[HINTED] = {"... and a hint 200 us ahead", "priority", HINT_NS},
+	[HINTED] = {"priority, hint 200 us ahead", "priority", HINT_NS},
 };
 
-static int build(struct gp_scenario *s, uint64_t hint_ns)
+static int build(struct gp_scenario *s)
 {
 	struct gp_task_attr lc = GP_TASK_ATTR_DEFAULT, be = GP_TASK_ATTR_DEFAULT;
-	struct gp_sim_task hinted = inference;
 	int r;
 
 	lc.class = GP_LATENCY_CRITICAL;
 	be.class = GP_BEST_EFFORT;
-	hinted.hint_ns = hint_ns;
 	gp_scenario_init(s);
 	snprintf(s->name, sizeof s->name, "demo");
 	s->seed = env.seed;
-	r = gp_scenario_add(s, &hinted, &lc);
+	r = gp_scenario_add(s, &inference, &lc);
 	return r ? r : gp_scenario_add(s, &training, &be);
 }
 
-static int run_arm(const struct arm *arm, struct gp_timeline *timeline, struct gp_run *run,
-                   struct gp_error *err)
+static int run_arm(const struct arm *arm, struct gp_scenario *s, struct gp_timeline *timeline,
+                   struct gp_run *run, struct gp_error *err)
 {
-	struct gp_run_options run_options = {.watch = gp_timeline_watch, .watch_arg = timeline};
 	struct gp_policy_choice policy;
-	struct gp_scenario s;
-	int r = build(&s, arm->hint_ns);
 
-	if (r) {
-		gp_scenario_free(&s);
-		gp_fail(err, r, "no memory for the demo");
-		return r;
-	}
-	gp_timeline_init(timeline, arm->label, 5000 * GP_NS_PER_MS, 5012 * GP_NS_PER_MS, INFERENCE);
+	s->task[INFERENCE].hint_ns = arm->hint_ns;
+	free(s->alone_ns); /* was computed without the hint */
+	s->alone_ns = NULL;
 	gp_policy_defaults(gp_policy_find(arm->policy), &policy);
-	r = gp_scenario_run(&s, &policy, &run_options, run, err);
-	gp_scenario_free(&s);
-	return r;
+	return gp_timeline_record(timeline, arm->label, s, &policy, run, err);
 }
 
 static double kept(const struct gp_run *run)
@@ -175,7 +168,7 @@ static struct gp_timeline_style terminal_style(void)
 	return style;
 }
 
-/* Where nothing was said and nothing may be written here, the picture goes to a temporary file. */
+/* Without --svg and without write permission in this folder, a temporary file is used. */
 static FILE *open_svg(char *path, size_t size)
 {
 	const char *folder = getenv("TMPDIR");
@@ -196,14 +189,22 @@ static FILE *open_svg(char *path, size_t size)
 	return out;
 }
 
-static int write_svg(const struct gp_timeline *timelines)
+static int draw(FILE *out, const struct gp_timeline *t)
+{
+	struct gp_draw *d =
+		gp_draw_begin(out, GP_DRAW_SVG, GP_CHART_WIDTH, gp_timeline_chart(NULL, 0, t));
+
+	if (!d)
+		return -ENOMEM;
+	gp_timeline_chart(d, 0, t);
+	return gp_draw_end(d);
+}
+
+static int write_svg(const struct gp_timeline *timeline)
 {
 	char path[512];
 	FILE *out = open_svg(path, sizeof path);
-	int r = out ? gp_timeline_svg(out, timelines, ARMS,
-	                              "Who has the GPU: inference beside training, simulated H200",
-	                              "inference", "training")
-	            : -errno;
+	int r = out ? draw(out, timeline) : -errno;
 
 	if (out && fclose(out) && !r)
 		r = -errno;
@@ -216,28 +217,50 @@ static int write_svg(const struct gp_timeline *timelines)
 	return GP_EXIT_DONE;
 }
 
-static int show(const struct gp_run *runs, const struct gp_timeline *timelines)
+static int show(const struct gp_scenario *s, const struct gp_run *runs,
+                const struct gp_timeline *timeline)
 {
 	const char *const labels[ARMS] = {arms[0].policy, arms[1].policy, "priority with hint"};
 	struct gp_timeline_style style = terminal_style();
-	struct gp_scenario s;
-	int r;
 
 	if (env.json) {
-		r = build(&s, 0);
-		if (!r)
-			gp_report_json(stdout, &(struct gp_report){.scenario = &s,
-			                                           .run = runs,
-			                                           .label = labels,
-			                                           .nruns = ARMS});
-		gp_scenario_free(&s);
-		return r ? GP_EXIT_FAILED : GP_EXIT_DONE;
+		gp_report_json(stdout,
+		               &(struct gp_report){
+				       .scenario = s, .run = runs, .label = labels, .nruns = ARMS});
+		return GP_EXIT_DONE;
 	}
 	print_table(runs);
 	putchar('\n');
-	gp_timeline_print(stdout, timelines, ARMS, "inference", "training", &style);
+	gp_timeline_print(stdout, timeline, "inference", "training", &style);
 	print_conclusion(runs);
-	return write_svg(timelines);
+	return write_svg(timeline);
+}
+
+static int run_all(struct gp_scenario *s)
+{
+	struct gp_timeline timeline = {
+		.scenario = s,
+		.title = "GPU use over time: inference beside training, simulated H200",
+		.window = "12 ms of a run of 10 s",
+		.from_ns = 5000 * GP_NS_PER_MS,
+		.to_ns = 5012 * GP_NS_PER_MS,
+		.devices = 1,
+		.nrows = 2,
+		.row = {{.task = INFERENCE}, {.task = TRAINING}},
+	};
+	struct gp_run runs[ARMS] = {0};
+	struct gp_error err = {0};
+	int code = GP_EXIT_DONE;
+
+	for (unsigned i = 0; i < ARMS && !err.code; i++)
+		if (run_arm(&arms[i], s, &timeline, &runs[i], &err))
+			code = gp_cli_fail(&err);
+	if (!err.code)
+		code = show(s, runs, &timeline);
+	for (unsigned i = 0; i < ARMS; i++)
+		gp_run_free(&runs[i]);
+	gp_timeline_free(&timeline);
+	return code;
 }
 
 static int run(int argc, char **argv)
@@ -245,38 +268,28 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "What preemptive GPU scheduling does, on a simulated GPU: no GPU, no root, "
-		       "no "
-		       "network.\v"
-		       "It ends with a picture of who had the GPU when; open it in a browser.\n",
+		.doc = "Show preemptive scheduling on a simulated GPU. Needs no GPU, no root and "
+		       "no network.\v"
+		       "The last line names a picture of the GPU's use over time; open it in a "
+		       "browser.\n",
 	};
-	struct gp_timeline *timelines;
-	struct gp_run runs[ARMS] = {0};
 	struct gp_error err = {0};
+	struct gp_scenario s;
 	int code;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	timelines = calloc(ARMS, sizeof *timelines);
-	if (!timelines) {
+	if (build(&s)) {
 		gp_fail(&err, -ENOMEM, "no memory for the demo");
-		return gp_cli_fail(&err);
+		code = gp_cli_fail(&err);
+	} else {
+		code = run_all(&s);
 	}
-	for (unsigned i = 0; i < ARMS; i++) {
-		if (run_arm(&arms[i], &timelines[i], &runs[i], &err)) {
-			code = gp_cli_fail(&err);
-			goto cleanup;
-		}
-	}
-	code = show(runs, timelines);
-cleanup:
-	for (unsigned i = 0; i < ARMS; i++)
-		gp_run_free(&runs[i]);
-	free(timelines);
+	gp_scenario_free(&s);
 	return code;
 }
 
 const struct gp_verb gp_verb_demo = {
 	.name = "demo",
-	.summary = "the whole idea in a few seconds, on a simulated GPU",
+	.summary = "preemptive scheduling in a few seconds, on a simulated GPU",
 	.run = run,
 };

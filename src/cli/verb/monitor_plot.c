@@ -6,7 +6,8 @@
 
 #include "cli/verb/monitor.h"
 
-/* A name that promises another format; one without an ending (/dev/stdout) promises none. */
+/* The file name ends with something else than .svg. A name without an ending (/dev/stdout) is
+ * accepted. */
 static bool is_of_another_format(const char *path)
 {
 	const char *name = strrchr(path, '/'), *end = strrchr(name ? name : path, '.');
@@ -19,15 +20,16 @@ int gp_monitor_plot_open(struct gp_out_file *file, const char *path, struct gp_e
 	int r;
 
 	if (is_of_another_format(path))
-		return gp_fail(err, -EINVAL,
-		               "this plot is drawn as SVG: take a name that ends with .svg, not "
-		               "'%s'",
-		               path);
+		return gp_fail(
+			err, -EINVAL,
+			"this plot is drawn as SVG: use a file name that ends with .svg, not "
+			"'%s'",
+			path);
 	r = gp_out_open(file, path);
 	return r ? gp_fail(err, r, "cannot write %s: %s", path, gp_error_name(r)) : 0;
 }
 
-/* A kind that appears later was not there before. */
+/* A series that appears later has the value 0 before. */
 static int add_line(struct gp_monitor *m)
 {
 	struct gp_plot_line *more = realloc(m->line, (m->nlines + 1) * sizeof *more);

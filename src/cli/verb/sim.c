@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt sim: policies side by side on a scenario, in virtual time. */
+/* gpreempt sim: runs policies side by side on a scenario, in virtual time. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -32,23 +32,22 @@ static const struct argp_option options[] = {
 	{"policy", 'p', "NAME[:PARAM=VALUE...],...", 0,
          "Policies to compare, as none,priority:quantum=50 (default: none,priority)", 0},
 	{"all", 'a', NULL, 0, "All policies", 0},
-	{"seed", 's', "N", 0, "Another seed than the scenario's", 0},
+	{"seed", 's', "N", 0, "Use seed N instead of the scenario's", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{"plot", 'P', "FILE.svg|.png", 0,
-         "Draw who had the GPU when, and how long requests took; with --sweep, best-effort work "
-         "against response times",
+         "Draw the use of the GPU over time and the response times; with --sweep, best-effort "
+         "work against response times",
          0},
 	{"sweep", 'w', "NAME=A:B:N", 0,
-         "N values from A to B of a policy's parameter, as priority.quantum, or of the scenario, "
-         "as "
-         "inference.rate or device.switch",
+         "Try N values from A to B of a policy's parameter, as priority.quantum, or of a key of "
+         "the scenario, as inference.rate or device.switch",
          0},
-	{"trace", 't', "FILE.json", 0, "Write a trace that Perfetto and Chrome show", 0},
+	{"trace", 't', "FILE.json", 0, "Write a trace for Perfetto or Chrome", 0},
 	{"from", 'F', "TIME", 0,
-         "Where picture and trace begin, as 1.5s (default: the picture shows the slowest request, "
-         "the trace everything)",
+         "Start of picture and trace, as 1.5s (default: the picture shows the slowest request, "
+         "the trace the whole run)",
          0},
-	{"for", 'f', "TIME", 0, "How much of it, as 20ms", 0},
+	{"for", 'f', "TIME", 0, "Length of picture and trace, as 20ms", 0},
 	{0},
 };
 
@@ -84,14 +83,14 @@ static void parse_sweep(struct argp_state *state, const char *arg)
 	struct gp_error err = {0};
 
 	if (env.sweeps)
-		argp_error(state, "one --sweep at a time");
+		argp_error(state, "--sweep was given twice; one sweep at a time");
 	env.sweeps = true;
 	if (gp_sweep_parse(&env.sweep, arg, &err))
 		argp_error(state, "%s", err.text);
 }
 
-/* As it comes, without parameters. */
-static bool is_named(const char *policy)
+/* The policy was given without parameters. */
+static bool is_added(const char *policy)
 {
 	for (unsigned i = 0; i < env.runs.n; i++)
 		if (!strcmp(env.runs.label[i], policy))
@@ -102,13 +101,14 @@ static bool is_named(const char *policy)
 static void finish_options(struct argp_state *state)
 {
 	if (!env.path)
-		argp_error(state, "which scenario? A file, or a name such as h200-corun");
+		argp_error(state,
+		           "a scenario is missing: give a file, or a name such as h200-corun");
 	if ((env.window.has_from || env.window.has_for) && !env.trace && !env.plot)
-		argp_error(state, "--from and --for go with --plot or --trace");
+		argp_error(state, "--from and --for need --plot or --trace");
 	if (env.sweeps && (env.trace || env.window.has_from || env.window.has_for))
-		argp_error(state, "--sweep does not go with --trace, --from and --for");
+		argp_error(state, "--sweep cannot be combined with --trace, --from or --for");
 	for (const struct gp_policy_ops *const *p = gp_policies; env.all && *p; p++)
-		if (!is_named((*p)->name))
+		if (!is_added((*p)->name))
 			add_policy(state, (*p)->name);
 	if (!env.runs.n)
 		add_policies(state, "none,priority");
@@ -134,7 +134,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f': parse_time(state, "--for", arg, &w->has_for, &w->for_ns); break;
 	case ARGP_KEY_ARG:
 		if (env.path)
-			argp_error(state, "one scenario at a time; '%s' is one too many", arg);
+			argp_error(state, "one scenario at a time; '%s' is a second one", arg);
 		env.path = arg;
 		break;
 	case ARGP_KEY_END: finish_options(state); break;
@@ -143,7 +143,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* A plain name may also be one of the scenarios that came with the program. */
+/* A name without a slash may also be an installed scenario, with or without ".yaml". */
 static int find_scenario(char *path, size_t size, struct gp_error *err)
 {
 	static const char *const folders[] = {"scenarios", GP_SCENARIO_DIR};
@@ -156,13 +156,13 @@ static int find_scenario(char *path, size_t size, struct gp_error *err)
 			return 0;
 	}
 	if (plain)
-		return gp_fail(err, -ENOENT, "there is no scenario %s here, in %s or in %s",
+		return gp_fail(err, -ENOENT, "scenario %s not found in this folder, in %s or in %s",
 		               env.path, folders[0], folders[1]);
 	snprintf(path, size, "%s", env.path);
 	return 0;
 }
 
-/* -EINVAL with a sentence: one file would be written over another. */
+/* -EINVAL and a message if one output would overwrite another file of this run. */
 static int check_outputs(const char *path, struct gp_error *err)
 {
 	if (env.plot && env.trace && gp_out_same(env.plot, env.trace))
@@ -175,21 +175,21 @@ static int check_outputs(const char *path, struct gp_error *err)
 	return 0;
 }
 
-/* -EINVAL with a sentence for a window that is not there. */
+/* -EINVAL and a message if --from or --for name no part of the run. */
 static int check_window(const struct gp_scenario *s, struct gp_error *err)
 {
 	char from[32], end[32];
 
 	if (env.window.from_ns >= s->duration_ns)
-		return gp_fail(err, -EINVAL, "--from %s is behind the end of the scenario, %s",
+		return gp_fail(err, -EINVAL, "--from %s is after the end of the scenario at %s",
 		               gp_cli_duration(from, sizeof from, env.window.from_ns),
 		               gp_cli_duration(end, sizeof end, s->duration_ns));
 	if (env.window.has_for && !env.window.for_ns)
-		return gp_fail(err, -EINVAL, "--for takes a time longer than nothing");
+		return gp_fail(err, -EINVAL, "--for must be longer than 0");
 	return 0;
 }
 
-/* Before the simulation, which can take a while: what cannot be written is said at once. */
+/* Called before the simulation, which may take long, so that a write error is reported at once. */
 static int open_plot(struct gp_out_file *plot, struct gp_error *err)
 {
 	int r = gp_draw_format_of(env.plot, &env.format, err);
@@ -197,7 +197,7 @@ static int open_plot(struct gp_out_file *plot, struct gp_error *err)
 	return r ? r : gp_out_open(plot, env.plot);
 }
 
-/* Whatever went wrong before, or with the file itself. */
+/* `r` is the result so far. A failed run leaves no picture behind. */
 static int close_plot(struct gp_out_file *plot, int r, struct gp_error *err)
 {
 	if (r)
