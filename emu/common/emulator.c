@@ -88,7 +88,7 @@ int emulator_wait_ready(int fd)
 	return -ENODEV;
 }
 
-/* Ends only: stops of one that the test itself traces are for somebody else. */
+/* Exits only: the test handles stops of a process that it traces. */
 static bool has_ended(pid_t pid, int *status)
 {
 	siginfo_t info = {0};

@@ -196,7 +196,7 @@ void device_restore(struct device *d, struct process *p)
 	device_unlock(d);
 }
 
-/* Everybody is evicted, and nobody is restored at its end. */
+/* All processes are evicted, and none is restored at the end. */
 void device_reset(struct device *d, bool begin)
 {
 	cp_settle(d);

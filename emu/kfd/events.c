@@ -7,7 +7,7 @@
 
 #include "kfd.h"
 
-/* A debugger whose pipe is full and may block would stall the driver; here it only loses. */
+/* With a full blocking pipe a debugger would stall the driver; here it loses the event. */
 static void notify(struct process *p)
 {
 	struct pollfd room = {.fd = p->event_fd, .events = POLLOUT};

@@ -153,7 +153,7 @@ static int evict(char **word, bool restore)
 	return 0;
 }
 
-/* hold_mutex PID TIME: whoever needs the process's lock waits so long */
+/* hold_mutex PID TIME: callers that need the process's lock wait for TIME */
 static int hold_mutex(char **word)
 {
 	struct process *p = parse_process(word[1]);

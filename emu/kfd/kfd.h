@@ -107,7 +107,7 @@ struct process {
 	int memory; /* /proc/PID/mem: of the program that opened the device, not of one after exec
 	             */
 	uint32_t refs;
-	bool dead;              /* nobody finds it any more */
+	bool dead;              /* process_find() does not return it */
 	bool locked;            /* the driver's p->mutex */
 	uint64_t held_until_ns; /* the same, by a fault */
 	uint32_t pasid;
@@ -121,7 +121,7 @@ struct process {
 
 	bool paused; /* by CRIU_OP */
 	bool debugged;
-	uint64_t debugger; /* its serial; 0: itself or nobody */
+	uint64_t debugger; /* its serial; 0: the process itself, or none */
 	int debugging;     /* sessions of others that end with it */
 	int event_fd;
 	bool event_fd_works; /* a pipe, opened for writing */
@@ -132,7 +132,7 @@ struct process {
 	uint32_t grace;             /* of the last suspend */
 };
 
-enum rule { RULE_NEW, RULE_OLD }; /* who may debug: since and before 6.12.103 */
+enum rule { RULE_NEW, RULE_OLD }; /* right to debug: since and before 6.12.103 */
 
 struct kfd {
 	pthread_mutex_t lock;
@@ -156,9 +156,9 @@ extern struct kfd kfd;
 void kfd_lock(void);
 void kfd_unlock(void);
 uint64_t kfd_now_ns(void);
-void kfd_sleep_ns(uint64_t ns); /* gives the lock away for so long */
+void kfd_sleep_ns(uint64_t ns); /* without the lock */
 void kfd_delay_ns(uint64_t ns); /* the same, or until `wake` */
-void kfd_changed(void);         /* wakes whoever waits for something below */
+void kfd_changed(void);         /* wakes the threads in call_wait() */
 
 /* An open file, and a call through it. */
 struct file {
@@ -193,7 +193,7 @@ struct task {
 bool task_read(pid_t thread, struct task *task);
 /* The thread's number in this emulator's pid namespace, of one in the caller's; 0: none. */
 pid_t task_in_namespace(pid_t caller, pid_t pid);
-/* Of who waits for the answer to a call. */
+/* Of the caller that waits for the answer. */
 int memory_read(pid_t pid, uint64_t address, void *data, size_t size);
 int memory_write(pid_t pid, uint64_t address, const void *data, size_t size);
 /* Of a program, whatever its process executes now. */
@@ -217,7 +217,7 @@ struct queue *process_queue(const struct process *p, uint32_t id);
 struct device *device_find(uint32_t gpu_id);
 /* Ends what belongs to programs that are gone; as with the driver, before anything else is done. */
 void processes_bury(void);
-int processes_start(void); /* the thread that does so also when nobody calls */
+int processes_start(void); /* the thread that does so without a call */
 void processes_stop(void);
 
 /* devices.c: the queue manager */
@@ -284,7 +284,7 @@ void event_clear_all(struct process *p);
 
 /* criu.c */
 
-int criu_check(const struct call *call); /* who may */
+int criu_check(const struct call *call); /* the right to use it */
 int criu_op(struct call *call, void *args);
 
 /* ioctls.c */

@@ -146,7 +146,7 @@ static struct process *debugged_by(const struct process *p)
 
 /*
  * First what it did to others. One whose ENABLE failed has no session to end, also where it took
- * the place of the debugger: then nobody ends it.
+ * the place of the debugger: then that session stays.
  */
 static void let_go(struct process *p)
 {

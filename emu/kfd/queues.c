@@ -140,7 +140,7 @@ static int add_queue(struct process *p, struct device *d, struct kfd_create_queu
 	p->queues = q;
 	p->nqueues++;
 	if (queue_is_active(q))
-		device_refresh(d, q); /* a failure is seen by the next who tries */
+		device_refresh(d, q); /* the next attempt reports a failure */
 	device_unlock(d);
 	return 0;
 }

@@ -66,7 +66,7 @@ void kfd_sleep_ns(uint64_t ns)
 	kfd_lock();
 }
 
-/* In small steps, so that whoever sleeps can be woken. */
+/* In small steps, so that the sleeping call can be woken. */
 void kfd_delay_ns(uint64_t ns)
 {
 	uint64_t end_ns = kfd_now_ns() + ns, wakes = kfd.wakes;
@@ -410,7 +410,7 @@ static const struct argp_option options[] = {
 	{"step-us", OPT_STEP, "US", 0, "A step of a packet (100)", 0},
 	{"slots", OPT_SLOTS, "N", 0, "Compute queues that run at full speed together (1)", 0},
 	{"version", 'v', "A.B", 0, "Of the interface (1.17)", 0},
-	{"rule", OPT_RULE, "old|new", 0, "Who may debug: before or since 6.12.103 (new)", 0},
+	{"rule", OPT_RULE, "old|new", 0, "Right to debug: as before or since 6.12.103 (new)", 0},
 	{"no-debug-firmware", OPT_NO_FW, NULL, 0, "The firmware cannot be debugged", 0},
 	{"sched-policy", OPT_POLICY, "N", 0, "The module's parameter; 2: without HWS (0)", 0},
 	{0},
@@ -485,10 +485,11 @@ static const struct argp argp = {
 	       "  errno NAME ERRNO [COUNT [AFTER]]   the call fails and does nothing\n"
 	       "  delay NAME TIME [COUNT [AFTER]]    the call waits before it begins\n"
 	       "  kill_on NAME PID [COUNT [AFTER]]   SIGKILL at the call; 0: its caller\n"
-	       "  preempt_timeout COUNT [GPU]        so many run lists fail; what is mapped stays\n"
-	       "  reset GPU begin|end                a GPU reset; who was there stays evicted\n"
+	       "  preempt_timeout COUNT [GPU]        COUNT run lists fail; mapped queues stay "
+               "mapped\n"
+	       "  reset GPU begin|end                a GPU reset; its processes stay evicted\n"
 	       "  evict PID, restore PID             its memory is taken, and given back\n"
-	       "  hold_mutex PID TIME                somebody has the process's lock\n"
+	       "  hold_mutex PID TIME                the process's lock is held for TIME\n"
 	       "  runtime_state PID 0..3             gws PID on|off     vram PID BYTES\n"
 	       "  rule old|new   version A.B   sched_policy N   suspend_us TIME   resume_us TIME\n"
 	       "  wake                               all that are delayed go on at once\n"

@@ -153,7 +153,7 @@ static int start_session(struct call *call, struct process *target, struct kfd_d
 	return result;
 }
 
-/* With whoever is its debugger now, which need not be who began the session. */
+/* With the present debugger, which may not have begun the session. */
 static void count_session(const struct process *target, int change)
 {
 	struct process *debugger = process_by_serial(target->debugger);

@@ -153,7 +153,7 @@ static int resume_one(struct queue *q)
 		return 0;
 	q->suspended = false;
 	q->process->resumes++;
-	kfd_changed(); /* who destroys it waits for this */
+	kfd_changed(); /* a destroy of the queue waits for this */
 	return q->device->model->mes ? device_add(q, kfd.resume_ns) : 0;
 }
 

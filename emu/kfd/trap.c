@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DBG_TRAP: who may, in the driver's order of checks, and the operations that are small. */
+/* DBG_TRAP: access checks in the driver's order, and the small operations. */
 #include <errno.h>
 
 #include "kfd.h"

@@ -60,7 +60,7 @@ mode_t node_mode(struct node n)
 	return S_IFREG | (n.kind == NODE_CONTROL ? 0600 : 0444);
 }
 
-/* Folders whose content does not change. */
+/* Folders with constant content. */
 
 static const struct {
 	enum node_kind folder, kind;

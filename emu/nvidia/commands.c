@@ -166,7 +166,7 @@ static bool switch_entry(const struct nv2080_disable_channels *d, uint32_t i, co
 }
 
 /*
- * The firmware does not ask whose the channels are. At the first that it does not know it stops:
+ * The firmware does not check the owner of a channel. At the first unknown channel it stops:
  * those before it are done, those behind are not (seen on an H200 with 580.159.04, as all of this).
  */
 static uint32_t disable_channels(struct call *call)
@@ -214,7 +214,7 @@ static uint32_t submit_token(struct call *call)
 	return NV_OK;
 }
 
-/* A channel of any client: nobody asks whose it is. */
+/* A channel of any client: the owner is not checked. */
 static struct object *channel_find(uint32_t client_handle, uint32_t handle, uint32_t *status)
 {
 	struct client *client = client_find(client_handle);

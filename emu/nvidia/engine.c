@@ -143,7 +143,7 @@ static void set_run_event(struct runlist *r)
 
 	r->event_ns = end_ns;
 	if (!line_next(r) || r->loaded->mode == MODE_WFI)
-		return; /* nobody waits, or nobody may interrupt a kernel */
+		return; /* no group waits, or kernels cannot be interrupted */
 	if (slice_end(r) < end_ns)
 		r->event_ns = slice_end(r) > refilled_ns ? slice_end(r) : refilled_ns;
 }
@@ -161,7 +161,7 @@ static void run_loaded(struct runlist *r)
 	set_run_event(r);
 }
 
-/* The next in line, or nobody. */
+/* The next group in line, or NULL. */
 static void give_to_next(struct runlist *r)
 {
 	struct group *g = line_next(r);

@@ -193,7 +193,7 @@ static int set_ignore(char **word)
 	return rule_add(rule);
 }
 
-/* kill_on CMD PID; 0: the caller, whoever that is */
+/* kill_on CMD PID; 0: the caller */
 static int set_kill(char **word)
 {
 	struct rule rule = {.kind = RULE_KILL, .count = 1};

@@ -174,7 +174,7 @@ static struct object *last_child(const struct client *client, const struct objec
 	return last;
 }
 
-/* ... and the other way round. */
+/* The channel that has the group, or NULL. */
 static struct object *wrapped_channel(const struct client *client, const struct object *group)
 {
 	for (struct object *o = client->objects; o && group->kind == KIND_GROUP; o = o->next)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the tests of the emulator share: each has an emulator of its own. They call the driver
- * directly: it is the emulator that is tested, not what stands on it.
+ * directly: the emulator is tested, not the code that uses it.
  */
 #ifndef TESTS_EMU_KFD_WORLD_H
 #define TESTS_EMU_KFD_WORLD_H
@@ -82,7 +82,7 @@ void detach(pid_t pid);
 /* As a scheduler does it: traces the target only for as long as ENABLE takes. */
 void attach(const struct world *w, pid_t pid);
 
-/* Starts a load with so many queues and attaches to it. */
+/* Starts a load with this number of queues and attaches to it. */
 pid_t attach_load(struct world *w, const char *queues);
 bool has_ended(pid_t pid);
 
@@ -100,7 +100,7 @@ struct expectation {
 
 void wait_sum(const struct world *w, pid_t pid, const char *field, uint64_t at_least);
 
-/* It goes on executing: so many packets more. */
+/* Waits until it has executed this number of packets more. */
 static inline void wait_progress(const struct world *w, pid_t pid)
 {
 	wait_sum(w, pid, "executed", kfd_emu_process_sum(&w->emu, pid, "executed") + 20);

@@ -2,7 +2,7 @@
 /*
  * rm-ask: asks RM what it says to calls that are wrong in one way or another, and prints a line
  * for each. Run on the real driver and on the emulator, it shows where they differ. It makes
- * clients of its own and touches nobody else's; root is needed for some.
+ * clients of its own and does not touch those of others; root is needed for some.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "emu/nvidia/rm_client.h"
 
-#define NOBODY 0x77777777u /* a handle that nobody has */
+#define NOBODY 0x77777777u /* a handle that does not exist */
 
 static int fd, other; /* two opens of the control file */
 static uint32_t client, device, subdevice, group;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What depends on the GPU: who is preempted, how many can be debugged, sysfs and debugfs. */
+/* Behaviour that depends on the GPU: preemption, number of debuggers, sysfs and debugfs. */
 #include "kfd_world.h"
 
 #include <time.h>

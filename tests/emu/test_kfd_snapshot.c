@@ -133,7 +133,7 @@ WORLD_TEST(new_and_deleted_queues_are_told)
 	assert_int_equal(dbg_query(w, getpid(), UINT64_MAX), -EAGAIN);
 }
 
-/* Bits are set whether somebody wants to know or not; whoever wants to know later is told once. */
+/* Bits are set without a subscriber; a later subscriber is told once. */
 WORLD_TEST(what_was_raised_before_is_told_when_it_is_wanted)
 {
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = (uint32_t)w->pipe[1]}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SUSPEND_QUEUES and RESUME_QUEUES: counts, bits, who runs. */
+/* SUSPEND_QUEUES and RESUME_QUEUES: counts, bits, queues that run. */
 #include "kfd_world.h"
 
 #define INVALID(id) ((id) | KFD_DBG_QUEUE_INVALID)

@@ -115,7 +115,7 @@ WORLD_TEST(a_slice_is_rounded_down_but_read_back_as_asked)
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 0);
 }
 
-/* Becomes nobody in a child that still has the file; returns the child's answer. */
+/* Becomes user `nobody` in a child that has the file; returns the child's answer. */
 static uint32_t as_nobody(const struct world *w, uint32_t cmd, void *params, uint32_t size)
 {
 	int status;

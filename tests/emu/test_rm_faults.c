@@ -121,7 +121,7 @@ WORLD_TEST(a_slow_call_does_not_delay_cheap_ones_of_other_files)
 	make_client(&other);
 	assert_int_equal(emu_control(&w->emu, "latency set_timeslice 500ms"), 0);
 	assert_true(cheap_beside_slow(w, other.fd, other.client) < 200000);
-	/* ... unless RM's lock is taken as seriously as RM takes it. */
+	/* With RM's API lock the cheap call waits. */
 	assert_int_equal(emu_control(&w->emu, "api_lock on"), 0);
 	assert_true(cheap_beside_slow(w, other.fd, other.client) > 200000);
 	close(other.fd);

@@ -183,7 +183,7 @@ WORLD_TEST(nvml_tells_who_works_and_who_has_memory)
 	open_nvml(&nvml);
 	assert_int_equal(nvml.device(5, &device), 2);
 	assert_int_equal(nvml.device(0, &device), 0);
-	assert_int_equal(nvml.usage(device, NULL, &count, 0), 6); /* nobody works */
+	assert_int_equal(nvml.usage(device, NULL, &count, 0), 6); /* no process works */
 	assert_int_equal(emu_load_start(&load, "--memory", "4096", NULL), 0);
 	for (unsigned i = 0; i < 100 && sample[0].sm < 5; i++) { /* others may have the cores */
 		emu_sleep_ms(200);

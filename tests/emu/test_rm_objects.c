@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who owns what: open files, clients, objects, and when they go. */
+/* Ownership and lifetime of open files, clients and objects. */
 #include "rm_world.h"
 
 WORLD_TEST(a_client_belongs_to_the_open_file_it_was_made_with)

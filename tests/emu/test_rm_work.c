@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU's schedulers: who runs, and that no work is lost. */
+/* The GPU's schedulers: the group that runs, and that no work is lost. */
 #include "rm_world.h"
 
 /* A second compute group of the same client, with one channel. */

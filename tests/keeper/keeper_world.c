@@ -187,7 +187,8 @@ int kw_set_up(void **state)
 	unsetenv("NOTIFY_SOCKET");
 	if (w->machine->rule) {
 		setenv("GPREEMPT_NVIDIACTL", "/nonexistent/nvidiactl", 1);
-		setenv("LSAN_OPTIONS", "detect_leaks=0", 1); /* not of who is traced at its end */
+		setenv("LSAN_OPTIONS", "detect_leaks=0",
+		       1); /* not in a process that is traced when it ends */
 		if (kfd_emu_start(&w->kfd, "--gpu", "mi300x", "--rule", w->machine->rule, "--slots",
 		                  "1", NULL))
 			return -1;

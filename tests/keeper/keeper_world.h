@@ -17,7 +17,7 @@
 #define KW_LOADS 4
 #define KW_SKIP  77
 
-/* What runs below: NVIDIA, or AMD with the driver's newer or older rule of who may debug. */
+/* What runs below: NVIDIA, or AMD with the driver's newer or older rule about debugging. */
 struct kw_machine {
 	const char *rule; /* NULL: NVIDIA */
 };
@@ -121,7 +121,7 @@ char kw_state(pid_t pid);
 void kw_stop_scheduler(struct kw *w);
 unsigned kw_records(struct kw *w);
 
-/* Of this load, and who has it; 0: there is none. */
+/* The owner of this load's record; 0: there is none. */
 pid_t kw_holder(struct kw *w, int load);
 
 /* The whole. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever is killed, in whatever order: what was held runs again, and nobody else is touched. */
+/* Scheduler and keeper are killed in any order: held processes run again, others are not touched.
+ */
 #include "keeper_world.h"
 
 KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held)
@@ -13,7 +14,7 @@ KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held)
 	assert_false(kw_is_held(w, other));
 	assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 	epoch = gp_undo_epoch(w->undo);
-	kill(w->scheduler.pid, SIGKILL); /* nobody waits for it: it is a zombie */
+	kill(w->scheduler.pid, SIGKILL); /* not waited for: it is a zombie */
 	KW_WITHIN(1000, !kw_is_held(w, held));
 	KW_WITHIN(1000, kw_records(w) == 0);
 	KW_WAIT(gp_undo_epoch(w->undo) != epoch);
@@ -104,7 +105,7 @@ KEEPER_TEST_EVERYWHERE(what_was_left_while_there_was_no_keeper_is_put_back_by_th
 	kw_wait_progress(w, held);
 }
 
-/* ... or by the next scheduler, whose first act it is. */
+/* The next scheduler does it first. */
 KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back)
 {
 	int held = kw_load(w), other = kw_load(w);
@@ -121,7 +122,7 @@ KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back)
 }
 
 /* The keeper puts back while the next one starts and wants the same: one of the two is first, and
- * in the end it is held by who lives. */
+ * in the end the living scheduler holds it. */
 KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once)
 {
 	int held = kw_load(w);

@@ -24,10 +24,10 @@ KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends)
 	assert_int_equal(run_keeper(once, NULL), 0); /* there is nothing */
 	kw_start_scheduler(w, held, -1);
 	assert_int_equal(run_keeper(once, NULL), 0);
-	assert_true(kw_is_held(w, held)); /* who lives is left alone ... */
+	assert_true(kw_is_held(w, held)); /* a living scheduler is left alone */
 	kw_stop_scheduler(w);
 	assert_int_equal(run_keeper(once, NULL), 0);
-	assert_true(kw_is_held(w, held)); /* ... however silent */
+	assert_true(kw_is_held(w, held)); /* also when it is silent */
 	kw_kill(&w->scheduler);
 	assert_int_equal(run_keeper(once, NULL), 0);
 	assert_false(kw_is_held(w, held));
@@ -107,7 +107,7 @@ KEEPER_TEST(there_is_one_scheduler)
 	assert_true(kw_is_held(w, held));
 }
 
-/* Somebody removed the file, and the next scheduler made a new one. */
+/* The file was removed, and the next scheduler created a new one. */
 KEEPER_TEST(a_new_file_is_followed)
 {
 	int held = kw_load(w);
@@ -202,7 +202,7 @@ static unsigned open_files(pid_t pid)
 	return n;
 }
 
-/* Of a driver it never has one: a copy would keep the memory of who has ended. */
+/* It has no file of a driver: a copy would keep the memory of a process that ended. */
 KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none)
 {
 	int held = kw_load(w);
@@ -244,10 +244,10 @@ KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper)
 	KW_WAIT(kw_holder(w, held) == w->keeper.pid); /* it is at it ... */
 	gp_undo_keeper(w->undo, &before);
 	emulator_sleep_ms(1000);
-	assert_true(kw_is_held(w, held)); /* ... in vain ... */
+	assert_true(kw_is_held(w, held)); /* without effect so far */
 	KW_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
 	assert_int_equal(emu_control(&w->emu, "latency enable 0ms"), 0);
-	/* ... until the call is given up, the driver lets its caller go, and it is made again. */
+	/* The call is given up, the driver returns, and the call is repeated. */
 	KW_WITHIN(10000, !kw_is_held(w, held) && kw_records(w) == 0);
 	kw_wait_progress(w, held);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that undo: one that hangs or falls over takes nobody along. */
+/* Workers that undo: a hanging or crashing worker does not affect the others. */
 #include "support/test.h"
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 static struct gp_undo_file *file;
 static struct gp_replay replay;
 static char path[64];
-static volatile int *open_gate; /* who hangs does so until then; shared with the workers */
+static volatile int *open_gate; /* a hanging worker waits for it; shared with the workers */
 
 static struct {
 	unsigned times; /* it was done */
@@ -138,7 +138,7 @@ TEST_WITH(who_hangs_does_not_hold_up_the_others, set_up, tear_down)
 	assert_int_equal(outcome[0].result, 0);
 }
 
-/* However many hang, there are no more than so many workers; who comes later waits. */
+/* The number of workers is limited, also when all hang; later records wait. */
 TEST_WITH(there_is_an_end_to_workers, set_up, tear_down)
 {
 	unsigned workers = 0;

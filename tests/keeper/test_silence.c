@@ -74,7 +74,7 @@ KEEPER_TEST(an_action_that_comes_late_is_undone_as_well)
 	kw_wait_progress(w, held);
 }
 
-/* Stopped together, as a suspended machine stops all: nobody has missed anything. */
+/* Both are stopped, as by a suspended machine: no heartbeat was missed. */
 KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count)
 {
 	int held = kw_load(w);

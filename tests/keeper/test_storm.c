@@ -5,7 +5,7 @@
  * and with a record, everything else runs, and nothing is left: no record, no file, no process.
  *
  * 17 rounds on each of three machines, and no new round after 12 s; 350 with GPREEMPT_SOAK.
- * The seed is printed; the first argument is another one.
+ * The seed is printed; the first argument replaces it.
  */
 #include "base/rng.h"
 #include "keeper_world.h"
@@ -47,7 +47,7 @@ static void start_missing(struct kw *w, int held)
 		}
 }
 
-/* One of the ways to lose somebody. */
+/* One way to lose a process. */
 static void strike(struct kw *w)
 {
 	int load = (int)gp_rng_below(&rng, LOADS);

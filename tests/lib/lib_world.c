@@ -172,7 +172,7 @@ struct gpreempt_queue lw_queue(struct gpreempt *g, unsigned n)
 	for (int i = 0; i < count; i++)
 		if (!queue[i].copies && !n--)
 			return queue[i];
-	fail_msg("there are not so many queues that compute");
+	fail_msg("the process has fewer compute queues");
 	return queue[0];
 }
 

@@ -81,12 +81,12 @@ uint64_t lw_now_ms(void);
 struct lw_load *lw_load_with(struct lib_world *w, const char *a, const char *b, const char *c,
                              const char *d);
 
-/* One that has so many queues that compute, and keeps them busy. */
+/* A load that keeps this number of compute queues busy. */
 struct lw_load *lw_load(struct lib_world *w, const char *queues);
 unsigned lw_held(struct lib_world *w, pid_t pid);
 void lw_must_run(struct lib_world *w, pid_t pid);
 
-/* While another one goes on. */
+/* While a second load goes on. */
 void lw_must_stand(struct lib_world *w, pid_t pid, pid_t other);
 
 /* It ends by itself, and no work was lost or done twice. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* However a program that holds something ends, and whoever else wants it: nothing stays held. */
+/* A holder ends in any way, also while a second one waits: no process stays held. */
 #include "lib_world.h"
 
 LIB_TEST(exit_releases)
@@ -80,7 +80,7 @@ LIB_TEST(what_somebody_resumes_is_let_go)
 	usleep(300000); /* it is not held again */
 	assert_int_equal(lw_held(w, load->pid), 0);
 	assert_false(lw_queue(g, 0).held);
-	/* ... unless it is asked for. */
+	/* A new request holds them again. */
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_int_equal(lw_held(w, load->pid), 2);
 	lw_close(g);

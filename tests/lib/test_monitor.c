@@ -272,7 +272,7 @@ LIB_TEST_ON(a_queue_that_was_made_again_is_another, amd)
 	end_target(&t);
 }
 
-/* Until it has made so many. */
+/* Until it has created this number. */
 struct creations {
 	struct lib_world *w;
 	uint64_t enough;

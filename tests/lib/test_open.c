@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles: which processes can be opened, who may, and what a failure says. */
+/* Handles: processes that can be opened, access rights, and the messages of failures. */
 #include "lib_world.h"
 
 #define NOBODY 65534
@@ -80,7 +80,7 @@ LIB_TEST(devices_have_names)
 	lw_close(g);
 }
 
-/* In a child that nobody may look into anything with. */
+/* In a child without any rights. */
 static int as_nobody(pid_t pid, int (*try)(pid_t pid))
 {
 	int status = 0;

@@ -97,7 +97,7 @@ LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd)
 	assert_true(q.ring_bytes > 0);
 	assert_true(q.ring_address == 0 && q.save_address == 0);
 	assert_true(q.pending == GPREEMPT_UNKNOWN64);
-	/* Holding is another matter. */
+	/* A hold attaches to the process. */
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_int_equal(lw_held(w, load->pid), 2);
 	assert_int_equal(kfd_emu_count(&w->amd, "enable"), 1);

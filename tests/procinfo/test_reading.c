@@ -224,5 +224,5 @@ TEST(too_many_questions_are_refused_until_answers_are_taken)
 	f = wait_for(pool, fd, &token);
 	gp_procinfo_drop(f);
 	assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, 3), 0);
-	gp_procinfo_free(pool); /* with three that nobody takes */
+	gp_procinfo_free(pool); /* with three results that are not taken */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process whose memory never answers costs a reader, and nobody the answer. */
+/* A process with memory that never answers costs a reader thread; other answers arrive. */
 #include <dirent.h>
 #include <sys/syscall.h>
 
@@ -107,7 +107,7 @@ static bool does_a_thread_read(void)
 	return reads;
 }
 
-/* Its pid could be another's by the end: what was read is of somebody who is no more. */
+/* Its pid may be reused by the end: the result is about a process that is gone. */
 TEST(who_ends_while_he_is_read_is_gone)
 {
 	struct gp_procinfo_limits limits[] = {patient, quick}; /* read to the end; left behind */
@@ -185,7 +185,7 @@ TEST(who_is_stuck_is_replaced)
 	stop_target(&plain);
 }
 
-/* Not even with others to read for: no more than so many threads are ever left behind. */
+/* Also with more processes to read, the number of stuck threads is limited. */
 TEST(with_too_many_stuck_memory_is_unknown_at_once)
 {
 	struct gp_procinfo_limits few = {.deadline_ns = GP_NS_PER_S, .stuck = 1, .distrust_ns = 1};
@@ -207,7 +207,7 @@ TEST(with_too_many_stuck_memory_is_unknown_at_once)
 		assert_true(info->known & GP_PROCINFO_USER);
 		gp_procinfo_drop(info);
 	}
-	assert_int_equal(gp_procinfo_stuck(pool), 1); /* nobody waited for it */
+	assert_int_equal(gp_procinfo_stuck(pool), 1); /* no caller waited for it */
 	let_answer(&silent);
 	wait_until_nobody_is_stuck(pool);
 	gp_procinfo_free(pool);
@@ -243,7 +243,7 @@ TEST(who_let_us_wait_is_not_read_for_a_while_and_others_are)
 	stop_target(&other);
 }
 
-/* As when the daemon was stopped for a while: nobody has let it wait. */
+/* As if the daemon was stopped for a while: the wait does not count. */
 TEST(who_looks_much_too_late_blames_nobody)
 {
 	struct gp_procinfo_limits brief = {.deadline_ns = GP_NS_PER_S / 4};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which programs and cgroups nobody but root could have made up. */
+/* Programs and cgroups that only root can have created. */
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -80,7 +80,7 @@ TEST(a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it)
 	rmdir(folder);
 }
 
-/* Whoever has a mount namespace of his own can put any file where a trusted one is. */
+/* A user with an own mount namespace can put any file in the place of a trusted one. */
 static bool hide_sleep(void)
 {
 	char program[] = PROCINFO_TARGET;
