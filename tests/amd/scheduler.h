@@ -26,7 +26,7 @@ struct scheduler {
 
 void sched_know(struct scheduler *s, pid_t pid, enum gp_class class);
 
-/* The engine with the policy; nobody drives it yet. */
+/* The engine with the policy; no thread drives it yet. */
 void sched_make(struct scheduler *s, struct amd_world *w);
 void sched_begin(struct scheduler *s, struct amd_world *w);
 

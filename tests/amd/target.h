@@ -30,7 +30,7 @@ bool target_has_answered(struct target *t);
 long target_start_by(struct target *t, pid_t (*make)(const void *arg), const void *arg);
 void target_start(struct target *t);
 
-/* As a ROCm program: opened, its runtime enabled, so many queues. */
+/* As a ROCm program: device opened, runtime enabled, this number of queues. */
 void target_start_with(struct target *t, unsigned queues);
 void target_forget(struct target *t);
 

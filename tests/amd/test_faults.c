@@ -162,7 +162,7 @@ AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x, navi3
 	if (failed) /* where single queues are taken off, there is none to take */
 		is_explained(w, handle, -EIO);
 	assert_true(failed || kfd_emu_count(&w->emu, "messages"));
-	disturb(w, "reset 0 end"); /* who was there stays evicted */
+	disturb(w, "reset 0 end"); /* its processes stay evicted */
 	aw_release(w, handle);
 	AW_WAIT(!aw_suspended(w, load->pid));
 	gp_gpu_detach(w->gpu, handle);
@@ -278,7 +278,7 @@ AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250, mi250_o
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-/* Who waits for an answer gets it, although a call on the way to it fails. */
+/* A waiting target gets its answer, although a call before it fails. */
 AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same)
 {
 	static const char *const call[] = {"query_debug_event", "send_runtime_event",
@@ -360,9 +360,9 @@ AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250, mi250_old)
 	target_tell(&t, "exec");
 	assert_int_equal(target_answer(&t), t.pid);
 	AW_WAIT(!aw_look(w, handle).held);
-	assert_int_equal(target_ask(&t, "signals"), 0); /* nobody stopped it */
+	assert_int_equal(target_ask(&t, "signals"), 0); /* it was not stopped */
 	target_do(&t, "open");
-	target_do(&t, "runtime 1"); /* which waits for nobody */
+	target_do(&t, "runtime 1"); /* does not wait for a debugger */
 	target_do(&t, "queue aql");
 	AW_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t.pid) == 1);
 	aw_must_release(w, handle);

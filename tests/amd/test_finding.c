@@ -315,7 +315,7 @@ TEST(garbage_is_survived)
 	folder_remove(&f);
 }
 
-/* Addresses that are none: the work of who says so is not known, and nothing else happens. */
+/* Invalid addresses: the work of this process is unknown, and nothing else happens. */
 AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 {
 	static const uint64_t address[] = {0, 8, 0xffffffffffffff00, 0x7ffffffff000,
@@ -522,7 +522,7 @@ AMD_TEST(another_process_under_the_same_number_is_another)
 	target_do(&t, "open");
 	target_do(&t, "runtime 1");
 	target_do(&t, "queue aql");
-	o = aw_hold(w, handle); /* of who is no more */
+	o = aw_hold(w, handle); /* of a process that is gone */
 	assert_int_equal(o.failed, -ESRCH);
 	assert_false(o.held);
 	assert_int_equal(aw_suspended(w, pid), 0);

@@ -49,7 +49,7 @@ static int look(struct gp_amd_readers *readers, bool at_fifo)
 	return gp_amd_readers_run(readers, 1);
 }
 
-/* Everybody who waits for the FIFO goes on. */
+/* All threads that wait for the FIFO go on. */
 static void answer(void)
 {
 	int fd = open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);

@@ -24,7 +24,7 @@ static bool is_debugged(struct amd_world *w, pid_t pid)
 	return process_is(w, pid, "debugged") == 1;
 }
 
-/* A request every 60 ms, of so much work: a step is 0.1 ms. */
+/* A request every 60 ms with this number of steps; a step is 0.1 ms. */
 static struct kfd_load *start_service(struct amd_world *w, const char *steps)
 {
 	return aw_load(w, "--period", "60000", "--steps", steps);
@@ -100,7 +100,7 @@ static void latency_critical_work_comes_first(struct amd_world *w, const char *s
 	assert_int_equal(s.records, tasks + 0u);
 	sched_free(&s);
 	assert_int_equal(kfd_load_stop(lc), 0);
-	for (unsigned i = 0; i < tasks; i++) { /* what was preempted so often ends right */
+	for (unsigned i = 0; i < tasks; i++) { /* preempted work ends with the right result */
 		assert_int_equal(aw_suspended(w, be[i]->pid), 0);
 		assert_false(is_debugged(w, be[i]->pid));
 		assert_int_equal(kfd_load_stop(be[i]), 0);
@@ -286,7 +286,7 @@ AMD_TEST(who_comes_later_and_who_goes_is_seen)
 	target_do(&t, "submit 0 200 1000"); /* more than it can have */
 	AW_WAIT(aw_suspended(w, t.pid));
 	kfd_load_kill(be); /* held or not */
-	kfd_load_kill(lc); /* nobody to make way for any more */
+	kfd_load_kill(lc); /* no latency-critical task is left */
 	AW_WAIT(!aw_suspended(w, t.pid));
 	kfd_emu_sleep_ms(100);
 	assert_int_equal(aw_suspended(w, t.pid), 0);
@@ -334,7 +334,7 @@ AMD_TEST_ON(otherwise_it_is_attached_to, mi250)
 	assert_int_equal(kfd_load_stop(be), 0);
 }
 
-/* Its session would take the only place from who is to be held. */
+/* Its session would take the only slot from the task to be held. */
 AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20, mixed)
 {
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");

@@ -294,7 +294,7 @@ AMD_TEST_ON(with_the_new_rule_nobody_traces_the_target_after_the_beginning, mi25
 	assert_int_equal(d.session.link, GP_AMD_UNLINKED);
 	assert_int_equal(suspend(&d), 1);
 	assert_int_equal(resume(&d), 1);
-	/* Anybody else may. */
+	/* Other processes may. */
 	assert_int_equal(ptrace(PTRACE_SEIZE, t.pid, NULL, NULL), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, t.pid, NULL, NULL), 0);
 	assert_int_equal(waitpid(t.pid, &status, __WALL), t.pid);
@@ -398,7 +398,7 @@ AMD_TEST_ON(a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go, mi
 	target_kill(&t);
 }
 
-/* It may be our own child, and its exit status is for who waits for it. */
+/* It may be our own child; its parent must still get the exit status. */
 AMD_TEST_ON(the_exit_status_of_the_target_is_left_to_its_parent, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
@@ -625,7 +625,7 @@ AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250, mi250_old)
 	assert_int_equal(second.result, -EBUSY);
 	assert_true(strlen(second.text) > 20);
 	end_other(&second);
-	/* Neither the attempt nor the end of who made it changes anything for the first. */
+	/* Neither the attempt nor the end of the second debugger affects the first. */
 	AW_WAIT(kfd_emu_process_number(&w->emu, second.pid, "debugged") == UINT64_MAX);
 	kfd_emu_sleep_ms(50);
 	assert_int_equal(process_is(w, &t, "debugged"), 1);
@@ -704,7 +704,7 @@ AMD_TEST(one_that_ended_is_not_there)
 	target_start_with(&t, 1);
 	pid = t.pid;
 	kill(pid, SIGKILL);
-	AW_WAIT(aw_state_of(pid) == 'Z'); /* nobody has waited for it yet */
+	AW_WAIT(aw_state_of(pid) == 'Z'); /* not waited for yet */
 	assert_int_equal(attach(&d, pid), -ESRCH);
 	assert_true(strlen(d.err.text) > 10);
 	target_kill(&t);

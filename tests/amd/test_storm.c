@@ -366,7 +366,7 @@ AMD_TEST_ON(nothing_is_lost_in_a_storm, hws_new, hws_old, mes_new)
 	       "%u; packets %lu\n",
 	       s.report->cycles, s.report->refused, s.kills, s.ends, s.restarts, s.nudges,
 	       kfd_emu_count(&w->emu, "packets"));
-	AW_WAIT(open_files(w->emu.pid) == files); /* the driver has let go of everybody */
+	AW_WAIT(open_files(w->emu.pid) == files); /* the driver has released all processes */
 	end(&s);
 }
 

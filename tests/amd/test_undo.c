@@ -118,7 +118,7 @@ AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 	assert_int_equal(undo_in_child(&undo), 0); /* there is nothing left to take */
 	kill(h.pid, SIGCONT);
 	assert_int_equal(read(h.from, &byte, 1), 1); /* it notices ... */
-	assert_int_equal(read(h.from, &byte, 1), 1); /* ... and can hold it again */
+	assert_int_equal(read(h.from, &byte, 1), 1); /* and can hold it again */
 	assert_true(aw_suspended(w, load->pid) > 0);
 	end_holder(&h);
 	AW_WAIT(aw_suspended(w, load->pid) == 0);
@@ -126,7 +126,7 @@ AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 	aw_wait_progress(w, load->pid);
 }
 
-/* Who undoes in his own process, as a command does, leaves it untraced. */
+/* An undo in the caller's own process, as in a command, leaves the target untraced. */
 AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 {
 	struct kfd_load *load = aw_load(w);
@@ -145,7 +145,7 @@ AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 	aw_wait_progress(w, load->pid);
 }
 
-/* A debugger has it, and the holder of the record is somebody else. */
+/* A debugger has it, and the record belongs to a different process. */
 AMD_TEST(what_another_traces_is_left_alone)
 {
 	struct kfd_load *load = aw_load(w);

@@ -5,7 +5,7 @@
  */
 #include "target.h"
 
-/* A program with one queue that somebody wants to watch, and not to hold. */
+/* A program with one queue that is watched and not held. */
 static uint32_t watch(struct amd_world *w, struct target *t)
 {
 	uint32_t handle;
@@ -59,7 +59,7 @@ AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi250, vega20, mi300x
 	target_kill(&t);
 }
 
-/* It is found out when somebody begins to look. */
+/* The watch finds it when it begins. */
 AMD_TEST(one_that_was_taken_before_is_seen)
 {
 	struct target t;
@@ -89,7 +89,7 @@ AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31)
 		seen += is_active(w, handle);
 	}
 	assert_in_range(seen, 10, 20);
-	take_one_packet(w, &t, 50000); /* 5 s: more than anybody can know */
+	take_one_packet(w, &t, 50000); /* 5 s: longer than the watch assumes */
 	AW_WAIT(is_idle(w, handle));
 	assert_false(target_ask(&t, "done 0"));
 	target_kill(&t);

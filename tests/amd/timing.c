@@ -62,7 +62,7 @@ uint64_t bare_suspend_ns(pid_t pid, unsigned n)
 		usleep(200);
 	}
 	gp_amd_session_close(&s);
-	while (s.link != GP_AMD_UNLINKED) { /* or nobody else can attach to it */
+	while (s.link != GP_AMD_UNLINKED) { /* or no other debugger can attach */
 		usleep(1000);
 		gp_amd_session_tick(&s);
 	}

@@ -9,7 +9,7 @@
 #include "gpu/amd/session.h"
 #include "target.h"
 
-/* The value below which so many percent of them lie. Sorts them. */
+/* The percentile of the values. Sorts them. */
 uint64_t percentile(uint64_t *ns, unsigned n, unsigned percent);
 
 /* By how much a timer of 1 ms is late: nine of ten times less. */

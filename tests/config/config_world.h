@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Configurations written in a test, on a machine whose users and groups are known. */
+/* Configurations written in a test, on a machine with known users and groups. */
 #ifndef TESTS_CONFIG_CONFIG_WORLD_H
 #define TESTS_CONFIG_CONFIG_WORLD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may do what to whom: each cell of the table, and what "within the limit" means. */
+/* Access rights: each cell of the table, and the meaning of "within the limit". */
 #include "config_world.h"
 
 #include "config/rights.h"
@@ -200,7 +200,7 @@ TEST(the_order_of_classes_is_be_unmanaged_lc)
 	assert_true(gp_class_rank(GP_BEST_EFFORT) < gp_class_rank(GP_UNMANAGED));
 	assert_true(gp_class_rank(GP_UNMANAGED) < gp_class_rank(GP_LATENCY_CRITICAL));
 	assert_true(may_change(lc, unmanaged));
-	assert_true(may_change(lc, lc)); /* who has it keeps it */
+	assert_true(may_change(lc, lc)); /* a class that it has is kept */
 	assert_true(may_change(unmanaged, be));
 	assert_false(may_change(unmanaged, lc));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process that does with RM what the test tells it to, one call at a time: for what rm-load,
- * which behaves as libcuda does, never does. It works for nobody and dies with the test.
+ * which behaves as libcuda does, never does. It does no work and dies with the test.
  */
 #ifndef TESTS_NVIDIA_HAND_MADE_H
 #define TESTS_NVIDIA_HAND_MADE_H

@@ -76,7 +76,7 @@ GPU_TEST(a_batch_in_which_one_process_died_holds_the_others)
 		a[i] = (struct gp_action){.handle = gw_attach(w, load[i].pid)};
 	for (int i = 0; i < 3; i++)
 		gw_settled(w, a[i].handle);
-	kill(load[0].pid, SIGKILL); /* the one whose file the call would go through */
+	kill(load[0].pid, SIGKILL); /* the call would use its file */
 	assert_int_equal(gp_gpu_hold(w->gpu, gw_now(), a, 3), 0);
 	for (int i = 1; i < 3; i++) {
 		assert_int_equal(a[i].status, -EINPROGRESS);
@@ -255,7 +255,7 @@ GPU_TEST(what_a_process_set_before_it_was_changed_is_what_it_gets_back)
 	gw_settled(w, handle);
 	hand_slice(&h, 0x5c000010, 2048);
 	emu_sleep_ms(700); /* seen or not: a look is due every half second */
-	assert_int_equal(gw_look(w, handle).slice_us, 0); /* nobody else changed it */
+	assert_int_equal(gw_look(w, handle).slice_us, 0); /* as without a change by us */
 	gw_act(w, GW_SLICE, handle, 1);
 	gp_gpu_detach(w->gpu, handle);
 	gw_close(w);
@@ -275,7 +275,7 @@ GPU_TEST(another_group_under_the_same_handle_is_not_touched)
 	gw_open(w);
 	a = (struct gp_action){.handle = gw_attach(w, h.pid), .slice_us = 1};
 	gw_settled(w, a.handle);
-	/* Somebody else's group gets the hardware's number meanwhile. */
+	/* A new group gets the hardware id meanwhile. */
 	hand_free(&h, 0x5c000010);
 	hand_group(&h, 0x5c000050, 1);
 	hand_group(&h, 0x5c000010, 2);

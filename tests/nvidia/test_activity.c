@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who works: with a stand-in for NVML, and without one. */
+/* Activity of processes, with an emulated NVML and without one. */
 #include "gpu_world.h"
 
 #define WITHOUT_NVML "/nonexistent/libnvidia-ml.so"

@@ -61,7 +61,7 @@ GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 		{NV_ERR_INVALID_ARGUMENT, -EINVAL}, {NV_ERR_INVALID_CLIENT, -ENXIO},
 		{NV_ERR_INVALID_OBJECT, -ENXIO},    {NV_ERR_INVALID_OBJECT_HANDLE, -ENXIO},
 		{NV_ERR_INVALID_STATE, -EBUSY},     {NV_ERR_NOT_SUPPORTED, -ENOTSUP},
-		{NV_ERR_OBJECT_NOT_FOUND, -ENXIO},  {0x7f, -EIO}, /* one that nobody knows */
+		{NV_ERR_OBJECT_NOT_FOUND, -ENXIO},  {0x7f, -EIO}, /* an unknown status */
 	};
 	struct gp_observation o;
 	struct emu_load load;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is found, however it names its objects and however old it is, and who is not. */
+/* Processes are found with any handles and of any age; others are not. */
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 #include "hand_made.h"
@@ -38,7 +38,7 @@ GPU_TEST(a_process_that_counts_from_elsewhere_is_found)
 }
 
 /* RM names one child of each kind: of a group with random handles one channel is known, and that
- * one gets the work here. What the other channels would do nobody can stop. */
+ * one gets the work here. Work of the other channels could not be stopped. */
 GPU_TEST(a_process_with_random_handles_is_found)
 {
 	struct emu_load load;
@@ -120,7 +120,7 @@ GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found)
 	emu_load_kill(&load);
 }
 
-/* Who has the memory driver open computes or is about to: worth a search of any length. */
+/* A process with the memory driver open computes or will: a long search is worth it. */
 GPU_TEST(a_cuda_process_is_found_however_old_its_client_is)
 {
 	struct hand old;

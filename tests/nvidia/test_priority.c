@@ -25,7 +25,7 @@ struct scheduler {
 		enum gp_class class;
 	} known[MAX_LOADS];
 	unsigned nknown;
-	enum gp_class others; /* of those that nobody named */
+	enum gp_class others; /* of tasks without a class */
 	int result;
 };
 
@@ -269,7 +269,7 @@ GPU_TEST(tasks_come_and_go)
 	GW_WAIT(emu_groups_held(&w->emu, be[0].pid) != emu_groups_held(&w->emu, be[1].pid));
 	emu_load_kill(&be[0]); /* in its turn or out of it */
 	GW_WAIT(slice(w, be[1].pid) == 1 && !emu_groups_held(&w->emu, be[1].pid));
-	emu_load_kill(&lc); /* nobody to make way for any more */
+	emu_load_kill(&lc); /* no latency-critical task is left */
 	GW_WAIT(slice(w, be[1].pid) == 2048);
 	assert_int_equal(emu_groups_held(&w->emu, be[1].pid), 0);
 	end(&s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may do what: others' processes, own processes, no device, a device that may not be opened. */
+/* Access: others' processes, own processes, no device, a device that cannot be opened. */
 #include <sys/stat.h>
 
 #include "gpu/nvidia/rm.h"
@@ -7,13 +7,13 @@
 
 #define NOBODY "65534"
 
-/* What a process of nobody's answered. */
+/* The answer of a process of user `nobody`. */
 struct answer {
 	int code, other;
 	char text[256];
 };
 
-/* Runs `f` as nobody, in a process of its own. */
+/* Runs `f` in a process of user `nobody`. */
 static struct answer as_nobody(void (*f)(struct answer *a, pid_t pid), pid_t pid)
 {
 	struct answer a = {.code = 12345};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scheduler that was killed leaves a record, and whoever replays it puts the process back. */
+/* A killed scheduler leaves a record; its replay restores the process. */
 #include "base/process.h"
 #include "base/rng.h"
 
@@ -103,7 +103,7 @@ GPU_TEST(putting_a_process_back_takes_few_calls)
 	gw_load(&load);
 	for (int i = 0; i < 2; i++) {
 		undo = kill_a_scheduler(load.pid, 5000);
-		/* The second time it is older than anybody would search for. */
+		/* The second time it is older than the search goes back. */
 		if (i)
 			assert_int_equal(emu_control(&w->emu, "client_index %u", 0x8000), 0);
 		before = emu_count(&w->emu, "total");
@@ -276,7 +276,7 @@ GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 	gp_nvidia_ops.undo(&undo, NULL);
 	held = emu_groups_held(&w->emu, parent);
 	slice_us = emu_group_sum(&w->emu, parent, "slice_us");
-	kill(child, SIGKILL); /* nobody else would */
+	kill(child, SIGKILL); /* the test must end it */
 	assert_int_equal(held, 0);
 	assert_int_equal(slice_us, 2048);
 }

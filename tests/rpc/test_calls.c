@@ -207,7 +207,7 @@ WORLD_TEST(a_call_that_takes_too_long_ends)
 	gp_client_close(client);
 }
 
-/* Waits for the next answer as who polls does. */
+/* Waits for the next answer as a polling client does. */
 static struct gp_client_answer next_answer(struct gp_client *client)
 {
 	struct pollfd p = {.fd = gp_client_fd(client), .events = POLLIN};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 200 clients at once: everybody gets their own answers and all events they asked for. */
+/* 200 clients at once: each gets its own answers and all events that it asked for. */
 #include "support/test.h"
 
 /* after those it needs */

@@ -244,7 +244,7 @@ TEST(a_daemon_that_hangs_is_not_waited_for)
 	place(&w);
 	listener = listen_at(w.path);
 	memcpy(address.sun_path, w.path, strlen(w.path));
-	do /* until nobody else can */
+	do /* until the listener has no room */
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	while (!connect(fd, (struct sockaddr *)&address, sizeof address));
 	assert_int_equal(errno, EAGAIN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process a client means: never another one, whatever it says and wherever it says it. */
+/* The process that a client names: never a different one. */
 #include "support/test.h"
 
 #include <linux/sched.h>
@@ -143,7 +143,7 @@ WORLD_TEST(what_names_no_process_is_refused)
 	gp_client_close(client);
 }
 
-/* A child with a pid of our choice; -1: somebody else has it by now. */
+/* A child with a pid of our choice; -1: the pid is in use. */
 static pid_t start_child_as(pid_t pid)
 {
 	struct clone_args args = {

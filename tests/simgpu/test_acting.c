@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holding, releasing and slices: done, seen, announced, and undone by who did it. */
+/* Holding, releasing and slices: done, seen, announced, and undone by the holder. */
 #include "simgpu_world.h"
 
 TEST(a_held_task_stands_still_and_goes_on)

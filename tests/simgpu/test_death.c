@@ -80,7 +80,7 @@ TEST(the_next_scheduler_replays_the_record_also_where_sim_is_not_selected)
 	world_load(&w, "10ms", "train");
 	hold_and_die(w.program[0], &undo);
 	assert_int_equal(gp_undo_open(&file, true, NULL), 0);
-	pid = fork(); /* whose record it is, and who is dead then */
+	pid = fork(); /* the owner of the record, dead by then */
 	if (!pid)
 		_exit(gp_undo_put(file, "sim", &undo) < 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -115,7 +115,7 @@ TEST(release_process_needs_no_record)
 	world_end(&w);
 }
 
-/* All packets of a controller that died come before those of who undoes what it did. */
+/* All packets of a dead controller come before those of the undoing process. */
 TEST(a_record_is_not_overtaken_by_what_the_dead_had_said)
 {
 	struct gp_undo undo;
@@ -188,7 +188,7 @@ TEST(a_lost_server_is_a_lost_gpu)
 	gp_gpu_detach(gpu, a.handle);
 	gpu->ops->close(gpu);
 
-	/* A new one is another: nothing of the old one is there. */
+	/* A new server has no state of the old one. */
 	world_start_server(&w, "h200", "events", "1");
 	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);
 	gpu = world_open(0);
@@ -229,7 +229,7 @@ TEST(a_held_program_that_dies_leaves_nothing)
 	WAIT_FOR(world_count(gpu) == 1);
 	assert_int_equal(world_look(gpu, a.handle).known, 0);
 	assert_int_equal(world_look(gpu, a.handle).failed, -ESRCH);
-	/* What is asked of it ends, and changes nobody else. */
+	/* Its requests end, and no other task changes. */
 	assert_int_equal(gp_gpu_release(gpu, now(), &a, 1), 0);
 	WAIT_FOR(!world_look(gpu, a.handle).under_way);
 	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has a context is found, and is gone when it is gone; more than fit are refused. */
+/* A process with a context is found until it ends; more contexts than fit are refused. */
 #include "simgpu_world.h"
 
 TEST(a_program_is_found_as_what_it_is)
@@ -65,7 +65,7 @@ TEST(coming_and_going_is_news)
 	world_kill(&w.program[0], SIGKILL);
 	WAIT_FOR(world_news(gpu));
 	WAIT_FOR(world_count(gpu) == 0);
-	/* Another in its place is another. */
+	/* A new process in its place is a new task. */
 	world_load(&w, "10ms", "second");
 	assert_int_equal(gp_gpu_scan(gpu, now(), &second, 1), 1);
 	assert_int_not_equal(first.key, second.key);
@@ -112,7 +112,7 @@ TEST(activity_and_run_time_are_seen)
 		assert_true(o.known & GP_KNOWN_ACTIVE_SINCE);
 		assert_in_range(o.active_since_ns, 1, now());
 		assert_in_range(o.pending, 1, 2); /* one runs, one is queued or on its way */
-		/* An AMD GPU does not tell who runs. */
+		/* An AMD GPU does not report the running task. */
 		assert_int_equal(!!(o.known & GP_KNOWN_RUN), i == 0);
 		if (i == 0)
 			WAIT_FOR(world_gets_on(gpu, handle));

@@ -81,7 +81,7 @@ static void answer(int fd, enum lie lie, uint64_t seed)
 	close(files[1]);
 }
 
-/* A process that answers everybody in this way, and then listens to whatever they say. */
+/* A process that answers every client in this way, and then reads what it sends. */
 static void start_liar(struct world *w, enum lie lie, uint64_t seed)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

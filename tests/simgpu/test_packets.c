@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrong packets end the connection they came on, and nobody else notices. */
+/* A wrong packet ends its connection; other clients are not affected. */
 #include "simgpu_world.h"
 
 #include <sys/un.h>

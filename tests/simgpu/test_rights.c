@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everybody may use a simulated GPU; only its owner and root may control it. */
+/* All users may use a simulated GPU; only its owner and root may control it. */
 #include "simgpu_world.h"
 
 #define NOBODY 65534
@@ -100,7 +100,7 @@ TEST(root_controls_another_users)
 		skip();
 	world_begin(&w, "h200", "events");
 	world_kill(&w.server, SIGTERM);
-	/* The folder is nobody's for the time of the start. */
+	/* The folder belongs to user `nobody` during the start. */
 	assert_int_equal(chown(w.folder, NOBODY, NOBODY), 0);
 	argv[2] = w.path;
 	assert_int_equal(seteuid(NOBODY), 0);

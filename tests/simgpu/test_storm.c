@@ -17,7 +17,7 @@ static unsigned rounds(void)
 	return soak ? ROUNDS * (unsigned)atoi(soak) : ROUNDS;
 }
 
-/* Does what comes to its mind, until it is killed. */
+/* Does random actions until it is killed. */
 static void rage(const struct world *w, uint64_t seed, int records)
 {
 	struct gp_gpu *gpu = world_open(0);
