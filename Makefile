@@ -10,7 +10,7 @@ CTEST := $(CTEST_BASE) -j$(shell nproc)
 CONFIGURE := cmake -G Ninja -S .
 CONFIGURE_TEST := $(CONFIGURE) -DGPREEMPT_TESTS=ON -DGPREEMPT_WERROR=ON -DGPREEMPT_NESTED=ON -DGPREEMPT_TRIES=$(strip $(TRIES))
 
-.PHONY: all configure demo tour check test bench soak install format lint configure-test clean help
+.PHONY: all configure demo tour portable check test bench soak install format lint configure-test clean help
 
 all: configure ## build gpreempt and libgpreempt.so into build/ (the default)
 	@cmake --build build
@@ -30,6 +30,11 @@ tour: ## try the daemon: programs, classes, holds, a kill -9, on a simulated GPU
 	@$(CONFIGURE) -B build -DGPREEMPT_TESTS=OFF >/dev/null
 	@cmake --build build -- --quiet
 	@tools/tour build
+
+portable: ## build/portable: gpreempt without the daemon, for machines without json-c and libyaml
+	@tools/setup build
+	@$(CONFIGURE) -B build/portable -DGPREEMPT_TESTS=OFF -DGPREEMPT_DAEMON=OFF -DGPREEMPT_STATIC_LIBS=ON >/dev/null
+	@cmake --build build/portable
 
 check: configure-test ## build and run the quick unit, CLI and emulator tests: minutes, for every change
 	@cmake --build build/test

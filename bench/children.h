@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other processes of a benchmark in real time: they end with it. */
+/* Child processes of a benchmark that runs in real time. They end with it. */
 #ifndef BENCH_CHILDREN_H
 #define BENCH_CHILDREN_H
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* The linker chooses these names: __wrap_X is called for X, __real_X is the original. */
+/* The linker defines these names: __wrap_X is called for X, __real_X is the original. */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t number, size_t size);
 void *__real_realloc(void *old, size_t size);

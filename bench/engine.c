@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one look of the engine costs (observe, decide, compare, account) with 64, 512 and 4,096
- * tasks, per policy; how it grows; and that it allocates nothing. The back end answers from memory,
- * so that only our own work is measured. Times are the best of several rounds; the judgement is
- * made on ratios within this run. Exits 1 when a claim does not hold.
+ * Measures one tick of the engine (observe, decide, compare, account) with 64, 512 and 4,096 tasks,
+ * for each policy; how it grows with the number of tasks; and that it allocates nothing. The back
+ * end answers from memory, so that only the engine and the policy are measured. Times are the best
+ * of several rounds; the limits are ratios within this run. Exits with 1 if a limit is exceeded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static int flat_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 	return 0;
 }
 
-/* Every eighth task works, others come and go: the view is never twice the same. */
+/* Every eighth task works, others change at each tick: no two views are equal. */
 static int flat_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *o, unsigned n)
 {
 	struct flat_gpu *g = (struct flat_gpu *)gpu;
@@ -56,37 +56,17 @@ static int flat_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observati
 	return 0;
 }
 
-static int flat_set_held(struct gp_gpu *gpu, struct gp_action *a, unsigned n, bool held)
-{
-	struct flat_gpu *g = (struct flat_gpu *)gpu;
-
-	for (unsigned i = 0; i < n; i++) {
-		g->held[a[i].handle] = held;
-		a[i].status = 0;
-		a[i].certainty = GP_OBSERVED;
-	}
-	return 0;
-}
-
-static int flat_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return flat_set_held(gpu, a, n, true);
-}
-
-static int flat_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return flat_set_held(gpu, a, n, false);
-}
-
-static int flat_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int flat_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+                    unsigned n)
 {
 	struct flat_gpu *g = (struct flat_gpu *)gpu;
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++) {
-		g->slice_us[a[i].handle] = a[i].slice_us;
+		if (kind == GP_ACT_SLICE)
+			g->slice_us[a[i].handle] = a[i].slice_us;
+		else
+			g->held[a[i].handle] = kind == GP_ACT_HOLD;
 		a[i].status = 0;
 		a[i].certainty = GP_OBSERVED;
 	}
@@ -98,9 +78,7 @@ static const struct gp_gpu_ops flat_ops = {
 	.scan = flat_scan,
 	.attach = flat_attach,
 	.observe = flat_observe,
-	.hold = flat_hold,
-	.release = flat_release,
-	.set_slice = flat_set_slice,
+	.act = flat_act,
 };
 
 static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
@@ -113,13 +91,16 @@ static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr 
 	attr->gang = seen->key % 8 == 5 ? seen->key / 32 + 1 : 0;
 }
 
-/* 8 is linear, 64 quadratic. Beyond 8 it is memory: 4,096 tasks are 2.2 MB, more than a core's own
- * cache here holds, and a pass over them costs a quarter more for each. */
+/*
+ * A ratio of 8 is linear, 64 is quadratic. Growth beyond 8 is caused by memory: 4,096 tasks need
+ * 2.2 MB, more than the cache of a core on the test machine, and a pass over them costs a quarter
+ * more per task.
+ */
 #define RATIO_MAX 12
 #define ROUNDS    80
-#define STEPS     (1u << 15) /* task-looks a round: the same work at every size */
+#define STEPS     (1u << 15) /* tasks times ticks per round: the same work at every size */
 
-/* An engine with so many tasks. */
+/* An engine with a given number of tasks. */
 struct subject {
 	unsigned ntasks;
 	struct flat_gpu gpu;
@@ -176,7 +157,7 @@ static void end(struct subject *s)
 	free(s->gpu.slice_us);
 }
 
-/* The sizes take turns, so that what else the machine does meets them all. */
+/* The sizes alternate, so that other load on the machine affects all of them. */
 static bool compare(const struct gp_policy_ops *policy, const char *device, uint32_t caps)
 {
 	static struct subject subject[] = {{.ntasks = 64}, {.ntasks = 512}, {.ntasks = 4096}};
@@ -208,13 +189,13 @@ int main(void)
 	const uint32_t all = GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY;
 	bool good = true;
 
-	printf("engine: one look, best of %d rounds\n%-9s %-7s %28s %28s %28s  %s\n", ROUNDS,
+	printf("engine: one tick, best of %d rounds\n%-9s %-7s %28s %28s %28s  %s\n", ROUNDS,
 	       "policy", "device", "64 tasks", "512 tasks", "4096 tasks", "4096/512  allocations");
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
 		good &= compare(*p, "slices", all);
 		good &= compare(*p, "holds", all & ~(uint32_t)GP_CAP_SLICE);
 	}
-	printf("%s: 8 times the tasks cost at most %d times as much, and a look allocates "
+	printf("%s: 8 times the tasks cost at most %d times as much, and a tick allocates "
 	       "nothing\n",
 	       good ? "holds" : "DOES NOT HOLD", RATIO_MAX);
 	return !good;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How fast a whole fleet is simulated (scenarios/fleet-1000.yaml) under `priority`, with the engine
- * and what each task gets done alone: simulated seconds per second of one core, at a quarter, half
- * and all of the devices, and of the tasks on each. Exits 1 when all of it is slower than real
- * time, or when time grows faster than n log n in devices or tasks.
+ * Measures how fast a whole fleet (scenarios/fleet-1000.yaml) is simulated under `priority`,
+ * including the engine and the runs of each task alone. The unit is simulated seconds per second of
+ * one core, at a quarter, half and all of the devices, and of the tasks on each. Exits with 1 if
+ * the whole fleet is slower than real time, or if the time grows faster than n log n in devices or
+ * tasks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #define TASKS     16u
 #define SIMULATED (2 * GP_NS_PER_S)
 
-/* Others may use this machine: what counts is the time of this process. */
+/* The CPU time of this process, because other processes may use the machine. */
 static double cpu_seconds(void)
 {
 	struct timespec t;
@@ -25,7 +26,7 @@ static double cpu_seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Of four tasks one serves, one is busy and two are idle. */
+/* Of four tasks one serves requests, one is busy and two are idle. */
 static void fill(struct gp_scenario *s, unsigned tasks)
 {
 	for (unsigned i = 0; i < tasks; i++) {
@@ -48,7 +49,7 @@ static void fill(struct gp_scenario *s, unsigned tasks)
 
 struct figures {
 	double seconds;
-	double bytes; /* a task, of one device and the results */
+	double bytes; /* memory per task, for one device and the results */
 };
 
 static struct figures measure(unsigned devices, unsigned tasks)
@@ -82,8 +83,8 @@ static double report(unsigned devices, unsigned tasks)
 {
 	double seconds = measure(devices, tasks).seconds;
 
-	printf("%6u devices x %2u tasks  %7.3f s of one core  %6.1f x real time  %6.2f us for a "
-	       "task's second\n",
+	printf("%6u devices x %2u tasks  %7.3f s of one core  %6.1f x real time  %6.2f us per "
+	       "simulated second of a task\n",
 	       devices, tasks, seconds, (double)SIMULATED / 1e9 / seconds,
 	       1e6 * seconds / devices / tasks / ((double)SIMULATED / 1e9));
 	return seconds;
@@ -98,11 +99,12 @@ int main(void)
 	few_tasks = report(DEVICES, TASKS / 4);
 	report(DEVICES, TASKS / 2);
 	all = report(DEVICES, TASKS);
-	printf("%6.0f bytes for each of %u tasks, however many devices; half of them make requests "
-	       "and have a histogram of %zu\n",
+	printf("%6.0f bytes for each of %u tasks, for any number of devices; half of them make "
+	       "requests "
+	       "and have a histogram of %zu bytes\n",
 	       measure(1, TASKS).bytes, TASKS, sizeof(struct gp_hist));
 	fast = all < (double)SIMULATED / 1e9;
-	/* n log n from 4 to 16 is a factor of 8; from 250 to 1000 one of 5. */
+	/* n log n from 4 to 16 is a factor of 8; from 250 to 1000 it is a factor of 5. */
 	linear = all < 8 * few_tasks && all < 5 * few_devices;
 	printf("%s: faster than real time\n%s: no worse than n log n\n",
 	       fast ? "holds" : "DOES NOT HOLD", linear ? "holds" : "DOES NOT HOLD");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events per second of the simulator (device and loads, under `priority`), bytes per task, and
- * that it allocates nothing once it runs. Exits 1 when the last does not hold.
+ * Measures the simulator (device and loads, under `priority`): events per second, and bytes per
+ * task. Checks that it allocates nothing while it runs. Exits with 1 if it does.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr 
 	attr->class = seen->key % 4 == 1 ? GP_LATENCY_CRITICAL : GP_BEST_EFFORT;
 }
 
-/* A quarter serves requests, the others train or sit idle. */
+/* A quarter of the tasks serve requests; the others train or are idle. */
 static struct gp_sim_task *make_tasks(unsigned n)
 {
 	struct gp_sim_task *task = calloc(n, sizeof *task);
@@ -25,7 +25,7 @@ static struct gp_sim_task *make_tasks(unsigned n)
 	for (unsigned i = 0; task && i < n; i++) {
 		task[i].stop_ns = GP_NEVER;
 		task[i].kernel_ns = 50 * GP_NS_PER_US;
-		task[i].every_ns = 500 * GP_NS_PER_US * n; /* the same load at every size */
+		task[i].every_ns = 500 * GP_NS_PER_US * n; /* the same total load at every size */
 		task[i].load = i % 4 == 0   ? GP_LOAD_POISSON
 		               : i % 4 == 1 ? GP_LOAD_CLOSED
 		                            : GP_LOAD_IDLE;

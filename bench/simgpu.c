@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated GPU in real time: what a look at 128 tasks costs the scheduler, and how long it
- * takes from a change of activity on the device until the scheduler is awake. Beside it, in the
- * same run and one after the other, what a bare eventfd takes to wake another process, and a
- * process that waits for a timer and then writes to an eventfd: the least that any server can do.
- * Exits 1 when a look allocates, or the median is more than twice that of the bare one.
+ * Measures the simulated GPU in real time: the cost of observing 128 tasks, and the time from a
+ * change of activity on the device until the scheduler is awake. The same run measures two
+ * references: a bare eventfd that wakes another process, and a process that waits for a timer and
+ * then writes to an eventfd. The latter is the least that any server can do. Exits with 1 if an
+ * observation allocates, or if the median is more than twice that of the bare process.
  */
 #include <poll.h>
 #include <string.h>
@@ -25,12 +25,11 @@
 #define LOOKS     20000
 #define ROUNDS    2000
 #define KERNEL_NS (1 * GP_NS_PER_MS)
-#define LEAD_NS   (200 * GP_NS_PER_US) /* from a round's start to the bare timer */
+#define LEAD_NS   (200 * GP_NS_PER_US) /* from the start of a round to the bare timer */
 
 static char folder[] = "/tmp/bench-simgpu-XXXXXX", path[64];
 
-/* ---- other processes ---------------------------------------------------------------------------
- */
+/* Other processes. */
 
 static void serve(void *arg)
 {
@@ -54,7 +53,7 @@ static void have_a_context(void *arg)
 		pause();
 }
 
-/* What the bare process is told, and where it says when its timer was due. */
+/* What the bare process is told, and where it reports when its timer was due. */
 struct bare {
 	int timer_fd, event_fd;
 	uint64_t at_ns;    /* when it is due */
@@ -73,8 +72,7 @@ static void relay(void *arg)
 		}
 }
 
-/* ---- measuring ---------------------------------------------------------------------------------
- */
+/* Measuring. */
 
 static void wait_for(int fd)
 {
@@ -82,9 +80,9 @@ static void wait_for(int fd)
 	uint64_t count;
 
 	if (poll(&p, 1, 10000) != 1)
-		give_up("no news for 10 s");
+		give_up("no event for 10 s");
 	if (read(fd, &count, sizeof count) != sizeof count)
-		give_up("no event");
+		give_up("reading the event failed");
 }
 
 static void drain(int fd)
@@ -95,15 +93,15 @@ static void drain(int fd)
 		;
 }
 
-static bool measure_looks(struct gp_gpu *gpu)
+static bool measure_observations(struct gp_gpu *gpu)
 {
 	static struct gp_seen seen[TASKS];
 	static struct gp_observation o[TASKS];
-	uint64_t begin_ns, look_ns, scan_ns, allocations;
+	uint64_t begin_ns, observe_ns, scan_ns, allocations;
 
 	for (unsigned tries = 0; gp_gpu_scan(gpu, now(), seen, TASKS) < TASKS; tries++) {
 		if (tries > 10000)
-			give_up("the programs do not come");
+			give_up("the programs are not found");
 		usleep(1000);
 	}
 	for (unsigned i = 0; i < TASKS; i++)
@@ -113,22 +111,22 @@ static bool measure_looks(struct gp_gpu *gpu)
 	begin_ns = now();
 	for (unsigned i = 0; i < LOOKS; i++)
 		gp_gpu_observe(gpu, begin_ns, o, TASKS);
-	look_ns = (now() - begin_ns) / LOOKS;
+	observe_ns = (now() - begin_ns) / LOOKS;
 	begin_ns = now();
 	for (unsigned i = 0; i < LOOKS; i++)
 		gp_gpu_scan(gpu, begin_ns, seen, TASKS);
 	scan_ns = (now() - begin_ns) / LOOKS;
 	allocations = bench_allocations() - allocations;
-	printf("%u tasks  observe %.1f us (%.0f ns a task)  scan %.1f us  %llu allocations\n",
-	       TASKS, (double)look_ns / 1e3, (double)look_ns / TASKS, (double)scan_ns / 1e3,
+	printf("%u tasks  observe %.1f us (%.0f ns per task)  scan %.1f us  %llu allocations\n",
+	       TASKS, (double)observe_ns / 1e3, (double)observe_ns / TASKS, (double)scan_ns / 1e3,
 	       (unsigned long long)allocations);
 	for (unsigned i = 0; i < TASKS; i++)
 		gp_gpu_detach(gpu, o[i].handle);
 	return !allocations;
 }
 
-/* One request, on an idle device: from when the kernel was on it until we know. Whoever is woken
- * after its end has been late by that much. */
+/* One request on an idle device: the time from the begin of its kernel on the device until it is
+ * known here. If this process wakes up after the kernel's end, it was late by that much. */
 static uint64_t measure_event(struct gp_gpu *gpu, int program, uint32_t handle)
 {
 	struct gp_observation o = {.handle = handle};
@@ -139,7 +137,7 @@ static uint64_t measure_event(struct gp_gpu *gpu, int program, uint32_t handle)
 	if (gp_simgpu_submit(program, 1, 1, KERNEL_NS, 0))
 		give_up("submit");
 	do {
-		wait_for(gpu->ops->event_fd(gpu));
+		wait_for(gp_gpu_event_fd(gpu));
 		woken_ns = now();
 		gp_gpu_observe(gpu, woken_ns, &o, 1);
 		is_done = !o.active && !gp_simgpu_take(program, &done);
@@ -157,7 +155,7 @@ static uint64_t measure_event(struct gp_gpu *gpu, int program, uint32_t handle)
 	do
 		gp_gpu_observe(gpu, now(), &o, 1);
 	while (o.active);
-	drain(gpu->ops->event_fd(gpu));
+	drain(gp_gpu_event_fd(gpu));
 	return woken_ns - since_ns;
 }
 
@@ -181,7 +179,7 @@ static void print_times(const char *what, const struct gp_hist *h, const struct 
 
 	printf("%-34s p50 %6.1f us  p99 %6.1f us", what, (double)p50 / 1e3, (double)p99 / 1e3);
 	if (bare)
-		printf("  %.2f and %.2f times the bare one",
+		printf("  %.2f and %.2f times the bare timer",
 		       (double)p50 / (double)gp_hist_quantile(bare, 500000),
 		       (double)p99 / (double)gp_hist_quantile(bare, 990000));
 	putchar('\n');
@@ -195,10 +193,10 @@ static bool measure_wake_ups(struct gp_gpu *gpu, struct bare *b)
 	struct gp_seen seen;
 	uint32_t handle;
 
-	if (program < 0 || gpu->ops->find(gpu, getpid(), &seen, NULL) ||
+	if (program < 0 || gp_gpu_find(gpu, getpid(), &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &handle))
-		give_up("no context");
-	drain(gpu->ops->event_fd(gpu));
+		give_up("creating a context failed");
+	drain(gp_gpu_event_fd(gpu));
 	gp_hist_init(&ours);
 	gp_hist_init(&event);
 	gp_hist_init(&chain);
@@ -208,13 +206,12 @@ static bool measure_wake_ups(struct gp_gpu *gpu, struct bare *b)
 	}
 	print_times("a bare eventfd", &event, NULL);
 	print_times("a bare timer, then an eventfd", &chain, NULL);
-	print_times("activity on the device, then news", &ours, &chain);
+	print_times("activity on the device, then event", &ours, &chain);
 	close(program);
 	return gp_hist_quantile(&ours, 500000) <= 2 * gp_hist_quantile(&chain, 500000);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* The whole run. */
 
 static struct bare *make_bare(void)
 {
@@ -222,11 +219,11 @@ static struct bare *make_bare(void)
 		mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (b == MAP_FAILED)
-		give_up("no memory");
+		give_up("out of memory");
 	b->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	b->event_fd = eventfd(0, EFD_CLOEXEC);
 	if (b->timer_fd < 0 || b->event_fd < 0)
-		give_up("no timer");
+		give_up("creating a timer failed");
 	return b;
 }
 
@@ -237,7 +234,7 @@ static struct gp_gpu *open_gpu(void)
 	setenv("GPREEMPT_SIMGPU", path, 1);
 	for (unsigned tries = 0; gp_simgpu_ops.open(0, 0, &gpu); tries++) {
 		if (tries > 1000)
-			give_up("no simulated GPU");
+			give_up("starting the simulated GPU failed");
 		usleep(10000);
 	}
 	return gpu;
@@ -251,7 +248,7 @@ int main(void)
 	bool good;
 
 	if (!mkdtemp(folder))
-		give_up("no folder");
+		give_up("creating a folder failed");
 	snprintf(path, sizeof path, "%s/socket", folder);
 	child[0] = start(serve, NULL);
 	gpu = open_gpu();
@@ -259,9 +256,10 @@ int main(void)
 	for (unsigned i = 0; i < TASKS; i++)
 		child[2 + i] = start(have_a_context, NULL);
 	puts("simulated GPU in real time");
-	good = measure_looks(gpu);
+	good = measure_observations(gpu);
 	good &= measure_wake_ups(gpu, bare);
-	printf("%s: a look allocates nothing, the median wake-up is within twice the bare one\n",
+	printf("%s: an observation allocates nothing, the median wake-up is within twice the bare "
+	       "timer\n",
 	       good ? "holds" : "DOES NOT HOLD");
 	gpu->ops->close(gpu);
 	for (unsigned i = TASKS + 2; i--;)

@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From detection to action, in the daemon's own thread for a device (src/daemon/device_thread.h),
- * on the simulated GPU in real time: a latency-critical program gets work, and the best-effort one
- * that has the device is to be held. Three ways to know of it:
+ * Measures the time from detection to action in the daemon's device thread
+ * (src/daemon/device_thread.h), on the simulated GPU in real time. A latency-critical program gets
+ * work, and the best-effort program that has the device must be held. There are three ways to
+ * detect the work:
  *
- * - events: the device announces changes. From its own time stamp until the job is off it.
- * - triggers: the program announces its work itself, with a hint. From there, the same.
- * - polling: it is looked at every millisecond. From its time stamp until the back end is asked.
+ * - events: the device signals changes. Measured from the device's own time stamp until the job is
+ *   off the device.
+ * - triggers: the program announces its work with a hint. Measured from the hint to the same end.
+ * - polling: activity is observed every millisecond. Measured from the device's time stamp until
+ *   the back end is called.
  *
- * Beside it, in the same run: how late a bare eventfd wakes a thread, and how late a bare timer is.
- * All of it once on a machine as it is and once under load, as many busy processes as cores; with
- * real-time priority where that is permitted, the bare ones and the simulated device as well.
+ * The same run also measures how late a bare eventfd wakes a thread, and how late a bare timer is.
+ * All of it is done twice: on the machine as it is, and under load with as many busy processes as
+ * cores. Real-time priority is used if permitted, also for the bare measurements and the simulated
+ * device.
  *
- * Judged at p99: events and triggers within twice the bare eventfd's (the thread is woken, and the
- * simulated device) and what the action costs on the device; polling within one interval and twice
- * the bare timer's. On a shared machine whole milliseconds go to others now and then, to one of the
- * two and not to the other: what does not hold is tried again, twice. Exits 1 when it never holds.
- * The first argument is the number of rounds of each (400), the second another percentile to judge
- * at: few rounds on a shared machine say little about the worst of a hundred.
+ * The limits apply at p99. Events and triggers: twice the bare eventfd (the thread and the
+ * simulated device are woken) plus the cost of the action on the device. Polling: one interval plus
+ * twice the bare timer. On a shared machine other processes sometimes take whole milliseconds from
+ * one of the two measurements. So a failed comparison is repeated twice. Exits with 1 if it never
+ * holds.
+ *
+ * The first argument is the number of rounds of each kind (400). The second is a different
+ * percentile for the limits: few rounds on a shared machine say little about one in a hundred.
  */
 #include <errno.h>
 #include <poll.h>
@@ -37,31 +43,27 @@
 #include "gpu/simclient/program.h"
 #include "sim/server/sim_server.h"
 
-#define PAUSE_NS                                                                        \
-	(12 * GP_NS_PER_MS) /* between two requests: the device is given back meanwhile \
-	                     */
+#define PAUSE_NS   (12 * GP_NS_PER_MS) /* between two requests: the job has the device */
 #define POLL_NS    (1 * GP_NS_PER_MS)
-#define KERNEL_NS  (8 * GP_NS_PER_MS) /* work that nobody noticed for so long was missed */
+#define KERNEL_NS  (8 * GP_NS_PER_MS) /* work that is not noticed for this time is missed */
 #define TOO_LATE_S 10
 
 static char folder[] = "/tmp/bench-latency-XXXXXX", path[64];
 
-/* ---- the device, watched -----------------------------------------------------------------------
- * The daemon's thread is handed a device whose `observe` and `hold` note when what was seen began,
- * and when it was acted upon.
- */
+/* The watched device. The daemon's thread gets a device that records in `observe` and `act` when
+ * the observed work began, and when the thread acted on it. */
 
 static struct {
 	struct gp_gpu_ops ops;
 	const struct gp_gpu_ops *real;
 	bool no_events;
 	uint64_t lc_key;
-	uint32_t lc_handle; /* + 1; 0 = it has not come yet */
+	uint32_t lc_handle; /* handle + 1; 0 = it has not come yet */
 	bool was_active;
-	_Atomic uint64_t begun_ns; /* of what has not been acted upon; 0 = nothing */
-	uint64_t asked_ns;         /* the same, of what was asked for and is not seen yet */
-	uint64_t cost_ns;          /* of a hold, on the device */
-	_Atomic uint64_t held;     /* how often */
+	_Atomic uint64_t begun_ns; /* begin of work that was not acted upon; 0 = none */
+	uint64_t asked_ns;         /* begin of work with a requested hold that is not seen yet */
+	uint64_t cost_ns;          /* cost of a hold on the device */
+	_Atomic uint64_t held;     /* number of holds */
 	unsigned missed;
 	struct gp_hist lag_ns;
 } watched;
@@ -89,8 +91,8 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *o
 	for (unsigned i = 0; !r && i < n; i++) {
 		if (o[i].handle + 1 != watched.lc_handle) {
 			if (o[i].held && watched.asked_ns)
-				/* One that had nothing on the device just then is off when it is
-				 * held. */
+				/* A task that had no work on the device at that moment is off when
+				 * it is held. */
 				note((o[i].off_at_ns > watched.asked_ns ? o[i].off_at_ns : now_ns) -
 				     watched.asked_ns);
 			continue;
@@ -102,11 +104,14 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *o
 	return r;
 }
 
-static int hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+               unsigned n)
 {
 	uint64_t acted_ns = now(), begun_ns = watched.begun_ns;
-	int r = watched.real->hold(gpu, now_ns, a, n);
+	int r = watched.real->act(gpu, now_ns, kind, a, n);
 
+	if (kind != GP_ACT_HOLD)
+		return r;
 	watched.begun_ns = 0;
 	if (begun_ns && watched.no_events)
 		note(acted_ns - begun_ns);
@@ -127,7 +132,7 @@ static void watch(struct gp_gpu *gpu)
 	watched.ops = *gpu->ops;
 	watched.ops.attach = attach;
 	watched.ops.observe = observe;
-	watched.ops.hold = hold;
+	watched.ops.act = act;
 	if (watched.no_events) {
 		watched.ops.event_fd = no_event_fd;
 		gpu->info.caps &= ~(uint32_t)GP_CAP_EVENTS;
@@ -137,8 +142,7 @@ static void watch(struct gp_gpu *gpu)
 	gp_hist_init(&watched.lag_ns);
 }
 
-/* ---- other processes ---------------------------------------------------------------------------
- */
+/* Other processes. */
 
 static void serve(void *arg)
 {
@@ -149,14 +153,14 @@ static void serve(void *arg)
 
 	(void)arg;
 	model.activity = GP_ACTIVITY_EVENTS;
-	model.detect_ns = 0; /* what the hardware adds is not ours */
+	model.detect_ns = 0; /* the delay of the hardware is not measured here */
 	model.hides_run = false;
 	model.launch_ns = model.launch_jitter_ns = 0;
 	if (!gp_sim_server_new(&config, &server, NULL))
 		gp_sim_server_run(server);
 }
 
-/* Has work all the time. */
+/* Always has work. */
 static void be_job(void *arg)
 {
 	struct gp_simgpu_hello hello = {.name = "job"};
@@ -165,7 +169,7 @@ static void be_job(void *arg)
 
 	(void)arg;
 	if (fd < 0)
-		give_up("no context");
+		give_up("creating a context failed");
 	for (uint64_t tag = 1; !gp_simgpu_submit(fd, tag, 1, 5 * GP_NS_PER_MS, 0); tag++) {
 		struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -183,8 +187,7 @@ static void keep_busy(void *arg)
 		;
 }
 
-/* ---- bare ones to compare with -----------------------------------------------------------------
- */
+/* Bare measurements for comparison. */
 
 struct bare {
 	int fd;
@@ -236,7 +239,7 @@ static void begin_bare(struct bare *b)
 	gp_hist_init(&b->timer_ns);
 	if (b->fd < 0 || pthread_create(&b->event_thread, NULL, wait_for_events, b) ||
 	    pthread_create(&b->timer_thread, NULL, wait_for_timer, b))
-		give_up("no thread");
+		give_up("creating a thread failed");
 }
 
 static void end_bare(struct bare *b)
@@ -253,8 +256,7 @@ static void wake_bare(struct bare *b)
 	eventfd_write(b->fd, 1);
 }
 
-/* ---- measuring ---------------------------------------------------------------------------------
- */
+/* Measuring. */
 
 enum way { EVENTS, POLLING, TRIGGERS, WAYS };
 
@@ -269,7 +271,7 @@ static void put(struct gp_assignments *assignments, pid_t pid, uint8_t class)
 
 	e.attr.class = class;
 	if (gp_assignments_put(assignments, &e, NULL))
-		give_up("no memory");
+		give_up("out of memory");
 }
 
 static struct gp_device_thread *start_host(struct gp_assignments *assignments, int wake_fd,
@@ -283,10 +285,10 @@ static struct gp_device_thread *start_host(struct gp_assignments *assignments, i
 
 	for (unsigned tries = 0; gp_simgpu_ops.open(0, 0, &config.gpu); tries++) {
 		if (tries > 1000)
-			give_up("no simulated GPU");
+			give_up("starting the simulated GPU failed");
 		usleep(10000);
 	}
-	if (config.gpu->ops->find(config.gpu, getpid(), &seen, &err))
+	if (gp_gpu_find(config.gpu, getpid(), &seen, &err))
 		give_up(err.text);
 	memset(&watched, 0, sizeof watched);
 	watched.lc_key = seen.key;
@@ -298,7 +300,7 @@ static struct gp_device_thread *start_host(struct gp_assignments *assignments, i
 	return thread;
 }
 
-/* Nobody works and nobody is held: the job has the device again. */
+/* Waits until there is no request and no hold: the job has the device again. */
 static void wait_until_given_back(struct gp_device_thread *thread, int program)
 {
 	struct gp_simgpu_done done;
@@ -308,10 +310,10 @@ static void wait_until_given_back(struct gp_device_thread *thread, int program)
 	usleep(PAUSE_NS / 1000);
 	while (program >= 0 && gp_simgpu_take(program, &done))
 		if (now() > until_ns)
-			give_up("a request is never done");
+			give_up("a request was not finished in time");
 }
 
-/* Work that was over before anybody looked counts as seen at its end: too late. */
+/* Work that ended before it was seen counts as seen at its end: too late. */
 static void wait_until_held(uint64_t before)
 {
 	uint64_t until_ns = now() + 4 * KERNEL_NS;
@@ -322,7 +324,7 @@ static void wait_until_held(uint64_t before)
 		return;
 	gp_hist_add(&watched.lag_ns, KERNEL_NS);
 	if (++watched.missed > 100)
-		give_up("the job is never held");
+		give_up("the job was not held in time");
 }
 
 static void measure(struct gp_device_thread *thread, enum way way, int program, struct bare *bare,
@@ -334,9 +336,9 @@ static void measure(struct gp_device_thread *thread, enum way way, int program, 
 		uint64_t before = watched.held;
 
 		if (i == 5)
-			gp_hist_init(&watched.lag_ns); /* the first ones warm up */
+			gp_hist_init(&watched.lag_ns); /* the first rounds warm up */
 		wake_bare(bare);
-		usleep(1000 + (useconds_t)(i * 37 % 1000)); /* at all times of a millisecond */
+		usleep(1000 + (useconds_t)(i * 37 % 1000)); /* at all phases of a millisecond */
 		if (way == TRIGGERS) {
 			watched.begun_ns = now();
 			gp_device_thread_command(thread, &hint);
@@ -348,7 +350,7 @@ static void measure(struct gp_device_thread *thread, enum way way, int program, 
 	}
 }
 
-static unsigned judged = 99; /* percent */
+static unsigned judged = 99; /* percentile */
 
 static bool report(enum way way, const struct bare *b, bool loaded)
 {
@@ -378,7 +380,7 @@ static bool try_way(enum way way, int program, pid_t job, bool loaded, unsigned 
 	bool good;
 
 	if (gp_assignments_open(NULL, &assignments, NULL) || wake_fd < 0)
-		give_up("no memory");
+		give_up("out of memory");
 	put(assignments, getpid(), GP_LATENCY_CRITICAL);
 	put(assignments, job, GP_BEST_EFFORT);
 	thread = start_host(assignments, wake_fd, way);
@@ -407,16 +409,17 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		judged = (unsigned)strtoul(argv[2], NULL, 10);
 	if (!mkdtemp(folder))
-		give_up("no folder");
+		give_up("creating a folder failed");
 	snprintf(path, sizeof path, "%s/socket", folder);
 	setenv("GPREEMPT_SIMGPU", path, 1);
-	/* As the daemon can be configured, and with it all that it is compared with. */
+	/* As the daemon can be configured; applies to the measurements for comparison, too. */
 	if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 1}))
-		puts("no real-time priority here: others may come first");
+		puts("no permission for real-time priority: other processes may delay the "
+		     "measurement");
 	server = start(serve, NULL);
 	for (unsigned tries = 0; (program = gp_simgpu_join(path, &hello, NULL)) < 0; tries++) {
 		if (tries > 1000)
-			give_up("no simulated GPU");
+			give_up("starting the simulated GPU failed");
 		usleep(10000);
 	}
 	job = start(be_job, NULL);

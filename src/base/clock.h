@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Time as something that is handed in: real in the daemon, virtual in simulator and tests. */
+/* Clocks are passed in: the daemon uses real time, the simulator and the tests use virtual time. */
 #ifndef GP_BASE_CLOCK_H
 #define GP_BASE_CLOCK_H
 
@@ -9,17 +9,17 @@
 #define GP_NS_PER_US 1000ull
 #define GP_NS_PER_MS 1000000ull
 #define GP_NS_PER_S  1000000000ull
-#define GP_NEVER     UINT64_MAX /* a point in time that does not come */
+#define GP_NEVER     UINT64_MAX /* a time that is never reached */
 
 struct gp_clock {
 	uint64_t (*now_ns)(const struct gp_clock *clock);
 };
 
-/* CLOCK_MONOTONIC, and the calling thread's own CPU time. */
+/* CLOCK_MONOTONIC, and the CPU time of the calling thread. */
 extern const struct gp_clock gp_clock_monotonic;
 extern const struct gp_clock gp_clock_thread_cpu;
 
-/* A clock that stands still until somebody sets `at_ns`. */
+/* A clock that advances only when its owner sets `at_ns`. */
 struct gp_virtual_clock {
 	struct gp_clock base;
 	uint64_t at_ns;
@@ -37,13 +37,13 @@ static inline uint64_t gp_monotonic_ns(void)
 	return gp_now_ns(&gp_clock_monotonic);
 }
 
-/* a + b, and GP_NEVER instead of an overflow. */
+/* Returns a + b, or GP_NEVER if the sum would overflow. */
 static inline uint64_t gp_time_add(uint64_t a, uint64_t b)
 {
 	return a > GP_NEVER - b ? GP_NEVER : a + b;
 }
 
-/* A length of time as ppoll(2) and others want it. */
+/* Converts a duration to the form that ppoll(2) takes. */
 static inline struct timespec gp_timespec(uint64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / GP_NS_PER_S),

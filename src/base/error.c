@@ -13,7 +13,7 @@ int gp_fail(struct gp_error *err, int code, const char *format, ...)
 	if (!err)
 		return code;
 
-	/* The innermost call knows best what went wrong: only the code follows the outer ones. */
+	/* The innermost call has the most specific sentence; outer calls only change the code. */
 	if (err->code == 0) {
 		va_list args;
 		va_start(args, format);
@@ -35,7 +35,7 @@ void gp_error_prefix(struct gp_error *err, const char *format, ...)
 	vsnprintf(prefix, sizeof(prefix), format, args);
 	va_end(args);
 
-	/* Room for both and ": ", so that the cut happens in one place. */
+	/* Holds both parts and ": ", so that only the copy below cuts the text. */
 	char joined[2 * sizeof(err->text) + 2];
 	snprintf(joined, sizeof(joined), "%s: %s", prefix, err->text);
 	snprintf(err->text, sizeof(err->text), "%.*s", (int)sizeof(err->text) - 1, joined);
@@ -43,7 +43,7 @@ void gp_error_prefix(struct gp_error *err, const char *format, ...)
 
 const char *gp_error_name(int code)
 {
-	/* INT_MIN has no positive counterpart; strerror is not safe in threads. */
+	/* INT_MIN cannot be negated; strerror is not thread-safe. */
 	const char *name = code <= 0 && code != INT_MIN ? strerrordesc_np(-code) : NULL;
 	return name ? name : "Unknown error";
 }

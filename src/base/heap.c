@@ -12,10 +12,10 @@ static bool comes_before(const struct gp_timer *a, const struct gp_timer *b)
 static void put_at(struct gp_heap *h, size_t index, struct gp_timer *timer)
 {
 	h->timer[index] = timer;
-	timer->place = index + 1;
+	timer->position = index + 1;
 }
 
-/* Puts the timer at `hole` or above it, wherever its parent comes first. */
+/* Moves the hole up until its parent expires first, then puts the timer there. */
 static void sift_up(struct gp_heap *h, size_t hole, struct gp_timer *timer)
 {
 	while (hole > 0) {
@@ -28,7 +28,7 @@ static void sift_up(struct gp_heap *h, size_t hole, struct gp_timer *timer)
 	put_at(h, hole, timer);
 }
 
-/* Puts the timer at `hole` or below it, wherever both children come later. */
+/* Moves the hole down until both children expire later, then puts the timer there. */
 static void sift_down(struct gp_heap *h, size_t hole, struct gp_timer *timer)
 {
 	for (;;) {
@@ -60,7 +60,7 @@ int gp_heap_init(struct gp_heap *h, size_t capacity)
 		return 0;
 	h->timer = calloc(capacity, sizeof(struct gp_timer *));
 	if (!h->timer) {
-		h->capacity = 0; /* a heap that failed to start is empty and full, not a trap */
+		h->capacity = 0; /* so that gp_heap_set fails with -ENOSPC */
 		return -ENOMEM;
 	}
 	return 0;
@@ -68,7 +68,7 @@ int gp_heap_init(struct gp_heap *h, size_t capacity)
 
 void gp_heap_free(struct gp_heap *h)
 {
-	/* The timers still in it are not touched: their owner may have freed them already. */
+	/* Timers that are still set are not accessed: their owner may have freed them. */
 	free(h->timer);
 	*h = (struct gp_heap){0};
 }
@@ -82,7 +82,7 @@ int gp_heap_set(struct gp_heap *h, struct gp_timer *timer, uint64_t at_ns)
 	}
 	timer->at_ns = at_ns;
 	timer->order = h->next_order++;
-	settle(h, timer->place - 1, timer);
+	settle(h, timer->position - 1, timer);
 	return 0;
 }
 
@@ -90,11 +90,11 @@ void gp_heap_cancel(struct gp_heap *h, struct gp_timer *timer)
 {
 	if (!gp_timer_is_set(timer))
 		return;
-	size_t hole = timer->place - 1;
+	size_t hole = timer->position - 1;
 	struct gp_timer *last = h->timer[--h->count];
 	if (last != timer)
 		settle(h, hole, last);
-	timer->place = 0;
+	timer->position = 0;
 }
 
 struct gp_timer *gp_heap_first(const struct gp_heap *h)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Bucket layout: the first 64 buckets hold the values 0 to 63 themselves. After that each
- * power of two has 64 buckets of equal width: the bits below its leading one choose the bucket.
- */
+/* Bucket layout: buckets 0 to 63 hold the values 0 to 63. Above that, each power of two has 64
+ * buckets of equal width; the bits below the leading 1 select the bucket. */
 #include "base/hist.h"
 
 #include <stddef.h>
@@ -25,7 +23,7 @@ static unsigned bucket_of(uint64_t value)
 	return ((shift + 1) << GP_HIST_SUB_BITS) + sub;
 }
 
-/* As gp_hist_bounds, but the last bucket ends where it would if nothing were beyond it. */
+/* As gp_hist_bounds, except that the last bucket has the same width as its neighbours. */
 static void regular_bounds(unsigned index, uint64_t *low, uint64_t *high)
 {
 	if (index < SUB_BUCKETS) {
@@ -84,15 +82,17 @@ void gp_hist_catch_up(struct gp_hist *copy, const struct gp_hist *h)
 	memcpy(&copy->bucket[first], &h->bucket[first], (last - first + 1) * sizeof *h->bucket);
 }
 
-/* ceil(count * per_million / 1e6), at least 1, split so that the product cannot overflow. */
-static uint64_t nearest_rank(uint64_t count, uint32_t per_million)
+/* Split so that the product cannot overflow. */
+uint64_t gp_hist_rank(uint64_t count, uint32_t per_million)
 {
+	if (per_million >= MILLION)
+		return count;
 	uint64_t whole = count / MILLION * per_million;
 	uint64_t rest = (count % MILLION * per_million + MILLION - 1) / MILLION;
 	return whole + rest > 0 ? whole + rest : 1;
 }
 
-/* The middle of the bucket is off by at most half its width, hence 1/128. */
+/* The middle of a bucket is off by at most half its width, hence the 1/128. */
 static uint64_t middle(const struct gp_hist *h, unsigned index)
 {
 	uint64_t low, high;
@@ -108,8 +108,8 @@ uint64_t gp_hist_quantile(const struct gp_hist *h, uint32_t per_million)
 	if (h->count == 0)
 		return 0;
 
-	uint64_t rank = per_million < MILLION ? nearest_rank(h->count, per_million) : h->count;
-	/* Both ends are known exactly. */
+	uint64_t rank = gp_hist_rank(h->count, per_million);
+	/* Minimum and maximum are stored exactly. */
 	if (rank == h->count)
 		return h->max;
 	if (rank == 1)

@@ -4,8 +4,11 @@
 
 #include <stdbool.h>
 
-/* Whether the journal reads standard error, as sd-daemon(3) says: the variable JOURNAL_STREAM names
- * the file that the service manager gave us, and standard error is still that one. */
+/*
+ * Whether standard error is connected to the systemd journal, as sd-daemon(3) describes.
+ * JOURNAL_STREAM holds the device and inode of the stream that the service manager opened; standard
+ * error must still be that stream.
+ */
 bool gp_stderr_is_journal(void);
 
 #endif

@@ -18,11 +18,9 @@ static const char *const level_name[] = {
 	[GP_LOG_ERROR] = "error",
 };
 
-#define LEVELS (sizeof(level_name) / sizeof(level_name[0]))
-
 static atomic_int lowest_level = GP_LOG_INFO;
 
-/* Plain, not atomic: the contract forbids changing them while others log. */
+/* Not atomic: gp_log_set_sink must not run while other threads log. */
 static gp_log_sink *current_sink;
 static void *current_sink_arg;
 
@@ -33,7 +31,7 @@ void gp_log_set_level(enum gp_log_level level)
 
 int gp_log_wants(enum gp_log_level level)
 {
-	/* Relaxed: nothing else is published through the level. */
+	/* Relaxed: the level publishes no other data. */
 	return (int)level >= atomic_load_explicit(&lowest_level, memory_order_relaxed);
 }
 
@@ -43,18 +41,7 @@ void gp_log_set_sink(gp_log_sink *sink, void *arg)
 	current_sink_arg = arg;
 }
 
-int gp_log_level_parse(const char *name, enum gp_log_level *level)
-{
-	for (size_t i = 0; i < LEVELS; i++) {
-		if (strcmp(name, level_name[i]) == 0) {
-			*level = (enum gp_log_level)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
-/* Ends after one write(2) unless a signal or a full device cuts it short. */
+/* One write(2) is enough unless a signal or a full device interrupts it. */
 static void write_all(int fd, const char *bytes, size_t size)
 {
 	while (size > 0) {
@@ -62,7 +49,7 @@ static void write_all(int fd, const char *bytes, size_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return; /* there is nowhere left to complain */
+			return; /* a failure of the log cannot be logged */
 		bytes += n;
 		size -= (size_t)n;
 	}
@@ -70,7 +57,8 @@ static void write_all(int fd, const char *bytes, size_t size)
 
 void gp_log_if_possible(void *arg, enum gp_log_level level, const char *line)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* room for one is not for two */
+	static pthread_mutex_t lock =
+		PTHREAD_MUTEX_INITIALIZER; /* POLLOUT promises room for one line, not for two */
 	struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
 
 	(void)arg;
@@ -81,7 +69,7 @@ void gp_log_if_possible(void *arg, enum gp_log_level level, const char *line)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A caller that forgot gp_log_quote must not be able to forge a line. */
+/* Prevents forged lines if a caller did not use gp_log_quote. */
 static void replace_controls(char *line)
 {
 	for (unsigned char *c = (unsigned char *)line; *c; c++) {
@@ -90,18 +78,18 @@ static void replace_controls(char *line)
 	}
 }
 
-/* "level event fields" in at most size - 1 bytes; returns the length. */
+/* Writes "level event fields" in at most size - 1 bytes and returns the length. */
 static size_t compose(char *line, size_t size, enum gp_log_level level, const char *event,
                       const char *format, va_list args)
 {
 	snprintf(line, size, "%s %s ", level_name[level], event);
 	size_t head = strlen(line);
-	/* Fields that printf cannot express (EILSEQ) are left out, the event is not. */
+	/* If printf fails on the fields (EILSEQ), the record keeps only the event. */
 	if (vsnprintf(line + head, size - head, format, args) < 0)
 		line[head] = '\0';
 
 	size_t length = strlen(line);
-	if (length == head) /* no fields: no blank at the end of the line either */
+	if (length == head) /* no fields: remove the trailing blank */
 		line[--length] = '\0';
 	replace_controls(line);
 	return length;
@@ -109,7 +97,7 @@ static size_t compose(char *line, size_t size, enum gp_log_level level, const ch
 
 void gp_log_write(enum gp_log_level level, const char *event, const char *format, ...)
 {
-	/* Logging on a failing path must not change the errno that the path still looks at. */
+	/* Error paths log before they return errno. */
 	int saved_errno = errno;
 	char line[GP_LOG_LINE_MAX];
 	va_list args;
@@ -120,13 +108,13 @@ void gp_log_write(enum gp_log_level level, const char *event, const char *format
 	if (current_sink) {
 		current_sink(current_sink_arg, level, line);
 	} else {
-		line[length] = '\n'; /* in place of the terminator */
+		line[length] = '\n'; /* replaces the terminating 0 */
 		write_all(STDERR_FILENO, line, length + 1);
 	}
 	errno = saved_errno;
 }
 
-/* Writes one byte of a value as it may appear between quotes; returns how many (at most 4). */
+/* Writes one byte of a quoted value and returns the number of characters, at most 4. */
 static size_t escape(char out[4], unsigned char c)
 {
 	static const char hex[] = "0123456789abcdef";
@@ -149,7 +137,7 @@ static size_t escape(char out[4], unsigned char c)
 		out[0] = (char)c;
 		return 1;
 	}
-	/* Bytes beyond ASCII too: a terminal may take 0x9b as the start of a command. */
+	/* Non-ASCII bytes are escaped too: a terminal may treat 0x9b as the start of a command. */
 	out[0] = '\\';
 	out[1] = 'x';
 	out[2] = hex[c >> 4];
@@ -170,7 +158,7 @@ const char *gp_log_quote(char *out, unsigned size, const char *value)
 	for (; *value; value++) {
 		char piece[4];
 		size_t n = escape(piece, (unsigned char)*value);
-		/* Cut between escapes, so that the closing quote always stands by itself. */
+		/* Cut only between escapes, so that the closing quote is not escaped. */
 		if (length + n + sizeof("\"") > size)
 			break;
 		memcpy(out + length, piece, n);

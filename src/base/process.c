@@ -14,7 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Reads the beginning of a small file under /proc. Length without the added 0, or -errno. */
+/* Reads the beginning of a small file under /proc and adds a 0. Returns the length without the 0,
+ * or -errno. */
 static ssize_t read_proc(const char *path, char *out, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -39,7 +40,7 @@ static ssize_t read_process(pid_t pid, const char *name, char *out, size_t size)
 	return read_proc(path, out, size);
 }
 
-/* What /proc/PID/stat has behind the name, which may hold anything; a pointer into `text`. */
+/* Returns a pointer to the ')' behind the name in /proc/PID/stat; a name may contain anything. */
 static const char *read_stat(pid_t pid, char *text, size_t size)
 {
 	const char *p;
@@ -50,7 +51,7 @@ static const char *read_stat(pid_t pid, char *text, size_t size)
 	return p && strlen(p) > 4 ? p : NULL; /* ") S 4711 ..." */
 }
 
-/* Field 2 is the one that `p` stands at the end of. 0: there is none. */
+/* `p` points to the end of field 2. Returns 0 if the field is missing. */
 static uint64_t stat_number(const char *p, int number)
 {
 	for (int field = 2; p && field < number; field++)
@@ -71,7 +72,7 @@ bool gp_process_gone(pid_t pid, uint64_t start_time)
 
 	if (now)
 		return now != start_time;
-	/* It could not be read: it is gone, or there is no file left to read it with. */
+	/* The file could not be read: the process has ended, or no file descriptor is left. */
 	return pid <= 0 || (kill(pid, 0) && errno == ESRCH);
 }
 
@@ -84,11 +85,11 @@ bool gp_process_lives(pid_t pid, uint64_t start_time)
 		return !gp_process_gone(pid, start_time);
 	if (stat_number(p, 22) != start_time)
 		return false;
-	/* The leader may have ended before the others. */
+	/* The thread group leader may have ended before the other threads. */
 	return (p[2] != 'Z' && p[2] != 'X') || stat_number(p, 20) > 1;
 }
 
-/* 22 bits of pid, 6 for the caller: the start time has room for 20 years. */
+/* 22 bits for the pid and 6 for the caller leave the start time room for 20 years. */
 uint64_t gp_process_key(uint64_t start_time, pid_t pid)
 {
 	return start_time << 28 | (uint64_t)(pid & 0x3fffff) << 6;
@@ -145,7 +146,7 @@ bool gp_pidfd_ended(int pidfd)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* Value of a line "name: value" of /proc/PID/status. */
+/* Copies the value of a line "name: value" of /proc/PID/status. */
 static bool status_line(pid_t pid, const char *name, char *out, size_t size)
 {
 	char text[4096];
@@ -162,8 +163,8 @@ static bool status_line(pid_t pid, const char *name, char *out, size_t size)
 	return true;
 }
 
-/* Not the owner of the folder: that is root where the process gave up rights, or asked not to be
- * looked into. */
+/* The owner of /proc/PID is not used: it is root if the process changed its uid or is not dumpable.
+ */
 bool gp_process_uids(pid_t pid, uid_t uid[3])
 {
 	char text[128], *at = text, *end;
@@ -241,7 +242,7 @@ char gp_yama_scope(void)
 	return scope[0];
 }
 
-/* Who is not root, and may not for that. */
+/* Access was denied because this process lacks CAP_SYS_PTRACE. */
 static int denied_without_rights(struct gp_error *err, pid_t pid, uid_t uid, char scope, int code)
 {
 	if (uid != geteuid())
@@ -251,8 +252,8 @@ static int denied_without_rights(struct gp_error *err, pid_t pid, uid_t uid, cha
 		               pid, uid);
 	if (scope && scope != '0')
 		return gp_fail(err, code,
-		               "Yama (kernel.yama.ptrace_scope = %c) keeps process %d from being "
-		               "attached to; run as root",
+		               "Yama (kernel.yama.ptrace_scope = %c) forbids attaching to process "
+		               "%d; run as root",
 		               scope, pid);
 	return gp_fail(err, code,
 	               "process %d is not dumpable or has more privileges; run as root (or with "
@@ -267,11 +268,12 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 
 	if (!gp_process_uid(pid, &uid))
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);
-	if (scope == '3') /* also root, and until the next boot */
-		return gp_fail(err, code,
-		               "Yama (kernel.yama.ptrace_scope = 3) lets nobody attach to process "
-		               "%d; boot with a lower one",
-		               pid);
+	if (scope == '3') /* applies to root too, until the next boot */
+		return gp_fail(
+			err, code,
+			"Yama (kernel.yama.ptrace_scope = 3) forbids attaching to process %d, "
+			"even for root; set a lower value and reboot",
+			pid);
 	if (!gp_have_ptrace())
 		return denied_without_rights(err, pid, uid, scope, code);
 	if (!same_user_namespace(pid))
@@ -281,12 +283,12 @@ int gp_process_denied(struct gp_error *err, pid_t pid, int code)
 		               pid);
 	if (code == -EACCES && uid != geteuid() && !gp_have_read_all())
 		return gp_fail(err, code,
-		               "process %d belongs to user %u, whose files in /proc cannot be "
-		               "opened; run with CAP_DAC_READ_SEARCH, too",
+		               "process %d belongs to user %u; opening its files in /proc "
+		               "requires CAP_DAC_READ_SEARCH as well",
 		               pid, uid);
 	return gp_fail(err, code,
-	               "a security module (SELinux, AppArmor or seccomp) does not let root attach "
-	               "to process %d; look into the kernel's audit log",
+	               "a security module (SELinux, AppArmor or seccomp) forbids attaching to "
+	               "process %d; see the kernel's audit log",
 	               pid);
 }
 
@@ -305,7 +307,7 @@ int gp_process_each(int (*each)(void *arg, pid_t pid), void *arg)
 	return r;
 }
 
-/* The last number of "NSpid: 4711 12 1" is what the process calls itself. */
+/* The last number of "NSpid: 4711 12 1" is the pid in the innermost namespace. */
 static pid_t innermost_pid(pid_t pid)
 {
 	char text[128];
@@ -342,7 +344,9 @@ int gp_process_in_container(const char *container, pid_t pid, pid_t *found, stru
 	struct in_container in = {.container = container, .pid = pid};
 
 	if (strlen(container) < 3)
-		return gp_fail(err, -EINVAL, "'%s' is too short to name a container", container);
+		return gp_fail(err, -EINVAL,
+		               "container name '%s' is too short; give at least 3 characters",
+		               container);
 	gp_process_each(match_container, &in);
 	if (!in.matches)
 		return gp_fail(err, -ESRCH,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * xoshiro256** and splitmix64 are by David Blackman and Sebastiano Vigna, who placed them in
- * the public domain: https://prng.di.unimi.it/
- */
+/* xoshiro256** and splitmix64 are by David Blackman and Sebastiano Vigna. The authors placed them
+ * in the public domain: https://prng.di.unimi.it/ */
 #include "base/rng.h"
 
 #include "base/rng_log.h"
@@ -10,11 +8,11 @@
 __extension__ typedef unsigned __int128 u128;
 __extension__ typedef __int128 i128;
 
-#define LN_BITS 56 /* of the fraction; the whole part, up to 44, fits above them */
+#define LN_BITS 56 /* bits of the fraction; the integer part, up to 44, fits above them */
 #define ONE     (1ull << 63)
 #define LN2     0x58b90bfbe8e7bcd6ull
 
-/* The finaliser of splitmix64: one to one, and 0 stays 0. */
+/* The finaliser of splitmix64: a bijection that maps 0 to 0. */
 static uint64_t mix(uint64_t z)
 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -29,10 +27,8 @@ static uint64_t rotate_left(uint64_t x, unsigned by)
 
 void gp_rng_init(struct gp_rng *rng, uint64_t seed, uint64_t stream)
 {
-	/*
-	 * Mixed, because neighbouring streams must not start at neighbouring states. Stream 0
-	 * is the plain seeding that the authors recommend.
-	 */
+	/* The stream number is mixed because adjacent streams must not start in adjacent states.
+	 * Stream 0 is the seeding that the authors recommend. */
 	uint64_t state = seed ^ mix(stream);
 	for (int i = 0; i < 4; i++) {
 		state += 0x9e3779b97f4a7c15ull;
@@ -55,7 +51,7 @@ uint64_t gp_rng_next(struct gp_rng *rng)
 	return result;
 }
 
-/* Lemire's method: the high half of a product, rejecting the few values that cause bias. */
+/* Lemire's method: takes the high half of a product and rejects the few values that cause bias. */
 uint64_t gp_rng_below(struct gp_rng *rng, uint64_t bound)
 {
 	u128 product = (u128)gp_rng_next(rng) * bound;
@@ -67,16 +63,16 @@ uint64_t gp_rng_below(struct gp_rng *rng, uint64_t bound)
 	return (uint64_t)(product >> 64);
 }
 
-/* Of numbers between -1 and 1, in 1/2^63. */
+/* Multiplies two numbers between -1 and 1, in units of 1/2^63. */
 static int64_t product(int64_t a, int64_t b)
 {
 	return (int64_t)(((i128)a * b) >> 63);
 }
 
 /*
- * ln(m / 2^63) in 1/2^63, where m / 2^63 is in [1, 2). Times the reciprocal of the middle of its
- * part, m is 1 + z with |z| < 2^-7.9, and ln(1 + z) = z - z^2/2 + z^3/3 - ...; what is left out of
- * that is less than 2^-58.
+ * Returns ln(m / 2^63) in units of 1/2^63, where m / 2^63 is in [1, 2). Multiplied by the
+ * reciprocal of the middle of its part, m becomes 1 + z with |z| < 2^-7.9. Then ln(1 + z) = z -
+ * z^2/2 + z^3/3 - ...; the omitted terms sum to less than 2^-58.
  */
 static int64_t ln(uint64_t m)
 {
@@ -100,12 +96,13 @@ static uint64_t minus_ln(uint64_t u)
 
 uint64_t gp_rng_exponential(struct gp_rng *rng, uint64_t mean)
 {
-	/* u is uniform in (0, 1]: 0 has no logarithm, 1 (which wraps to 0 here) has 0. */
+	/* u is uniform in (0, 1]. 0 has no logarithm; 1, which wraps to 0 here, has the logarithm
+	 * 0. */
 	uint64_t u = gp_rng_next(rng) + 1;
 	if (u == 0)
 		return 0;
 
-	/* Rounded, not cut: cutting would lower the mean by half a unit. */
+	/* Rounded to nearest: truncation would lower the mean by half a unit. */
 	u128 half = (u128)1 << (LN_BITS - 1);
 	u128 value = ((u128)mean * minus_ln(u) + half) >> LN_BITS;
 	return value > UINT64_MAX ? UINT64_MAX : (uint64_t)value;

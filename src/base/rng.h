@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seeded random numbers, the same on every machine: xoshiro256** started by splitmix64. The
- * exponential distribution is computed with integer arithmetic only, so that results do not
- * depend on a libm.
+ * Seeded random numbers that are the same on every machine: xoshiro256** seeded by splitmix64. The
+ * exponential distribution uses integer arithmetic only, so that results do not depend on libm.
  */
 #ifndef GP_BASE_RNG_H
 #define GP_BASE_RNG_H
@@ -13,7 +12,7 @@ struct gp_rng {
 	uint64_t s[4];
 };
 
-/* Streams with different `stream` are independent for the same seed. */
+/* Streams with different numbers are independent for the same seed. */
 void gp_rng_init(struct gp_rng *rng, uint64_t seed, uint64_t stream);
 
 uint64_t gp_rng_next(struct gp_rng *rng);
@@ -22,8 +21,8 @@ uint64_t gp_rng_next(struct gp_rng *rng);
 uint64_t gp_rng_below(struct gp_rng *rng, uint64_t bound);
 
 /*
- * Exponentially distributed with that mean: relative error of the quantiles below 1e-6 before
- * rounding to the nearest whole number. Never more than 44.4 * mean, and UINT64_MAX at most.
+ * Exponentially distributed with the given mean. The quantiles have a relative error below 1e-6
+ * before rounding to the nearest integer. At most 44.4 * mean, and at most UINT64_MAX.
  */
 uint64_t gp_rng_exponential(struct gp_rng *rng, uint64_t mean);
 

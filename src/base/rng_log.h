@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For the logarithm of m in [1, 2): entry i belongs to the i-th of 128 equal parts. It has the
- * reciprocal r of the part's middle, in 1/2^16, and -ln(r) in 1/2^63, each rounded to the nearest.
- * test_rng.c computes the logarithm without them and compares.
+ * Table for the logarithm of m in [1, 2). Entry i belongs to part i of 128 equal parts. It holds
+ * the reciprocal r of the middle of that part in units of 1/2^16, and -ln(r) in units of 1/2^63,
+ * both rounded to nearest. test_rng.c computes the logarithm without the table and compares.
  */
 #ifndef GP_BASE_RNG_LOG_H
 #define GP_BASE_RNG_LOG_H

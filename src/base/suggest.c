@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#define WORD_MAX 32 /* longer than any name: what is longer resembles none */
-#define FAR      3  /* letters: words that differ in as many have nothing in common */
+#define WORD_MAX       32 /* longer than any name; a longer word is similar to none */
+#define DISTANCE_LIMIT 3  /* words at this distance or more are not similar */
 
 static unsigned least(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
 
-/* Letters to insert, remove or replace to make one of the other (Levenshtein). */
+/* Levenshtein distance: letters to insert, remove or replace to turn one word into the other. */
 static unsigned distance(const char *a, const char *b)
 {
 	unsigned row[WORD_MAX + 1];
@@ -39,7 +39,7 @@ void gp_suggest_begin(struct gp_suggest *s, const char *word)
 {
 	*s = (struct gp_suggest){
 		.word = word,
-		.distance = least(FAR, (unsigned)strnlen(word, WORD_MAX)),
+		.distance = least(DISTANCE_LIMIT, (unsigned)strnlen(word, WORD_MAX)),
 	};
 }
 

@@ -6,13 +6,13 @@
 
 #define SMALLEST_CAPACITY 8
 
-/* At most three quarters full: probes stay short and every search meets an empty slot. */
+/* At most three quarters full: probe sequences stay short, and every search finds an empty slot. */
 static size_t limit_of(size_t capacity)
 {
 	return capacity - capacity / 4;
 }
 
-/* The finaliser of splitmix64: keys are often counters or addresses, alike in their low bits. */
+/* The finaliser of splitmix64. Keys are often counters or addresses with similar low bits. */
 static uint64_t mix(uint64_t key)
 {
 	key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -25,7 +25,8 @@ static size_t home_of(const struct gp_table *t, uint64_t key)
 	return (size_t)mix(key) & (t->capacity - 1);
 }
 
-/* The slot that holds the key, or the empty one where it belongs. Needs capacity > 0. */
+/* Returns the slot that holds the key, or the empty slot where it belongs. Requires capacity > 0.
+ */
 static struct gp_table_slot *find(const struct gp_table *t, uint64_t key)
 {
 	size_t i = home_of(t, key);
@@ -73,7 +74,7 @@ int gp_table_put(struct gp_table *t, uint64_t key, uint64_t value)
 {
 	struct gp_table_slot *slot = t->capacity ? find(t, key) : NULL;
 
-	/* Replacing needs no room, so it never allocates. */
+	/* Replacing an entry never allocates. */
 	if (!slot || !slot->used) {
 		if (!slot || t->count >= limit_of(t->capacity)) {
 			int rc = gp_table_reserve(t, t->count + 1);
@@ -97,10 +98,8 @@ bool gp_table_get(const struct gp_table *t, uint64_t key, uint64_t *value)
 	return slot->used;
 }
 
-/*
- * Closes the hole at `hole`: an entry further along the run moves back into it unless that
- * would put it before its home, where no search would look for it.
- */
+/* Closes the gap at `hole`. A later entry of the run moves into it, unless that would put the entry
+ * before its home slot, where no search would find it. */
 static void close_hole(struct gp_table *t, size_t hole)
 {
 	size_t mask = t->capacity - 1;

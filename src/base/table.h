@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hash table from a 64-bit key to a 64-bit value: open addressing, linear probing, deletion
- * without tombstones. Any key is allowed. Reserve first where allocation must not happen.
+ * Hash table from a 64-bit key to a 64-bit value: open addressing, linear probing, deletion without
+ * tombstones. Every key is allowed. Call gp_table_reserve first where allocation is not allowed.
  */
 #ifndef GP_BASE_TABLE_H
 #define GP_BASE_TABLE_H
@@ -25,19 +25,19 @@ struct gp_table {
 void gp_table_init(struct gp_table *t);
 void gp_table_free(struct gp_table *t);
 
-/* Room for `count` entries without another allocation. 0 or -ENOMEM. */
+/* Makes room for `count` entries without further allocation. Returns 0 or -ENOMEM. */
 int gp_table_reserve(struct gp_table *t, size_t count);
 
-/* Adds or replaces. 0 or -ENOMEM (the table is then as it was). */
+/* Adds or replaces an entry. Returns 0 or -ENOMEM; after -ENOMEM the table is unchanged. */
 int gp_table_put(struct gp_table *t, uint64_t key, uint64_t value);
 
-/* true and *value (if not NULL) when the key is there. */
+/* Returns true and sets *value (if not NULL) if the key exists. */
 bool gp_table_get(const struct gp_table *t, uint64_t key, uint64_t *value);
 
-/* true when it was there. */
+/* Returns true if the key existed. */
 bool gp_table_remove(struct gp_table *t, uint64_t key);
 
-/* Forgets all entries, keeps the memory. */
+/* Removes all entries and keeps the memory. */
 void gp_table_clear(struct gp_table *t);
 
 #endif

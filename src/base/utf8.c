@@ -3,12 +3,12 @@
 
 #include <stdint.h>
 
-/* Length of the sequence that begins with this byte; 0: none does. */
+/* Length of the sequence that begins with this byte; 0: no sequence begins with it. */
 static unsigned length_of(unsigned char first)
 {
 	if (first < 0x80)
 		return 1;
-	if (first < 0xc2) /* in the middle of one, or a longer form of ASCII */
+	if (first < 0xc2) /* a continuation byte, or an overlong form of ASCII */
 		return 0;
 	return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 }

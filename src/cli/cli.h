@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the verbs of the command line share. A verb is a file of its own and a line in main.c. */
+/*
+ * Declarations for all verbs. To add a verb: write src/cli/verb/NAME.c, which defines gp_verb_NAME;
+ * declare it below; add it to the table in main.c.
+ */
 #ifndef GP_CLI_CLI_H
 #define GP_CLI_CLI_H
 
@@ -43,29 +46,26 @@ extern const struct gp_verb gp_verb_suspend;
 extern const struct gp_verb gp_verb_top;
 extern const struct gp_verb gp_verb_trace;
 
-/* "gpreempt: " and the sentence, on standard error. Returns the exit code for it. */
+/* Prints "gpreempt: " and the message on standard error. Returns the exit code for err->code. */
 int gp_cli_fail(const struct gp_error *err);
 
-/* Whole number in [0, max] or nothing at all. */
+/* Parses a whole number from 0 to `max`. False: the text is something else. */
 bool gp_cli_number(const char *text, uint64_t max, uint64_t *value);
 
-/* "500ms", "10s", "2m" or nothing at all; up to a year. */
+/* Parses "500ms", "10s" or "2m", up to a year. False: the text is something else. */
 bool gp_cli_duration_parse(const char *text, uint64_t *ns);
 
-/* "127 us", "1.36 ms", "10.7 s": three digits that mean something. Returns `out`. */
+/* "127 us", "1.36 ms", "10.7 s": three significant digits. Returns `out`. */
 const char *gp_cli_duration(char *out, size_t size, uint64_t ns);
 
 /* "12 MiB", "1.36 GiB". Returns `out`. */
 const char *gp_cli_bytes(char *out, size_t size, uint64_t bytes);
 
-/* `text` as a JSON string with its quotes. */
+/* `text` as a JSON string with its quotes, for output that is too long for a JSON object. Verbs
+ * build their JSON with lib/fields.h. */
 void gp_json_string(FILE *out, const char *text);
 
-/* ,"key":4711 or ,"key":null; ,"key":"0x1267" or null where it is 0. On standard output. */
-void gp_json_number(const char *key, bool known, uint64_t value);
-void gp_json_address(const char *key, uint64_t value);
-
-/* For atexit(3): what was printed and did not go out (a full disk) makes a success a failure. */
+/* For atexit(3): output that could not be written (a full disk) makes the exit code a failure. */
 void gp_cli_check_output(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt VERB ...: finds the verb and hands over. */
+/* gpreempt VERB ...: finds the verb in the table below and runs it. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -37,8 +37,7 @@ static const struct gp_verb *const verbs[] = {
 static void print_help(FILE *out)
 {
 	fputs("Usage: gpreempt VERB [OPTION...]\n"
-	      "Lets latency-critical GPU work take the GPU from best-effort work, and gives it "
-	      "back.\n\n",
+	      "Lets latency-critical GPU work preempt best-effort work.\n\n",
 	      out);
 	for (const struct gp_verb *const *v = verbs; *v; v++)
 		fprintf(out, "  %-10s %s\n", (*v)->name, (*v)->summary);
@@ -70,7 +69,7 @@ static int run_verb(int argc, char **argv)
 	}
 	if (gp_backends_select_by_environment(&err))
 		return gp_cli_fail(&err);
-	/* argp says it in usage texts and errors. */
+	/* argp prints it in usage texts and errors. */
 	snprintf(name, sizeof name, "gpreempt %s", verb->name);
 	argv[0] = name;
 	program_invocation_name = name;
@@ -81,7 +80,7 @@ int main(int argc, char **argv)
 {
 	atexit(gp_cli_check_output);
 	argp_err_exit_status = GP_EXIT_USAGE;
-	gp_log_set_level(GP_LOG_ERROR); /* verbs speak for themselves */
+	gp_log_set_level(GP_LOG_ERROR); /* verbs print their own messages */
 	if (argc < 2) {
 		print_help(stderr);
 		return GP_EXIT_USAGE;

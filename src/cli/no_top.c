@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A build without json-c or ncursesw has no gpreempt top: it says so. */
+/* gpreempt top in a build without the daemon, which has no ncursesw: prints a message. */
 #include "build_config.h"
 
-#if !GP_HAVE_TOP
+#if !GP_HAVE_DAEMON
 
 #include "cli/cli.h"
 
@@ -10,13 +10,11 @@ static int refuse(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	fputs("gpreempt: this build has no top: it was made without json-c or ncursesw; build it "
-	      "again with libjson-c-dev and libncurses-dev\n",
+	fputs("gpreempt: top is not in this build; configure it with -DGPREEMPT_DAEMON=ON\n",
 	      stderr);
 	return GP_EXIT_FAILED;
 }
 
-const struct gp_verb gp_verb_top = {"top", "the daemon's tasks, live, and keys to steer them",
-                                    refuse};
+const struct gp_verb gp_verb_top = {"top", "not in this build", refuse};
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules that can never match: by themselves, or because a rule before them takes all they could. */
+/*
+ * Finds rules that can never match, by themselves or because an earlier rule matches all their
+ * processes.
+ */
 #include "build_config.h"
 
 #if GP_HAVE_YAML
@@ -9,10 +12,8 @@
 #include "config/glob.h"
 #include "config/parse_config.h"
 
-#define COMM_MAX  15u        /* bytes; the kernel cuts the rest */
-#define STEPS_MAX (1u << 20) /* more than two patterns of ours can take */
-
-/* ---- by themselves ------------------------------------------------------------------- */
+#define COMM_MAX  15u        /* bytes; the kernel truncates longer names */
+#define STEPS_MAX (1u << 20) /* more than two patterns of the allowed length need */
 
 static int check_glob(const struct gp_yaml *y, unsigned line, const char *key, const char *pattern)
 {
@@ -21,14 +22,14 @@ static int check_glob(const struct gp_yaml *y, unsigned line, const char *key, c
 	return mistake ? gp_yaml_fail(y, line, "'%s' %s", key, mistake) : 0;
 }
 
-/* Paths begin with a slash. */
+/* The kernel reports absolute paths only. */
 static int check_path(const struct gp_yaml *y, unsigned line, const char *key, const char *pattern)
 {
 	if (*pattern && !strchr("/*?[\\", *pattern))
-		return gp_yaml_fail(y, line,
-		                    "'%s' can never match: such a path begins with /; write / or * "
-		                    "before %s",
-		                    key, gp_yaml_show_text(pattern).text);
+		return gp_yaml_fail(
+			y, line,
+			"'%s' can never match: the path must begin with /; write / or * before %s",
+			key, gp_yaml_show_text(pattern).text);
 	return check_glob(y, line, key, pattern);
 }
 
@@ -41,8 +42,8 @@ static int check_env(const struct gp_yaml *y, unsigned line, const struct gp_cri
 		if (strchr("*?[]\\", m->env[i]) || isspace((unsigned char)m->env[i]))
 			return gp_yaml_fail(
 				y, line,
-				"the name of a variable is taken as it is, without globs "
-				"or blanks; write NAME or NAME=GLOB, not %s",
+				"the name of a variable is taken as it is and must not contain "
+				"globs or blanks; write NAME or NAME=GLOB, not %s",
 				gp_yaml_show_text(m->env).text);
 	return m->env[m->env_name] ? check_glob(y, line, "env", m->env + m->env_name + 1) : 0;
 }
@@ -53,9 +54,9 @@ static int check_criteria(const struct gp_yaml *y, const struct gp_criteria *m,
 	int r;
 
 	if (m->asks & GP_ASKS_ANYONE && (!m->anyone || m->asks != GP_ASKS_ANYONE))
-		return gp_yaml_fail(
-			y, line[GP_MATCH_ANYONE],
-			"'anyone: true' stands alone; remove it or the rest of 'match'");
+		return gp_yaml_fail(y, line[GP_MATCH_ANYONE],
+		                    "'anyone: true' must be the only key of 'match'; remove it or "
+		                    "the other keys");
 	r = check_path(y, line[GP_MATCH_CGROUP], "cgroup", m->cgroup);
 	if (!r)
 		r = check_path(y, line[GP_MATCH_EXE], "exe", m->exe);
@@ -67,15 +68,15 @@ static int check_criteria(const struct gp_yaml *y, const struct gp_criteria *m,
 		r = check_env(y, line[GP_MATCH_ENV], m);
 	if (!r && gp_glob_least(m->comm) > COMM_MAX)
 		return gp_yaml_fail(y, line[GP_MATCH_COMM],
-		                    "'comm' can never match: the kernel cuts names after %u bytes; "
-		                    "use 'exe', or * for the rest",
+		                    "'comm' can never match: the kernel truncates names after %u "
+		                    "bytes; use 'exe', or * for the rest",
 		                    COMM_MAX);
 	return r;
 }
 
-/* ---- beside others ------------------------------------------------------------------- */
-
-/* All that fits `narrow` fits `wide`, as far as can be told without solving a puzzle. */
+/*
+ * True if every text that matches `narrow` also matches `wide`. Only simple cases are recognised.
+ */
 static bool covers(const char *wide, const char *narrow)
 {
 	char text[sizeof((struct gp_criteria *)NULL)->cmdline];
@@ -99,12 +100,12 @@ static bool env_covers(const struct gp_criteria *wide, const struct gp_criteria 
 	       covers(pattern + 1, narrow->env + narrow->env_name + 1);
 }
 
-/* Every process that fits `narrow` fits `wide`. */
-static bool takes_all_of(const struct gp_criteria *wide, const struct gp_criteria *narrow)
+/* True if every process that matches `narrow` also matches `wide`. */
+static bool matches_all_of(const struct gp_criteria *wide, const struct gp_criteria *narrow)
 {
 	if (wide->asks == GP_ASKS_ANYONE)
 		return true;
-	if (wide->asks & ~narrow->asks) /* asks for more */
+	if (wide->asks & ~narrow->asks) /* has more criteria */
 		return false;
 	return !(wide->asks & GP_ASKS_USER && wide->user != narrow->user) &&
 	       !(wide->asks & GP_ASKS_GROUP && wide->group != narrow->group) &&
@@ -121,11 +122,11 @@ int gp_config_check_rule(const struct gp_yaml *y, const struct gp_config *c,
 	int r = check_criteria(y, &rule->match, line);
 
 	for (uint32_t i = 0; !r && i < c->nrules; i++)
-		if (takes_all_of(&c->rule[i].match, &rule->match))
+		if (matches_all_of(&c->rule[i].match, &rule->match))
 			return gp_yaml_fail(y, rule->line,
-			                    "this rule can never match: the one on line %u, which "
-			                    "comes first, takes all its processes; put this one "
-			                    "before it, or remove one of them",
+			                    "this rule can never match: the earlier rule on line "
+			                    "%u matches all its processes; move this rule before "
+			                    "that one, or remove one of them",
 			                    c->rule[i].line);
 	return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration of gpreemptd (man gpreempt.yaml(5)): what it says, and what follows from it for
- * a process. It is checked completely when it is read and not changed afterwards, so that any
- * thread may look at it.
+ * The configuration of gpreemptd (man gpreempt.yaml(5)): its values, and the attributes and limits
+ * that follow from them for a process. It is checked completely when it is read and never changes
+ * afterwards, so any thread may read it.
  */
 #ifndef GP_CONFIG_CONFIG_H
 #define GP_CONFIG_CONFIG_H
@@ -27,30 +27,31 @@ enum gp_config_gpu {
 };
 
 struct gp_config_policy {
-	char text[192]; /* as written: "priority:quantum=50" */
+	char text[192]; /* as written, for example "priority:quantum=50" */
 	struct gp_policy_choice choice;
 };
 
-/* What is said about some devices. */
+/* Settings for the devices with a matching name. */
 struct gp_config_device {
-	char match[64]; /* glob; stands anywhere in the device's name */
-	bool ignore;    /* leave it alone altogether */
+	char match[64]; /* glob; matches any part of the device's name */
+	bool ignore;    /* the daemon does not use this device */
 	bool has_policy;
 	struct gp_config_policy policy;
 };
 
 struct gp_config_scheduler {
 	uint32_t realtime; /* SCHED_FIFO priority of the device threads; 0 = none */
-	uint32_t core;     /* to which they are pinned; GP_CONFIG_NO_CORE = none */
-	/* As in struct gp_engine_config; 0 = the engine's own default. */
+	uint32_t core;     /* the device threads are pinned to it; GP_CONFIG_NO_CORE = none */
+	/* As in struct gp_engine_config; 0 = the engine's default. */
 	uint64_t check_ns, check_lc_ns, check_quiet_ns, scan_every_ns, starve_limit_ns;
 };
 
 #define GP_CONFIG_NO_CORE    UINT32_MAX
-#define GP_CONFIG_SOCKET_MAX 108 /* bytes with the 0, as struct sockaddr_un has it */
+#define GP_CONFIG_SOCKET_MAX 108 /* bytes with the terminating 0, as in struct sockaddr_un */
 
 struct gp_config_socket {
-	char path[GP_CONFIG_SOCKET_MAX]; /* "" = in the run-time folder (gp_run_dir) */
+	char path[GP_CONFIG_SOCKET_MAX]; /* "" = the default name in the run-time folder
+	                                    (gp_run_dir) */
 	char mode_text[8];
 	mode_t mode;
 };
@@ -59,20 +60,20 @@ struct gp_config_sockets {
 	struct gp_config_socket control, hint;
 	char group_name[64];
 	bool has_group;
-	gid_t group; /* of the socket files; its members may do what root may (rights.h) */
+	gid_t group; /* of the socket files; its members have the rights of root (rights.h) */
 };
 
 struct gp_config_clients {
 	uint32_t max, per_user;
 	uint64_t request_size; /* bytes */
-	uint32_t rate;         /* requests a second, each */
+	uint32_t rate;         /* requests per second of one client */
 	uint64_t idle_ns;
 };
 
 struct gp_config_metrics {
-	char listen[80]; /* as written; "off" */
-	bool on, public; /* public: on other addresses than loopback, too */
-	bool tasks;      /* series for each task, too */
+	char listen[80]; /* as written; "off" = no metrics */
+	bool on, public; /* public: other addresses than loopback are allowed */
+	bool tasks;      /* with series for each task */
 	union {
 		struct sockaddr any;
 		struct sockaddr_in v4;
@@ -80,23 +81,23 @@ struct gp_config_metrics {
 	} address;
 };
 
-/* How high users may raise their own processes. The least is: not at all. */
+/* How far users may raise their own processes. */
 struct gp_limit {
-	uint8_t class; /* the highest, in the order be, unmanaged, lc */
+	uint8_t class; /* the highest class, in the order be, unmanaged, lc */
 	uint8_t priority;
 	uint32_t weight;
-	uint32_t share_permille;   /* also of what deadline and budget amount to */
+	uint32_t max_tasks;        /* processes with attributes that the user set */
+	uint32_t share_permille;   /* also bounds budget / deadline */
 	uint32_t ceiling_permille; /* 1000 = none */
-	uint64_t deadline_ns;      /* the shortest; GP_NEVER = none at all */
-	uint64_t memory;           /* bytes; the highest memory limit; UINT64_MAX = none */
-	uint32_t max_tasks;        /* that a user may have described by himself */
+	uint64_t deadline_ns;      /* the shortest deadline; GP_NEVER = no deadline allowed */
+	uint64_t memory;           /* bytes; the highest memory limit; UINT64_MAX = no limit */
 };
 
-/* For all users: unmanaged is the highest, and nothing above what everybody has. */
+/* The default for all users: class unmanaged, and no value above the default attributes. */
 extern const struct gp_limit gp_limit_default;
-/* Nothing that a process has not been given. */
+/* Allows nothing beyond what a rule gives to the process. */
 extern const struct gp_limit gp_limit_least;
-/* For root and administrators. */
+/* No limit, for root and administrators. */
 extern const struct gp_limit gp_limit_none;
 
 struct gp_config_limit {
@@ -108,15 +109,15 @@ enum gp_on_memory_limit { GP_MEMORY_EVENT, GP_MEMORY_HOLD };
 
 enum gp_gang_kind { GP_GANG_NONE, GP_GANG_NAMED, GP_GANG_CGROUP, GP_GANG_PROCESS };
 
-/* Which processes. What is not asked for is "". */
+/* The processes that a rule matches. Unused criteria are "". */
 struct gp_criteria {
-	uint32_t asks; /* GP_ASKS_* */
+	uint32_t asks; /* which criteria are used: GP_ASKS_* */
 	char user_name[64], group_name[64];
 	uid_t user;
 	gid_t group;
 	char cgroup[192], exe[192], comm[64], cmdline[192];
-	char env[192];     /* NAME or NAME=glob, as written */
-	uint32_t env_name; /* how long NAME is */
+	char env[192];     /* as written: NAME or NAME=glob */
+	uint32_t env_name; /* length of NAME */
 	bool anyone;
 };
 
@@ -132,9 +133,9 @@ enum {
 };
 
 struct gp_rule {
-	unsigned line; /* on which it begins */
+	unsigned line; /* first line in the file */
 	struct gp_criteria match;
-	struct gp_task_attr attr; /* without the gang */
+	struct gp_task_attr attr; /* without the gang, which depends on the process */
 	uint8_t gang_kind;        /* enum gp_gang_kind */
 	char gang[64];
 	uint64_t memory_limit; /* bytes; 0 = none */
@@ -155,97 +156,101 @@ struct gp_config {
 	struct gp_config_clients clients;
 	struct gp_config_metrics metrics;
 	uint8_t log_level;     /* enum gp_log_level */
-	uint64_t memory_limit; /* bytes, of processes for which no rule says another; 0 = none */
+	uint64_t memory_limit; /* bytes, for processes without a limit in their rule; 0 = none */
 	uint8_t on_memory_limit;
 	uint32_t nrules;
 	struct gp_rule *rule;
-	struct gp_limit limit;   /* of everybody */
-	struct gp_limit granted; /* the same, as far as it is written; of the rest the least */
+	struct gp_limit limit; /* of all users */
+	struct gp_limit
+		granted; /* only the values that the file sets; gp_limit_least for the rest */
 	uint32_t nusers, ngroups;
 	struct gp_config_limit *user, *group;
 };
 
-/* ---- reading ------------------------------------------------------------------------- */
-
 /*
- * Where it is: `option` if that is not NULL, else $GPREEMPT_CONFIG (not under AT_SECURE), else
- * GP_CONFIG_PATH. `chosen`, if not NULL, says whether somebody asked for this one: then it must be
- * there.
+ * The path of the configuration: `option` if not NULL, else $GPREEMPT_CONFIG (ignored under
+ * AT_SECURE), else GP_CONFIG_PATH. `chosen`, if not NULL, is true for the first two: then the file
+ * must exist.
  */
 const char *gp_config_path(const char *option, bool *chosen);
 
 /*
- * Reads and checks all of a file. Every mistake is one sentence, "FILE:LINE: ...", and -EINVAL; a
- * file that cannot be read -errno; one that others could have written -EPERM. Asks the system for
- * users and groups, so it may block. -ENOTSUP in a build without libyaml. The caller frees it.
+ * Reads and checks a whole file. Each mistake is -EINVAL with one message "FILE:LINE: ...". An
+ * unreadable file is -errno; a file that other users could write is -EPERM. Looks up users and
+ * groups, so it may block. -ENOTSUP in a build without libyaml. The caller frees the result.
  */
 int gp_config_load(const char *path, struct gp_config **config, struct gp_error *err);
 
-/* As if the file were empty. 0 or -ENOMEM. */
+/* The configuration of an empty file. 0 or -ENOMEM. */
 int gp_config_default(struct gp_config **config);
 void gp_config_free(struct gp_config *config);
 
-/* Who is asked for names; 0 or -ENOENT. */
+/* Functions that look up names; 0 or -ENOENT. */
 struct gp_config_names {
 	int (*user)(const char *name, uid_t *uid);
 	int (*group)(const char *name, gid_t *gid);
 };
 extern const struct gp_config_names gp_config_system_names;
 
-/* The same as gp_config_load from memory; `path` stands in the sentences. */
+/* The same as gp_config_load, from memory; `path` is used in messages. */
 int gp_config_parse(const char *path, const char *text, size_t length,
                     const struct gp_config_names *names, struct gp_config **config,
                     struct gp_error *err);
 
-/* ---- what follows from it: nothing here allocates, blocks or fails ------------------- */
-
-/* Which facts the rules and limits need. */
+/* The process info that rules and limits need: GP_PROCINFO_*. */
 uint32_t gp_config_wants(const struct gp_config *c);
 
-/* The policy of a device of that name; `ignore`: it is left alone. */
+/* The policy for the device `name`. `ignore`: the daemon does not use the device. */
 const struct gp_config_policy *gp_config_device(const struct gp_config *c, const char *name,
                                                 bool *ignore);
 
 struct gp_match {
-	int rule;        /* its place in the list; -1: none fits, the rest are defaults */
-	bool incomplete; /* a rule before that might fit, if more were known */
-	bool clamped;    /* the user's limit took something from what the rule gives */
-	bool trusted;    /* nothing that users control took part */
+	int rule;        /* its index; -1: no rule matches, and the other members are defaults */
+	bool incomplete; /* an earlier rule might match if more were known */
+	bool clamped;    /* the user's limit reduced what the rule gives */
+	bool trusted;    /* the match used nothing that users control */
 	struct gp_task_attr attr;
 	uint64_t memory_limit; /* bytes; 0 = none */
-	/* enum gp_on_memory_limit, whatever the class: people may give it another. An unmanaged
-	 * process is not held; who would hold it looks at what it is then. */
+	/*
+	 * enum gp_on_memory_limit, regardless of the class, which users may change. An unmanaged
+	 * process is never held; the class is checked when the limit is exceeded.
+	 */
 	uint8_t on_memory_limit;
 };
 
 /*
- * The first rule that fits. A rule that needs what is not known does not fit. What users control
- * (command line, environment, name, and a program or cgroup of their own) raises nobody above the
- * limit of that user. The work is bounded whatever a process calls itself. Returns 0, or -ENOENT
- * when no rule fits; `out` is complete either way.
+ * Finds the first rule that matches. A rule that needs unknown information does not match. Values
+ * that users control (command line, environment, name, own executable or cgroup) never raise a
+ * process above its user's limit. The work is bounded for any input. Returns 0, or -ENOENT if no
+ * rule matches; `out` is complete either way.
  */
 int gp_config_match(const struct gp_config *c, const struct gp_procinfo *info,
                     struct gp_match *out);
 
 /*
- * What is written for a user with these groups: of what applies the most generous in each respect.
- * It is the limit of what that user asks for, once what the process is given anyway is added.
+ * The limit that the file gives to a user with these groups: the most generous value of each entry
+ * that applies. The limit of a request is this plus what the process is given anyway
+ * (gp_limit_add_given).
  */
 struct gp_limit gp_config_limit(const struct gp_config *c, uid_t uid, const gid_t *gid,
                                 uint32_t ngids);
 
-/* ... by the rule that fits it; where none does, it is GP_TASK_ATTR_DEFAULT. */
+/*
+ * Widens `limit` by the attributes that a rule gives to the process (GP_TASK_ATTR_DEFAULT without a
+ * rule).
+ */
 void gp_limit_add_given(struct gp_limit *limit, const struct gp_task_attr *given);
 
-/* The limit of what users' own words make a rule give to a process: root's is none only in our own
- * pid namespace, and of a set-uid program's users the least applies. */
+/*
+ * The limit of a rule that matched values which users control. Root has no limit, but only in the
+ * daemon's pid namespace. For a set-uid program the smallest limit of its users applies.
+ */
 struct gp_limit gp_config_limit_of(const struct gp_config *c, const struct gp_procinfo *info);
 
-/* ---- gangs --------------------------------------------------------------------------- */
-
 /*
- * Stable numbers, over restarts too, never 0. Those of users, administrators, cgroups and processes
- * are kept apart, and those of two users: nobody gets into a gang of somebody else by a name.
+ * Gang numbers, never 0, stable over restarts. Numbers of users, administrators, cgroups and
+ * processes never collide, nor do those of two users: no user can join a gang of another user by
+ * its name.
  */
 uint64_t gp_gang_of_user(uid_t uid, const char *name);
 uint64_t gp_gang_of_admin(const char *name);

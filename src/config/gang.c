@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of gangs. The two highest bits say whose name it is; a user's number holds the user, so
- * that no search for a name that hashes alike leads into somebody else's gang.
+ * Gang numbers. The two highest bits say what the gang is named after. A user's number contains the
+ * uid, so that no hash collision leads into another user's gang.
  */
 #include <stdint.h>
 
@@ -19,7 +19,7 @@ static uint64_t with_kind(uint64_t kind, uint64_t number)
 	return kind << KIND_SHIFT | (number ? number : 1);
 }
 
-/* FNV-1a, and a last step that lets every byte reach every bit. */
+/* FNV-1a with a final mix, so that every byte reaches every bit. */
 static uint64_t hash(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325ull;

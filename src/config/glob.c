@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * The end of the set that begins at `p` ("[a-z]"), NULL when it has none; `within`: whether `c` is
- * in it. A ] is an ordinary byte in first place, a - in first or last.
+ * Returns the end of the set that begins at `p` ("[a-z]"), or NULL if it has none. `within`:
+ * whether `c` is in it. A ] is an ordinary byte at the first position, a - at the first or last.
  */
 static const char *read_set(const char *p, unsigned char c, bool *within)
 {
@@ -30,7 +30,9 @@ static const char *read_set(const char *p, unsigned char c, bool *within)
 	return *p ? p + 1 : NULL;
 }
 
-/* What follows the first of the pattern if that fits the byte, NULL if it does not. */
+/*
+ * If the first element of the pattern matches the byte, returns the rest of the pattern, else NULL.
+ */
 static const char *fit_one(const char *p, unsigned char c, uint32_t *steps)
 {
 	const char *end;
@@ -41,7 +43,7 @@ static const char *fit_one(const char *p, unsigned char c, uint32_t *steps)
 	case '?': return p + 1;
 	case '[':
 		end = read_set(p, c, &within);
-		if (end) /* its length is work, too */
+		if (end) /* scanning the set counts as work */
 			*steps -= *steps < (uint32_t)(end - p) ? *steps : (uint32_t)(end - p);
 		return end && within ? end : NULL;
 	case '\\': return (unsigned char)p[1] == c ? p + 2 : NULL;
@@ -51,8 +53,8 @@ static const char *fit_one(const char *p, unsigned char c, uint32_t *steps)
 
 bool gp_glob(const char *pattern, const char *text, size_t length, uint32_t *steps)
 {
-	const char *p = pattern, *star = NULL; /* behind the last `*` */
-	size_t at = 0, retry = 0;              /* from where that one may take one byte more */
+	const char *p = pattern, *star = NULL; /* position after the last `*` */
+	size_t at = 0, retry = 0;              /* from here that `*` takes one more byte */
 
 	while (at < length) {
 		const char *next;
@@ -89,11 +91,11 @@ const char *gp_glob_mistake(const char *pattern)
 
 	for (const char *p = pattern; *p;) {
 		if (*p == '\\' && !p[1])
-			return "ends with a \\, which takes the next byte as it is";
+			return "ends with a \\, which must precede the byte that it quotes";
 		if (*p == '[') {
 			p = read_set(p, 0, &within);
 			if (!p)
-				return "has a [ without a ]; write \\[ for the bracket itself";
+				return "has a [ without a ]; write \\[ for a literal bracket";
 		} else {
 			p += *p == '\\' ? 2 : 1;
 		}

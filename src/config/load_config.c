@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a configuration: where it is, and that nobody else could have written it. */
+/* Loads the configuration file and refuses one that other users could have written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -27,15 +27,17 @@ static int check_file(int fd, const char *path, struct gp_error *err)
 	if (fstat(fd, &s))
 		return gp_fail(err, -errno, "cannot read %s: %s", path, gp_error_name(-errno));
 	if (!S_ISREG(s.st_mode))
-		return gp_fail(err, -EINVAL, "%s is not a file", path);
+		return gp_fail(err, -EINVAL, "%s is not a regular file; choose another path", path);
 	if (geteuid())
 		return 0;
 	if (s.st_uid)
 		return gp_fail(err, -EPERM,
-		               "%s belongs to user %u, who could change it; chown root it", path,
-		               s.st_uid);
+		               "%s belongs to user %u instead of root; run: chown root %s", path,
+		               s.st_uid, path);
 	if (s.st_mode & (S_IWGRP | S_IWOTH))
-		return gp_fail(err, -EPERM, "others than root may write %s; chmod go-w it", path);
+		return gp_fail(err, -EPERM,
+		               "users other than root may write %s; run: chmod go-w %s", path,
+		               path);
 	return 0;
 }
 
@@ -57,7 +59,8 @@ static ssize_t read_all(int fd, char *text, size_t size)
 
 static int load(int fd, const char *path, struct gp_config **config, struct gp_error *err)
 {
-	size_t size = FILE_MAX + 1; /* one more than is allowed: then it is too large */
+	size_t size =
+		FILE_MAX + 1; /* one byte more than allowed, to notice a file that is too large */
 	char *text = malloc(size);
 	ssize_t n = text ? read_all(fd, text, size) : -ENOMEM;
 	int r;
@@ -72,8 +75,8 @@ static int load(int fd, const char *path, struct gp_config **config, struct gp_e
 
 int gp_config_load(const char *path, struct gp_config **config, struct gp_error *err)
 {
-	int fd =
-		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* nor waits for a FIFO */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK |
+	                            O_NOCTTY); /* O_NONBLOCK: does not wait for a FIFO */
 	int r;
 
 	*config = NULL;

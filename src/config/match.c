@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rule fits a process. */
+/* Which rule matches a process, and what it gives. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,19 +8,19 @@
 #include "config/glob.h"
 #include "config/rights.h"
 
-/* Comparisons for one process, all rules together: some milliseconds, whatever it calls itself. */
+/* Comparisons for one process and all rules together: some milliseconds for any input. */
 #define STEPS_MAX (1u << 20)
 
-#define VALUE_MAX 4096u /* a longer value of a variable fits no glob */
+#define VALUE_MAX 4096u /* a longer value of a variable matches no glob */
 
 enum fit { FITS_NOT, FITS_PERHAPS, FITS };
 
-struct looking {
+struct matching {
 	const struct gp_procinfo *info;
 	uint32_t steps;
 };
 
-static enum fit fit_text(struct looking *l, const char *pattern, const char *text, size_t length)
+static enum fit fit_text(struct matching *l, const char *pattern, const char *text, size_t length)
 {
 	if (gp_glob(pattern, text, length, &l->steps))
 		return FITS;
@@ -29,7 +29,7 @@ static enum fit fit_text(struct looking *l, const char *pattern, const char *tex
 
 static enum fit fit_user(const struct gp_procinfo *f, uid_t uid)
 {
-	/* All three: a set-uid program is neither its owner's nor its caller's. */
+	/* All three: a set-uid program belongs neither to its owner nor to its caller. */
 	return f->uid[0] == uid && f->uid[1] == uid && f->uid[2] == uid ? FITS : FITS_NOT;
 }
 
@@ -43,13 +43,13 @@ static enum fit fit_group(const struct gp_procinfo *f, gid_t gid)
 	return FITS_NOT;
 }
 
-static enum fit fit_env(struct looking *l, const struct gp_criteria *m)
+static enum fit fit_env(struct matching *l, const struct gp_criteria *m)
 {
 	const char *at = l->info->environ, *end = at + l->info->environ_size;
 
 	while (at < end) {
 		size_t length = strnlen(at, (size_t)(end - at));
-		size_t rest = length - m->env_name - 1; /* behind NAME= */
+		size_t rest = length - m->env_name - 1; /* length after NAME= */
 
 		if (!l->steps)
 			return FITS_PERHAPS;
@@ -76,7 +76,7 @@ static const struct {
 	{GP_ASKS_ENV, GP_PROCINFO_ENVIRON},
 };
 
-static enum fit fit_criterion(struct looking *l, const struct gp_criteria *m, uint32_t asks)
+static enum fit fit_criterion(struct matching *l, const struct gp_criteria *m, uint32_t asks)
 {
 	const struct gp_procinfo *f = l->info;
 
@@ -91,8 +91,8 @@ static enum fit fit_criterion(struct looking *l, const struct gp_criteria *m, ui
 	}
 }
 
-/* The cheap criteria come first in the table, and one that does not fit ends it. */
-static enum fit fit_rule(struct looking *l, const struct gp_criteria *m)
+/* The table lists cheap criteria first. The first mismatch ends the loop. */
+static enum fit fit_rule(struct matching *l, const struct gp_criteria *m)
 {
 	enum fit all = FITS;
 
@@ -111,7 +111,7 @@ static enum fit fit_rule(struct looking *l, const struct gp_criteria *m)
 	return all;
 }
 
-/* Nothing that the process's user controls took part. */
+/* True if the user of the process controls nothing that took part in the match. */
 static bool is_trusted(const struct gp_criteria *m, const struct gp_procinfo *f)
 {
 	if (m->asks & (GP_ASKS_COMM | GP_ASKS_CMDLINE | GP_ASKS_ENV))
@@ -121,7 +121,7 @@ static bool is_trusted(const struct gp_criteria *m, const struct gp_procinfo *f)
 	return !(m->asks & GP_ASKS_EXE) || f->exe_trusted;
 }
 
-/* 0: its name cannot be made from what is known. */
+/* 0: not enough is known to name the gang. */
 static uint64_t gang_of(const struct gp_rule *rule, const struct gp_procinfo *f, bool trusted)
 {
 	switch (rule->gang_kind) {
@@ -166,7 +166,7 @@ static void apply(const struct gp_config *c, const struct gp_rule *rule,
 
 int gp_config_match(const struct gp_config *c, const struct gp_procinfo *info, struct gp_match *out)
 {
-	struct looking l = {.info = info, .steps = STEPS_MAX};
+	struct matching l = {.info = info, .steps = STEPS_MAX};
 
 	*out = (struct gp_match){.rule = -1,
 	                         .trusted = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and groups of this machine. */
+/* Looks up users and groups of this machine. */
 #include "build_config.h"
 
 #include <errno.h>

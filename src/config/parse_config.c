@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as a whole (man gpreempt.yaml(5)). */
+/*
+ * Parses the configuration file (man gpreempt.yaml(5)): the top level, devices and scheduler. The
+ * other sections are in parse_rules.c, parse_service.c and parse_user_limits.c.
+ */
 #include "build_config.h"
 #include "config/config.h"
 
@@ -14,13 +17,6 @@
 #include "config/glob.h"
 #include "config/parse_config.h"
 #include "yaml/value.h"
-
-const char *const gp_config_class_words[] = {
-	[GP_UNMANAGED] = "unmanaged",
-	[GP_BEST_EFFORT] = "be",
-	[GP_LATENCY_CRITICAL] = "lc",
-	NULL,
-};
 
 static const char *const gpu_words[] = {
 	[GP_CONFIG_GPU_ALL] = "all",
@@ -47,8 +43,6 @@ void *gp_config_grow(void *list, uint32_t n, size_t size)
 	return more;
 }
 
-/* ---- policies, devices --------------------------------------------------------------- */
-
 static int check_policy(const struct gp_yaml *y, unsigned line, struct gp_config_policy *policy)
 {
 	struct gp_error err = {0};
@@ -70,11 +64,11 @@ static int check_device(const struct gp_yaml *y, const struct gp_config *c,
 	for (uint32_t i = 0; i < c->ndevices; i++)
 		if (!strcmp(c->device[i].match, d->match))
 			return gp_yaml_fail(y, line[0],
-			                    "device %s stands twice; remove one of them",
+			                    "device %s is listed twice; remove one of them",
 			                    gp_yaml_show_text(d->match).text);
 	if (line[1] && d->ignore)
 		return gp_yaml_fail(y, line[1],
-		                    "'policy' means nothing for a device with 'ignore: true'; "
+		                    "'policy' has no effect on a device with 'ignore: true'; "
 		                    "remove one of them");
 	if (!line[1] && !d->ignore)
 		return gp_yaml_fail(y, at, "the device needs 'policy' or 'ignore: true'");
@@ -90,7 +84,7 @@ static int read_device(struct gp_yaml *y, void *target)
 		{"ignore", BOOL, AT(struct gp_config_device, ignore)},
 	};
 	static const struct gp_yaml_map map = {"a device", 3, keys};
-	struct gp_config *c = &((struct reading *)target)->config;
+	struct gp_config *c = &((struct gp_config_reading *)target)->config;
 	unsigned line[GP_YAML_KEYS_MAX], at = gp_yaml_line(y);
 	struct gp_config_device d = {0}, *list;
 	int r = gp_yaml_read_map(y, &map, &d, line);
@@ -117,8 +111,6 @@ static int read_devices(struct gp_yaml *y, void *target)
 	return gp_yaml_read_list(y, "devices", read_device, target);
 }
 
-/* ---- scheduler ----------------------------------------------------------------------- */
-
 static int read_scheduler(struct gp_yaml *y, void *target)
 {
 	/* clang-format off */
@@ -135,14 +127,15 @@ static int read_scheduler(struct gp_yaml *y, void *target)
 #undef IN
 	/* clang-format on */
 	static const struct gp_yaml_map map = {"'scheduler'", sizeof keys / sizeof *keys, keys};
-	struct gp_config_scheduler *s = &((struct reading *)target)->config.scheduler;
+	struct gp_config_scheduler *s = &((struct gp_config_reading *)target)->config.scheduler;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &map, s, line);
 	long cores = sysconf(_SC_NPROCESSORS_CONF);
 
 	if (!r && line[1] && cores > 0 && s->core >= (unsigned long)cores)
-		return gp_yaml_fail(y, line[1], "there is no core %u; this machine has 0 to %ld",
-		                    s->core, cores - 1);
+		return gp_yaml_fail(y, line[1],
+		                    "there is no core %u; this machine has cores 0 to %ld", s->core,
+		                    cores - 1);
 	if (!r && line[2] && line[3] && s->check_lc_ns > s->check_ns)
 		return gp_yaml_fail(y, line[3],
 		                    "'check_lc' (%s) must not be longer than 'check' (%s)",
@@ -150,8 +143,6 @@ static int read_scheduler(struct gp_yaml *y, void *target)
 		                    gp_value_show_duration(s->check_ns).text);
 	return r;
 }
-
-/* ---- the whole ----------------------------------------------------------------------- */
 
 /* clang-format off */
 enum {
@@ -161,7 +152,7 @@ enum {
 
 static const char *const memory_words[] = {"event", "hold", NULL};
 
-#define IN(member) AT(struct reading, config.member)
+#define IN(member) AT(struct gp_config_reading, config.member)
 static const struct gp_yaml_key config_keys[] = {
 	[KEY_POLICY]    = {"policy",    TEXT, IN(policy.text)},
 	[KEY_GPU]       = {"gpu",       WORD(gpu_words), IN(gpu)},
@@ -183,7 +174,7 @@ static const struct gp_yaml_map config_map = {"a configuration", CONFIG_KEYS, co
 
 static int read_config(struct gp_yaml *y, void *target)
 {
-	struct gp_config *c = &((struct reading *)target)->config;
+	struct gp_config *c = &((struct gp_config_reading *)target)->config;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &config_map, target, line);
 
@@ -191,7 +182,8 @@ static int read_config(struct gp_yaml *y, void *target)
 		r = check_policy(y, line[KEY_POLICY], &c->policy);
 	if (!r && line[KEY_ON_MEMORY] && !line[KEY_MEMORY])
 		return gp_yaml_fail(y, line[KEY_ON_MEMORY],
-		                    "'on_memory_limit' means nothing without 'memory_limit'");
+		                    "'on_memory_limit' has no effect without 'memory_limit'; add "
+		                    "'memory_limit'");
 	return r;
 }
 #endif
@@ -250,7 +242,7 @@ int gp_config_parse(const char *path, const char *text, size_t length,
 {
 #if GP_HAVE_YAML
 	static const struct gp_yaml_kind kind = {"configuration", NULL, "gpreempt.yaml(5)"};
-	struct reading r = {.names = names};
+	struct gp_config_reading r = {.names = names};
 	int failed;
 
 	fill_defaults(&r.config, names);
@@ -267,6 +259,7 @@ int gp_config_parse(const char *path, const char *text, size_t length,
 #else
 	(void)path, (void)text, (void)length, (void)names;
 	*config = NULL;
-	return gp_fail(err, -ENOTSUP, "this build reads no YAML; install libyaml and build again");
+	return gp_fail(err, -ENOTSUP,
+	               "this build cannot read YAML; install libyaml and build again");
 #endif
 }

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a configuration may say: shared by the files that read its parts, and by nobody else. */
+/* Private to the files that parse the configuration. */
 #ifndef GP_CONFIG_PARSE_CONFIG_H
 #define GP_CONFIG_PARSE_CONFIG_H
 
 #include "config/config.h"
 #include "yaml/keys.h"
 
-struct reading {
+struct gp_config_reading {
 	struct gp_config config;
 	const struct gp_config_names *names;
 };
 
 /* In the order of enum gp_class. */
-extern const char *const gp_config_class_words[];
 
-/* Each gets a struct reading. */
+/* `target` of each is a struct gp_config_reading. */
 gp_yaml_read gp_config_read_sockets, gp_config_read_clients, gp_config_read_metrics;
 gp_yaml_read gp_config_read_rules, gp_config_read_limits;
 
-/* Each of them a sentence for what is not there. `name` may be a number. */
-int gp_config_find_user(const struct gp_yaml *y, const struct reading *r, unsigned line,
+/* Look up a user or group; `name` may be a number. An unknown name is an error with a message. */
+int gp_config_find_user(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                         const char *name, uid_t *uid);
-int gp_config_find_group(const struct gp_yaml *y, const struct reading *r, unsigned line,
+int gp_config_find_group(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                          const char *name, gid_t *gid);
 
-/* Room for one more of `size` bytes behind the `n` that `list` has; NULL: no memory. */
+/*
+ * Enlarges `list`, which has `n` elements of `size` bytes, by one zeroed element; NULL: no memory.
+ */
 void *gp_config_grow(void *list, uint32_t n, size_t size);
 
-/* A rule that no process can fit, be it for itself or for those before it. */
+/* Refuses a rule that can never match, by itself or because of an earlier rule. */
 int gp_config_check_rule(const struct gp_yaml *y, const struct gp_config *c,
                          const struct gp_rule *rule, const unsigned line[]);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key `rules`: which processes get what. */
+/*
+ * Parses the key `rules`. A new rule key is a line in rule_keys (what a rule gives) or in
+ * read_match (which processes it matches), and a member of struct gp_rule or gp_criteria.
+ */
 #include "build_config.h"
 
 #if GP_HAVE_YAML
@@ -10,11 +13,9 @@
 
 struct rule_entry {
 	struct gp_rule rule;
-	const struct reading *reading;
+	const struct gp_config_reading *reading;
 	unsigned match_line[GP_YAML_KEYS_MAX];
 };
-
-/* ---- match --------------------------------------------------------------------------- */
 
 static int find_names(const struct gp_yaml *y, struct rule_entry *e)
 {
@@ -58,12 +59,10 @@ static int read_match(struct gp_yaml *y, void *target)
 			e->rule.match.asks |= 1u << i;
 	e->rule.match.env_name = (uint32_t)strcspn(e->rule.match.env, "=");
 	if (!e->rule.match.asks)
-		return gp_yaml_fail(y, at,
-		                    "'match' is empty; say which processes, or 'anyone: true'");
+		return gp_yaml_fail(
+			y, at, "'match' is empty; name the processes, or write 'anyone: true'");
 	return find_names(y, e);
 }
-
-/* ---- what they get ------------------------------------------------------------------- */
 
 static const char *const memory_words[] = {
 	[GP_MEMORY_EVENT] = "event", [GP_MEMORY_HOLD] = "hold", NULL};
@@ -77,7 +76,7 @@ enum {
 #define IN(member) AT(struct rule_entry, rule.member)
 static const struct gp_yaml_key rule_keys[] = {
 	[KEY_MATCH]     = {"match",    NESTED(read_match)},
-	[KEY_CLASS]     = {"class",    WORD(gp_config_class_words), IN(attr.class)},
+	[KEY_CLASS]     = {"class",    WORD(gp_class_words), IN(attr.class)},
 	[KEY_PRIORITY]  = {"priority", WHOLE(0, GP_PRIORITY_MAX), IN(attr.priority)},
 	[KEY_WEIGHT]    = {"weight",   WHOLE(1, 10000), IN(attr.weight)},
 	[KEY_SHARE]     = {"share",    PERCENT, IN(attr.share_permille)},
@@ -93,7 +92,7 @@ static const struct gp_yaml_key rule_keys[] = {
 
 static const struct gp_yaml_map rule_map = {"a rule", RULE_KEYS, rule_keys};
 
-/* What means nothing for a process that nobody touches. */
+/* Refuses keys that have no effect on an unmanaged process. */
 static int check_class(const struct gp_yaml *y, const struct gp_rule *rule, const unsigned line[])
 {
 	if (rule->attr.class != GP_UNMANAGED)
@@ -101,13 +100,13 @@ static int check_class(const struct gp_yaml *y, const struct gp_rule *rule, cons
 	for (unsigned i = KEY_PRIORITY; i <= KEY_GANG; i++)
 		if (line[i])
 			return gp_yaml_fail(y, line[i],
-			                    "'%s' means nothing for an unmanaged process; say "
-			                    "'class: be' or 'class: lc', too",
+			                    "'%s' has no effect on an unmanaged process; add "
+			                    "'class: be' or 'class: lc'",
 			                    rule_keys[i].name);
 	if (rule->on_memory_limit == GP_MEMORY_HOLD)
-		return gp_yaml_fail(y, line[KEY_ON_MEMORY],
-		                    "an unmanaged process is never held; say 'class: be' or "
-		                    "'class: lc', too");
+		return gp_yaml_fail(
+			y, line[KEY_ON_MEMORY],
+			"an unmanaged process is never held; add 'class: be' or 'class: lc'");
 	return 0;
 }
 
@@ -117,16 +116,17 @@ static int check_values(const struct gp_yaml *y, const struct gp_rule *rule, con
 
 	if (a->ceiling_permille && a->ceiling_permille < a->share_permille)
 		return gp_yaml_fail(y, line[KEY_CEILING],
-		                    "'ceiling' must not be less than 'share', which is promised");
+		                    "'ceiling' must not be less than 'share', which is guaranteed");
 	if (line[KEY_BUDGET] && !line[KEY_DEADLINE])
 		return gp_yaml_fail(y, line[KEY_BUDGET],
-		                    "'budget' means nothing without 'deadline'");
+		                    "'budget' has no effect without 'deadline'; add 'deadline'");
 	if (a->budget_ns > a->deadline_ns)
 		return gp_yaml_fail(y, line[KEY_BUDGET],
 		                    "'budget' must not be longer than 'deadline'");
 	if (line[KEY_ON_MEMORY] && !line[KEY_MEMORY])
 		return gp_yaml_fail(y, line[KEY_ON_MEMORY],
-		                    "'on_memory_limit' means nothing without 'memory_limit'");
+		                    "'on_memory_limit' has no effect without 'memory_limit'; add "
+		                    "'memory_limit'");
 	return check_class(y, rule, line);
 }
 
@@ -134,14 +134,14 @@ static int check_complete(const struct gp_yaml *y, const unsigned line[], unsign
 {
 	if (!line[KEY_MATCH])
 		return gp_yaml_fail(y, at,
-		                    "the rule needs 'match': which processes it is for, or 'match: "
-		                    "{anyone: true}'");
+		                    "the rule needs 'match', which selects its processes; 'match: "
+		                    "{anyone: true}' selects all");
 	for (unsigned i = KEY_CLASS; i < RULE_KEYS; i++)
 		if (line[i])
 			return 0;
 	return gp_yaml_fail(y, at,
-	                    "the rule gives nothing; say what, as in 'class: be', or 'class: "
-	                    "unmanaged' to leave those alone");
+	                    "the rule gives nothing; add for example 'class: be', or 'class: "
+	                    "unmanaged' to exempt its processes");
 }
 
 static void name_gang(struct gp_rule *rule)
@@ -156,7 +156,7 @@ static void name_gang(struct gp_rule *rule)
 
 static int read_rule(struct gp_yaml *y, void *target)
 {
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	struct gp_config *c = &r->config;
 	unsigned line[GP_YAML_KEYS_MAX], at = gp_yaml_line(y);
 	struct rule_entry e = {.rule = {.line = at, .attr = GP_TASK_ATTR_DEFAULT}, .reading = r};
@@ -172,8 +172,9 @@ static int read_rule(struct gp_yaml *y, void *target)
 	if (failed)
 		return failed;
 	if (c->nrules == GP_CONFIG_RULES_MAX)
-		return gp_yaml_fail(y, at, "there are more than %u rules; use globs and groups",
-		                    GP_CONFIG_RULES_MAX);
+		return gp_yaml_fail(
+			y, at, "there are more than %u rules; combine some with globs or groups",
+			GP_CONFIG_RULES_MAX);
 	name_gang(&e.rule);
 	list = gp_config_grow(c->rule, c->nrules, sizeof e.rule);
 	if (!list)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How gpreemptd can be reached: the keys `sockets`, `clients` and `metrics`. */
+/*
+ * Parses the keys `sockets`, `clients` (limits per client, such as its request rate) and `metrics`.
+ */
 #include "build_config.h"
 
 #if GP_HAVE_YAML
@@ -9,8 +11,6 @@
 #include <string.h>
 
 #include "config/parse_config.h"
-
-/* ---- sockets ------------------------------------------------------------------------- */
 
 static int read_socket(struct gp_yaml *y, struct gp_config_socket *s)
 {
@@ -40,12 +40,12 @@ static int read_socket(struct gp_yaml *y, struct gp_config_socket *s)
 
 static int read_control(struct gp_yaml *y, void *target)
 {
-	return read_socket(y, &((struct reading *)target)->config.sockets.control);
+	return read_socket(y, &((struct gp_config_reading *)target)->config.sockets.control);
 }
 
 static int read_hint(struct gp_yaml *y, void *target)
 {
-	return read_socket(y, &((struct reading *)target)->config.sockets.hint);
+	return read_socket(y, &((struct gp_config_reading *)target)->config.sockets.hint);
 }
 
 int gp_config_read_sockets(struct gp_yaml *y, void *target)
@@ -53,10 +53,10 @@ int gp_config_read_sockets(struct gp_yaml *y, void *target)
 	static const struct gp_yaml_key keys[] = {
 		{"control", NESTED(read_control)},
 		{"hint", NESTED(read_hint)},
-		{"group", TEXT, AT(struct reading, config.sockets.group_name)},
+		{"group", TEXT, AT(struct gp_config_reading, config.sockets.group_name)},
 	};
 	static const struct gp_yaml_map map = {"'sockets'", 3, keys};
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	struct gp_config_sockets *s = &r->config.sockets;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int failed = gp_yaml_read_map(y, &map, target, line);
@@ -65,14 +65,12 @@ int gp_config_read_sockets(struct gp_yaml *y, void *target)
 		return failed;
 	if (s->control.path[0] && !strcmp(s->control.path, s->hint.path))
 		return gp_yaml_fail(y, line[1],
-		                    "the two sockets have the same path; give each its own");
+		                    "the two sockets have the same path; give each its own path");
 	if (!line[2])
 		return 0;
 	s->has_group = true;
 	return gp_config_find_group(y, r, line[2], s->group_name, &s->group);
 }
-
-/* ---- clients ------------------------------------------------------------------------- */
 
 int gp_config_read_clients(struct gp_yaml *y, void *target)
 {
@@ -88,7 +86,7 @@ int gp_config_read_clients(struct gp_yaml *y, void *target)
 #undef IN
 	/* clang-format on */
 	static const struct gp_yaml_map map = {"'clients'", sizeof keys / sizeof *keys, keys};
-	struct gp_config_clients *c = &((struct reading *)target)->config.clients;
+	struct gp_config_clients *c = &((struct gp_config_reading *)target)->config.clients;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &map, c, line);
 
@@ -101,8 +99,6 @@ int gp_config_read_clients(struct gp_yaml *y, void *target)
 	c->per_user = c->max;
 	return 0;
 }
-
-/* ---- metrics ------------------------------------------------------------------------- */
 
 static bool is_loopback(const struct gp_config_metrics *m)
 {
@@ -146,7 +142,7 @@ int gp_config_read_metrics(struct gp_yaml *y, void *target)
 		{"tasks", BOOL, AT(struct gp_config_metrics, tasks)},
 	};
 	static const struct gp_yaml_map map = {"'metrics'", 3, keys};
-	struct gp_config_metrics *m = &((struct reading *)target)->config.metrics;
+	struct gp_config_metrics *m = &((struct gp_config_reading *)target)->config.metrics;
 	unsigned line[GP_YAML_KEYS_MAX];
 	int r = gp_yaml_read_map(y, &map, m, line);
 
@@ -162,8 +158,8 @@ int gp_config_read_metrics(struct gp_yaml *y, void *target)
 		                    gp_yaml_show_text(m->listen).text);
 	if (!m->public && !is_loopback(m))
 		return gp_yaml_fail(y, line[0],
-		                    "%s is not a loopback address, and anybody could read the "
-		                    "metrics there; say 'public: true' if that is meant",
+		                    "%s is not a loopback address, so other machines could read "
+		                    "the metrics; write 'public: true' to allow that",
 		                    gp_yaml_show_text(m->listen).text);
 	return 0;
 }

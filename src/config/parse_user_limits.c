@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key `limits`: how high users may raise their own processes. And users and groups by name. */
+/*
+ * Parses the key `limits`: how far users may raise their own processes. Also looks up users and
+ * groups by name.
+ */
 #include "build_config.h"
 
 #if GP_HAVE_YAML
@@ -18,10 +21,10 @@ static bool parse_id(const char *name, uint32_t *id)
 		return false;
 	value = strtoul(name, NULL, 10);
 	*id = (uint32_t)value;
-	return value < UINT32_MAX; /* which stands for nobody */
+	return value < UINT32_MAX; /* reserved for "no user" */
 }
 
-int gp_config_find_user(const struct gp_yaml *y, const struct reading *r, unsigned line,
+int gp_config_find_user(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                         const char *name, uid_t *uid)
 {
 	int failed = r->names->user(name, uid);
@@ -29,12 +32,11 @@ int gp_config_find_user(const struct gp_yaml *y, const struct reading *r, unsign
 	if (failed != -ENOENT || parse_id(name, uid))
 		return failed == -ENOENT ? 0 : failed;
 	return gp_yaml_fail(y, line,
-	                    "there is no user %s on this machine; 'getent passwd' lists those "
-	                    "there are",
+	                    "there is no user %s on this machine; 'getent passwd' lists all users",
 	                    gp_yaml_show_text(name).text);
 }
 
-int gp_config_find_group(const struct gp_yaml *y, const struct reading *r, unsigned line,
+int gp_config_find_group(const struct gp_yaml *y, const struct gp_config_reading *r, unsigned line,
                          const char *name, gid_t *gid)
 {
 	int failed = r->names->group(name, gid);
@@ -42,18 +44,17 @@ int gp_config_find_group(const struct gp_yaml *y, const struct reading *r, unsig
 	if (failed != -ENOENT || parse_id(name, gid))
 		return failed == -ENOENT ? 0 : failed;
 	return gp_yaml_fail(y, line,
-	                    "there is no group %s on this machine; 'getent group' lists those "
-	                    "there are",
+	                    "there is no group %s on this machine; 'getent group' lists all groups",
 	                    gp_yaml_show_text(name).text);
 }
 
-/* `written`, if not NULL, gets what is there, and no defaults. */
+/* Stores into `written`, if not NULL, only the values that the file sets. */
 static int read_limit(struct gp_yaml *y, struct gp_limit *limit, struct gp_limit *written)
 {
 	/* clang-format off */
 #define IN(member) AT(struct gp_limit, member)
 	static const struct gp_yaml_key keys[] = {
-		{"class",     WORD(gp_config_class_words), IN(class)},
+		{"class",     WORD(gp_class_words), IN(class)},
 		{"priority",  WHOLE(0, GP_PRIORITY_MAX), IN(priority)},
 		{"weight",    WHOLE(1, 10000), IN(weight)},
 		{"share",     PERCENT, IN(share_permille)},
@@ -76,7 +77,7 @@ static int read_limit(struct gp_yaml *y, struct gp_limit *limit, struct gp_limit
 			       keys[i].size);
 	}
 	if (!r && !any)
-		return gp_yaml_fail(y, at, "the limit is empty; say what it is, as in 'class: lc'");
+		return gp_yaml_fail(y, at, "the limit is empty; add for example 'class: lc'");
 	if (!r && line[4] && !limit->ceiling_permille)
 		return gp_yaml_fail(y, line[4], "'ceiling' must be more than 0");
 	return r;
@@ -84,12 +85,15 @@ static int read_limit(struct gp_yaml *y, struct gp_limit *limit, struct gp_limit
 
 static int read_default(struct gp_yaml *y, void *target)
 {
-	struct gp_config *c = &((struct reading *)target)->config;
+	struct gp_config *c = &((struct gp_config_reading *)target)->config;
 
 	return read_limit(y, &c->limit, &c->granted);
 }
 
-/* What is not said of a user or group is the least, so that what is said of everybody applies. */
+/*
+ * Values that the file does not set for a user or group are the smallest, so that the default limit
+ * applies.
+ */
 static const struct gp_limit least = {.class = GP_BEST_EFFORT, .deadline_ns = GP_NEVER};
 
 static int add_limit(struct gp_yaml *y, const char *name, unsigned line, uint32_t id,
@@ -99,10 +103,10 @@ static int add_limit(struct gp_yaml *y, const char *name, unsigned line, uint32_
 
 	for (uint32_t i = 0; i < *n; i++)
 		if ((*list)[i].id == id)
-			return gp_yaml_fail(y, line, "%s stands twice; remove one of them",
+			return gp_yaml_fail(y, line, "%s is listed twice; remove one of them",
 			                    gp_yaml_show_text(name).text);
 	if (*n == GP_CONFIG_LIMITS_MAX)
-		return gp_yaml_fail(y, line, "there are more than %u limits; use groups",
+		return gp_yaml_fail(y, line, "there are more than %u limits; use limits for groups",
 		                    GP_CONFIG_LIMITS_MAX);
 	more = gp_config_grow(*list, *n, sizeof **list);
 	if (!more)
@@ -114,7 +118,7 @@ static int add_limit(struct gp_yaml *y, const char *name, unsigned line, uint32_
 
 static int read_user(struct gp_yaml *y, const char *name, unsigned line, void *target)
 {
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	uid_t uid = 0;
 	int failed = gp_config_find_user(y, r, line, name, &uid);
 
@@ -123,7 +127,7 @@ static int read_user(struct gp_yaml *y, const char *name, unsigned line, void *t
 
 static int read_group(struct gp_yaml *y, const char *name, unsigned line, void *target)
 {
-	struct reading *r = target;
+	struct gp_config_reading *r = target;
 	gid_t gid = 0;
 	int failed = gp_config_find_group(y, r, line, name, &gid);
 

@@ -18,15 +18,11 @@ bool gp_peer_administers(const struct gp_peer *peer)
 	return peer->admin && !peer->other_pidns;
 }
 
-/* ---- whose it is --------------------------------------------------------------------- */
-
 static int need_admin(const struct gp_peer *peer, const char *what, struct gp_error *err)
 {
 	if (peer->admin)
 		return gp_fail(err, -EPERM,
-		               "%s is for administrators outside of containers; do it "
-		               "on the host",
-		               what);
+		               "%s is for administrators outside containers; use the host", what);
 	return gp_fail(err, -EPERM,
 	               "%s needs root or the group gpreempt; ask an administrator, or "
 	               "use sudo",
@@ -37,27 +33,21 @@ static int check_owner(const struct gp_peer *peer, const struct gp_subject *t, s
 {
 	if (peer->other_pidns && !t->same_pidns)
 		return gp_fail(err, -EPERM,
-		               "the process is outside of this container; change it on the host");
+		               "the process is outside this container; change it on the host");
 	for (unsigned i = 0; i < 3; i++)
 		if (t->uid[i] != peer->uid)
 			return t->uid[0] == peer->uid || t->uid[2] == peer->uid
 			               ? gp_fail(err, -EPERM,
-			                         "the process runs with the rights of user %u, "
-			                         "too; "
-			                         "use root or the group gpreempt",
+			                         "the process also has the rights of user %u; only "
+			                         "root and members of the group gpreempt may "
+			                         "change it (try sudo)",
 			                         t->uid[i])
 			               : gp_fail(err, -EPERM,
-			                         "the process belongs to user %u; use root or the "
-			                         "group gpreempt",
+			                         "the process belongs to user %u; only root and "
+			                         "members of the group gpreempt may change it (try "
+			                         "sudo)",
 			                         t->uid[i]);
 	return 0;
-}
-
-/* ---- how high ------------------------------------------------------------------------ */
-
-static const char *class_name(uint8_t class)
-{
-	return class == GP_BEST_EFFORT ? "be" : class == GP_LATENCY_CRITICAL ? "lc" : "unmanaged";
 }
 
 static uint32_t ceiling_of(const struct gp_task_attr *a)
@@ -68,8 +58,9 @@ static uint32_t ceiling_of(const struct gp_task_attr *a)
 static int above(struct gp_error *err, const char *what, unsigned long limit)
 {
 	return gp_fail(err, -EPERM,
-	               "your limit for %s is %lu; ask for less, or an administrator for more", what,
-	               limit);
+	               "your limit for %s is %lu; use a lower value, or ask an administrator to "
+	               "raise the limit",
+	               what, limit);
 }
 
 static bool is_shorter(const struct gp_task_attr *to, const struct gp_task_attr *from)
@@ -83,25 +74,25 @@ static int check_deadline(const struct gp_change *c, struct gp_error *err)
 
 	if (is_shorter(c->to, c->from) && c->limit->deadline_ns == GP_NEVER)
 		return gp_fail(err, -EPERM,
-		               "you may not ask for deadlines; leave it out, or ask an "
-		               "administrator for a limit that allows them");
+		               "your limit allows no deadlines; leave the deadline out, or ask an "
+		               "administrator to raise the limit");
 	if (is_shorter(c->to, c->from) && c->to->deadline_ns < c->limit->deadline_ns)
 		return gp_fail(err, -EPERM,
-		               "your shortest deadline is %lu us; ask for a longer one, or an "
-		               "administrator for a shorter limit",
+		               "the shortest deadline of your limit is %lu us; use a longer one, "
+		               "or ask an administrator to change the limit",
 		               (unsigned long)(c->limit->deadline_ns / GP_NS_PER_US));
 	if (promise > gp_promise_permille(c->from) && promise > c->limit->share_permille)
 		return gp_fail(
 			err, -EPERM,
-			"deadline and budget ask for %lu.%lu percent of the device and your "
-			"limit for share is %u.%u; ask for less, or an administrator for more",
+			"deadline and budget require %lu.%lu percent of the device, but your limit "
+			"for share is %u.%u; use less, or ask an administrator to raise the limit",
 			(unsigned long)(promise / 10), (unsigned long)(promise % 10),
 			c->limit->share_permille / 10, c->limit->share_permille % 10);
 	return 0;
 }
 
-/* Each value for itself: what is not above what it was may always be asked for. */
-static int check_height(const struct gp_change *c, struct gp_error *err)
+/* Each value is checked by itself. A value that is not raised is always allowed. */
+static int check_raise(const struct gp_change *c, struct gp_error *err)
 {
 	const struct gp_task_attr *from = c->from, *to = c->to;
 	const struct gp_limit *limit = c->limit;
@@ -109,9 +100,9 @@ static int check_height(const struct gp_change *c, struct gp_error *err)
 	if (gp_class_rank(to->class) > gp_class_rank(from->class) &&
 	    gp_class_rank(to->class) > gp_class_rank(limit->class))
 		return gp_fail(err, -EPERM,
-		               "class %s is above your limit, which is %s; use a lower one, or ask "
-		               "an administrator",
-		               class_name(to->class), class_name(limit->class));
+		               "class %s is above your limit, which is %s; use a lower class, or "
+		               "ask an administrator",
+		               gp_class_name(to->class), gp_class_name(limit->class));
 	if (to->priority > from->priority && to->priority > limit->priority)
 		return above(err, "priority", limit->priority);
 	if (to->weight > from->weight && to->weight > limit->weight)
@@ -123,15 +114,13 @@ static int check_height(const struct gp_change *c, struct gp_error *err)
 	return check_deadline(c, err);
 }
 
-/* ---- all together -------------------------------------------------------------------- */
-
 static int check_gang(const struct gp_subject *t, const char *what, struct gp_error *err)
 {
 	if (!t->gang_of_others)
 		return 0;
 	return gp_fail(err, -EPERM,
-	               "processes of other users are in its gang and would be %s with it; use root "
-	               "or the group gpreempt",
+	               "its gang has processes of other users, which would be %s too; only root "
+	               "and members of the group gpreempt may do that (try sudo)",
 	               what);
 }
 
@@ -139,10 +128,10 @@ static int check_attr(const struct gp_change *c, struct gp_error *err)
 {
 	if (c->tasks > c->limit->max_tasks)
 		return gp_fail(err, -EPERM,
-		               "you have described %u processes and your limit is %u; end some, or "
-		               "ask an administrator",
+		               "you have set attributes of %u processes, and your limit is %u; end "
+		               "some of them, or ask an administrator",
 		               c->tasks - 1, c->limit->max_tasks);
-	return check_height(c, err);
+	return check_raise(c, err);
 }
 
 static int check_release(const struct gp_peer *peer, const struct gp_subject *t,
@@ -150,12 +139,12 @@ static int check_release(const struct gp_peer *peer, const struct gp_subject *t,
 {
 	if (c->hold_by_admin)
 		return gp_fail(err, -EPERM,
-		               "an administrator holds it; ask one to release it, or use root or "
-		               "the group gpreempt");
+		               "an administrator holds the process; only root and members of the "
+		               "group gpreempt may release it (try sudo)");
 	if (c->hold_uid != peer->uid)
 		return gp_fail(err, -EPERM,
-		               "user %u holds it; ask them to release it, or use root or the group "
-		               "gpreempt",
+		               "user %u holds the process; only that user, root and members of the "
+		               "group gpreempt may release it (try sudo)",
 		               c->hold_uid);
 	return check_gang(t, "released", err);
 }
@@ -178,11 +167,10 @@ static int check_for_user(const struct gp_peer *peer, const struct gp_subject *t
 static int check_read(const struct gp_peer *peer, const struct gp_subject *t, struct gp_error *err)
 {
 	if (!peer->other_pidns || (t && t->is_self))
-		return 0; /* as /proc shows it to everybody */
+		return 0; /* /proc shows the same to all users */
 	if (!t)
 		return gp_fail(err, -EPERM,
-		               "from a container only its own processes can be looked at; look on "
-		               "the host");
+		               "a client in a container sees only its own processes; use the host");
 	return check_owner(peer, t, err);
 }
 
@@ -194,8 +182,9 @@ int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
 	case GP_CHANGE_HINT:
 		if (target && target->is_self)
 			return 0;
-		return gp_fail(err, -EPERM,
-		               "a hint is about the program that sends it; send it from there");
+		return gp_fail(
+			err, -EPERM,
+			"a hint is about the program that sends it; send it from that program");
 	default: break;
 	}
 	if (gp_peer_administers(peer))
@@ -206,10 +195,10 @@ int gp_rights_check(const struct gp_peer *peer, const struct gp_subject *target,
 	case GP_CHANGE_RELEASE:
 		if (target)
 			return check_for_user(peer, target, change, err);
-		return gp_fail(err, -EPERM, "it is about a process; say which");
-	case GP_CHANGE_RESUME_ALL: return need_admin(peer, "to resume everything", err);
-	case GP_CHANGE_POLICY: return need_admin(peer, "to change the policy", err);
-	case GP_CHANGE_RELOAD: return need_admin(peer, "to reload the configuration", err);
-	default: return gp_fail(err, -EPERM, "nobody may do that");
+		return gp_fail(err, -EPERM, "the request needs a target process");
+	case GP_CHANGE_RESUME_ALL: return need_admin(peer, "resuming everything", err);
+	case GP_CHANGE_POLICY: return need_admin(peer, "changing the policy", err);
+	case GP_CHANGE_RELOAD: return need_admin(peer, "reloading the configuration", err);
+	default: return gp_fail(err, -EPERM, "this request is never allowed");
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How high users may raise their own processes. */
+/* How far users may raise their own processes: combining and applying limits. */
 #include "config/config.h"
 #include "config/rights.h"
 
@@ -64,7 +64,7 @@ void gp_limit_widen(struct gp_limit *l, const struct gp_limit *by)
 	l->max_tasks = (uint32_t)more(l->max_tasks, by->max_tasks);
 }
 
-/* What each of them allows. */
+/* Makes `l` allow only what both allow. */
 static void narrow(struct gp_limit *l, const struct gp_limit *by)
 {
 	if (gp_class_rank(by->class) < gp_class_rank(l->class))
@@ -149,7 +149,7 @@ uint64_t gp_promise_permille(const struct gp_task_attr *attr)
 	return permille < UINT64_MAX ? (uint64_t)permille : UINT64_MAX;
 }
 
-/* A deadline with a budget is a promise of that much of the device. */
+/* Deadline and budget together guarantee budget / deadline of the device. */
 static bool clamp_promise(const struct gp_limit *limit, struct gp_task_attr *attr)
 {
 	struct gp_task_attr was = *attr;
@@ -160,7 +160,7 @@ static bool clamp_promise(const struct gp_limit *limit, struct gp_task_attr *att
 		attr->deadline_ns = limit->deadline_ns;
 	if (gp_promise_permille(attr) > limit->share_permille)
 		attr->budget_ns = attr->deadline_ns / 1000 * limit->share_permille;
-	/* No deadline at all, or a promise that has become nothing. */
+	/* No deadline is allowed, or the budget became 0. */
 	if (limit->deadline_ns == GP_NEVER || (was.budget_ns && !attr->budget_ns))
 		attr->deadline_ns = attr->budget_ns = 0;
 	return was.deadline_ns != attr->deadline_ns || was.budget_ns != attr->budget_ns;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rights: who asks and whose process it is, put before config/rights.h. */
+/* Access rights: describes client and target process for gp_rights_check (config/rights.h). */
 #include <unistd.h>
 
 #include "base/process.h"
 #include "config/rights.h"
 #include "daemon/control.h"
 
-/* Who runs the daemon may do everything with it, root always. */
+/* Root and the user that runs the daemon are always administrators. */
 static bool is_admin(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
 	return !peer->uid || peer->uid == geteuid() ||
@@ -24,9 +24,9 @@ static struct gp_peer describe_peer(const struct gp_control *c, const struct gp_
 
 bool gp_administers(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
-	struct gp_peer who = describe_peer(c, peer);
+	struct gp_peer client = describe_peer(c, peer);
 
-	return gp_peer_administers(&who);
+	return gp_peer_administers(&client);
 }
 
 static bool has_foreign_gang(const struct gp_control *c, const struct gp_proc *proc)
@@ -49,14 +49,14 @@ static int describe_subject(const struct gp_control *c, const struct gp_rpc_peer
 	                   peer->start_time == proc->start_time,
 		.gang_of_others = has_foreign_gang(c, proc),
 	};
-	/* In this order: what was read is about a process that still has its pid. */
+	/* In this order: if the process has not ended by now, the uids belong to it. */
 	known = gp_process_uids(proc->pid, s->uid);
 	if (gp_proc_ended(proc))
 		return gp_fail(err, -ESRCH, "process %d has ended", proc->pid);
 	if (!known || proc->unwatched)
 		return gp_fail(err, -EAGAIN,
-		               "whose process %d is cannot be told now (the daemon may have too "
-		               "many files open); try again",
+		               "the owner of process %d cannot be determined now (the daemon may "
+		               "have too many files open); try again",
 		               proc->pid);
 	return 0;
 }
@@ -65,15 +65,15 @@ static int check(const struct gp_control *c, const struct gp_rpc_call *call,
                  const struct gp_proc *proc, const struct gp_change *change, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
-	struct gp_peer who = describe_peer(c, peer);
-	struct gp_subject whose;
-	int r = proc ? describe_subject(c, peer, proc, &whose, err) : 0;
+	struct gp_peer client = describe_peer(c, peer);
+	struct gp_subject subject;
+	int r = proc ? describe_subject(c, peer, proc, &subject, err) : 0;
 
-	return r ? r : gp_rights_check(&who, proc ? &whose : NULL, change, err);
+	return r ? r : gp_rights_check(&client, proc ? &subject : NULL, change, err);
 }
 
-/* How many processes this user described, and not an administrator in his place. */
-static uint32_t count_described(const struct gp_control *c, uid_t uid)
+/* The number of processes with attributes that this user set, not as an administrator. */
+static uint32_t count_set_by(const struct gp_control *c, uid_t uid)
 {
 	uint32_t n = 0;
 
@@ -82,7 +82,7 @@ static uint32_t count_described(const struct gp_control *c, uid_t uid)
 	return n;
 }
 
-struct gp_limit gp_written_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
+struct gp_limit gp_configured_limit(const struct gp_control *c, const struct gp_rpc_peer *peer)
 {
 	return gp_config_limit(c->config, peer->uid, peer->groups, peer->ngroups);
 }
@@ -91,7 +91,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
                const struct gp_task_attr *to, struct gp_error *err)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
-	struct gp_limit limit = gp_written_limit(c, peer);
+	struct gp_limit limit = gp_configured_limit(c, peer);
 	struct gp_change change = {
 		.kind = GP_CHANGE_ATTR,
 		.from = &proc->attr,
@@ -99,7 +99,7 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 		.limit = &limit,
 		.tasks = proc->source == GP_ATTR_BY_USER && proc->set_by == peer->uid
 	                         ? 0
-	                         : count_described(c, peer->uid) + 1,
+	                         : count_set_by(c, peer->uid) + 1,
 	};
 
 	gp_limit_add_given(&limit, &proc->given);
@@ -109,7 +109,8 @@ int gp_may_set(struct gp_control *c, struct gp_rpc_call *call, const struct gp_p
 int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                 bool release, struct gp_error *err)
 {
-	bool held = proc->held_by != GP_NO_UID; /* what nobody holds everybody may release */
+	bool held = proc->held_by !=
+	            GP_NO_UID; /* a process that is not held may be released by its owner */
 	struct gp_change change = {
 		.kind = release ? GP_CHANGE_RELEASE : GP_CHANGE_HOLD,
 		.hold_uid = held ? proc->held_by : gp_rpc_peer(call)->uid,
@@ -119,7 +120,7 @@ int gp_may_hold(struct gp_control *c, struct gp_rpc_call *call, const struct gp_
 	return check(c, call, proc, &change, err);
 }
 
-int gp_may_govern(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err)
+int gp_may_administer(struct gp_control *c, struct gp_rpc_call *call, struct gp_error *err)
 {
 	return check(c, call, NULL, &(struct gp_change){.kind = GP_CHANGE_POLICY}, err);
 }
@@ -132,6 +133,6 @@ int gp_may_read(struct gp_control *c, const struct gp_rpc_call *call, const stru
 	if (peer->same_pidns)
 		return 0;
 	if (proc && proc->uid != peer->uid)
-		return -EPERM; /* without a look at each, where there are many */
+		return -EPERM; /* without checking each process, because there may be many */
 	return check(c, call, proc, &(struct gp_change){.kind = GP_CHANGE_READ}, err);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes are that nobody has said anything of, and how much GPU memory all of them may use:
- * rules say it, by facts about them. */
+/*
+ * Applies rules to processes: attributes, unless a user set them, and the limit of GPU memory.
+ * Rules match process info, which is read by src/procinfo.
+ */
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "base/log.h"
 #include "daemon/control.h"
 
-#define TRIES_MAX 6 /* the pauses between them are 1, 2, 4 ... 64 s; then 64 s */
+#define TRIES_MAX 6 /* the pauses are 1, 2, 4 ... 64 s, then always 64 s */
 
 static void ask_later(struct gp_proc *proc)
 {
@@ -16,7 +18,7 @@ static void ask_later(struct gp_proc *proc)
 	proc->again_ns = gp_monotonic_ns() + pause_s * GP_NS_PER_S;
 }
 
-/* No facts in time, too many questions: it stays as it is until it is asked for again. */
+/* Asks for process info. If that fails now, the process stays as it is until the next try. */
 static void ask(struct gp_control *c, struct gp_proc *proc)
 {
 	uint32_t wants = gp_config_wants(c->config);
@@ -24,7 +26,7 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 
 	if (proc->asked || gp_proc_ended(proc))
 		return;
-	if (gp_is_users_word(proc))
+	if (gp_set_by_ordinary_user(proc))
 		wants |= GP_PROCINFO_USER;
 	r = gp_procinfo_ask(c->info, proc->pid, proc->start_time, wants, 0);
 	proc->asked = !r;
@@ -32,7 +34,7 @@ static void ask(struct gp_control *c, struct gp_proc *proc)
 	if (!r)
 		return;
 	ask_later(proc);
-	gp_log(GP_LOG_WARN, "facts.ask", "pid=%d errno=%d", proc->pid, -r);
+	gp_log(GP_LOG_WARN, "procinfo.ask-failed", "pid=%d errno=%d", proc->pid, -r);
 }
 
 static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)
@@ -41,11 +43,11 @@ static void limit_memory(struct gp_proc *proc, uint64_t limit, uint8_t on_limit)
 	proc->hold_at_limit = on_limit == GP_MEMORY_HOLD;
 }
 
-/* Everybody's limit holds until it is known which rule fits. */
+/* The default limit applies until the matching rule is known. */
 void gp_process_arrived(struct gp_control *c, struct gp_proc *proc)
 {
 	limit_memory(proc, c->config->memory_limit, c->config->on_memory_limit);
-	if (c->config->nrules || gp_is_users_word(proc))
+	if (c->config->nrules || gp_set_by_ordinary_user(proc))
 		ask(c, proc);
 }
 
@@ -60,25 +62,25 @@ static void apply(struct gp_control *c, struct gp_proc *proc, const struct gp_pr
 
 	limit_memory(proc, match->memory_limit, match->on_memory_limit);
 	proc->given = match->attr;
-	if (gp_is_users_word(proc))
-		gp_bound(c, proc, info);
+	if (gp_set_by_ordinary_user(proc))
+		gp_bounds_apply(c, proc, info);
 	if (proc->source == GP_ATTR_BY_USER)
-		return; /* somebody was quicker: people come before rules */
+		return; /* a user has set them meanwhile, and users override rules */
 	proc->source = match->rule >= 0 ? GP_ATTR_BY_RULE : GP_ATTR_BY_DEFAULT;
 	proc->rule = entry.rule;
 	if (match->rule >= 0)
 		gp_assignments_put(c->assignments, &entry,
-		                   NULL); /* for its tasks on other devices */
+		                   NULL); /* so that its tasks on other devices get them too */
 	if (gp_task_attr_same(&proc->attr, &match->attr))
 		return;
 	proc->attr = match->attr;
-	gp_log(GP_LOG_INFO, "process.rule", "pid=%d rule=%u class=%s%s%s", proc->pid, entry.rule,
-	       gp_class_name(proc->attr.class), match->clamped ? " clamped" : "",
+	gp_log(GP_LOG_INFO, "process.rule-applied", "pid=%d rule=%u class=%s%s%s", proc->pid,
+	       entry.rule, gp_class_name(proc->attr.class), match->clamped ? " clamped" : "",
 	       match->incomplete ? " incomplete" : "");
 	gp_apply_attr(c, NULL, proc);
 }
 
-static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
+static int on_procinfo(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	struct gp_control *c = arg;
 	struct gp_procinfo *info;
@@ -97,7 +99,7 @@ static int on_facts(sd_event_source *source, int fd, uint32_t events, void *arg)
 			proc->ask_again = false;
 			ask(c, proc);
 		} else if (proc && info->gone) {
-			if (!gp_proc_ended(proc)) /* it could not be read, then */
+			if (!gp_proc_ended(proc)) /* the process lives, so it could not be read */
 				ask_later(proc);
 		} else if (proc) {
 			gp_config_match(c->config, info, &match);
@@ -115,8 +117,9 @@ int gp_rules_begin(struct gp_control *c, struct gp_error *err)
 	int fd, r = gp_procinfo_new(&c->info, &fd);
 
 	if (!r)
-		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_facts, c);
-	return r < 0 ? gp_fail(err, r, "cannot read about processes: %s", gp_error_name(r)) : 0;
+		r = sd_event_add_io(c->loop, NULL, fd, EPOLLIN, on_procinfo, c);
+	return r < 0 ? gp_fail(err, r, "cannot start reading process info: %s", gp_error_name(r))
+	             : 0;
 }
 
 void gp_rules_retry(struct gp_control *c, uint64_t now_ns)
@@ -130,8 +133,9 @@ void gp_rules_reapply(struct gp_control *c)
 {
 	gp_assignments_drop_rules(c->assignments);
 	for (struct gp_proc *proc = c->procs.first; proc; proc = proc->next)
-		if (proc->ntasks || gp_is_users_word(proc)) {
-			proc->ask_again = proc->asked; /* these rules may want to know more */
+		if (proc->ntasks || gp_set_by_ordinary_user(proc)) {
+			proc->ask_again =
+				proc->asked; /* the new rules may need more process info */
 			ask(c, proc);
 		}
 }

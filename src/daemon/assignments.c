@@ -15,11 +15,11 @@
 #include "base/process.h"
 #include "base/table.h"
 
-#define ANCESTORS_MAX 16        /* of a program started through shells and wrappers */
-#define FILE_MAX      (1 << 20) /* one larger than that, and than twice what holds, is written anew */
+#define ANCESTORS_MAX 16        /* enough for a program started through shells and wrappers */
+#define FILE_MAX      (1 << 20) /* at this size a file that has doubled is rewritten */
 
 struct gp_assignments {
-	pthread_mutex_t lock; /* held for moments only: the file is written without it */
+	pthread_mutex_t lock; /* held only briefly: the file is written without it */
 	struct gp_table by_key;
 	struct gp_assignment *entry;
 	unsigned n, capacity;
@@ -28,11 +28,8 @@ struct gp_assignments {
 	char path[256];
 	int fd; /* -1: no file */
 	off_t size;
-	off_t tidy_at; /* the size */
+	off_t compact_at; /* size at which the file is rewritten */
 };
-
-/* ---- in memory ---------------------------------------------------------------------------------
- */
 
 static struct gp_assignment *find(struct gp_assignments *r, pid_t pid, uint64_t start_time)
 {
@@ -41,7 +38,7 @@ static struct gp_assignment *find(struct gp_assignments *r, pid_t pid, uint64_t 
 	return gp_table_get(&r->by_key, gp_process_key(start_time, pid), &i) ? &r->entry[i] : NULL;
 }
 
-static int keep(struct gp_assignments *r, const struct gp_assignment *entry)
+static int add(struct gp_assignments *r, const struct gp_assignment *entry)
 {
 	struct gp_assignment *e = find(r, entry->pid, entry->start_time);
 
@@ -64,8 +61,8 @@ static int keep(struct gp_assignments *r, const struct gp_assignment *entry)
 	return 0;
 }
 
-/* The last one takes its place. */
-static void forget(struct gp_assignments *r, struct gp_assignment *e)
+/* Removes an entry; the last one takes its slot. */
+static void remove_entry(struct gp_assignments *r, struct gp_assignment *e)
 {
 	struct gp_assignment *last = &r->entry[r->n - 1];
 
@@ -73,14 +70,14 @@ static void forget(struct gp_assignments *r, struct gp_assignment *e)
 	if (e != last) {
 		*e = *last;
 		gp_table_put(&r->by_key, gp_process_key(e->start_time, e->pid),
-		             (uint64_t)(e - r->entry)); /* is there: replaced */
+		             (uint64_t)(e - r->entry)); /* replaces the existing key */
 	}
 	r->n--;
 }
 
-/* ---- in the file -------------------------------------------------------------------------------
- * Numbers and words with one blank between them; the gang's name, which a user chose, comes last
- * and has no control characters.
+/*
+ * Lines of the file consist of numbers and words, separated by one blank. The gang's name, which a
+ * user chose, comes last and has no control characters.
  */
 
 static int print_entry(char *out, size_t size, const struct gp_assignment *e)
@@ -95,7 +92,7 @@ static int print_entry(char *out, size_t size, const struct gp_assignment *e)
 	                e->by, e->gang);
 }
 
-/* `n` whole numbers with one blank before each. Returns what follows, or NULL. */
+/* Reads `n` whole numbers, each after one blank. Returns the rest of the text, or NULL. */
 static const char *read_numbers(const char *text, uint64_t *number, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -140,23 +137,25 @@ static bool read_entry(const char *line, struct gp_assignment *e)
 static void read_line(struct gp_assignments *r, const char *line)
 {
 	struct gp_assignment e, *known;
-	uint64_t who[2];
+	uint64_t id[2];
 
 	if (!strncmp(line, "policy ", 7)) {
 		snprintf(r->policy, sizeof r->policy, "%s", line + 7);
-	} else if (!strncmp(line, "drop", 4) && read_numbers(line + 4, who, 2)) {
-		known = find(r, (pid_t)who[0], who[1]);
+	} else if (!strncmp(line, "drop", 4) && read_numbers(line + 4, id, 2)) {
+		known = find(r, (pid_t)id[0], id[1]);
 		if (known)
-			forget(r, known);
+			remove_entry(r, known);
 	} else if (read_entry(line, &e)) {
-		keep(r, &e);
+		add(r, &e);
 	} else {
-		gp_log(GP_LOG_WARN, "roster.line", "file=%s", r->path);
+		gp_log(GP_LOG_WARN, "assignments.bad-line", "file=%s", r->path);
 	}
 }
 
-/* A last line without its end was being written when the daemon died: nobody was told that it
- * holds. */
+/*
+ * An incomplete last line was being written when the daemon died. Its request was not answered, so
+ * the line is ignored.
+ */
 static int read_file(struct gp_assignments *r)
 {
 	FILE *f = fopen(r->path, "re");
@@ -175,7 +174,7 @@ static int read_file(struct gp_assignments *r)
 	fclose(f);
 	for (unsigned i = r->n; i-- > 0;)
 		if (gp_process_gone(r->entry[i].pid, r->entry[i].start_time))
-			forget(r, &r->entry[i]);
+			remove_entry(r, &r->entry[i]);
 	return 0;
 }
 
@@ -192,12 +191,13 @@ static int append(struct gp_assignments *r, const char *line, int length)
 		return 0;
 	}
 	code = n < 0 ? -errno : -ENOSPC;
-	if (n > 0 && ftruncate(r->fd, r->size)) /* the next line would be a part of this one */
-		gp_log(GP_LOG_ERROR, "roster.half", "file=%s errno=%d", r->path, errno);
+	if (n > 0 && ftruncate(r->fd, r->size)) /* or the next line would be appended to this one */
+		gp_log(GP_LOG_ERROR, "assignments.truncate-failed", "file=%s errno=%d", r->path,
+		       errno);
 	return code;
 }
 
-/* All that holds now, in a new file that takes the place of the old one. */
+/* Writes all current entries to a new file, which replaces the old one. */
 static int write_file(struct gp_assignments *r)
 {
 	char path[sizeof r->path + 4], line[512];
@@ -229,21 +229,24 @@ static int write_file(struct gp_assignments *r)
 	return 0;
 }
 
-/* After what was appended is in memory, too: that is what the new file is made from. If it cannot
- * be written, the old one is as good, and longer. */
-static void tidy(struct gp_assignments *r)
+/*
+ * Rewrites the file if it is too large. Called after the appended entry is in memory, which is what
+ * the new file contains. If this fails, the old file stays valid.
+ */
+static void compact(struct gp_assignments *r)
 {
 	int code;
 
-	if (r->size <= r->tidy_at)
+	if (r->size <= r->compact_at)
 		return;
 	code = write_file(r);
 	if (code)
-		gp_log(GP_LOG_WARN, "roster.tidy", "file=%s errno=%d", r->path, -code);
-	r->tidy_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
+		gp_log(GP_LOG_WARN, "assignments.compact-failed", "file=%s errno=%d", r->path,
+		       -code);
+	r->compact_at = 2 * r->size > FILE_MAX ? 2 * r->size : FILE_MAX;
 }
 
-/* Threads of devices may have real-time priority: they lend it to who makes them wait. */
+/* Device threads may have real-time priority, so the lock inherits it. */
 static void init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t a;
@@ -265,7 +268,7 @@ int gp_assignments_open(const char *path, struct gp_assignments **assignments, s
 	init_lock(&r->lock);
 	gp_table_init(&r->by_key);
 	r->fd = -1;
-	r->tidy_at = FILE_MAX;
+	r->compact_at = FILE_MAX;
 	if (path) {
 		snprintf(r->path, sizeof r->path, "%s", path);
 		code = read_file(r);
@@ -274,7 +277,7 @@ int gp_assignments_open(const char *path, struct gp_assignments **assignments, s
 	}
 	if (code) {
 		gp_assignments_close(r);
-		return gp_fail(err, code, "cannot use %s: %s", path, gp_error_name(code));
+		return gp_fail(err, code, "cannot read or write %s: %s", path, gp_error_name(code));
 	}
 	*assignments = r;
 	return 0;
@@ -291,9 +294,6 @@ void gp_assignments_close(struct gp_assignments *r)
 	free(r->entry);
 	free(r);
 }
-
-/* ---- asking and changing -----------------------------------------------------------------------
- */
 
 bool gp_assignments_get(struct gp_assignments *r, pid_t pid, uint64_t start_time,
                         struct gp_assignment *entry)
@@ -338,15 +338,16 @@ int gp_assignments_put(struct gp_assignments *r, const struct gp_assignment *ent
 	if (code)
 		return gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code));
 	pthread_mutex_lock(&r->lock);
-	code = keep(r, entry);
+	code = add(r, entry);
 	pthread_mutex_unlock(&r->lock);
-	tidy(r);
+	compact(r);
 	return code;
 }
 
 void gp_assignments_drop(struct gp_assignments *r, pid_t pid, uint64_t start_time)
 {
-	struct gp_assignment *e = find(r, pid, start_time); /* only this thread changes anything */
+	struct gp_assignment *e = find(
+		r, pid, start_time); /* only this thread changes entries, so no lock is needed */
 	char line[64];
 
 	if (!e)
@@ -355,9 +356,9 @@ void gp_assignments_drop(struct gp_assignments *r, pid_t pid, uint64_t start_tim
 		append(r, line,
 		       snprintf(line, sizeof line, "drop %d %" PRIu64 "\n", pid, start_time));
 	pthread_mutex_lock(&r->lock);
-	forget(r, e);
+	remove_entry(r, e);
 	pthread_mutex_unlock(&r->lock);
-	tidy(r);
+	compact(r);
 }
 
 void gp_assignments_drop_rules(struct gp_assignments *r)
@@ -365,7 +366,7 @@ void gp_assignments_drop_rules(struct gp_assignments *r)
 	pthread_mutex_lock(&r->lock);
 	for (unsigned i = r->n; i-- > 0;)
 		if (r->entry[i].source == GP_ATTR_BY_RULE)
-			forget(r, &r->entry[i]);
+			remove_entry(r, &r->entry[i]);
 	pthread_mutex_unlock(&r->lock);
 }
 
@@ -383,7 +384,7 @@ int gp_assignments_set_policy(struct gp_assignments *r, const char *text, struct
 
 	snprintf(r->policy, sizeof r->policy, "%s", text);
 	code = append(r, line, snprintf(line, sizeof line, "policy %s\n", r->policy));
-	tidy(r);
+	compact(r);
 	return code ? gp_fail(err, code, "cannot write %s: %s", r->path, gp_error_name(code)) : 0;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of one size that wait for their turn, first come first served, of one thread. It grows
- * with what waits, and has no memory when nothing does. */
+/*
+ * A first-in, first-out queue of fixed-size records, used by one thread. It grows on demand and
+ * frees its memory when it is empty.
+ */
 #ifndef GP_DAEMON_BACKLOG_H
 #define GP_DAEMON_BACKLOG_H
 
@@ -11,7 +13,7 @@
 
 struct gp_backlog {
 	unsigned char *record;
-	size_t size; /* of one */
+	size_t size; /* of one record, in bytes */
 	size_t first, n, capacity;
 };
 
@@ -35,7 +37,7 @@ static inline int gp_backlog_add(struct gp_backlog *b, const void *record)
 	return 0;
 }
 
-/* The one that has waited longest; NULL: nobody waits. */
+/* The oldest record; NULL: the queue is empty. */
 static inline const void *gp_backlog_first(const struct gp_backlog *b)
 {
 	return b->n ? b->record + b->first * b->size : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon's configuration: where it is, what it says of devices and of who may govern. */
+/* The daemon's configuration: finds and loads the file, and selects the policy of a device. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,8 @@ static int load_config(struct gp_reading *r)
 	bool chosen;
 	const char *path = gp_config_path(r->option, &chosen);
 
-	if (!chosen && !r->had_file && access(path, F_OK)) /* one that is gone is a mistake */
+	if (!chosen && !r->had_file &&
+	    access(path, F_OK)) /* a file that existed at start must not vanish */
 		return gp_config_default(&r->config);
 	snprintf(r->path, sizeof r->path, "%s", path);
 	return gp_config_load(path, &r->config, &r->err);
@@ -43,8 +44,8 @@ int gp_control_policy(struct gp_control *c, const char *device, struct gp_policy
 	const char *source = gp_assignments_policy(c->assignments);
 	bool ignore;
 
-	if (*source &&
-	    !gp_policy_parse(source, choice, NULL)) /* an older daemon may have known more */
+	if (*source && !gp_policy_parse(source, choice,
+	                                NULL)) /* a daemon of another version may have written it */
 		return 0;
 	if (c->options.policy)
 		return gp_policy_parse(c->options.policy, choice, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the daemon: what it begins with, and the order in which it ends. */
+/* Start, main loop and end of the daemon. */
 #include "daemon/control.h"
 
 #include <signal.h>
@@ -16,15 +16,12 @@
 #include "hold/replay.h"
 #include "undo/undo.h"
 
-/* ---- signals -----------------------------------------------------------------------------------
- */
-
 static int on_end_signal(sd_event_source *source, const struct signalfd_siginfo *info, void *arg)
 {
 	struct gp_control *c = arg;
 
 	(void)source;
-	gp_log(GP_LOG_INFO, "end", "signal=%u", info->ssi_signo);
+	gp_log(GP_LOG_INFO, "daemon.stopping", "signal=%u", info->ssi_signo);
 	return sd_event_exit(c->loop, 0);
 }
 
@@ -32,7 +29,7 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
 {
 	(void)source;
 	(void)info;
-	gp_control_reload(arg, NULL); /* says itself what is wrong */
+	gp_control_reload(arg, NULL); /* logs its own errors */
 	return 0;
 }
 
@@ -41,7 +38,7 @@ static int watch_signals(struct gp_control *c)
 	sigset_t mask;
 	int r;
 
-	/* Before the first thread: all of them inherit it. */
+	/* Before the first thread starts, so that all threads inherit the mask. */
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGINT);
@@ -56,9 +53,6 @@ static int watch_signals(struct gp_control *c)
 	return r < 0 ? r : 0;
 }
 
-/* ---- processes ---------------------------------------------------------------------------------
- */
-
 static void on_process_end(void *arg, struct gp_proc *proc)
 {
 	struct gp_control *c = arg;
@@ -66,8 +60,8 @@ static void on_process_end(void *arg, struct gp_proc *proc)
 	gp_assignments_drop(c->assignments, proc->pid, proc->start_time);
 }
 
-/* Those of an earlier daemon: they are watched, to be forgotten when they end. */
-static void know(void *arg, const struct gp_assignment *entry)
+/* Watches a process with an assignment of an earlier daemon, to drop the assignment at its end. */
+static void restore_process(void *arg, const struct gp_assignment *entry)
 {
 	struct gp_control *c = arg;
 	struct gp_proc *proc = gp_procs_get(&c->procs, entry->pid, entry->start_time);
@@ -79,9 +73,6 @@ static void know(void *arg, const struct gp_assignment *entry)
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
 }
-
-/* ---- the beginning -----------------------------------------------------------------------------
- */
 
 static int start_device_thread(struct gp_control *c, struct gp_gpu *gpu, struct gp_error *err)
 {
@@ -110,9 +101,9 @@ static int start_device_thread(struct gp_control *c, struct gp_gpu *gpu, struct 
 	r = gp_device_thread_start(&config, &c->thread[c->nthreads], err);
 	if (r)
 		return r;
-	gp_log(GP_LOG_INFO, "device", "device=%u name=\"%s\" policy=%s", c->nthreads,
+	gp_log(GP_LOG_INFO, "device.started", "device=%u name=\"%s\" policy=%s", c->nthreads,
 	       gp_device_thread_info(c->thread[c->nthreads])->name, config.policy.ops->name);
-	/* Who waited for a GPU may have subscribed before. */
+	/* Clients may have subscribed before there was a GPU. */
 	gp_device_thread_want(c->thread[c->nthreads++], c->wanted);
 	return 0;
 }
@@ -136,7 +127,9 @@ static int start_device_threads(struct gp_control *c, struct gp_error *err)
 				devices.device[i].gpu->ops->close(devices.device[i].gpu);
 	}
 	if (!r && !c->nthreads)
-		r = gp_fail(err, -ENODEV, "the configuration ignores every GPU there is");
+		r = gp_fail(err, -ENODEV,
+		            "the configuration ignores every GPU of this machine; change 'devices' "
+		            "in it");
 	return r;
 }
 
@@ -152,7 +145,7 @@ static const char *socket_path(const struct gp_config_socket *s, const char *nam
 	return out;
 }
 
-/* Sockets that the service manager made come in the order of their units' lines, by name. */
+/* systemd passes the sockets by the names of their units. */
 static int given_fd(const char *name)
 {
 	char **names = NULL;
@@ -204,7 +197,7 @@ static int start_server(struct gp_control *c, struct gp_error *err)
 	return gp_rpc_server_new(c->loop, &config, &c->server, err);
 }
 
-/* A pidfd for each process that has tasks. */
+/* The daemon needs a pidfd for each process with tasks. */
 static void raise_file_limit(void)
 {
 	struct rlimit l;
@@ -222,7 +215,10 @@ static void select_gpus(const struct gp_control *c)
 	gp_backends_select(c->options.gpu ? c->options.gpu : names[c->config->gpu]);
 }
 
-/* What is on disk: whose daemon this is, what the last one left, what people said. */
+/*
+ * Opens the files of the run-time folder: undo records (those of a dead daemon are replayed) and
+ * assignments.
+ */
 static int open_files(struct gp_control *c, struct gp_error *err)
 {
 	char folder[GP_RUN_DIR_SIZE], path[GP_RUN_DIR_SIZE + 16];
@@ -236,13 +232,13 @@ static int open_files(struct gp_control *c, struct gp_error *err)
 		return r;
 	gp_undo_heartbeat(c->undo, gp_monotonic_ns());
 	gp_records_replay_dead(c->undo);
-	snprintf(path, sizeof path, "%s/roster", gp_run_dir(folder, sizeof folder));
+	snprintf(path, sizeof path, "%s/assignments", gp_run_dir(folder, sizeof folder));
 	r = gp_assignments_open(path, &c->assignments, err);
 	if (r)
 		return r;
-	gp_assignments_each(c->assignments, know, c);
+	gp_assignments_each(c->assignments, restore_process, c);
 	gp_bounds_renew(c);
-	return gp_control_policy(c, "", &c->policy[0], err); /* until there is a device */
+	return gp_control_policy(c, "", &c->policy[0], err); /* used until there is a device */
 }
 
 static int start_loop(struct gp_control *c, struct gp_error *err)
@@ -256,14 +252,14 @@ static int start_loop(struct gp_control *c, struct gp_error *err)
 	if (r >= 0)
 		r = gp_heartbeat_begin(c);
 	if (r < 0)
-		return gp_fail(err, r, "cannot begin: %s", gp_error_name(r));
+		return gp_fail(err, r, "cannot start the event loop: %s", gp_error_name(r));
 	gp_procs_init(&c->procs, c->loop, on_process_end, c);
 	return 0;
 }
 
 #define RETRY_US 5000000ull
 
-/* Once for each reason: it is asked every few seconds. */
+/* Logs each reason once, because the search is repeated every few seconds. */
 static void log_no_device(struct gp_control *c, const struct gp_error *err)
 {
 	char why[300];
@@ -274,7 +270,7 @@ static void log_no_device(struct gp_control *c, const struct gp_error *err)
 	gp_log(GP_LOG_WARN, "device.none", "text=%s", gp_log_quote(why, sizeof why, err->text));
 }
 
-/* No GPU yet: a driver may be loaded later. */
+/* Searches for GPUs again, because a driver may be loaded later. */
 static int on_retry(sd_event_source *source, uint64_t usec, void *arg)
 {
 	struct gp_control *c = arg;
@@ -301,7 +297,7 @@ static int start_or_wait(struct gp_control *c, struct gp_error *err)
 	log_no_device(c, err);
 	*err = (struct gp_error){0};
 	r = sd_event_add_time_relative(c->loop, NULL, CLOCK_MONOTONIC, RETRY_US, 0, on_retry, c);
-	return r < 0 ? gp_fail(err, r, "cannot begin: %s", gp_error_name(r)) : 0;
+	return r < 0 ? gp_fail(err, r, "cannot start the event loop: %s", gp_error_name(r)) : 0;
 }
 
 int gp_control_begin(struct gp_control *c, const struct gp_options *options, struct gp_error *err)
@@ -337,15 +333,15 @@ int gp_control_run(struct gp_control *c, struct gp_error *err)
 
 	sd_notifyf(0, "READY=1\nSTATUS=Scheduling %u device%s", c->nthreads,
 	           c->nthreads == 1 ? "" : "s");
-	gp_log(GP_LOG_INFO, "ready", "devices=%u", c->nthreads);
+	gp_log(GP_LOG_INFO, "daemon.ready", "devices=%u", c->nthreads);
 	r = sd_event_loop(c->loop);
 	sd_notify(0, "STOPPING=1");
 	return r < 0 ? gp_fail(err, r, "the event loop failed: %s", gp_error_name(r)) : 0;
 }
 
 /*
- * Everything is put back first, by the hosts. Then it is done once more by the records, which costs
- * little and tells whether it is so: what could not be put back keeps its record, for the keeper.
+ * First the device threads put all tasks back. Then the undo records are replayed once more, which
+ * is cheap and verifies it. A task that could not be put back keeps its record, for the keeper.
  */
 void gp_control_end(struct gp_control *c)
 {
@@ -368,7 +364,7 @@ void gp_control_end(struct gp_control *c)
 		gp_undo_scheduler_end(c->undo);
 	gp_undo_close(c->undo);
 	gp_config_free(c->config);
-	gp_config_free(c->began_with);
+	gp_config_free(c->initial_config);
 	if (c->wake_fd >= 0)
 		close(c->wake_fd);
 	sd_event_unref(c->loop);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Orders and their answers: given by the control thread, obeyed by the device's. */
+/* Device commands and their answers: sent by the control thread, executed by the device thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
@@ -7,16 +7,14 @@
 #include "base/process.h"
 #include "daemon/device_thread_state.h"
 
-#define LATE_MAX       16384               /* orders with an answer that may wait for room */
-#define HINT_NS        (10 * GP_NS_PER_MS) /* for so long announced work is waited for */
-#define HOLD_LIMIT_NS  (10 * GP_NS_PER_S)  /* who waits for a hold gives up then */
-#define HOLD_FAILURES  8                   /* or after so many (250 ms), if the back end says why */
-#define HOLD_UNSAID_NS (2 * GP_NS_PER_S)   /* what it does not explain may pass by */
+#define BACKLOG_MAX   16384               /* commands with an answer that may wait for room */
+#define HINT_NS       (10 * GP_NS_PER_MS) /* how long the engine waits for announced work */
+#define HOLD_LIMIT_NS (10 * GP_NS_PER_S)  /* a hold that takes longer fails */
+#define HOLD_FAILURES \
+	8 /* or has this many failures (about 250 ms), if the back end gives a reason */
+#define HOLD_UNEXPLAINED_NS (2 * GP_NS_PER_S) /* without a reason the failure may be temporary */
 
-/* ---- the device's thread -----------------------------------------------------------------------
- */
-
-/* Kept until there is a picture that shows what was done: who was answered looks at it. */
+/* The answer is kept until a snapshot shows the change, because the client may read it next. */
 static void answer(struct gp_device_thread *h, uint64_t token, int status, const char *text)
 {
 	struct gp_answer *a = &h->answer[h->nanswers];
@@ -31,21 +29,24 @@ static void answer(struct gp_device_thread *h, uint64_t token, int status, const
 void gp_device_thread_give_answers(struct gp_device_thread *h)
 {
 	for (unsigned i = 0; i < h->nanswers; i++)
-		gp_ring_put(&h->answers, &h->answer[i]); /* has room for all on their way */
-	h->tell |= h->nanswers;
+		gp_ring_put(&h->answers,
+		            &h->answer[i]); /* the ring has room for all open commands */
+	h->wake_control |= h->nanswers;
 	h->nanswers = 0;
 }
 
-/* Why the back end says that it failed, else which device it was. */
+/* Answers with the back end's reason, or else with the name of the device. */
 static void answer_failure(struct gp_device_thread *h, uint64_t token,
                            const struct gp_task_stats *t, int status)
 {
 	struct gp_error why = {0};
 
-	if (t && h->gpu->ops->why)
-		h->gpu->ops->why(h->gpu, t->handle, &why);
+	if (t)
+		gp_gpu_why(h->gpu, t->handle, &why);
 	if (!*why.text)
-		gp_fail(&why, status, "%s's driver does not do it (%s); its log may say why",
+		gp_fail(&why, status,
+		        "the driver of %s failed to do it (%s); see the kernel log (dmesg) for the "
+		        "cause",
 		        h->gpu->info.name, gp_error_name(status));
 	answer(h, token, status, why.text);
 }
@@ -63,14 +64,15 @@ static void begin_waiting(struct gp_device_thread *h, uint64_t now_ns, const str
 	                                                .since_ns = now_ns};
 }
 
-static const char *refusal(int status)
+static const char *refusal_text(int status)
 {
-	return status == -ENOTSUP  ? "this device cannot hold tasks"
-	       : status == -ENOSPC ? "this device cannot hold more tasks at one time"
-	                           : "the task has ended";
+	return status == -ENOTSUP ? "this device cannot hold tasks"
+	       : status == -ENOSPC
+	               ? "this device cannot hold more tasks at the same time; release one first"
+	               : "the task has ended";
 }
 
-static void obey(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
+static void execute(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
 {
 	struct gp_error err = {0};
 	int r = 0;
@@ -87,17 +89,17 @@ static void obey(struct gp_device_thread *h, uint64_t now_ns, const struct gp_co
 	}
 	h->publish |= o->token != 0;
 	if (r || (o->kind != GP_COMMAND_HOLD && o->kind != GP_COMMAND_RELEASE))
-		answer(h, o->token, r, *err.text ? err.text : r ? refusal(r) : "");
+		answer(h, o->token, r, *err.text ? err.text : r ? refusal_text(r) : "");
 	else
 		begin_waiting(h, now_ns, o);
 }
 
-void gp_device_thread_obey(struct gp_device_thread *h, uint64_t now_ns)
+void gp_device_thread_execute(struct gp_device_thread *h, uint64_t now_ns)
 {
 	struct gp_command o;
 
 	while (gp_ring_take(&h->commands, &o))
-		obey(h, now_ns, &o);
+		execute(h, now_ns, &o);
 }
 
 static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struct gp_waiting *w,
@@ -110,25 +112,25 @@ static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struc
 		return true;
 	if (t->failures < w->failures + HOLD_FAILURES)
 		return false;
-	if (h->gpu->ops->why)
-		h->gpu->ops->why(h->gpu, t->handle, &why);
-	return why.code || waited_ns >= HOLD_UNSAID_NS;
+	gp_gpu_why(h->gpu, t->handle, &why);
+	return why.code || waited_ns >= HOLD_UNEXPLAINED_NS;
 }
 
-/* Whether the wait is over; it is answered then. */
+/* Returns true if the wait is over; then it was answered. */
 static bool is_over(struct gp_device_thread *h, uint64_t now_ns, const struct gp_waiting *w)
 {
 	struct gp_task_stats t;
 
 	if (gp_engine_find_task(h->engine, w->task, &t)) {
-		answer(h, w->token, -ESRCH, refusal(-ESRCH));
+		answer(h, w->token, -ESRCH, refusal_text(-ESRCH));
 		return true;
 	}
 	if (w->held && !(t.held_by & GP_HELD_BY_USER)) {
-		answer(h, w->token, -ECANCELED, "somebody released it meanwhile");
+		answer(h, w->token, -ECANCELED,
+		       "the hold was cancelled: a user released the process meanwhile");
 		return true;
 	}
-	/* What was released may stay held: for the policy, its gang, or somebody who came later. */
+	/* A released task may stay held by the policy, its gang or a later hold. */
 	if (w->held ? t.held : !t.held || t.held_by) {
 		answer(h, w->token, 0, "");
 		return true;
@@ -136,9 +138,11 @@ static bool is_over(struct gp_device_thread *h, uint64_t now_ns, const struct gp
 	if (!is_hopeless(h, now_ns, w, &t))
 		return false;
 	if (w->held)
-		gp_engine_user_release(h->engine, w->task); /* not to come true later */
+		gp_engine_user_release(
+			h->engine,
+			w->task); /* so that the failed hold does not take effect later */
 	if (!gp_process_lives(t.pid, t.start_time))
-		answer(h, w->token, -ESRCH, refusal(-ESRCH));
+		answer(h, w->token, -ESRCH, refusal_text(-ESRCH));
 	else
 		answer_failure(h, w->token, &t,
 		               now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT);
@@ -157,10 +161,7 @@ void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns
 	h->nwaiting = left;
 }
 
-/* ---- the control thread ------------------------------------------------------------------------
- */
-
-/* false: there is no room for it, or for its answer. */
+/* false: no room for the command or its answer. */
 static bool hand_over(struct gp_device_thread *h, const struct gp_command *command)
 {
 	if (command->token && h->unanswered == GP_COMMANDS_MAX)
@@ -176,21 +177,21 @@ void gp_device_thread_push(struct gp_device_thread *h)
 {
 	const struct gp_command *command;
 
-	while ((command = gp_backlog_first(&h->late)) && hand_over(h, command))
-		gp_backlog_drop_first(&h->late);
+	while ((command = gp_backlog_first(&h->backlog)) && hand_over(h, command))
+		gp_backlog_drop_first(&h->backlog);
 }
 
-/* Those that somebody waits for have an end: they come from clients, as many as these like. */
+/* The backlog of commands with an answer is bounded, because clients send them. */
 int gp_device_thread_command(struct gp_device_thread *h, const struct gp_command *command)
 {
 	bool passing = command->kind == GP_COMMAND_MARK || command->kind == GP_COMMAND_HINT;
 
 	gp_device_thread_push(h);
-	if ((!h->late.n || passing) && hand_over(h, command))
+	if ((!h->backlog.n || passing) && hand_over(h, command))
 		return 0;
-	if (passing || (command->token && h->late.n >= LATE_MAX))
+	if (passing || (command->token && h->backlog.n >= BACKLOG_MAX))
 		return -EAGAIN;
-	return gp_backlog_add(&h->late, command);
+	return gp_backlog_add(&h->backlog, command);
 }
 
 bool gp_device_thread_next_answer(struct gp_device_thread *h, struct gp_answer *answer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host's life, and what the control thread reads of it. */
+/* Start and stop of a device thread, and what the control thread reads of it. */
 #include "daemon/device_thread.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 static void free_device_thread(struct gp_device_thread *h)
 {
 	if (h->engine)
-		gp_engine_free(h->engine); /* puts everything back */
+		gp_engine_free(h->engine); /* puts all tasks back */
 	h->gpu->ops->close(h->gpu);
 	gp_undo_close(h->undo);
 	if (h->command_fd >= 0)
@@ -26,7 +26,7 @@ static void free_device_thread(struct gp_device_thread *h)
 	gp_ring_free(&h->answers);
 	gp_ring_free(&h->device_event);
 	gp_snapshots_free(&h->snapshots);
-	gp_backlog_free(&h->late);
+	gp_backlog_free(&h->backlog);
 	free(h);
 }
 
@@ -64,7 +64,7 @@ int gp_device_thread_start(const struct gp_device_thread_config *config,
 	h->command_fd = h->timer_fd = -1;
 	h->since_ns = gp_monotonic_ns();
 	gp_hist_init(&h->lag_ns);
-	h->late.size = sizeof(struct gp_command);
+	h->backlog.size = sizeof(struct gp_command);
 	gp_snapshots_init(&h->snapshots);
 	atomic_init(&h->due_ns, h->since_ns);
 	r = make_device_thread(h, err);
@@ -72,7 +72,7 @@ int gp_device_thread_start(const struct gp_device_thread_config *config,
 		r = -pthread_create(&h->thread, NULL, gp_device_thread_run, h);
 	if (r) {
 		gp_fail(err, r, "cannot schedule %s: %s", h->gpu->info.name, gp_error_name(r));
-		free_device_thread(h); /* with the device, and its name */
+		free_device_thread(h); /* closes the device, so its name is no longer valid */
 		return r;
 	}
 	*thread = h;
@@ -104,7 +104,7 @@ void gp_device_thread_want(struct gp_device_thread *h, uint32_t kinds)
 
 const struct gp_snapshot *gp_device_thread_snapshot(struct gp_device_thread *h)
 {
-	return gp_snapshots_look(&h->snapshots);
+	return gp_snapshots_newest(&h->snapshots);
 }
 
 const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *h)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One device, and the thread that owns it. The thread looks when its engine wants to, when the back
- * end has news and when an order comes; it does nothing that can block, and shares nothing but the
- * two rings and the pictures. All calls below come from the control thread.
+ * A device thread: owns one device and drives its engine. It ticks when the engine asks for it,
+ * when the back end signals and when a device command comes. It makes no call that can block. It
+ * shares only the rings and the snapshots with the control thread, which makes all calls below.
  */
 #ifndef GP_DAEMON_DEVICE_THREAD_H
 #define GP_DAEMON_DEVICE_THREAD_H
@@ -12,30 +12,30 @@
 #include "engine/engine.h"
 
 struct gp_device_thread_config {
-	struct gp_gpu *gpu; /* the host closes it */
-	unsigned number;    /* of the device */
+	struct gp_gpu *gpu; /* closed by the device thread */
+	unsigned number;    /* number of the device */
 	struct gp_assignments *assignments;
 	struct gp_policy_choice policy;
-	bool undo;    /* records are kept; false only where changes cannot outlive us */
+	bool undo; /* undo records are kept; false only where changes cannot outlive the daemon */
 	int realtime; /* SCHED_FIFO priority, 0 = none */
-	int cpu;      /* the only one to run on, -1 = any */
-	/* As in struct gp_engine_config; 0 = the engine's own. */
+	int cpu;      /* CPU to run on; -1 = any */
+	/* As in struct gp_engine_config; 0 = the engine's default. */
 	uint64_t check_ns, check_lc_ns, check_quiet_ns, scan_every_ns, starve_limit_ns;
-	int wake_fd; /* an eventfd of the control thread: there is news */
+	int wake_fd; /* eventfd of the control thread: events or answers are ready */
 };
 
 enum gp_command_kind {
 	GP_COMMAND_ATTR,    /* task, attr */
-	GP_COMMAND_HOLD,    /* task: answered when it is held */
-	GP_COMMAND_RELEASE, /* task: answered when that is done */
+	GP_COMMAND_HOLD,    /* task: answered when the task is held */
+	GP_COMMAND_RELEASE, /* task: answered when the task is released */
 	GP_COMMAND_POLICY,  /* policy */
 	GP_COMMAND_MARK,    /* key, begins */
-	GP_COMMAND_HINT,    /* key: its work will follow in a moment */
+	GP_COMMAND_HINT,    /* key: GPU work of the task follows within a moment */
 };
 
 struct gp_command {
 	enum gp_command_kind kind;
-	uint64_t token; /* comes back with the answer; 0: none is wanted */
+	uint64_t token; /* repeated in the answer; 0: no answer */
 	uint64_t task;
 	uint64_t key;
 	bool begins;
@@ -49,56 +49,65 @@ struct gp_answer {
 	char text[256];
 };
 
-/* An event of the engine, with what was known of the task. */
+/* An event of the engine, with what is known about its task. */
 struct gp_device_event {
 	struct gp_event event;
 	uint8_t held_by; /* HELD: GP_HELD_BY_* */
-	bool resumed;    /* RELEASED: a hold by hand is over, by the records */
-	pid_t pid;       /* TASK_IN; these too: */
+	bool resumed;    /* RELEASED: the undo records show that a user's hold has ended */
+	pid_t pid;       /* TASK_IN; likewise the next four */
 	uint64_t start_time;
 	uint64_t key;
 	uint32_t seen_flags;
 	char name[32];
 	struct gp_task_attr attr;
-	char text[256]; /* EJECTED, ACTION_FAILED: a sentence; POLICY: its name */
+	char text[256]; /* EJECTED, ACTION_FAILED: a message; POLICY: its name */
 };
 
-#define GP_COMMANDS_MAX 512 /* that are with the thread and were not answered yet */
+#define GP_COMMANDS_MAX 512 /* sent to the thread and not yet answered */
 
 struct gp_device_thread;
 
-/* Starts the thread. On error, too, the device is closed. */
+/* Starts the thread. The device is closed also on error. */
 int gp_device_thread_start(const struct gp_device_thread_config *config,
                            struct gp_device_thread **thread, struct gp_error *err);
 
-/* Everything is put back and the thread has ended. The records stay: when all hosts have stopped,
- * gp_records_settle does it once more by them, and drops those of what is as it was. */
+/*
+ * Puts all tasks back and ends the thread. The undo records stay. When all device threads have
+ * stopped, gp_records_settle puts tasks back once more and drops the records that are no longer
+ * needed.
+ */
 void gp_device_thread_stop(struct gp_device_thread *thread);
 
-/* They keep their order, and those for which there is no room yet wait for it here; hints and
- * brackets, which are of no use later, do not. -EAGAIN: too many wait. -ENOMEM. */
+/*
+ * Sends a device command. Commands keep their order and wait here if the ring is full. Hints and
+ * request marks do not wait, because they are useless later. -EAGAIN: too many wait. -ENOMEM.
+ */
 int gp_device_thread_command(struct gp_device_thread *thread, const struct gp_command *command);
-/* Sends those that wait, as far as there is room; to be called now and then. */
+/* Sends waiting commands as far as there is room; to be called periodically. */
 void gp_device_thread_push(struct gp_device_thread *thread);
 bool gp_device_thread_next_answer(struct gp_device_thread *thread, struct gp_answer *answer);
 bool gp_device_thread_next_event(struct gp_device_thread *thread,
                                  struct gp_device_event *device_event);
 
-/* How many were lost because nobody took them in time; reading sets it to 0. The picture that one
- * gets afterwards is not older than what they told of tasks that came and went. */
+/*
+ * The number of events that were lost because the ring was full; reading resets it. A snapshot read
+ * afterwards contains the tasks of the lost events.
+ */
 uint64_t gp_device_thread_lost_events(struct gp_device_thread *thread);
 
-/* Which events are news: a bit for each kind. Those of tasks and policies always are. */
+/*
+ * Sets which kinds of events are reported, a bit for each. Those of tasks and policies always are.
+ */
 void gp_device_thread_want(struct gp_device_thread *thread, uint32_t kinds);
 
-/* The device as it was at most a few hundred ms ago. Valid until the next call. */
+/* The newest snapshot, at most a few hundred ms old. Valid until the next call. */
 const struct gp_snapshot *gp_device_thread_snapshot(struct gp_device_thread *thread);
 
 const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *thread);
 const char *gp_device_thread_backend(const struct gp_device_thread *thread);
 uint32_t gp_device_thread_caps(const struct gp_device_thread *thread);
 
-/* For how long the thread should have looked and did not; 0: it is well. */
+/* How long the next tick of the thread is overdue, in ns; 0: not at all. */
 uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *thread, uint64_t now_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device's thread: its engine, and when it looks. */
+/* The loop of a device thread: callbacks of its engine, and its ticks. */
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -15,20 +15,17 @@
 
 #define PUBLISH_EVERY_NS (100 * GP_NS_PER_MS)
 
-/* Events that are news whoever is interested. */
+/* Events that are reported even if no client subscribes to them. */
 #define EVENTS_ALWAYS                                                               \
 	(1u << GP_EVENT_TASK_IN | 1u << GP_EVENT_TASK_OUT | 1u << GP_EVENT_POLICY | \
 	 1u << GP_EVENT_EJECTED | 1u << GP_EVENT_REFUSED | 1u << GP_EVENT_ADMITTED)
-
-/* ---- what the engine asks for ------------------------------------------------------------------
- */
 
 static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr *attr)
 {
 	struct gp_device_thread *h = arg;
 	struct gp_assignment entry;
 
-	h->newcomer = *seen;
+	h->new_process = *seen;
 	if (gp_assignments_find(h->config.assignments, seen->pid, seen->start_time, &entry))
 		*attr = entry.attr;
 }
@@ -41,8 +38,7 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	return slot < 0 ? slot : 0;
 }
 
-/* Grows when somebody put back what we had changed: a keeper that took us for dead, or an
- * administrator. */
+/* Grows when another process undid changes: the keeper, or an administrator. */
 static uint64_t epoch(void *arg)
 {
 	const struct gp_device_thread *h = arg;
@@ -58,11 +54,11 @@ static void describe_task(struct gp_device_thread *h, struct gp_device_event *de
 	case GP_EVENT_TASK_IN:
 		if (!gp_engine_find_task(h->engine, device_event->event.task, &t))
 			device_event->attr = t.attr;
-		device_event->pid = h->newcomer.pid;
-		device_event->start_time = h->newcomer.start_time;
-		device_event->key = h->newcomer.key;
-		device_event->seen_flags = h->newcomer.flags;
-		memcpy(device_event->name, h->newcomer.name, sizeof device_event->name);
+		device_event->pid = h->new_process.pid;
+		device_event->start_time = h->new_process.start_time;
+		device_event->key = h->new_process.key;
+		device_event->seen_flags = h->new_process.flags;
+		memcpy(device_event->name, h->new_process.name, sizeof device_event->name);
 		break;
 	case GP_EVENT_TASK_OUT: break;
 	case GP_EVENT_EJECTED:
@@ -93,7 +89,7 @@ static void on_event(void *arg, const struct gp_event *event)
 		return;
 	describe_task(h, &device_event);
 	h->dropped += !gp_ring_put(&h->device_event, &device_event);
-	h->tell = true;
+	h->wake_control = true;
 }
 
 int gp_device_thread_make_engine(struct gp_device_thread *h, struct gp_error *err)
@@ -121,9 +117,6 @@ int gp_device_thread_make_engine(struct gp_device_thread *h, struct gp_error *er
 	return r ? r : gp_engine_set_policy(h->engine, h->since_ns, &c->policy, err);
 }
 
-/* ---- looks -------------------------------------------------------------------------------------
- */
-
 static void publish(struct gp_device_thread *h, uint64_t now_ns)
 {
 	if (!h->publish && now_ns - h->published_ns < PUBLISH_EVERY_NS)
@@ -134,11 +127,11 @@ static void publish(struct gp_device_thread *h, uint64_t now_ns)
 }
 
 /*
- * Somebody undid our work. Where the keeper did, the records stay, and what we want holds as
- * before. A record that is gone was taken away by a person (gpreempt resume): then a hold by hand
- * is over.
+ * Another process undid changes of this daemon. If it was the keeper, the records stay and the
+ * wanted state still applies. If a record is gone, a user removed it (gpreempt resume), which ends
+ * a hold by a user.
  */
-static void notice_resuming(struct gp_device_thread *h, uint64_t now_ns)
+static void notice_outside_resume(struct gp_device_thread *h, uint64_t now_ns)
 {
 	uint64_t now = epoch(h);
 
@@ -158,37 +151,37 @@ static void notice_resuming(struct gp_device_thread *h, uint64_t now_ns)
 		gp_engine_user_release(h->engine, t.id);
 		device_event.event.task = t.id;
 		h->dropped += !gp_ring_put(&h->device_event, &device_event);
-		h->tell = true;
+		h->wake_control = true;
 	}
 }
 
-static void look(struct gp_device_thread *h)
+static void tick(struct gp_device_thread *h)
 {
 	uint64_t now_ns = gp_monotonic_ns(), next_ns;
 
-	notice_resuming(h, now_ns);
-	gp_device_thread_obey(h, now_ns);
+	notice_outside_resume(h, now_ns);
+	gp_device_thread_execute(h, now_ns);
 	next_ns = gp_engine_step(h->engine, now_ns);
 	gp_device_thread_answer_waiting(h, now_ns);
 	publish(h, now_ns);
 	gp_device_thread_give_answers(h);
-	if (h->dropped) { /* not before there is a picture that shows what they were about */
+	if (h->dropped) { /* only after a snapshot that shows what the events were about */
 		atomic_fetch_add_explicit(&h->lost, h->dropped, memory_order_release);
 		h->dropped = 0;
 	}
 	if (h->nwaiting && next_ns > now_ns + GP_NS_PER_MS)
-		next_ns = now_ns + GP_NS_PER_MS; /* somebody waits for what it brings */
+		next_ns = now_ns + GP_NS_PER_MS; /* a command waits for the result */
 	h->at_once = !gp_engine_next_ns(h->engine);
 	if (h->at_once)
 		next_ns = now_ns;
 	atomic_store_explicit(&h->due_ns, next_ns, memory_order_relaxed);
-	if (h->tell) {
-		h->tell = false;
+	if (h->wake_control) {
+		h->wake_control = false;
 		eventfd_write(h->config.wake_fd, 1);
 	}
 }
 
-/* Until the next look is due, or something happens. */
+/* Waits until the next tick is due or an event comes. */
 static void wait(struct gp_device_thread *h, int event_fd)
 {
 	uint64_t due_ns = atomic_load_explicit(&h->due_ns, memory_order_relaxed), now_ns, ignored;
@@ -199,13 +192,13 @@ static void wait(struct gp_device_thread *h, int event_fd)
 
 	now_ns = gp_monotonic_ns();
 	if (due_ns <= now_ns) {
-		if (!h->at_once) /* the last look took so long */
+		if (!h->at_once) /* the last tick took longer than its interval */
 			gp_hist_add(&h->lag_ns, now_ns - due_ns);
 		return;
 	}
 	timerfd_settime(h->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 	if (poll(p, event_fd >= 0 ? 3 : 2, -1) < 0)
-		return; /* a signal; the engine says when to look */
+		return; /* a signal: the engine decides when to tick */
 	now_ns = gp_monotonic_ns();
 	if (p[0].revents && now_ns > due_ns)
 		gp_hist_add(&h->lag_ns, now_ns - due_ns);
@@ -218,8 +211,8 @@ static void wait(struct gp_device_thread *h, int event_fd)
 	}
 }
 
-/* What is refused here is said and done without: the daemon is slower then, not wrong. */
-static void settle_in(const struct gp_device_thread *h)
+/* A refused setting is logged. The daemon works without it, with more delay. */
+static void set_up_thread(const struct gp_device_thread *h)
 {
 	char name[16];
 	int r;
@@ -234,7 +227,7 @@ static void settle_in(const struct gp_device_thread *h)
 		CPU_SET((size_t)h->config.cpu, &cpus);
 		r = pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
 		if (r)
-			gp_log(GP_LOG_WARN, "thread.cpu", "device=%u cpu=%d errno=%d",
+			gp_log(GP_LOG_WARN, "thread.affinity-failed", "device=%u cpu=%d errno=%d",
 			       h->config.number, h->config.cpu, r);
 	}
 	if (h->config.realtime) {
@@ -242,19 +235,20 @@ static void settle_in(const struct gp_device_thread *h)
 
 		r = pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
 		if (r)
-			gp_log(GP_LOG_WARN, "thread.realtime", "device=%u priority=%d errno=%d",
-			       h->config.number, h->config.realtime, r);
+			gp_log(GP_LOG_WARN, "thread.realtime-failed",
+			       "device=%u priority=%d errno=%d", h->config.number,
+			       h->config.realtime, r);
 	}
 }
 
 void *gp_device_thread_run(void *arg)
 {
 	struct gp_device_thread *h = arg;
-	int event_fd = h->gpu->ops->event_fd ? h->gpu->ops->event_fd(h->gpu) : -1;
+	int event_fd = gp_gpu_event_fd(h->gpu);
 
-	settle_in(h);
+	set_up_thread(h);
 	while (!atomic_load_explicit(&h->stop, memory_order_acquire)) {
-		look(h);
+		tick(h);
 		wait(h, event_fd);
 	}
 	return NULL;

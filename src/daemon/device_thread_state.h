@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a host consists of. Private to these files:
- *   host.c         its life, and what the control thread reads of it
- *   host_orders.c  orders and their answers, at both ends
- *   host_thread.c  the device's thread: its engine, and when it looks
+ * The state of a device thread, private to these files:
+ *     device_thread.c       start, stop, and what the control thread reads
+ *     device_commands.c     device commands and their answers, on both sides
+ *     device_thread_loop.c  the thread itself: its engine and its ticks
  */
 #ifndef GP_DAEMON_DEVICE_THREAD_STATE_H
 #define GP_DAEMON_DEVICE_THREAD_STATE_H
@@ -15,12 +15,12 @@
 #include "daemon/ring.h"
 #include "undo/undo.h"
 
-/* Somebody waits until a task is held, or released. */
+/* A device command that waits until its task is held or released. */
 struct gp_waiting {
 	uint64_t token;
 	uint64_t task;
 	bool held;
-	uint64_t failures; /* of the task when it began */
+	uint64_t failures; /* failures of the task when the wait began */
 	uint64_t since_ns;
 };
 
@@ -29,54 +29,52 @@ struct gp_device_thread {
 	struct gp_gpu *gpu;
 	struct gp_engine *engine;
 	struct gp_undo_file *undo;
-	uint64_t epoch; /* as last seen */
+	uint64_t epoch; /* of the undo file, at the last tick */
 	uint64_t since_ns;
 	pthread_t thread;
 
-	/* Of the control thread. */
+	/* Used by the control thread only. */
 	unsigned unanswered;
-	struct gp_backlog late; /* orders for which there is no room yet */
+	struct gp_backlog backlog; /* commands for which the ring has no room */
 
-	/* Between both. */
+	/* Shared by both threads. */
 	struct gp_ring commands, answers, device_event;
 	int command_fd;
 	struct gp_snapshots snapshots;
 	_Atomic bool stop;
 	_Atomic uint32_t wanted;
 	_Atomic uint64_t lost;
-	_Atomic uint64_t due_ns; /* the next look, at the latest */
+	_Atomic uint64_t due_ns; /* latest time of the next tick */
 
-	/* Of the device's thread. */
+	/* Used by the device thread only. */
 	int timer_fd;
-	struct gp_seen newcomer; /* the last one that was classified */
+	struct gp_seen new_process; /* the process of the last task that was classified */
 	struct gp_hist lag_ns;
 	uint64_t published_ns;
-	bool at_once;     /* the next look is due because something happened, not by the clock */
-	bool publish;     /* something changed that people want to see at once */
-	bool tell;        /* the control thread has something to take */
-	uint64_t dropped; /* news that did not fit, in this look */
+	bool at_once;      /* the next tick was triggered by an event, not by the clock */
+	bool publish;      /* publish a snapshot at this tick */
+	bool wake_control; /* wake the control thread at the end of this tick */
+	uint64_t dropped;  /* events lost at this tick */
 	struct gp_answer answer[GP_COMMANDS_MAX];
 	unsigned nanswers;
 	struct gp_waiting waiting[GP_COMMANDS_MAX];
 	unsigned nwaiting;
 };
 
-/* ---- host_orders.c: of the device's thread -----------------------------------------------------
- */
+/* device_commands.c, called by the device thread. */
 
-/* Does what was ordered since the last look. */
-void gp_device_thread_obey(struct gp_device_thread *h, uint64_t now_ns);
-/* Answers those whose hold or release has come, or will not come. */
+/* Executes the commands that came since the last tick. */
+void gp_device_thread_execute(struct gp_device_thread *h, uint64_t now_ns);
+/* Answers hold and release commands that are done or have failed. */
 void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns);
-/* Hands over the answers: there is a picture that shows what was done. */
+/* Sends the answers, after a snapshot that shows the changes was published. */
 void gp_device_thread_give_answers(struct gp_device_thread *h);
 
-/* ---- host_thread.c -----------------------------------------------------------------------------
- */
+/* device_thread_loop.c */
 
-/* Before the thread begins. */
+/* Called before the thread starts. */
 int gp_device_thread_make_engine(struct gp_device_thread *h, struct gp_error *err);
-/* The thread; `arg` is the host. Ends when it is to stop. */
+/* The thread function; `arg` is a struct gp_device_thread. Returns after `stop` was set. */
 void *gp_device_thread_run(void *arg);
 
 #endif

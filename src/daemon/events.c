@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What devices tell, what follows from it, and who is told. */
+/* Handles events of the devices, publishes them to clients, and watches GPU memory limits. */
 #include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -12,9 +12,7 @@
 #include "base/table.h"
 #include "daemon/control.h"
 #include "rpc/wire.h"
-
-/* ---- telling -----------------------------------------------------------------------------------
- */
+#include "task/json/task_json.h"
 
 static uint64_t realtime_ns(void)
 {
@@ -47,16 +45,14 @@ void gp_events_publish(struct gp_control *c, enum gp_topic topic, struct json_ob
 	gp_rpc_notify(c->server, 1ull << topic, "event", event);
 }
 
-/* Topics have the order of the engine's events, as far as these go. */
+/* The first topics have the order of the engine's events. */
 _Static_assert((int)GP_TOPIC_TASK_IN == (int)GP_EVENT_TASK_IN &&
                        (int)GP_TOPIC_UNDONE == (int)GP_EVENT_UNDONE &&
                        (int)GP_TOPIC_ADMITTED == (int)GP_EVENT_ADMITTED,
-               "topics and events differ");
+               "the order of topics and events differs");
 
 static void add_details(struct json_object *event, const struct gp_device_event *device_event)
 {
-	struct json_object *by;
-
 	switch (device_event->event.kind) {
 	case GP_EVENT_TASK_IN:
 	case GP_EVENT_REFUSED:
@@ -66,12 +62,7 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 			json_object_new_string(gp_class_name(device_event->attr.class)));
 		break;
 	case GP_EVENT_HELD:
-		by = json_object_new_array();
-		if (device_event->held_by & GP_HELD_BY_POLICY)
-			json_object_array_add(by, json_object_new_string("policy"));
-		if (device_event->held_by & GP_HELD_BY_USER)
-			json_object_array_add(by, json_object_new_string("user"));
-		json_object_object_add(event, "by", by);
+		json_object_object_add(event, "by", gp_holders_to_json(device_event->held_by));
 		break;
 	case GP_EVENT_POLICY:
 		json_object_object_add(event, "policy", json_object_new_string(device_event->text));
@@ -88,8 +79,8 @@ static void add_details(struct json_object *event, const struct gp_device_event 
 	}
 }
 
-static void pass_on(struct gp_control *c, unsigned device,
-                    const struct gp_device_event *device_event)
+static void publish_device_event(struct gp_control *c, unsigned device,
+                                 const struct gp_device_event *device_event)
 {
 	enum gp_topic topic = (enum gp_topic)device_event->event.kind;
 	struct json_object *event = gp_event_new(c, topic);
@@ -110,11 +101,8 @@ static void pass_on(struct gp_control *c, unsigned device,
 	gp_events_publish(c, topic, event);
 }
 
-/* ---- what follows ------------------------------------------------------------------------------
- */
-
-/* What was said of it, or of whom it descends from, is its own from now on: they may end before. */
-static void look_up(struct gp_control *c, struct gp_proc *proc)
+/* Copies the assignment of the process or of an ancestor, which may end earlier. */
+static void adopt_assignment(struct gp_control *c, struct gp_proc *proc)
 {
 	const struct gp_proc *parent;
 	struct gp_assignment entry;
@@ -147,19 +135,19 @@ static void task_in(struct gp_control *c, unsigned device,
 	proc = gp_procs_get(&c->procs, device_event->pid, device_event->start_time);
 	if (!proc || gp_procs_task_in(&c->procs, proc, device, device_event->event.task,
 	                              device_event->key)) {
-		gp_log(GP_LOG_ERROR, "task.memory", "pid=%d", device_event->pid);
+		gp_log(GP_LOG_ERROR, "task.no-memory", "pid=%d", device_event->pid);
 		return;
 	}
 	first = proc->ntasks == 1;
 	memcpy(proc->name, device_event->name, sizeof proc->name);
 	proc->shared |= device_event->seen_flags & GP_SEEN_SHARED;
 	if (first) {
-		look_up(c, proc);
+		adopt_assignment(c, proc);
 		gp_process_arrived(c, proc);
 	}
 	if (proc->source != GP_ATTR_BY_DEFAULT &&
 	    !gp_task_attr_same(&proc->attr, &device_event->attr))
-		/* It was said while the device looked. */
+		/* The attributes were set while the device thread classified the task. */
 		gp_device_thread_command(c->thread[device],
 		                         &(struct gp_command){.kind = GP_COMMAND_ATTR,
 		                                              .task = device_event->event.task,
@@ -170,8 +158,8 @@ static void task_in(struct gp_control *c, unsigned device,
 		                                              .task = device_event->event.task});
 }
 
-static void resumed(struct gp_control *c, unsigned device,
-                    const struct gp_device_event *device_event)
+static void on_resumed(struct gp_control *c, unsigned device,
+                       const struct gp_device_event *device_event)
 {
 	struct gp_proc *proc = gp_procs_of_task(&c->procs, device, device_event->event.task);
 
@@ -182,37 +170,37 @@ static void resumed(struct gp_control *c, unsigned device,
 	gp_log(GP_LOG_INFO, "process.resumed", "pid=%d", proc->pid);
 }
 
-static void follow(struct gp_control *c, unsigned device,
-                   const struct gp_device_event *device_event)
+static void handle_event(struct gp_control *c, unsigned device,
+                         const struct gp_device_event *device_event)
 {
 	switch (device_event->event.kind) {
 	case GP_EVENT_TASK_IN:
-		c->told_ns[device] = device_event->event.now_ns;
+		c->last_task_event_ns[device] = device_event->event.now_ns;
 		task_in(c, device, device_event);
-		pass_on(c, device, device_event);
+		publish_device_event(c, device, device_event);
 		break;
 	case GP_EVENT_TASK_OUT:
-		c->told_ns[device] = device_event->event.now_ns;
-		pass_on(c, device, device_event);
+		c->last_task_event_ns[device] = device_event->event.now_ns;
+		publish_device_event(c, device, device_event);
 		gp_procs_task_out(&c->procs, device, device_event->event.task);
 		break;
 	case GP_EVENT_RELEASED:
 		if (device_event->resumed)
-			resumed(c, device, device_event);
+			on_resumed(c, device, device_event);
 		else
-			pass_on(c, device, device_event);
+			publish_device_event(c, device, device_event);
 		break;
 	case GP_EVENT_EJECTED:
 		gp_log(GP_LOG_ERROR, "policy.ejected", "device=%u text=\"%s\"", device,
 		       device_event->text);
-		pass_on(c, device, device_event);
+		publish_device_event(c, device, device_event);
 		break;
-	default: pass_on(c, device, device_event);
+	default: publish_device_event(c, device, device_event);
 	}
 }
 
-/* Those of this device that are not in the picture. */
-static void drop_absent(struct gp_control *c, unsigned device, const struct gp_table *there)
+/* Removes the tasks of this device that are not in the snapshot. */
+static void drop_absent(struct gp_control *c, unsigned device, const struct gp_table *present)
 {
 	struct gp_proc *next;
 
@@ -220,9 +208,10 @@ static void drop_absent(struct gp_control *c, unsigned device, const struct gp_t
 		next = proc->next;
 		for (unsigned i = proc->ntasks; i-- > 0;) {
 			const struct gp_proc_task *t = &proc->task[i];
-			bool last = proc->ntasks == 1; /* the process may go with it */
+			bool last =
+				proc->ntasks == 1; /* the process may be freed with its last task */
 
-			if (t->device != device || gp_table_get(there, t->id, NULL))
+			if (t->device != device || gp_table_get(present, t->id, NULL))
 				continue;
 			gp_procs_task_out(&c->procs, device, t->id);
 			if (last)
@@ -232,19 +221,19 @@ static void drop_absent(struct gp_control *c, unsigned device, const struct gp_t
 }
 
 /*
- * Some news did not fit: who is there is read from the device's picture instead. It must be one
- * that was made after all that was heard of: who left since an older one would come back, and
- * nobody would say again that he has left.
+ * Events were lost, so the tasks are read from a snapshot instead. It must be newer than all
+ * handled events. In an older one a task that has left would reappear, and no event would remove
+ * it.
  */
 static void catch_up(struct gp_control *c, unsigned device)
 {
 	const struct gp_snapshot *snapshot = gp_device_thread_snapshot(c->thread[device]);
-	struct gp_table there;
+	struct gp_table present;
 	int r = 0;
 
-	if (snapshot->now_ns < c->told_ns[device])
-		return; /* at the next beat, if not before */
-	gp_table_init(&there);
+	if (snapshot->now_ns < c->last_task_event_ns[device])
+		return; /* tried again at the next heartbeat at the latest */
+	gp_table_init(&present);
 	for (unsigned i = 0; i < snapshot->ntasks; i++) {
 		const struct gp_task_stats *t = &snapshot->task[i];
 		struct gp_device_event device_event = {
@@ -256,13 +245,13 @@ static void catch_up(struct gp_control *c, unsigned device)
 
 		memcpy(device_event.name, t->name, sizeof device_event.name);
 		task_in(c, device, &device_event);
-		r |= gp_table_put(&there, t->id, 1);
+		r |= gp_table_put(&present, t->id, 1);
 	}
 	if (!r) {
-		drop_absent(c, device, &there);
+		drop_absent(c, device, &present);
 		c->behind[device] = false;
 	}
-	gp_table_free(&there);
+	gp_table_free(&present);
 }
 
 void gp_events_catch_up(struct gp_control *c)
@@ -286,12 +275,12 @@ static int on_wake(sd_event_source *source, int fd, uint32_t events, void *arg)
 		uint64_t lost;
 
 		while (gp_device_thread_next_event(c->thread[i], &device_event))
-			follow(c, i, &device_event);
+			handle_event(c, i, &device_event);
 		while (gp_device_thread_next_answer(c->thread[i], &answer))
 			gp_gather_answer(i, &answer);
 		lost = gp_device_thread_lost_events(c->thread[i]);
 		if (lost) {
-			gp_log(GP_LOG_WARN, "news.lost", "device=%u events=%llu", i,
+			gp_log(GP_LOG_WARN, "events.lost", "device=%u events=%llu", i,
 			       (unsigned long long)lost);
 			c->behind[i] = true;
 		}
@@ -309,7 +298,7 @@ int gp_events_begin(struct gp_control *c)
 	if (c->wake_fd < 0)
 		return -errno;
 	r = sd_event_add_io(c->loop, &wake, c->wake_fd, EPOLLIN, on_wake, c);
-	return r < 0 ? r : gp_before_clients(wake); /* rings of news are bounded */
+	return r < 0 ? r : gp_run_before_clients(wake); /* the rings of events are bounded */
 }
 
 void gp_events_want(struct gp_control *c)
@@ -323,14 +312,11 @@ void gp_events_want(struct gp_control *c)
 		gp_device_thread_want(c->thread[i], wanted);
 }
 
-/* ---- limits of GPU memory ----------------------------------------------------------------------
- */
-
 static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memory)
 {
 	struct json_object *event = gp_event_new(c, GP_TOPIC_LIMIT);
 
-	gp_log(GP_LOG_WARN, "memory.limit", "pid=%d memory=%llu limit=%llu", proc->pid,
+	gp_log(GP_LOG_WARN, "memory.limit-exceeded", "pid=%d memory=%llu limit=%llu", proc->pid,
 	       (unsigned long long)memory, (unsigned long long)proc->memory_limit);
 	c->limits_passed++;
 	if (event) {
@@ -341,11 +327,14 @@ static void pass_limit(struct gp_control *c, struct gp_proc *proc, uint64_t memo
 	}
 }
 
-/* Once: who released it since meant it. */
+/* Holds the process once; a user who releases it afterwards overrides the limit. */
 static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
 {
 	proc->limit_held = true;
-	/* One whom its owner holds as well: he could release it. */
+	/*
+	 * If only its owner holds it, the hold becomes an administrator's, so that the owner cannot
+	 * release it.
+	 */
 	if (proc->held_by != GP_NO_UID && proc->held_by_admin)
 		return;
 	proc->held_by = 0;
@@ -356,7 +345,10 @@ static void hold_for_limit(struct gp_control *c, struct gp_proc *proc)
 			&(struct gp_command){.kind = GP_COMMAND_HOLD, .task = proc->task[i].id});
 }
 
-/* A limit is for all devices together. It is passed once, until the process is below it again. */
+/*
+ * A limit counts the memory on all devices together. It is reported once, until the process is
+ * below it again.
+ */
 void gp_events_check_limits(struct gp_control *c)
 {
 	for (struct gp_proc *p = c->procs.first; p; p = p->next)
@@ -378,7 +370,7 @@ void gp_events_check_limits(struct gp_control *c)
 			pass_limit(c, p, p->memory);
 		p->limit_passed = passed;
 		p->limit_held &= passed;
-		/* Nobody unmanaged is held, but one may become something else later. */
+		/* An unmanaged process is never held, but its class may change later. */
 		if (passed && p->hold_at_limit && !p->limit_held && p->attr.class != GP_UNMANAGED)
 			hold_for_limit(c, p);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call, orders to the devices it concerns, and one answer when all of them have answered. */
+/* One call that sends device commands, and one answer when all of them are done. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/control.h"
 
-_Static_assert(GP_DEVICES_MAX <= 64, "a bit for each");
+_Static_assert(GP_DEVICES_MAX <= 64, "done_on has a bit for each device");
 
 struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
                                 void (*finish)(struct gp_gather *g))
@@ -21,7 +21,7 @@ struct gp_gather *gp_gather_new(struct gp_control *c, struct gp_rpc_call *call,
 	g->control = c;
 	g->call = call;
 	g->finish = finish;
-	g->left = 1; /* until gp_gather_go */
+	g->left = 1; /* released by gp_gather_go */
 	g->next = c->gathers;
 	if (g->next)
 		g->next->prev = g;
@@ -40,7 +40,7 @@ static void remove_gather(struct gp_control *c, struct gp_gather *g)
 	free(g);
 }
 
-/* The first counts, but that a task left by itself hides nothing. */
+/* Keeps the first failure. A task that has ended (-ESRCH) does not hide another failure. */
 static void note_failure(struct gp_gather *g, int status, const char *text)
 {
 	if (g->status && g->status != -ESRCH)
@@ -57,12 +57,12 @@ void gp_gather_command(struct gp_gather *g, struct gp_device_thread *thread,
 	command->token = (uintptr_t)g;
 	r = gp_device_thread_command(thread, command);
 	if (r)
-		note_failure(g, r, "the device has too much to do; try again");
+		note_failure(g, r, "the device thread has too many commands waiting; try again");
 	else
 		g->left++;
 }
 
-static void one_less(struct gp_gather *g)
+static void finish_if_last(struct gp_gather *g)
 {
 	if (--g->left)
 		return;
@@ -72,7 +72,7 @@ static void one_less(struct gp_gather *g)
 
 void gp_gather_go(struct gp_gather *g)
 {
-	one_less(g);
+	finish_if_last(g);
 }
 
 void gp_gather_answer(unsigned device, const struct gp_answer *answer)
@@ -83,9 +83,9 @@ void gp_gather_answer(unsigned device, const struct gp_answer *answer)
 		note_failure(g, answer->status, answer->text);
 	} else {
 		g->done++;
-		g->did |= 1ull << device;
+		g->done_on |= 1ull << device;
 	}
-	one_less(g);
+	finish_if_last(g);
 }
 
 void gp_gathers_end(struct gp_control *c)
@@ -95,7 +95,8 @@ void gp_gathers_end(struct gp_control *c)
 	for (struct gp_gather *g = c->gathers; g; g = next) {
 		next = g->next;
 		if (g->call)
-			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN, "the daemon is ending");
+			gp_rpc_fail(g->call, GP_RPC_ENDING, -ESHUTDOWN,
+			            "the daemon is shutting down");
 		free(g);
 	}
 	c->gathers = NULL;

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done again and again: the daemon shows that it is alive, and looks after what nobody
- * announces. */
+/*
+ * Periodic work of the control thread: the heartbeat for the keeper and the watchdog, and checks
+ * that no event triggers.
+ */
 #include <systemd/sd-daemon.h>
 
 #include "base/log.h"
 #include "daemon/control.h"
 #include "undo/undo.h"
 
-#define BEAT_NS       (200 * GP_NS_PER_MS)
-#define BEATS_A_CHECK 5 /* GPU memory is looked at every so many beats */
+#define HEARTBEAT_NS         (200 * GP_NS_PER_MS)
+#define HEARTBEATS_PER_CHECK 5 /* how often GPU memory and the keeper are checked */
 
-/* A thread that does not look any more is as good as dead: who watches us shall know. Unless we
- * were away ourselves, stopped or with the whole machine: then they have until the next beat. */
-static bool all_look(struct gp_control *c, uint64_t now_ns)
+/*
+ * A device thread that does not tick is as good as dead, so the heartbeat stops and the keeper
+ * acts. If the whole daemon or machine was suspended, the threads have until the next heartbeat.
+ */
+static bool all_threads_tick(struct gp_control *c, uint64_t now_ns)
 {
 	bool stuck = false,
 	     was_away = c->heartbeat_ns && now_ns - c->heartbeat_ns > GP_STUCK_NS / 2;
@@ -31,7 +35,7 @@ static bool all_look(struct gp_control *c, uint64_t now_ns)
 	return !stuck;
 }
 
-static void look_for_keeper(struct gp_control *c, uint64_t now_ns)
+static void check_keeper(struct gp_control *c, uint64_t now_ns)
 {
 	struct gp_undo_scheduler keeper;
 	struct json_object *event;
@@ -42,7 +46,7 @@ static void look_for_keeper(struct gp_control *c, uint64_t now_ns)
 	if (gone == c->keeper_gone)
 		return;
 	c->keeper_gone = gone;
-	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.here", "pid=%d",
+	gp_log(gone ? GP_LOG_WARN : GP_LOG_INFO, gone ? "keeper.gone" : "keeper.running", "pid=%d",
 	       keeper.pid);
 	event = gp_event_new(c, GP_TOPIC_KEEPER);
 	if (!event)
@@ -57,26 +61,26 @@ static int on_heartbeat(sd_event_source *source, uint64_t usec, void *arg)
 	uint64_t now_ns = gp_monotonic_ns();
 
 	(void)usec;
-	if (all_look(c, now_ns)) {
+	if (all_threads_tick(c, now_ns)) {
 		gp_undo_heartbeat(c->undo, now_ns);
 		sd_notify(0, "WATCHDOG=1");
 	}
 	gp_events_catch_up(c);
 	for (unsigned i = 0; i < c->nthreads; i++)
 		gp_device_thread_push(c->thread[i]);
-	if (!(c->heartbeats++ % BEATS_A_CHECK)) {
+	if (!(c->heartbeats++ % HEARTBEATS_PER_CHECK)) {
 		gp_procs_retry(&c->procs);
 		gp_events_check_limits(c);
 		gp_rules_retry(c, now_ns);
-		look_for_keeper(c, now_ns);
-		gp_events_want(c); /* who was interested may have gone */
+		check_keeper(c, now_ns);
+		gp_events_want(c); /* subscribers may have disconnected */
 	}
-	sd_event_source_set_time_relative(source, BEAT_NS / 1000);
+	sd_event_source_set_time_relative(source, HEARTBEAT_NS / 1000);
 	sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 	return 0;
 }
 
-int gp_before_clients(sd_event_source *source)
+int gp_run_before_clients(sd_event_source *source)
 {
 	int r = sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IMPORTANT);
 
@@ -91,5 +95,6 @@ int gp_heartbeat_begin(struct gp_control *c)
 	int r = sd_event_add_time_relative(c->loop, &heartbeat, CLOCK_MONOTONIC, 0, 1000,
 	                                   on_heartbeat, c);
 
-	return r < 0 ? r : gp_before_clients(heartbeat); /* however much they ask for */
+	return r < 0 ? r
+	             : gp_run_before_clients(heartbeat); /* so that busy clients cannot delay it */
 }

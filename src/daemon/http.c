@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libmicrohttpd without a thread of its own: its epoll file is a source of the loop, and a timer
- * stands for the time it wants to be called at, at the latest.
+ * libmicrohttpd without its own thread: its epoll file descriptor is a source of the loop, and a
+ * timer calls it at the latest time that it asks for.
  */
 #include "build_config.h"
 
@@ -21,8 +21,8 @@
 #include "base/clock.h"
 
 #define CONNECTIONS_MAX 16u
-#define IDLE_MAX_S      10u           /* a connection on which nothing comes */
-#define REQUEST_MAX     (16u * 1024u) /* memory of one connection: headers and all */
+#define IDLE_MAX_S      10u           /* seconds without input */
+#define REQUEST_MAX     (16u * 1024u) /* memory of one connection, with its headers */
 #define PAGE_AGE_NS     (100 * GP_NS_PER_MS)
 
 struct gp_http {
@@ -34,14 +34,10 @@ struct gp_http {
 	char *page;
 	size_t size;
 	uint64_t made_ns;
-	uint64_t pages;
 };
 
 static const char index_page[] =
 	"<!doctype html><title>gpreemptd</title><p>gpreemptd: <a href=\"/metrics\">metrics</a>\n";
-
-/* ---- answers -----------------------------------------------------------------------------------
- */
 
 static enum MHD_Result answer(struct MHD_Connection *to, unsigned status, const char *type,
                               const char *text, size_t size, const char *allow)
@@ -65,7 +61,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *to, unsigned status, c
 	return answer(to, status, "text/plain; charset=utf-8", text, strlen(text), allow);
 }
 
-/* As it is, unless it is too old. */
+/* Renders the page if it is too old. */
 static int make_page(struct gp_http *h)
 {
 	uint64_t now_ns = gp_monotonic_ns();
@@ -87,7 +83,6 @@ static int make_page(struct gp_http *h)
 	h->page = page;
 	h->size = size;
 	h->made_ns = now_ns;
-	h->pages++;
 	return 0;
 }
 
@@ -102,8 +97,12 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 	(void)upload_size;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return answer_text(from, MHD_HTTP_METHOD_NOT_ALLOWED,
-		                   "This page can only be read: GET /metrics\n", "GET, HEAD");
-	/* The first call is before the request is read: an answer then ends the connection. */
+		                   "Only GET and HEAD are supported; use GET /metrics\n",
+		                   "GET, HEAD");
+	/*
+	 * libmicrohttpd calls first before it has read the request. An answer then would end the
+	 * connection.
+	 */
 	if (!*state) {
 		*state = h;
 		return MHD_YES;
@@ -112,14 +111,12 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *from, const 
 		return answer(from, MHD_HTTP_OK, "text/html; charset=utf-8", index_page,
 		              sizeof index_page - 1, NULL);
 	if (strcmp(url, "/metrics") != 0)
-		return answer_text(from, MHD_HTTP_NOT_FOUND, "There is only GET /metrics\n", NULL);
+		return answer_text(from, MHD_HTTP_NOT_FOUND,
+		                   "Not found; the only page is /metrics\n", NULL);
 	if (make_page(h))
 		return answer_text(from, MHD_HTTP_INTERNAL_SERVER_ERROR, "No memory\n", NULL);
 	return answer(from, MHD_HTTP_OK, h->config.type, h->page, h->size, NULL);
 }
-
-/* ---- the loop ----------------------------------------------------------------------------------
- */
 
 static bool is_full(const struct gp_http *h)
 {
@@ -133,7 +130,7 @@ static void run(struct gp_http *h)
 	bool was_full = is_full(h);
 
 	MHD_run(h->daemon);
-	/* While it is full it does not listen, and that it does again it sees when it is called. */
+	/* While it is full it does not listen; it starts again only when it is called. */
 	if (was_full && !is_full(h))
 		MHD_run(h->daemon);
 	if (MHD_get_timeout(h->daemon, &wait_ms) != MHD_YES) {
@@ -161,15 +158,12 @@ static int on_time(sd_event_source *source, uint64_t usec, void *arg)
 	return 0;
 }
 
-/* ---- life --------------------------------------------------------------------------------------
- */
-
 static socklen_t length_of(const struct sockaddr *a)
 {
 	return a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-/* The socket and its port, or -errno. */
+/* Returns the listening socket and its port, or -errno. */
 static int listen_on(const struct sockaddr *address, unsigned *port)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -183,7 +177,7 @@ static int listen_on(const struct sockaddr *address, unsigned *port)
 
 	if (fd < 0)
 		return -errno;
-	/* A server that was just stopped leaves connections behind that would keep the port. */
+	/* Connections of a server that was just stopped would block the port. */
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int)) ||
 	    bind(fd, address, length_of(address)) || listen(fd, (int)CONNECTIONS_MAX) ||
 	    getsockname(fd, &is.any, &size))
@@ -234,7 +228,7 @@ int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp
 	if (r) {
 		gp_http_end(h);
 		return gp_fail(err, r, "cannot serve metrics: %s%s", gp_error_name(r),
-		               r == -EADDRINUSE ? "; another program listens there: choose "
+		               r == -EADDRINUSE ? "; another program listens there; choose "
 		                                  "another port with 'metrics: listen'"
 		                                : "");
 	}
@@ -249,7 +243,7 @@ void gp_http_end(struct gp_http *h)
 	sd_event_source_disable_unref(h->timer);
 	sd_event_source_disable_unref(h->io);
 	if (h->daemon)
-		MHD_stop_daemon(h->daemon); /* closes the socket, too */
+		MHD_stop_daemon(h->daemon); /* also closes the socket */
 	free(h->page);
 	free(h);
 }
@@ -257,11 +251,6 @@ void gp_http_end(struct gp_http *h)
 unsigned gp_http_port(const struct gp_http *h)
 {
 	return h->port;
-}
-
-uint64_t gp_http_pages(const struct gp_http *h)
-{
-	return h->pages;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One page over HTTP, /metrics, served in the control thread's loop. Whoever connects can only read
- * it: few at a time, none for long, and the page is made at most ten times a second.
+ * An HTTP server with one page, /metrics, in the control thread's loop. Connections are limited in
+ * number and time, and the page is rendered at most ten times per second.
  */
 #ifndef GP_DAEMON_HTTP_H
 #define GP_DAEMON_HTTP_H
@@ -16,22 +16,19 @@
 struct gp_http;
 
 struct gp_http_config {
-	const struct sockaddr *address; /* port 0: any that is free */
-	const char *type;               /* of the page */
-	unsigned idle_s;                /* a silent connection is closed then; 0: 10 */
+	const struct sockaddr *address; /* port 0: any free port */
+	const char *type;               /* content type of the page */
+	unsigned idle_s; /* seconds after which an idle connection is closed; 0: 10 */
 	void (*write)(FILE *out, void *arg);
 	void *arg;
 };
 
-/* Listens, or says why not. `config` is copied, but for what `arg` and `type` point to. */
+/* Starts the server. `config` is copied, except what `arg` and `type` point to. */
 int gp_http_begin(sd_event *loop, const struct gp_http_config *config, struct gp_http **http,
                   struct gp_error *err);
-void gp_http_end(struct gp_http *http); /* NULL is fine */
+void gp_http_end(struct gp_http *http); /* `http` may be NULL */
 
-/* On which it listens. */
+/* For tests: the port. */
 unsigned gp_http_port(const struct gp_http *http);
-
-/* How often the page was made. */
-uint64_t gp_http_pages(const struct gp_http *http);
 
 #endif

@@ -37,7 +37,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct record *r, const ch
 	r->left -= (size_t)n + 1;
 }
 
-/* The end of a value: at a blank, or behind its closing quote. */
+/* The end of a value: a blank, or the closing quote. */
 static const char *end_of_value(const char *p)
 {
 	if (*p != '"')
@@ -58,7 +58,7 @@ static void add_field(struct record *r, const char *name, size_t length, const c
 		upper[i] = (char)(isalnum((unsigned char)name[i]) ? toupper((unsigned char)name[i])
 		                                                  : '_');
 	upper[length] = 0;
-	if (*value == '"' && end - value >= 2) { /* without the quotes */
+	if (*value == '"' && end - value >= 2) { /* strips the quotes */
 		value++;
 		end--;
 	}
@@ -72,7 +72,7 @@ unsigned gp_journal_split(const char *line, int priority, char *text, size_t siz
 	const char *p = strchr(line, ' ');
 	size_t event;
 
-	p = p ? p + 1 : line; /* the level is the priority */
+	p = p ? p + 1 : line; /* the level becomes the priority */
 	add(&r, "MESSAGE=%s", p);
 	add(&r, "PRIORITY=%d", priority);
 	event = strcspn(p, " ");
@@ -95,9 +95,9 @@ unsigned gp_journal_split(const char *line, int priority, char *text, size_t siz
 }
 
 /*
- * The journal's native protocol: a datagram with a field on each line (no value of ours has a
- * newline). sd_journal_sendv would do the same but wait for a journal that does not read, and with
- * it whoever logs, the threads of devices among them.
+ * The journal's native protocol: a datagram with one field per line (the values contain no
+ * newline). sd_journal_sendv does the same, but blocks while the journal does not read, and would
+ * block device threads.
  */
 static struct {
 	int fd;
@@ -156,7 +156,7 @@ int gp_journal_to(const char *path)
 
 void gp_journal_begin(void)
 {
-	gp_log_set_sink(gp_log_if_possible, NULL); /* the threads of devices log, too */
+	gp_log_set_sink(gp_log_if_possible, NULL); /* device threads log too and must not block */
 	if (gp_stderr_is_journal())
-		gp_journal_to("/run/systemd/journal/socket"); /* else standard error does */
+		gp_journal_to("/run/systemd/journal/socket"); /* else standard error */
 }

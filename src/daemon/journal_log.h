@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log as records of the journal, where standard error leads there: the event is
- * GPREEMPT_EVENT, and each field NAME=value is GPREEMPT_NAME.
+ * Writes the log as journal records if standard error is connected to the journal. The event is the
+ * field GPREEMPT_EVENT, and each field NAME=value is GPREEMPT_NAME.
  */
 #ifndef GP_DAEMON_JOURNAL_LOG_H
 #define GP_DAEMON_JOURNAL_LOG_H
 
 #include <sys/uio.h>
 
-/* Elsewhere it goes to standard error, as far as somebody reads that. */
+/* Selects the journal or standard error. Never blocks on a reader. */
 void gp_journal_begin(void);
 
-/* To the journal that listens at `path`. What it does not take at once is lost, and said when it
- * takes something again: nobody waits for it. 0 or -errno. */
+/*
+ * Sends the log to the journal socket at `path`. A record that the journal does not take at once is
+ * dropped; the number of dropped records is logged later. 0 or -errno.
+ */
 int gp_journal_to(const char *path);
 
 #define GP_JOURNAL_FIELDS 16
 
 /*
- * A record of the log ("warn hold.failed task=7") as fields of the journal, in `text`, which has
- * `size` bytes. Returns how many; the rest did not fit.
+ * Splits a log line ("warn hold.failed task=7") into journal fields. `text` has `size` bytes.
+ * Returns the number of fields; the rest did not fit.
  */
 unsigned gp_journal_split(const char *line, int priority, char *text, size_t size,
                           struct iovec field[GP_JOURNAL_FIELDS]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreemptd: takes over the scheduling of this machine's GPUs, until it is told to end. */
+/* gpreemptd: schedules the GPUs of this machine until it is terminated. */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,13 @@ static struct {
 } env;
 
 static const struct argp_option options[] = {
-	{"config", 'c', "FILE", 0, "Configuration (default: " GP_CONFIG_PATH ", if it is there)",
+	{"config", 'c', "FILE", 0, "Configuration file (default: " GP_CONFIG_PATH ", if it exists)",
          0},
-	{"gpu", 'g', "KIND", 0, "Only GPUs of this kind: nvidia, amd or sim", 0},
-	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "In place of the configuration's", 0},
-	{"wait", 'w', NULL, 0, "Where there is no GPU yet, wait for one", 0},
-	{"check", 'C', NULL, 0, "Check the configuration and end", 0},
+	{"gpu", 'g', "KIND", 0, "Use only GPUs of this kind: nvidia, amd or sim", 0},
+	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "Policy to use instead of the configured one",
+         0},
+	{"wait", 'w', NULL, 0, "If there is no GPU, wait for one instead of exiting", 0},
+	{"check", 'C', NULL, 0, "Check the configuration and exit", 0},
 	{0},
 };
 
@@ -36,8 +37,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'c': env.options.config = arg; break;
 	case 'g':
 		if (!gp_backend_find(arg))
-			argp_error(state, "there are no GPUs of kind '%s': nvidia, amd or sim",
-			           arg);
+			argp_error(state, "unknown kind of GPU '%s'; use nvidia, amd or sim", arg);
 		env.options.gpu = arg;
 		break;
 	case 'p':
@@ -47,7 +47,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'w': env.options.wait = true; break;
 	case 'C': env.check = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "'%s': there are no arguments", arg); break;
+	case ARGP_KEY_ARG:
+		argp_error(state, "unexpected argument '%s'; gpreemptd takes options only", arg);
+		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -86,11 +88,12 @@ int main(int argc, char **argv)
 		.parser = parse,
 		.doc = "Schedule the GPUs of this machine: latency-critical programs before "
 		       "best-effort ones.\v"
-		       "Without root and without a GPU, to try it:\n"
+		       "To try it without root and without a GPU:\n"
 		       "  gpreempt-simgpu &\n"
 		       "  gpreemptd --gpu sim &\n"
 		       "  gpreempt run --class lc -- gpreempt simload --every 10ms\n\n"
-		       "Steered with gpreempt(1); SIGHUP reads the configuration again.\n",
+		       "Control it with gpreempt(1). SIGHUP makes it read its configuration "
+		       "again.\n",
 	};
 	static struct gp_control control;
 	struct gp_error err = {0};

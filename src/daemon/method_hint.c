@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods `hint` and `bracket`: a program tells of its own requests. */
+/* The methods `hint` and `mark`: a program announces GPU work and marks its own requests. */
 #include "daemon/control.h"
 #include "rpc/params.h"
 
-/* The caller as a process with tasks; NULL: it is none (yet), which is no mistake. */
+/* The client as a process with tasks; NULL: it has none (yet), which is not an error. */
 static const struct gp_proc *caller(const struct gp_control *c, const struct gp_rpc_call *call)
 {
 	const struct gp_rpc_peer *peer = gp_rpc_peer(call);
@@ -11,8 +11,8 @@ static const struct gp_proc *caller(const struct gp_control *c, const struct gp_
 	return peer->start_time ? gp_procs_find(&c->procs, peer->pid, peer->start_time) : NULL;
 }
 
-static int tell_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_command_kind kind,
-                      bool begins)
+static int command_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_command_kind kind,
+                         bool begins)
 {
 	const struct gp_proc *proc = caller(c, call);
 	struct json_object *result;
@@ -21,7 +21,7 @@ static int tell_tasks(struct gp_control *c, struct gp_rpc_call *call, enum gp_co
 		struct gp_command command = {
 			.kind = kind, .key = proc->task[i].key, .begins = begins};
 
-		/* Where it does not fit any more, the device is looking without a break. */
+		/* If the ring is full, the device thread is ticking continuously anyway. */
 		gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
 	if (gp_rpc_is_notification(call))
@@ -35,7 +35,7 @@ int gp_method_hint(void *arg, struct gp_rpc_call *call, struct json_object *para
 {
 	if (gp_params_known(params, NULL, 0, gp_rpc_error(call)))
 		return -EINVAL;
-	return tell_tasks(arg, call, GP_COMMAND_HINT, false);
+	return command_tasks(arg, call, GP_COMMAND_HINT, false);
 }
 
 int gp_method_mark(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -46,5 +46,5 @@ int gp_method_mark(void *arg, struct gp_rpc_call *call, struct json_object *para
 	if (GP_PARAMS_KNOWN(params, err, "begins") ||
 	    gp_params_bool(params, "begins", &begins, NULL, err))
 		return -EINVAL;
-	return tell_tasks(arg, call, GP_COMMAND_MARK, begins);
+	return command_tasks(arg, call, GP_COMMAND_MARK, begins);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods `hold`, `release` and `release_all`: people's own holds, beside those of the policy.
+/*
+ * The methods `hold`, `release` and `release_all`: holds by users, independent of those of the
+ * policy.
  */
 #include <string.h>
 
@@ -20,8 +22,8 @@ static void finish(struct gp_gather *g)
 	gp_rpc_reply(g->call, result);
 }
 
-static void order_all(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc,
-                      enum gp_command_kind kind)
+static void command_tasks(struct gp_control *c, struct gp_gather *g, const struct gp_proc *proc,
+                          enum gp_command_kind kind)
 {
 	for (unsigned i = 0; i < proc->ntasks; i++) {
 		struct gp_command command = {.kind = kind, .task = proc->task[i].id};
@@ -30,21 +32,26 @@ static void order_all(struct gp_control *c, struct gp_gather *g, const struct gp
 	}
 }
 
-/* Half a hold is none: what is held already is released, and then the answer is why. */
-static void take_back(struct gp_gather *g, const struct gp_proc *proc)
+/*
+ * A partial hold is undone: the tasks that are held already are released, then the call is answered
+ * with the cause.
+ */
+static void undo_hold(struct gp_gather *g, const struct gp_proc *proc)
 {
 	struct gp_gather *back = gp_gather_new(g->control, g->call, finish);
 
 	if (!back)
-		return; /* which was answered */
+		return; /* the call was answered */
 	back->status = g->status;
 	memcpy(back->text, g->text, sizeof back->text);
-	order_all(g->control, back, proc, GP_COMMAND_RELEASE);
+	command_tasks(g->control, back, proc, GP_COMMAND_RELEASE);
 	gp_gather_go(back);
 }
 
-/* One that came to nothing is not for tasks that come later either. Who left by himself, or was
- * released by somebody, has not failed. */
+/*
+ * A failed hold must not apply to later tasks either. A task that ended or was released meanwhile
+ * is not a failure.
+ */
 static void finish_hold(struct gp_gather *g)
 {
 	struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
@@ -58,7 +65,7 @@ static void finish_hold(struct gp_gather *g)
 	if (!g->done)
 		finish(g);
 	else
-		take_back(g, proc);
+		undo_hold(g, proc);
 }
 
 int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -82,7 +89,7 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 	if (!r && proc->shared && !force)
 		r = gp_fail(err, -EPERM, "process %d " GP_WOULD_STOP_ALL, proc->pid);
 	if (r) {
-		gp_procs_put_away(&c->procs, proc);
+		gp_procs_drop_unused(&c->procs, proc);
 		return r;
 	}
 	g = gp_gather_new(c, call, finish_hold);
@@ -95,8 +102,9 @@ int gp_method_hold(void *arg, struct gp_rpc_call *call, struct json_object *para
 		proc->held_by = gp_rpc_peer(call)->uid;
 		proc->held_by_admin = gp_administers(c, gp_rpc_peer(call));
 	}
-	gp_log(GP_LOG_INFO, "process.hold", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
-	order_all(c, g, proc, GP_COMMAND_HOLD);
+	gp_log(GP_LOG_INFO, "process.hold-requested", "pid=%d by=%u", proc->pid,
+	       gp_rpc_peer(call)->uid);
+	command_tasks(c, g, proc, GP_COMMAND_HOLD);
 	gp_gather_go(g);
 	return 0;
 }
@@ -118,15 +126,16 @@ int gp_method_release(void *arg, struct gp_rpc_call *call, struct json_object *p
 	if (!r && !proc->ntasks)
 		r = gp_fail(err, -ESRCH, "process %d has no queues on any GPU", proc->pid);
 	if (r) {
-		gp_procs_put_away(&c->procs, proc);
+		gp_procs_drop_unused(&c->procs, proc);
 		return r;
 	}
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
 	proc->held_by = GP_NO_UID;
-	gp_log(GP_LOG_INFO, "process.release", "pid=%d by=%u", proc->pid, gp_rpc_peer(call)->uid);
-	order_all(c, g, proc, GP_COMMAND_RELEASE);
+	gp_log(GP_LOG_INFO, "process.release-requested", "pid=%d by=%u", proc->pid,
+	       gp_rpc_peer(call)->uid);
+	command_tasks(c, g, proc, GP_COMMAND_RELEASE);
 	gp_gather_go(g);
 	return 0;
 }
@@ -145,7 +154,7 @@ int gp_method_release_all(void *arg, struct gp_rpc_call *call, struct json_objec
 		if (proc->held_by == GP_NO_UID || gp_may_hold(c, call, proc, true, NULL))
 			continue;
 		proc->held_by = GP_NO_UID;
-		order_all(c, g, proc, GP_COMMAND_RELEASE);
+		command_tasks(c, g, proc, GP_COMMAND_RELEASE);
 	}
 	gp_gather_go(g);
 	return 0;

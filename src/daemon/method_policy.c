@@ -29,8 +29,7 @@ static struct json_object *render_policy(struct gp_control *c)
 	return o;
 }
 
-/* What a device refused is neither what it shall have from now on, nor found by a restart: that
- * would find no device that takes it. */
+/* A policy that a device refused is neither recorded for that device nor kept for a restart. */
 static void finish(struct gp_gather *g)
 {
 	struct gp_control *c = g->control;
@@ -38,7 +37,7 @@ static void finish(struct gp_gather *g)
 	int r = g->status;
 
 	for (unsigned i = 0; i < c->nthreads; i++)
-		if (g->did & 1ull << i)
+		if (g->done_on & 1ull << i)
 			c->policy[i] = g->policy;
 	if (!c->nthreads)
 		c->policy[0] = g->policy;
@@ -52,7 +51,10 @@ static void finish(struct gp_gather *g)
 		gp_rpc_reply(g->call, render_policy(c));
 }
 
-/* Until another one is chosen; also after a restart, unless it was for one device. */
+/*
+ * Sets the policy until the next change. It survives a restart, unless it was set for a single
+ * device.
+ */
 static int choose(struct gp_control *c, struct gp_rpc_call *call, const char *text, int device)
 {
 	struct gp_error *err = gp_rpc_error(call);
@@ -92,9 +94,10 @@ int gp_method_policy(void *arg, struct gp_rpc_call *call, struct json_object *pa
 		return -EINVAL;
 	if (!given)
 		return gp_rpc_reply(call, render_policy(c));
-	r = gp_may_govern(c, call, err);
+	r = gp_may_administer(c, call, err);
 	if (!r && one && device >= c->nthreads)
-		r = gp_fail(err, -ENODEV, "there is no device %u: see devices", (unsigned)device);
+		r = gp_fail(err, -ENODEV, "there is no device %u; the method devices lists them",
+		            (unsigned)device);
 	return r ? r : choose(c, call, text, one ? (int)device : -1);
 }
 
@@ -106,6 +109,6 @@ int gp_method_reload(void *arg, struct gp_rpc_call *call, struct json_object *pa
 
 	if (gp_params_known(params, NULL, 0, err))
 		return -EINVAL;
-	r = gp_may_govern(c, call, err);
+	r = gp_may_administer(c, call, err);
 	return r ? r : gp_control_reload(c, call);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The methods that only look: devices, tasks, stats. Everybody may; in a container one sees one's
- * own processes there. */
+/*
+ * The methods `devices`, `tasks` and `stats`, which only read. All users may call them; a client in
+ * a container sees only its own processes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,16 +38,6 @@ int gp_method_devices(void *arg, struct gp_rpc_call *call, struct json_object *p
 	return gp_rpc_reply(call, result);
 }
 
-/* Who counts what a task had between two looks must know when they were. */
-static struct json_object *render_task(struct gp_control *c, unsigned device,
-                                       const struct gp_snapshot *snapshot, unsigned i)
-{
-	struct json_object *task = gp_render_task(c, device, &snapshot->task[i]);
-
-	add(task, "mono_ns", snapshot->now_ns);
-	return task;
-}
-
 static bool may_see(struct gp_control *c, const struct gp_rpc_call *call, unsigned device,
                     const struct gp_task_stats *task)
 {
@@ -70,10 +62,11 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 	    gp_params_u64(params, "pid", 1, INT32_MAX, &pid, &one_pid, err))
 		return -EINVAL;
 	if (one_pid && !gp_rpc_peer(call)->same_pidns)
-		return gp_fail(err, -EPERM,
-		               "a pid means another process in your pid namespace: ask for all");
+		return gp_fail(
+			err, -EPERM,
+			"a pid of your pid namespace means another process here; ask without pid");
 	if (one_device && device >= c->nthreads)
-		return gp_fail(err, -ENODEV, "there is no device %u: see devices",
+		return gp_fail(err, -ENODEV, "there is no device %u; the method devices lists them",
 		               (unsigned)device);
 	list = json_object_new_array();
 	for (unsigned i = 0; i < c->nthreads; i++) {
@@ -84,7 +77,8 @@ int gp_method_tasks(void *arg, struct gp_rpc_call *call, struct json_object *par
 		for (unsigned t = 0; t < snapshot->ntasks; t++)
 			if ((!one_pid || (uint64_t)snapshot->task[t].pid == pid) &&
 			    may_see(c, call, i, &snapshot->task[t]))
-				json_object_array_add(list, render_task(c, i, snapshot, t));
+				json_object_array_add(list, gp_render_task(c, i, &snapshot->task[t],
+				                                           snapshot->now_ns));
 	}
 	result = json_object_new_object();
 	json_object_object_add(result, "tasks", list);
@@ -99,7 +93,7 @@ uint64_t gp_resident_bytes(void)
 	uint64_t resident = 0;
 
 	if (f && fgets(line, sizeof line, f)) {
-		pages = strchr(line, ' '); /* behind the size */
+		pages = strchr(line, ' '); /* after the total size */
 		resident = pages ? strtoull(pages, NULL, 10) : 0;
 	}
 	if (f)
@@ -130,8 +124,8 @@ static struct json_object *render_daemon(struct gp_control *c)
 	add(o, "errors", counters.errors);
 	add(o, "events_lost", counters.lost);
 	add(o, "processes", c->procs.n);
-	json_object_object_add(o, "config",
-	                       *c->config_path ? json_object_new_string(c->config_path) : NULL);
+	if (*c->config_path)
+		json_object_object_add(o, "config", json_object_new_string(c->config_path));
 	json_object_object_add(o, "keeper",
 	                       json_object_new_string(c->keeper_gone ? "gone" : "here"));
 	return o;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The method `set`: what a process is, whether it has queues yet or not. */
+/* The method `set`: sets attributes of a process, whether it has queues yet or not. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,10 +7,11 @@
 #include "base/process.h"
 #include "daemon/control.h"
 #include "rpc/params.h"
+#include "task/json/task_json.h"
 
 #define WEEK_NS (GP_NS_PER_S * 3600 * 24 * 7)
 
-/* The name of a gang; "" is none. */
+/* Reads the name of the gang; "" removes the process from its gang. */
 static int read_gang(struct json_object *params, const char **name, bool *named,
                      struct gp_error *err)
 {
@@ -22,19 +23,18 @@ static int read_gang(struct json_object *params, const char **name, bool *named,
 	              : gp_params_string(params, "gang", GP_GANG_NAME_MAX - 1, name, named, err);
 }
 
-/* What the call says, on top of what holds. */
+/* Changes `attr` by the parameters of the call. */
 static int read_attr(struct gp_control *c, struct gp_rpc_call *call, const struct gp_proc *proc,
                      struct json_object *params, struct gp_task_attr *attr, char *gang)
 {
 	struct gp_error *err = gp_rpc_error(call);
-	static const char *const classes[] = {"unmanaged", "be", "lc"};
 	unsigned class = attr->class;
 	uint64_t priority = attr->priority, weight = attr->weight, share = attr->share_permille,
 		 ceiling = attr->ceiling_permille;
 	const char *name = NULL;
 	bool there, named;
 
-	if (gp_params_choice(params, "class", classes, 3, &class, &there, err) ||
+	if (gp_params_choice(params, "class", gp_class_words, GP_CLASSES, &class, &there, err) ||
 	    gp_params_u64(params, "priority", 0, GP_PRIORITY_MAX, &priority, &there, err) ||
 	    gp_params_u64(params, "weight", 1, 10000, &weight, &there, err) ||
 	    gp_params_u64(params, "share_permille", 0, 1000, &share, &there, err) ||
@@ -63,7 +63,7 @@ static void finish(struct gp_gather *g)
 	const struct gp_proc *proc = gp_procs_find(&g->control->procs, g->pid, g->start_time);
 	struct json_object *result, *attr;
 
-	if (g->status && g->status != -ESRCH) { /* a task that left by itself is no failure */
+	if (g->status && g->status != -ESRCH) { /* a task that ended meanwhile is not a failure */
 		gp_rpc_fail(g->call, 0, g->status, "%s", g->text);
 		return;
 	}
@@ -74,19 +74,19 @@ static void finish(struct gp_gather *g)
 	result = json_object_new_object();
 	attr = json_object_new_object();
 	json_object_object_add(result, "tasks", json_object_new_uint64(g->done));
-	gp_render_attr(attr, &proc->attr, proc->gang);
+	gp_attr_to_json(attr, &proc->attr, proc->gang);
 	json_object_object_add(result, "attr", attr);
 	gp_rpc_reply(g->call, result);
 }
 
-static void tell(struct gp_control *c, const struct gp_proc *proc)
+static void publish_attr(struct gp_control *c, const struct gp_proc *proc)
 {
 	struct json_object *event = gp_event_new(c, GP_TOPIC_ATTR);
 
 	if (!event)
 		return;
 	gp_event_add_proc(event, proc);
-	gp_render_attr(event, &proc->attr, proc->gang);
+	gp_attr_to_json(event, &proc->attr, proc->gang);
 	gp_events_publish(c, GP_TOPIC_ATTR, event);
 }
 
@@ -101,10 +101,10 @@ void gp_apply_attr(struct gp_control *c, struct gp_gather *g, const struct gp_pr
 		else
 			gp_device_thread_command(c->thread[proc->task[i].device], &command);
 	}
-	tell(c, proc);
+	publish_attr(c, proc);
 }
 
-/* Everything is checked; from here on it holds. */
+/* All checks have passed; applies the assignment. */
 static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *proc,
                const struct gp_assignment *entry)
 {
@@ -116,11 +116,12 @@ static int set(struct gp_control *c, struct gp_rpc_call *call, struct gp_proc *p
 		return r;
 	proc->source = GP_ATTR_BY_USER;
 	proc->set_by = entry->by;
-	proc->limit = gp_written_limit(c, gp_rpc_peer(call));
+	proc->limit = gp_configured_limit(c, gp_rpc_peer(call));
 	proc->attr = entry->attr;
 	memcpy(proc->gang, entry->gang, sizeof proc->gang);
-	gp_log(GP_LOG_INFO, "process.set", "pid=%d class=%s priority=%u by=%u", proc->pid,
-	       gp_class_name(proc->attr.class), proc->attr.priority, gp_rpc_peer(call)->uid);
+	gp_log(GP_LOG_INFO, "process.attributes-set", "pid=%d class=%s priority=%u by=%u",
+	       proc->pid, gp_class_name(proc->attr.class), proc->attr.priority,
+	       gp_rpc_peer(call)->uid);
 	g = gp_gather_new(c, call, finish);
 	if (!g)
 		return 0;
@@ -162,6 +163,6 @@ int gp_method_set(void *arg, struct gp_rpc_call *call, struct json_object *param
 	if (!r)
 		r = set(c, call, proc, &entry);
 	if (r)
-		gp_procs_put_away(&c->procs, proc);
+		gp_procs_drop_unused(&c->procs, proc);
 	return r;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The method `subscribe`: events as they happen, to this connection. */
+/* The method `subscribe`: sends events to this connection as they happen. */
 #include <json-c/json.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int read_topic(struct json_object *item, uint64_t *bits, struct gp_error 
 			*bits |= 1ull << i;
 			return 0;
 		}
-	return gp_fail(err, -EINVAL, "there is no event '%.40s': see docs/protocol.md", name);
+	return gp_fail(err, -EINVAL, "there is no event '%.40s'; docs/protocol.md lists all", name);
 }
 
 int gp_method_subscribe(void *arg, struct gp_rpc_call *call, struct json_object *params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients may ask for. A method is a function in a file of its own and a line here. */
+/* The tables of methods. A new method is a function in method_NAME.c and a line here. */
 #include "base/process.h"
 #include "daemon/control.h"
 #include "rpc/server/target_process.h"
@@ -20,7 +20,10 @@ const struct gp_rpc_method gp_control_methods[] = {
 };
 const unsigned gp_control_nmethods = sizeof gp_control_methods / sizeof gp_control_methods[0];
 
-/* Those that may be mounted into containers: they concern the caller alone. */
+/*
+ * Methods of the hint socket, which may be mounted into containers: they concern only the client
+ * itself.
+ */
 const struct gp_rpc_method gp_hint_methods[] = {
 	{"hint", gp_method_hint, GP_RPC_MAY_NOTIFY},
 	{"mark", gp_method_mark, GP_RPC_MAY_NOTIFY},

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gathers what the page tells, from the pictures that the devices' threads publish. */
+/*
+ * Collects the values of the metrics page from the snapshots of the devices. The metrics themselves
+ * are defined in src/metrics.
+ */
 #include "daemon/metrics_page.h"
 
 #include <dirent.h>
@@ -16,10 +19,10 @@
 struct gp_metrics {
 	struct gp_control *control;
 	struct gp_http *http;
-	uint64_t started_s; /* since 1970: must not change with the clock */
+	uint64_t started_s; /* seconds since 1970, read once at start */
 };
 
-/* 0 = not known. */
+/* 0 = unknown. */
 static uint64_t count_open_fds(void)
 {
 	DIR *folder = opendir("/proc/self/fd");
@@ -128,7 +131,7 @@ int gp_metrics_begin(struct gp_control *c, struct gp_error *err)
 		return r;
 	}
 	c->metrics = m;
-	gp_log(GP_LOG_INFO, "metrics", "listen=%s", c->config->metrics.listen);
+	gp_log(GP_LOG_INFO, "metrics.listening", "listen=%s", c->config->metrics.listen);
 	return 0;
 }
 
@@ -148,8 +151,8 @@ int gp_metrics_begin(struct gp_control *c, struct gp_error *err)
 	if (!c->config->metrics.on)
 		return 0;
 	return gp_fail(err, -ENOTSUP,
-	               "this gpreemptd was built without libmicrohttpd and serves no metrics: say "
-	               "'listen: off' under 'metrics', or build it again");
+	               "this gpreemptd was built without libmicrohttpd and cannot serve metrics; "
+	               "set 'listen: off' under 'metrics', or build it with libmicrohttpd");
 }
 
 void gp_metrics_end(struct gp_control *c)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metrics for Prometheus, over HTTP on the loopback interface; off unless the configuration says
- * otherwise. */
+/* Metrics for Prometheus over HTTP on the loopback interface; off unless configured. */
 #ifndef GP_DAEMON_METRICS_PAGE_H
 #define GP_DAEMON_METRICS_PAGE_H
 

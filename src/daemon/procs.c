@@ -30,7 +30,7 @@ static void unwatch(struct gp_proc *p)
 	p->pidfd = -1;
 }
 
-static void forget(struct gp_procs *procs, struct gp_proc *p)
+static void remove_proc(struct gp_procs *procs, struct gp_proc *p)
 {
 	gp_table_remove(&procs->by_key, gp_process_key(p->start_time, p->pid));
 	for (unsigned i = 0; i < p->ntasks; i++)
@@ -51,7 +51,7 @@ static void forget(struct gp_procs *procs, struct gp_proc *p)
 void gp_procs_free(struct gp_procs *procs)
 {
 	while (procs->first)
-		forget(procs, procs->first);
+		remove_proc(procs, procs->first);
 	gp_table_free(&procs->by_key);
 	gp_table_free(&procs->by_task);
 }
@@ -81,7 +81,7 @@ static void end(struct gp_proc *p)
 	p->ended = true;
 	procs->on_end(procs->arg, p);
 	if (!p->ntasks)
-		forget(procs, p);
+		remove_proc(procs, p);
 }
 
 static int on_pidfd(sd_event_source *source, int fd, uint32_t events, void *arg)
@@ -100,36 +100,36 @@ static int on_gone(sd_event_source *source, void *arg)
 	return 0;
 }
 
-/* -ESRCH: it is gone, or its pid is another's by now. Any other error: that cannot be told. */
+/* Opens a pidfd. -ESRCH: the process is gone or its pid was reused. Any other error: unknown. */
 static int open_pidfd(const struct gp_proc *p)
 {
 	int fd = gp_pidfd_open(p->pid), r;
 	uint64_t start_time;
 
-	if (fd < 0) /* what is no process any more may be a thread */
+	if (fd < 0) /* the pid may belong to a thread now */
 		return fd == -EINVAL || fd == -ENOENT ? -ESRCH : fd;
 	start_time = gp_process_start_time(p->pid);
 	if (start_time == p->start_time)
 		return fd;
-	/* Of one that is there something can be read, if there is a file left for it. */
+	/* A living process has a start time, unless no file descriptor was free to read it. */
 	r = start_time || gp_pidfd_ended(fd) ? -ESRCH : -EAGAIN;
 	close(fd);
 	return r;
 }
 
-static void give_up_for_now(struct gp_proc *p, int why)
+static void mark_unwatched(struct gp_proc *p, int why)
 {
-	if (!p->procs->told)
+	if (!p->procs->logged_unwatched)
 		gp_log(GP_LOG_WARN, "process.unwatched",
-		       "pid=%d errno=%d; whether it ends cannot be seen, and is tried again",
+		       "pid=%d errno=%d; its end cannot be noticed; watching is tried again",
 		       p->pid, -why);
-	p->procs->told = true;
+	p->procs->logged_unwatched = true;
 	unwatch(p);
 	p->unwatched = true;
 	p->procs->unwatched++;
 }
 
-/* One that is gone already ends at the next round. */
+/* A process that is already gone ends at the next iteration of the loop. */
 static void watch(struct gp_proc *p)
 {
 	sd_event *loop = p->procs->loop;
@@ -143,22 +143,25 @@ static void watch(struct gp_proc *p)
 	else
 		r = fd;
 	if (r < 0) {
-		give_up_for_now(p, r);
+		mark_unwatched(p, r);
 		return;
 	}
 	p->ended = fd < 0;
-	p->procs->told &= p->procs->unwatched > 0;
+	p->procs->logged_unwatched &= p->procs->unwatched > 0;
 }
 
-/* Who it is. To be read before it is watched: then it was about the process itself. */
-static void get_to_know(struct gp_proc *p)
+/*
+ * Reads uid and name. Called before the pidfd is opened, which then confirms that they belong to
+ * this process.
+ */
+static void read_identity(struct gp_proc *p)
 {
 	char user[32];
 
 	if (!gp_process_uid(p->pid, &p->uid))
 		p->uid = GP_NO_UID;
 	else
-		gp_user_name(p->uid, user, sizeof user); /* so that it is there when it is shown */
+		gp_user_name(p->uid, user, sizeof user); /* starts the lookup of the name */
 	gp_process_name(p->pid, p->name, sizeof p->name);
 }
 
@@ -166,7 +169,7 @@ static void watch_again(struct gp_proc *p)
 {
 	p->unwatched = false;
 	p->procs->unwatched--;
-	get_to_know(p);
+	read_identity(p);
 	watch(p);
 }
 
@@ -191,7 +194,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 		return p;
 	}
 	if (p) {
-		/* Some give up root's rights only when they have their queues. */
+		/* Some programs drop root rights only after they have created their queues. */
 		if (!gp_proc_ended(p))
 			gp_process_uid(pid, &p->uid);
 		return p;
@@ -208,7 +211,7 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 		free(p);
 		return NULL;
 	}
-	get_to_know(p);
+	read_identity(p);
 	watch(p);
 	p->next = procs->first;
 	if (p->next)
@@ -218,10 +221,10 @@ struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_t
 	return p;
 }
 
-void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *p)
+void gp_procs_drop_unused(struct gp_procs *procs, struct gp_proc *p)
 {
 	if (!p->ntasks && p->source == GP_ATTR_BY_DEFAULT)
-		forget(procs, p);
+		remove_proc(procs, p);
 }
 
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *p, unsigned device, uint64_t task,
@@ -253,5 +256,5 @@ void gp_procs_task_out(struct gp_procs *procs, unsigned device, uint64_t task)
 		if (p->task[i].device == device && p->task[i].id == task)
 			p->task[i--] = p->task[--p->ntasks];
 	if (!p->ntasks && (p->ended || p->source == GP_ATTR_BY_DEFAULT))
-		forget(procs, p);
+		remove_proc(procs, p);
 }

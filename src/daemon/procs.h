@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes that the control thread knows: those with tasks on some device, and those about
- * which something was said before they had any. Each is watched by a pidfd until it ends. Where
- * there is no file left for that, nobody can tell whether it has ended: then it counts as one that
- * has not, nobody may steer it, and gp_procs_retry tries again.
+ * The processes that the control thread knows: those with tasks, and those with assignments before
+ * their first task. A pidfd tells when each ends. If no file descriptor is free for it, the end
+ * cannot be seen: the process then counts as alive, no client may change it, and gp_procs_retry
+ * tries again.
  */
 #ifndef GP_DAEMON_PROCS_H
 #define GP_DAEMON_PROCS_H
@@ -16,45 +16,45 @@
 
 #define GP_NO_UID ((uid_t)-1)
 
-/* One of its tasks. */
+/* A task of a process. */
 struct gp_proc_task {
 	unsigned device;
 	uint64_t id;
-	uint64_t key; /* the back end's */
+	uint64_t key; /* key of the back end */
 };
 
 struct gp_procs;
 
 struct gp_proc {
-	struct gp_procs *procs; /* all of them */
+	struct gp_procs *procs; /* the set it belongs to */
 	pid_t pid;
 	uint64_t start_time;
 	char name[32];
-	uid_t uid;   /* effective, when it was last named; GP_NO_UID: it was gone already */
-	bool shared; /* its queues run the work of many programs */
-	int pidfd;   /* -1: it has ended, or is not watched */
+	uid_t uid;   /* effective uid, read at each request; GP_NO_UID: unknown */
+	bool shared; /* its queues run work of many programs */
+	int pidfd;   /* -1: ended, or not watched */
 	sd_event_source *watch;
 	bool ended;
-	bool unwatched; /* it could not be; it may have ended, and its pid be another's */
+	bool unwatched; /* no pidfd: the process may have ended */
 
 	enum gp_attr_source source;
-	uid_t set_by;  /* if a user did; GP_BY_ADMIN: an administrator */
-	unsigned rule; /* 1 = the first; 0 = none */
+	uid_t set_by;  /* the user, if source is GP_ATTR_BY_USER; GP_BY_ADMIN: an administrator */
+	unsigned rule; /* number of the rule from 1; 0 = none */
 	struct gp_task_attr attr;
-	struct gp_task_attr given; /* what a rule gives it, or gave it before somebody said more */
-	struct gp_limit limit;     /* of set_by, as written in the configuration */
+	struct gp_task_attr given; /* what a rule gives, even if a user set other attributes */
+	struct gp_limit limit;     /* configured limit of set_by */
 	char gang[GP_GANG_NAME_MAX];
 	uint64_t memory_limit; /* bytes; 0 = none */
 	bool hold_at_limit;
-	uint64_t memory; /* as last added up */
+	uint64_t memory; /* bytes on all devices, at the last check */
 	bool limit_passed;
-	bool limit_held;   /* ... and it was held for that */
-	bool asked;        /* for its facts */
-	unsigned tries;    /* that brought too few of them */
-	uint64_t again_ns; /* when to ask again; 0 = they are known */
-	bool ask_again;    /* the answer is to a question of older rules */
+	bool limit_held;   /* the process was held because of that */
+	bool asked;        /* process info was requested */
+	unsigned tries;    /* requests that were incomplete */
+	uint64_t again_ns; /* when to ask again; 0 = not needed */
+	bool ask_again;    /* the rules have changed since the request */
 
-	uid_t held_by; /* who had it held; GP_NO_UID: nobody did */
+	uid_t held_by; /* the user who holds it; GP_NO_UID: not held by a user */
 	bool held_by_admin;
 
 	unsigned ntasks, capacity;
@@ -69,10 +69,9 @@ struct gp_procs {
 	struct gp_table by_task; /* device and task -> struct gp_proc */
 	struct gp_proc *first;
 	unsigned n;
-	unsigned unwatched; /* of them */
-	bool told;          /* that there are such; until there are none */
-	/* It has ended: after this call it is forgotten, unless it has tasks that have not left
-	 * yet. */
+	unsigned unwatched;    /* number of processes that could not be watched */
+	bool logged_unwatched; /* a warning was logged; reset when all are watched */
+	/* A process has ended. It is removed after this call, unless it still has tasks. */
 	void (*on_end)(void *arg, struct gp_proc *proc);
 	void *arg;
 };
@@ -84,24 +83,25 @@ void gp_procs_free(struct gp_procs *procs);
 struct gp_proc *gp_procs_find(const struct gp_procs *procs, pid_t pid, uint64_t start_time);
 struct gp_proc *gp_procs_of_task(const struct gp_procs *procs, unsigned device, uint64_t task);
 
-/* Found or made; NULL: no memory. One that has ended by now is ended at the next round of the loop.
+/*
+ * Finds or adds a process; NULL: no memory. on_end for a process that has already ended is called
+ * in the next iteration of the loop.
  */
 struct gp_proc *gp_procs_get(struct gp_procs *procs, pid_t pid, uint64_t start_time);
 
-/* Tries again to watch those who could not be watched; to be called now and then. */
+/* Tries again to watch processes that could not be watched; to be called periodically. */
 void gp_procs_retry(struct gp_procs *procs);
 
-/* Known to have ended. */
+/* True if the process is known to have ended. */
 bool gp_proc_ended(const struct gp_proc *proc);
 
-/* Forgets one that has no tasks and of which nothing was said: somebody only asked. */
-void gp_procs_put_away(struct gp_procs *procs, struct gp_proc *proc);
+/* Removes a process without tasks and assignment, which was added only for a request. */
+void gp_procs_drop_unused(struct gp_procs *procs, struct gp_proc *proc);
 
 /* 0 or -ENOMEM. */
 int gp_procs_task_in(struct gp_procs *procs, struct gp_proc *proc, unsigned device, uint64_t task,
                      uint64_t key);
-/* Forgets the process, too, when it has ended and this was its last one, or nobody said anything of
- * it. */
+/* Also removes the process if this was its last task and it has ended or has no assignment. */
 void gp_procs_task_out(struct gp_procs *procs, unsigned device, uint64_t task);
 
 #endif

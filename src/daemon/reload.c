@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The configuration is read again, by a thread of its own: users and groups may come from a
- * directory on the network, which may take its time. Until it is there, or turns out to be wrong,
- * the old one is in force. Who asks for it while one is being read waits for the next.
+ * Reads the configuration again, in a thread: looking up users and groups may need the network.
+ * Until it is read and found correct, the old one applies. A request during a reload waits for the
+ * next reload.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,17 +18,15 @@
 #include "daemon/control.h"
 
 struct gp_reload {
-	struct gp_reading reading; /* the thread's, until it is `read` */
+	struct gp_reading reading; /* owned by the thread until `read` is set */
 	_Atomic bool read;
 	int done_fd;
 	sd_event_source *done;
 	bool again;
-	struct gp_rpc_call **call; /* who waits: `ncalls` for this one, the rest for the next */
+	struct gp_rpc_call *
+		*call; /* waiting calls: `ncalls` for this reload, the rest for the next */
 	unsigned ncalls, nall;
 };
-
-/* ---- who waits ---------------------------------------------------------------------------------
- */
 
 static int keep_call(struct gp_reload *r, struct gp_rpc_call *call)
 {
@@ -54,7 +52,7 @@ static void answer(struct gp_reload *r, int code, const char *text)
 	r->ncalls = 0;
 }
 
-static void tell(struct gp_control *c, const char *text)
+static void publish_config_event(struct gp_control *c, const char *text)
 {
 	struct json_object *event = gp_event_new(c, GP_TOPIC_CONFIG);
 
@@ -64,19 +62,18 @@ static void tell(struct gp_control *c, const char *text)
 	gp_events_publish(c, GP_TOPIC_CONFIG, event);
 }
 
-/* ---- it is there -------------------------------------------------------------------------------
+/*
+ * The devices, the settings of their threads, sockets, clients and the metrics address stay
+ * unchanged until a restart.
  */
-
-/* What devices there are, how their threads run, sockets, clients and addresses stay as they are
- * until a restart. */
 static void apply(struct gp_control *c, const struct gp_reading *reading)
 {
-	if (!c->began_with)
-		c->began_with = c->config;
+	if (!c->initial_config)
+		c->initial_config = c->config;
 	else
 		gp_config_free(c->config);
 	gp_configuration_use(c, reading);
-	gp_warn_of_restart(c->began_with, c->config);
+	gp_warn_restart_needed(c->initial_config, c->config);
 	for (unsigned i = 0; i < c->nthreads; i++) {
 		struct gp_command command = {.kind = GP_COMMAND_POLICY};
 
@@ -91,7 +88,7 @@ static void apply(struct gp_control *c, const struct gp_reading *reading)
 	c->reload->again |= !gp_bounds_set(c, reading->user, reading->limit, reading->nusers);
 	gp_rules_reapply(c);
 	gp_log(GP_LOG_INFO, "config.loaded", "file=%s rules=%u", c->config_path, c->config->nrules);
-	tell(c, "loaded");
+	publish_config_event(c, "loaded");
 }
 
 static void finish(struct gp_control *c)
@@ -106,8 +103,8 @@ static void finish(struct gp_control *c)
 	sd_notify(0, "READY=1");
 	why = *reading->err.text ? reading->err.text : gp_error_name(reading->code);
 	if (reading->code) {
-		gp_log(GP_LOG_ERROR, "config.wrong", "%s; the old one stays", why);
-		tell(c, why);
+		gp_log(GP_LOG_ERROR, "config.rejected", "%s; the old configuration stays", why);
+		publish_config_event(c, why);
 	} else {
 		apply(c, reading);
 	}
@@ -116,10 +113,7 @@ static void finish(struct gp_control *c)
 	free(reading->limit);
 }
 
-/* ---- it is asked for ---------------------------------------------------------------------------
- */
-
-static void *read_it(void *arg)
+static void *read_thread(void *arg)
 {
 	struct gp_reload *r = arg;
 
@@ -131,7 +125,7 @@ static void *read_it(void *arg)
 
 static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg);
 
-/* 0 or -errno: then nothing was begun. */
+/* 0, or -errno: nothing was started. */
 static int begin(struct gp_control *c)
 {
 	struct gp_reload *r = c->reload;
@@ -148,10 +142,13 @@ static int begin(struct gp_control *c)
 	code = r->done_fd < 0 ? -errno
 	                      : sd_event_add_io(c->loop, &r->done, r->done_fd, EPOLLIN, on_done, c);
 	if (code >= 0) {
-		/* Nobody waits for it at the end: it has only what is its own. */
+		/*
+		 * Detached: the thread uses only its own data, so the end of the daemon does not
+		 * wait for it.
+		 */
 		pthread_attr_init(&attr);
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-		code = -pthread_create(&thread, &attr, read_it, r);
+		code = -pthread_create(&thread, &attr, read_thread, r);
 		pthread_attr_destroy(&attr);
 	}
 	if (!code) {
@@ -169,13 +166,13 @@ static int begin(struct gp_control *c)
 	return code;
 }
 
-static void begin_or_say(struct gp_control *c)
+static void begin_or_fail(struct gp_control *c)
 {
 	int code = begin(c);
 
 	if (!code)
 		return;
-	gp_log(GP_LOG_ERROR, "config.unread", "errno=%d", -code);
+	gp_log(GP_LOG_ERROR, "config.read-failed", "errno=%d", -code);
 	c->reload->ncalls = c->reload->nall;
 	answer(c->reload, code, gp_error_name(code));
 }
@@ -193,7 +190,7 @@ static int on_done(sd_event_source *source, int fd, uint32_t events, void *arg)
 	finish(c);
 	if (c->reload->again) {
 		c->reload->again = false;
-		begin_or_say(c);
+		begin_or_fail(c);
 	}
 	return 0;
 }
@@ -211,11 +208,11 @@ int gp_control_reload(struct gp_control *c, struct gp_rpc_call *call)
 	if (c->reload->done_fd >= 0)
 		c->reload->again = true;
 	else
-		begin_or_say(c);
+		begin_or_fail(c);
 	return 0;
 }
 
-/* One that is still being read keeps what it needs until the program ends. */
+/* A thread that is still reading keeps its data until the program ends. */
 void gp_reload_end(struct gp_control *c)
 {
 	struct gp_reload *r = c->reload;
@@ -223,7 +220,7 @@ void gp_reload_end(struct gp_control *c)
 	if (!r)
 		return;
 	r->ncalls = r->nall;
-	answer(r, -ECANCELED, "the daemon ends");
+	answer(r, -ECANCELED, "the daemon is shutting down");
 	free(r->call);
 	r->call = NULL;
 	r->done = sd_event_source_disable_unref(r->done);

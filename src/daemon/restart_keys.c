@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a new configuration holds only after a restart. */
+/* Which changed keys of a new configuration apply only after a restart. */
 #include <string.h>
 
 #include "base/log.h"
@@ -19,7 +19,7 @@ static bool other_socket(const struct gp_config_socket *s, const struct gp_confi
 	return strcmp(s->path, t->path) != 0 || s->mode != t->mode;
 }
 
-/* Of the group the files, not what its members may. */
+/* The group of the socket files; the rights of its members change at once. */
 static bool other_sockets(const struct gp_config *a, const struct gp_config *b)
 {
 	const struct gp_config_sockets *s = &a->sockets, *t = &b->sockets;
@@ -46,7 +46,7 @@ static bool other_gpu(const struct gp_config *a, const struct gp_config *b)
 	return a->gpu != b->gpu;
 }
 
-/* From entry `i` on: the next device that is ignored, or NULL. */
+/* The next ignored device from entry `*i` on, or NULL. */
 static const char *next_ignored(const struct gp_config *c, uint32_t *i)
 {
 	while (*i < c->ndevices) {
@@ -72,7 +72,7 @@ static bool other_devices(const struct gp_config *a, const struct gp_config *b)
 	}
 }
 
-void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new)
+void gp_warn_restart_needed(const struct gp_config *old, const struct gp_config *new)
 {
 	static const struct {
 		const char *key;
@@ -89,6 +89,6 @@ void gp_warn_of_restart(const struct gp_config *old, const struct gp_config *new
 	for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
 		if (keys[i].differs(old, new))
 			gp_log(GP_LOG_WARN, "config.restart",
-			       "key=\"%s\" text=\"it is another now and holds after a restart\"",
+			       "key=\"%s\" text=\"changed; the new value applies after a restart\"",
 			       keys[i].key);
 }

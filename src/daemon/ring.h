@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of records of one size between two threads: one puts, the other takes. Nobody waits: a
- * full ring says so, and the records keep their order. Whoever puts wakes the other by other means.
+ * A lock-free ring of fixed-size records from one producer thread to one consumer thread. Neither
+ * waits: gp_ring_put fails if the ring is full. The order is kept. The producer wakes the consumer
+ * by other means.
  */
 #ifndef GP_DAEMON_RING_H
 #define GP_DAEMON_RING_H
@@ -18,8 +19,8 @@ struct gp_ring {
 	unsigned char *record;
 	size_t size;
 	uint32_t capacity;                        /* a power of two */
-	_Alignas(64) _Atomic uint32_t put_count;  /* written by who puts ... */
-	_Alignas(64) _Atomic uint32_t take_count; /* ... and by who takes */
+	_Alignas(64) _Atomic uint32_t put_count;  /* written by the producer */
+	_Alignas(64) _Atomic uint32_t take_count; /* written by the consumer */
 };
 
 /* `capacity` is a power of two. 0 or -ENOMEM. */
@@ -39,7 +40,7 @@ static inline void gp_ring_free(struct gp_ring *r)
 	r->record = NULL;
 }
 
-/* false: it is full. */
+/* false: the ring is full. */
 static inline bool gp_ring_put(struct gp_ring *r, const void *record)
 {
 	uint32_t put = atomic_load_explicit(&r->put_count, memory_order_relaxed);
@@ -51,7 +52,7 @@ static inline bool gp_ring_put(struct gp_ring *r, const void *record)
 	return true;
 }
 
-/* false: it is empty. */
+/* false: the ring is empty. */
 static inline bool gp_ring_take(struct gp_ring *r, void *record)
 {
 	uint32_t take = atomic_load_explicit(&r->take_count, memory_order_relaxed);

@@ -56,13 +56,12 @@ static void copy_ejection(struct gp_ejection_note *note, const struct gp_ejectio
 	memcpy(note->text, ejection->text, sizeof note->text);
 }
 
-/* Each picture was the newest once: what its histograms show is an earlier state of the engine's.
- */
+/* Each buffer was the newest once, so its histograms are an earlier state of the engine's. */
 static void copy_stats(struct gp_engine_stats *copy, const struct gp_engine_stats *stats)
 {
 	static_assert(offsetof(struct gp_engine_stats, wait_ns) + 5 * sizeof(struct gp_hist) ==
 	                      sizeof(struct gp_engine_stats),
-	              "a histogram is left out");
+	              "a histogram is missing");
 	memcpy(copy, stats, offsetof(struct gp_engine_stats, wait_ns));
 	gp_hist_catch_up(&copy->wait_ns, &stats->wait_ns);
 	gp_hist_catch_up(&copy->hold_ns, &stats->hold_ns);
@@ -88,7 +87,7 @@ void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64
 	          ~GP_SNAPSHOT_FRESH;
 }
 
-const struct gp_snapshot *gp_snapshots_look(struct gp_snapshots *s)
+const struct gp_snapshot *gp_snapshots_newest(struct gp_snapshots *s)
 {
 	if (atomic_load_explicit(&s->newest, memory_order_relaxed) & GP_SNAPSHOT_FRESH)
 		s->theirs = atomic_exchange_explicit(&s->newest, s->theirs, memory_order_acq_rel) &

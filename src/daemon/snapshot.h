@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device's thread lets others know of it: a picture of one instant, published now and then.
- * Three of them go round between the thread that takes them and the one that looks, so neither ever
- * waits for the other: each has one of its own, and the newest lies between them.
+ * Snapshots of a device, published by its device thread. Three buffers circulate: one belongs to
+ * the writer, one to the reader, and the newest lies between them. So neither thread waits for the
+ * other.
  */
 #ifndef GP_DAEMON_SNAPSHOT_H
 #define GP_DAEMON_SNAPSHOT_H
@@ -12,8 +12,8 @@
 #include "engine/engine.h"
 
 struct gp_snapshot {
-	uint64_t now_ns;   /* when it was taken; 0: never yet */
-	uint64_t since_ns; /* when counting began */
+	uint64_t now_ns;   /* time of the snapshot; 0: none was taken yet */
+	uint64_t since_ns; /* when the counters started */
 	const struct gp_policy_ops *policy;
 	unsigned ntasks, capacity;
 	struct gp_task_stats *task;
@@ -23,17 +23,17 @@ struct gp_snapshot {
 		enum gp_eject_reason reason;
 		uint64_t now_ns;
 		char text[200];
-	} ejection; /* policy NULL: there was none */
+	} ejection; /* policy NULL: no ejection yet */
 
 	struct gp_engine_stats stats; /* about 100 KB of histograms */
-	struct gp_hist lag_ns;        /* how late the thread woke up */
+	struct gp_hist lag_ns;        /* delay of the thread's wake-ups */
 };
 
 struct gp_snapshots {
 	struct gp_snapshot snapshot[3];
-	unsigned mine, theirs; /* who takes them has `mine`, who looks has `theirs` */
+	unsigned mine, theirs; /* index of the writer's and of the reader's buffer */
 	_Atomic unsigned
-		newest; /* the third; with GP_SNAPSHOT_FRESH while nobody has looked at it */
+		newest; /* the third buffer; GP_SNAPSHOT_FRESH is set until the reader takes it */
 };
 
 #define GP_SNAPSHOT_FRESH 4u
@@ -41,11 +41,11 @@ struct gp_snapshots {
 void gp_snapshots_init(struct gp_snapshots *s);
 void gp_snapshots_free(struct gp_snapshots *s);
 
-/* The thread of the device. What could not be allocated is missing from the picture. */
+/* Takes a snapshot; called by the device thread. Tasks for which there is no memory are missing. */
 void gp_snapshots_take(struct gp_snapshots *s, const struct gp_engine *e, uint64_t now_ns,
                        uint64_t since_ns, const struct gp_hist *lag_ns);
 
-/* The other one. The newest, never NULL; valid until the next call. */
-const struct gp_snapshot *gp_snapshots_look(struct gp_snapshots *s);
+/* The newest snapshot, never NULL, valid until the next call; called by the control thread. */
+const struct gp_snapshot *gp_snapshots_newest(struct gp_snapshots *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that takes away our records of processes that have ended. It is one of its own because
- * it may have to ask a driver: the queues of a process can outlive it, in a child.
+ * A thread that drops undo records of processes that have ended. It has its own thread because it
+ * may call a driver: queues of a process can outlive it in a child.
  */
 #include <errno.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ int gp_sweeper_begin(struct gp_control *c, struct gp_error *err)
 		if (s->stop_fd >= 0)
 			close(s->stop_fd);
 		free(s);
-		return gp_fail(err, r, "cannot begin: %s", gp_error_name(r));
+		return gp_fail(err, r, "cannot start the sweeper thread: %s", gp_error_name(r));
 	}
 	c->sweeper = s;
 	return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices and tasks as clients see them. What is not known is left out. */
+/* Devices and tasks as JSON for clients. Unknown values are left out. */
 #include <json-c/json.h>
 
 #include "daemon/control.h"
 #include "daemon/usernames.h"
+#include "task/json/task_json.h"
 
 static void add(struct json_object *o, const char *key, uint64_t value)
 {
@@ -14,31 +15,6 @@ static void add_text(struct json_object *o, const char *key, const char *value)
 {
 	json_object_object_add(o, key, json_object_new_string(value));
 }
-
-const char *gp_class_name(uint8_t class)
-{
-	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
-}
-
-void gp_render_attr(struct json_object *into, const struct gp_task_attr *a, const char *gang)
-{
-	add_text(into, "class", gp_class_name(a->class));
-	add(into, "priority", a->priority);
-	add(into, "weight", a->weight);
-	if (a->share_permille)
-		add(into, "share_permille", a->share_permille);
-	if (a->ceiling_permille)
-		add(into, "ceiling_permille", a->ceiling_permille);
-	if (a->deadline_ns)
-		add(into, "deadline_ns", a->deadline_ns);
-	if (a->budget_ns)
-		add(into, "budget_ns", a->budget_ns);
-	if (gang && *gang)
-		add_text(into, "gang", gang);
-}
-
-/* ---- devices -----------------------------------------------------------------------------------
- */
 
 static void add_hist(struct json_object *o, const char *key, const struct gp_hist *h)
 {
@@ -152,97 +128,51 @@ struct json_object *gp_render_device(struct gp_control *c, unsigned device)
 	return o;
 }
 
-/* ---- tasks -------------------------------------------------------------------------------------
- */
-
-static const char *state_name(const struct gp_task_stats *t)
-{
-	if (t->held)
-		return t->held_by & GP_HELD_BY_USER ? "suspended" : "held";
-	if (!(t->known & GP_KNOWN_ACTIVE))
-		return "unknown";
-	if (!t->active)
-		return "idle";
-	if (!(t->known & GP_KNOWN_RUNNING))
-		return "active";
-	return t->running ? "running" : "waiting";
-}
-
-static void add_holders(struct json_object *o, uint8_t held_by)
-{
-	struct json_object *list = json_object_new_array();
-
-	if (held_by & GP_HELD_BY_POLICY)
-		json_object_array_add(list, json_object_new_string("policy"));
-	if (held_by & GP_HELD_BY_USER)
-		json_object_array_add(list, json_object_new_string("user"));
-	json_object_object_add(o, "held_by", list);
-}
-
-static void add_owner(struct json_object *o, const struct gp_proc *proc)
+struct json_object *gp_render_task(struct gp_control *c, unsigned device,
+                                   const struct gp_task_stats *t, uint64_t mono_ns)
 {
 	static const char *const source[] = {"default", "rule", "user"};
-	char name[32];
-
-	if (proc->uid != GP_NO_UID) {
-		add(o, "uid", proc->uid);
-		add_text(o, "user", gp_user_name(proc->uid, name, sizeof name));
-	}
-	add_text(o, "set_by", source[proc->source]);
-	if (proc->source == GP_ATTR_BY_RULE)
-		add(o, "rule", proc->rule);
-}
-
-static void add_counts(struct json_object *o, const struct gp_task_stats *t)
-{
-	if (t->run_source != GP_RUN_UNKNOWN) {
-		add(o, "run_ns", t->run_ns);
-		add_text(o, "run_source",
-		         t->run_source == GP_RUN_MEASURED ? "measured" : "granted");
-	}
-	add(o, "held_ns", t->held_ns);
-	if (t->slice_us)
-		add(o, "slice_us", t->slice_us);
-	add(o, "preemptions", t->preemptions);
-	add(o, "failures", t->failures);
-	add(o, "undone", t->undone);
-	if (t->memory)
-		add(o, "memory", t->memory);
-	if (t->refused)
-		json_object_object_add(o, "refused", json_object_new_boolean(true));
-}
-
-static void add_waits(struct json_object *o, const struct gp_task_stats *t)
-{
-	struct json_object *waits;
-
-	if (!t->waits)
-		return;
-	waits = json_object_new_object();
-	add(waits, "count", t->waits);
-	add(waits, "p50_ns", t->wait_p50_ns);
-	add(waits, "p99_ns", t->wait_p99_ns);
-	add(waits, "max_ns", t->wait_max_ns);
-	json_object_object_add(o, "waits", waits);
-}
-
-struct json_object *gp_render_task(struct gp_control *c, unsigned device,
-                                   const struct gp_task_stats *t)
-{
 	const struct gp_proc *proc = gp_procs_of_task(&c->procs, device, t->id);
-	struct json_object *o = json_object_new_object();
+	const struct gp_task_condition condition = {.held = t->held,
+	                                            .held_by = t->held_by,
+	                                            .known = t->known,
+	                                            .active = t->active,
+	                                            .running = t->running};
+	const struct gp_task_counters counters = {.held_ns = t->held_ns,
+	                                          .preemptions = t->preemptions,
+	                                          .failures = t->failures,
+	                                          .undone = t->undone};
+	char user[32];
+	struct gp_task_info info = {
+		.device = device,
+		.id = t->id,
+		.pid = t->pid,
+		.start_time = t->start_time,
+		.name = t->name,
+		.attr = &t->attr,
+		.state = gp_task_state(&condition),
+		.held_by_known = true,
+		.held_by = t->held_by,
+		.refused = t->refused,
+		.slice_min_us = t->slice_us,
+		.slice_max_us = t->slice_us,
+		.memory = t->memory,
+		.run_source = t->run_source,
+		.run_total = true,
+		.run_ns = t->run_ns,
+		.counters = &counters,
+		.waits = {t->waits, t->wait_p50_ns, t->wait_p99_ns, t->wait_max_ns},
+		.mono_ns = mono_ns,
+	};
 
-	add(o, "device", device);
-	add(o, "task", t->id);
-	add(o, "pid", (uint64_t)t->pid);
-	add(o, "start_time", t->start_time);
-	add_text(o, "name", t->name);
-	gp_render_attr(o, &t->attr, proc ? proc->gang : NULL);
-	add_text(o, "state", state_name(t));
-	add_holders(o, t->held_by);
-	if (proc)
-		add_owner(o, proc);
-	add_counts(o, t);
-	add_waits(o, t);
-	return o;
+	if (proc) {
+		info.gang = proc->gang;
+		info.set_by = source[proc->source];
+		info.rule = proc->source == GP_ATTR_BY_RULE ? (unsigned)proc->rule : 0;
+		info.uid_known = proc->uid != GP_NO_UID;
+		info.uid = proc->uid;
+		if (info.uid_known)
+			info.user = gp_user_name(proc->uid, user, sizeof user);
+	}
+	return gp_task_to_json(&info);
 }

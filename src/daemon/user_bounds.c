@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How high what a user said of a process may stand: at what a rule gives that process, or at the
- * user's limit. It was checked when it was said, but the rule may have become known only then, and
- * rules and limits may be others since, after a reload or a restart.
+ * Bounds for attributes that users set: what a rule gives the process, or the user's limit. They
+ * are checked when they are set, and again later: the rule may become known only then, and a reload
+ * or restart may change rules and limits.
  */
 #include <errno.h>
 #include <grp.h>
@@ -13,15 +13,15 @@
 #include "config/rights.h"
 #include "daemon/control.h"
 
-#define ENTRY_MAX  ((size_t)1 << 16) /* of a user */
+#define ENTRY_MAX  ((size_t)1 << 16) /* bytes of a passwd entry */
 #define GROUPS_MAX 1024
 
-bool gp_is_users_word(const struct gp_proc *proc)
+bool gp_set_by_ordinary_user(const struct gp_proc *proc)
 {
 	return proc->source == GP_ATTR_BY_USER && proc->set_by != GP_BY_ADMIN;
 }
 
-/* With the groups that a login would have: who asked may have gone. */
+/* Uses the groups of a login, because the client may have disconnected. */
 struct gp_limit gp_bounds_of(const struct gp_config *config, uid_t uid)
 {
 	struct passwd entry, *user = NULL;
@@ -49,7 +49,7 @@ int gp_bounds_users(const struct gp_control *c, struct gp_reading *r)
 	unsigned most = 1;
 
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		most += gp_is_users_word(p);
+		most += gp_set_by_ordinary_user(p);
 	r->user = calloc(most, sizeof *r->user);
 	r->limit = calloc(most, sizeof *r->limit);
 	if (!r->user || !r->limit) {
@@ -58,7 +58,7 @@ int gp_bounds_users(const struct gp_control *c, struct gp_reading *r)
 		return -ENOMEM;
 	}
 	for (const struct gp_proc *p = c->procs.first; p; p = p->next)
-		if (gp_is_users_word(p) && find_user(r->user, r->nusers, p->set_by) < 0)
+		if (gp_set_by_ordinary_user(p) && find_user(r->user, r->nusers, p->set_by) < 0)
 			r->user[r->nusers++] = p->set_by;
 	return 0;
 }
@@ -69,13 +69,14 @@ bool gp_bounds_set(struct gp_control *c, const uid_t *user, const struct gp_limi
 	bool all = true;
 
 	for (struct gp_proc *p = c->procs.first; p; p = p->next) {
-		int i = gp_is_users_word(p) ? find_user(user, n, p->set_by) : -1;
+		int i = gp_set_by_ordinary_user(p) ? find_user(user, n, p->set_by) : -1;
 
 		if (i >= 0)
 			p->limit = limit[i];
-		else if (gp_is_users_word(p)) /* without groups, until they have been asked for */
+		else if (gp_set_by_ordinary_user(
+				 p)) /* without groups, until these were looked up */
 			p->limit = gp_config_limit(c->config, p->set_by, NULL, 0);
-		all &= i >= 0 || !gp_is_users_word(p);
+		all &= i >= 0 || !gp_set_by_ordinary_user(p);
 	}
 	return all;
 }
@@ -93,7 +94,7 @@ void gp_bounds_renew(struct gp_control *c)
 	free(r.limit);
 }
 
-void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info)
+void gp_bounds_apply(struct gp_control *c, struct gp_proc *proc, const struct gp_procinfo *info)
 {
 	struct gp_limit limit = proc->limit;
 	struct gp_assignment entry;
@@ -110,9 +111,9 @@ void gp_bound(struct gp_control *c, struct gp_proc *proc, const struct gp_procin
 	if (!gp_limit_clamp(&limit, &entry.attr))
 		return;
 	gp_assignments_put(c->assignments, &entry,
-	                   NULL); /* if it cannot be written, it is done again */
+	                   NULL); /* if it cannot be written, it is repeated after a restart */
 	proc->attr = entry.attr;
-	gp_log(GP_LOG_INFO, "process.bound", "pid=%d class=%s priority=%u by=%u", proc->pid,
+	gp_log(GP_LOG_INFO, "process.clamped", "pid=%d class=%s priority=%u by=%u", proc->pid,
 	       gp_class_name(proc->attr.class), proc->attr.priority, proc->set_by);
 	gp_apply_attr(c, NULL, proc);
 }

@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAMES_MAX 1024 /* users beyond that are shown by their number */
+#define NAMES_MAX 1024 /* further users are shown by their uid */
 
-/* Never freed: the thread may sit in somebody else's code when the daemon ends. */
+/* Never freed: the thread may be inside an NSS module when the daemon ends. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	bool started;
-	unsigned n, known; /* those from `known` on were not asked for yet */
+	unsigned n, known; /* those from `known` on were not looked up yet */
 	struct {
 		uid_t uid;
 		char name[32];
@@ -50,7 +50,7 @@ static void *ask_all(void *arg)
 	return NULL;
 }
 
-/* With all signals blocked: they are for the control thread. */
+/* Starts the thread with all signals blocked, because the control thread handles them. */
 static void start(void)
 {
 	pthread_attr_t detached;
@@ -62,7 +62,7 @@ static void start(void)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&detached);
 	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	pthread_create(&thread, &detached, ask_all, NULL); /* without it there are numbers */
+	pthread_create(&thread, &detached, ask_all, NULL); /* if this fails, uids are shown */
 	pthread_attr_destroy(&detached);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of users, for people to read. They may come from a directory on the network, so they are
- * asked for by a thread of its own, and until it has an answer there is only the number.
+ * Names of users for display. A lookup may need the network, so a thread does it; until then the
+ * uid is shown.
  */
 #ifndef GP_DAEMON_USERNAMES_H
 #define GP_DAEMON_USERNAMES_H
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The name, or the number as long as that is all there is. Never waits. Returns `out`. */
+/* Writes the name, or the uid if the name is not known yet. Never blocks. Returns `out`. */
 const char *gp_user_name(uid_t uid, char *out, size_t size);
 
 #endif

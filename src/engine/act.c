@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What should be: turns plan and user holds into the difference to what is, and asks the back end
- * for that, in an order in which nothing bad can stand in between:
+ * Acts: computes the difference between the desired state (plan and user holds) and the current
+ * state, and requests it from the back end. The order keeps every intermediate state safe:
  *     longer slices, holds, tiny slices, releases.
  *
- * The engine itself keeps the rule that two runnable tasks never have a tiny slice (they would
- * starve each other on the hardware), whatever a policy wants and whichever action fails: a tiny
- * slice or a release that would break it waits until the hold before it is seen to be in force.
+ * Two runnable tasks with tiny slices would starve each other on the hardware. The engine prevents
+ * this whatever the policy wants and whichever action fails: a tiny slice or a release that would
+ * cause it waits until the hold before it is seen to be in force.
  */
 #include "base/log.h"
 #include "engine/engine_state.h"
 
-#define FAILURES_LOGGED 8 /* per look: a device that is gone fails for everybody */
+#define FAILURES_LOGGED 8 /* per tick; if a device is lost, every action fails */
 
 void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
                        uint64_t now_ns, int code, uint32_t driver_code)
 {
-	/* "Not yet", and "it has just ended", are no news. */
-	bool is_news = !a->backoff_ns && code != -EAGAIN && code != -ESRCH;
+	/* "Not yet" and "the process has just ended" are expected. */
+	bool is_unexpected = !a->backoff_ns && code != -EAGAIN && code != -ESRCH;
 
 	a->in_flight = false;
 	a->backoff_ns = a->backoff_ns ? a->backoff_ns * 2 : e->config.backoff_min_ns;
@@ -27,11 +27,11 @@ void gp_attempt_failed(struct gp_engine *e, struct gp_task *t, struct gp_attempt
 	gp_counters_of(e, t)->failures++;
 	e->stats.failures++;
 	if (++e->failures <= FAILURES_LOGGED)
-		gp_log(is_news ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
+		gp_log(is_unexpected ? GP_LOG_WARN : GP_LOG_DEBUG, "action.failed",
 		       "task=%llu pid=%d errno=%d driver=0x%x retry_ms=%llu",
-		       (unsigned long long)t->id, e->who[t - e->task].pid, -code, driver_code,
+		       (unsigned long long)t->id, e->identity[t - e->task].pid, -code, driver_code,
 		       (unsigned long long)(a->backoff_ns / GP_NS_PER_MS));
-	gp_engine_tell(e, now_ns, GP_EVENT_ACTION_FAILED, t->id, code, driver_code);
+	gp_engine_emit(e, now_ns, GP_EVENT_ACTION_FAILED, t->id, code, driver_code);
 }
 
 static bool is_tiny(uint32_t slice_us)
@@ -39,23 +39,23 @@ static bool is_tiny(uint32_t slice_us)
 	return slice_us >= 1 && slice_us <= GP_TINY_SLICE_US;
 }
 
-/* Where an action under way will lead, or what is. */
-static uint32_t heading(const struct gp_attempt *a, uint32_t is)
+/* The state after the pending action, or the current state without one. */
+static uint32_t expected(const struct gp_attempt *a, uint32_t is)
 {
 	return a->in_flight ? a->target : is;
 }
 
-/* Held, and nothing on its way that would change that. */
+/* Held, and no pending action will change that. */
 static bool is_surely_held(const struct gp_task *t)
 {
-	return t->held && !t->hold_again && heading(&t->hold, t->held);
+	return t->held && !t->hold_again && expected(&t->hold, t->held);
 }
 
-/* Whether the task may be running with a tiny slice, as far as is known for sure. */
+/* Whether the task may run with a tiny slice, as far as is known. */
 static bool is_released_and_tiny(const struct gp_task *t)
 {
 	return t->attr.class != GP_LATENCY_CRITICAL && !is_surely_held(t) &&
-	       (is_tiny(t->slice_us) || is_tiny(heading(&t->slice, t->slice_us)));
+	       (is_tiny(t->slice_us) || is_tiny(expected(&t->slice, t->slice_us)));
 }
 
 static void count_released_and_tiny(struct gp_engine *e)
@@ -85,16 +85,17 @@ static bool is_to_be_held_again(const struct gp_task *t)
 	return wants_hold(t) && t->held && t->hold_again && !t->hold.in_flight;
 }
 
-/* The device cannot hold the task and what is left of its gang: somebody must be released first. */
+/* Whether the device cannot hold this task and the rest of its gang before others are released. */
 static bool has_no_room(const struct gp_engine *e, const struct gp_task *t)
 {
 	return e->held + e->gang_todo[t->gang] > e->gpu->info.max_held;
 }
 
 /*
- * What we changed on a task that is no longer managed is put back; otherwise it is left alone. The
- * slice of a held task means nothing: it is set before the release, which saves two calls a turn.
- * But one that waits to be held until there is room must not keep a tiny slice from the next.
+ * The slice that the task should have. A task that is no longer managed gets its original slice
+ * back if we changed it. The slice of a held task has no effect: it is set before the release,
+ * which saves two calls per turn. A task that waits for room to be held must not keep a tiny slice
+ * from the next task.
  */
 static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 {
@@ -110,8 +111,8 @@ static uint32_t wanted_slice(const struct gp_engine *e, unsigned i)
 	return e->plan_task[i].want == GP_LEAVE ? t->slice_us : e->plan_task[i].slice_us;
 }
 
-/* One action of a kind at a time: what is on its way is waited for, then looked at again. */
-static bool wants_new_slice(const struct gp_engine *e, unsigned i)
+/* Only one action of a kind is pending at a time; its result is awaited first. */
+static bool differs_in_slice(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
 	uint32_t wanted_us = wanted_slice(e, i);
@@ -120,8 +121,8 @@ static bool wants_new_slice(const struct gp_engine *e, unsigned i)
 	       (e->gpu->info.caps & GP_CAP_SLICE);
 }
 
-/* A hold that is not ours ends when the plan says run, not when it says leave alone. */
-static bool wants_other_hold(const struct gp_engine *e, unsigned i)
+/* A hold by another process is ended if the plan says run, not if it says leave. */
+static bool differs_in_hold(const struct gp_engine *e, unsigned i)
 {
 	const struct gp_task *t = &e->task[i];
 	bool left_alone =
@@ -131,7 +132,7 @@ static bool wants_other_hold(const struct gp_engine *e, unsigned i)
 	       (e->gpu->info.caps & GP_CAP_HOLD) && (wants_hold(t) || t->our_hold || !left_alone);
 }
 
-/* Takes the plan over into the task. */
+/* Copies the plan into the task. */
 static void take_plan(struct gp_engine *e, unsigned i)
 {
 	struct gp_task *t = &e->task[i];
@@ -157,15 +158,15 @@ static void try_again_soon(struct gp_engine *e, uint64_t now_ns)
 	try_again_at(e, gp_time_add(now_ns, e->config.check_lc_ns));
 }
 
-/* A failure is forgotten when what failed is no longer wanted, but not before its time: a plan that
- * changes its mind at every look does not get around the backoff. */
+/* The backoff is reset when the failed action is no longer wanted, but not before it has elapsed.
+ * So a plan that changes at every tick cannot bypass the backoff. */
 static void forget_failure(struct gp_attempt *a, uint64_t now_ns)
 {
 	if (!a->in_flight && now_ns >= a->not_before_ns)
 		a->backoff_ns = 0;
 }
 
-/* Lists the tasks that are not as they should be. */
+/* Lists the tasks that are not in the desired state. */
 static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 {
 	unsigned todo = 0;
@@ -173,7 +174,7 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 	e->held = 0;
 	for (unsigned i = 0; i < e->n; i++) {
 		take_plan(e, i);
-		e->held += e->task[i].held || heading(&e->task[i].hold, e->task[i].held);
+		e->held += e->task[i].held || expected(&e->task[i].hold, e->task[i].held);
 		e->gang_todo[i] = 0;
 	}
 	for (unsigned i = 0; i < e->n; i++)
@@ -181,38 +182,36 @@ static unsigned find_differences(struct gp_engine *e, uint64_t now_ns)
 	for (unsigned i = 0; i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 
-		if (wants_other_hold(e, i) || wants_new_slice(e, i))
+		if (differs_in_hold(e, i) || differs_in_slice(e, i))
 			e->todo[todo++] = i;
-		if (!wants_other_hold(e, i))
+		if (!differs_in_hold(e, i))
 			forget_failure(&t->hold, now_ns);
-		if (!wants_new_slice(e, i))
+		if (!differs_in_slice(e, i))
 			forget_failure(&t->slice, now_ns);
 		if (t->hold.in_flight || t->slice.in_flight)
 			try_again_soon(e, now_ns);
 		else if (t->attr.class == GP_UNMANAGED && !t->our_hold && !t->slice_us)
-			t->touched = t->unrecorded = false; /* as it was found: not ours */
+			t->touched = t->unrecorded = false; /* in its original state */
 	}
 	return todo;
 }
 
-enum kind { SET_SLICE, HOLD, RELEASE };
-
-static struct gp_attempt *attempt_of(struct gp_task *t, enum kind kind)
+static struct gp_attempt *attempt_of(struct gp_task *t, enum gp_act_kind kind)
 {
-	return kind == SET_SLICE ? &t->slice : &t->hold;
+	return kind == GP_ACT_SLICE ? &t->slice : &t->hold;
 }
 
-/* What we changed can always be put back; otherwise the undo record stands before the change, or
- * there is no change. */
-static int may_change(struct gp_engine *e, struct gp_task *t, enum kind kind, uint32_t slice_us)
+/* A change of ours may always be reverted. Any other change requires its undo record first. */
+static int may_change(struct gp_engine *e, struct gp_task *t, enum gp_act_kind kind,
+                      uint32_t slice_us)
 {
-	if (t->unrecorded && (kind == RELEASE || (kind == SET_SLICE && !slice_us)))
+	if (t->unrecorded && (kind == GP_ACT_RELEASE || (kind == GP_ACT_SLICE && !slice_us)))
 		return 0;
 	return gp_engine_keep_record(e, t);
 }
 
-/* Adds a task to the batch unless its last failure is too fresh. */
-static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum kind kind, unsigned n,
+/* Adds a task to the batch unless its backoff has not elapsed. */
+static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind, unsigned n,
                            unsigned i, uint32_t slice_us)
 {
 	struct gp_task *t = &e->task[i];
@@ -235,47 +234,48 @@ static unsigned add_action(struct gp_engine *e, uint64_t now_ns, enum kind kind,
 	return n + 1;
 }
 
-static uint64_t cost_of(const struct gp_engine *e, enum kind kind)
+static uint64_t cost_of(const struct gp_engine *e, enum gp_act_kind kind)
 {
 	const struct gp_gpu_info *info = &e->gpu->info;
 
-	return kind == SET_SLICE ? info->slice_cost_ns
-	       : kind == HOLD    ? info->hold_cost_ns
-	                         : info->release_cost_ns;
+	return kind == GP_ACT_SLICE  ? info->slice_cost_ns
+	       : kind == GP_ACT_HOLD ? info->hold_cost_ns
+	                             : info->release_cost_ns;
 }
 
-/* The back end has seen the effect: no need to look again. */
-static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum kind kind, struct gp_task *t)
+/* The back end has confirmed the effect, so the next observation is not needed. */
+static void finish_at_once(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind,
+                           struct gp_task *t)
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
 	a->in_flight = false;
 	a->backoff_ns = 0;
-	if (kind == SET_SLICE) {
+	if (kind == GP_ACT_SLICE) {
 		t->slice_us = a->target;
 		return;
 	}
 	t->held = a->target;
 	t->our_hold &= t->held;
 	gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns, 0);
-	gp_engine_tell(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
+	gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
-static void take_result(struct gp_engine *e, uint64_t now_ns, enum kind kind, struct gp_task *t,
-                        const struct gp_action *action)
+static void take_result(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind,
+                        struct gp_task *t, const struct gp_action *action)
 {
 	struct gp_attempt *a = attempt_of(t, kind);
 
-	a->target = kind == SET_SLICE ? action->slice_us : kind == HOLD;
+	a->target = kind == GP_ACT_SLICE ? action->slice_us : kind == GP_ACT_HOLD;
 	a->issued_ns = now_ns;
 	a->lost_ns = gp_time_add(now_ns, 4 * e->config.check_ns + 8 * cost_of(e, kind));
 	a->accepted = action->status == 0;
 	a->in_flight = action->status == 0 || action->status == -EINPROGRESS;
-	t->our_hold |= kind == HOLD && a->in_flight;
-	if (a->in_flight && kind == HOLD) {
-		t->held &= !t->hold_again; /* that is seen afterwards */
+	t->our_hold |= kind == GP_ACT_HOLD && a->in_flight;
+	if (a->in_flight && kind == GP_ACT_HOLD) {
+		t->held &= !t->hold_again; /* the next observation shows it */
 		t->hold_again = false;
-	} else if (a->in_flight && kind == SET_SLICE) {
+	} else if (a->in_flight && kind == GP_ACT_SLICE) {
 		t->slice_again = false;
 	}
 	if (!a->in_flight) {
@@ -288,22 +288,17 @@ static void take_result(struct gp_engine *e, uint64_t now_ns, enum kind kind, st
 	}
 }
 
-static void send_batch(struct gp_engine *e, uint64_t now_ns, enum kind kind, unsigned n)
+static void send_batch(struct gp_engine *e, uint64_t now_ns, enum gp_act_kind kind, unsigned n)
 {
 	int r;
 
 	e->interrupted = e->interrupted || (n && gp_engine_epoch_changed(e, now_ns));
 	if (!n || e->interrupted)
 		return;
-	if (kind == SET_SLICE)
-		r = gp_gpu_set_slice(e->gpu, now_ns, e->action, n);
-	else if (kind == HOLD)
-		r = gp_gpu_hold(e->gpu, now_ns, e->action, n);
-	else
-		r = gp_gpu_release(e->gpu, now_ns, e->action, n);
-	*(kind == SET_SLICE ? &e->stats.slices
-	  : kind == HOLD    ? &e->stats.holds
-	                    : &e->stats.releases) += n;
+	r = gp_gpu_act(e->gpu, now_ns, kind, e->action, n);
+	*(kind == GP_ACT_SLICE  ? &e->stats.slices
+	  : kind == GP_ACT_HOLD ? &e->stats.holds
+	                        : &e->stats.releases) += n;
 	for (unsigned k = 0; k < n; k++) {
 		if (r)
 			e->action[k].status = r;
@@ -327,18 +322,18 @@ static void set_slices(struct gp_engine *e, uint64_t now_ns, unsigned todo, bool
 		const struct gp_task *t = &e->task[i];
 		uint32_t slice_us = wanted_slice(e, i);
 
-		if (!wants_new_slice(e, i) || is_tiny(slice_us) != tiny)
+		if (!differs_in_slice(e, i) || is_tiny(slice_us) != tiny)
 			continue;
 		if (tiny && t->attr.class != GP_LATENCY_CRITICAL && !is_surely_held(t) &&
 		    another_is_released_and_tiny(e, t))
 			defer(e, now_ns);
 		else
-			n = add_action(e, now_ns, SET_SLICE, n, i, slice_us);
+			n = add_action(e, now_ns, GP_ACT_SLICE, n, i, slice_us);
 	}
-	send_batch(e, now_ns, SET_SLICE, n);
+	send_batch(e, now_ns, GP_ACT_SLICE, n);
 }
 
-/* A gang is held as a whole, or not yet. */
+/* A gang is held as a whole or not at all. */
 static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 {
 	unsigned n = 0, before;
@@ -347,20 +342,20 @@ static void hold_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 		unsigned i = e->todo[k];
 		struct gp_task *t = &e->task[i];
 
-		if (!wants_other_hold(e, i) || !wants_hold(t))
+		if (!differs_in_hold(e, i) || !wants_hold(t))
 			continue;
 		if (!t->held && has_no_room(e, t)) {
 			defer(e, now_ns);
 			continue;
 		}
 		before = n;
-		n = add_action(e, now_ns, HOLD, n, i, 0);
+		n = add_action(e, now_ns, GP_ACT_HOLD, n, i, 0);
 		if (t->held)
-			continue; /* it has its place */
+			continue; /* it is already counted */
 		e->held += n - before;
 		e->gang_todo[t->gang] -= n - before;
 	}
-	send_batch(e, now_ns, HOLD, n);
+	send_batch(e, now_ns, GP_ACT_HOLD, n);
 }
 
 static void release_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
@@ -371,22 +366,23 @@ static void release_tasks(struct gp_engine *e, uint64_t now_ns, unsigned todo)
 		unsigned i = e->todo[k];
 		const struct gp_task *t = &e->task[i];
 		bool tiny = t->attr.class != GP_LATENCY_CRITICAL &&
-		            (is_tiny(t->slice_us) || is_tiny(heading(&t->slice, t->slice_us)));
+		            (is_tiny(t->slice_us) || is_tiny(expected(&t->slice, t->slice_us)));
 
-		if (!wants_other_hold(e, i) || wants_hold(t))
+		if (!differs_in_hold(e, i) || wants_hold(t))
 			continue;
 		if (tiny && another_is_released_and_tiny(e, t)) {
 			defer(e, now_ns);
 			continue;
 		}
-		n = add_action(e, now_ns, RELEASE, n, i, 0);
-		/* Several tiny ones in one batch would not see each other: one at a time. */
+		n = add_action(e, now_ns, GP_ACT_RELEASE, n, i, 0);
+		/* Tasks with tiny slices are released one at a time: within one batch the check
+		 * above would miss them. */
 		if (tiny) {
-			send_batch(e, now_ns, RELEASE, n);
+			send_batch(e, now_ns, GP_ACT_RELEASE, n);
 			n = 0;
 		}
 	}
-	send_batch(e, now_ns, RELEASE, n);
+	send_batch(e, now_ns, GP_ACT_RELEASE, n);
 }
 
 void gp_engine_act(struct gp_engine *e, uint64_t now_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules every plan must keep. Linear in the number of tasks. */
+/* The rules that every plan must keep. Linear in the number of tasks. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ static int check_slice(const struct gp_view *view, const struct gp_task_view *t,
 	if (!slice_us)
 		return 0;
 	if (!(view->caps & GP_CAP_SLICE))
-		return broken(v, t->id, "sets a slice on a device that has none to set");
+		return broken(v, t->id, "sets a slice on a device without settable slices");
 	if (slice_us < view->slice_min_us || slice_us > view->slice_max_us)
 		return broken(v, t->id, "sets a slice of %u us, outside %u to %u", slice_us,
 		              view->slice_min_us, view->slice_max_us);
@@ -45,7 +45,7 @@ static int check_task(const struct gp_view *view, const struct gp_plan *plan, ui
 	if (p->want > GP_HOLD)
 		return broken(v, t->id, "wants %u, which is neither run, hold nor leave", p->want);
 	if (t->class == GP_UNMANAGED && (p->want != GP_LEAVE || p->slice_us))
-		return broken(v, t->id, "touches an unmanaged task");
+		return broken(v, t->id, "changes an unmanaged task");
 	if (p->want == GP_HOLD && !(view->caps & GP_CAP_HOLD))
 		return broken(v, t->id, "holds a task on a device that cannot hold");
 	if (p->want != plan->task[t->gang].want)
@@ -61,7 +61,7 @@ int gp_plan_check(const struct gp_view *view, const struct gp_plan *plan, char *
 
 	*task = 0;
 	if (plan->next_ns <= view->now_ns)
-		return broken(&v, 0, "asks for a look in the past");
+		return broken(&v, 0, "asks for its next tick in the past");
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
 		const struct gp_task_plan *p = &plan->task[i];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the policy wants: asks it, and watches over it. */
+/* Calls the policy and supervises it. */
 #include <string.h>
 
 #include "engine/engine_state.h"
 
-static void watch_for_starvation(struct gp_engine *e, uint64_t now_ns)
+static void eject_if_starving(struct gp_engine *e, uint64_t now_ns)
 {
 	if (e->starved_ns <= e->config.starve_limit_ns)
 		return;
@@ -14,7 +14,7 @@ static void watch_for_starvation(struct gp_engine *e, uint64_t now_ns)
 		if (t->starved_ns <= e->config.starve_limit_ns)
 			continue;
 		gp_engine_eject(e, now_ns, GP_EJECT_STARVED, t->id,
-		                "gave task %llu nothing for %llu ms; the limit is %llu ms",
+		                "starved task %llu for %llu ms; the limit is %llu ms",
 		                (unsigned long long)t->id,
 		                (unsigned long long)(t->starved_ns / GP_NS_PER_MS),
 		                (unsigned long long)(e->config.starve_limit_ns / GP_NS_PER_MS));
@@ -22,7 +22,7 @@ static void watch_for_starvation(struct gp_engine *e, uint64_t now_ns)
 	}
 }
 
-static int ask(struct gp_engine *e, uint64_t *took_ns)
+static int call_policy(struct gp_engine *e, uint64_t *took_ns)
 {
 	const struct gp_clock *clock = e->config.decide_clock;
 	uint64_t begin_ns = clock ? gp_now_ns(clock) : 0;
@@ -39,17 +39,18 @@ static int ask(struct gp_engine *e, uint64_t *took_ns)
 	return r;
 }
 
-/* The baseline is what is left when all else failed: nobody watches over it. */
-static void ask_and_watch(struct gp_engine *e, uint64_t now_ns)
+/* Ejects the policy if it breaks a rule. The policy `none` is the fallback and is not supervised.
+ */
+static void call_supervised(struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t took_ns, task;
 	char why[120];
 	int r;
 
-	watch_for_starvation(e, now_ns);
+	eject_if_starving(e, now_ns);
 	if (e->policy.ops == &gp_policy_none)
 		return;
-	r = ask(e, &took_ns);
+	r = call_policy(e, &took_ns);
 	if (r)
 		gp_engine_eject(e, now_ns, GP_EJECT_FAILED, 0, "failed: %s", gp_error_name(r));
 	else if (took_ns > e->config.decide_limit_ns)
@@ -61,23 +62,24 @@ static void ask_and_watch(struct gp_engine *e, uint64_t now_ns)
 		gp_engine_eject(e, now_ns, GP_EJECT_BOUND, task, "%s", why);
 }
 
-/* Whether the plan says anything of promises. Most never do, and the tasks need not be touched. */
-static bool speaks_of_promises(const struct gp_engine *e)
+/* Whether the plan refuses a task or reports an overrun. Most plans do not, and then the tasks need
+ * not be accessed. */
+static bool has_promises(const struct gp_engine *e)
 {
-	bool speaks = false;
+	bool has = false;
 
 	for (unsigned i = 0; i < e->n; i++)
-		speaks |= e->plan_task[i].refused | e->plan_task[i].overran;
-	return speaks;
+		has |= e->plan_task[i].refused | e->plan_task[i].overran;
+	return has;
 }
 
-/* A promise that was given or taken back is news, whoever asked for it. */
+/* Emits an event when a guarantee is given or withdrawn. */
 static void note_promises(struct gp_engine *e, uint64_t now_ns)
 {
-	bool speaks = speaks_of_promises(e), spoke = e->promises;
+	bool has = has_promises(e), had = e->promises;
 
-	e->promises = speaks;
-	for (unsigned i = 0; (speaks || spoke) && i < e->n; i++) {
+	e->promises = has;
+	for (unsigned i = 0; (has || had) && i < e->n; i++) {
 		struct gp_task *t = &e->task[i];
 		bool refused = e->plan_task[i].refused;
 
@@ -86,7 +88,7 @@ static void note_promises(struct gp_engine *e, uint64_t now_ns)
 		if (refused == t->refused)
 			continue;
 		t->refused = refused;
-		gp_engine_tell(e, now_ns, refused ? GP_EVENT_REFUSED : GP_EVENT_ADMITTED, t->id, 0,
+		gp_engine_emit(e, now_ns, refused ? GP_EVENT_REFUSED : GP_EVENT_ADMITTED, t->id, 0,
 		               0);
 	}
 }
@@ -96,8 +98,8 @@ void gp_engine_decide(struct gp_engine *e, uint64_t now_ns)
 	uint64_t took_ns;
 
 	if (e->policy.ops != &gp_policy_none)
-		ask_and_watch(e, now_ns);
+		call_supervised(e, now_ns);
 	if (e->policy.ops == &gp_policy_none)
-		ask(e, &took_ns);
+		call_policy(e, &took_ns);
 	note_promises(e, now_ns);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Throwing a policy out: what is kept of it, and what comes in its place. */
+/* Ejection of a policy: the record of it, and the switch to `none`. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,10 +37,8 @@ static void keep_record(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reas
 	memcpy(x->task_plan, e->plan_task, x->ntasks * sizeof *x->task_plan);
 }
 
-/*
- * `none` holds nothing and has no state, so loading it cannot fail: with it in force, the next act
- * releases everything and gives the hardware's slices back.
- */
+/* `none` holds no task and has no state, so loading it cannot fail. The next act releases all tasks
+ * and restores the hardware's slices. */
 void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason reason,
                      uint64_t task, const char *format, ...)
 {
@@ -58,7 +56,7 @@ void gp_engine_eject(struct gp_engine *e, uint64_t now_ns, enum gp_eject_reason 
 	gp_log(GP_LOG_WARN, "policy.ejected", "reason=%s task=%llu text=\"%s\"",
 	       gp_eject_reason_name(reason), (unsigned long long)task, e->ejection.text);
 	gp_engine_load_policy(e, &none);
-	gp_engine_tell(e, now_ns, GP_EVENT_EJECTED, task, 0, 0);
+	gp_engine_emit(e, now_ns, GP_EVENT_EJECTED, task, 0, 0);
 }
 
 const struct gp_ejection *gp_engine_ejection(const struct gp_engine *e)

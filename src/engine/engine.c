@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making and freeing an engine, changing its policy, and the step that ties the parts together. */
+/* Creates and frees an engine, changes its policy, and runs its step. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine_state.h"
 
-#define ABSENCE_NS (1 * GP_NS_PER_S) /* a look that comes so late: somebody had stopped us */
+#define GAP_MIN_NS (1 * GP_NS_PER_S) /* a later tick means that the caller was suspended */
 
 static void set_defaults(struct gp_engine_config *c)
 {
@@ -66,18 +66,18 @@ void gp_engine_free(struct gp_engine *e)
 	free(e->plan_task);
 	free(e->view_task);
 	free(e->counters);
-	free(e->who);
+	free(e->identity);
 	free(e->task);
 	free(e->state.task);
 	free(e->device_blob);
 	free(e);
 }
 
-/* Takes the blobs for a policy and brings in the tasks that are there. Nothing changes on error. */
+/* Allocates the policy's state and adds the current tasks to it. Changes nothing on error. */
 int gp_engine_load_policy(struct gp_engine *e, const struct gp_policy_choice *choice)
 {
 	const struct gp_policy_ops *ops = choice->ops;
-	/* Blobs hold anything: keep them aligned for it. */
+	/* The state may hold any type, so it is aligned for all of them. */
 	size_t stride = (ops->task_state + 15u) & ~(size_t)15;
 	void *device = NULL, *task = NULL;
 
@@ -113,7 +113,7 @@ static const char *first_missing(uint32_t caps)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (caps & names[i].cap)
 			return names[i].name;
-	return "something unknown";
+	return "an unknown capability";
 }
 
 static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *ops,
@@ -124,15 +124,16 @@ static int check_needs(const struct gp_engine *e, const struct gp_policy_ops *op
 
 	if (missing)
 		return gp_fail(err, -ENOTSUP,
-		               "policy %s needs %s, which %s cannot give; try priority or rr",
+		               "policy %s needs %s, which %s does not offer; try priority or rr",
 		               ops->name, first_missing(missing), e->gpu->info.name);
 	if (!gp_tells_in_time(caps, e->gpu->info.sample_period_ns))
-		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* too late to act on */
+		caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* known too late to act on */
 	if (ops->needs_one && !(ops->needs_one & caps))
-		return gp_fail(err, -ENOTSUP,
-		               "policy %s must know when a request begins, and %s cannot tell: "
-		               "programs must report it with request marks, or try priority or rr",
-		               ops->name, e->gpu->info.name);
+		return gp_fail(
+			err, -ENOTSUP,
+			"policy %s must know when a request begins, and %s does not show it; "
+			"let programs send request marks, or try priority or rr",
+			ops->name, e->gpu->info.name);
 	return 0;
 }
 
@@ -145,20 +146,19 @@ int gp_engine_set_policy(struct gp_engine *e, uint64_t now_ns,
 		return r;
 	r = gp_engine_load_policy(e, choice);
 	if (r)
-		return gp_fail(err, r, "no memory for policy %s", choice->ops->name);
+		return gp_fail(err, r, "not enough memory for policy %s", choice->ops->name);
 	for (unsigned i = 0; i < e->n; i++)
-		e->task[i].starved_ns = 0; /* that belongs to the policy that caused it */
-	gp_engine_tell(e, now_ns, GP_EVENT_POLICY, 0, 0, 0);
+		e->task[i].starved_ns = 0; /* caused by the previous policy */
+	gp_engine_emit(e, now_ns, GP_EVENT_POLICY, 0, 0, 0);
 	gp_engine_trigger(e, false);
 	return 0;
 }
 
-/* NULL: there is none. */
 static struct gp_task *find_by_key(const struct gp_engine *e, uint64_t key)
 {
 	unsigned i = 0;
 
-	while (i < e->n && e->who[i].key != key)
+	while (i < e->n && e->identity[i].key != key)
 		i++;
 	return i < e->n ? &e->task[i] : NULL;
 }
@@ -195,8 +195,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Whether the plan may depend on activity that nothing announces. One task has nobody to share
- * with. */
+/* Whether the plan may depend on activity that is not announced. A single task shares with no
+ * other. */
 static bool must_poll(const struct gp_engine *e)
 {
 	return e->policy.ops->watches && e->n > 1 && e->managed &&
@@ -218,17 +218,17 @@ static uint64_t next_tick(const struct gp_engine *e, uint64_t now_ns)
 	return next_ns > now_ns ? next_ns : now_ns + 1;
 }
 
-/* Who drives the engine was stopped: that is nobody's time. A look that is a little late is. */
-static uint64_t absence(const struct gp_engine *e, uint64_t now_ns)
+/* If the driving thread was suspended, the gap is charged to no task. A small delay is. */
+static uint64_t suspended_for(const struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t due_ns = e->last_tick_ns ? e->next_ns : now_ns;
 
-	return now_ns > gp_time_add(due_ns, ABSENCE_NS) ? now_ns - due_ns : 0;
+	return now_ns > gp_time_add(due_ns, GAP_MIN_NS) ? now_ns - due_ns : 0;
 }
 
 uint64_t gp_engine_step(struct gp_engine *e, uint64_t now_ns)
 {
-	e->absent_ns = absence(e, now_ns);
+	e->gap_ns = suspended_for(e, now_ns);
 	gp_engine_epoch_changed(e, now_ns);
 	e->triggered = false;
 	if (now_ns >= e->scan_at_ns)

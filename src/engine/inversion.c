@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inversions: a task that should run is waiting while one that should not is running.
+ * Inversions: a task of higher rank waits while one of lower rank runs.
  *   - A latency-critical task has work and is held or off the hardware while a best-effort task
  *     is on it.
  *   - Inside a class: a task is held by the policy while one of lower priority is on the hardware.
- *     (Released ones are the hardware's to arbitrate.)
- * Unmanaged tasks and those that a user holds take no part. One pass: the highest rank that waits
- * against the lowest that runs.
+ *     (The hardware arbitrates between released tasks.)
+ * Unmanaged tasks and tasks that a user holds are ignored. One pass compares the highest rank that
+ * waits with the lowest that runs.
  */
 #include "engine/engine_state.h"
 
 struct ranks {
-	int waits;      /* highest priority that waits; -1 = nobody */
-	int waits_held; /* ... and is held by the policy */
-	int runs;       /* lowest priority that is on the hardware; 16 = nobody */
+	int waits;      /* highest priority that waits; -1: none */
+	int waits_held; /* the same, of tasks that the policy holds */
+	int runs;       /* lowest priority on the hardware; 16: none */
 };
 
-static void take(struct ranks *r, const struct gp_task_view *t)
+static void add_task(struct ranks *r, const struct gp_task_view *t)
 {
 	bool on_hardware = (t->known & GP_KNOWN_RUNNING) && t->running;
 	bool held = (t->known & GP_KNOWN_HELD) && t->held;
@@ -44,9 +44,9 @@ bool gp_view_has_inversion(const struct gp_view *view, bool *visible)
 		if (t->held_by & GP_HELD_BY_USER)
 			continue;
 		if (t->class == GP_LATENCY_CRITICAL)
-			take(&lc, t);
+			add_task(&lc, t);
 		else if (t->class == GP_BEST_EFFORT)
-			take(&be, t);
+			add_task(&be, t);
 	}
 	return (lc.waits >= 0 && be.runs <= (int)GP_PRIORITY_MAX) || lc.waits_held > lc.runs ||
 	       be.waits_held > be.runs;

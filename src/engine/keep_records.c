@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Undo records: written before the first change, and again when somebody else undid our work.
+ * Undo records are written before the first change, and again after another process undid our
+ * changes.
  *
- * Whoever undoes may do so at any time: while we looked the other way, in the middle of a batch, or
- * between a call to the driver and its effect. So nothing is believed afterwards: records first,
- * then every hold and slice that is wanted is asked for once more, which changes nothing where it
- * is there.
+ * Another process may undo at any time: between two ticks, in the middle of a batch, or between a
+ * driver call and its effect. So no state is trusted afterwards. The records are written first;
+ * then every desired hold and slice is requested again, which has no effect where it is in force.
  */
 #include "base/log.h"
 #include "engine/engine_state.h"
 
-/* The record stands when this returns 0. */
+/* The record is written if this returns 0. */
 int gp_engine_keep_record(struct gp_engine *e, struct gp_task *t)
 {
 	struct gp_undo undo;
@@ -50,7 +50,7 @@ static unsigned count_touched(const struct gp_engine *e)
 	return n;
 }
 
-/* Renews, if so, and says it. */
+/* Checks the epoch. If it changed, renews the records and emits an event. */
 bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns)
 {
 	uint64_t epoch = e->config.epoch ? e->config.epoch(e->config.arg) : e->epoch;
@@ -63,12 +63,12 @@ bool gp_engine_epoch_changed(struct gp_engine *e, uint64_t now_ns)
 	gp_engine_renew_undo(e);
 	if (touched) {
 		gp_log(GP_LOG_WARN, "undone", "tasks=%u", touched);
-		gp_engine_tell(e, now_ns, GP_EVENT_UNDONE, 0, 0, 0);
+		gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, 0, 0, 0);
 	}
 	return true;
 }
 
-/* Those that could not be written, with patience. */
+/* Retries the records that could not be written, with backoff. */
 void gp_engine_recover_records(struct gp_engine *e, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < e->n; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is: asks the back end, settles the actions on their way, and fills the view. */
+/* Observes the device: asks the back end, settles pending actions, and fills the view. */
 #include <string.h>
 
 #include "engine/engine_state.h"
 
-/* Whether an action on its way has ended, as far as can be told. */
+/* Whether a pending action has ended, as far as is known. */
 static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, uint32_t is)
 {
 	if (a->accepted)
@@ -12,10 +12,8 @@ static bool has_ended(const struct gp_attempt *a, bool under_way, bool known, ui
 	return !under_way && (known || !a->observable);
 }
 
-/*
- * Compares an action on its way with what is seen. `is` is the state now, if `known`. Returns
- * true when the action has just come to its end with success.
- */
+/* Compares a pending action with the observation. `is` is the current state, if `known`. Returns
+ * true if the action has just succeeded. */
 static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a, uint64_t now_ns,
                    const struct gp_observation *o, bool under_way, bool known, uint32_t is)
 {
@@ -25,7 +23,7 @@ static bool settle(struct gp_engine *e, struct gp_task *t, struct gp_attempt *a,
 	if (!a->in_flight)
 		return false;
 	if (!has_ended(a, under_way, known, is)) {
-		/* Out of sight, it gets more time: nobody knows how it stands. */
+		/* An action with an invisible effect gets more time. */
 		uint64_t patience_ns = known ? 0 : e->config.backoff_max_ns;
 
 		if (a->accepted && now_ns >= gp_time_add(a->lost_ns, patience_ns))
@@ -46,7 +44,7 @@ static void note_undone(struct gp_engine *e, struct gp_task *t, uint64_t now_ns)
 {
 	gp_counters_of(e, t)->undone++;
 	e->stats.undone++;
-	gp_engine_tell(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
+	gp_engine_emit(e, now_ns, GP_EVENT_UNDONE, t->id, 0, 0);
 }
 
 static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
@@ -60,7 +58,8 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 		gp_hist_add(t->held ? &e->stats.hold_ns : &e->stats.release_ns,
 		            now_ns - t->hold.issued_ns);
 	} else if (!known && was_in_flight && !t->hold.in_flight) {
-		/* The careful guess: it may be loose. It may be held yet, too, and by us. */
+		/* Pessimistic assumption: the task may be released. It may also still be held, by
+		 * us. */
 		t->held = false;
 		return;
 	} else if (known && o->held != t->held) {
@@ -71,10 +70,11 @@ static void settle_hold(struct gp_engine *e, struct gp_task *t, const struct gp_
 	if (t->held == was)
 		return;
 	t->our_hold &= t->held;
-	/* Unless it can be seen whether it runs, a released task is taken to have the device. */
+	/* A released task is assumed to have the device, unless the device shows whether it runs.
+	 */
 	if (!t->held && !(o->known & GP_KNOWN_RUNNING))
-		t->last_got_ns = now_ns;
-	gp_engine_tell(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
+		t->last_progress_ns = now_ns;
+	gp_engine_emit(e, now_ns, t->held ? GP_EVENT_HELD : GP_EVENT_RELEASED, t->id, 0, 0);
 }
 
 static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp_observation *o,
@@ -92,20 +92,18 @@ static void settle_slice(struct gp_engine *e, struct gp_task *t, const struct gp
 	}
 }
 
-/* However little: whether it got enough is a question for the policy, which knows what it gave. */
+/* Any run time counts. Whether the task got enough is for the policy to judge. */
 static void note_run(struct gp_task *t, const struct gp_observation *o)
 {
 	if (o->run_ns == t->last_run_ns)
 		return;
 	t->last_run_ns = o->run_ns;
-	if (o->run_at_ns > t->last_got_ns)
-		t->last_got_ns = o->run_at_ns;
+	if (o->run_at_ns > t->last_progress_ns)
+		t->last_progress_ns = o->run_at_ns;
 }
 
-/*
- * What one instant says. Where the hardware takes turns by itself, being off it says nothing, and
- * being on it less than a run time does.
- */
+/* Evidence of a single instant. On hardware that switches tasks by itself, being off the hardware
+ * proves nothing, and a run time is better evidence than being on it. */
 static bool is_seen_on(const struct gp_engine *e, const struct gp_task_view *v)
 {
 	return (v->known & GP_KNOWN_RUNNING) && v->running &&
@@ -119,10 +117,10 @@ static bool is_seen_off(const struct gp_engine *e, const struct gp_task_view *v)
 }
 
 /*
- * How long the task has wanted the device and not had it. There is evidence up to now when it is
- * held or seen off the hardware, up to the last sample when only its run time is known, and none
- * otherwise: then the wait is unknown, and counting starts again. Returns how long it has run since
- * the last look, as far as that is told.
+ * Measures how long the task has wanted the device without getting it. There is evidence up to now
+ * if the task is held or seen off the hardware, and up to the last sample if only its run time is
+ * known. Without evidence the wait is unknown and counting starts again. Returns the run time since
+ * the last tick, as far as it is known.
  */
 static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
                              const struct gp_observation *o, uint64_t now_ns)
@@ -132,18 +130,18 @@ static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_t
 	if (o->known & GP_KNOWN_RUN)
 		note_run(t, o);
 	if (is_seen_on(e, v))
-		t->last_got_ns = now_ns;
+		t->last_progress_ns = now_ns;
 	if (t->held || is_seen_on(e, v) || is_seen_off(e, v))
 		evidence_ns = now_ns;
 	else if (o->known & GP_KNOWN_RUN)
 		evidence_ns = o->run_at_ns;
 	if (t->gang_user_hold || gp_seen_idle(v) || !evidence_ns)
-		t->last_got_ns = now_ns;
+		t->last_progress_ns = now_ns;
 
-	t->waited_known = evidence_ns >= t->last_got_ns && evidence_ns;
+	t->waited_known = evidence_ns >= t->last_progress_ns && evidence_ns;
 	if (t->waited_known) {
 		v->known |= GP_KNOWN_WAITED;
-		v->waited_ns = evidence_ns - t->last_got_ns;
+		v->waited_ns = evidence_ns - t->last_progress_ns;
 		if (v->waited_ns > t->waited_max_ns)
 			t->waited_max_ns = v->waited_ns;
 	}
@@ -154,12 +152,13 @@ static uint64_t measure_wait(struct gp_engine *e, struct gp_task *t, struct gp_t
 }
 
 /*
- * How long of that is the policy's doing: the plan holds it, or leaves it where the hardware does
- * not reach it. While the plan wants it to run and the back end fails to, nobody starves it; nor
- * one that is released and not seen to want the device. Only time for which there is new evidence
- * counts, and not that in which nobody looked; a wait that became shorter has ended in between.
+ * Measures how much of the wait the policy causes: its plan holds the task, or leaves it where the
+ * hardware does not serve it. A task does not starve while the plan releases it and the back end
+ * fails to, or while it is released and not known to want the device. Only time with new evidence
+ * counts, without time in which the owning thread was suspended. A wait that became shorter has
+ * ended in between.
  */
-static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, uint64_t absent_ns)
+static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, uint64_t gap_ns)
 {
 	uint64_t more_ns = v->waited_ns - t->last_waited_ns;
 	bool settled = !t->hold.in_flight && !t->hold.backoff_ns && !t->slice.in_flight &&
@@ -171,7 +170,7 @@ static void measure_starvation(struct gp_task *t, const struct gp_task_view *v, 
 	           v->waited_ns < t->last_waited_ns || (!t->held && !gp_seen_active(v))) {
 		t->starved_ns = 0;
 	} else if (t->held ? t->policy_hold : settled) {
-		t->starved_ns += more_ns > absent_ns ? more_ns - absent_ns : 0;
+		t->starved_ns += more_ns > gap_ns ? more_ns - gap_ns : 0;
 	}
 	t->last_waited_ns = v->waited_ns;
 }
@@ -203,14 +202,14 @@ static void fill_view(const struct gp_task *t, struct gp_task_view *v,
 	};
 }
 
-/* It works at this moment, not only in an old sample. */
+/* Whether the task works at this moment, not only in an old sample. */
 static bool works_now(const struct gp_engine *e, const struct gp_task_view *v)
 {
 	return gp_seen_active(v) &&
 	       gp_tells_in_time(e->gpu->info.caps, e->gpu->info.sample_period_ns);
 }
 
-/* Work that was announced counts until it is there, or has not come in time. */
+/* Announced work counts until it is seen or the hint expires. */
 static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_view *v,
                        uint64_t now_ns)
 {
@@ -227,10 +226,8 @@ static void apply_hint(struct gp_engine *e, struct gp_task *t, struct gp_task_vi
 		e->hint_over_ns = t->hint_until_ns;
 }
 
-/*
- * What a program says of its requests comes before what the back end guesses: a gap between two
- * kernels of a request is not its end. Work that is seen at this moment is work, though.
- */
+/* A program's marks override what the back end infers: a gap between two kernels of a request is
+ * not its end. But work that is seen at this moment counts. */
 static void apply_mark(const struct gp_engine *e, const struct gp_task *t, struct gp_task_view *v)
 {
 	bool seen_now = works_now(e, v);
@@ -246,7 +243,7 @@ static void apply_mark(const struct gp_engine *e, const struct gp_task *t, struc
 	v->active_since_ns = t->request_since_ns;
 }
 
-static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool blind,
+static void observe_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool blind,
                          struct gp_tick *tick)
 {
 	struct gp_task *t = &e->task[i];
@@ -262,7 +259,7 @@ static void look_at_task(struct gp_engine *e, unsigned i, uint64_t now_ns, bool 
 	apply_mark(e, t, v);
 	apply_hint(e, t, v, now_ns);
 	ran_ns = measure_wait(e, t, v, o, now_ns);
-	measure_starvation(t, v, e->absent_ns);
+	measure_starvation(t, v, e->gap_ns);
 	if (t->starved_ns > e->starved_ns)
 		e->starved_ns = t->starved_ns;
 	if (t->starved_ns > tick->starved_ns && (v->known & GP_KNOWN_WAITED))
@@ -289,13 +286,13 @@ void gp_engine_observe(struct gp_engine *e, uint64_t now_ns)
 		e->seen[i] = (struct gp_observation){.handle = e->task[i].handle};
 	blind = e->n && gp_gpu_observe(e->gpu, now_ns, e->seen, e->n);
 	if (blind) {
-		memset(e->seen, 0, e->n * sizeof *e->seen); /* half an answer is none */
+		memset(e->seen, 0, e->n * sizeof *e->seen); /* a partial answer is not used */
 		e->stats.blind++;
 	}
 	e->starved_ns = 0;
 	e->hint_over_ns = GP_NEVER;
 	for (unsigned i = 0; i < e->n; i++)
-		look_at_task(e, i, now_ns, blind, &tick);
+		observe_task(e, i, now_ns, blind, &tick);
 	gp_account_tick(e, now_ns, &tick);
 	e->view = (struct gp_view){
 		.now_ns = now_ns,

@@ -6,7 +6,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Until `next_ns`, or something happens. 1: stop, 2: news, 0: time. */
+/* Waits until `next_ns` or an event. Returns 0: timeout, 1: stop, 2: event of the back end, or
+ * -errno. */
 static int wait_until(uint64_t next_ns, int stop_fd, int event_fd)
 {
 	struct pollfd p[2] = {{.fd = stop_fd, .events = POLLIN},
@@ -28,14 +29,14 @@ static int wait_until(uint64_t next_ns, int stop_fd, int event_fd)
 }
 
 int gp_drive(struct gp_engine *engine, struct gp_gpu *gpu, int stop_fd,
-             int (*after_look)(void *arg, uint64_t now_ns), void *arg)
+             int (*after_tick)(void *arg, uint64_t now_ns), void *arg)
 {
-	int event_fd = gpu->ops->event_fd ? gpu->ops->event_fd(gpu) : -1;
+	int event_fd = gp_gpu_event_fd(gpu);
 
 	for (;;) {
 		uint64_t now_ns = gp_monotonic_ns();
 		uint64_t next_ns = gp_engine_step(engine, now_ns);
-		int r = after_look ? after_look(arg, now_ns) : 0;
+		int r = after_tick ? after_tick(arg, now_ns) : 0;
 
 		if (r)
 			return r;
@@ -43,7 +44,6 @@ int gp_drive(struct gp_engine *engine, struct gp_gpu *gpu, int stop_fd,
 		if (r < 0 || r == 1)
 			return r < 0 ? r : 0;
 		if (r == 2)
-			gp_engine_trigger(engine,
-			                  true); /* a back end's scan is a copy of what it knows */
+			gp_engine_trigger(engine, true); /* a scan is cheap: it copies data */
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is there: tasks come and go, change class, form gangs, are held by their user. */
+/* The list of tasks: they come and go, change attributes, form gangs, and are held by users. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static int grow_array(void **array, size_t item, unsigned capacity)
 	return 0;
 }
 
-/* Room for `n` tasks in every array. What was grown before a failure stays: it is only larger. */
+/* Makes room for `n` tasks in every array. After a failure some arrays are larger than needed. */
 static int reserve_tasks(struct gp_engine *e, unsigned n)
 {
 	unsigned capacity = e->capacity ? e->capacity : 16;
@@ -29,7 +29,7 @@ static int reserve_tasks(struct gp_engine *e, unsigned n)
 #define GROW(member) (r = r ? r : grow_array((void **)&e->member, sizeof *e->member, capacity))
 	GROW(task);
 	GROW(counters);
-	GROW(who);
+	GROW(identity);
 	GROW(view_task);
 	GROW(plan_task);
 	GROW(seen);
@@ -54,7 +54,7 @@ static bool attr_is_valid(const struct gp_task_attr *a)
 	       a->ceiling_permille <= 1000;
 }
 
-/* What a policy is told of a newcomer: what was said about it; nothing is observed yet. */
+/* The first view of a new task for the policy: its attributes, without observations. */
 static struct gp_task_view first_view(const struct gp_task *t)
 {
 	return (struct gp_task_view){
@@ -84,9 +84,9 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	*t = (struct gp_task){.id = e->next_id++,
 	                      .handle = handle,
 	                      .attr = GP_TASK_ATTR_DEFAULT,
-	                      .last_got_ns = now_ns,
+	                      .last_progress_ns = now_ns,
 	                      .noticed_ns = now_ns};
-	e->who[e->n] = *seen;
+	e->identity[e->n] = *seen;
 	e->counters[e->n] = (struct gp_task_counters){0};
 	gp_log2_hist_init(&e->counters[e->n].waits);
 	if (e->config.classify)
@@ -94,7 +94,7 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 	if (!attr_is_valid(&t->attr)) {
 		gp_log(GP_LOG_ERROR, "classify.invalid", "task=%llu pid=%d",
 		       (unsigned long long)t->id, seen->pid);
-		t->attr = GP_TASK_ATTR_DEFAULT; /* never touched */
+		t->attr = GP_TASK_ATTR_DEFAULT; /* unmanaged: never changed */
 	}
 	e->view_task[e->n] = first_view(t);
 	e->view_task[e->n].gang = e->n;
@@ -108,7 +108,7 @@ static int add_task(struct gp_engine *e, uint64_t now_ns, const struct gp_seen *
 		gp_gpu_prepare(e->gpu, handle, t->attr.class == GP_BEST_EFFORT);
 	e->n++;
 	e->gangs_stale = true;
-	gp_engine_tell(e, now_ns, GP_EVENT_TASK_IN, t->id, 0, 0);
+	gp_engine_emit(e, now_ns, GP_EVENT_TASK_IN, t->id, 0, 0);
 	return 0;
 }
 
@@ -119,17 +119,17 @@ static void drop_task(struct gp_engine *e, uint64_t now_ns, unsigned i)
 	if (e->policy.ops->task_out)
 		e->policy.ops->task_out(&e->state, &e->view_task[i], gp_policy_task(&e->state, i));
 	gp_gpu_detach(e->gpu, t->handle);
-	gp_engine_tell(e, now_ns, GP_EVENT_TASK_OUT, t->id, 0, 0);
+	gp_engine_emit(e, now_ns, GP_EVENT_TASK_OUT, t->id, 0, 0);
 	e->gangs_stale = true;
 }
 
-/* Moves task `from` down to place `to`, with all that belongs to it. */
+/* Moves all data of task `from` to the index `to`. */
 static void move_task(struct gp_engine *e, unsigned to, unsigned from)
 {
 	if (to == from)
 		return;
 	e->task[to] = e->task[from];
-	e->who[to] = e->who[from];
+	e->identity[to] = e->identity[from];
 	e->counters[to] = e->counters[from];
 	e->view_task[to] = e->view_task[from];
 	e->plan_task[to] = e->plan_task[from];
@@ -138,7 +138,7 @@ static void move_task(struct gp_engine *e, unsigned to, unsigned from)
 		       e->state.task_stride);
 }
 
-/* How many tasks the back end sees, all of them in e->found; -errno: it cannot say. */
+/* Scans all tasks into e->found. Returns their number, or -errno if the back end cannot tell. */
 static int fill_found(struct gp_engine *e, uint64_t now_ns)
 {
 	for (;;) {
@@ -162,18 +162,18 @@ void gp_engine_scan(struct gp_engine *e, uint64_t now_ns)
 
 	e->scan_at_ns = gp_time_add(now_ns, e->config.scan_every_ns);
 	if (found < 0 || gp_table_reserve(&e->by_key, (size_t)found))
-		return; /* what is known stays; the next scan tries again */
+		return; /* the known tasks stay; the next scan tries again */
 
 	gp_table_clear(&e->by_key);
 	for (unsigned i = 0; i < (unsigned)found; i++)
 		gp_table_put(&e->by_key, e->found[i].key, i);
 	for (unsigned i = 0; i < e->n; i++) {
-		if (!gp_table_get(&e->by_key, e->who[i].key, &at)) {
+		if (!gp_table_get(&e->by_key, e->identity[i].key, &at)) {
 			drop_task(e, now_ns, i);
 			continue;
 		}
-		e->who[i] = e->found[at]; /* its memory, and its name after an exec */
-		gp_table_remove(&e->by_key, e->who[i].key);
+		e->identity[i] = e->found[at]; /* memory use, and the name after an exec */
+		gp_table_remove(&e->by_key, e->identity[i].key);
 		move_task(e, kept++, i);
 	}
 	e->n = kept;
@@ -189,7 +189,7 @@ void gp_engine_scan(struct gp_engine *e, uint64_t now_ns)
 	}
 }
 
-/* The first task of each gang stands for it; a user's hold on one member holds them all. */
+/* The first task of a gang represents it. A user's hold of one member holds all members. */
 void gp_engine_update_gangs(struct gp_engine *e)
 {
 	uint64_t head;
@@ -210,7 +210,7 @@ void gp_engine_update_gangs(struct gp_engine *e)
 		if (gp_table_get(&e->by_gang, t->attr.gang, &head))
 			t->gang = (uint32_t)head;
 		else
-			gp_table_put(&e->by_gang, t->attr.gang, i); /* has room: reserved */
+			gp_table_put(&e->by_gang, t->attr.gang, i); /* has reserved room */
 		e->task[t->gang].gang_user_hold |= t->user_hold;
 	}
 	for (unsigned i = 0; i < e->n; i++)
@@ -248,7 +248,7 @@ int gp_engine_set_attr(struct gp_engine *e, uint64_t task, const struct gp_task_
 	return 0;
 }
 
-/* How many tasks users would hold with `t` and its gang among them. */
+/* Returns how many tasks users would hold, including `t` and its gang. */
 static unsigned count_user_held(struct gp_engine *e, const struct gp_task *t)
 {
 	unsigned held = 0;
@@ -276,8 +276,8 @@ int gp_engine_user_hold(struct gp_engine *e, uint64_t task)
 	return 0;
 }
 
-/* Takes back the hold on this task; on one that is held only with its gang, all holds on the gang.
- */
+/* Ends the user's hold of this task. If the task is held only with its gang, ends all holds of the
+ * gang. */
 int gp_engine_user_release(struct gp_engine *e, uint64_t task)
 {
 	struct gp_task *t = find_task(e, task);
@@ -310,9 +310,9 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 
 	*out = (struct gp_task_stats){
 		.id = t->id,
-		.key = e->who[index].key,
+		.key = e->identity[index].key,
 		.handle = t->handle,
-		.pid = e->who[index].pid,
+		.pid = e->identity[index].pid,
 		.attr = t->attr,
 		.held_by = (uint8_t)((t->policy_hold ? GP_HELD_BY_POLICY : 0) |
 	                             (t->gang_user_hold ? GP_HELD_BY_USER : 0)),
@@ -330,8 +330,8 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.waited_known = t->waited_known,
 		.waited_ns = t->waited_known ? v->waited_ns : 0,
 		.waited_max_ns = t->waited_max_ns,
-		.start_time = e->who[index].start_time,
-		.memory = e->who[index].memory,
+		.start_time = e->identity[index].start_time,
+		.memory = e->identity[index].memory,
 		.known = v->known & (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING),
 		.active = gp_seen_active(v),
 		.running = (v->known & GP_KNOWN_RUNNING) && v->running,
@@ -341,7 +341,7 @@ void gp_engine_task_stats(const struct gp_engine *e, unsigned index, struct gp_t
 		.wait_max_ns = counters->waits.max_ns,
 		.wait_sum_ns = counters->waits.sum_ns,
 	};
-	memcpy(out->name, e->who[index].name, sizeof out->name);
+	memcpy(out->name, e->identity[index].name, sizeof out->name);
 }
 
 int gp_engine_find_task(const struct gp_engine *e, uint64_t task, struct gp_task_stats *out)

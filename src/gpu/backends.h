@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The back ends: adding one is a folder of its own and a line in backends.c. */
+/* The list of back ends. A new back end is a folder of its own and a line in backends.c. */
 #ifndef GP_GPU_BACKENDS_H
 #define GP_GPU_BACKENDS_H
 
 #include "gpu/gpu.h"
 
-/* Those that are in use, and a NULL: the ones for real GPUs, until somebody selects. */
+/* The back ends in use, ended by NULL: by default those for real GPUs. */
 extern const struct gp_gpu_ops *const *gp_backends;
 
-/* Only this one; NULL: all for real GPUs. -ENOENT: there is none of that name. Before any device is
- * opened. */
+/* Uses only the back end `name`; NULL: all back ends for real GPUs. -ENOENT: unknown name. To be
+ * called before a device is opened. */
 int gp_backends_select(const char *name);
 
-/* As GPREEMPT_GPU says (not in setuid programs). -ENOENT with a sentence. */
+/* Uses the back end in GPREEMPT_GPU (ignored in setuid programs). -ENOENT with a sentence. */
 int gp_backends_select_by_environment(struct gp_error *err);
 
-/* By its name, also where it is not in use: records of the past name them. NULL: there is none. */
+/* Finds a back end by name, also one that is not in use: undo records name them. NULL: unknown. */
 const struct gp_gpu_ops *gp_backend_find(const char *name);
 
 #endif

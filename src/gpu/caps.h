@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * What a device can do, and what is known of a task on it. Shared by the back ends, which fill
- * these in, and by the policies, which read them. Freestanding: the kernel module compiles it.
+ * Capabilities of a device, and the known fields of a task. Back ends set them; policies read them.
+ * Freestanding: the kernel module compiles this file, too.
  */
 #ifndef GP_GPU_CAPS_H
 #define GP_GPU_CAPS_H
@@ -15,25 +15,25 @@
 #endif
 
 enum gp_cap {
-	GP_CAP_HOLD = 1u << 0,          /* a task's queues can be kept off the hardware */
+	GP_CAP_HOLD = 1u << 0,          /* the queues of a task can be kept off the hardware */
 	GP_CAP_SLICE = 1u << 1,         /* the hardware time slice of a task can be set */
-	GP_CAP_ACTIVITY = 1u << 2,      /* it can be seen, sooner or later, whether a task works */
-	GP_CAP_EVENTS = 1u << 3,        /* a change of activity makes itself known */
-	GP_CAP_PREEMPT_MODE = 1u << 4,  /* how a running kernel is interrupted can be chosen */
-	GP_CAP_REQUEST_MARKS = 1u << 5, /* programs say where a request begins and ends */
-	GP_CAP_STOPS_ALL = 1u << 6,     /* none: a hold or release stops all for a moment */
+	GP_CAP_ACTIVITY = 1u << 2,      /* active tasks are known, perhaps with delay */
+	GP_CAP_EVENTS = 1u << 3,        /* a change of activity raises an event */
+	GP_CAP_PREEMPT_MODE = 1u << 4,  /* the preemption type of a task can be set */
+	GP_CAP_REQUEST_MARKS = 1u << 5, /* programs mark begin and end of requests */
+	GP_CAP_STOPS_ALL = 1u << 6,     /* each hold or release stops all tasks for a moment */
 };
 
-/* Where a run time comes from, the best first. */
+/* Source of a run time. */
 enum gp_run_source {
-	GP_RUN_UNKNOWN,  /* never 0 ns: not known at all */
-	GP_RUN_MEASURED, /* the hardware or the driver counted it */
-	GP_RUN_GRANTED,  /* what the settings allowed it; it may have used less */
+	GP_RUN_UNKNOWN,  /* not known; does not mean 0 ns */
+	GP_RUN_MEASURED, /* counted by the hardware or the driver */
+	GP_RUN_GRANTED,  /* granted by the settings; the task may have used less */
 };
 
 /*
- * Which fields of an observation (and so of a view) are known. A field whose bit is clear holds
- * nothing: not 0, not the last value.
+ * The known fields of an observation, and so of a view. If the bit is clear, the field is
+ * undefined: it is neither 0 nor the last value.
  */
 enum gp_known {
 	GP_KNOWN_ACTIVE = 1u << 0,
@@ -48,8 +48,7 @@ enum gp_known {
 };
 
 /*
- * Whether activity is known as it is, or nearly, and not as a sample of the past: changes announce
- * themselves, or an observation is never older than this.
+ * Whether activity is known in time: changes raise events, or an observation is at most this old.
  */
 #define GP_PROMPT_NS 2000000u
 
@@ -59,8 +58,8 @@ static inline bool gp_tells_in_time(uint32_t caps, uint64_t sample_period_ns)
 	       ((caps & GP_CAP_EVENTS) || sample_period_ns <= GP_PROMPT_NS);
 }
 
-/* A slice this short gives the GPU away as soon as anybody else wants it. Two runnable tasks
- * with it starve each other: measured on an H200, neither finishes a kernel. */
+/* A task with a slice this short yields the GPU as soon as another task needs it. Two runnable
+ * tasks with tiny slices starve each other: on an H200 neither finished a kernel. */
 #define GP_TINY_SLICE_US 50u
 
 #endif

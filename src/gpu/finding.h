@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the doctors of the back ends: how they say what they find. */
+/* Helpers of the back ends' doctors: they report findings. */
 #ifndef GP_GPU_FINDING_H
 #define GP_GPU_FINDING_H
 
@@ -9,16 +9,16 @@
 #include "base/process.h"
 #include "gpu/gpu.h"
 
-struct gp_teller {
+struct gp_reporter {
 	gp_finding_fn *say;
 	void *arg;
 };
 
-__attribute__((format(printf, 5, 6))) static inline void gp_say(const struct gp_teller *to,
-                                                                enum gp_finding_level level,
-                                                                const char *subject,
-                                                                const char *advice,
-                                                                const char *format, ...)
+__attribute__((format(printf, 5, 6))) static inline void gp_report(const struct gp_reporter *to,
+                                                                   enum gp_finding_level level,
+                                                                   const char *subject,
+                                                                   const char *advice,
+                                                                   const char *format, ...)
 {
 	char text[256];
 	va_list args;
@@ -33,26 +33,27 @@ __attribute__((format(printf, 5, 6))) static inline void gp_say(const struct gp_
 
 #define GP_RIGHTS_ADVICE "run as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
 
-/* Whether other processes may be attached to. */
-static inline void gp_say_rights(const struct gp_teller *to)
+/* Reports whether this process may attach to other processes. */
+static inline void gp_report_rights(const struct gp_reporter *to)
 {
 	char scope = gp_yama_scope();
 
 	if (scope == '3')
-		gp_say(to, GP_FINDING_MISSING, "rights",
-		       "boot with kernel.yama.ptrace_scope below 3",
-		       "Yama (ptrace_scope 3) forbids everybody to attach to processes");
+		gp_report(to, GP_FINDING_MISSING, "rights",
+		          "boot with kernel.yama.ptrace_scope below 3",
+		          "Yama (ptrace_scope 3) forbids all users to attach to processes");
 	else if (gp_have_ptrace() && !gp_have_read_all())
-		gp_say(to, GP_FINDING_WARNING, "rights", "run with CAP_DAC_READ_SEARCH, too",
-		       "may attach to every process, but not open the files of other users'");
+		gp_report(to, GP_FINDING_WARNING, "rights", "also run with CAP_DAC_READ_SEARCH",
+		          "may attach to every process, but may not open files of other users' "
+		          "processes");
 	else if (gp_have_ptrace())
-		gp_say(to, GP_FINDING_OK, "rights", NULL, "may attach to every process");
+		gp_report(to, GP_FINDING_OK, "rights", NULL, "may attach to every process");
 	else if (scope && scope != '0')
-		gp_say(to, GP_FINDING_MISSING, "rights", GP_RIGHTS_ADVICE,
-		       "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
+		gp_report(to, GP_FINDING_MISSING, "rights", GP_RIGHTS_ADVICE,
+		          "Yama (ptrace_scope %c) forbids attaching to other processes", scope);
 	else
-		gp_say(to, GP_FINDING_WARNING, "rights", GP_RIGHTS_ADVICE,
-		       "may attach to processes of this user only");
+		gp_report(to, GP_FINDING_WARNING, "rights", GP_RIGHTS_ADVICE,
+		          "may attach to processes of this user only");
 }
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract between the engine and a GPU: one table of functions per back end.
+ * The contract between gpreempt and a GPU: two tables of functions for each back end.
+ *
+ *   struct gp_gpu_ops          what the engine's loop needs; no function may block
+ *   struct gp_gpu_command_ops  what commands and the library need; these functions may block
  *
  * A back end embeds struct gp_gpu as its first member `base` and fills in `ops` and `info`. Every
- * member of the table but the name is optional: what is missing is a capability that is not there,
- * and the wrappers below answer -ENOTSUP for it.
+ * function is optional: a missing one is a missing capability, and the wrappers at the end of this
+ * file return -ENOTSUP for it.
  *
- * All calls come from the thread that owns the device. None of them may block: a back end whose
- * driver can block runs the call on a worker of its own and answers -EINPROGRESS for the action.
- * Until that has ended, one way or the other, observations say that the task is `under_way`; the
- * engine asks for nothing else of the kind meanwhile, and judges by what it sees afterwards;
- * `failed` says why it did not come to pass.
- * `now_ns` is the caller's clock; a back end that needs time takes it from there.
+ * All calls for a device come from the thread that owns it. A back end whose driver can block makes
+ * the driver call on a thread of its own and returns -EINPROGRESS as the status of the action.
+ * Until the action has ended, observations of the task have its `under_way` bit set, and the engine
+ * requests no other action of the kind for the task. Afterwards the engine judges by what it
+ * observes; `failed` holds the reason if the action did not take effect.
+ * `now_ns` is the caller's clock. A back end takes the current time from it.
  */
 #ifndef GP_GPU_GPU_H
 #define GP_GPU_GPU_H
@@ -24,117 +27,139 @@
 
 struct gp_gpu_info {
 	char name[64];             /* "NVIDIA H200 #0" */
-	char bus[16];              /* its place on the PCI bus, "0000:3b:00.0"; "" = not known */
+	char bus[16];              /* address on the PCI bus, "0000:3b:00.0"; "" = not known */
 	uint32_t caps;             /* GP_CAP_* */
 	uint32_t max_held;         /* most tasks that can be held at one time; 0 without HOLD */
 	uint32_t slice_default_us; /* the hardware's own slice; 0 = not known */
-	uint32_t slice_min_us;     /* bounds that set_slice takes; 0, 0 without SLICE */
+	uint32_t slice_min_us;     /* bounds of GP_ACT_SLICE; 0, 0 without SLICE */
 	uint32_t slice_max_us;
-	uint64_t hold_cost_ns; /* typical time from asking to effect; 0 = not known */
+	uint64_t hold_cost_ns; /* typical time from request to effect; 0 = not known */
 	uint64_t release_cost_ns;
 	uint64_t slice_cost_ns;
 	uint64_t switch_cost_ns;
-	uint64_t sample_period_ns; /* an observation brings nothing new more often; 0 = any time */
-	uint64_t notice_ns; /* a change of activity is noticed so late at most; 0 = at once */
+	uint64_t sample_period_ns; /* observations change no more often than this; 0 = any time */
+	uint64_t notice_ns;        /* longest delay until a change of activity is seen; 0 = none */
 };
 
-/* What is special about a task. */
 enum gp_seen_flag {
 	GP_SEEN_SHARED = 1u << 0, /* a server: its queues run the work of many programs */
 };
 
 #define GP_QUEUE_ALL UINT32_MAX
 
-/* A task as the back end finds it. `key` names it for as long as it lives and is not reused for
- * another one: a back end makes it of pid and start time, or counts. */
+/* A task as the back end finds it. `key` names the task for its lifetime and is never reused: a
+ * back end builds it from pid and start time, or from a counter. */
 struct gp_seen {
 	uint64_t key;
 	pid_t pid;
-	uint32_t queue;      /* the one that the task is; GP_QUEUE_ALL = all that are not tasks
-	                        themselves */
+	uint32_t queue;      /* the queue that is the task; GP_QUEUE_ALL = every queue of the
+	                        process that is not a task of its own */
 	uint32_t flags;      /* GP_SEEN_* */
 	uint64_t start_time; /* of the process, in clock ticks since boot; 0 = not known */
 	uint64_t memory;     /* bytes of GPU memory; 0 = not known */
 	char name[32];
 };
 
-/* A queue of a task, for people to look at. */
+/* A queue of a task, as commands print it. */
 struct gp_queue {
-	uint32_t id;         /* the hardware's number; with the device it is unique at one time */
-	uint32_t channels;   /* of which it is made */
+	uint32_t id;         /* the hardware's number, unique on the device at one time */
+	uint32_t channels;   /* number of channels of the queue */
 	uint32_t slice_us;   /* as programmed */
 	uint32_t interleave; /* 0 low, 1 medium, 2 high; UINT32_MAX = not known */
 	bool held;
-	bool copies;    /* only moves data: never held */
-	char type[16];  /* "compute", "copy", or what the driver calls it */
-	uint64_t owner; /* the driver's names for it, for reports: client and object */
+	bool copies;    /* the queue only moves data and is never held */
+	char type[16];  /* "compute", "copy", or the driver's name for the type */
+	uint64_t owner; /* the driver's names for the queue, for reports: client and object */
 	uint64_t object;
 
-	/* Where its memory is, in the program; 0: not known, or there is no such thing. */
+	/* Addresses in the program's memory; 0 = not known, or the queue has none. */
 	uint64_t ring_address, ring_bytes;
-	uint64_t save_address, save_bytes; /* where waves are saved to */
+	uint64_t save_address, save_bytes; /* the area that waves are saved to */
 	uint64_t pending;                  /* packets not yet taken; UINT64_MAX = not known */
 	uint32_t priority;                 /* 0 to 15; UINT32_MAX = not known */
-	uint64_t serial; /* another one: another queue, whatever else is the same; 0 = not known */
+	uint64_t serial; /* differs between two queues with the same id; 0 = not known */
 };
 
-/* How a program holds its own queues. */
+/* Flags of hold_self. */
 enum gp_self_flag {
-	GP_SELF_NORMAL_PRIORITY = 1u << 0, /* what cannot be read is as it is made by default */
+	/* Assume the default priority if the priority of a queue cannot be read. */
+	GP_SELF_NORMAL_PRIORITY = 1u << 0,
 };
 
-/* One line of what a machine can do. */
+/* A way to take running work off the device. `gpreempt suspend --type NAME` chooses one. */
+struct gp_preempt_type {
+	const char *name;
+	const char *summary;
+	unsigned value;     /* argument of set_preempt_type */
+	unsigned grace_max; /* a grace of 1 to grace_max (1,000 GPU clocks) may replace `value`;
+	                       0 = the type has no grace */
+};
+
+#define GP_PREEMPT_GRACE_MAX 255u /* the largest grace_max of all back ends */
+
+#define GP_PREEMPT_TYPE_SAVE                                           \
+	{                                                              \
+		.name = "save", .summary = "save running work at once" \
+	}
+
+/* One line of `gpreempt doctor`. */
 enum gp_finding_level { GP_FINDING_OK, GP_FINDING_NOTE, GP_FINDING_WARNING, GP_FINDING_MISSING };
 
 struct gp_finding {
 	enum gp_finding_level level;
 	const char *subject; /* "driver", "permission" */
 	const char *text;
-	const char *advice; /* what to do about it; NULL = nothing to do */
+	const char *advice; /* the next step for the user; NULL = none */
 };
 
 typedef void gp_finding_fn(void *arg, const struct gp_finding *finding);
 
-/* Actions that were answered with -EINPROGRESS and have not ended. */
+/* Actions that returned -EINPROGRESS and have not ended. */
 enum gp_under_way { GP_UNDER_WAY_HOLD = 1u << 0, GP_UNDER_WAY_SLICE = 1u << 1 };
 
-/* What is known of one attached task at one instant. */
+/* The state of one attached task at one instant. */
 struct gp_observation {
 	uint32_t handle;          /* in */
-	uint32_t known;           /* GP_KNOWN_*; WAITED is the engine's own and never set here */
+	uint32_t known;           /* GP_KNOWN_*; the engine sets WAITED, a back end never does */
 	bool active;              /* has unfinished work, on the hardware or waiting for it */
 	bool running;             /* is on the hardware now */
 	bool held;                /* its queues are kept off the hardware */
 	uint8_t under_way;        /* GP_UNDER_WAY_*: a hold or release, a slice */
-	int32_t failed;           /* the last action that was under way: 0 or -errno */
-	uint32_t driver_code;     /* of that */
+	int32_t failed;           /* result of the last action that was under way: 0 or -errno */
+	uint32_t driver_code;     /* the driver's code for `failed` */
 	uint8_t run_source;       /* enum gp_run_source; RUN known implies not UNKNOWN */
-	uint32_t slice_us;        /* as programmed; 0 = what it had before anybody changed it */
+	uint32_t slice_us;        /* as programmed; 0 = the slice it had before any change */
 	uint64_t pending;         /* units of work submitted and not finished */
 	uint64_t active_since_ns; /* when it last became active */
 	uint64_t run_ns;          /* time on the hardware since attach; never falls */
-	uint64_t run_at_ns;       /* when that was true: `now` or the last sample before it */
-	uint64_t scheduled;       /* how often it came on the hardware; 0 = not known */
-	uint64_t on_at_ns;        /* when it last came on the hardware; 0 = not known */
-	uint64_t off_at_ns;       /* when it last went off it; 0 = not known */
+	uint64_t run_at_ns;       /* time that run_ns is valid for: now, or the last sample */
+	uint64_t scheduled;       /* how often it was scheduled on the hardware; 0 = not known */
+	uint64_t on_at_ns;        /* when it was last scheduled; 0 = not known */
+	uint64_t off_at_ns;       /* when it was last descheduled; 0 = not known */
 };
 
-/* How much an action's success says. */
+enum gp_act_kind {
+	GP_ACT_HOLD,
+	GP_ACT_RELEASE,
+	GP_ACT_SLICE, /* set the time slice to gp_action.slice_us */
+};
+
+/* What a status of 0 proves. */
 enum gp_certainty {
-	GP_ACCEPTED, /* the driver said yes; whether anything happened is seen later or never */
-	GP_OBSERVED, /* the back end has seen the effect */
+	GP_ACCEPTED, /* the driver accepted the call; the effect has not been observed */
+	GP_OBSERVED, /* the back end has observed the effect */
 };
 
-/* One task's part of a hold, release or set_slice. */
+/* One task's part of an act() call. */
 struct gp_action {
 	uint32_t handle;
-	uint32_t slice_us;    /* set_slice: 0 = what it had before anybody changed it */
+	uint32_t slice_us;    /* GP_ACT_SLICE: 0 = the slice it had before any change */
 	int32_t status;       /* out: 0, -EINPROGRESS or -errno */
-	uint32_t driver_code; /* out: the driver's own code, for the message; 0 = none */
+	uint32_t driver_code; /* out: the driver's own code, for messages; 0 = none */
 	uint8_t certainty;    /* out, when status is 0: enum gp_certainty */
 };
 
-/* How to put a task back: plain data, complete by itself, replayed by whoever is left. */
+/* An undo record: how to put a task back. Plain data that any later process can replay. */
 struct gp_undo {
 	uint64_t key;
 	pid_t pid;
@@ -142,96 +167,114 @@ struct gp_undo {
 	uint32_t size; /* bytes used of data */
 	uint8_t data[240];
 
-	/* Whose hands it is taken from: who undoes what a living program did, and does not trust it
-	 * to let go by itself, says so here. 0: it lets go by itself, or is dead. */
+	/* The process that made the change, if it lives and is not trusted to undo the change by
+	 * itself. 0 = the owner undoes it by itself, or has ended. */
 	pid_t owner;
 	uint64_t owner_start_time;
 };
 
 struct gp_gpu;
+struct gp_gpu_command_ops;
 
 enum gp_open_flag {
-	/* Observe only by what costs the work on the device nothing: it is known less well. */
+	/* Observe only by means that cost the work on the device nothing; less is known then. */
 	GP_OPEN_QUIET = 1u << 0,
 };
 
+/* What the engine's loop needs. No function may block, except the first scan. */
 struct gp_gpu_ops {
 	const char *name;
+	const struct gp_gpu_command_ops *command; /* NULL = no commands */
 
-	/* How many devices there are: 0 is not an error. -EACCES, -EPERM: they may not be used. */
+	/* Number of devices; 0 is not an error. -EACCES, -EPERM: no permission to use them. */
 	int (*probe)(void);
 	int (*open)(unsigned index, unsigned flags, struct gp_gpu **gpu); /* GP_OPEN_* */
 	void (*close)(struct gp_gpu *gpu);
 
-	/* Writes up to `max` tasks that have queues and returns how many there are in all (the
-	 * caller comes back with a larger array), or -errno: nothing is known. The first scan may
-	 * block until everybody was looked at once; later ones tell what is known by then. */
+	/* Writes up to `max` tasks and returns the number of tasks, or -errno if nothing is known.
+	 * If the number exceeds `max`, the caller calls again with a larger array. The first scan
+	 * may block until every process was examined once; later scans return the known tasks. */
 	int (*scan)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max);
 
 	/* From attach to detach the task is named by `handle`, a small number that the back end
-	 * chooses. Detach undoes every change; it cannot fail, the task may be gone. */
+	 * chooses. Detach undoes every change. It cannot fail: the task may have ended. */
 	int (*attach)(struct gp_gpu *gpu, uint64_t key, uint32_t *handle);
 	void (*detach)(struct gp_gpu *gpu, uint32_t handle);
 
-	/* So that the first action is as quick as the others: the task will be held, or it is one
-	 * for which others are. Never fails here: what goes wrong is seen at the first action. */
+	/* Makes the first action as fast as later ones. `will_be_held`: the task itself will be
+	 * held; else other tasks are held for it. A failure shows at the first action. */
 	void (*prepare)(struct gp_gpu *gpu, uint32_t handle, bool will_be_held);
 
 	/* Fills in `n` observations by their handles. -errno: nothing is known now. */
 	int (*observe)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen,
 	               unsigned n);
 
-	/* Each takes a batch, because on some devices one call costs as much as twenty. Returns 0
-	 * when every status was filled in, or -errno when the whole call failed. */
-	int (*hold)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *action, unsigned n);
-	int (*release)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *action, unsigned n);
-	int (*set_slice)(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *action, unsigned n);
-	int (*set_preempt_mode)(struct gp_gpu *gpu, uint32_t handle, unsigned mode);
+	/* Does the same to `n` tasks, because on some devices one call costs as much as twenty.
+	 * Returns 0 if every status was filled in, or -errno if the whole call failed. A back end
+	 * without this kind of action returns -ENOTSUP. */
+	int (*act)(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
+	           struct gp_action *action, unsigned n);
 
-	/* Readable when something changed and the engine should look; -errno = none. */
+	/* A descriptor that is readable when the engine should tick; -errno = none. */
 	int (*event_fd)(struct gp_gpu *gpu);
 
-	/* -EAGAIN: not known yet; there will be news. */
+	/* -EAGAIN: not known yet; event_fd becomes readable when it is. */
 	int (*undo_record)(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo);
+};
 
-	/* ---- for commands and people; these may block ---- */
-
-	/* Puts a task back as a record says, with no device open. -ESRCH: it has ended. */
-	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
-
-	/* Releases everything of a process, whoever held it, record or not. Returns how many queues
-	 * it reached, or -errno. */
-	int (*release_process)(pid_t pid, struct gp_error *err);
-
-	/* Finds this process now, without a look at all others. -ESRCH: no such process; -ENODEV:
-	 * it has no queues here; -ENODATA: only such as cannot be held, and `seen` names it for
-	 * `queues`, not for `attach`; -EPERM, -EACCES: it may not be looked into. */
+/* What commands and the library need. These functions may block. */
+struct gp_gpu_command_ops {
+	/* Examines this process only. -ESRCH: no such process; -ENODEV: it has no queues here;
+	 * -ENODATA: it has only queues that cannot be held, and `seen` is valid for `queues`, not
+	 * for `attach`; -EPERM, -EACCES: no permission to examine it. */
 	int (*find)(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 
-	/* Why the last call for a task failed, or its activity cannot be known, as a sentence.
-	 * Leaves `err` alone if there is none. */
-	void (*why)(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err);
+	/* Writes up to `max` queues of a task's process and returns the number of queues, or
+	 * -errno. `closely`: attach to the process if some values cannot be read otherwise. */
+	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
+	              unsigned max, struct gp_error *err);
 
 	/* Makes one queue of a process a task of its own. -ENOENT: it has no such queue. */
 	int (*split)(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
 	             struct gp_error *err);
 
-	/* Writes up to `max` queues of a task's process and returns how many there are, or -errno.
-	 * `closely`: also what can only be known by attaching to it, if it takes that. */
-	int (*queues)(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
-	              unsigned max, struct gp_error *err);
+	/* Writes the reason why the last call for a task failed, or why its activity cannot be
+	 * known. Leaves `err` alone if there is no reason. */
+	void (*why)(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err);
 
-	/* For how many ms so far the driver itself kept the process off the device, for want of
+	/* Milliseconds for which the driver itself kept the process off the device, for lack of
 	 * memory; -errno: not known. */
 	int64_t (*evicted_ms)(struct gp_gpu *gpu, pid_t pid);
 
-	/* All queues that the calling process has here now and that compute, from inside: off the
-	 * hardware when it returns, and on again. `flags`: GP_SELF_*. How many, or -errno: then
-	 * some may be held, which the caller releases. */
+	/* The preemption types that the device offers; `n` is set to their number, the first is the
+	 * default. A back end without preempt_types offers "save" only.
+	 * set_preempt_type applies to the holds of the task that follow. -EINVAL: out of range;
+	 * -ENOTSUP: the device does not have the type. */
+	const struct gp_preempt_type *(*preempt_types)(const struct gp_gpu *gpu, unsigned *n);
+	int (*set_preempt_type)(struct gp_gpu *gpu, uint32_t handle, unsigned value);
+
+	/* Takes all compute queues of the calling process off the hardware before it returns, or
+	 * puts them back. `flags`: GP_SELF_*. Returns the number of queues, or -errno; after a
+	 * failure some may be held, and the caller releases them. */
 	int (*hold_self)(struct gp_gpu *gpu, unsigned flags, struct gp_error *err);
 	int (*release_self)(struct gp_gpu *gpu, struct gp_error *err);
 
-	/* What of this machine it can use, what is missing and why. */
+	/* The functions below need no open device. */
+
+	/* Puts a task back as an undo record says. -ESRCH: the process has ended. */
+	int (*undo)(const struct gp_undo *undo, struct gp_error *err);
+
+	/* Releases every queue of a process, with or without an undo record of any owner.
+	 * Returns the number of queues that it reached, or -errno. */
+	int (*release_process)(pid_t pid, struct gp_error *err);
+
+	/* Sets the environment variables that make the vendor's runtime use only one device, in
+	 * programs that this process starts. `index` counts the devices of the back end; `name` and
+	 * `bus` are those of gp_gpu_info, `bus` may be NULL. */
+	int (*make_visible)(unsigned index, const char *name, const char *bus,
+	                    struct gp_error *err);
+
+	/* Reports what this machine offers to the back end, what is missing, and the reason. */
 	void (*doctor)(gp_finding_fn *say, void *arg);
 };
 
@@ -268,30 +311,151 @@ static inline int gp_gpu_observe(struct gp_gpu *g, uint64_t now_ns, struct gp_ob
 	return g->ops->observe ? g->ops->observe(g, now_ns, seen, n) : -ENOTSUP;
 }
 
+static inline int gp_gpu_act(struct gp_gpu *g, uint64_t now_ns, enum gp_act_kind kind,
+                             struct gp_action *a, unsigned n)
+{
+	return g->ops->act ? g->ops->act(g, now_ns, kind, a, n) : -ENOTSUP;
+}
+
 static inline int gp_gpu_hold(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
-	return g->ops->hold ? g->ops->hold(g, now_ns, a, n) : -ENOTSUP;
+	return gp_gpu_act(g, now_ns, GP_ACT_HOLD, a, n);
 }
 
 static inline int gp_gpu_release(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a, unsigned n)
 {
-	return g->ops->release ? g->ops->release(g, now_ns, a, n) : -ENOTSUP;
+	return gp_gpu_act(g, now_ns, GP_ACT_RELEASE, a, n);
 }
 
 static inline int gp_gpu_set_slice(struct gp_gpu *g, uint64_t now_ns, struct gp_action *a,
                                    unsigned n)
 {
-	return g->ops->set_slice ? g->ops->set_slice(g, now_ns, a, n) : -ENOTSUP;
+	return gp_gpu_act(g, now_ns, GP_ACT_SLICE, a, n);
 }
 
-static inline int64_t gp_gpu_evicted_ms(struct gp_gpu *g, pid_t pid)
+static inline int gp_gpu_event_fd(struct gp_gpu *g)
 {
-	return g->ops->evicted_ms ? g->ops->evicted_ms(g, pid) : -ENOTSUP;
+	return g->ops->event_fd ? g->ops->event_fd(g) : -ENOTSUP;
 }
 
 static inline int gp_gpu_undo_record(struct gp_gpu *g, uint32_t handle, struct gp_undo *undo)
 {
 	return g->ops->undo_record ? g->ops->undo_record(g, handle, undo) : -ENOTSUP;
+}
+
+/* The back end's commands: an empty table if it has none. */
+static inline const struct gp_gpu_command_ops *gp_backend_commands(const struct gp_gpu_ops *ops)
+{
+	static const struct gp_gpu_command_ops none;
+
+	return ops->command ? ops->command : &none;
+}
+
+static inline const struct gp_gpu_command_ops *gp_gpu_commands(const struct gp_gpu *g)
+{
+	return gp_backend_commands(g->ops);
+}
+
+static inline int gp_gpu_find(struct gp_gpu *g, pid_t pid, struct gp_seen *seen,
+                              struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	return c->find ? c->find(g, pid, seen, err) : -ENOTSUP;
+}
+
+static inline int gp_gpu_queues(struct gp_gpu *g, uint64_t key, bool closely,
+                                struct gp_queue *queue, unsigned max, struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	return c->queues ? c->queues(g, key, closely, queue, max, err) : -ENOTSUP;
+}
+
+static inline int gp_gpu_split(struct gp_gpu *g, pid_t pid, uint32_t queue, struct gp_seen *seen,
+                               struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	return c->split ? c->split(g, pid, queue, seen, err) : -ENOTSUP;
+}
+
+static inline void gp_gpu_why(struct gp_gpu *g, uint32_t handle, struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	if (c->why)
+		c->why(g, handle, err);
+}
+
+static inline int64_t gp_gpu_evicted_ms(struct gp_gpu *g, pid_t pid)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	return c->evicted_ms ? c->evicted_ms(g, pid) : -ENOTSUP;
+}
+
+static inline const struct gp_preempt_type *gp_gpu_preempt_types(const struct gp_gpu *g,
+                                                                 unsigned *n)
+{
+	static const struct gp_preempt_type save = GP_PREEMPT_TYPE_SAVE;
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	*n = 1;
+	return c->preempt_types ? c->preempt_types(g, n) : &save;
+}
+
+static inline int gp_gpu_set_preempt_type(struct gp_gpu *g, uint32_t handle, unsigned value)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	return c->set_preempt_type ? c->set_preempt_type(g, handle, value) : -ENOTSUP;
+}
+
+static inline int gp_gpu_hold_self(struct gp_gpu *g, unsigned flags, struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	return c->hold_self ? c->hold_self(g, flags, err) : -ENOTSUP;
+}
+
+static inline int gp_gpu_release_self(struct gp_gpu *g, struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_gpu_commands(g);
+
+	return c->release_self ? c->release_self(g, err) : -ENOTSUP;
+}
+
+static inline int gp_backend_undo(const struct gp_gpu_ops *ops, const struct gp_undo *undo,
+                                  struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
+
+	return c->undo ? c->undo(undo, err) : -ENOTSUP;
+}
+
+static inline int gp_backend_release_process(const struct gp_gpu_ops *ops, pid_t pid,
+                                             struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
+
+	return c->release_process ? c->release_process(pid, err) : -ENOTSUP;
+}
+
+static inline int gp_backend_make_visible(const struct gp_gpu_ops *ops, unsigned index,
+                                          const char *name, const char *bus, struct gp_error *err)
+{
+	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
+
+	return c->make_visible ? c->make_visible(index, name, bus, err) : -ENOTSUP;
+}
+
+static inline void gp_backend_doctor(const struct gp_gpu_ops *ops, gp_finding_fn *say, void *arg)
+{
+	const struct gp_gpu_command_ops *c = gp_backend_commands(ops);
+
+	if (c->doctor)
+		c->doctor(say, arg);
 }
 
 #endif

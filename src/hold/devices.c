@@ -6,10 +6,7 @@
 
 #include "base/clock.h"
 
-/* ---- devices ------------------------------------------------------------------------------------
- */
-
-/* The first thing that the back end's doctor finds missing. */
+/* Keeps the first missing item that the back end's doctor reports. */
 static void note_missing(void *arg, const struct gp_finding *finding)
 {
 	struct gp_error *err = arg;
@@ -22,8 +19,7 @@ static int cannot_open(const struct gp_gpu_ops *ops, int code, struct gp_error *
 {
 	struct gp_error why = {0};
 
-	if (ops->doctor)
-		ops->doctor(note_missing, &why);
+	gp_backend_doctor(ops, note_missing, &why);
 	if (*why.text)
 		return gp_fail(err, code, "%s", why.text);
 	return gp_fail(err, code, "the GPUs cannot be used (%s): %s; see gpreempt doctor",
@@ -76,11 +72,8 @@ void gp_devices_close(struct gp_devices *devices)
 	devices->n = 0;
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------
- */
-
-/* Of several answers, which one explains the most. */
-static int weight(int code)
+/* Ranks error codes: the code with the highest rank explains the most. */
+static int rank_of(int code)
 {
 	switch (code) {
 	case -ESRCH: return 4;
@@ -94,9 +87,9 @@ static int weight(int code)
 
 static int find_on(const struct gp_device *d, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
-	int r = d->gpu->ops->find ? d->gpu->ops->find(d->gpu, pid, seen, err) : -ENOTSUP;
+	int r = gp_gpu_find(d->gpu, pid, seen, err);
 
-	return r ? gp_fail(err, r, "process %d cannot be looked at: %s", pid, gp_error_name(r)) : 0;
+	return r ? gp_fail(err, r, "process %d cannot be inspected: %s", pid, gp_error_name(r)) : 0;
 }
 
 static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp_task_ref *ref,
@@ -113,7 +106,7 @@ static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp
 		if (find_on(d, pid, &seen, &why) && !(any && why.code == -ENODATA)) {
 			if (why.code == -ENODATA)
 				why.code = -ENODEV;
-			if (weight(why.code) > weight(worst.code))
+			if (rank_of(why.code) > rank_of(worst.code))
 				worst = why;
 		} else {
 			if (n < max)
@@ -127,8 +120,7 @@ static int find(const struct gp_devices *devices, pid_t pid, bool any, struct gp
 	if (worst.code == -ENODEV && devices->n > 1)
 		return gp_fail(err, -ENODEV,
 		               "process %d has no queues on any of the %u GPUs here; gpreempt ps "
-		               "lists those "
-		               "that have",
+		               "lists processes that have",
 		               pid, devices->n);
 	return gp_fail(err, worst.code, "%s", worst.text);
 }
@@ -145,7 +137,7 @@ int gp_devices_find_any(const struct gp_devices *devices, pid_t pid, struct gp_t
 	return find(devices, pid, true, ref, max, err);
 }
 
-/* Adds the tasks of one device behind the `n` that are there. How many there are then. */
+/* Appends the tasks of one device to the `n` tasks in *ref. Returns the new number. */
 static int scan_device(const struct gp_devices *devices, unsigned device, struct gp_task_ref **ref,
                        unsigned n)
 {
@@ -165,7 +157,7 @@ static int scan_device(const struct gp_devices *devices, unsigned device, struct
 		free(seen);
 		return -ENOMEM;
 	}
-	/* One that came since the first call is seen the next time. */
+	/* The next scan finds tasks that appear after the first call. */
 	got = gp_gpu_scan(gpu, now_ns, seen, (unsigned)count);
 	for (int i = 0; i < got && i < count; i++)
 		p[n++] = (struct gp_task_ref){.device = device, .gpu = gpu, .seen = seen[i]};
@@ -187,7 +179,7 @@ int gp_devices_scan(const struct gp_devices *devices, unsigned only, struct gp_t
 		if (r < 0) {
 			free(*ref);
 			*ref = NULL;
-			return gp_fail(err, r, "cannot see who uses %s: %s",
+			return gp_fail(err, r, "cannot list the processes that use %s: %s",
 			               devices->device[i].gpu->info.name, gp_error_name(r));
 		}
 		n = r;
@@ -210,12 +202,12 @@ int gp_task_ref_queues(const struct gp_task_ref *ref, bool closely, struct gp_qu
 	unsigned capacity = 16;
 
 	*queue = NULL;
-	if (!gpu->ops->queues)
+	if (!gp_gpu_commands(gpu)->queues)
 		return gp_fail(err, -ENOTSUP, "%s does not list queues", gpu->info.name);
 	for (;;) {
 		struct gp_queue *q = realloc(*queue, capacity * sizeof *q);
-		int n = q ? gpu->ops->queues(gpu, ref->seen.key, closely, q, capacity, err)
-		          : gp_fail(err, -ENOMEM, "no memory");
+		int n = q ? gp_gpu_queues(gpu, ref->seen.key, closely, q, capacity, err)
+		          : gp_fail(err, -ENOMEM, "not enough memory");
 
 		*queue = q ? q : *queue;
 		if (n <= (int)capacity) {

@@ -10,9 +10,9 @@
 #include "base/process.h"
 #include "hold/replay.h"
 
-#define ANSWER_NS (10 * GP_NS_PER_S) /* a driver call that takes longer hangs */
-#define RECORD_NS (5 * GP_NS_PER_S)
-#define PAUSE_NS  (20 * GP_NS_PER_MS) /* between two looks at a device that has no events */
+#define ANSWER_NS (10 * GP_NS_PER_S)  /* a driver call that takes longer counts as hung */
+#define RECORD_NS (5 * GP_NS_PER_S)   /* for a back end to describe how to undo */
+#define PAUSE_NS  (20 * GP_NS_PER_MS) /* between two observations of a device without events */
 
 static uint64_t now(void)
 {
@@ -25,14 +25,6 @@ const char *gp_hold_name(char *out, size_t size, const struct gp_task_ref *ref)
 	return out;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------
- */
-
-static int event_fd(struct gp_gpu *gpu)
-{
-	return gpu->ops->event_fd ? gpu->ops->event_fd(gpu) : -1;
-}
-
 void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 {
 	struct pollfd p[GP_DEVICES_MAX + 1];
@@ -41,7 +33,7 @@ void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 	struct timespec timeout;
 
 	for (unsigned i = 0; i < n; i++) {
-		p[i] = (struct pollfd){.fd = event_fd(holds->devices->device[i].gpu),
+		p[i] = (struct pollfd){.fd = gp_gpu_event_fd(holds->devices->device[i].gpu),
 		                       .events = POLLIN};
 		if (p[i].fd < 0 && until_ns > at_ns + PAUSE_NS)
 			until_ns = at_ns + PAUSE_NS;
@@ -52,13 +44,10 @@ void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd)
 		return;
 	for (unsigned i = 0; i < n; i++)
 		if (p[i].revents && read(p[i].fd, &ignored, sizeof ignored) < 0)
-			continue; /* somebody was faster, or it will be told again */
+			continue; /* another thread has read it, or it will be signalled again */
 }
 
-/* ---- looking ------------------------------------------------------------------------------------
- */
-
-static void look_at(struct gp_hold *h)
+static void observe(struct gp_hold *h)
 {
 	struct gp_observation o = {.handle = h->handle};
 
@@ -78,7 +67,7 @@ static void look_at(struct gp_hold *h)
 void gp_holds_refresh(struct gp_holds *holds)
 {
 	for (unsigned i = 0; i < holds->n; i++)
-		look_at(&holds->hold[i]);
+		observe(&holds->hold[i]);
 }
 
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *h)
@@ -93,7 +82,7 @@ bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *h)
 	for (int i = 0; i < n; i++) {
 		if (ref[i].seen.key != h->ref.seen.key)
 			continue;
-		listed = true; /* also while the back end has not noticed yet */
+		listed = true; /* also while the back end has not noticed the exit yet */
 		if (ref[i].seen.pid == h->ref.seen.pid)
 			continue;
 		close(h->pidfd);
@@ -112,9 +101,6 @@ bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *h)
 	       e.owner == getpid();
 }
 
-/* ---- beginning ----------------------------------------------------------------------------------
- */
-
 static int check_free(const struct gp_holds *holds, const struct gp_task_ref *ref,
                       struct gp_error *err)
 {
@@ -123,19 +109,19 @@ static int check_free(const struct gp_holds *holds, const struct gp_task_ref *re
 	return gp_records_check_free(holds->undo, ref->seen.pid, ref->seen.start_time, err);
 }
 
-/* The back end's own sentence. False: it has none. */
-static bool has_reason(const struct gp_hold *h, int code, struct gp_error *err)
+/* Takes the back end's own explanation of the failure. False: it has none. */
+static bool add_reason(const struct gp_hold *h, int code, struct gp_error *err)
 {
 	struct gp_error why = {0};
 
-	if (h->attached && h->ref.gpu->ops->why)
-		h->ref.gpu->ops->why(h->ref.gpu, h->handle, &why);
+	if (h->attached)
+		gp_gpu_why(h->ref.gpu, h->handle, &why);
 	if (*why.text)
 		gp_fail(err, code, "%s", why.text);
 	return *why.text;
 }
 
-/* A back end needs a moment after attach to know how a task can be put back. */
+/* A back end needs a moment after attach before it knows how to put a task back. */
 static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_error *err)
 {
 	uint64_t until_ns = now() + RECORD_NS;
@@ -146,9 +132,9 @@ static int write_record(struct gp_holds *holds, struct gp_hold *h, struct gp_err
 	       now() < until_ns)
 		gp_holds_wait(holds, until_ns, -1);
 	if (r) {
-		if (has_reason(h, r, err))
+		if (add_reason(h, r, err))
 			return r;
-		return gp_fail(err, r, "cannot tell how to put process %d back: %s",
+		return gp_fail(err, r, "cannot describe how to undo changes to process %d: %s",
 		               h->ref.seen.pid, gp_error_name(r));
 	}
 	r = gp_undo_put(holds->undo, h->ref.gpu->ops->name, &undo);
@@ -171,7 +157,7 @@ static int begin_one(struct gp_holds *holds, const struct gp_task_ref *ref, stru
 	holds->n++;
 	r = gp_gpu_attach(ref->gpu, ref->seen.key, &h->handle);
 	if (r)
-		return gp_fail(err, r, "cannot attach process %d: %s", ref->seen.pid,
+		return gp_fail(err, r, "cannot attach to process %d: %s", ref->seen.pid,
 		               gp_error_name(r));
 	h->attached = true;
 	return write_record(holds, h, err);
@@ -184,17 +170,14 @@ int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
 
 	*holds = (struct gp_holds){.devices = devices, .hold = calloc(n, sizeof *holds->hold)};
 	if (!holds->hold)
-		return gp_fail(err, -ENOMEM, "no memory");
+		return gp_fail(err, -ENOMEM, "not enough memory");
 	r = gp_undo_open(&holds->undo, true, err);
 	if (!r)
-		gp_records_replay_dead(holds->undo); /* what it had before them is its own */
+		gp_records_replay_dead(holds->undo); /* restores the original state */
 	for (unsigned i = 0; i < n && !r; i++)
 		r = begin_one(holds, &ref[i], err);
 	return r;
 }
-
-/* ---- acting -------------------------------------------------------------------------------------
- */
 
 static void note_answer(struct gp_hold *h, const struct gp_action *a)
 {
@@ -205,14 +188,14 @@ static void note_answer(struct gp_hold *h, const struct gp_action *a)
 		h->took_ns = now() - h->asked_ns;
 }
 
-/* One call for all tasks of a device. */
+/* Makes one call for all tasks of a device. */
 static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
 {
 	struct gp_gpu *gpu = holds->devices->device[device].gpu;
 	struct gp_action *action = calloc(holds->n + 1, sizeof *action);
-	unsigned *whose = calloc(holds->n + 1, sizeof *whose), n = 0;
+	unsigned *index = calloc(holds->n + 1, sizeof *index), n = 0;
 	uint64_t at_ns = now();
-	int r = action && whose ? 0 : -ENOMEM;
+	int r = action && index ? 0 : -ENOMEM;
 
 	for (unsigned i = 0; i < holds->n && !r; i++) {
 		struct gp_hold *h = &holds->hold[i];
@@ -221,16 +204,16 @@ static int ask_device(struct gp_holds *holds, unsigned device, bool hold)
 			continue;
 		h->asked_ns = at_ns;
 		action[n].handle = h->handle;
-		whose[n++] = i;
+		index[n++] = i;
 	}
 	if (n)
-		r = (hold ? gp_gpu_hold : gp_gpu_release)(gpu, at_ns, action, n);
+		r = gp_gpu_act(gpu, at_ns, hold ? GP_ACT_HOLD : GP_ACT_RELEASE, action, n);
 	for (unsigned i = 0; i < n; i++) {
 		action[i].status = r ? r : action[i].status;
-		note_answer(&holds->hold[whose[i]], &action[i]);
+		note_answer(&holds->hold[index[i]], &action[i]);
 	}
 	free(action);
-	free(whose);
+	free(index);
 	return r;
 }
 
@@ -242,7 +225,7 @@ static bool any_asked(const struct gp_holds *holds)
 	return false;
 }
 
-/* A process that ended is as good as released. */
+/* Evaluates the answer for one task. Releasing a task of an ended process succeeds. */
 static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 {
 	char name[160], code[32] = "";
@@ -260,7 +243,7 @@ static int outcome(struct gp_hold *h, bool hold, struct gp_error *err)
 	}
 	if (h->driver_code)
 		snprintf(code, sizeof code, " (driver code 0x%x)", h->driver_code);
-	if (has_reason(h, h->status, err))
+	if (add_reason(h, h->status, err))
 		return h->status;
 	return gp_fail(err, h->status, "cannot %s %s: %s%s", hold ? "hold" : "release",
 	               gp_hold_name(name, sizeof name, &h->ref), gp_error_name(h->status), code);
@@ -274,7 +257,7 @@ static int switch_all(struct gp_holds *holds, bool hold, struct gp_error *err)
 	for (unsigned i = 0; i < holds->devices->n && !r; i++)
 		r = ask_device(holds, i, hold);
 	if (r == -ENOMEM)
-		return gp_fail(err, r, "no memory");
+		return gp_fail(err, r, "not enough memory");
 	while (any_asked(holds) && now() < until_ns) {
 		gp_holds_wait(holds, until_ns, -1);
 		gp_holds_refresh(holds);
@@ -299,10 +282,7 @@ int gp_holds_release(struct gp_holds *holds, struct gp_error *err)
 	return switch_all(holds, false, err);
 }
 
-/* ---- ending -------------------------------------------------------------------------------------
- */
-
-static void let_go(struct gp_holds *holds, struct gp_hold *h, bool drop)
+static void detach(struct gp_holds *holds, struct gp_hold *h, bool drop)
 {
 	struct gp_undo_entry e;
 
@@ -317,14 +297,14 @@ static void let_go(struct gp_holds *holds, struct gp_hold *h, bool drop)
 
 void gp_holds_remove(struct gp_holds *holds, unsigned i, bool drop)
 {
-	let_go(holds, &holds->hold[i], drop);
+	detach(holds, &holds->hold[i], drop);
 	holds->hold[i] = holds->hold[--holds->n];
 }
 
 void gp_holds_end(struct gp_holds *holds)
 {
 	for (unsigned i = 0; i < holds->n; i++)
-		let_go(holds, &holds->hold[i], !holds->hold[i].status);
+		detach(holds, &holds->hold[i], !holds->hold[i].status);
 	free(holds->hold);
 	gp_undo_close(holds->undo);
 	*holds = (struct gp_holds){0};

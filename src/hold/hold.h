@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holding tasks by hand: attach, write how to put them back, then hold, and wait for what the
- * driver says. However this program dies, `gpreempt resume` finds the records.
+ * Holding tasks from a command or from the library: attach, write the undo record, hold, and wait
+ * for the driver's answer. If this process dies, `gpreempt resume` and the keeper replay the
+ * records.
  */
 #ifndef GP_HOLD_HOLD_H
 #define GP_HOLD_HOLD_H
@@ -13,17 +14,17 @@ struct gp_hold {
 	struct gp_task_ref ref;
 	uint32_t handle;
 	bool attached;
-	int slot;  /* of its undo record; -1 = none */
-	int pidfd; /* -1 = not known */
+	int slot;  /* slot of its undo record; -1: none */
+	int pidfd; /* -1: not known */
 
 	bool held;  /* as last observed */
-	bool asked; /* for something that has not ended */
-	int status; /* of what was last asked for: 0 or -errno */
+	bool asked; /* an action was requested and has not ended */
+	int status; /* result of the last action: 0 or -errno */
 	uint32_t driver_code;
 	uint64_t asked_ns;
-	uint64_t took_ns;  /* from asking to the answer */
-	uint64_t since_ns; /* when it was first held */
-	unsigned again;    /* how often it had to be held again */
+	uint64_t took_ns;  /* from the request to the driver's answer */
+	uint64_t since_ns; /* time of the first hold */
+	unsigned again;    /* how often it was held again after another process released it */
 	struct gp_observation last;
 };
 
@@ -34,39 +35,35 @@ struct gp_holds {
 	struct gp_hold *hold;
 };
 
-/*
- * Attaches the tasks and writes their records. Refuses a process that is in another program's hands
- * (-EBUSY). After an error, too, it is to be ended.
- */
+/* Attaches the tasks and writes their undo records. Refuses a process that another program holds or
+ * schedules (-EBUSY). Call gp_holds_end even after an error. */
 int gp_holds_begin(struct gp_holds *holds, const struct gp_devices *devices,
                    const struct gp_task_ref *ref, unsigned n, struct gp_error *err);
 
 /*
- * Holds those that are not held, or releases all: one call to each device, then waits until all
- * have an answer. -errno: the first that failed.
+ * Holds the tasks that are not held, or releases all tasks: one call to each device, then waits
+ * until every task has an answer. Returns 0, or -errno of the first task that failed.
  */
 int gp_holds_hold(struct gp_holds *holds, struct gp_error *err);
 int gp_holds_release(struct gp_holds *holds, struct gp_error *err);
 
-/* Looks at all again: `held` is then as it is now. */
+/* Observes all tasks again and updates `held`. */
 void gp_holds_refresh(struct gp_holds *holds);
 
-/* Until news from a device, this time, or `stop_fd` (-1: none) is readable. */
+/* Waits until an event of a device, until `until_ns` or until `stop_fd` (-1: none) is readable. */
 void gp_holds_wait(const struct gp_holds *holds, uint64_t until_ns, int stop_fd);
 
-/* Whether the task is gone. Its queues may have passed to a child: then it is not. */
+/* Whether the task has ended. False if its queues have passed to a child process. */
 bool gp_hold_has_ended(const struct gp_holds *holds, struct gp_hold *hold);
 
-/* Whether the record is still there: otherwise somebody put the task back. */
+/* Whether the undo record still exists. If not, another process has released the task. */
 bool gp_hold_is_recorded(const struct gp_holds *holds, const struct gp_hold *hold);
 
-/* Lets go of one: detaches it and, `drop`, takes its record away. */
+/* Detaches one task and, with `drop`, drops its undo record. */
 void gp_holds_remove(struct gp_holds *holds, unsigned i, bool drop);
 
-/*
- * Lets go of all. A record stays where the last release did not succeed. Close the devices
- * afterwards: what is left to put back is done there.
- */
+/* Detaches all tasks. The undo record of a task stays if its last release failed. Close the devices
+ * afterwards; closing puts back what is left. */
 void gp_holds_end(struct gp_holds *holds);
 
 /* "4711 (train.py) on NVIDIA H200 #0". Returns `out`. */

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- who is who ---------------------------------------------------------------------------------
- */
-
-/* The hardware's number is used again; the serial number, or else the driver's names and where its
- * ring is, tell the new one from the old. */
+/* Hardware ids are reused. A new queue differs from an old one in its serial number or, without
+ * one, in the driver's names and the address of its ring. */
 static bool is_same(const struct gp_queue *a, const struct gp_queue *b)
 {
 	if (a->id != b->id || strcmp(a->type, b->type) != 0)
@@ -19,7 +16,7 @@ static bool is_same(const struct gp_queue *a, const struct gp_queue *b)
 	return a->owner == b->owner && a->object == b->object && a->ring_address == b->ring_address;
 }
 
-/* Room for one more; NULL: no memory, the list is as it was. */
+/* Makes room for one more item. NULL: no memory; the list is unchanged. */
 static void *make_room(void *list, size_t size, unsigned n, unsigned *capacity)
 {
 	unsigned more = 2 * (*capacity + 8);
@@ -33,13 +30,13 @@ static void *make_room(void *list, size_t size, unsigned n, unsigned *capacity)
 	return p;
 }
 
-/* A kind that appears later was not there before: its least is 0. */
+/* A type that appears in a later sample had 0 queues before. */
 static struct gp_queue_counts_count begin_count(const struct gp_queue_counts *c)
 {
 	return (struct gp_queue_counts_count){.min = c->samples ? 0 : UINT32_MAX};
 }
 
-/* Its number, or -ENOMEM. */
+/* Returns the index of the series, or -ENOMEM. */
 static int find_series(struct gp_queue_counts *c, unsigned device, const struct gp_queue *q)
 {
 	struct gp_queue_counts_series *s;
@@ -58,7 +55,7 @@ static int find_series(struct gp_queue_counts *c, unsigned device, const struct 
 	return (int)c->nseries++;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct gp_queue_counts_queue *add_queue(struct gp_queue_counts *c, unsigned device,
                                                const struct gp_queue *q, uint64_t now_ns)
 {
@@ -77,8 +74,7 @@ static struct gp_queue_counts_queue *add_queue(struct gp_queue_counts *c, unsign
 	return k;
 }
 
-/* Samples list queues in the same order, as a rule: the search begins behind the one that was found
- * last. */
+/* Samples usually list queues in the same order, so the search starts behind the last hit. */
 static struct gp_queue_counts_queue *find_queue(struct gp_queue_counts *c, unsigned device,
                                                 const struct gp_queue *q)
 {
@@ -92,9 +88,6 @@ static struct gp_queue_counts_queue *find_queue(struct gp_queue_counts *c, unsig
 	}
 	return NULL;
 }
-
-/* ---- counting -----------------------------------------------------------------------------------
- */
 
 static void note_slice(struct gp_queue_counts_series *s, uint32_t slice_us)
 {
@@ -146,7 +139,7 @@ void gp_queue_counts_close(struct gp_queue_counts *c)
 	if (!c->samples)
 		c->all.min = UINT32_MAX;
 	for (unsigned i = 0; c->samples && i < c->nqueues; i++)
-		if (c->queue[i].here == c->samples) { /* the sample before, and not this one */
+		if (c->queue[i].here == c->samples) { /* in the sample before and not in this one */
 			c->series[c->queue[i].series].count.went++;
 			c->all.went++;
 		}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queues of a process over time: which there were, how many of each kind, how they came and
- * went. Samples are told one after the other, and nothing is kept of them but what they come to:
+ * Statistics of the queues of a process over time: which queues existed, how many of each type, how
+ * often they were created and destroyed. Samples are added one after the other and are not stored:
  *
  *     for each sample:
- *         for each queue in it: gp_queue_counts_note(&census, device, &queue, now_ns);
- *         gp_queue_counts_close(&census);
+ *         for each queue in it: gp_queue_counts_note(&counts, device, &queue, now_ns);
+ *         gp_queue_counts_close(&counts);
  */
 #ifndef GP_HOLD_QUEUE_COUNTS_H
 #define GP_HOLD_QUEUE_COUNTS_H
@@ -14,11 +14,11 @@
 
 #define GP_QUEUE_COUNTS_SLICES_MAX 8
 
-/* How many of something there were in the samples. */
+/* The number of queues per sample. */
 struct gp_queue_counts_count {
-	uint32_t now;      /* in the sample at hand */
-	uint32_t last;     /* in the one before */
-	uint32_t min, max; /* in those that are closed; these too: */
+	uint32_t now;      /* in the current sample */
+	uint32_t last;     /* in the sample before */
+	uint32_t min, max; /* in the closed samples, as are the members below */
 	uint32_t came, went;
 	uint64_t sum;
 };
@@ -30,41 +30,41 @@ struct gp_queue_counts_series {
 	bool copies;
 	struct gp_queue_counts_count count;
 	unsigned nslices;
-	uint32_t slice_us[GP_QUEUE_COUNTS_SLICES_MAX]; /* that were seen; not all, where there are
-	                                                  more */
+	uint32_t slice_us[GP_QUEUE_COUNTS_SLICES_MAX]; /* the first slices that were seen */
 };
 
-/* One queue: a later one with the same id is another, as far as the driver lets that be seen. */
+/* One queue. A later queue with the same id is a different queue, as far as the driver shows it. */
 struct gp_queue_counts_queue {
 	unsigned device;
-	struct gp_queue queue; /* as it was first seen */
+	struct gp_queue queue; /* in the state of the first sample */
 	unsigned series;
-	uint32_t samples; /* in how many it was there */
-	uint32_t held;    /* in how many of these it was held */
+	uint32_t samples; /* number of samples with this queue */
+	uint32_t held;    /* number of samples in which it was held */
 	uint64_t first_ns, last_ns;
-	uint32_t here; /* the number of the last sample in which it was, from 1 on */
+	uint32_t here; /* number of the last sample with this queue, starting at 1 */
 };
 
-/* All 0 is an empty one. */
+/* A zeroed struct is valid and empty. */
 struct gp_queue_counts {
-	uint32_t samples; /* closed */
+	uint32_t samples; /* number of closed samples */
 	struct gp_queue_counts_count all;
 	unsigned nseries, nqueues;
-	struct gp_queue_counts_series *series; /* in the order in which they were first seen */
-	struct gp_queue_counts_queue *queue;   /* the same */
+	struct gp_queue_counts_series *series; /* in the order of their first sample */
+	struct gp_queue_counts_queue *queue;   /* in the same order */
 	unsigned series_capacity, queue_capacity;
-	unsigned guess; /* which the next queue is, if their order stays */
+	unsigned guess; /* index of the next queue if samples keep their order */
 };
 
-/* This queue is in the sample at hand; told twice, it counts once. 0 or -ENOMEM. */
+/* Adds a queue to the current sample; a queue that is added twice counts once. Returns 0 or
+ * -ENOMEM. */
 int gp_queue_counts_note(struct gp_queue_counts *c, unsigned device, const struct gp_queue *queue,
                          uint64_t now_ns);
-/* These were all of the sample. One without queues is a sample as well: they may come. */
+/* Ends the current sample. A sample may have no queues. */
 void gp_queue_counts_close(struct gp_queue_counts *c);
 
-/* None came, none went. */
+/* Whether no queue was created or destroyed between samples. */
 bool gp_queue_counts_is_stable(const struct gp_queue_counts *c);
-/* There must be a sample. */
+/* Requires at least one sample. */
 double gp_queue_counts_average(const struct gp_queue_counts *c,
                                const struct gp_queue_counts_count *count);
 

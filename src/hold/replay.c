@@ -10,7 +10,7 @@
 #include "base/process.h"
 #include "gpu/backends.h"
 
-#define OTHERS_NS (2 * GP_NS_PER_S) /* how long others may take over what they undo */
+#define OTHERS_NS (2 * GP_NS_PER_S) /* for other processes to finish undoing */
 #define PAUSE_US  5000
 
 bool gp_record_process_lives(const struct gp_undo_entry *entry)
@@ -39,12 +39,12 @@ bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_
 int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err)
 {
 	const struct gp_gpu_ops *ops = gp_backend_find(entry->backend);
-	int r = ops && ops->undo ? ops->undo(&entry->undo, err) : -ENOTSUP;
+	int r = ops ? gp_backend_undo(ops, &entry->undo, err) : -ENOTSUP;
 
-	return r == -ESRCH ? 0 : r; /* who has ended is held by nobody */
+	return r == -ESRCH ? 0 : r; /* a process that has ended is not held */
 }
 
-/* Somebody else undoes it at this moment. */
+/* Whether another process is undoing this record. */
 static bool is_being_undone(const struct gp_undo_entry *e)
 {
 	return e->claimed && e->owner != getpid() && gp_undo_owner_lives(e);
@@ -69,7 +69,7 @@ void gp_records_replay_dead(struct gp_undo_file *file)
 		if (!gp_undo_get(file, i, &e) || !gp_undo_claim(file, i, &e))
 			continue;
 		if (gp_record_undo(&e, NULL))
-			gp_undo_give_back(file, i, &e); /* it stays for who can do it */
+			gp_undo_give_back(file, i, &e); /* for a process that can undo it */
 		else
 			gp_undo_drop_same(file, i, &e);
 	}
@@ -97,8 +97,8 @@ int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t s
 	    !gp_undo_owner_lives(&e))
 		return 0;
 	return gp_fail(err, -EBUSY,
-	               "process %d is in the hands of process %d (%s) already; end that, or run "
-	               "gpreempt resume %d",
+	               "process %d is already held or scheduled by process %d (%s); end that "
+	               "process, or run gpreempt resume %d",
 	               pid, e.owner, gp_process_name(e.owner, name, sizeof name), pid);
 }
 

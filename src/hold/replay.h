@@ -1,36 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What verbs ask of the undo file: whose hands a process is in, and what was left behind. */
+/* Queries and replay of undo records, for commands, the daemon and the keeper. */
 #ifndef GP_HOLD_REPLAY_H
 #define GP_HOLD_REPLAY_H
 
 #include "undo/undo.h"
 
-/* A record of this process; false: there is none. One whose holder lives goes first. `file` may be
- * NULL: there is no file. */
+/* Finds a record of the process, preferably one with a living owner. False: none. `file` may be
+ * NULL. */
 bool gp_records_find(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
                      struct gp_undo_entry *entry);
 
-/* Whether the process that was changed is still there, and no other has its pid, as far as that can
- * be told: a record that is kept too long does no harm, one that is dropped too early does. */
+/* Whether the changed process still exists under its pid. True if that cannot be determined:
+ * keeping a record too long is harmless, dropping it too early is not. */
 bool gp_record_process_lives(const struct gp_undo_entry *entry);
 
-/* -EBUSY when another living program has it in its hands. */
+/* Returns -EBUSY if another running program holds or schedules the process. */
 int gp_records_check_free(const struct gp_undo_file *file, pid_t pid, uint64_t start_time,
                           struct gp_error *err);
 
-/* Puts back what a record says, whoever holds it; may block. 0, also when the process has ended. */
+/* Puts a task back as its record says, whichever process owns the record. May block. Returns 0 also
+ * if the process has ended. */
 int gp_record_undo(const struct gp_undo_entry *entry, struct gp_error *err);
 
-/* Puts back what was left behind by programs that are gone: the first thing a scheduler does, so
- * that it finds tasks as they were before. What others put back at this moment is waited for. */
+/*
+ * Replays the records of dead owners. A scheduler does this first, so that it finds tasks in their
+ * original state. Waits up to 2 s for records that other processes are undoing.
+ */
 void gp_records_replay_dead(struct gp_undo_file *file);
 
-/* Takes away our own records of processes that have ended; their queues may have passed to a child,
- * which is put back. For who runs for long: now and then, in a thread that may block. */
+/*
+ * Drops this process's own records of processes that have ended. If their queues have passed to a
+ * child, the child is put back. To be called now and then by a long-running process, in a thread
+ * that may block.
+ */
 void gp_records_drop_ended(struct gp_undo_file *file);
 
-/* Puts back, once more, all that this process changed, and drops the records of what is as it was.
- * 0, or -errno of the first that could not be put back: its record stays. */
+/* Puts back everything that this process changed and drops the records of tasks that were put back.
+ * Returns 0, or -errno of the first task that failed; its record stays. */
 int gp_records_settle(struct gp_undo_file *file, struct gp_error *err);
 
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two ways to lose a scheduler, and what is done with its records:
+ * A scheduler can be lost in two ways:
  *
- * It is dead (its pidfd says so, or it is a zombie): each record is claimed, undone and dropped.
- * The claim makes the keeper the holder, so that a scheduler that starts meanwhile waits with the
- * task (gp_undo_put says -EBUSY) and another who replays leaves it to us. If the keeper dies over
- * it, the record has a dead holder again.
+ * It is dead: its pidfd says so, or it is a zombie. Each record is claimed, undone and dropped. The
+ * claim makes the keeper the owner. A scheduler that starts meanwhile waits with the task
+ * (gp_undo_put returns -EBUSY), and other processes that replay records skip it. If the keeper dies
+ * meanwhile, the record has a dead owner again.
  *
- * It lives and does not beat (stopped, or it hangs): its records are undone and stay, and stay its
- * own. It may go on at any instruction, also between its look at the epoch and a call to the
- * driver: what it holds then has its record still. The epoch is bumped before and after, so that
- * whenever it goes on it sees one of the two, and begins anew. A call that was on its way into the
- * driver may come into effect after our undo: so it is repeated, ever less often, while the silence
- * lasts. A beat ends all that, also between two records.
+ * It is alive but sends no heartbeat: it is stopped or hangs. Its records are undone but stay, with
+ * the scheduler as their owner. The scheduler may continue at any instruction, even between its
+ * check of the epoch and a call to the driver; what it holds then still has a record. The epoch is
+ * incremented before and after, so that the scheduler sees at least one of the two increments and
+ * starts anew. A driver call that was in progress may take effect after the undo. Therefore the
+ * undo is repeated, at growing intervals, until a heartbeat arrives. A heartbeat stops the replay
+ * even between two records.
  *
- * Time is counted in looks, not in seconds: a look that comes late, because the machine was
- * suspended or we were stopped, counts once, and the scheduler has had as little time as we had.
+ * Silence is counted in checks, not in seconds. If the machine was suspended or the keeper was
+ * stopped, a late check counts once: the scheduler had no more time than the keeper.
  */
 #include "keeper/heartbeat_watch.h"
 
@@ -27,14 +28,13 @@
 #include "base/log.h"
 #include "base/process.h"
 
-#define INTERVAL_NS    (250 * GP_NS_PER_MS) /* a newcomer that dies at once is noticed so late */
+#define INTERVAL_NS    (250 * GP_NS_PER_MS) /* between two checks */
 #define BACKOFF_MIN_NS (500 * GP_NS_PER_MS)
 #define BACKOFF_MAX_NS (30 * GP_NS_PER_S)
 
-/* ---- holders -----------------------------------------------------------------------------------
- */
+/* Owners of records. */
 
-static struct gp_watched *find_holder(struct gp_watch *w, const struct gp_undo_entry *e)
+static struct gp_watched *find_owner(struct gp_watch *w, const struct gp_undo_entry *e)
 {
 	for (unsigned i = 0; i < w->nowners; i++)
 		if (w->owner[i].pid == e->owner && w->owner[i].start_time == e->owner_start_time)
@@ -42,8 +42,8 @@ static struct gp_watched *find_holder(struct gp_watch *w, const struct gp_undo_e
 	return NULL;
 }
 
-/* NULL: it is gone, or there is no room. */
-static struct gp_watched *add_holder(struct gp_watch *w, const struct gp_undo_entry *e)
+/* NULL: the process has ended, or there is no room. */
+static struct gp_watched *add_owner(struct gp_watch *w, const struct gp_undo_entry *e)
 {
 	struct gp_watched *h = &w->owner[w->nowners];
 	int pidfd = w->nowners < GP_WATCH_OWNERS ? gp_pidfd_open(e->owner) : -1;
@@ -52,7 +52,7 @@ static struct gp_watched *add_holder(struct gp_watch *w, const struct gp_undo_en
 		return NULL;
 	*h = (struct gp_watched){
 		.pid = e->owner, .start_time = e->owner_start_time, .pidfd = pidfd};
-	/* The number may have become another's before it was opened. */
+	/* The pid may have been reused before the pidfd was opened. */
 	h->ended = !gp_process_lives(h->pid, h->start_time);
 	w->nowners++;
 	return h;
@@ -64,19 +64,19 @@ static bool owner_lives(struct gp_watch *w, const struct gp_undo_entry *e)
 
 	if (e->owner <= 0)
 		return false;
-	if (e->owner == getpid()) /* we claimed it, and it is on its way */
+	if (e->owner == getpid()) /* the keeper has claimed it and is undoing it */
 		return true;
-	h = find_holder(w, e);
+	h = find_owner(w, e);
 	if (!h)
-		h = add_holder(w, e);
+		h = add_owner(w, e);
 	if (!h)
 		return gp_undo_owner_lives(e);
 	h->wanted = true;
 	return !h->ended;
 }
 
-/* Those that have ended, or have no record any more. */
-static void forget_holders(struct gp_watch *w)
+/* Forgets owners that have ended or have no record any more. */
+static void forget_owners(struct gp_watch *w)
 {
 	for (unsigned i = w->nowners; i-- > 0;)
 		if (w->owner[i].ended || !w->owner[i].wanted) {
@@ -85,15 +85,14 @@ static void forget_holders(struct gp_watch *w)
 		}
 }
 
-/* ---- records -----------------------------------------------------------------------------------
- */
+/* Records. */
 
-static bool is_schedulers(const struct gp_watch *w, const struct gp_undo_entry *e)
+static bool belongs_to_scheduler(const struct gp_watch *w, const struct gp_undo_entry *e)
 {
 	return e->owner == w->scheduler.pid && e->owner_start_time == w->scheduler.start_time;
 }
 
-/* Whether it is time to undo it; notes when it will be. */
+/* Whether it is time to undo the record; if not, schedules the next search. */
 static bool is_due(struct gp_watch *w, unsigned slot, uint64_t now_ns)
 {
 	uint64_t due_ns = w->again[slot].not_before_ns;
@@ -105,20 +104,21 @@ static bool is_due(struct gp_watch *w, unsigned slot, uint64_t now_ns)
 	return false;
 }
 
-static void look_at_record(struct gp_watch *w, unsigned slot, struct gp_undo_entry *e,
-                           uint64_t now_ns)
+static void check_record(struct gp_watch *w, unsigned slot, struct gp_undo_entry *e,
+                         uint64_t now_ns)
 {
 	if (owner_lives(w, e)) {
-		if (!w->silent || !is_schedulers(w, e) || e->claimed || !is_due(w, slot, now_ns))
+		if (!w->silent || !belongs_to_scheduler(w, e) || e->claimed ||
+		    !is_due(w, slot, now_ns))
 			return;
 		e->undo.owner = e->owner;
 		e->undo.owner_start_time = e->owner_start_time;
 		gp_replay_ask(&w->replay, slot, e, w->scheduler.heartbeats);
-	} else if (e->owner || is_due(w, slot, now_ns)) { /* at once, when he has just died */
+	} else if (e->owner || is_due(w, slot, now_ns)) { /* the first attempt is made at once */
 		if (gp_undo_claim(w->file, slot, e))
 			gp_replay_ask(&w->replay, slot, e, 0);
 		else if (w->search_ns > now_ns + INTERVAL_NS)
-			w->search_ns = now_ns + INTERVAL_NS; /* somebody was faster, or slower */
+			w->search_ns = now_ns + INTERVAL_NS; /* another process has it */
 	}
 }
 
@@ -136,11 +136,11 @@ static void search(struct gp_watch *w, uint64_t now_ns)
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++)
 		if (gp_undo_get(w->file, i, &e)) {
 			if (!gp_replay_has(&w->replay, i))
-				look_at_record(w, i, &e, now_ns);
+				check_record(w, i, &e, now_ns);
 		} else {
 			w->again[i].not_before_ns = w->again[i].backoff_ns = 0;
 		}
-	forget_holders(w);
+	forget_owners(w);
 }
 
 static void try_again_later(struct gp_watch *w, unsigned slot)
@@ -170,21 +170,20 @@ static void take_result(void *arg, unsigned slot, const struct gp_undo_entry *en
 		gp_undo_drop_same(w->file, slot, entry);
 }
 
-/* ---- the scheduler ------------------------------------------------------------------------------
- */
+/* The scheduler. */
 
-static void note_voice(struct gp_watch *w, const struct gp_undo_scheduler *now)
+static void note_heartbeat(struct gp_watch *w, const struct gp_undo_scheduler *now)
 {
 	if (w->silent) {
 		memset(w->again, 0, sizeof w->again);
 		if (now->lives && now->pid == w->scheduler.pid)
 			gp_log(GP_LOG_INFO, "scheduler.beats-again", "pid=%d", now->pid);
 	}
-	w->quiet = 0;
+	w->missed = 0;
 	w->silent = false;
 }
 
-static void look_at_scheduler(struct gp_watch *w)
+static void check_scheduler(struct gp_watch *w)
 {
 	struct gp_undo_scheduler now;
 
@@ -192,23 +191,20 @@ static void look_at_scheduler(struct gp_watch *w)
 	if (now.pid != w->scheduler.pid || now.start_time != w->scheduler.start_time) {
 		if (now.pid)
 			gp_log(GP_LOG_INFO, "scheduler.new", "pid=%d", now.pid);
-		note_voice(w, &now);
+		note_heartbeat(w, &now);
 		w->must_search = true;
 	} else if (now.heartbeats != w->scheduler.heartbeats || !now.lives) {
-		note_voice(w, &now);
+		note_heartbeat(w, &now);
 	} else {
-		w->quiet++;
+		w->missed++;
 	}
 	w->scheduler = now;
-	if (w->silent || !now.lives || w->quiet * INTERVAL_NS < w->timeout_ns)
+	if (w->silent || !now.lives || w->missed * INTERVAL_NS < w->timeout_ns)
 		return;
 	gp_log(GP_LOG_WARN, "scheduler.silent", "pid=%d", now.pid);
 	w->silent = w->must_search = true;
 	gp_undo_bump(w->file);
 }
-
-/* ---- all of it ----------------------------------------------------------------------------------
- */
 
 int gp_watch_begin(struct gp_watch *w, struct gp_undo_file *file, uint64_t timeout_ns,
                    struct gp_error *err)
@@ -227,7 +223,7 @@ void gp_watch_end(struct gp_watch *w)
 		close(w->owner[i].pidfd);
 }
 
-static bool any_holder_ended(const struct gp_watch *w)
+static bool any_owner_ended(const struct gp_watch *w)
 {
 	for (unsigned i = 0; i < w->nowners; i++)
 		if (gp_pidfd_ended(w->owner[i].pidfd))
@@ -240,25 +236,25 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-uint64_t gp_watch_run(struct gp_watch *w, uint64_t now_ns, bool *is_look)
+uint64_t gp_watch_run(struct gp_watch *w, uint64_t now_ns, bool *is_check)
 {
 	uint64_t next_ns;
 
-	*is_look = now_ns >= w->look_ns;
-	if (*is_look) {
-		w->look_ns = now_ns + INTERVAL_NS;
-		look_at_scheduler(w);
+	*is_check = now_ns >= w->check_ns;
+	if (*is_check) {
+		w->check_ns = now_ns + INTERVAL_NS;
+		check_scheduler(w);
 		w->must_search |= gp_undo_changes(w->file) != w->changes;
 	}
 	w->undone = 0;
 	next_ns = gp_replay_run(&w->replay, now_ns, take_result, w);
-	if (w->must_search || now_ns >= w->search_ns || any_holder_ended(w)) {
+	if (w->must_search || now_ns >= w->search_ns || any_owner_ended(w)) {
 		search(w, now_ns);
 		next_ns = earlier(next_ns, gp_replay_run(&w->replay, now_ns, take_result, w));
 	}
 	if (w->undone)
 		gp_undo_bump(w->file);
-	return earlier(next_ns, earlier(w->look_ns, w->search_ns));
+	return earlier(next_ns, earlier(w->check_ns, w->search_ns));
 }
 
 void gp_watch_poll(const struct gp_watch *w, struct pollfd *p)

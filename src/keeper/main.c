@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpreempt-keeper: puts everything back when the scheduler disappears or no longer answers. A
- * program of its own, in a unit of its own, so small that there is little that could take it along:
- * it has no GPU open, allocates nothing once it runs, and its memory is locked.
+ * gpreempt-keeper: undoes all changes to tasks when the scheduler has died or sends no heartbeat.
+ * It is a separate program in a systemd unit of its own and is kept small, so that few faults can
+ * stop it: it opens no GPU, allocates nothing after its start, and locks its memory.
  */
 #include <argp.h>
 #include <errno.h>
@@ -23,10 +23,10 @@
 #include "keeper/notify.h"
 #include "keeper/heartbeat_watch.h"
 
-/* The service manager waits for it before it starts the scheduler again, which tries, too; the
- * unit's TimeoutStopSec is well above. */
+/* Limit for --once. The service manager waits for it before it restarts the scheduler, which
+ * replays the records too. The unit's TimeoutStopSec is well above this limit. */
 #define ONCE_NS (3 * GP_NS_PER_S)
-#define LAST_NS (2 * GP_NS_PER_S) /* for what is being undone when we are told to end */
+#define LAST_NS (2 * GP_NS_PER_S) /* at exit, for records that are being undone */
 
 static struct {
 	uint64_t timeout_ns;
@@ -35,8 +35,8 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"timeout", 't', "SECONDS", 0,
-         "Without a beat for so long, a scheduler counts as gone (default: 2)", 0},
-	{"once", 'o', NULL, 0, "Put back what dead schedulers left, then end", 0},
+         "Undo the changes of a scheduler that sends no heartbeat for this long (default: 2)", 0},
+	{"once", 'o', NULL, 0, "Undo the changes of dead schedulers, then exit", 0},
 	{0},
 };
 
@@ -53,7 +53,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		env.timeout_ns = (uint64_t)(seconds * (double)GP_NS_PER_S);
 		break;
 	case 'o': env.once = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "'%s' is too much", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -64,7 +64,8 @@ static uint64_t now(void)
 	return gp_monotonic_ns();
 }
 
-/* The last to go when memory runs out; where we may not, the unit may have said so. */
+/* Asks the kernel to kill this process last when memory runs out. A failure is ignored: the unit
+ * may have set the score. */
 static void stay_alive(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -78,7 +79,7 @@ static void stay_alive(void)
 		gp_log(GP_LOG_DEBUG, "memory.not-locked", "errno=%d", errno);
 }
 
-/* As sd-daemon(3) says: the journal takes the priority from the beginning of a line. */
+/* The journal takes the priority from the prefix of the line; see sd-daemon(3). */
 static void log_with_priority(void *arg, enum gp_log_level level, const char *line)
 {
 	static const int priority[] = {LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERR};
@@ -100,7 +101,7 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Until something happens; whether it was a signal to end. */
+/* Waits for an event. Returns whether it was a signal to stop. */
 static bool wait_until(const struct gp_watch *w, uint64_t until_ns, int signal_fd)
 {
 	struct pollfd p[GP_WATCH_FDS + 1];
@@ -117,7 +118,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* How many records dead holders have. */
+/* Counts the records of dead owners. */
 static unsigned count_left(const struct gp_undo_file *file)
 {
 	struct gp_undo_entry e;
@@ -128,7 +129,7 @@ static unsigned count_left(const struct gp_undo_file *file)
 	return n;
 }
 
-/* Until nothing is left to do, or the time is over. */
+/* Works until no record is left to undo, or until the time is over. */
 static void finish(struct gp_watch *w, uint64_t for_ns, int signal_fd)
 {
 	uint64_t until_ns = now() + for_ns, next_ns;
@@ -146,7 +147,7 @@ static int run_once(struct gp_watch *w, int signal_fd)
 {
 	unsigned left;
 
-	w->timeout_ns = GP_NEVER; /* who lives is not our business */
+	w->timeout_ns = GP_NEVER; /* --once handles dead owners only */
 	finish(w, ONCE_NS, signal_fd);
 	left = count_left(w->file);
 	if (left)
@@ -154,7 +155,7 @@ static int run_once(struct gp_watch *w, int signal_fd)
 	return left ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The file may be taken away, or replaced by another version. */
+/* Reopens the undo file if it was removed or replaced. */
 static void follow_file(struct gp_watch *w)
 {
 	struct gp_undo_file *file;
@@ -166,7 +167,7 @@ static void follow_file(struct gp_watch *w)
 	if (gp_undo_open(&file, true, &err) || gp_undo_keeper_begin(file, &err)) {
 		gp_log(GP_LOG_ERROR, "file.gone", "why=%s",
 		       gp_log_quote(why, sizeof why, err.text));
-		exit(EXIT_FAILURE); /* and be started again */
+		exit(EXIT_FAILURE); /* the service manager restarts the keeper */
 	}
 	gp_undo_keeper_end(w->file);
 	gp_undo_close(w->file);
@@ -177,13 +178,13 @@ static void follow_file(struct gp_watch *w)
 
 static void run(struct gp_watch *w, int signal_fd)
 {
-	bool is_look;
+	bool is_check;
 
 	gp_notify("READY=1\nSTATUS=Watching");
 	for (;;) {
-		uint64_t at_ns = now(), next_ns = gp_watch_run(w, at_ns, &is_look);
+		uint64_t at_ns = now(), next_ns = gp_watch_run(w, at_ns, &is_check);
 
-		if (is_look) {
+		if (is_check) {
 			gp_undo_keeper_heartbeat(w->file, at_ns);
 			gp_notify("WATCHDOG=1");
 			follow_file(w);
@@ -201,7 +202,8 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Put everything back when the scheduler disappears or no longer answers.",
+		.doc = "Undo all changes to GPU tasks when the scheduler has died or sends no "
+		       "heartbeat.",
 	};
 	static struct gp_watch watch;
 	struct gp_undo_file *file;
@@ -211,18 +213,18 @@ int main(int argc, char **argv)
 	argp_program_version = "gpreempt-keeper " GP_VERSION;
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	/* Not what waits for its reader, who may hang. */
+	/* The default sink would block if the reader of the log hangs. */
 	gp_log_set_sink(gp_stderr_is_journal() ? log_with_priority : gp_log_if_possible, NULL);
 	r = gp_undo_open(&file, !env.once, &err);
 	if (r == -ENOENT && env.once)
-		return EXIT_SUCCESS; /* nobody ever changed anything */
+		return EXIT_SUCCESS; /* there is no undo file, so there is nothing to undo */
 	if (!r && !env.once)
 		r = gp_undo_keeper_begin(file, &err);
 	if (!r)
 		r = gp_watch_begin(&watch, file, env.timeout_ns, &err);
 	signal_fd = open_signals();
 	if (!r && signal_fd < 0)
-		r = gp_fail(&err, -errno, "no file descriptors");
+		r = gp_fail(&err, -errno, "cannot create a signalfd: %s", gp_error_name(-errno));
 	if (r) {
 		fprintf(stderr, "gpreempt-keeper: %s\n", err.text);
 		return r == -EPERM || r == -EACCES ? 3 : EXIT_FAILURE;

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-void gp_notify(const char *words)
+void gp_notify(const char *message)
 {
 	const char *path = secure_getenv("NOTIFY_SOCKET");
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -24,6 +24,7 @@ void gp_notify(const char *words)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	sendto(fd, words, strlen(words), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to, size);
+	sendto(fd, message, strlen(message), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&to,
+	       size);
 	close(fd);
 }

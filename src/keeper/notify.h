@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words for the service manager, as sd_notify(3) sends them, without its library. */
+/* Messages to the service manager, as sd_notify(3) sends them, without libsystemd. */
 #ifndef GP_KEEPER_NOTIFY_H
 #define GP_KEEPER_NOTIFY_H
 
-/* "READY=1". Does nothing where nobody listens, and never waits. */
-void gp_notify(const char *words);
+/* Sends a message such as "READY=1". Never blocks; does nothing without NOTIFY_SOCKET. */
+void gp_notify(const char *message);
 
 #endif

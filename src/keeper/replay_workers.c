@@ -15,9 +15,10 @@
 #include "base/process.h"
 #include "hold/replay.h"
 
-#define STALL_NS (100 * GP_NS_PER_MS) /* a worker that is so long over one is not waited for */
+#define STALL_NS (100 * GP_NS_PER_MS) /* a slower worker gets help of another */
 
-/* In the lowest 8 bits of a job's state; above them, while DOING, the worker. */
+/* Stored in the lowest 8 bits of a job's state. In DOING, the bits above hold the worker's index.
+ */
 enum job_state { IDLE, TODO, DOING, DONE };
 
 struct job {
@@ -28,7 +29,7 @@ struct job {
 };
 
 struct gp_replay_board {
-	uint64_t since_ns[GP_REPLAY_WORKERS]; /* when it began with a record; 0: it has none */
+	uint64_t since_ns[GP_REPLAY_WORKERS]; /* when it began a record; 0: idle */
 	struct job job[GP_UNDO_SLOTS];
 };
 
@@ -47,19 +48,18 @@ static uint64_t since_ns(const struct gp_replay *r, unsigned worker)
 	return __atomic_load_n(&r->board->since_ns[worker], __ATOMIC_ACQUIRE);
 }
 
-/* ---- a worker ----------------------------------------------------------------------------------
- */
+/* In a worker. */
 
 static int undo(const struct gp_replay *r, const struct job *job)
 {
 	const struct gp_undo_entry *e = &job->entry;
 	struct gp_error err = {0};
-	struct gp_undo_scheduler guard;
+	struct gp_undo_scheduler scheduler;
 	char why[300];
 	int code;
 
-	gp_undo_scheduler(r->file, &guard);
-	if (!e->claimed && guard.heartbeats != job->heartbeats)
+	gp_undo_scheduler(r->file, &scheduler);
+	if (!e->claimed && scheduler.heartbeats != job->heartbeats)
 		return -ECANCELED;
 	code = gp_record_undo(e, &err);
 	if (code)
@@ -89,7 +89,7 @@ static void work(const struct gp_replay *r, unsigned worker)
 	__atomic_store_n(&r->board->since_ns[worker], 0, __ATOMIC_RELEASE);
 }
 
-/* It must not outlive us: others would undo the same. */
+/* A worker must not outlive the keeper: another process would undo the same record. */
 static void start_worker(struct gp_replay *r, unsigned worker)
 {
 	pid_t keeper = getpid(), pid;
@@ -107,14 +107,13 @@ static void start_worker(struct gp_replay *r, unsigned worker)
 		_exit(0);
 	}
 	if (pid < 0)
-		return; /* at the next look */
+		return; /* the next call of gp_replay_run tries again */
 	r->worker[worker].pid = pid;
 	r->worker[worker].pidfd = gp_pidfd_open(pid);
 	r->worker[worker].killed = false;
 }
 
-/* ---- the keeper's side --------------------------------------------------------------------------
- */
+/* In the keeper. */
 
 int gp_replay_begin(struct gp_replay *r, struct gp_undo_file *file, struct gp_error *err)
 {
@@ -122,9 +121,11 @@ int gp_replay_begin(struct gp_replay *r, struct gp_undo_file *file, struct gp_er
 	r->board = mmap(NULL, sizeof *r->board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 	                -1, 0);
 	if (r->board == MAP_FAILED)
-		return gp_fail(err, -errno, "no memory");
+		return gp_fail(err, -errno, "not enough memory for the workers of the keeper");
 	r->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return r->done_fd < 0 ? gp_fail(err, -errno, "no file descriptors") : 0;
+	return r->done_fd < 0
+	               ? gp_fail(err, -errno, "cannot create an eventfd: %s", gp_error_name(-errno))
+	               : 0;
 }
 
 static void forget_worker(struct gp_replay *r, unsigned worker)
@@ -139,7 +140,8 @@ void gp_replay_end(struct gp_replay *r)
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
 		if (r->worker[i].pid) {
 			kill(r->worker[i].pid, SIGKILL);
-			waitpid(r->worker[i].pid, NULL, WNOHANG); /* it may sleep in a driver */
+			waitpid(r->worker[i].pid, NULL,
+			        WNOHANG); /* the worker may be blocked in a driver */
 			forget_worker(r, i);
 		}
 	close(r->done_fd);
@@ -169,7 +171,7 @@ bool gp_replay_is_busy(const struct gp_replay *r)
 	return false;
 }
 
-/* What a worker was at when it ended: killed, or it fell over it. */
+/* Marks the job of a worker that was killed or has crashed as failed. */
 static void fail_job_of(struct gp_replay *r, unsigned worker)
 {
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
@@ -184,7 +186,7 @@ static void fail_job_of(struct gp_replay *r, unsigned worker)
 	}
 }
 
-static void look_at_worker(struct gp_replay *r, unsigned worker, uint64_t now_ns)
+static void check_worker(struct gp_replay *r, unsigned worker, uint64_t now_ns)
 {
 	uint64_t began_ns = since_ns(r, worker);
 
@@ -206,7 +208,8 @@ static bool is_free(const struct gp_replay *r, unsigned worker, uint64_t now_ns)
 	       (!began_ns || now_ns < began_ns + STALL_NS);
 }
 
-/* One that is free sees what there is to do; otherwise there is another, if there is room. */
+/* A worker that is not stalled will find the job. Otherwise another worker is started, if there is
+ * room. */
 static void provide_worker(struct gp_replay *r, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
@@ -227,7 +230,7 @@ uint64_t gp_replay_run(struct gp_replay *r, uint64_t now_ns, gp_replay_done_fn *
 	eventfd_read(r->done_fd, &ignored);
 	for (unsigned i = 0; i < GP_REPLAY_WORKERS; i++)
 		if (r->worker[i].pid)
-			look_at_worker(r, i, now_ns);
+			check_worker(r, i, now_ns);
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
 		struct job *job = &r->board->job[i];
 

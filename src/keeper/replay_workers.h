@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Undoing records, each in a process that may hang. A call to a driver can take seconds or for
- * ever, and borrows the target's files; so it is done by workers, children that the keeper can do
- * without. One worker does all there is, one after the other; another one is started only while
- * that hangs. Who takes longer than GP_REPLAY_LIMIT_NS over one record is killed.
+ * Undoing records in worker processes. A driver call can take seconds or hang for ever, and it
+ * borrows files of the target process. So children make these calls, and the keeper can continue
+ * without them. One worker undoes all records, one after the other; another worker is started only
+ * while that one hangs. A worker that takes longer than GP_REPLAY_LIMIT_NS for one record is
+ * killed.
  */
 #ifndef GP_KEEPER_REPLAY_WORKERS_H
 #define GP_KEEPER_REPLAY_WORKERS_H
@@ -16,7 +17,8 @@
 #define GP_REPLAY_FDS      (GP_REPLAY_WORKERS + 1)
 #define GP_REPLAY_LIMIT_NS 5000000000ull
 
-/* `result`: 0, or -errno; -ECANCELED: the scheduler beats again, and it was left alone. */
+/* `result`: 0 or -errno. -ECANCELED: the scheduler sends heartbeats again, and the record was not
+ * undone. */
 typedef void gp_replay_done_fn(void *arg, unsigned slot, const struct gp_undo_entry *entry,
                                int result);
 
@@ -25,9 +27,9 @@ struct gp_replay_board;
 struct gp_replay {
 	struct gp_undo_file *file;
 	struct gp_replay_board *board; /* shared with the workers */
-	int done_fd;                   /* a worker has ended a record */
+	int done_fd;                   /* signalled when a worker has finished a record */
 	struct {
-		pid_t pid; /* 0: none */
+		pid_t pid; /* 0: no worker */
 		int pidfd;
 		bool killed;
 	} worker[GP_REPLAY_WORKERS];
@@ -35,20 +37,22 @@ struct gp_replay {
 
 int gp_replay_begin(struct gp_replay *r, struct gp_undo_file *file, struct gp_error *err);
 
-/* Kills the workers that are left. */
+/* Kills all workers. */
 void gp_replay_end(struct gp_replay *r);
 
-/* Has the record undone. One that is not claimed is its living holder's: only while that one, the
- * scheduler, has beaten no more than `beats`. */
+/*
+ * Requests that a record is undone. If the record is not claimed, its owner, the scheduler, is
+ * alive; then it is undone only while the scheduler's number of heartbeats equals `heartbeats`.
+ */
 void gp_replay_ask(struct gp_replay *r, unsigned slot, const struct gp_undo_entry *entry,
                    uint64_t heartbeats);
 
-/* Whether the record of this slot is being undone; of any slot. */
+/* Whether the record of this slot, or of any slot, is being undone. */
 bool gp_replay_has(const struct gp_replay *r, unsigned slot);
 bool gp_replay_is_busy(const struct gp_replay *r);
 
-/* Takes results, starts workers and kills them. When it wants to be called again at the latest, or
- * when one of the files is readable (GP_REPLAY_FDS of them). */
+/* Takes results, starts and kills workers. Returns when to call it again at the latest; call it
+ * earlier if one of the GP_REPLAY_FDS descriptors is readable. */
 uint64_t gp_replay_run(struct gp_replay *r, uint64_t now_ns, gp_replay_done_fn *done, void *arg);
 void gp_replay_poll(const struct gp_replay *r, struct pollfd *p);
 

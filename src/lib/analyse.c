@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What samples come to: how many queues there were, of which kinds, and how they changed. */
+/* Statistics of samples: how many queues there were, of which types, and how they changed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "gpreempt.h"
 #include "hold/queue_counts.h"
 
-/* As far as it says which queue it is, and what is counted of it. */
+/* Converts the members that identify the queue and those that are counted. */
 static struct gp_queue translate(const struct gpreempt_queue *q)
 {
 	struct gp_queue out = {
@@ -67,7 +67,7 @@ static struct gpreempt_sighting report_sighting(const struct gp_queue_counts_que
 
 static int report(const struct gp_queue_counts *counts, struct gpreempt_statistics *s)
 {
-	/* One more, so that none is not NULL. */
+	/* One more, so that an empty list is not NULL. */
 	s->series = calloc(counts->nseries + 1, sizeof *s->series);
 	s->sighting = calloc(counts->nqueues + 1, sizeof *s->sighting);
 	if (!s->series || !s->sighting)

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a handle has attached. A task stays attached after it was released: to attach costs much
- * more than to hold, and who preempts once does it again.
- */
+/* The attached tasks of a handle. A task stays attached after its release: attaching costs much
+ * more than holding, and a program that preempts once usually does so again. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/lib.h"
 
-static bool is_ref(const struct gp_task_ref *a, const struct gp_task_ref *b)
+static bool is_same_task(const struct gp_task_ref *a, const struct gp_task_ref *b)
 {
 	return a->device == b->device && a->seen.key == b->seen.key;
 }
@@ -16,7 +14,7 @@ static bool is_ref(const struct gp_task_ref *a, const struct gp_task_ref *b)
 struct gp_lib_attachment *gp_lib_attachment_of(struct gpreempt *g, const struct gp_task_ref *ref)
 {
 	for (unsigned i = 0; i < g->nattachments; i++)
-		if (is_ref(&g->attachment[i].hold.ref, ref))
+		if (is_same_task(&g->attachment[i].hold.ref, ref))
 			return &g->attachment[i];
 	return NULL;
 }
@@ -32,9 +30,6 @@ bool gp_lib_holds_all_on(const struct gpreempt *g, unsigned device)
 	return false;
 }
 
-/* ---- attaching ----------------------------------------------------------------------------------
- */
-
 static int begin(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 {
 	struct gp_lib_attachment *list =
@@ -43,7 +38,7 @@ static int begin(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 	int r;
 
 	if (!list)
-		return gp_fail(&g->err, -ENOMEM, "no memory");
+		return gp_fail(&g->err, -ENOMEM, "not enough memory");
 	g->attachment = list;
 	r = gp_holds_begin(&fresh, &g->machine->devices, ref, n, &g->err);
 	if (r) {
@@ -52,7 +47,7 @@ static int begin(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 	}
 	for (unsigned i = 0; i < fresh.n; i++)
 		list[g->nattachments++] = (struct gp_lib_attachment){.hold = fresh.hold[i]};
-	/* One of them is enough: it is the same file. */
+	/* Both refer to the same file; one is enough. */
 	if (g->undo)
 		gp_undo_close(fresh.undo);
 	else
@@ -61,14 +56,14 @@ static int begin(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 	return 0;
 }
 
-int gp_lib_take(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
+int gp_lib_attach(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 {
 	struct gp_task_ref *missing = calloc(n + 1, sizeof *missing);
 	unsigned nmissing = 0;
 	int r = 0;
 
 	if (!missing)
-		return gp_fail(&g->err, -ENOMEM, "no memory");
+		return gp_fail(&g->err, -ENOMEM, "not enough memory");
 	for (unsigned i = 0; i < n; i++)
 		if (!gp_lib_attachment_of(g, &ref[i]))
 			missing[nmissing++] = ref[i];
@@ -78,20 +73,18 @@ int gp_lib_take(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n)
 	return r;
 }
 
-/* ---- switching ----------------------------------------------------------------------------------
- */
-
-/* Some of the grips, as the layer below wants them; `grip` says whose they are. */
+/* A selection of attachments in the form that hold/hold.h takes. attachment[i] belongs to
+ * holds.hold[i]. */
 struct selection {
 	struct gp_holds holds;
 	struct gp_lib_attachment **attachment;
 };
 
-static bool is_meant(const struct gp_lib_attachment *attachment, const struct gp_task_ref *ref,
-                     unsigned n)
+static bool is_selected(const struct gp_lib_attachment *attachment, const struct gp_task_ref *ref,
+                        unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (is_ref(&attachment->hold.ref, &ref[i]))
+		if (is_same_task(&attachment->hold.ref, &ref[i]))
 			return true;
 	return !ref;
 }
@@ -105,14 +98,14 @@ static int gather(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
 	if (!s->holds.hold || !s->attachment)
 		return -ENOMEM;
 	for (unsigned i = 0; i < g->nattachments; i++)
-		if (is_meant(&g->attachment[i], ref, n)) {
+		if (is_selected(&g->attachment[i], ref, n)) {
 			s->attachment[s->holds.n] = &g->attachment[i];
 			s->holds.hold[s->holds.n++] = g->attachment[i].hold;
 		}
 	return 0;
 }
 
-static void give_back(struct selection *s)
+static void store_back(struct selection *s)
 {
 	for (unsigned i = 0; i < s->holds.n; i++)
 		s->attachment[i]->hold = s->holds.hold[i];
@@ -120,8 +113,8 @@ static void give_back(struct selection *s)
 	free(s->attachment);
 }
 
-/* After a failure: what was not to be held before is not held now. */
-static void take_back(const struct selection *s)
+/* After a failure, releases the tasks that were not held before. */
+static void release_unwanted(const struct selection *s)
 {
 	struct gp_holds one = s->holds;
 
@@ -141,24 +134,21 @@ int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n,
 
 	if (r) {
 		s.holds.n = 0;
-		give_back(&s);
-		return gp_fail(err, r, "no memory");
+		store_back(&s);
+		return gp_fail(err, r, "not enough memory");
 	}
 	gp_holds_refresh(&s.holds);
 	r = (hold ? gp_holds_hold : gp_holds_release)(&s.holds, err);
 	if (r && hold)
-		take_back(&s);
+		release_unwanted(&s);
 	for (unsigned i = 0; i < s.holds.n; i++)
 		if (!r)
 			s.attachment[i]->wanted = hold;
 		else if (!hold && !s.holds.hold[i].status)
 			s.attachment[i]->wanted = false;
-	give_back(&s);
+	store_back(&s);
 	return r;
 }
-
-/* ---- letting go ---------------------------------------------------------------------------------
- */
 
 bool gp_lib_drop_gone(struct gpreempt *g)
 {
@@ -186,10 +176,10 @@ void gp_lib_drop_all(struct gpreempt *g)
 	gp_lib_release_self(g);
 	if (!gather(g, NULL, 0, &s)) {
 		gp_holds_release(&s.holds, NULL);
-		gp_holds_end(&s.holds); /* and with it the undo file */
+		gp_holds_end(&s.holds); /* closes the undo file */
 		g->undo = NULL;
 	} else {
-		free(s.holds.hold); /* the records stay */
+		free(s.holds.hold); /* the undo records remain */
 	}
 	free(s.attachment);
 	free(g->attachment);

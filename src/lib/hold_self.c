@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The caller's own queues, from inside: no debugger, no record, no thread that watches. */
+/* The caller's own queues, held from inside: without a debugger, an undo record or a watching
+ * thread. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -7,21 +8,23 @@
 
 #define FLAGS_KNOWN GPREEMPT_NORMAL_PRIORITY
 
-/* All devices have one state for all handles: so one handle at a time has it. */
+/* The held state belongs to the process, not to a handle: so only one handle at a time has it. */
 static int check(struct gpreempt *g)
 {
 	const struct gp_lib_machine *m = g->machine;
 
 	if (g->pid != getpid())
-		return gp_fail(&g->err, -EINVAL,
-		               "process %d is another one: gpreempt_suspend_queues() holds it",
-		               g->pid);
+		return gp_fail(
+			&g->err, -EINVAL,
+			"process %d is not the caller; use gpreempt_suspend_queues() to hold it",
+			g->pid);
 	if (m->holds_self && m->holds_self != g)
-		return gp_fail(&g->err, -EBUSY, "another handle holds this program's own queues");
+		return gp_fail(&g->err, -EBUSY,
+		               "another handle of this program already holds its own queues");
 	return 0;
 }
 
-/* On all devices. How many, or the first failure. */
+/* Releases the queues on all devices. Returns their number, or the first failure. */
 static int release_all(struct gpreempt *g, struct gp_error *err)
 {
 	const struct gp_devices *devices = &g->machine->devices;
@@ -29,10 +32,10 @@ static int release_all(struct gpreempt *g, struct gp_error *err)
 
 	for (unsigned i = 0; i < devices->n; i++) {
 		struct gp_gpu *gpu = devices->device[i].gpu;
-		int r = gpu->ops->release_self ? gpu->ops->release_self(gpu, err) : 0;
+		int r = gp_gpu_release_self(gpu, err);
 
 		n += r > 0 ? r : 0;
-		if (r < 0 && !failed)
+		if (r < 0 && r != -ENOTSUP && !failed)
 			failed = r;
 	}
 	if (!failed)
@@ -40,8 +43,8 @@ static int release_all(struct gpreempt *g, struct gp_error *err)
 	return failed ? failed : n;
 }
 
-/* After a failure nothing is held, not even what was: half of a program's queues is worse than
- * either. */
+/* After a failure no queue is held, not even one that was held before: holding only some of the
+ * queues is worse than holding all or none. */
 static int hold_all(struct gpreempt *g, unsigned flags)
 {
 	const struct gp_devices *devices = &g->machine->devices;
@@ -53,10 +56,10 @@ static int hold_all(struct gpreempt *g, unsigned flags)
 	for (unsigned i = 0; i < devices->n && r >= 0; i++) {
 		struct gp_gpu *gpu = devices->device[i].gpu;
 
-		if (!gpu->ops->hold_self)
+		if (!gp_gpu_commands(gpu)->hold_self)
 			continue;
 		can = true;
-		r = gpu->ops->hold_self(gpu, how, &g->err);
+		r = gp_gpu_hold_self(gpu, how, &g->err);
 		n += r > 0 ? r : 0;
 	}
 	if (r >= 0 && n)
@@ -65,8 +68,9 @@ static int hold_all(struct gpreempt *g, unsigned flags)
 	if (r < 0)
 		return r;
 	if (!can)
-		return gp_fail(&g->err, -ENOTSUP,
-		               "no GPU here lets a program hold its own queues from inside");
+		return gp_fail(
+			&g->err, -ENOTSUP,
+			"no GPU of this machine lets a program hold its own queues from inside");
 	return gp_fail(&g->err, -ENODEV, "this program has no queues that compute");
 }
 
@@ -75,7 +79,7 @@ void gp_lib_release_self(struct gpreempt *g)
 	if (g->machine->holds_self != g)
 		return;
 	release_all(g, NULL);
-	g->machine->holds_self = NULL; /* the devices try again when they are closed */
+	g->machine->holds_self = NULL; /* closing the devices tries again */
 }
 
 int gpreempt_hold_self(struct gpreempt *g, unsigned flags)

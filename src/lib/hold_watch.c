@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that watches over what is held, from the first hold on: `gpreempt resume PID` takes the
- * record of a hold away, which is how it asks us to let go, and a queue that is new runs until it
- * is seen.
+ * The watching thread. It runs from the first hold on, for two reasons. `gpreempt resume PID` drops
+ * the undo record of a hold to ask us to release the task. A new queue runs until it is noticed.
  */
 #include <signal.h>
 
 #include "base/clock.h"
 #include "lib/lib.h"
 
-#define LOOK_NS (100 * GP_NS_PER_MS)
+#define INTERVAL_NS (100 * GP_NS_PER_MS)
 
-static bool is_loose(struct gpreempt *g, struct gp_lib_attachment *attachment)
+static bool is_lost(struct gpreempt *g, struct gp_lib_attachment *attachment)
 {
 	struct gp_holds one = {.devices = &g->machine->devices,
 	                       .undo = g->undo,
@@ -22,15 +21,15 @@ static bool is_loose(struct gpreempt *g, struct gp_lib_attachment *attachment)
 	return attachment->wanted && !attachment->hold.held;
 }
 
-static void watch_over(struct gpreempt *g)
+static void check_handle(struct gpreempt *g)
 {
 	if (g->nattachments)
 		gp_lib_drop_gone(g);
 	for (unsigned i = 0; i < g->nattachments; i++) {
 		struct gp_task_ref ref = g->attachment[i].hold.ref;
 
-		/* What fails is tried again, and shows in the list of queues. */
-		if (is_loose(g, &g->attachment[i]))
+		/* A failure is retried at the next check and shows in the list of queues. */
+		if (is_lost(g, &g->attachment[i]))
 			gp_lib_switch(g, &ref, 1, true, NULL);
 	}
 }
@@ -43,16 +42,16 @@ static bool holds_any(const struct gp_lib_machine *m)
 	return false;
 }
 
-static void *keep(void *arg)
+static void *watch(void *arg)
 {
 	struct gp_lib_machine *m = arg;
 
 	pthread_mutex_lock(&m->lock);
 	while (!m->quit) {
-		struct timespec next = gp_timespec(gp_monotonic_ns() + LOOK_NS);
+		struct timespec next = gp_timespec(gp_monotonic_ns() + INTERVAL_NS);
 
 		for (struct gpreempt *g = m->first; g; g = g->next)
-			watch_over(g);
+			check_handle(g);
 		if (holds_any(m))
 			pthread_cond_timedwait(&m->wake, &m->lock, &next);
 		else
@@ -62,29 +61,29 @@ static void *keep(void *arg)
 	return NULL;
 }
 
-int gp_lib_keep(struct gp_lib_machine *m)
+int gp_lib_watch(struct gp_lib_machine *m)
 {
 	sigset_t all, before;
 	int r = 0;
 
-	if (m->keeps) {
-		pthread_cond_signal(&m->wake); /* it may sleep until there is something */
+	if (m->watching) {
+		pthread_cond_signal(&m->wake); /* it may be waiting for a first attachment */
 		return 0;
 	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&m->keeper, NULL, keep, m);
+	r = pthread_create(&m->watcher, NULL, watch, m);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	m->keeps = !r;
+	m->watching = !r;
 	return -r;
 }
 
-void gp_lib_stop_keeping(struct gp_lib_machine *m)
+void gp_lib_stop_watching(struct gp_lib_machine *m)
 {
 	pthread_mutex_lock(&m->lock);
 	m->quit = true;
 	pthread_cond_signal(&m->wake);
 	pthread_mutex_unlock(&m->lock);
-	if (m->keeps)
-		pthread_join(m->keeper, NULL);
+	if (m->watching)
+		pthread_join(m->watcher, NULL);
 }

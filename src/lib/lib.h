@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the parts of the library share.
+ * Shared by the parts of the library.
  *
- *   machine.c   the devices, open once however many handles there are; the lock; the end
- *   open.c      handles
- *   tasks.c     which tasks a process has, and which single queues were made tasks
- *   look.c      its queues
- *   grips.c     what a handle has attached, and switching that
- *   keep.c      a thread that watches over what is held
- *   suspend.c   suspend and resume
- *   self.c      the caller's own queues, from inside
- *   monitor.c   samples over time    analyse.c   what they come to
+ *   open_devices.c    the devices, opened once for all handles; the lock; release at exit
+ *   open.c            handles
+ *   process_tasks.c   the tasks of a process, and queues that were split off as tasks
+ *   list_queues.c     the queues of a process, snapshots
+ *   attachments.c     attached tasks of a handle; holding and releasing them
+ *   hold_watch.c      the thread that repeats holds which were lost
+ *   suspend_queues.c  suspend and resume
+ *   hold_self.c       the caller's own queues, held from inside
+ *   lib_monitor.c     samples over time
+ *   analyse.c         statistics of samples
  */
 #ifndef GP_LIB_LIB_H
 #define GP_LIB_LIB_H
@@ -20,32 +21,33 @@
 #include "gpreempt.h"
 #include "hold/hold.h"
 
-/* A task that is attached. */
+/* An attached task. */
 struct gp_lib_attachment {
 	struct gp_hold hold;
-	bool wanted; /* to be held */
+	bool wanted; /* it should be held */
 };
 
 struct gpreempt {
 	struct gpreempt *next;
 	struct gp_lib_machine *machine;
-	pid_t owner; /* who opened it: a fork has only copies */
+	pid_t owner; /* the process that opened it; a forked child has only a copy */
 	pid_t pid;
 	uint64_t start_time;
 	unsigned flags;
-	struct gp_error err; /* of the last call */
+	struct gp_error err; /* error of the last call */
 	struct gp_undo_file *undo;
 	unsigned nattachments;
 	struct gp_lib_attachment *attachment;
 };
 
-/* A queue that was made a task of its own: for as long as the devices are open. */
+/* A queue that was split off as a task of its own. It stays one until the devices are closed. */
 struct gp_lib_split {
-	uint64_t process; /* its key: pid and start time */
+	uint64_t process; /* gp_process_key of the process */
 	struct gp_task_ref ref;
 };
 
-/* All of it, and of all handles, under `lock`: a device is for one thread at a time. */
+/* Shared by all handles. `lock` protects it and all handles: a device may be used by one thread at
+ * a time. */
 struct gp_lib_machine {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -54,101 +56,96 @@ struct gp_lib_machine {
 	unsigned handles;
 	unsigned nsplits;
 	struct gp_lib_split *split;
-	struct gpreempt *holds_self; /* who has this program's own queues off the hardware */
-	bool keeps, quit;
-	pthread_t keeper;
+	struct gpreempt *holds_self; /* the handle that holds this program's own queues */
+	bool watching, quit;
+	pthread_t watcher;
 };
 
-/* ---- machine.c --------------------------------------------------------------------------------
- */
+/* open_devices.c */
 
-/* Adds the handle to those that are open; opens the devices for the first. 0 or -errno. */
+/* Adds the handle; opens the devices for the first handle. Returns 0 or -errno. */
 int gp_lib_machine_join(struct gpreempt *g, struct gp_error *err);
-/* Takes it out, and closes the devices after the last. */
+/* Removes the handle; closes the devices after the last one. */
 void gp_lib_machine_leave(struct gpreempt *g);
 
-/* A call into the library, which leaves errno alone. */
+/* A call into the library. It preserves errno. */
 struct gp_lib_call {
 	int saved_errno;
 	struct gpreempt *locked;
 };
 
-/* Takes the lock. -EINVAL: `g` is NULL, -EBADF: it is a fork's copy; to be left in any case. */
+/* Takes the lock. -EINVAL: `g` is NULL; -EBADF: `g` is the copy of a forked child. Call
+ * gp_lib_leave even after an error. */
 int gp_lib_enter(struct gp_lib_call *call, struct gpreempt *g);
-/* Returns `r`, for which there is then a sentence. */
+/* Releases the lock and returns `r`. If `r` is an error, the handle has a sentence for it. */
 int gp_lib_leave(struct gp_lib_call *call, int r);
 
-/* ---- tasks.c: under the lock from here on ------------------------------------------------------
- */
+/* process_tasks.c. The caller of this function and of all below holds machine->lock. */
 
 #define GP_LIB_REFS_MAX 1024
 
-/* The tasks of the process: how many, at most GP_LIB_REFS_MAX; 0: none. Of single queues, also
- * those that are gone. The caller frees *place. */
+/* Finds the tasks of the process. Returns their number, at most GP_LIB_REFS_MAX, or -errno.
+ * Includes tasks of single queues that no longer exist. The caller frees *ref. */
 int gp_lib_find_tasks(struct gpreempt *g, struct gp_task_ref **ref);
 
-/* The task that is one queue; makes it one. -EBUSY: not while the whole is held, on some GPUs. */
+/* Splits a queue off as a task of its own, or finds that task. -EBUSY: some GPUs cannot do this
+ * while the whole process is held. */
 int gp_lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_task_ref *ref);
 bool gp_lib_is_split(const struct gpreempt *g, unsigned device, uint32_t queue);
 
-/* ---- look.c ------------------------------------------------------------------------------------
- */
+/* list_queues.c */
 
 struct gp_lib_queues {
 	unsigned n;
 	struct gpreempt_queue *queue;
 };
 
-enum gp_lib_look {
-	GP_LIB_AS_OPENED, /* closely, unless the handle's flags say otherwise */
-	GP_LIB_CLOSELY,   /* or not at all; everything that was asked of the devices is then done */
-	GP_LIB_ATTACHED,  /* the same, where this handle has attached something: that is quick */
+enum gp_lib_detail {
+	GP_LIB_AS_OPENED, /* with all details, unless the handle's flags forbid it */
+	GP_LIB_CLOSELY,   /* with all details or an error; waits for pending actions */
+	GP_LIB_ATTACHED,  /* the same, but only on devices with an attached task, which is quick */
 };
 
-/* The queues of the process, from all devices. 0 or -errno; `queues` is to be freed. */
-int gp_lib_list(struct gpreempt *g, enum gp_lib_look how, struct gp_lib_queues *queues);
-/* The queue that the caller means; NULL: there is none. */
+/* Lists the queues of the process on all devices. Returns 0 or -errno. The caller frees
+ * queues->queue. */
+int gp_lib_list(struct gpreempt *g, enum gp_lib_detail how, struct gp_lib_queues *queues);
+/* Finds the queue with the id and device of `meant`; NULL: none. */
 const struct gpreempt_queue *gp_lib_find_queue(const struct gp_lib_queues *queues,
                                                const struct gpreempt_queue *meant);
-/* How many are held. */
+/* Returns the number of held queues. */
 unsigned gp_lib_count_held(const struct gp_lib_queues *queues);
 
-/* Takes a snapshot. 0 or -errno; then it has nothing to be freed. */
-int gp_lib_take_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot);
+/* attachments.c */
 
-/* ---- grips.c -----------------------------------------------------------------------------------
- */
-
-/* The grip on this task, or NULL. */
+/* Returns the attachment to this task, or NULL. */
 struct gp_lib_attachment *gp_lib_attachment_of(struct gpreempt *g, const struct gp_task_ref *ref);
-/* Whether all of the process on this device is to be held. */
+/* Whether the whole process should be held on this device. */
 bool gp_lib_holds_all_on(const struct gpreempt *g, unsigned device);
 
-/* Attaches those that are not. All or none. */
-int gp_lib_take(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n);
+/* Attaches the tasks that are not attached yet, all or none. */
+int gp_lib_attach(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n);
 
-/* Holds or releases the tasks, or NULL: all that are attached. After a failure to hold, those that
- * it held are released. */
+/* Holds or releases the given tasks, or all attached tasks if `ref` is NULL. If holding fails, the
+ * tasks that it held are released again. */
 int gp_lib_switch(struct gpreempt *g, const struct gp_task_ref *ref, unsigned n, bool hold,
                   struct gp_error *err);
 
-/* Lets go of what has ended, and of what somebody else released. Whether there was any. */
+/* Detaches tasks that have ended or were released by another process. Returns whether there were
+ * any. */
 bool gp_lib_drop_gone(struct gpreempt *g);
-/* Releases all and lets go of it. */
+/* Releases and detaches all tasks. */
 void gp_lib_drop_all(struct gpreempt *g);
 
-/* ---- self.c ------------------------------------------------------------------------------------
- */
+/* hold_self.c */
 
-/* Puts the program's own queues back, if this handle took them off. */
+/* Releases the program's own queues if this handle holds them. */
 void gp_lib_release_self(struct gpreempt *g);
 
-/* ---- keep.c ------------------------------------------------------------------------------------
- */
+/* hold_watch.c */
 
-/* Starts the thread, unless there is one. */
-int gp_lib_keep(struct gp_lib_machine *m);
-/* Ends it; without the lock. */
-void gp_lib_stop_keeping(struct gp_lib_machine *m);
+/* Starts the watching thread if it is not running, and wakes it. */
+int gp_lib_watch(struct gp_lib_machine *m);
+/* Stops the thread. The caller must not hold the lock. */
+void gp_lib_stop_watching(struct gp_lib_machine *m);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples over time. */
+/* Takes samples over time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,13 +11,13 @@ struct monitor {
 	struct gpreempt *g;
 	gpreempt_sample_fn *each;
 	void *arg;
-	struct gpreempt_history *history; /* NULL: nobody keeps them */
+	struct gpreempt_history *history; /* NULL: samples are not kept */
 	unsigned capacity;
 	int samples;
 	bool stopped; /* by `each` */
 };
 
-/* The history has it from then on, or it is freed. */
+/* Adds the sample to the history, or frees it. */
 static int keep_sample(struct monitor *m, struct gpreempt_snapshot *snapshot)
 {
 	struct gpreempt_history *h = m->history;
@@ -41,7 +41,7 @@ static int keep_sample(struct monitor *m, struct gpreempt_snapshot *snapshot)
 	return 0;
 }
 
-/* `each` is called without the lock: it may use the handle. */
+/* `each` is called without the lock, so it may use the handle. */
 static int sample(struct monitor *m)
 {
 	struct gpreempt_snapshot snapshot;
@@ -71,7 +71,7 @@ static int monitor(struct monitor *m, uint64_t for_ns, uint64_t every_ns)
 
 		r = sample(m);
 		now_ns = gp_monotonic_ns();
-		/* One that is late is left out: two in a row would tell nothing new. */
+		/* A late sample is skipped: two in a row would tell nothing new. */
 		while (next_ns <= now_ns)
 			next_ns += every_ns;
 		if (r || m->stopped || next_ns > end_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queues of a process, from all devices. */
+/* The queues of a process on all devices. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,8 @@ static struct gpreempt_queue translate(unsigned device, const struct gp_queue *q
 	return out;
 }
 
-/* Adds those of one device. 0 or -errno. */
-static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_lib_look how,
+/* Adds the queues of one device. Returns 0 or -errno. */
+static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_lib_detail how,
                     struct gp_lib_queues *queues)
 {
 	bool closely = how != GP_LIB_AS_OPENED || !(g->flags & GPREEMPT_FROM_AFAR);
@@ -40,7 +40,8 @@ static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_l
 	struct gp_queue *from;
 	int n = gp_task_ref_queues(ref, closely, &from, &g->err);
 
-	/* Somebody else may be its debugger, or we not permitted to: better less than nothing. */
+	/* Another process may be its debugger, or we lack permission: fewer details are better than
+	 * none. */
 	if (n < 0 && n != -ESRCH && closely && how == GP_LIB_AS_OPENED) {
 		g->err = (struct gp_error){0};
 		n = gp_task_ref_queues(ref, false, &from, &g->err);
@@ -53,13 +54,13 @@ static int list_ref(struct gpreempt *g, const struct gp_task_ref *ref, enum gp_l
 	for (int i = 0; i < n && to; i++)
 		to[queues->n++] = translate(ref->device, &from[i]);
 	free(from);
-	return to ? 0 : gp_fail(&g->err, -ENOMEM, "no memory");
+	return to ? 0 : gp_fail(&g->err, -ENOMEM, "not enough memory");
 }
 
-/* Every task of a process names all its queues on the device; but one that is a single queue only
- * while that is there. 0 or -errno. */
+/* Each task of a process lists all queues of the process on the device. A task of a single queue
+ * does so only while that queue exists. Returns 0 or -errno. */
 static int list_device(struct gpreempt *g, unsigned device, const struct gp_task_ref *ref, int n,
-                       enum gp_lib_look how, struct gp_lib_queues *queues)
+                       enum gp_lib_detail how, struct gp_lib_queues *queues)
 {
 	for (int i = 0; i < n; i++) {
 		int r = ref[i].device == device ? list_ref(g, &ref[i], how, queues) : -ESRCH;
@@ -71,21 +72,21 @@ static int list_device(struct gpreempt *g, unsigned device, const struct gp_task
 	return 0;
 }
 
-/* Those that need not be looked for. How many, or -errno. */
-static int places_attached(struct gpreempt *g, struct gp_task_ref **ref)
+/* Copies the attached tasks, which need no search. Returns their number, or -errno. */
+static int copy_attached(struct gpreempt *g, struct gp_task_ref **ref)
 {
 	*ref = calloc(g->nattachments + 1, sizeof **ref);
 	if (!*ref)
-		return gp_fail(&g->err, -ENOMEM, "no memory");
+		return gp_fail(&g->err, -ENOMEM, "not enough memory");
 	for (unsigned i = 0; i < g->nattachments; i++)
 		(*ref)[i] = g->attachment[i].hold.ref;
 	return (int)g->nattachments;
 }
 
-int gp_lib_list(struct gpreempt *g, enum gp_lib_look how, struct gp_lib_queues *queues)
+int gp_lib_list(struct gpreempt *g, enum gp_lib_detail how, struct gp_lib_queues *queues)
 {
 	struct gp_task_ref *ref;
-	int n = (how == GP_LIB_ATTACHED ? places_attached : gp_lib_find_tasks)(g, &ref);
+	int n = (how == GP_LIB_ATTACHED ? copy_attached : gp_lib_find_tasks)(g, &ref);
 	int r = n < 0 ? n : 0;
 
 	*queues = (struct gp_lib_queues){0};
@@ -134,10 +135,8 @@ int gpreempt_get_all_queues(struct gpreempt *g, struct gpreempt_queue *queue, un
 	return gp_lib_leave(&call, r);
 }
 
-/* ---- snapshots ----------------------------------------------------------------------------------
- */
-
-int gp_lib_take_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
+/* Returns 0, or -errno; then there is nothing to free. */
+static int take_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
 {
 	struct gp_lib_queues queues;
 	int r = gp_lib_list(g, GP_LIB_AS_OPENED, &queues);
@@ -161,7 +160,7 @@ int gpreempt_snapshot(struct gpreempt *g, struct gpreempt_snapshot *snapshot)
 	if (snapshot)
 		*snapshot = (struct gpreempt_snapshot){0};
 	if (!r)
-		r = snapshot ? gp_lib_take_snapshot(g, snapshot) : -EINVAL;
+		r = snapshot ? take_snapshot(g, snapshot) : -EINVAL;
 	return gp_lib_leave(&call, r ? r : (int)snapshot->n);
 }
 

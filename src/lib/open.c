@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles: a process that was found. */
+/* Handles. A handle stands for one process. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,9 @@
 
 #define FLAGS_KNOWN (GPREEMPT_FROM_AFAR | GPREEMPT_FORCE)
 
-/* Whether it may be looked at, on some GPU. That it has no queues is no failure. */
-static int look_for(struct gpreempt *g)
+/* Checks that the process may be inspected on at least one GPU. A process without queues is no
+ * error. */
+static int check_access(struct gpreempt *g)
 {
 	struct gp_lib_call call;
 	struct gp_task_ref *ref = NULL;
@@ -32,7 +33,7 @@ static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct 
 		return gp_fail(err, -EINVAL, "unknown flags 0x%x", flags & ~(unsigned)FLAGS_KNOWN);
 	g = calloc(1, sizeof *g);
 	if (!g)
-		return gp_fail(err, -ENOMEM, "no memory");
+		return gp_fail(err, -ENOMEM, "not enough memory");
 	g->owner = getpid();
 	g->pid = pid;
 	g->flags = flags;
@@ -43,7 +44,7 @@ static int open_handle(pid_t pid, unsigned flags, struct gpreempt **out, struct 
 		free(g);
 		return r;
 	}
-	r = look_for(g);
+	r = check_access(g);
 	if (r) {
 		gp_fail(err, r, "%s", g->err.text);
 		gp_lib_machine_leave(g);
@@ -69,7 +70,7 @@ int gpreempt_open(pid_t pid, unsigned flags, struct gpreempt **g, char *why, siz
 	return r;
 }
 
-/* The copy that a fork has: nothing but memory and files. */
+/* Closes the copy in a forked child: only memory and files. */
 static void close_copy(struct gpreempt *g)
 {
 	for (unsigned i = 0; i < g->nattachments; i++)
@@ -106,7 +107,7 @@ const char *gpreempt_why(const struct gpreempt *g)
 
 const char *gpreempt_device_name(const struct gpreempt *g, unsigned device)
 {
-	/* Devices neither come nor go, so this needs no lock. */
+	/* The list of devices does not change while a handle is open, so no lock is needed. */
 	if (!g || g->owner != getpid() || device >= g->machine->devices.n)
 		return NULL;
 	return g->machine->devices.device[device].gpu->info.name;

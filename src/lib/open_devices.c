@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The devices are open once, however many handles there are: each brings threads and looks at all
- * processes, and a scheduler has a handle for every process.
- */
+/* The devices are opened once for all handles: each device has threads and scans all processes, and
+ * a scheduler has a handle for every process. */
 #include "lib/lib.h"
 
 #include <errno.h>
@@ -13,28 +11,26 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define EXIT_NS (2 * GP_NS_PER_S) /* how long exit() waits for calls to end */
+#define EXIT_NS (2 * GP_NS_PER_S) /* how long exit() waits for calls in progress */
 
-/* Held while the machine is made and ended; before the machine's own lock. */
+/* Held while the machine is created and destroyed. Taken before the machine's own lock. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_lib_machine *machine;
-static _Atomic pid_t machine_owner; /* who has one: a fork has only a copy; 0 = nobody */
+/* the process that owns it, as a forked child has only a copy; 0: none */
+static _Atomic pid_t machine_owner;
 
-/* What back ends have to say in a log is for programs that have one. */
-static void say_nothing(void *arg, enum gp_log_level level, const char *line)
+/* Back ends log for programs that have a log. The library must not write to the caller's stderr. */
+static void drop_line(void *arg, enum gp_log_level level, const char *line)
 {
 	(void)arg;
 	(void)level;
 	(void)line;
 }
 
-__attribute__((constructor)) static void be_silent(void)
+__attribute__((constructor)) static void silence_log(void)
 {
-	gp_log_set_sink(say_nothing, NULL);
+	gp_log_set_sink(drop_line, NULL);
 }
-
-/* ---- one for all handles ------------------------------------------------------------------------
- */
 
 static int make_machine(struct gp_error *err)
 {
@@ -43,10 +39,10 @@ static int make_machine(struct gp_error *err)
 	int r;
 
 	if (!m)
-		return gp_fail(err, -ENOMEM, "no memory");
+		return gp_fail(err, -ENOMEM, "not enough memory");
 	machine_owner = getpid();
-	/* Nobody asks here who uses a GPU how much: without that, looking costs its work nothing.
-	 */
+	/* GP_OPEN_QUIET: the library does not report utilisation, and without it observing costs
+	 * the GPU's work nothing. */
 	r = gp_backends_select_by_environment(err);
 	if (!r)
 		r = gp_devices_open(&m->devices, GP_OPEN_QUIET, err);
@@ -66,7 +62,7 @@ static int make_machine(struct gp_error *err)
 
 static void end_machine(struct gp_lib_machine *m)
 {
-	gp_lib_stop_keeping(m);
+	gp_lib_stop_watching(m);
 	gp_devices_close(&m->devices);
 	pthread_cond_destroy(&m->wake);
 	pthread_mutex_destroy(&m->lock);
@@ -81,10 +77,10 @@ int gp_lib_machine_join(struct gpreempt *g, struct gp_error *err)
 	pid_t owner = machine_owner;
 	int r;
 
-	/* Before any lock: a thread that is not here may hold it. */
+	/* Before any lock: a thread that does not exist in this child may hold it. */
 	if (owner && owner != getpid())
 		return gp_fail(err, -EBUSY,
-		               "this process was forked by one that uses the library: call "
+		               "this process was forked by a process that uses the library; call "
 		               "execve first");
 	pthread_mutex_lock(&life);
 	r = machine ? 0 : make_machine(err);
@@ -119,9 +115,6 @@ void gp_lib_machine_leave(struct gpreempt *g)
 	pthread_mutex_unlock(&life);
 }
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
-
 int gp_lib_enter(struct gp_lib_call *call, struct gpreempt *g)
 {
 	*call = (struct gp_lib_call){.saved_errno = errno};
@@ -130,7 +123,7 @@ int gp_lib_enter(struct gp_lib_call *call, struct gpreempt *g)
 	if (g->owner != getpid()) {
 		g->err = (struct gp_error){0};
 		return gp_fail(&g->err, -EBADF,
-		               "this process was forked by the one that opened the handle");
+		               "the handle was opened by the parent process; open one after fork");
 	}
 	pthread_mutex_lock(&g->machine->lock);
 	call->locked = g;
@@ -146,17 +139,14 @@ int gp_lib_leave(struct gp_lib_call *call, int r)
 		if (r < 0)
 			gp_fail(&g->err, r, "%s", gp_error_name(r));
 		else
-			g->err = (struct gp_error){0}; /* what failed on the way was made good */
+			g->err = (struct gp_error){0}; /* failures on the way were handled */
 		pthread_mutex_unlock(&g->machine->lock);
 	}
 	errno = call->saved_errno;
 	return r;
 }
 
-/* ---- exit ---------------------------------------------------------------------------------------
- */
-
-/* Another thread may be in a call, or the one that keeps holds at its work: they get a while. */
+/* Other threads may be in a call, and the watching thread may be at work: they get some time. */
 static int lock_soon(pthread_mutex_t *lock)
 {
 	struct timespec until = gp_timespec(gp_monotonic_ns() + EXIT_NS);
@@ -164,8 +154,11 @@ static int lock_soon(pthread_mutex_t *lock)
 	return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &until);
 }
 
-/* A program that calls exit() leaves nothing held. If a call does not end (it may be this thread's
- * own, under a signal handler), the undo records have to do, as when the program is killed. */
+/*
+ * A program that calls exit() leaves no queue held. If a call does not end (it may be this thread's
+ * own, interrupted by a signal handler), the undo records remain, as if the program had been
+ * killed.
+ */
 __attribute__((destructor)) static void release_at_exit(void)
 {
 	if (machine_owner != getpid() || lock_soon(&life))

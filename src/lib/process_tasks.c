@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tasks a process has: on each device, one that is all its queues, less those that somebody
- * wanted to hold by themselves, which are tasks of their own from then on, for all handles.
+ * The tasks of a process. On each device it has one task with all its queues, except those that
+ * were split off. A queue that was split off is a task of its own for all handles.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,15 +41,17 @@ int gp_lib_split(struct gpreempt *g, unsigned device, uint32_t queue, struct gp_
 		*ref = split->ref;
 		return 0;
 	}
-	if (!gpu->ops->split)
-		return gp_fail(&g->err, -ENOTSUP, "%s cannot hold single queues", gpu->info.name);
-	/* Before the split, which cannot be taken back. */
+	if (!gp_gpu_commands(gpu)->split)
+		return gp_fail(&g->err, -ENOTSUP,
+		               "%s cannot hold single queues; hold the whole process",
+		               gpu->info.name);
+	/* Before the split, which cannot be undone. */
 	list = realloc(m->split, (m->nsplits + 1) * sizeof *list);
 	if (!list)
-		return gp_fail(&g->err, -ENOMEM, "no memory");
+		return gp_fail(&g->err, -ENOMEM, "not enough memory");
 	m->split = list;
 	*ref = (struct gp_task_ref){.device = device, .gpu = gpu};
-	r = gpu->ops->split(gpu, g->pid, queue, &ref->seen, &g->err);
+	r = gp_gpu_split(gpu, g->pid, queue, &ref->seen, &g->err);
 	if (!r)
 		list[m->nsplits++] = (struct gp_lib_split){.process = key_of(g), .ref = *ref};
 	return r;
@@ -71,12 +73,12 @@ int gp_lib_find_tasks(struct gpreempt *g, struct gp_task_ref **ref)
 	int n;
 
 	*ref = NULL;
-	/* Another process may have the number by now. */
+	/* The pid may have been reused. */
 	if (gp_process_start_time(g->pid) != g->start_time)
 		return gp_fail(&g->err, -ESRCH, "process %d has ended", g->pid);
 	*ref = calloc(GP_LIB_REFS_MAX, sizeof **ref);
 	if (!*ref)
-		return gp_fail(&g->err, -ENOMEM, "no memory");
+		return gp_fail(&g->err, -ENOMEM, "not enough memory");
 	n = gp_devices_find_any(&g->machine->devices, g->pid, *ref, GP_LIB_REFS_MAX, &g->err);
 	if (n < 0 && n != -ENODEV)
 		return n;

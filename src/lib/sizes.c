@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs were compiled with: these never change. See `Growth` in gpreempt.h. */
+/* The sizes that programs were compiled with. They never change; see `Growth` in gpreempt.h. */
 #include <assert.h>
 
 #include "gpreempt.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holding and releasing queues: which tasks are meant, then all or none of them. */
+/* Holding and releasing queues: finds the tasks that are meant, then changes all or none of them.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,17 +8,15 @@
 #include "hold/replay.h"
 #include "lib/lib.h"
 
-/* Which tasks a call is about. */
+/* The tasks that a call is about. */
 struct meant {
 	unsigned n;
 	struct gp_task_ref *ref;
-	unsigned already; /* queues that are as they should be, with the whole they belong to */
+	/* queues that are already in the desired state with their whole process */
+	unsigned already;
 };
 
-/* ---- what is meant ------------------------------------------------------------------------------
- */
-
-/* The queue as it is now: there, and one that computes. */
+/* Returns the current state of a queue that must exist and must compute; NULL: an error. */
 static const struct gpreempt_queue *check(struct gpreempt *g, const struct gp_lib_queues *queues,
                                           const struct gpreempt_queue *meant)
 {
@@ -27,7 +26,8 @@ static const struct gpreempt_queue *check(struct gpreempt *g, const struct gp_li
 		gp_fail(&g->err, -ENOENT, "process %d has no queue %u on device %u", g->pid,
 		        meant->id, meant->device);
 	else if (q->copies)
-		gp_fail(&g->err, -EINVAL, "queue %u of process %d only copies: it is never held",
+		gp_fail(&g->err, -EINVAL,
+		        "queue %u of process %d only copies data; such queues cannot be held",
 		        q->id, g->pid);
 	else
 		return q;
@@ -42,7 +42,7 @@ static bool is_repeated(const struct gpreempt_queue *queue, unsigned i)
 	return false;
 }
 
-/* The task that is all of the process on a device; false: this handle has none. */
+/* Finds the attached task of the whole process on a device; false: this handle has none. */
 static bool find_whole(const struct gpreempt *g, unsigned device, struct gp_task_ref *ref)
 {
 	for (unsigned i = 0; i < g->nattachments; i++) {
@@ -53,7 +53,7 @@ static bool find_whole(const struct gpreempt *g, unsigned device, struct gp_task
 	return false;
 }
 
-/* Where a whole that is held cannot be split, it runs for a moment. */
+/* On GPUs that cannot split a held process, the process runs for a moment. */
 static int split(struct gpreempt *g, const struct gpreempt_queue *q, struct gp_task_ref *ref)
 {
 	int r = gp_lib_split(g, q->device, q->id, ref), again;
@@ -70,7 +70,7 @@ static int split(struct gpreempt *g, const struct gpreempt_queue *q, struct gp_t
 	return r ? r : again;
 }
 
-/* Makes each queue a task, unless the whole that it belongs to is as it should be. */
+/* Splits off each queue, unless its whole process is already in the desired state. */
 static int choose_each(struct gpreempt *g, const struct gpreempt_queue *queue, unsigned n,
                        bool hold, struct meant *meant)
 {
@@ -86,7 +86,7 @@ static int choose_each(struct gpreempt *g, const struct gpreempt_queue *queue, u
 			continue;
 		}
 		r = split(g, &queue[i], &meant->ref[meant->n]);
-		/* One that another handle holds is not ours to release. */
+		/* A queue that another handle holds is not released here. */
 		if (!r && (hold || whole || gp_lib_attachment_of(g, &meant->ref[meant->n])))
 			meant->n++;
 	}
@@ -97,13 +97,13 @@ static int choose_some(struct gpreempt *g, const struct gp_lib_queues *queues,
                        const struct gpreempt_queue *queue, unsigned n, bool hold,
                        struct meant *meant)
 {
-	/* All are looked at before the first is made a task: that is for good. */
+	/* All queues are checked before the first is split off, which cannot be undone. */
 	for (unsigned i = 0; i < n; i++)
 		if (!check(g, queues, &queue[i]))
 			return g->err.code;
 	meant->ref = calloc(n, sizeof *meant->ref);
 	if (!meant->ref)
-		return gp_fail(&g->err, -ENOMEM, "no memory");
+		return gp_fail(&g->err, -ENOMEM, "not enough memory");
 	return choose_each(g, queue, n, hold, meant);
 }
 
@@ -135,8 +135,8 @@ static int choose_all(struct gpreempt *g, const struct gp_lib_queues *queues, st
 		return 0;
 	g->err = (struct gp_error){0};
 	return gp_fail(&g->err, -ENODEV, "process %d has no queues that compute%s", g->pid,
-	               g->pid == getpid() ? " and could be held from outside; for a program's own "
-	                                    "there is gpreempt_hold_self()"
+	               g->pid == getpid() ? " and can be held from outside; use "
+	                                    "gpreempt_hold_self() instead"
 	                                  : "");
 }
 
@@ -152,60 +152,59 @@ static int choose(struct gpreempt *g, const struct gpreempt_queue *queue, unsign
 	for (unsigned i = 0; i < meant->n && !r; i++)
 		r = gp_refuse_shared(&meant->ref[i].seen, g->pid, g->flags & GPREEMPT_FORCE,
 		                     "works for many programs, which would all stop; "
-		                     "GPREEMPT_FORCE does it",
+		                     "use GPREEMPT_FORCE to hold it anyway",
 		                     &g->err);
 	free(queues.queue);
 	return r;
 }
 
-/* ---- suspend ------------------------------------------------------------------------------------
+/* Refuses a process that another program holds. A record names that program; the driver does not.
  */
-
-/* Who has it, if another program does: a record knows that better than the driver. */
 static int check_free(struct gpreempt *g)
 {
 	struct gp_undo_file *file;
 	int r = g->nattachments ? -ENOENT : gp_undo_open(&file, false, NULL);
 
 	if (r)
-		return 0; /* it is told when it is to be written */
+		return 0; /* writing the record will report the error */
 	r = gp_records_check_free(file, g->pid, g->start_time, &g->err);
 	gp_undo_close(file);
 	return r;
 }
 
-/* How many of the process are held; *loose: how many are not, and compute. */
-static int count_held(struct gpreempt *g, enum gp_lib_look how, unsigned *loose)
+/* Counts the held queues of the process. *released: the number of computing queues that are not
+ * held. */
+static int count_held(struct gpreempt *g, enum gp_lib_detail how, unsigned *released)
 {
 	struct gp_lib_queues queues;
 	int r = gp_lib_list(g, how, &queues);
 	unsigned held = gp_lib_count_held(&queues);
 
-	*loose = 0;
+	*released = 0;
 	for (unsigned i = 0; i < queues.n; i++)
-		*loose += !queues.queue[i].held && !queues.queue[i].copies;
+		*released += !queues.queue[i].held && !queues.queue[i].copies;
 	free(queues.queue);
 	return r ? r : (int)held;
 }
 
-/* Again: what is attached is held before anything is looked for. How many, or 0: there is more to
- * do than that. */
+/* A repeated suspend: holds the attached tasks before it searches. Returns the number of held
+ * queues, or 0 if more has to be done. */
 static int suspend_attached(struct gpreempt *g)
 {
-	unsigned loose = 0;
+	unsigned released = 0;
 	int r = g->nattachments ? gp_lib_switch(g, NULL, 0, true, NULL) : -ENODEV;
 
 	if (!r)
-		r = count_held(g, GP_LIB_CLOSELY, &loose);
+		r = count_held(g, GP_LIB_CLOSELY, &released);
 	g->err = (struct gp_error){0};
-	return r <= 0 || loose ? 0 : r;
+	return r <= 0 || released ? 0 : r;
 }
 
 static int suspend_queues(struct gpreempt *g, const struct gpreempt_queue *queue, unsigned n)
 {
 	struct meant meant = {0};
-	unsigned loose;
-	/* Before a look: what was asked of the devices is done then. */
+	unsigned released;
+	/* Before listing queues, which waits for pending actions. */
 	int r = gp_lib_drop_gone(g) || n ? 0 : suspend_attached(g);
 
 	if (r > 0)
@@ -214,19 +213,16 @@ static int suspend_queues(struct gpreempt *g, const struct gpreempt_queue *queue
 	if (!r)
 		r = choose(g, queue, n, &meant);
 	if (!r)
-		r = gp_lib_keep(g->machine);
+		r = gp_lib_watch(g->machine);
 	if (!r)
-		r = gp_lib_take(g, meant.ref, meant.n);
+		r = gp_lib_attach(g, meant.ref, meant.n);
 	if (!r && meant.n)
 		r = gp_lib_switch(g, meant.ref, meant.n, true, &g->err);
 	if (!r)
-		r = n ? (int)(meant.n + meant.already) : count_held(g, GP_LIB_ATTACHED, &loose);
+		r = n ? (int)(meant.n + meant.already) : count_held(g, GP_LIB_ATTACHED, &released);
 	free(meant.ref);
 	return r;
 }
-
-/* ---- resume -------------------------------------------------------------------------------------
- */
 
 static int release_some(struct gpreempt *g, const struct gp_lib_queues *queues,
                         const struct gpreempt_queue *queue, unsigned n)
@@ -235,7 +231,7 @@ static int release_some(struct gpreempt *g, const struct gp_lib_queues *queues,
 	int r = choose_some(g, queues, queue, n, false, &meant);
 
 	if (!r)
-		r = gp_lib_take(g, meant.ref, meant.n);
+		r = gp_lib_attach(g, meant.ref, meant.n);
 	if (!r && meant.n)
 		r = gp_lib_switch(g, meant.ref, meant.n, false, &g->err);
 	free(meant.ref);
@@ -246,27 +242,24 @@ static int resume_queues(struct gpreempt *g, const struct gpreempt_queue *queue,
 {
 	struct gp_lib_queues queues;
 	int before, after, r;
-	unsigned loose;
+	unsigned released;
 
 	gp_lib_drop_gone(g);
 	if (!g->nattachments)
 		return 0;
 	r = gp_lib_list(g, GP_LIB_ATTACHED, &queues);
 	before = (int)gp_lib_count_held(&queues);
-	if (!n) /* whatever can be seen of it */
+	if (!n) /* even if the queues could not be listed */
 		r = gp_lib_switch(g, NULL, 0, false, &g->err);
 	else if (!r)
 		r = release_some(g, &queues, queue, n);
 	free(queues.queue);
 	if (r)
 		return r;
-	after = count_held(g, GP_LIB_ATTACHED, &loose);
-	/* One that ended meanwhile is as good as released. */
+	after = count_held(g, GP_LIB_ATTACHED, &released);
+	/* A queue that ended meanwhile counts as released. */
 	return after >= 0 && before > after ? before - after : 0;
 }
-
-/* ---- the calls ----------------------------------------------------------------------------------
- */
 
 int gpreempt_suspend_queues(struct gpreempt *g, const struct gpreempt_queue *queue, unsigned n)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is counted for each device. One table of numbers, one of histograms. */
+/* Metrics of each device: one table of numbers and one of histograms. */
 #include <string.h>
 
 #include "metrics/page_parts.h"
 #include "metrics/sample.h"
 
 #define AT(member) offsetof(struct gp_engine_stats, member)
-#define ALWAYS     SIZE_MAX /* every device can show it */
+#define ALWAYS     SIZE_MAX /* shown for every device */
 
 enum unit { COUNT, SECONDS };
 
@@ -14,50 +14,51 @@ static const struct number {
 	const char *name;
 	const char *help;
 	enum unit unit;
-	size_t value; /* a uint64_t, ns for SECONDS */
-	size_t seen;  /* a bool: false = this device cannot show it */
+	size_t value; /* offset of a uint64_t, in ns for SECONDS */
+	size_t seen;  /* offset of a bool, false: this device cannot show it */
 } numbers[] = {
 	{"gpreempt_device_busy_seconds_total",
-         "Time its tasks ran, as measured; more than the clock's where several run at once.",
+         "Measured run time of its tasks; exceeds elapsed time if several tasks run at once.",
          SECONDS, AT(busy_ns), AT(busy_seen)},
-	{"gpreempt_device_idle_seconds_total", "Time no task had work, as far as looks can tell.",
+	{"gpreempt_device_idle_seconds_total", "Time without work of any task, sampled at ticks.",
          SECONDS, AT(idle_ns), AT(idle_seen)},
 	{"gpreempt_device_switching_seconds_total",
-         "Time switching between tasks took at most: switches times what one costs.", SECONDS,
+         "Upper bound of the time spent switching tasks: switches times the cost of one.", SECONDS,
          AT(switch_ns), AT(switches_seen)},
-	{"gpreempt_device_switches_total", "How often tasks came on the hardware.", COUNT,
+	{"gpreempt_device_switches_total", "How often a task was put on the hardware.", COUNT,
          AT(switches), AT(switches_seen)},
 	{"gpreempt_ticks_total", "Ticks of the engine.", COUNT, AT(ticks), ALWAYS},
 	{"gpreempt_blind_ticks_total", "Ticks at which the device could report nothing.", COUNT,
          AT(blind), ALWAYS},
 	{"gpreempt_decisions_total", "How often the policy decided.", COUNT, AT(decisions), ALWAYS},
-	{"gpreempt_preemptions_total", "Working tasks that the policy took off the hardware.",
-         COUNT, AT(preemptions), ALWAYS},
+	{"gpreempt_preemptions_total", "Active tasks that the policy held.", COUNT, AT(preemptions),
+         ALWAYS},
 	{"gpreempt_inversions_total",
-         "How often a task that should run waited while one that should not ran.", COUNT,
+         "How often a task of higher rank waited while one of lower rank ran.", COUNT,
          AT(inversions), AT(inversions_seen)},
-	{"gpreempt_inversion_seconds_total", "How long inversions stood, as far as looks can tell.",
-         SECONDS, AT(inversion_ns), AT(inversions_seen)},
-	{"gpreempt_ejections_total", "Policies that were thrown out for misbehaving.", COUNT,
-         AT(ejections), ALWAYS},
+	{"gpreempt_inversion_seconds_total", "Duration of inversions, sampled at ticks.", SECONDS,
+         AT(inversion_ns), AT(inversions_seen)},
+	{"gpreempt_ejections_total",
+         "Policies that were replaced by none because they broke a rule.", COUNT, AT(ejections),
+         ALWAYS},
 	{"gpreempt_action_failures_total",
-         "Actions the device refused, or that stayed without effect; they are tried again.", COUNT,
+         "Actions that the device refused or that had no effect; they are tried again.", COUNT,
          AT(failures), ALWAYS},
-	{"gpreempt_actions_deferred_total", "Actions put off because another had to come first.",
-         COUNT, AT(deferred), ALWAYS},
-	{"gpreempt_settings_undone_total", "Settings that somebody changed back; they are renewed.",
-         COUNT, AT(undone), ALWAYS},
+	{"gpreempt_actions_deferred_total",
+         "Actions postponed because another had to finish first.", COUNT, AT(deferred), ALWAYS},
+	{"gpreempt_settings_undone_total",
+         "Settings that another process reverted; they are applied again.", COUNT, AT(undone),
+         ALWAYS},
 };
 
 static const struct number starved = {
-	"gpreempt_starved_seconds",
-	"The longest that a task gets nothing now, by the policy's doing.", SECONDS, AT(starved_ns),
-	ALWAYS};
+	"gpreempt_starved_seconds", "Longest current starvation of a task that the policy causes.",
+	SECONDS, AT(starved_ns), ALWAYS};
 
 static const struct {
 	const char *action;
 	size_t value;
-	uint32_t cap; /* without it there is no such action */
+	uint32_t cap; /* the action requires this capability */
 } actions[] = {
 	{"hold", AT(holds), GP_CAP_HOLD},
 	{"release", AT(releases), GP_CAP_HOLD},
@@ -68,16 +69,16 @@ static const struct times {
 	const char *name;
 	const char *help;
 	size_t value;
-	uint32_t cap; /* without it absent; 0: until the first one was recorded */
+	uint32_t cap; /* shown only with this capability; 0: shown after the first sample */
 } times[] = {
-	{"gpreempt_hold_seconds", "From asking for a hold to its effect.", AT(hold_ns),
+	{"gpreempt_hold_seconds", "From the request of a hold to its effect.", AT(hold_ns),
          GP_CAP_HOLD},
-	{"gpreempt_release_seconds", "From asking for a release to its effect.", AT(release_ns),
+	{"gpreempt_release_seconds", "From the request of a release to its effect.", AT(release_ns),
          GP_CAP_HOLD},
 	{"gpreempt_detection_seconds",
-         "From the start of a task's work to the look that saw it; absent where no start is told.",
+         "From the start of a task's work to the tick that saw it; absent if starts are not known.",
          AT(detect_ns), 0},
-	{"gpreempt_decision_seconds", "Time the policy took to decide.", AT(decide_ns), 0},
+	{"gpreempt_decision_seconds", "Time that the policy took to decide.", AT(decide_ns), 0},
 };
 
 static const void *at(const struct gp_metrics_device *d, size_t offset)
@@ -114,7 +115,7 @@ static void write_number(FILE *out, const struct gp_metrics_page *p, const struc
 static void write_actions(FILE *out, const struct gp_metrics_page *p)
 {
 	gp_metrics_head(out, "gpreempt_actions_total", "counter",
-	                "Actions the device was asked for.");
+	                "Actions requested from the device.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		for (unsigned k = 0; k < sizeof actions / sizeof *actions; k++) {
 			if (!(p->device[i].caps & actions[k].cap))
@@ -144,20 +145,19 @@ static void write_times(FILE *out, const struct gp_metrics_page *p, const struct
 	}
 }
 
-/* By class: what best-effort work waits says nothing of latency. */
+/* Waits are separated by class: waits of best-effort tasks do not measure latency. */
 static void write_waits(FILE *out, const struct gp_metrics_page *p)
 {
 	char labels[48];
 
-	gp_metrics_head(
-		out, "gpreempt_wait_seconds", "histogram",
-		"Waits that have ended: from when a task wanted the device until it had it.");
+	gp_metrics_head(out, "gpreempt_wait_seconds", "histogram",
+	                "Completed waits: from when a task wanted the device until it got it.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		for (unsigned class = 0; class <= GP_LATENCY_CRITICAL; class ++) {
 			snprintf(labels, sizeof labels, "device=\"%u\",class=\"%s\"", i,
-			         gp_metrics_class[class]);
-			gp_metrics_coarse(out, "gpreempt_wait_seconds", labels,
-			                  &p->device[i].stats->class_waits[class]);
+			         gp_class_name(class));
+			gp_metrics_log2_hist(out, "gpreempt_wait_seconds", labels,
+			                     &p->device[i].stats->class_waits[class]);
 		}
 }
 
@@ -166,7 +166,7 @@ static void write_lag(FILE *out, const struct gp_metrics_page *p)
 	char labels[32];
 
 	gp_metrics_head(out, "gpreempt_loop_lag_seconds", "histogram",
-	                "How late the device's thread woke up.");
+	                "Delay between the planned and the actual wake-up of the device thread.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		snprintf(labels, sizeof labels, "device=\"%u\"", i);
 		gp_metrics_hist(out, "gpreempt_loop_lag_seconds", labels, p->device[i].lag_ns);
@@ -176,7 +176,7 @@ static void write_lag(FILE *out, const struct gp_metrics_page *p)
 static void write_info(FILE *out, const struct gp_metrics_page *p)
 {
 	gp_metrics_head(out, "gpreempt_device_info", "gauge",
-	                "Always 1; what the device is stands in the labels.");
+	                "Always 1; labels describe the device.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		fprintf(out, "gpreempt_device_info{device=\"%u\",", i);
 		gp_metrics_label(out, "name", p->device[i].name);
@@ -185,7 +185,7 @@ static void write_info(FILE *out, const struct gp_metrics_page *p)
 		fputs("} 1\n", out);
 	}
 	gp_metrics_head(out, "gpreempt_device_up", "gauge",
-	                "0: its thread does not look any more.");
+	                "0: the device thread no longer ticks.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		fprintf(out, "gpreempt_device_up{device=\"%u\"} %d\n", i, !p->device[i].stuck);
 }
@@ -193,7 +193,7 @@ static void write_info(FILE *out, const struct gp_metrics_page *p)
 static void write_policy(FILE *out, const struct gp_metrics_page *p)
 {
 	gp_metrics_head(out, "gpreempt_policy_info", "gauge",
-	                "Always 1; the policy in force and the one asked for are labels.");
+	                "Always 1; labels name the policy in force and the requested policy.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		if (!p->device[i].policy)
 			continue;
@@ -204,13 +204,13 @@ static void write_policy(FILE *out, const struct gp_metrics_page *p)
 		fputs("} 1\n", out);
 	}
 	gp_metrics_head(out, "gpreempt_policy_in_force", "gauge",
-	                "0: another policy than the one asked for is, because that was ejected.");
+	                "0: the requested policy was ejected and is not in force.");
 	for (unsigned i = 0; i < p->ndevices; i++)
 		if (p->device[i].policy)
 			fprintf(out, "gpreempt_policy_in_force{device=\"%u\"} %d\n", i,
 			        !strcmp(p->device[i].policy, p->device[i].wanted));
 	gp_metrics_head(out, "gpreempt_starvation_limit_seconds", "gauge",
-	                "A policy that gives a task nothing for so long is ejected.");
+	                "A policy that starves a task for longer than this is ejected.");
 	for (unsigned i = 0; i < p->ndevices; i++) {
 		fprintf(out, "gpreempt_starvation_limit_seconds{device=\"%u\"}", i);
 		gp_metrics_seconds(out, p->device[i].starve_limit_ns);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a page, shared by its files and by nobody else. */
+/* The parts of a page; private to src/metrics. */
 #ifndef GP_METRICS_PAGE_PARTS_H
 #define GP_METRICS_PAGE_PARTS_H
 
 #include "metrics/page.h"
 
-/* "unmanaged", "be" or "lc", by enum gp_class. */
-extern const char *const gp_metrics_class[GP_LATENCY_CRITICAL + 1];
-
-/* devices.c */
+/* device_metrics.c */
 void gp_metrics_devices(FILE *out, const struct gp_metrics_page *page);
-/* tasks.c: how many in which state, and each one where asked for. */
+/* task_metrics.c: the number of tasks in each state and, if requested, metrics of each task. */
 void gp_metrics_tasks(FILE *out, const struct gp_metrics_page *page);
 
 #endif

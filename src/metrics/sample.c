@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-#define POWERS 25 /* 2^0 to 2^24 us */
+#define POWERS 25 /* bounds from 2^0 to 2^24 us */
 
 void gp_metrics_head(FILE *out, const char *name, const char *type, const char *help)
 {
@@ -60,42 +60,55 @@ static void write_sum(FILE *out, const char *name, const char *labels, uint64_t 
 	gp_metrics_count(out, count);
 }
 
+/* Returns the number of samples in a bucket and its last value. */
+typedef uint64_t bucket_fn(const void *hist, unsigned index, uint64_t *last_ns);
+
 /*
- * Both kinds of histogram have powers of two of 1 us among the bounds of their buckets: no bucket
- * is split. What is exactly as long as a bound stands in the bucket above it, a nanosecond too
- * high.
+ * Powers of two of 1 us are bucket bounds of both kinds of histogram, so no bucket is split. A
+ * duration that equals a bound is counted in the bucket above it, 1 ns too high.
  */
-void gp_metrics_hist(FILE *out, const char *name, const char *labels, const struct gp_hist *h)
+static void write_buckets(FILE *out, const char *name, const char *labels, const void *hist,
+                          bucket_fn *bucket, unsigned nbuckets)
 {
-	uint64_t below = 0, low, high;
+	uint64_t below = 0, count, last_ns;
 	unsigned i = 0;
 
 	for (unsigned power = 0; power < POWERS; power++) {
-		for (; i < GP_HIST_BUCKETS; i++) {
-			gp_hist_bounds(i, &low, &high);
-			if (high >= GP_NS_PER_US << power)
+		for (; i < nbuckets; i++) {
+			count = bucket(hist, i, &last_ns);
+			if (last_ns >= GP_NS_PER_US << power)
 				break;
-			below += h->bucket[i];
+			below += count;
 		}
 		write_bucket(out, name, labels, power, below);
 	}
+}
+
+static uint64_t hist_bucket(const void *hist, unsigned index, uint64_t *last_ns)
+{
+	uint64_t first_ns;
+
+	gp_hist_bounds(index, &first_ns, last_ns);
+	return ((const struct gp_hist *)hist)->bucket[index];
+}
+
+static uint64_t log2_hist_bucket(const void *hist, unsigned index, uint64_t *last_ns)
+{
+	uint64_t first_ns;
+
+	gp_log2_hist_bounds(index, &first_ns, last_ns);
+	return ((const struct gp_log2_hist *)hist)->bucket[index];
+}
+
+void gp_metrics_hist(FILE *out, const char *name, const char *labels, const struct gp_hist *h)
+{
+	write_buckets(out, name, labels, h, hist_bucket, GP_HIST_BUCKETS);
 	write_sum(out, name, labels, h->sum, h->count);
 }
 
-void gp_metrics_coarse(FILE *out, const char *name, const char *labels,
-                       const struct gp_log2_hist *h)
+void gp_metrics_log2_hist(FILE *out, const char *name, const char *labels,
+                          const struct gp_log2_hist *h)
 {
-	uint64_t below = 0, low, high;
-	unsigned i = 0;
-
-	for (unsigned power = 0; power < POWERS; power++) {
-		for (; i < GP_COARSE_BUCKETS; i++) {
-			gp_log2_hist_bounds(i, &low, &high);
-			if (high >= GP_NS_PER_US << power)
-				break;
-			below += h->bucket[i];
-		}
-		write_bucket(out, name, labels, power, below);
-	}
+	write_buckets(out, name, labels, h, log2_hist_bucket, GP_LOG2_HIST_BUCKETS);
 	write_sum(out, name, labels, h->sum_ns, h->count);
 }

@@ -1,42 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks: how many in which state and, where asked for, series for each. Those come and go with
- * processes, and every one costs Prometheus memory for hours: hence off by default, and a limit.
+ * Metrics of tasks: their number in each state and, if requested, metrics of each task. Metrics of
+ * a task come and go with processes, and each costs Prometheus memory for hours. So they are off by
+ * default and limited in number.
  */
 #include "metrics/page_parts.h"
 #include "metrics/sample.h"
 
-/* As in the protocol. */
-static const char *const states[] = {"running", "waiting",   "idle",   "active",
-                                     "held",    "suspended", "unknown"};
-enum { RUNNING, WAITING, IDLE, ACTIVE, HELD, SUSPENDED, UNKNOWN, STATES };
-
-static unsigned state_of(const struct gp_task_stats *t)
+static enum gp_task_state state_of(const struct gp_task_stats *t)
 {
-	if (t->held)
-		return t->held_by & GP_HELD_BY_USER ? SUSPENDED : HELD;
-	if (!(t->known & GP_KNOWN_ACTIVE))
-		return UNKNOWN;
-	if (!t->active)
-		return IDLE;
-	if (!(t->known & GP_KNOWN_RUNNING))
-		return ACTIVE; /* running or waiting: it is not told which */
-	return t->running ? RUNNING : WAITING;
+	const struct gp_task_condition condition = {.held = t->held,
+	                                            .held_by = t->held_by,
+	                                            .known = t->known,
+	                                            .active = t->active,
+	                                            .running = t->running};
+
+	return gp_task_state(&condition);
 }
 
 static void write_states(FILE *out, unsigned device, const struct gp_metrics_device *d)
 {
-	unsigned n[GP_LATENCY_CRITICAL + 1][STATES] = {0};
+	unsigned n[GP_LATENCY_CRITICAL + 1][GP_TASK_STATES] = {0};
 
 	for (unsigned i = 0; i < d->ntasks; i++)
 		n[d->task[i].attr.class][state_of(&d->task[i])]++;
 	for (unsigned class = 0; class <= GP_LATENCY_CRITICAL; class ++)
-		for (unsigned state = 0; state < STATES; state++)
+		for (unsigned state = 0; state < GP_TASK_STATES; state++)
 			fprintf(out, "gpreempt_tasks{device=\"%u\",class=\"%s\",state=\"%s\"} %u\n",
-			        device, gp_metrics_class[class], states[state], n[class][state]);
+			        device, gp_class_name(class), gp_task_state_name(state),
+			        n[class][state]);
 }
 
-/* Absent where no task's is known. */
+/* Absent if the memory of no task is known. */
 static void write_memory(FILE *out, const struct gp_metrics_page *p)
 {
 	bool headed = false;
@@ -57,7 +52,7 @@ static void write_memory(FILE *out, const struct gp_metrics_page *p)
 	}
 }
 
-/* ---- each task ---- */
+/* Metrics of each task. */
 
 static void name_task(FILE *out, const char *name, unsigned device, const struct gp_task_stats *t)
 {
@@ -71,7 +66,7 @@ typedef void sample_fn(FILE *out, unsigned device, const struct gp_task_stats *t
 static void sample_info(FILE *out, unsigned device, const struct gp_task_stats *t)
 {
 	name_task(out, "gpreempt_task_info", device, t);
-	fprintf(out, ",class=\"%s\"} 1\n", gp_metrics_class[t->attr.class]);
+	fprintf(out, ",class=\"%s\"} 1\n", gp_class_name(t->attr.class));
 }
 
 static void sample_run(FILE *out, unsigned device, const struct gp_task_stats *t)
@@ -131,14 +126,13 @@ static const struct {
 	{"gpreempt_task_info", "gauge", "Always 1; the class of a task is a label.", sample_info},
 	{"gpreempt_task_run_seconds_total", "counter", "Time on the device.", sample_run},
 	{"gpreempt_task_held_seconds_total", "counter", "Time held by the policy.", sample_held},
-	{"gpreempt_task_preemptions_total", "counter", "How often it was taken off while working.",
+	{"gpreempt_task_preemptions_total", "counter", "How often it was held while active.",
          sample_preemptions},
 	{"gpreempt_task_memory_bytes", "gauge", "GPU memory.", sample_memory},
-	{"gpreempt_task_wait_seconds", "summary", "Waits that have ended, since the task came.",
-         sample_waits},
+	{"gpreempt_task_wait_seconds", "summary", "Completed waits of the task.", sample_waits},
 };
 
-/* The first ones of each device, to the limit of all. */
+/* Writes the samples of the first tasks of each device, up to the limit for all devices. */
 static void write_family(FILE *out, const struct gp_metrics_page *p, unsigned family)
 {
 	unsigned left = GP_METRICS_TASKS_MAX;
@@ -158,7 +152,7 @@ static void write_each(FILE *out, const struct gp_metrics_page *p)
 	for (unsigned i = 0; i < p->ndevices; i++)
 		n += p->device[i].ntasks;
 	gp_metrics_head(out, "gpreempt_tasks_without_series", "gauge",
-	                "Tasks beyond the limit, which have no series of their own.");
+	                "Tasks beyond the limit, without metrics of their own.");
 	fprintf(out, "gpreempt_tasks_without_series %u\n",
 	        n > GP_METRICS_TASKS_MAX ? n - GP_METRICS_TASKS_MAX : 0);
 }

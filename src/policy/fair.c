@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * fair: device time in proportion to weights, whatever the class. Whoever has got least for its
- * weight goes next; one that was idle comes back level with the others, without a claim to what it
- * missed.
+ * fair: device time in proportion to weights, whatever the class. The entity that has got least for
+ * its weight runs next. An entity that was idle comes back level with the others; it cannot claim
+ * the time it missed.
  *
- * Where it is known at once who works, one unit at a time runs and the others are held: long turns,
- * and no time is lost on one that pauses. Where slices can be set and that is not known, the
- * hardware takes the turns, with slices in proportion, corrected by what each has run as far as
- * that is measured.
+ * If activity is known at once, one entity at a time runs and the others are held. Turns are long,
+ * and no time is lost on an entity that pauses. If activity is known late and slices can be set,
+ * the hardware takes the turns. The slices are then in proportion to the weights, corrected by
+ * measured run times.
  *
- * Good for jobs of unequal standing, and for users who each get their part. Bad for latency: a
- * request waits for the turns of others; and, with slices, for a task that pauses for a moment
- * after each kernel: every pause gives its turn away.
+ * Good for jobs of unequal importance, and for users who each get their part. Bad for latency: a
+ * request waits for the turns of others. With slices also bad for a task that pauses briefly after
+ * each kernel: each pause gives the rest of its slice away.
  */
 #include "policy/weighted_turns.h"
 
 static const struct gp_param fair_params[] = {GP_TURN_PARAMS};
 
-/* A gang is worth its heaviest member. */
+/* A gang has the weight of its heaviest member. */
 static void set_weights(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		((struct gp_turn_entity *)gp_policy_task(state, i))->weight = 1;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *u = gp_turn_entity_of(view, state, i);
+		struct gp_turn_entity *e = gp_turn_entity_of(view, state, i);
 
-		if (view->task[i].class != GP_UNMANAGED && view->task[i].weight > u->weight)
-			u->weight = view->task[i].weight;
+		if (view->task[i].class != GP_UNMANAGED && view->task[i].weight > e->weight)
+			e->weight = view->task[i].weight;
 	}
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * none: everything runs with the hardware's own slices. The baseline, and what is in force after a
- * policy was ejected: it releases whatever was held. Good where tasks share well by themselves; bad
- * where somebody waits for an answer.
+ * none: every task runs with the hardware's own slices. This is the baseline, and the policy in
+ * force after an ejection: it releases every task that a policy held.
+ *
+ * Good if tasks share the device well without help. Bad if a task has to answer within a certain
+ * time.
  */
 #include "policy/registry.h"
 
@@ -18,6 +20,6 @@ static int none_decide(const struct gp_view *view, const struct gp_policy_state 
 
 const struct gp_policy_ops gp_policy_none = {
 	.name = "none",
-	.summary = "everything runs, hardware slices: the baseline",
+	.summary = "all tasks run with hardware slices: the baseline",
 	.decide = none_decide,
 };

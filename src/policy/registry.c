@@ -5,7 +5,7 @@
 
 #include "policy/registry.h"
 
-/* One a line, so that adding one changes one. */
+/* One policy per line, so that a new policy changes one line. */
 /* clang-format off */
 const struct gp_policy_ops *const gp_policies[] = {
 	&gp_policy_none,
@@ -57,8 +57,8 @@ static int parse_param(const char *text, size_t length, struct gp_policy_choice 
 	p = &ops->param[i];
 	if (!equals || equals + 1 == text + length)
 		return gp_fail(err, -EINVAL,
-		               "parameter '%s' of policy %s needs a value, as %s=%lld", p->name,
-		               ops->name, p->name, (long long)p->def);
+		               "parameter '%s' of policy %s needs a value, for example %s=%lld",
+		               p->name, ops->name, p->name, (long long)p->def);
 	errno = 0;
 	value = strtoll(equals + 1, &end, 10);
 	if (errno || end != text + length || value < p->min || value > p->max)

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 #include "policy/rotation.h"
 
-#define QUANTUM_MIN_NS (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA: shorter ones waste */
-#define LINGER_NS      GP_MS        /* a pause this short is not the end of a turn ... */
-#define LAST_PAUSES    7u           /* ... of a unit of whose last three one was that short */
+#define QUANTUM_MIN_NS (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA */
+#define LINGER_NS      GP_MS        /* a shorter pause does not end a turn; see LAST_PAUSES */
+#define LAST_PAUSES    7u           /* requires that one of the last three was that short */
 
-static void reset_entity(struct gp_entity *u)
+static void reset_entity(struct gp_entity *e)
 {
-	u->members = 0;
-	u->class = GP_UNMANAGED;
-	u->priority = 0;
-	u->active = false;
-	u->idle = true;
-	u->user_held = false;
-	u->policy_held = false;
-	u->barred = false;
-	u->waited_known = true;
-	u->waited_ns = 0;
+	e->members = 0;
+	e->class = GP_UNMANAGED;
+	e->priority = 0;
+	e->active = false;
+	e->idle = true;
+	e->user_held = false;
+	e->policy_held = false;
+	e->barred = false;
+	e->waited_known = true;
+	e->waited_ns = 0;
 }
 
-static void add_member(struct gp_entity *u, const struct gp_task_view *t)
+static void add_member(struct gp_entity *e, const struct gp_task_view *t)
 {
-	u->members++;
-	if (t->class > u->class) {
-		u->class = t->class;
-		u->priority = t->priority;
-	} else if (t->class == u->class && t->priority > u->priority) {
-		u->priority = t->priority;
+	e->members++;
+	if (t->class > e->class) {
+		e->class = t->class;
+		e->priority = t->priority;
+	} else if (t->class == e->class && t->priority > e->priority) {
+		e->priority = t->priority;
 	}
-	u->active |= gp_seen_active(t);
-	u->idle &= gp_seen_idle(t);
-	u->user_held |= (t->held_by & GP_HELD_BY_USER) != 0;
-	u->policy_held |= (t->held_by & GP_HELD_BY_POLICY) != 0;
+	e->active |= gp_seen_active(t);
+	e->idle &= gp_seen_idle(t);
+	e->user_held |= (t->held_by & GP_HELD_BY_USER) != 0;
+	e->policy_held |= (t->held_by & GP_HELD_BY_POLICY) != 0;
 	if (gp_seen_idle(t))
 		return;
 	if (!(t->known & GP_KNOWN_WAITED))
-		u->waited_known = false;
-	else if (t->waited_ns > u->waited_ns)
-		u->waited_ns = t->waited_ns;
+		e->waited_known = false;
+	else if (t->waited_ns > e->waited_ns)
+		e->waited_ns = t->waited_ns;
 }
 
 uint32_t gp_entities_gather(const struct gp_view *view, const struct gp_policy_state *state)
@@ -49,41 +49,42 @@ uint32_t gp_entities_gather(const struct gp_view *view, const struct gp_policy_s
 
 		reset_entity(gp_policy_task(state, i));
 		user_held += (t->held_by & GP_HELD_BY_USER) != 0;
-		if (t->class != GP_UNMANAGED) /* the first of a gang comes before the others */
+		if (t->class != GP_UNMANAGED) /* a gang's first task has the lowest index */
 			add_member(gp_entity_of(view, state, i), t);
 	}
 	return user_held;
 }
 
-/* Where activity is looked at now and then, a pause of nothing lasts from one look to the next. */
+/* If activity is only observed at ticks, even the shortest pause seems to last from one tick to the
+ * next. */
 static uint64_t linger_ns(const struct gp_view *view)
 {
 	return LINGER_NS + view->notice_ns / 2;
 }
 
-static void note_pause(const struct gp_view *view, struct gp_entity *u)
+static void note_pause(const struct gp_view *view, struct gp_entity *e)
 {
-	if (u->idle && u->members) {
-		if (!u->idle_since_ns)
-			u->idle_since_ns = view->now_ns;
-	} else if (u->idle_since_ns) {
-		u->pauses = (uint8_t)(u->pauses << 1) |
-		            (view->now_ns < u->idle_since_ns + linger_ns(view));
-		u->idle_since_ns = 0;
+	if (e->idle && e->members) {
+		if (!e->idle_since_ns)
+			e->idle_since_ns = view->now_ns;
+	} else if (e->idle_since_ns) {
+		e->pauses = (uint8_t)(e->pauses << 1) |
+		            (view->now_ns < e->idle_since_ns + linger_ns(view));
+		e->idle_since_ns = 0;
 	}
 }
 
 /*
- * The one whose turn it is may pause for a moment, where its pauses are seen at once: a request of
- * many kernels pauses after each, and would have one kernel in each round. One that did not come
- * back so soon the last times is not waited for: that would leave the device idle for nothing.
+ * The current entity keeps the turn during a short pause, if pauses are seen at once. A request of
+ * many kernels pauses after each kernel; without this rule it would run one kernel per round. If
+ * none of its last pauses was short, its turn ends at once: waiting would leave the device idle.
  */
-static bool lingers(const struct gp_view *view, const struct gp_entity *u, bool current,
+static bool lingers(const struct gp_view *view, const struct gp_entity *e, bool current,
                     struct gp_plan *plan)
 {
-	uint64_t until_ns = u->idle_since_ns + linger_ns(view);
+	uint64_t until_ns = e->idle_since_ns + linger_ns(view);
 
-	if (!current || !(u->pauses & LAST_PAUSES) ||
+	if (!current || !(e->pauses & LAST_PAUSES) ||
 	    !gp_tells_in_time(view->caps, view->sample_period_ns) || view->now_ns >= until_ns)
 		return false;
 	gp_plan_wake_at(plan, until_ns);
@@ -91,28 +92,30 @@ static bool lingers(const struct gp_view *view, const struct gp_entity *u, bool 
 }
 
 /*
- * On a device that shows activity only of what runs, a held unit is unknown and keeps its place.
+ * Some devices show activity only of released tasks. There the activity of a held entity is
+ * unknown, and it stays in the rotation.
  */
 static void join_or_leave(const struct gp_view *view, const struct gp_rotation_rules *rules,
-                          struct gp_entity *u, bool current, struct gp_plan *plan)
+                          struct gp_entity *e, bool current, struct gp_plan *plan)
 {
-	bool was = u->rotating;
+	bool was = e->rotating;
 
-	note_pause(view, u);
-	if (!u->members || u->user_held || u->barred ||
-	    (rules->classes_apply && u->class != GP_BEST_EFFORT))
-		u->rotating = false;
-	else if (u->idle)
-		u->rotating = was && lingers(view, u, current, plan);
-	else if (u->active || rules->unknown_joins || !(view->caps & GP_CAP_ACTIVITY))
-		u->rotating = true;
-	if (!u->rotating || !was)
-		u->queued_ns = view->now_ns;
+	note_pause(view, e);
+	if (!e->members || e->user_held || e->barred ||
+	    (rules->classes_apply && e->class != GP_BEST_EFFORT))
+		e->rotating = false;
+	else if (e->idle)
+		e->rotating = was && lingers(view, e, current, plan);
+	else if (e->active || rules->unknown_joins || !(view->caps & GP_CAP_ACTIVITY))
+		e->rotating = true;
+	if (!e->rotating || !was)
+		e->queued_ns = view->now_ns;
 }
 
 struct survey {
 	uint32_t entities, tasks;
-	uint32_t top; /* index of the best by priority, then wait, that does not have the turn */
+	uint32_t top; /* index of the first entity by priority, then by waiting time, except the
+	                 current one */
 	struct gp_entity *current;
 };
 
@@ -123,31 +126,33 @@ static bool goes_before(const struct gp_entity *a, const struct gp_entity *b, bo
 	return a->queued_ns < b->queued_ns;
 }
 
-static struct survey look_over(const struct gp_view *view, const struct gp_policy_state *state,
-                               const struct gp_rotation *rotation,
-                               const struct gp_rotation_rules *rules, struct gp_plan *plan)
+static struct survey survey_entities(const struct gp_view *view,
+                                     const struct gp_policy_state *state,
+                                     const struct gp_rotation *rotation,
+                                     const struct gp_rotation_rules *rules, struct gp_plan *plan)
 {
 	struct survey s = {.top = UINT32_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_entity *u = gp_policy_task(state, i);
+		struct gp_entity *e = gp_policy_task(state, i);
 		bool current = view->task[i].id == rotation->current;
 
-		join_or_leave(view, rules, u, current, plan);
-		if (!u->rotating)
+		join_or_leave(view, rules, e, current, plan);
+		if (!e->rotating)
 			continue;
 		s.entities++;
-		s.tasks += u->members;
+		s.tasks += e->members;
 		if (current)
-			s.current = u;
+			s.current = e;
 		else if (s.top == UINT32_MAX ||
-		         goes_before(u, gp_policy_task(state, s.top), rules->classes_apply))
+		         goes_before(e, gp_policy_task(state, s.top), rules->classes_apply))
 			s.top = i;
 	}
 	return s;
 }
 
-/* The one that waited longest and too long among those that strict priority passes over. */
+/* Of the entities that strict priority passes over, the longest waiting one, if its wait is at
+ * least age_after_ns. */
 static uint32_t find_aged(const struct gp_view *view, const struct gp_policy_state *state,
                           const struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
                           uint8_t below)
@@ -155,13 +160,13 @@ static uint32_t find_aged(const struct gp_view *view, const struct gp_policy_sta
 	uint32_t found = UINT32_MAX;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *u = gp_policy_task(state, i);
+		const struct gp_entity *e = gp_policy_task(state, i);
 
-		if (!u->rotating || u->priority >= below || view->task[i].id == rotation->current ||
-		    view->now_ns - u->queued_ns < rules->age_after_ns)
+		if (!e->rotating || e->priority >= below || view->task[i].id == rotation->current ||
+		    view->now_ns - e->queued_ns < rules->age_after_ns)
 			continue;
 		if (found == UINT32_MAX ||
-		    u->queued_ns < ((struct gp_entity *)gp_policy_task(state, found))->queued_ns)
+		    e->queued_ns < ((struct gp_entity *)gp_policy_task(state, found))->queued_ns)
 			found = i;
 	}
 	return found;
@@ -185,8 +190,8 @@ void gp_rotation_take(const struct gp_view *view, const struct gp_policy_state *
 	gp_rotation_give(view, rotation, to, length_ns, true);
 }
 
-/* Whose turn is next. The one that had it goes to the end of its line, or goes on when it is
- * still ahead of all others by priority. */
+/* Chooses the next entity. The current one goes to the end of the queue of its priority, or keeps
+ * the turn if its priority is above that of all others. */
 static void next_turn(const struct gp_view *view, const struct gp_policy_state *state,
                       struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
                       const struct survey *s, uint64_t quantum_ns)
@@ -217,9 +222,9 @@ static void next_turn(const struct gp_view *view, const struct gp_policy_state *
 }
 
 /*
- * Where activity is sampled, a turn in which nothing could be seen of its unit goes on until there
- * was a sample: otherwise an idle one might never be found out, and waste a turn in every round.
- * Not with so many units that the others would starve meanwhile.
+ * If activity is sampled, the turn of an entity that was not seen active lasts until there was a
+ * sample. Otherwise an idle entity might never be noticed, and would waste a turn in every round.
+ * With very many entities the turn is not extended, because the others would starve.
  */
 static bool turn_is_over(const struct gp_view *view, struct gp_rotation *rotation,
                          const struct survey *s)
@@ -240,7 +245,7 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
                struct gp_rotation *rotation, const struct gp_rotation_rules *rules,
                struct gp_plan *plan)
 {
-	struct survey s = look_over(view, state, rotation, rules, plan);
+	struct survey s = survey_entities(view, state, rotation, rules, plan);
 	uint64_t quantum_ns = rules->quantum_ns;
 
 	rotation->entities = s.entities;
@@ -250,7 +255,8 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 		rotation->current = 0;
 		return false;
 	}
-	/* A round must end well inside the starvation limit, or the hardware shares better. */
+	/* A round must end well inside the starvation limit. If turns become too short, hardware
+	 * slices are better. */
 	if (quantum_ns > view->starve_limit_ns / 2 / s.entities)
 		quantum_ns = view->starve_limit_ns / 2 / s.entities;
 	if (quantum_ns < QUANTUM_MIN_NS) {
@@ -258,7 +264,7 @@ bool gp_rotate(const struct gp_view *view, const struct gp_policy_state *state,
 		return false;
 	}
 	rotation->round_ns = s.entities * quantum_ns;
-	/* A turn ends early when its unit left, or when one of higher priority came. */
+	/* A turn ends early if its entity left, or if an entity of higher priority joined. */
 	if (!s.current || turn_is_over(view, rotation, &s) ||
 	    (rules->classes_apply && !rotation->aged &&
 	     ((struct gp_entity *)gp_policy_task(state, s.top))->priority > s.current->priority))

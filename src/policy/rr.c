@@ -2,16 +2,16 @@
 /*
  * rr: equal turns for all managed tasks, whatever their class.
  *
- * Where slices can be set, every task gets the same long one and the hardware does the rest: no
- * software on the way, and an idle task gives its turn up at once. Elsewhere one unit at a time
- * runs and the others are held.
+ * If slices can be set, every task gets the same long slice and the hardware takes the turns.
+ * Software has no part in a switch, and an idle task gives its turn up at once. Without slices, one
+ * entity at a time runs and the others are held.
  *
- * Good for several jobs of equal standing: with 10 ms turns little is lost to switching. Bad for
- * latency: a request waits for everybody else's turn.
+ * Good for several jobs of equal importance: with turns of 10 ms, switching costs little. Bad for
+ * latency: a request waits for the turns of all other tasks.
  */
 #include "policy/rotation.h"
 
-#define SLICE_MIN_US 1000u /* under that, switching eats the GPU */
+#define SLICE_MIN_US 1000u /* with shorter slices, switching costs too much */
 
 enum { QUANTUM };
 
@@ -28,7 +28,7 @@ static uint32_t clamp(uint64_t value, uint32_t low, uint32_t high)
 	return value < low ? low : value > high ? high : (uint32_t)value;
 }
 
-/* A round must end well inside the starvation limit; with turns gp_rotate sees to it. */
+/* A round must end well inside the starvation limit. With turns, gp_rotate ensures that. */
 static uint32_t slice_for(const struct gp_view *view, uint64_t quantum_us)
 {
 	uint64_t longest_us = view->starve_limit_ns / 1000 / 2 / (view->n + 1);
@@ -60,12 +60,12 @@ static void share_by_turns(const struct gp_view *view, const struct gp_policy_st
 	bool rotates = gp_rotate(view, state, &d->rotation, &rules, plan);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *u = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, state, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
-		plan->task[i].want = rotates && u->rotating && !current ? GP_HOLD : GP_RUN;
+		plan->task[i].want = rotates && e->rotating && !current ? GP_HOLD : GP_RUN;
 	}
 	if (rotates)
 		gp_plan_wake_at(plan, d->rotation.ends_ns);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * Weighted turns where the hardware takes them: slices in proportion to the weights.
+ * Weighted turns that the hardware takes: slices in proportion to the weights.
  *
- * That is nearly all it takes for tasks that always have work. But one that runs out of it before
- * its slice ends gives the rest away: for a moment after each kernel, or because few are queued. So
- * where run times are measured, those that get more for their weight than another have their slices
- * shortened, step by step. The device never idles for it, and nobody has a claim to what it missed.
+ * For tasks that always have work that is nearly sufficient. A task that runs out of work before
+ * its slice ends gives the rest of the slice away. That happens after each kernel of a task that
+ * pauses, or if few kernels are queued. So, if run times are measured, the slices of entities that
+ * get more for their weight than another are shortened step by step. The device never idles because
+ * of this, and no entity can claim time that it missed.
  */
 #include "policy/weighted_turns.h"
 
-#define SLICE_MIN_NS  GP_MS          /* under that, switching eats the GPU (H200: 18 % at 1 ms) */
-#define WINDOW_NS     (2000 * GP_MS) /* for judging who gets how much ... */
-#define WINDOW_ROUNDS 8              /* ... and each must have had several slices in it */
+#define SLICE_MIN_NS  GP_MS          /* shorter slices cost too much (H200: 18 % at 1 ms) */
+#define WINDOW_NS     (2000 * GP_MS) /* shortest window in which run times are compared */
+#define WINDOW_ROUNDS 8              /* shortest window, in rounds of slices */
 #define WHOLE         1000u
-#define LESS_MAX      750u /* permille */
-#define LET_PASS      100u /* more by one of so many is chance */
+#define CUT_MAX       750u /* permille */
+#define TOLERANCE     100u /* a surplus below 1/100 is taken for chance */
 
 struct sum {
 	uint64_t weight;
 	uint32_t lightest;
-	uint64_t round_ns; /* all slices together */
+	uint64_t round_ns; /* the sum of all slices */
 };
 
 static struct sum add_up(const struct gp_view *view, const struct gp_policy_state *state,
@@ -28,13 +29,13 @@ static struct sum add_up(const struct gp_view *view, const struct gp_policy_stat
 	struct sum s = {.lightest = GP_TURN_WEIGHT_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		if (!u->entity.members || u->entity.user_held)
+		if (!e->entity.members || e->entity.user_held)
 			continue;
-		s.weight += u->weight;
-		if (u->weight < s.lightest)
-			s.lightest = u->weight;
+		s.weight += e->weight;
+		if (e->weight < s.lightest)
+			s.lightest = e->weight;
 	}
 	s.round_ns = rules->slice_ns * s.weight / s.lightest;
 	if (s.round_ns > gp_turn_round(view, rules))
@@ -42,13 +43,13 @@ static struct sum add_up(const struct gp_view *view, const struct gp_policy_stat
 	return s;
 }
 
-/* Its members share a unit's slice. */
+/* The members of an entity share its slice. */
 static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
-                         const struct gp_turn_entity *u)
+                         const struct gp_turn_entity *e)
 {
-	uint64_t slice_ns = s->round_ns * u->weight / s->weight;
+	uint64_t slice_ns = s->round_ns * e->weight / s->weight;
 
-	slice_ns = slice_ns * (WHOLE - u->less) / WHOLE / (u->busy ? u->busy : 1);
+	slice_ns = slice_ns * (WHOLE - e->cut_permille) / WHOLE / (e->busy ? e->busy : 1);
 	if (slice_ns < SLICE_MIN_NS)
 		slice_ns = SLICE_MIN_NS;
 	if (slice_ns < view->slice_min_us * 1000ull)
@@ -57,68 +58,72 @@ static uint32_t slice_of(const struct gp_view *view, const struct sum *s,
 	                                               : (uint32_t)(slice_ns / 1000);
 }
 
-/* One that was not seen to work at every look wants less than its part, or was not there; unless it
- * was held, when nobody could see it. */
+/* An entity that was not seen active at every tick wants less than its part, or was absent; its
+ * window does not count. While it was held its activity cannot be seen, so that does not matter. */
 static void note_window(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *u = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		u->ahead_ns = 0;
-		u->window_run_ns += u->ran_ns;
-		u->window_held |= !u->released;
-		u->window_whole &= u->entity.active || (u->window_held && !u->entity.idle);
-		u->window_whole &= u->told && !u->joined;
+		e->ahead_ns = 0;
+		e->window_run_ns += e->ran_ns;
+		e->window_held |= !e->released;
+		e->window_whole &= e->entity.active || (e->window_held && !e->entity.idle);
+		e->window_whole &= e->runs_known && !e->joined;
 	}
 }
 
-/* What the one got that got least for its weight; UINT64_MAX = there are no two to compare. */
+/* The least run time, normalised by weight, in the window. UINT64_MAX = fewer than two entities can
+ * be compared. */
 static uint64_t least_of_window(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint64_t least_ns = UINT64_MAX;
 	uint32_t entities = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *u = gp_policy_task(state, i);
-		uint64_t got_ns = gp_turn_normal(u->window_run_ns, u->weight);
+		const struct gp_turn_entity *e = gp_policy_task(state, i);
+		uint64_t got_ns = gp_turn_normal(e->window_run_ns, e->weight);
 
-		entities += u->window_whole;
-		if (u->window_whole && got_ns < least_ns)
+		entities += e->window_whole;
+		if (e->window_whole && got_ns < least_ns)
 			least_ns = got_ns;
 	}
 	return entities > 1 ? least_ns : UINT64_MAX;
 }
 
-/* Half of the way to what would have been right, had all gone on as before. */
-static void judge(struct gp_turn_entity *u, uint64_t least_ns)
+/* Moves the slice half of the way to the value that would have given equal run times. */
+static void judge(struct gp_turn_entity *e, uint64_t least_ns)
 {
-	uint64_t got_ns = gp_turn_normal(u->window_run_ns, u->weight);
+	uint64_t got_ns = gp_turn_normal(e->window_run_ns, e->weight);
 
-	if (!u->window_whole || least_ns == UINT64_MAX)
-		u->less = 0;
-	else if (got_ns > least_ns + least_ns / LET_PASS)
-		u->less = WHOLE -
-		          (uint32_t)(2ull * (WHOLE - u->less) * least_ns / (got_ns + least_ns));
-	if (u->less > LESS_MAX)
-		u->less = LESS_MAX;
+	if (!e->window_whole || least_ns == UINT64_MAX)
+		e->cut_permille = 0;
+	else if (got_ns > least_ns + least_ns / TOLERANCE)
+		e->cut_permille = WHOLE - (uint32_t)(2ull * (WHOLE - e->cut_permille) * least_ns /
+		                                     (got_ns + least_ns));
+	if (e->cut_permille > CUT_MAX)
+		e->cut_permille = CUT_MAX;
 }
 
-/* Slices matter in proportion to each other only: somebody has all of his. */
+/*
+ * Only the proportion of slices matters, so the entity with the smallest cut gets its full slice.
+ */
 static void give_back(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint32_t least = WHOLE;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		if (u->window_whole && u->less < least)
-			least = u->less;
+		if (e->window_whole && e->cut_permille < least)
+			least = e->cut_permille;
 	}
 	for (uint32_t i = 0; least < WHOLE && i < view->n; i++) {
-		struct gp_turn_entity *u = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		if (u->window_whole)
-			u->less = WHOLE - (WHOLE - u->less) * WHOLE / (WHOLE - least);
+		if (e->window_whole)
+			e->cut_permille =
+				WHOLE - (WHOLE - e->cut_permille) * WHOLE / (WHOLE - least);
 	}
 }
 
@@ -139,11 +144,11 @@ static void keep_window(const struct gp_view *view, const struct gp_policy_state
 		judge(gp_policy_task(state, i), least_ns);
 	give_back(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *u = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		u->window_run_ns = 0;
-		u->window_held = !u->released;
-		u->window_whole = u->entity.active || (u->window_held && !u->entity.idle);
+		e->window_run_ns = 0;
+		e->window_held = !e->released;
+		e->window_whole = e->entity.active || (e->window_held && !e->entity.idle);
 	}
 }
 
@@ -154,7 +159,7 @@ void gp_turns_by_slices(const struct gp_view *view, const struct gp_policy_state
 	struct sum s = add_up(view, state, rules);
 
 	turns->current = 0;
-	turns->nobody.entity.rotating = false;
+	turns->idle_turn.entity.rotating = false;
 	turns->round_ns = s.round_ns;
 	keep_window(view, state, turns, s.round_ns);
 	for (uint32_t i = 0; i < view->n; i++) {

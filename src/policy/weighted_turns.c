@@ -1,51 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* Weighted turns: who takes part, what each got, and turns by hold and release. */
+/* Weighted turns: which entities take part, how much device time each got, and turns by hold and
+ * release. */
 #include "policy/weighted_turns.h"
 
-#define TURN_MIN_NS (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA: shorter ones waste */
-#define LINGER_NS   GP_MS        /* a pause this short is not the end of a turn */
-#define NOBODY      UINT64_MAX   /* the id of turns.nobody */
+#define TURN_MIN_NS  (10 * GP_MS) /* a turn costs about 1 ms on NVIDIA */
+#define LINGER_NS    GP_MS        /* a shorter pause does not end a turn */
+#define IDLE_TURN_ID UINT64_MAX   /* stands for turns.idle_turn in place of a task id */
 
-/* ---- what each got ---- */
+/* Accounting: how much device time each entity got. */
 
-static void reset(struct gp_turn_entity *u)
+static void reset(struct gp_turn_entity *e)
 {
-	u->busy = 0;
-	u->released = true;
-	u->told = true;
-	u->joined = false;
-	u->ran_ns = 0;
-	if (!u->weight)
-		u->weight = 1;
+	e->busy = 0;
+	e->released = true;
+	e->runs_known = true;
+	e->joined = false;
+	e->ran_ns = 0;
+	if (!e->weight)
+		e->weight = 1;
 }
 
 static void note_member(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_task_view *t = &view->task[i];
 	struct gp_turn_entity *own = gp_policy_task(state, i),
-			      *u = gp_turn_entity_of(view, state, i);
+			      *e = gp_turn_entity_of(view, state, i);
 	bool held = (t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0;
 
-	u->released &= !held;
-	u->busy += !gp_seen_idle(t);
+	e->released &= !held;
+	e->busy += !gp_seen_idle(t);
 	if (!(t->known & GP_KNOWN_RUN)) {
-		u->told &= own->run_known; /* one look without it is no loss: it only grows */
+		e->runs_known &=
+			own->run_known; /* one tick without it is harmless: run time only grows */
 		return;
 	}
 	if (own->run_known && t->run_ns > own->run_ns)
-		u->ran_ns += t->run_ns - own->run_ns;
+		e->ran_ns += t->run_ns - own->run_ns;
 	own->run_ns = t->run_ns;
 	own->run_known = true;
 }
 
-static void charge(struct gp_turn_entity *u, uint64_t got_ns)
+static void charge(struct gp_turn_entity *e, uint64_t got_ns)
 {
-	u->ahead_ns += gp_turn_normal(got_ns, u->weight);
+	e->ahead_ns += gp_turn_normal(got_ns, e->weight);
 }
 
 /*
- * In turns the device is a unit's own, whether it keeps it busy or not, so what counts is how long
- * it had it: nobody gains by wasting.
+ * During a turn the device belongs to one entity, whether that keeps it busy or not. So the length
+ * of the turn is charged, and wasting it brings no advantage.
  */
 static void charge_all(const struct gp_view *view, const struct gp_policy_state *state,
                        struct gp_turns *turns)
@@ -54,86 +56,87 @@ static void charge_all(const struct gp_view *view, const struct gp_policy_state 
 	uint32_t released = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		released += u->entity.rotating && u->released;
+		released += e->entity.rotating && e->released;
 	}
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *u = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		if (u->entity.rotating && u->released)
-			charge(u, passed_ns / released);
+		if (e->entity.rotating && e->released)
+			charge(e, passed_ns / released);
 	}
-	if (turns->current == NOBODY && !released)
-		charge(&turns->nobody, passed_ns);
+	if (turns->current == IDLE_TURN_ID && !released)
+		charge(&turns->idle_turn, passed_ns);
 }
 
 /*
- * Counts anew from whoever got least. One that does not take part falls back with the others until
- * it is level with them, and no further: nobody saves up time by being idle.
+ * Subtracts the smallest `ahead_ns`. An entity that does not take part is lowered with the others
+ * until it is level with them, and no further: idle time cannot be saved up.
  */
 static void level(const struct gp_view *view, const struct gp_policy_state *state,
                   struct gp_turns *turns)
 {
 	uint64_t passed_ns = view->now_ns - turns->decided_ns, least_ns = UINT64_MAX;
 
-	if (turns->nobody.entity.rotating)
-		least_ns = turns->nobody.ahead_ns;
+	if (turns->idle_turn.entity.rotating)
+		least_ns = turns->idle_turn.ahead_ns;
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *u = gp_policy_task(state, i);
+		const struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		if (u->entity.rotating && u->ahead_ns < least_ns)
-			least_ns = u->ahead_ns;
+		if (e->entity.rotating && e->ahead_ns < least_ns)
+			least_ns = e->ahead_ns;
 	}
 	if (least_ns == UINT64_MAX)
-		least_ns = passed_ns; /* the device is nobody's: debts are forgotten in time */
-	turns->nobody.ahead_ns -=
-		least_ns < turns->nobody.ahead_ns ? least_ns : turns->nobody.ahead_ns;
+		least_ns =
+			passed_ns; /* no entity takes part: old surpluses are forgotten over time */
+	turns->idle_turn.ahead_ns -=
+		least_ns < turns->idle_turn.ahead_ns ? least_ns : turns->idle_turn.ahead_ns;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *u = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		u->ahead_ns -= least_ns < u->ahead_ns ? least_ns : u->ahead_ns;
+		e->ahead_ns -= least_ns < e->ahead_ns ? least_ns : e->ahead_ns;
 	}
 }
 
-/* ---- who takes part ---- */
+/* Membership: which entities take part. */
 
 /*
- * The one whose turn it is may pause for a moment, where its pauses are seen at once. With slices,
- * one that was not seen to work for less than a round only had no slice meanwhile, perhaps.
+ * The current entity stays during a short pause, if pauses are seen at once. With slices, an entity
+ * that was not seen active for less than a round may only have had no slice in that time.
  */
 static bool lingers(const struct gp_view *view, const struct gp_turns *turns,
-                    const struct gp_turn_entity *u, bool current, struct gp_plan *plan)
+                    const struct gp_turn_entity *e, bool current, struct gp_plan *plan)
 {
-	uint64_t until_ns = u->idle_since_ns + LINGER_NS;
+	uint64_t until_ns = e->idle_since_ns + LINGER_NS;
 
 	if (turns->window_ns)
-		return view->now_ns < u->idle_since_ns + turns->round_ns + view->sample_period_ns;
+		return view->now_ns < e->idle_since_ns + turns->round_ns + view->sample_period_ns;
 	if (!current || !gp_is_prompt(view) || view->now_ns >= until_ns)
 		return false;
 	gp_plan_wake_at(plan, until_ns);
 	return true;
 }
 
-/* Of a unit that nothing is known of at this look, what was known last goes on. */
+/* If nothing is known of an entity at this tick, it stays in or out as before. */
 static void join_or_leave(const struct gp_view *view, const struct gp_turns *turns,
-                          struct gp_turn_entity *u, bool current, struct gp_plan *plan)
+                          struct gp_turn_entity *e, bool current, struct gp_plan *plan)
 {
-	bool was = u->entity.rotating;
+	bool was = e->entity.rotating;
 
-	if (!u->entity.idle || !u->entity.members)
-		u->idle_since_ns = 0;
-	else if (!u->idle_since_ns)
-		u->idle_since_ns = view->now_ns;
-	if (!u->entity.members || u->entity.user_held)
-		u->entity.rotating = false;
-	else if (u->entity.idle)
-		u->entity.rotating = was && lingers(view, turns, u, current, plan);
-	else if (u->entity.active || !(view->caps & GP_CAP_ACTIVITY))
-		u->entity.rotating = true;
-	u->joined = u->entity.rotating && !was;
-	if (!u->entity.rotating || !was)
-		u->entity.queued_ns = view->now_ns;
+	if (!e->entity.idle || !e->entity.members)
+		e->idle_since_ns = 0;
+	else if (!e->idle_since_ns)
+		e->idle_since_ns = view->now_ns;
+	if (!e->entity.members || e->entity.user_held)
+		e->entity.rotating = false;
+	else if (e->entity.idle)
+		e->entity.rotating = was && lingers(view, turns, e, current, plan);
+	else if (e->entity.active || !(view->caps & GP_CAP_ACTIVITY))
+		e->entity.rotating = true;
+	e->joined = e->entity.rotating && !was;
+	if (!e->entity.rotating || !was)
+		e->entity.queued_ns = view->now_ns;
 }
 
 uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_state *state,
@@ -155,13 +158,13 @@ uint32_t gp_turns_gather(const struct gp_view *view, const struct gp_policy_stat
 	return user_held;
 }
 
-/* ---- turns ---- */
+/* Turns by hold and release. */
 
 struct line {
 	uint32_t entities, tasks;
 	uint32_t lightest;
-	uint64_t weight; /* of all */
-	struct gp_turn_entity *current, *next, *overdue, *guest;
+	uint64_t weight; /* of all entities together */
+	struct gp_turn_entity *current, *next, *overdue, *returning;
 	uint64_t next_id, overdue_id;
 };
 
@@ -172,23 +175,24 @@ static bool goes_before(const struct gp_turn_entity *a, const struct gp_turn_ent
 	return a->entity.queued_ns < b->entity.queued_ns;
 }
 
-static void add_to_line(const struct gp_view *view, struct line *l, struct gp_turn_entity *u,
+static void add_to_line(const struct gp_view *view, struct line *l, struct gp_turn_entity *e,
                         uint64_t id, uint64_t current)
 {
 	l->entities++;
-	l->tasks += u->entity.members;
-	l->weight += u->weight;
-	if (u->weight < l->lightest)
-		l->lightest = u->weight;
-	if (goes_before(u, l->next)) {
-		l->next = u;
+	l->tasks += e->entity.members;
+	l->weight += e->weight;
+	if (e->weight < l->lightest)
+		l->lightest = e->weight;
+	if (goes_before(e, l->next)) {
+		l->next = e;
 		l->next_id = id;
 	}
 	if (id == current)
-		l->current = u;
-	else if (id != NOBODY && view->now_ns - u->entity.queued_ns >= view->starve_limit_ns / 2 &&
-	         (!l->overdue || u->entity.queued_ns < l->overdue->entity.queued_ns)) {
-		l->overdue = u;
+		l->current = e;
+	else if (id != IDLE_TURN_ID &&
+	         view->now_ns - e->entity.queued_ns >= view->starve_limit_ns / 2 &&
+	         (!l->overdue || e->entity.queued_ns < l->overdue->entity.queued_ns)) {
+		l->overdue = e;
 		l->overdue_id = id;
 	}
 }
@@ -198,38 +202,38 @@ static struct line line_up(const struct gp_view *view, const struct gp_policy_st
 {
 	struct line l = {.lightest = GP_TURN_WEIGHT_MAX};
 
-	if (!turns->nobody.entity.rotating)
-		turns->nobody.entity.queued_ns = view->now_ns;
-	turns->nobody.entity.rotating = rules->nobody != 0;
-	turns->nobody.weight = rules->nobody ? rules->nobody : 1;
+	if (!turns->idle_turn.entity.rotating)
+		turns->idle_turn.entity.queued_ns = view->now_ns;
+	turns->idle_turn.entity.rotating = rules->idle_weight != 0;
+	turns->idle_turn.weight = rules->idle_weight ? rules->idle_weight : 1;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_turn_entity *u = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(state, i);
 
-		if (u->entity.rotating)
-			add_to_line(view, &l, u, view->task[i].id, turns->current);
+		if (e->entity.rotating)
+			add_to_line(view, &l, e, view->task[i].id, turns->current);
 	}
-	if (rules->nobody && l.entities)
-		add_to_line(view, &l, &turns->nobody, NOBODY, turns->current);
+	if (rules->idle_weight && l.entities)
+		add_to_line(view, &l, &turns->idle_turn, IDLE_TURN_ID, turns->current);
 	return l;
 }
 
-/* One that came back and is not ahead of the one whose turn it is need not wait for the others: it
- * often wants little. */
-static void find_guest(const struct gp_view *view, const struct gp_policy_state *state,
-                       struct gp_turns *turns, struct line *l)
+/* Finds an entity that was idle, joined again and is not ahead of the current one. It is served
+ * before the others, because it often wants little. */
+static void find_returning(const struct gp_view *view, const struct gp_policy_state *state,
+                           struct gp_turns *turns, struct line *l)
 {
 	for (uint32_t i = 0; i < view->n && l->current; i++) {
-		struct gp_turn_entity *u = gp_policy_task(state, i);
+		struct gp_turn_entity *e = gp_policy_task(state, i);
 		uint64_t id = view->task[i].id;
 
-		if (!u->entity.rotating || u == l->current || u->ahead_ns > l->current->ahead_ns ||
-		    !(id == turns->guest || (u->joined && !turns->guest)))
+		if (!e->entity.rotating || e == l->current || e->ahead_ns > l->current->ahead_ns ||
+		    !(id == turns->returning || (e->joined && !turns->returning)))
 			continue;
-		l->guest = u;
-		turns->guest = id;
+		l->returning = e;
+		turns->returning = id;
 	}
-	if (!l->guest)
-		turns->guest = 0;
+	if (!l->returning)
+		turns->returning = 0;
 }
 
 static uint64_t turn_length(const struct gp_view *view, const struct line *l,
@@ -244,20 +248,20 @@ static uint64_t turn_length(const struct gp_view *view, const struct line *l,
 }
 
 /*
- * A turn is cut short for a guest, but not so short that it was not worth it.
- * Where activity is sampled, a turn in which nothing could be seen of its unit goes on until there
- * was a sample: otherwise an idle one might never be found out, and waste a turn in every round.
+ * A turn is shortened for a returning entity, but not below TURN_MIN_NS. If activity is sampled,
+ * the turn of an entity that was not seen active lasts until there was a sample. Otherwise an idle
+ * entity might never be noticed, and would waste a turn in every round.
  */
 static bool turn_is_over(const struct gp_view *view, struct gp_turns *turns, const struct line *l)
 {
 	uint64_t sampled_ns = view->sample_period_ns + view->sample_period_ns / 2;
 
-	if (l->guest && turns->ends_ns > turns->began_ns + TURN_MIN_NS)
+	if (l->returning && turns->ends_ns > turns->began_ns + TURN_MIN_NS)
 		turns->ends_ns = turns->began_ns + TURN_MIN_NS;
 	if (view->now_ns < turns->ends_ns)
 		return false;
 	if (!(view->caps & GP_CAP_ACTIVITY) || l->current->entity.active ||
-	    l->current == &turns->nobody || view->now_ns >= turns->began_ns + sampled_ns ||
+	    l->current == &turns->idle_turn || view->now_ns >= turns->began_ns + sampled_ns ||
 	    sampled_ns > view->starve_limit_ns / 5 / l->entities)
 		return true;
 	turns->ends_ns = turns->began_ns + sampled_ns;
@@ -271,10 +275,10 @@ static void give_turn(const struct gp_view *view, struct gp_turns *turns, uint64
 		turns->began_ns = view->now_ns;
 	turns->current = id;
 	turns->ends_ns = view->now_ns + length_ns;
-	turns->guest = 0;
+	turns->returning = 0;
 }
 
-/* The one that had the turn goes on if it is still behind everybody else. */
+/* The current entity keeps the turn if it still has the least surplus. */
 static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct line *l,
                       const struct gp_turn_rules *rules)
 {
@@ -282,13 +286,14 @@ static void next_turn(const struct gp_view *view, struct gp_turns *turns, struct
 		l->current->entity.queued_ns = view->now_ns;
 	if (l->overdue)
 		give_turn(view, turns, l->overdue_id, TURN_MIN_NS);
-	else if (l->guest)
-		give_turn(view, turns, turns->guest, turn_length(view, l, rules, l->guest->weight));
+	else if (l->returning)
+		give_turn(view, turns, turns->returning,
+		          turn_length(view, l, rules, l->returning->weight));
 	else
 		give_turn(view, turns, l->next_id, turn_length(view, l, rules, l->next->weight));
 }
 
-/* The members of a gang share its turn by themselves: not with the short slices they come with. */
+/* The members of a gang share its turn. Their own slices may be short, so they get longer ones. */
 static uint32_t slice_in_gang(const struct gp_view *view, const struct gp_turn_rules *rules)
 {
 	uint64_t slice_us = rules->slice_ns / 1000;
@@ -304,13 +309,13 @@ static void plan_turn(const struct gp_view *view, const struct gp_policy_state *
                       uint64_t current, const struct gp_turn_rules *rules, struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_turn_entity *u = gp_turn_entity_of(view, state, i);
-		bool waits = u->entity.rotating && view->task[view->task[i].gang].id != current;
+		const struct gp_turn_entity *e = gp_turn_entity_of(view, state, i);
+		bool waits = e->entity.rotating && view->task[view->task[i].gang].id != current;
 
 		if (view->task[i].class == GP_UNMANAGED)
 			continue;
 		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
-		if (u->entity.members > 1)
+		if (e->entity.members > 1)
 			plan->task[i].slice_us = slice_in_gang(view, rules);
 	}
 }
@@ -322,19 +327,19 @@ bool gp_turns_by_holds(const struct gp_view *view, const struct gp_policy_state 
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0;
 	struct line l = line_up(view, state, turns, rules);
 
-	if (!(view->caps & GP_CAP_HOLD) || l.tasks > room + !rules->nobody ||
+	if (!(view->caps & GP_CAP_HOLD) || l.tasks > room + !rules->idle_weight ||
 	    l.entities * TURN_MIN_NS > view->starve_limit_ns / 4) {
 		turns->current = 0;
 		return false;
 	}
 	turns->window_ns = 0;
-	find_guest(view, state, turns, &l);
+	find_returning(view, state, turns, &l);
 	if (!l.entities)
 		turns->current = 0;
 	else if (!l.current || turn_is_over(view, turns, &l))
 		next_turn(view, turns, &l, rules);
 	plan_turn(view, state, turns->current, rules, plan);
-	/* Alone, its turn has no end. */
+	/* The turn of a single entity has no end. */
 	if (l.entities > 1)
 		gp_plan_wake_at(plan, turns->ends_ns);
 	return true;

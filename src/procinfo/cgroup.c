@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which cgroup a process is in. Where there is one hierarchy (v2), that one. Where there are
- * several, of those in which the process is not simply at the root: v2 first, then systemd's, then
- * the first of the list (memory, devices, ...): container runtimes use the same path in all.
+ * The cgroup of a process. With one hierarchy (v2) there is no choice. With several, those in which
+ * the process is at the root are skipped; then v2 is preferred, then systemd's, then the first of
+ * the list. Container runtimes use the same path in all.
  */
 #include <errno.h>
 #include <limits.h>
@@ -42,23 +42,22 @@ static unsigned rank(const struct line *l)
 }
 
 /*
- * Who owns a folder can make folders in it, and move what is in it into those. So each folder
- * above the last one must be root's; the last may be handed to the user.
+ * The owner of a cgroup folder can create folders in it and move its processes there. So every
+ * folder above the last must belong to root; the last may be delegated to the user.
  */
 static bool is_trusted(const struct line *l)
 {
 	const char *name =
 		!strncmp(l->controllers, "name=", 5) ? l->controllers + 5 : l->controllers;
-	const char *places[] = {"", *name ? name : "unified"};
+	const char *mounts[] = {"", *name ? name : "unified"};
 	char *slash;
 
 	if (strstr(l->path, "/..") || !strcmp(l->path, "/"))
-		return !strcmp(l->path,
-		               "/"); /* outside of what we can see; nobody makes the root */
+		return !strcmp(l->path, "/"); /* "/.." is not visible from here; "/" is trusted */
 	for (unsigned i = *name ? 1 : 0; i < 2; i++) {
 		char path[PATH_MAX];
 
-		if (snprintf(path, sizeof path, MOUNTED "%s%s%s", *places[i] ? "/" : "", places[i],
+		if (snprintf(path, sizeof path, MOUNTED "%s%s%s", *mounts[i] ? "/" : "", mounts[i],
 		             l->path) >= (int)sizeof path)
 			return false;
 		slash = strrchr(path, '/');

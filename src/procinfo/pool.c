@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Questions and answers, as the caller sees them. Nothing here waits for a reader but
- * gp_procinfo_free, and that no longer than the deadline: one that is stuck keeps the pool until it
- * comes back.
+ * Questions and answers of the pool, as its caller sees them. Only gp_procinfo_free waits for
+ * readers, at most until the deadline. A blocked reader keeps the pool allocated until it returns.
  */
 #include "procinfo/pool.h"
 
@@ -22,9 +21,7 @@ static uint64_t now_ns(void)
 	return gp_monotonic_ns();
 }
 
-/* ---- questions ----------------------------------------------------------------------- */
-
-void gp_procinfo_append(struct questions *list, struct question *q)
+void gp_procinfo_append(struct gp_procinfo_questions *list, struct gp_procinfo_question *q)
 {
 	q->next = NULL;
 	if (list->last)
@@ -34,9 +31,9 @@ void gp_procinfo_append(struct questions *list, struct question *q)
 	list->last = q;
 }
 
-struct question *gp_procinfo_take_first(struct questions *list)
+struct gp_procinfo_question *gp_procinfo_take_first(struct gp_procinfo_questions *list)
 {
-	struct question *q = list->first;
+	struct gp_procinfo_question *q = list->first;
 
 	if (q) {
 		list->first = q->next;
@@ -46,9 +43,9 @@ struct question *gp_procinfo_take_first(struct questions *list)
 	return q;
 }
 
-static void drop_all(struct questions *list)
+static void drop_all(struct gp_procinfo_questions *list)
 {
-	struct question *q;
+	struct gp_procinfo_question *q;
 
 	while ((q = gp_procinfo_take_first(list)))
 		gp_procinfo_drop(&q->info);
@@ -58,16 +55,14 @@ void gp_procinfo_drop(struct gp_procinfo *info)
 {
 	if (!info)
 		return;
-	/* They are ours; const is for those who look at them. */
+	/* The pool allocated them; `const` is for the caller. */
 	free((void *)(uintptr_t)info->group);
 	free((void *)(uintptr_t)info->cgroup);
 	free((void *)(uintptr_t)info->exe);
 	free((void *)(uintptr_t)info->cmdline);
 	free((void *)(uintptr_t)info->environ);
-	free(info); /* is the whole question */
+	free(info); /* the first member, so this frees the whole question */
 }
-
-/* ---- deadlines ----------------------------------------------------------------------- */
 
 void gp_procinfo_set_timer(struct gp_procinfo_pool *p)
 {
@@ -78,24 +73,26 @@ void gp_procinfo_set_timer(struct gp_procinfo_pool *p)
 	timerfd_settime(p->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* In place of the one that would be forgotten first. */
+/* Replaces the entry that expires first. */
 static void distrust(struct gp_procinfo_pool *p, uid_t uid)
 {
-	unsigned place = 0;
+	unsigned oldest = 0;
 
-	for (unsigned i = 0; i < DISTRUSTED_MAX; i++)
-		if (p->distrusted[i].until_ns < p->distrusted[place].until_ns)
-			place = i;
-	p->distrusted[place].uid = uid;
-	p->distrusted[place].until_ns = gp_time_add(now_ns(), p->limits.distrust_ns);
+	for (unsigned i = 0; i < GP_PROCINFO_DISTRUSTED_MAX; i++)
+		if (p->distrusted[i].until_ns < p->distrusted[oldest].until_ns)
+			oldest = i;
+	p->distrusted[oldest].uid = uid;
+	p->distrusted[oldest].until_ns = gp_time_add(now_ns(), p->limits.distrust_ns);
 }
 
-/* Its question, as far as it is answered. */
-static struct question *leave_behind(struct gp_procinfo_pool *p, struct reader *r)
+/* Gives up on the first busy reader. Returns its question, with the fields that are known by now.
+ */
+static struct gp_procinfo_question *abandon(struct gp_procinfo_pool *p,
+                                            struct gp_procinfo_reader *r)
 {
-	struct question *q = r->question;
+	struct gp_procinfo_question *q = r->question;
 
-	p->busy = r->next; /* it is the first */
+	p->busy = r->next; /* `r` is the first */
 	r->question = NULL;
 	p->readers--;
 	p->stuck++;
@@ -108,43 +105,44 @@ static struct question *leave_behind(struct gp_procinfo_pool *p, struct reader *
 	return q;
 }
 
-/* Whoever looks so late was stopped, and those who read with him: they get their time. */
-static void forgive_absence(struct gp_procinfo_pool *p, uint64_t now)
+/*
+ * A check this late means that the daemon was suspended, and its readers with it. They get a new
+ * deadline.
+ */
+static void extend_after_suspension(struct gp_procinfo_pool *p, uint64_t now)
 {
 	if (!p->busy || now < gp_time_add(p->busy->deadline_ns, p->limits.deadline_ns))
 		return;
-	for (struct reader *r = p->busy; r; r = r->next)
+	for (struct gp_procinfo_reader *r = p->busy; r; r = r->next)
 		r->deadline_ns = gp_time_add(now, p->limits.deadline_ns);
 }
 
-static void look_at_deadlines(struct gp_procinfo_pool *p)
+static void check_deadlines(struct gp_procinfo_pool *p)
 {
 	uint64_t expired, now = now_ns();
 
 	if (read(p->timer_fd, &expired, sizeof expired) < 0)
 		return; /* not yet */
-	forgive_absence(p, now);
+	extend_after_suspension(p, now);
 	while (p->busy && p->busy->deadline_ns <= now)
-		gp_procinfo_append(&p->answered, leave_behind(p, p->busy));
+		gp_procinfo_append(&p->answered, abandon(p, p->busy));
 	gp_procinfo_set_timer(p);
 	while (p->unread > p->idle && p->readers < p->limits.readers)
 		if (gp_procinfo_start_reader(p))
 			break;
 }
 
-/* ---- calls --------------------------------------------------------------------------- */
-
 int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, uint32_t want,
                     uint64_t token)
 {
-	struct question *q = calloc(1, sizeof *q);
+	struct gp_procinfo_question *q = calloc(1, sizeof *q);
 	int r = 0;
 
 	if (!q)
 		return -ENOMEM;
 	q->info.pid = pid;
 	q->info.start_time = start_time;
-	q->want = want | GP_PROCINFO_USER; /* whose memory it is decides whether it is read */
+	q->want = want | GP_PROCINFO_USER; /* the user decides whether the memory may be read */
 	q->token = token;
 	pthread_mutex_lock(&p->lock);
 	if (p->questions >= p->limits.questions)
@@ -152,7 +150,7 @@ int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, 
 	else if (p->unread >= p->idle && p->readers < p->limits.readers)
 		r = gp_procinfo_start_reader(p);
 	if (r && r != -EAGAIN)
-		r = p->readers ? 0 : r; /* another one will read it */
+		r = p->readers ? 0 : r; /* an existing reader will take it */
 	if (!r) {
 		gp_procinfo_append(&p->waiting, q);
 		p->unread++;
@@ -167,18 +165,19 @@ int gp_procinfo_ask(struct gp_procinfo_pool *p, pid_t pid, uint64_t start_time, 
 
 int gp_procinfo_take(struct gp_procinfo_pool *p, struct gp_procinfo **info, uint64_t *token)
 {
-	struct question *q;
+	struct gp_procinfo_question *q;
 	eventfd_t times;
 
 	pthread_mutex_lock(&p->lock);
-	look_at_deadlines(p);
+	check_deadlines(p);
 	q = gp_procinfo_take_first(&p->answered);
 	if (q)
 		p->questions--;
 	if (!p->answered.first)
-		eventfd_read(p->event_fd, &times); /* until the next answer */
+		eventfd_read(p->event_fd, &times); /* not readable until the next answer */
 	else
-		eventfd_write(p->event_fd, 1); /* those of a deadline have not said so */
+		eventfd_write(p->event_fd,
+		              1); /* answers of expired deadlines did not signal the eventfd */
 	pthread_mutex_unlock(&p->lock);
 	if (!q)
 		return -EAGAIN;
@@ -196,8 +195,6 @@ uint32_t gp_procinfo_stuck(struct gp_procinfo_pool *p)
 	pthread_mutex_unlock(&p->lock);
 	return stuck;
 }
-
-/* ---- begin and end ------------------------------------------------------------------- */
 
 static int open_files(struct gp_procinfo_pool *p)
 {
@@ -290,7 +287,7 @@ void gp_procinfo_free(struct gp_procinfo_pool *p)
 	while (p->readers && !pthread_cond_timedwait(&p->changed, &p->lock, &until))
 		;
 	while (p->busy)
-		gp_procinfo_append(&p->answered, leave_behind(p, p->busy));
+		gp_procinfo_append(&p->answered, abandon(p, p->busy));
 	drop_all(&p->waiting);
 	drop_all(&p->answered);
 	close_files(p);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose process it is, and which program: what the kernel itself knows. */
+/*
+ * Fields that the kernel itself records: user, groups, executable. They cannot block on the
+ * process.
+ */
 #include "procinfo/read.h"
 
 #include <errno.h>
@@ -11,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define STATUS_MAX 32768u /* has room for more groups than we keep */
+#define STATUS_MAX 32768u /* more than GP_PROCINFO_GROUPS_MAX groups need */
 
 ssize_t gp_procinfo_read_file(pid_t pid, const char *name, char *out, size_t size)
 {
@@ -33,9 +36,10 @@ ssize_t gp_procinfo_read_file(pid_t pid, const char *name, char *out, size_t siz
 	return n < 0 ? n : (ssize_t)length;
 }
 
-/* ---- user ---------------------------------------------------------------------------- */
-
-/* The values of a line "NAME:\t1\t2 3" of the file `status`; how many there are, 0 without it. */
+/*
+ * Reads the values of a line "NAME:\t1\t2 3" of the file `status`. Returns their number; 0 if the
+ * line is missing.
+ */
 static uint32_t read_numbers(const char *status, const char *name, uint32_t *value, uint32_t max)
 {
 	const char *at = strstr(status, name);
@@ -54,7 +58,7 @@ static uint32_t read_numbers(const char *status, const char *name, uint32_t *val
 	return n;
 }
 
-/* A name with a line feed in it is written with \n there, so it cannot make up a line. */
+/* The kernel escapes a line feed in the process name, so a name cannot forge a line. */
 int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user)
 {
 	char *status = malloc(STATUS_MAX);
@@ -74,7 +78,7 @@ int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user)
 		user->gid = ids[0];
 		user->ngroups = read_numbers(status, "\nGroups:", group, GP_PROCINFO_GROUPS_MAX);
 		user->group = group;
-		/* One number for each namespace that it has a number in, from ours inwards. */
+		/* One number for each pid namespace, from the daemon's inwards. */
 		user->other_pidns = read_numbers(status, "\nNSpid:", ours, 2) != 1;
 	} else {
 		free(group);
@@ -82,8 +86,6 @@ int gp_procinfo_read_user(pid_t pid, struct gp_procinfo_user *user)
 	free(status);
 	return r;
 }
-
-/* ---- program ------------------------------------------------------------------------- */
 
 static bool is_roots(const struct stat *s)
 {
@@ -106,8 +108,7 @@ bool gp_procinfo_path_is_roots(const char *path)
 		was = *slash;
 		*slash = '\0';
 		if (lstat(part, &s) || !is_roots(&s))
-			return false; /* a link's own mode is 0777, so a link is not root's either
-			               */
+			return false; /* also for a symbolic link: its mode is 0777 */
 		if (!was)
 			return true;
 		*slash = was;
@@ -115,8 +116,8 @@ bool gp_procinfo_path_is_roots(const char *path)
 }
 
 /*
- * The path is what the process sees in its own mount namespace, which may be of its own making: it
- * counts only if here, too, it leads to that very file.
+ * The path is valid in the mount namespace of the process, which the user may have created. It
+ * counts only if it leads to the same file here.
  */
 static bool leads_to(const char *path, pid_t pid)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One fact at a time, read from a process. All of these may block: those that touch the process's
- * memory for ever, those that look at paths as long as a file system takes. Each gives 0 and
- * something to free, or -errno.
+ * Functions that read one field of a process. All may block: those that touch the memory of the
+ * process without limit, those that follow paths as long as the file system takes. Each returns 0
+ * and memory that the caller frees, or -errno.
  */
 #ifndef GP_PROCINFO_READ_H
 #define GP_PROCINFO_READ_H
@@ -24,16 +24,19 @@ int gp_procinfo_read_cgroup(pid_t pid, char **path, bool *trusted);
 int gp_procinfo_read_exe(pid_t pid, char **path, bool *trusted);
 
 /*
- * From the process's memory. They wait in such a way that a fatal signal to us ends the wait: a
- * reader that is stuck does not keep the daemon from dying.
+ * These two read the memory of the process. A fatal signal to the daemon ends the wait, so a
+ * blocked reader cannot prevent its exit.
  */
 int gp_procinfo_read_cmdline(pid_t pid, char **words);
 int gp_procinfo_read_environ(pid_t pid, char **environment, size_t *size);
 
-/* Nobody but root can change where the path leads, or the file there. */
+/* True if only root can change where the path leads and the file there. */
 bool gp_procinfo_path_is_roots(const char *path);
 
-/* Up to `size` - 1 bytes of a file in /proc/PID, with a 0 behind them. How many, or -errno. */
+/*
+ * Reads at most `size` - 1 bytes of a file in /proc/PID and appends a 0. Returns the number of
+ * bytes, or -errno.
+ */
 ssize_t gp_procinfo_read_file(pid_t pid, const char *name, char *out, size_t size);
 
 #endif

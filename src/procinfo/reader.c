@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Those who read. Each fact goes into the question as soon as it is known, under the lock; who
- * finds that the question was taken away meanwhile has been given up on, and ends.
+ * The reader threads. A field is written into the question as soon as it is known, with the lock
+ * held. A reader that finds its question taken away was abandoned, and ends.
  */
 #include "procinfo/read.h"
 
@@ -17,10 +17,11 @@
 
 #define STACK_SIZE ((size_t)1 << 19)
 
-/* ---- one fact ------------------------------------------------------------------------ */
-
-/* The facts to fill in, with the lock; NULL, and no lock, if nobody waits for them any more. */
-static struct gp_procinfo *open_answer(struct reader *r)
+/*
+ * Returns the answer to fill in and locks the pool. Returns NULL, without the lock, if the reader
+ * was abandoned.
+ */
+static struct gp_procinfo *open_answer(struct gp_procinfo_reader *r)
 {
 	pthread_mutex_lock(&r->pool->lock);
 	if (r->question)
@@ -29,24 +30,32 @@ static struct gp_procinfo *open_answer(struct reader *r)
 	return NULL;
 }
 
-static void close_answer(struct reader *r, uint32_t known)
+/* The same; frees `value`, which was read, if the reader was abandoned. */
+static struct gp_procinfo *open_answer_or_free(struct gp_procinfo_reader *r, void *value)
+{
+	struct gp_procinfo *f = open_answer(r);
+
+	if (!f)
+		free(value);
+	return f;
+}
+
+static void close_answer(struct gp_procinfo_reader *r, uint32_t known)
 {
 	r->question->info.known |= known;
 	pthread_mutex_unlock(&r->pool->lock);
 }
 
-static void read_user(struct reader *r)
+static void read_user(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo_user user;
 	struct gp_procinfo *f;
 
 	if (gp_procinfo_read_user(r->pid, &user))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(user.group);
+	f = open_answer_or_free(r, user.group);
+	if (!f)
 		return;
-	}
 	memcpy(f->uid, user.uid, sizeof user.uid);
 	f->gid = user.gid;
 	f->ngroups = user.ngroups;
@@ -55,7 +64,7 @@ static void read_user(struct reader *r)
 	close_answer(r, GP_PROCINFO_USER);
 }
 
-static void read_comm(struct reader *r)
+static void read_comm(struct gp_procinfo_reader *r)
 {
 	char comm[64];
 	ssize_t n = gp_procinfo_read_file(r->pid, "comm", comm, sizeof comm);
@@ -63,12 +72,12 @@ static void read_comm(struct reader *r)
 
 	if (!f)
 		return;
-	comm[n - 1] = '\0'; /* the line feed */
+	comm[n - 1] = '\0'; /* removes the line feed */
 	memcpy(f->comm, comm, sizeof f->comm - 1);
 	close_answer(r, GP_PROCINFO_COMM);
 }
 
-static void read_cgroup(struct reader *r)
+static void read_cgroup(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	bool trusted;
@@ -76,17 +85,15 @@ static void read_cgroup(struct reader *r)
 
 	if (gp_procinfo_read_cgroup(r->pid, &path, &trusted))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(path);
+	f = open_answer_or_free(r, path);
+	if (!f)
 		return;
-	}
 	f->cgroup = path;
 	f->cgroup_trusted = trusted;
 	close_answer(r, GP_PROCINFO_CGROUP);
 }
 
-static void read_exe(struct reader *r)
+static void read_exe(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	bool trusted;
@@ -94,33 +101,29 @@ static void read_exe(struct reader *r)
 
 	if (gp_procinfo_read_exe(r->pid, &path, &trusted))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(path);
+	f = open_answer_or_free(r, path);
+	if (!f)
 		return;
-	}
 	f->exe = path;
 	f->exe_trusted = trusted;
 	close_answer(r, GP_PROCINFO_EXE);
 }
 
-static void read_cmdline(struct reader *r)
+static void read_cmdline(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	char *words;
 
 	if (gp_procinfo_read_cmdline(r->pid, &words))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(words);
+	f = open_answer_or_free(r, words);
+	if (!f)
 		return;
-	}
 	f->cmdline = words;
 	close_answer(r, GP_PROCINFO_CMDLINE);
 }
 
-static void read_environ(struct reader *r)
+static void read_environ(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo *f;
 	char *environment;
@@ -128,30 +131,26 @@ static void read_environ(struct reader *r)
 
 	if (gp_procinfo_read_environ(r->pid, &environment, &size))
 		return;
-	f = open_answer(r);
-	if (!f) {
-		free(environment);
+	f = open_answer_or_free(r, environment);
+	if (!f)
 		return;
-	}
 	f->environ = environment;
 	f->environ_size = size;
 	close_answer(r, GP_PROCINFO_ENVIRON);
 }
 
-/* ---- all of them --------------------------------------------------------------------- */
-
 static bool is_distrusted(const struct gp_procinfo_pool *p, uid_t uid)
 {
 	uint64_t now = gp_monotonic_ns();
 
-	for (unsigned i = 0; i < DISTRUSTED_MAX; i++)
+	for (unsigned i = 0; i < GP_PROCINFO_DISTRUSTED_MAX; i++)
 		if (p->distrusted[i].uid == uid && p->distrusted[i].until_ns > now)
 			return true;
 	return false;
 }
 
-/* Not that of somebody who let us wait lately, and not while too many are stuck. */
-static bool may_touch_memory(struct reader *r)
+/* False if a process of this user blocked a reader recently, or if too many readers are blocked. */
+static bool may_touch_memory(struct gp_procinfo_reader *r)
 {
 	const struct gp_procinfo *f = open_answer(r);
 	bool may;
@@ -165,12 +164,12 @@ static bool may_touch_memory(struct reader *r)
 	return may;
 }
 
-/* What cannot hang comes first. */
-static void read_all(struct reader *r)
+/* Fields that cannot block come first. */
+static void read_all(struct gp_procinfo_reader *r)
 {
 	static const struct {
-		uint32_t fact;
-		void (*read)(struct reader *r);
+		uint32_t field;
+		void (*read)(struct gp_procinfo_reader *r);
 	} info[] = {
 		{GP_PROCINFO_USER, read_user},       {GP_PROCINFO_COMM, read_comm},
 		{GP_PROCINFO_CGROUP, read_cgroup},   {GP_PROCINFO_EXE, read_exe},
@@ -181,16 +180,14 @@ static void read_all(struct reader *r)
 	if (gp_process_start_time(r->pid) != r->start_time)
 		return;
 	for (unsigned i = 0; i < sizeof info / sizeof *info; i++)
-		if (r->want & info[i].fact && (!(info[i].fact & memory) || may_touch_memory(r)))
+		if (r->want & info[i].field && (!(info[i].field & memory) || may_touch_memory(r)))
 			info[i].read(r);
 }
 
-/* ---- the thread ---------------------------------------------------------------------- */
-
-static void begin(struct reader *r, struct question *q)
+static void begin(struct gp_procinfo_reader *r, struct gp_procinfo_question *q)
 {
 	struct gp_procinfo_pool *p = r->pool;
-	struct reader **last = &p->busy;
+	struct gp_procinfo_reader **last = &p->busy;
 	bool first = !p->busy;
 
 	r->question = q;
@@ -207,12 +204,12 @@ static void begin(struct reader *r, struct question *q)
 		gp_procinfo_set_timer(p);
 }
 
-/* True: it was in time. */
-static bool finish(struct reader *r, bool gone)
+/* Hands in the answer. Returns false if the reader was abandoned. Caller holds the lock. */
+static bool finish(struct gp_procinfo_reader *r, bool gone)
 {
 	struct gp_procinfo_pool *p = r->pool;
-	struct question *q = r->question;
-	struct reader **at = &p->busy;
+	struct gp_procinfo_question *q = r->question;
+	struct gp_procinfo_reader **at = &p->busy;
 
 	if (!q)
 		return false;
@@ -229,13 +226,16 @@ static bool finish(struct reader *r, bool gone)
 	return true;
 }
 
-/* Answers until it is given up on or the pool is closed. The lock is held, but while it reads. */
-static bool answer_questions(struct reader *r)
+/*
+ * Answers questions until the reader is abandoned (false) or the pool closes (true). Caller holds
+ * the lock, which is released while reading.
+ */
+static bool answer_questions(struct gp_procinfo_reader *r)
 {
 	struct gp_procinfo_pool *p = r->pool;
 
 	while (!p->closing) {
-		struct question *q = gp_procinfo_take_first(&p->waiting);
+		struct gp_procinfo_question *q = gp_procinfo_take_first(&p->waiting);
 		bool gone;
 
 		if (!q) {
@@ -258,7 +258,7 @@ static bool answer_questions(struct reader *r)
 
 static void *run(void *arg)
 {
-	struct reader r = {.pool = arg};
+	struct gp_procinfo_reader r = {.pool = arg};
 	struct gp_procinfo_pool *p = arg;
 	bool last;
 

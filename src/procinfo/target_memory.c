@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command line and environment, from the process's memory.
+ * Reads command line and environment from the memory of the process.
  *
- * Not through /proc/PID/cmdline and environ: a read of those waits for a page that never comes with
- * the process's memory map locked, and not even SIGKILL ends it. process_vm_readv lets go of the
- * map while it waits for a page, and dies with us. (It still waits for the map itself, if somebody
- * else keeps that locked.)
+ * It does not use /proc/PID/cmdline and environ: such a read waits for a missing page with the
+ * memory map of the process locked, and not even SIGKILL ends it. process_vm_readv unlocks the map
+ * while it waits for a page, and a signal ends it. (It still waits if another process keeps the map
+ * locked.)
  */
 #include "procinfo/read.h"
 
@@ -21,7 +21,7 @@ struct area {
 	uint64_t from, to;
 };
 
-/* Fields 48 to 51 of /proc/PID/stat; 0 for those who may not see them. */
+/* Reads fields 48 to 51 of /proc/PID/stat. They are 0 without permission. */
 static int find_areas(pid_t pid, struct area *words, struct area *environment)
 {
 	char text[1024];
@@ -31,7 +31,7 @@ static int find_areas(pid_t pid, struct area *words, struct area *environment)
 
 	if (n < 0)
 		return (int)n;
-	p = strrchr(text, ')'); /* the name before it may hold anything */
+	p = strrchr(text, ')'); /* the process name before it may contain anything */
 	for (int field = 2; p && field < 48; field++)
 		p = strchr(p + 1, ' ');
 	for (unsigned i = 0; p && i < 4; i++) {
@@ -40,10 +40,10 @@ static int find_areas(pid_t pid, struct area *words, struct area *environment)
 	}
 	*words = (struct area){value[0], value[1]};
 	*environment = (struct area){value[2], value[3]};
-	return value[0] ? 0 : -EPERM; /* or there is no memory: it ends, or is the kernel's */
+	return value[0] ? 0 : -EPERM; /* or exiting, or a kernel thread */
 }
 
-/* Up to `max` bytes of it, with a 0 behind them. */
+/* Reads at most `max` bytes of the area and appends a 0. */
 static int read_area(pid_t pid, struct area area, size_t max, char **out, size_t *size)
 {
 	size_t wanted = area.to > area.from ? (size_t)(area.to - area.from) : 0;
@@ -72,8 +72,8 @@ static int read_area(pid_t pid, struct area area, size_t max, char **out, size_t
 }
 
 /*
- * Without root, Yama may keep us from the memory of our own processes but not from these files. Who
- * lets us wait there is ourselves.
+ * Without root, Yama may deny access to the memory of the user's own processes but not to these
+ * files. A user who blocks the read here blocks only their own daemon.
  */
 static int read_own(pid_t pid, const char *name, size_t max, char **out, size_t *size)
 {

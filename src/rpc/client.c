@@ -15,13 +15,9 @@ struct gp_client {
 	struct gp_stream stream;
 	int timeout_ms;
 	int64_t next_id;
-	struct json_object *events; /* an array of those that came while an answer was waited for */
+	struct json_object *events; /* array of the events that came during a call */
 	size_t events_taken;
-	char server_name[64];
 };
-
-/* ---- calls ------------------------------------------------------------------------------------
- */
 
 static int send_request(struct gp_client *client, const char *method, struct json_object *params,
                         int64_t id, const int *fds, unsigned nfds, struct gp_error *err)
@@ -32,14 +28,13 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 	int r;
 
 	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
-	if (id)
-		json_object_object_add(json, "id", json_object_new_int64(id));
+	json_object_object_add(json, "id", json_object_new_int64(id));
 	json_object_object_add(json, "method", json_object_new_string(method));
 	if (params)
 		json_object_object_add(json, "params", params);
 	if (nfds > GP_RPC_FDS_MAX) {
 		json_object_put(json);
-		return gp_fail(err, -EINVAL, "at most %d files may go with a request",
+		return gp_fail(err, -EINVAL, "a request can carry at most %d file descriptors",
 		               GP_RPC_FDS_MAX);
 	}
 	gp_json_text(json, &length);
@@ -56,8 +51,8 @@ static int send_request(struct gp_client *client, const char *method, struct jso
 	return r;
 }
 
-/* The daemon's error as ours. */
-static int adopt_error(struct json_object *error, struct gp_error *err)
+/* Converts an error of the daemon to -errno with its message. */
+static int convert_error(struct json_object *error, struct gp_error *err)
 {
 	struct json_object *data = json_object_object_get(error, "data");
 	struct json_object *name = json_object_object_get(data, "errno");
@@ -72,7 +67,7 @@ static int adopt_error(struct json_object *error, struct gp_error *err)
 	                       : gp_error_name(code));
 }
 
-/* Takes `json`. 1: it is not the answer to `id`. */
+/* Takes ownership of `json`. Returns 1 if it is not the answer to `id`. */
 static int take_answer(struct gp_client *client, struct json_object *json, int64_t id,
                        struct json_object **result, struct gp_error *err)
 {
@@ -81,7 +76,7 @@ static int take_answer(struct gp_client *client, struct json_object *json, int64
 	int r = 1;
 
 	if (has_error && (!its_id || json_object_get_int64(its_id) == id)) {
-		r = adopt_error(error, err);
+		r = convert_error(error, err);
 	} else if (its_id && json_object_get_int64(its_id) == id) {
 		if (result)
 			*result = json_object_get(json_object_object_get(json, "result"));
@@ -89,7 +84,7 @@ static int take_answer(struct gp_client *client, struct json_object *json, int64
 	} else if (!its_id && json_object_object_get_ex(json, "method", NULL)) {
 		if (json_object_array_length(client->events) >= GP_CLIENT_EVENTS_MAX)
 			r = gp_fail(err, -ENOBUFS,
-			            "the daemon sends events faster than they are read");
+			            "the daemon sends events faster than this program reads them");
 		else
 			json_object_array_add(client->events, json_object_get(json));
 	}
@@ -121,15 +116,6 @@ int gp_client_call(struct gp_client *client, const char *method, struct json_obj
 	return r;
 }
 
-int gp_client_notify(struct gp_client *client, const char *method, struct json_object *params,
-                     const int *fds, unsigned nfds, struct gp_error *err)
-{
-	return send_request(client, method, params, 0, fds, nfds, err);
-}
-
-/* ---- without waiting --------------------------------------------------------------------------
- */
-
 int gp_client_ask(struct gp_client *client, const char *method, struct json_object *params,
                   int64_t *id, struct gp_error *err)
 {
@@ -159,17 +145,14 @@ int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
 	if (json_object_is_type(id, json_type_int))
 		answer->id = json_object_get_int64(id);
 	if (json_object_object_get_ex(json, "error", &id))
-		adopt_error(id, &answer->err);
+		convert_error(id, &answer->err);
 	else
 		answer->result = json_object_get(json_object_object_get(json, "result"));
 	json_object_put(json);
 	return 0;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
-
-/* One that came earlier, or NULL. */
+/* The oldest event that came during a call, or NULL. */
 static struct json_object *queued_event(struct gp_client *client)
 {
 	struct json_object *event = json_object_array_get_idx(client->events, client->events_taken);
@@ -197,10 +180,10 @@ int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object 
 		r = gp_stream_receive(&client->stream, until_ns, event, err);
 		if (r || json_object_object_get_ex(*event, "method", NULL))
 			break;
-		/* Why it closes the connection; or an answer that came too late. */
+		/* The reason why the daemon closes the connection, or a late answer. */
 		if (!json_object_object_get(*event, "id") &&
 		    json_object_object_get_ex(*event, "error", &error))
-			r = adopt_error(error, err);
+			r = convert_error(error, err);
 		json_object_put(*event);
 		*event = NULL;
 	}
@@ -212,25 +195,18 @@ int gp_client_fd(const struct gp_client *client)
 	return client->stream.fd;
 }
 
-/* ---- connections -------------------------------------------------------------------------------
- */
-
 static int say_hello(struct gp_client *client, struct gp_error *err)
 {
-	struct json_object *params = json_object_new_object(), *result = NULL, *name;
+	struct json_object *params = json_object_new_object(), *result = NULL;
 	int r;
 
 	json_object_object_add(params, "version", json_object_new_int(GP_RPC_VERSION));
 	r = gp_client_call(client, "hello", params, NULL, 0, &result, err);
-	name = json_object_object_get(result, "server");
-	if (json_object_is_type(name, json_type_string))
-		snprintf(client->server_name, sizeof client->server_name, "%s",
-		         json_object_get_string(name));
 	json_object_put(result);
 	return r;
 }
 
-/* `fd` is closed also when it fails. */
+/* Closes `fd` also on failure. */
 static int wrap(int fd, int timeout_ms, struct gp_client **client, struct gp_error *err)
 {
 	struct gp_client *c = calloc(1, sizeof *c);
@@ -304,9 +280,4 @@ void gp_client_close(struct gp_client *client)
 void gp_client_set_timeout(struct gp_client *client, int timeout_ms)
 {
 	client->timeout_ms = timeout_ms;
-}
-
-const char *gp_client_server_name(const struct gp_client *client)
-{
-	return client->server_name;
 }

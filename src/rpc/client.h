@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of gpreemptd: for the command line, which waits for its answers, and for who polls and
- * cannot wait (below). One thread at a time.
+ * A client of gpreemptd. The command line waits for its answers; programs with an event loop use
+ * the calls that do not wait (below). One thread at a time.
  */
 #ifndef GP_RPC_CLIENT_H
 #define GP_RPC_CLIENT_H
@@ -12,81 +12,81 @@
 
 struct gp_client;
 
-#define GP_CLIENT_TIMEOUT_MS 10000 /* of a call, unless told */
-#define GP_CLIENT_EVENTS_MAX 65536 /* that came while an answer was waited for */
+#define GP_CLIENT_TIMEOUT_MS 10000 /* default time limit of a call */
+#define GP_CLIENT_EVENTS_MAX 65536 /* kept while a call waits for its answer */
 
 /*
- * Connects and says hello. `path` NULL: the usual ones (rpc/connect.h). -ECONNREFUSED: no daemon
- * answers; the sentence says how to start one. -ETIMEDOUT: one is there, but hangs.
+ * Connects and sends `hello`. `path` NULL: the default sockets (rpc/connect.h). -ECONNREFUSED: no
+ * daemon answers; the message says how to start one. -ETIMEDOUT: a daemon exists but does not
+ * answer.
  */
 int gp_client_connect(const char *path, struct gp_client **client, struct gp_error *err);
 
-/* The same for who can do without: no longer than this for the connection, and for each call from
- * then on. -ETIMEDOUT: there is a daemon, and it does not answer. */
+/*
+ * The same with a time limit of `timeout_ms` for the connection and for each later call.
+ * -ETIMEDOUT: a daemon exists but does not answer.
+ */
 int gp_client_connect_within(const char *path, int timeout_ms, struct gp_client **client,
                              struct gp_error *err);
 
-/* Takes a connection made elsewhere; says hello. `fd` is closed also when it fails. */
+/* For tests: uses a connected socket and sends `hello`. Closes `fd` also on failure. */
 int gp_client_adopt(int fd, struct gp_client **client, struct gp_error *err);
 
-/* NULL is fine. */
+/* `client` may be NULL. */
 void gp_client_close(struct gp_client *client);
 
-/* Of each call from now on. */
+/* Sets the time limit of each later call. */
 void gp_client_set_timeout(struct gp_client *client, int timeout_ms);
 
 /*
- * Sends the request and waits for its answer. Takes `params` (NULL = none); the files stay the
- * caller's. `*result` is the caller's, and NULL where the answer is null; `result` may be NULL.
- * The daemon's errors come back as -errno with the daemon's sentence. -ETIMEDOUT: no answer;
- * -ECONNRESET: the daemon has gone. After these two and -EPROTO, nothing but closing is of use.
+ * Sends the request and waits for its answer. Takes ownership of `params` (NULL = none); the caller
+ * keeps the file descriptors. The caller owns `*result`, which is NULL where the answer is null.
+ * `result` may be NULL. Errors of the daemon are returned as -errno with the daemon's message.
+ * -ETIMEDOUT: no answer. -ECONNRESET: the daemon closed the connection. After these two and -EPROTO
+ * the client can only be closed.
  */
 int gp_client_call(struct gp_client *client, const char *method, struct json_object *params,
                    const int *fds, unsigned nfds, struct json_object **result,
                    struct gp_error *err);
 
-/* Sends it without waiting: for methods that may come without an id. */
-int gp_client_notify(struct gp_client *client, const char *method, struct json_object *params,
-                     const int *fds, unsigned nfds, struct gp_error *err);
-
-/* ---- without waiting --------------------------------------------------------------------------
- * For those who have other things to wait for, too: poll on gp_client_fd, and take what has come.
- * Nothing of this waits. Notifications are thrown away: not for who subscribes.
+/*
+ * The following calls do not wait; they are for programs with an event loop. Poll gp_client_fd,
+ * then read the answers. Notifications are dropped, so a subscriber cannot use these calls.
  */
 
-/* Connects, and says nothing yet: who does that asks `hello` first. */
+/* Connects without `hello`. The caller sends `hello` as its first request. */
 int gp_client_begin(const char *path, struct gp_client **client, struct gp_error *err);
 
-/* Sends the request; its answer will have this id. -ETIMEDOUT: the daemon does not read. */
+/* Sends the request; `*id` is the id of its answer. -ETIMEDOUT: the daemon does not read. */
 int gp_client_ask(struct gp_client *client, const char *method, struct json_object *params,
                   int64_t *id, struct gp_error *err);
 
 struct gp_client_answer {
-	int64_t id;                 /* 0: to nobody; it says why the daemon hangs up */
-	struct json_object *result; /* the caller's; NULL where it is null or a failure */
-	struct gp_error err;        /* .code 0: it was done */
+	int64_t id; /* 0: the reason why the daemon closes the connection */
+	struct json_object
+		*result;     /* owned by the caller; NULL if the result is null or an error */
+	struct gp_error err; /* .code 0: success */
 };
 
-/* The next answer that has come; -EAGAIN: none (no sentence). The others are as gp_client_call's.
+/*
+ * Reads the next answer; -EAGAIN: there is none (no message). Other errors are those of
+ * gp_client_call.
  */
 int gp_client_answer(struct gp_client *client, struct gp_client_answer *answer,
                      struct gp_error *err);
 
-/* ---- events -----------------------------------------------------------------------------------
- */
-
 /*
- * The next notification, an object with `method` and `params`: the caller's. Waits up to
- * `timeout_ms` (-1 = for ever). -EAGAIN: none came (no sentence). Others: the daemon has closed the
- * connection, or says why it will.
+ * Returns the next notification, an object with `method` and `params`, owned by the caller. Waits
+ * at most `timeout_ms` (-1 = no limit). -EAGAIN: none came (no message). Other errors: the daemon
+ * has closed the connection or reports why it will.
  */
 int gp_client_next(struct gp_client *client, int timeout_ms, struct json_object **event,
                    struct gp_error *err);
 
-/* Readable when something has come; call gp_client_next(client, 0, ...) until -EAGAIN then. */
+/*
+ * A file descriptor that is readable when input is available. Then call gp_client_next(client, 0,
+ * ...) until it returns -EAGAIN.
+ */
 int gp_client_fd(const struct gp_client *client);
-
-/* What hello said of the daemon: name and version. "" when it said nothing. */
-const char *gp_client_server_name(const struct gp_client *client);
 
 #endif

@@ -39,13 +39,16 @@ static int no_daemon(int code, const char *path, struct gp_error *err)
 	switch (code) {
 	case -ENOENT:
 	case -ECONNREFUSED:
-		return gp_fail(
-			err, -ECONNREFUSED,
-			"no daemon answers at %s; start it with systemctl start gpreemptd, or "
-			"try it without a GPU: gpreemptd --gpu sim",
-			path);
-	case -EAGAIN: return gp_stream_late(err); /* its queue of clients is full */
-	case -EACCES: return gp_fail(err, code, "you may not connect to the daemon at %s", path);
+		return gp_fail(err, -ECONNREFUSED,
+		               "no daemon answers at %s; start it with systemctl start gpreemptd, "
+		               "or try it without a GPU: gpreemptd --gpu sim",
+		               path);
+	case -EAGAIN: return gp_stream_late(err); /* the listen queue is full */
+	case -EACCES:
+		return gp_fail(err, code,
+		               "no permission to connect to the daemon at %s; check the mode and "
+		               "group of the socket",
+		               path);
 	default: return gp_fail(err, code, "%s: %s", path, gp_error_name(code));
 	}
 }
@@ -62,7 +65,7 @@ static int connect_to(const char *path, int timeout_ms, struct gp_error *err)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (timeout_ms ? 0 : SOCK_NONBLOCK), 0);
 	if (fd < 0)
 		return no_daemon(-errno, path, err);
-	/* connect(2) waits where a stopped daemon has more clients than it can queue. */
+	/* connect(2) blocks if the listen queue of a stopped daemon is full. */
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 	if (!connect(fd, (const struct sockaddr *)&address, sizeof address))
 		return fd;
@@ -71,7 +74,10 @@ static int connect_to(const char *path, int timeout_ms, struct gp_error *err)
 	return no_daemon(r, path, err);
 }
 
-/* What is said where nobody answers: that the own folder is another's, or about the machine's. */
+/*
+ * If neither daemon answers, the error is about the user's folder if that one is unsafe, else about
+ * the system's socket.
+ */
 static int connect_own_or_system(const char *own, int timeout_ms, struct gp_error *err)
 {
 	struct gp_error why = {0};
@@ -79,7 +85,7 @@ static int connect_own_or_system(const char *own, int timeout_ms, struct gp_erro
 
 	if (!r)
 		r = connect_to(own, timeout_ms, &why);
-	/* One of one's own that hangs is not the same as none. */
+	/* A daemon of the user that hangs is an error, not a reason to try the other one. */
 	if (r >= 0 || r == -ETIMEDOUT)
 		return r < 0 ? gp_fail(err, r, "%s", why.text) : r;
 	if (r == -EPERM) {
@@ -91,12 +97,12 @@ static int connect_own_or_system(const char *own, int timeout_ms, struct gp_erro
 
 int gp_daemon_connect(const char *path, int timeout_ms, struct gp_error *err)
 {
-	char usual[sizeof((struct sockaddr_un *)0)->sun_path + 1];
+	char default_path[sizeof((struct sockaddr_un *)0)->sun_path + 1];
 
 	if (path)
 		return connect_to(path, timeout_ms, err);
-	gp_daemon_connect_path(usual, sizeof usual);
+	gp_daemon_connect_path(default_path, sizeof default_path);
 	if (is_set("GPREEMPT_SOCKET") || is_set("GPREEMPT_RUN") || geteuid() == 0)
-		return connect_to(usual, timeout_ms, err);
-	return connect_own_or_system(usual, timeout_ms, err);
+		return connect_to(default_path, timeout_ms, err);
+	return connect_own_or_system(default_path, timeout_ms, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the daemon's socket is, and whose. */
+/* Finding and connecting to the daemon's socket. */
 #ifndef GP_RPC_CONNECT_H
 #define GP_RPC_CONNECT_H
 
@@ -8,17 +8,18 @@
 #include "base/error.h"
 
 /*
- * A connection to the daemon at `path`: a socket, or -errno with a sentence. -ECONNREFUSED: none
- * answers; -ETIMEDOUT: one is there, but takes no clients. `timeout_ms` 0: it does not wait.
+ * Connects to the daemon at `path`. Returns a socket, or -errno with a message. -ECONNREFUSED: no
+ * daemon answers. -ETIMEDOUT: a daemon exists but accepts no clients. `timeout_ms` 0: does not
+ * wait.
  *
- * NULL: GPREEMPT_SOCKET, else gpreemptd.sock in GPREEMPT_RUN (neither in setuid programs). Where
- * nobody named one, a daemon of this user's own, then the machine's in /run/gpreempt. The own one
- * is asked only in a folder that nobody else may write to: /tmp is everybody's, and who answers
- * there would be told everything, and believed.
+ * `path` NULL: GPREEMPT_SOCKET, else gpreemptd.sock in GPREEMPT_RUN (both ignored in setuid
+ * programs). If neither is set, first the user's own daemon, then the system's in /run/gpreempt.
+ * The own socket is used only in a folder that no other user can write to: /tmp is shared, and an
+ * attacker could answer there.
  */
 int gp_daemon_connect(const char *path, int timeout_ms, struct gp_error *err);
 
-/* The first of those. */
+/* Writes the path that is tried first. */
 const char *gp_daemon_connect_path(char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines out of a stream of bytes. */
+/* Splits a stream of bytes into lines. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define CAPACITY_MIN 4096u
 
-/* At least one byte more, at most `max` in all. */
+/* Enlarges the buffer by at least one byte, to at most `max` bytes. */
 static int grow(struct gp_lines *lines, size_t max)
 {
 	size_t capacity = lines->capacity ? 2 * lines->capacity : CAPACITY_MIN;

@@ -10,15 +10,17 @@
 
 #define WORDS_SIZE 160
 
-/* Adds to "lc, be, unmanaged". */
-static void list(char *all, size_t size, const char *word)
+/* Appends a word to a list such as "lc, be, unmanaged". */
+static void append_word(char *all, size_t size, const char *word)
 {
 	size_t n = strlen(all);
 
 	snprintf(all + n, size - n, "%s%s", n ? ", " : "", word);
 }
 
-/* A name that somebody else chose, so that it fits and cannot forge a line. */
+/*
+ * An untrusted name, shortened and without control characters, so that it cannot forge a log line.
+ */
 struct shown {
 	char text[48];
 };
@@ -43,7 +45,7 @@ static int not_one_of(const char *what, const char *word, const char *const *nam
 	gp_suggest_begin(&suggest, word);
 	for (unsigned i = 0; i < n; i++) {
 		gp_suggest_offer(&suggest, name[i]);
-		list(all, sizeof all, name[i]);
+		append_word(all, sizeof all, name[i]);
 	}
 	if (suggest.nearest)
 		return gp_fail(err, -EINVAL, "%s '%s' is not known; perhaps '%s' is meant", what,
@@ -68,9 +70,9 @@ int gp_params_known(struct json_object *params, const char *const *key, unsigned
 	return 0;
 }
 
-/* `*value` is NULL when it is not there and need not be. */
-static int look_up(struct json_object *params, const char *key, struct json_object **value,
-                   bool *present, struct gp_error *err)
+/* `*value` is NULL if the key is missing and not required. */
+static int find_param(struct json_object *params, const char *key, struct json_object **value,
+                      bool *present, struct gp_error *err)
 {
 	*value = json_object_object_get(params, key);
 	if (present)
@@ -84,12 +86,12 @@ int gp_params_u64(struct json_object *params, const char *key, uint64_t min, uin
                   uint64_t *value, bool *present, struct gp_error *err)
 {
 	struct json_object *json;
-	int r = look_up(params, key, &json, present, err);
+	int r = find_param(params, key, &json, present, err);
 	uint64_t n;
 
 	if (r || !json)
 		return r;
-	n = json_object_get_uint64(json); /* 0 for what is negative */
+	n = json_object_get_uint64(json); /* 0 if negative */
 	if (!json_object_is_type(json, json_type_int) || json_object_get_int64(json) < 0 ||
 	    n < min || n > max)
 		return max == UINT64_MAX
@@ -109,32 +111,13 @@ int gp_params_bool(struct json_object *params, const char *key, bool *value, boo
                    struct gp_error *err)
 {
 	struct json_object *json;
-	int r = look_up(params, key, &json, present, err);
+	int r = find_param(params, key, &json, present, err);
 
 	if (r || !json)
 		return r;
 	if (!json_object_is_type(json, json_type_boolean))
 		return gp_fail(err, -EINVAL, "parameter '%s' must be true or false", key);
 	*value = json_object_get_boolean(json);
-	return 0;
-}
-
-int gp_params_number(struct json_object *params, const char *key, double min, double max,
-                     double *value, bool *present, struct gp_error *err)
-{
-	struct json_object *json;
-	int r = look_up(params, key, &json, present, err);
-	double n;
-
-	if (r || !json)
-		return r;
-	n = json_object_get_double(json);
-	if ((!json_object_is_type(json, json_type_int) &&
-	     !json_object_is_type(json, json_type_double)) ||
-	    !(n >= min && n <= max))
-		return gp_fail(err, -EINVAL, "parameter '%s' must be a number from %g to %g", key,
-		               min, max);
-	*value = n;
 	return 0;
 }
 
@@ -150,7 +133,7 @@ int gp_params_string(struct json_object *params, const char *key, size_t max, co
                      bool *present, struct gp_error *err)
 {
 	struct json_object *json;
-	int r = look_up(params, key, &json, present, err);
+	int r = find_param(params, key, &json, present, err);
 	const char *text;
 	size_t n;
 
@@ -163,7 +146,7 @@ int gp_params_string(struct json_object *params, const char *key, size_t max, co
 	if (!n || n > max)
 		return gp_fail(err, -EINVAL, "parameter '%s' must have 1 to %zu bytes", key, max);
 	if (!is_printable(text))
-		return gp_fail(err, -EINVAL, "parameter '%s' holds a control character", key);
+		return gp_fail(err, -EINVAL, "parameter '%s' contains a control character", key);
 	*value = text;
 	return 0;
 }
@@ -172,7 +155,7 @@ int gp_params_choice(struct json_object *params, const char *key, const char *co
                      unsigned nwords, unsigned *value, bool *present, struct gp_error *err)
 {
 	struct json_object *json;
-	int r = look_up(params, key, &json, present, err);
+	int r = find_param(params, key, &json, present, err);
 	const char *text;
 
 	if (r || !json)
@@ -192,7 +175,7 @@ int gp_params_object(struct json_object *params, const char *key, struct json_ob
                      bool *present, struct gp_error *err)
 {
 	struct json_object *json;
-	int r = look_up(params, key, &json, present, err);
+	int r = find_param(params, key, &json, present, err);
 
 	if (r || !json)
 		return r;
@@ -206,12 +189,13 @@ int gp_params_array(struct json_object *params, const char *key, unsigned max,
                     struct json_object **value, bool *present, struct gp_error *err)
 {
 	struct json_object *json;
-	int r = look_up(params, key, &json, present, err);
+	int r = find_param(params, key, &json, present, err);
 
 	if (r || !json)
 		return r;
 	if (!json_object_is_type(json, json_type_array) || json_object_array_length(json) > max)
-		return gp_fail(err, -EINVAL, "parameter '%s' must be a list of up to %u", key, max);
+		return gp_fail(err, -EINVAL, "parameter '%s' must be a list of at most %u items",
+		               key, max);
 	*value = json;
 	return 0;
 }

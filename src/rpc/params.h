@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Typed values out of a JSON object, with a sentence for whoever wrote it. `*present` says whether
- * the key is there; `present` NULL means that it must be. A value that is not there leaves
- * `*value` alone, which so holds the default. null counts as not there. 0 or -EINVAL.
+ * Reads typed values from a JSON object and explains errors. If `present` is NULL, the key is
+ * required; else `*present` says whether it exists. A missing key leaves `*value` unchanged, so
+ * that it keeps its default. null counts as missing. Returns 0 or -EINVAL.
  */
 #ifndef GP_RPC_PARAMS_H
 #define GP_RPC_PARAMS_H
@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-/* Keys other than these are refused, with the one that is perhaps meant. */
+/* Refuses keys that are not in the list and suggests the nearest one. */
 int gp_params_known(struct json_object *params, const char *const *key, unsigned nkeys,
                     struct gp_error *err);
 #define GP_PARAMS_KNOWN(params, err, ...)                           \
@@ -25,19 +25,15 @@ int gp_params_u64(struct json_object *params, const char *key, uint64_t min, uin
 int gp_params_bool(struct json_object *params, const char *key, bool *value, bool *present,
                    struct gp_error *err);
 
-/* Whole or with a fraction. */
-int gp_params_number(struct json_object *params, const char *key, double min, double max,
-                     double *value, bool *present, struct gp_error *err);
-
-/* Borrowed from `params`; 1 to `max` bytes, no control characters. */
+/* The string is borrowed from `params`; it has 1 to `max` bytes and no control characters. */
 int gp_params_string(struct json_object *params, const char *key, size_t max, const char **value,
                      bool *present, struct gp_error *err);
 
-/* One of the words, by its index. */
+/* The index of the value in the list of words. */
 int gp_params_choice(struct json_object *params, const char *key, const char *const *word,
                      unsigned nwords, unsigned *value, bool *present, struct gp_error *err);
 
-/* Borrowed. */
+/* The value is borrowed from `params`. */
 int gp_params_object(struct json_object *params, const char *key, struct json_object **value,
                      bool *present, struct gp_error *err);
 int gp_params_array(struct json_object *params, const char *key, unsigned max,

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-#define LINE_MAX_BYTES (64u << 20) /* the daemon is trusted, but not with all memory */
+#define LINE_MAX_BYTES (64u << 20) /* bounds the memory that an answer can use */
 
 uint64_t gp_stream_deadline(int timeout_ms)
 {
@@ -19,7 +19,7 @@ uint64_t gp_stream_deadline(int timeout_ms)
 	                      : gp_time_add(now_ns, (uint64_t)(unsigned)timeout_ms * GP_NS_PER_MS);
 }
 
-/* 0, or -ETIMEDOUT. A signal does not end the wait: the caller's handler has run. */
+/* 0 or -errno; -ETIMEDOUT at the deadline. A signal does not end the wait. */
 static int wait_for(const struct gp_stream *stream, short events, uint64_t until_ns)
 {
 	struct pollfd p = {.fd = stream->fd, .events = events};
@@ -34,7 +34,7 @@ static int wait_for(const struct gp_stream *stream, short events, uint64_t until
 	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
 }
 
-static int has_gone(struct gp_error *err)
+static int connection_closed(struct gp_error *err)
 {
 	return gp_fail(err, -ECONNRESET, "the daemon has closed the connection");
 }
@@ -42,10 +42,10 @@ static int has_gone(struct gp_error *err)
 int gp_stream_late(struct gp_error *err)
 {
 	return gp_fail(err, -ETIMEDOUT,
-	               "the daemon does not answer; journalctl -u gpreemptd may say why");
+	               "the daemon does not answer; journalctl -u gpreemptd may show why");
 }
 
-/* Files go with the first byte. */
+/* File descriptors go with the first byte. */
 static ssize_t send_part(const struct gp_stream *stream, const char *bytes, size_t length,
                          const int *fds, unsigned nfds)
 {
@@ -83,7 +83,7 @@ int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, c
 			if (wait_for(stream, POLLOUT, until_ns))
 				return gp_stream_late(err);
 		} else if (n == -EPIPE || n == -ECONNRESET) {
-			return 0; /* why, it may have said: the answer that is read next */
+			return 0; /* the daemon may have sent its reason; it is read next */
 		} else if (n != -EINTR) {
 			return gp_fail(err, (int)n, "cannot write to the daemon: %s",
 			               gp_error_name((int)n));
@@ -104,22 +104,27 @@ int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_o
 		r = wait_for(stream, POLLIN, until_ns);
 		if (r)
 			return r == -ETIMEDOUT ? -EAGAIN
-			                       : gp_fail(err, r, "cannot wait for the daemon");
+			                       : gp_fail(err, r, "cannot wait for the daemon: %s",
+			                                 gp_error_name(r));
 		r = gp_lines_room(&stream->lines, LINE_MAX_BYTES, &room, &size);
 		if (r)
-			return gp_fail(err, r, "the daemon's answer is too long");
+			return gp_fail(
+				err, r,
+				"the daemon's answer is too long; this program accepts 64 MiB");
 		n = recv(stream->fd, room, size, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 		if (n > 0)
 			gp_lines_added(&stream->lines, (size_t)n);
 		else if (!n || (errno != EAGAIN && errno != EINTR))
-			return has_gone(err);
+			return connection_closed(err);
 	}
 	r = gp_json_read(stream->tokener, line, length, json, NULL);
 	if (!r && !json_object_is_type(*json, json_type_object)) {
 		json_object_put(*json);
 		r = -EBADMSG;
 	}
-	return r ? gp_fail(err, -EPROTO, "what answers is not gpreemptd") : 0;
+	return r ? gp_fail(err, -EPROTO,
+	                   "the program at this socket is not gpreemptd; check GPREEMPT_SOCKET")
+	         : 0;
 }
 
 void gp_stream_close(struct gp_stream *stream)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's end of a connection: lines out, objects in, each with a time by which it must be. */
+/* The client side of a connection: sends lines and receives objects, each with a deadline. */
 #ifndef GP_RPC_STREAM_H
 #define GP_RPC_STREAM_H
 
@@ -13,24 +13,24 @@ struct gp_stream {
 	struct json_tokener *tokener;
 };
 
-/* Closes the file and frees the rest. */
+/* Closes the socket and frees the rest. */
 void gp_stream_close(struct gp_stream *stream);
 
-/* In so many milliseconds; -1 = never. */
+/* Converts a timeout in milliseconds to a deadline; -1 = never. */
 uint64_t gp_stream_deadline(int timeout_ms);
 
 /*
- * With files beside the first byte. 0 also when the other end has closed: it may have said why,
- * which is read next.
+ * Sends bytes, with file descriptors at the first byte. Returns 0 also if the daemon has closed the
+ * connection, because its reason can still be read.
  */
 int gp_stream_send(struct gp_stream *stream, const char *bytes, size_t length, const int *fds,
                    unsigned nfds, uint64_t until_ns, struct gp_error *err);
 
-/* The next object; -EAGAIN: none before `until_ns` (no sentence). */
+/* Receives the next object; -EAGAIN: none before `until_ns` (no message). */
 int gp_stream_receive(struct gp_stream *stream, uint64_t until_ns, struct json_object **json,
                       struct gp_error *err);
 
-/* -ETIMEDOUT, with its sentence. */
+/* Returns -ETIMEDOUT with its message. */
 int gp_stream_late(struct gp_error *err);
 
 #endif

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define ERRNO_MAX 256 /* more than there are */
+#define ERRNO_MAX 256 /* above the highest errno */
 
 enum gp_rpc_code gp_rpc_code_of(int error)
 {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How to put tasks back, in a file that outlives whoever changed them.
+ * Undo records: how to put tasks back, in a file that survives the process that changed them.
  *
- * Before the first change to a task its record stands here; after the last change was undone it is
- * dropped. Whoever is left when a scheduler died, with whatever signal, replays the file: the next
- * scheduler, the keeper, `gpreempt resume`. The file is mapped and shared: a record is there when
- * the call returns, and a crash of the machine makes records and changes disappear together.
+ * A record is written before the first change to a task and dropped after the last change was
+ * undone. If a scheduler dies, for any reason, the records are replayed by the next scheduler, the
+ * keeper or `gpreempt resume`. The file is mapped and shared: a record exists when gp_undo_put
+ * returns. A crash of the machine removes records and changes together.
  *
- * A record belongs to its holder, who made the change. While that one lives, nobody else drops it
- * (but a user, with `gpreempt resume`): a scheduler that was taken for dead and goes on in the
- * middle of an action has its record yet. When it is dead, whoever wants to undo it claims it
- * first, which makes him the holder; so two never undo the same, and one who dies over it leaves it
- * to the next. Every state on the way is whole: a process may be killed at any instruction.
+ * A record belongs to its owner, the process that made the change. While the owner is alive, no
+ * other process drops the record, except for a user with `gpreempt resume`. A scheduler that was
+ * taken for dead and continues in the middle of an action therefore still has its record. If the
+ * owner is dead, a process that wants to undo the change claims the record first and becomes its
+ * owner. So two processes never undo the same change, and a process that dies while undoing leaves
+ * the record to the next. Every intermediate state is consistent: a process may be killed at any
+ * instruction.
  *
- * All calls but open and close may come from several threads. None but those that ask whether a
- * process lives looks at more than a few slots.
+ * All calls except open and close may come from several threads. A call accesses only a few slots,
+ * unless it must check whether a process is alive.
  */
 #ifndef GP_UNDO_UNDO_H
 #define GP_UNDO_UNDO_H
@@ -26,80 +28,81 @@
 
 struct gp_undo_entry {
 	char backend[16];
-	pid_t owner;      /* who made the change, or undoes it; 0: nobody any more */
-	uint32_t claimed; /* 1: it is being undone by its holder */
+	pid_t owner;      /* the process that made the change or undoes it; 0: no owner */
+	uint32_t claimed; /* 1: the owner is undoing the change */
 	uint64_t owner_start_time;
 	struct gp_undo undo;
 };
 
 struct gp_undo_file;
 
-/* GPREEMPT_UNDO (not in setuid programs), else `undo` in the run-time folder (base/run_dir.h). */
+/* The path of the undo file: GPREEMPT_UNDO (ignored in setuid programs), else `undo` in the
+ * run-time folder (base/run_dir.h). */
 #define GP_UNDO_PATH_SIZE 264
 const char *gp_undo_path(char *out, unsigned size);
 
-/* Without `create`, -ENOENT when there is none. A file of another version is replaced if there is
- * no record in it, and refused (-EPROTO) otherwise. */
+/* Without `create`, returns -ENOENT if the file does not exist. A file of another version is
+ * replaced if it has no records, and refused (-EPROTO) otherwise. */
 int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err);
 void gp_undo_close(struct gp_undo_file *file);
 
-/* Whether the file that others would open now is this one: it may have been taken away. */
+/* Whether the path still names this file. The file may have been removed or replaced. */
 bool gp_undo_is_current(const struct gp_undo_file *file);
 
-/* ---- records ----------------------------------------------------------------------------------
+/*
+ * Writes a record owned by the calling process and returns its slot, or -ENOSPC. A task (backend,
+ * pid, start time, key) has one record. An existing record is kept, because it describes the
+ * original state, and gets a new owner. -EBUSY: its owner is alive.
  */
-
-/* Writes a record of the calling process and returns its slot, or -ENOSPC. A task (backend, pid,
- * start time, key) has one record: the older one stays, for it knows what was there first, and
- * gets a new holder; -EBUSY when the holder it has is alive. */
 int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_undo *undo);
 
-/* Whatever is in the slot; or only what was read from it, unless that has changed since (false). */
-void gp_undo_drop(struct gp_undo_file *file, unsigned slot);
+/* Drops the record that was read from the slot as `was`. False: the slot has changed since. */
 bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was);
 
-/* What a dead holder left becomes ours, to be undone: false, if it is not what was read any more,
- * or the holder lives. `entry` is then as it stands now. If it cannot be undone, give it back. */
+/*
+ * Claims the record of a dead owner, in order to undo it. False: the slot no longer holds `entry`,
+ * or the owner is alive. On success `entry` is updated. If undoing fails, gp_undo_give_back removes
+ * the owner.
+ */
 bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry);
 void gp_undo_give_back(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *entry);
 
-/* Whether the process that made the change is still there. */
+/* Whether the process that made the change is alive. */
 bool gp_undo_owner_lives(const struct gp_undo_entry *entry);
 
-/* true when there is a record in the slot, 0 to GP_UNDO_SLOTS - 1. */
+/* Whether the slot, 0 to GP_UNDO_SLOTS - 1, holds a record; copies it to `entry`. */
 bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry);
 
-/* Another number: records came, went or changed hands. */
+/* Changes whenever a record is added or dropped or gets another owner. */
 uint64_t gp_undo_changes(const struct gp_undo_file *file);
 
-/* Grows by one whenever somebody undid what another had done: who finds it changed looks again
- * before it acts. */
+/* The epoch grows by one whenever a process undoes a change of another process. A process that
+ * finds it changed must check the state of its tasks again before it acts. */
 uint64_t gp_undo_epoch(const struct gp_undo_file *file);
 void gp_undo_bump(struct gp_undo_file *file);
 
-/* ---- who is on duty ---------------------------------------------------------------------------
- */
+/* The scheduler and the keeper: one of each, with a heartbeat. */
 
 struct gp_undo_scheduler {
-	pid_t pid; /* 0: nobody */
+	pid_t pid; /* 0: none */
 	uint64_t start_time;
-	uint64_t heartbeats;   /* grows */
+	uint64_t heartbeats;   /* number of heartbeats sent */
 	uint64_t heartbeat_ns; /* monotonic time of the last one */
 	bool lives;
 };
 
 /*
- * The scheduler of this machine. From begin to end it must beat (every 500 ms is good): when it is
- * silent for longer than the keeper's patience, everything it changed is put back. So the beat is
- * to come from, or after a look at, the threads that act; one that beats by itself says nothing.
- * -EBUSY: another one lives, and `err` says which.
+ * The scheduler of this machine. Between begin and end it must send heartbeats, about every 500 ms.
+ * If they stop for longer than the keeper's timeout, the keeper undoes all its changes. So only a
+ * thread that acts on tasks, or one that checks such threads, may send them. -EBUSY: another
+ * scheduler is alive; `err` names it.
  */
 int gp_undo_scheduler_begin(struct gp_undo_file *file, struct gp_error *err);
 void gp_undo_heartbeat(struct gp_undo_file *file, uint64_t now_ns);
-void gp_undo_scheduler(const struct gp_undo_file *file, struct gp_undo_scheduler *guard);
+void gp_undo_scheduler(const struct gp_undo_file *file, struct gp_undo_scheduler *scheduler);
 void gp_undo_scheduler_end(struct gp_undo_file *file);
 
-/* The same of the keeper, so that the scheduler sees whether there is one. */
+/* The same for the keeper, so that the scheduler can check whether a keeper is running. */
 int gp_undo_keeper_begin(struct gp_undo_file *file, struct gp_error *err);
 void gp_undo_keeper_heartbeat(struct gp_undo_file *file, uint64_t now_ns);
 void gp_undo_keeper(const struct gp_undo_file *file, struct gp_undo_scheduler *keeper);

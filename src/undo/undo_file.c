@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file itself: where it is, whose it must be, and what becomes of one of another version. */
+/* The undo file: its path, the checks of its owner, and files of another version. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,13 +14,13 @@
 #include "base/run_dir.h"
 #include "undo/undo_layout.h"
 
-#define OPEN_TRIES 16 /* while others replace it */
+#define OPEN_TRIES 16 /* while other processes replace the file */
 
-/* Version 1 said neither of these in its head. */
+/* Sizes in version 1; its head does not contain them. */
 #define V1_HEAD_SIZE 24
 #define V1_SLOT_SIZE 312
 
-/* NULL: not set. */
+/* The path from the environment, or NULL. */
 static const char *own_path(void)
 {
 	const char *path = secure_getenv("GPREEMPT_UNDO");
@@ -39,7 +39,8 @@ const char *gp_undo_path(char *out, unsigned size)
 	return out;
 }
 
-/* A file elsewhere has a folder of its own, which is as good as who named it. */
+/* A path from GPREEMPT_UNDO gets its folder without the checks of gp_run_dir_make: the user chose
+ * it. */
 static int make_directory(const char *path, struct gp_error *err)
 {
 	char directory[GP_UNDO_PATH_SIZE];
@@ -51,7 +52,7 @@ static int make_directory(const char *path, struct gp_error *err)
 	slash = strrchr(directory, '/');
 	if (slash && slash != directory) {
 		*slash = 0;
-		mkdir(directory, 0755); /* it may be there */
+		mkdir(directory, 0755); /* it may exist already */
 	}
 	return 0;
 }
@@ -70,7 +71,7 @@ static int open_file(const char *path, bool create, struct gp_error *err)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Nobody else may write to it; room for the whole. */
+/* Checks that no other user may write to the file. */
 static int check_file(int fd, const char *path, struct gp_error *err)
 {
 	struct stat s;
@@ -78,14 +79,16 @@ static int check_file(int fd, const char *path, struct gp_error *err)
 	if (fstat(fd, &s))
 		return -errno;
 	if (!S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & 022))
-		return gp_fail(err, -EPERM, "%s is not a file that only we may write", path);
+		return gp_fail(err, -EPERM,
+		               "%s is not a file that belongs to user %u and only that user may "
+		               "write to; remove it",
+		               path, geteuid());
 	return 0;
 }
 
-/* ---- another version --------------------------------------------------------------------------
- */
+/* Files of another version. */
 
-/* How many records are in it, as far as its head tells where they are. */
+/* Counts the records, at the offsets that the head gives. */
 static unsigned count_records(int fd, const struct gp_undo_head *head)
 {
 	off_t at = head->version > 1 ? head->head_size : V1_HEAD_SIZE;
@@ -101,8 +104,8 @@ static unsigned count_records(int fd, const struct gp_undo_head *head)
 	return records;
 }
 
-/* Takes the file away, unless somebody has done so: two that replace it must not take each other's.
- */
+/* Removes the file unless another process has replaced it already: a process must not remove the
+ * new file. */
 static int remove_file(int fd, const char *path)
 {
 	struct stat mine, there;
@@ -113,10 +116,10 @@ static int remove_file(int fd, const char *path)
 	if (!lstat(path, &there) && there.st_ino == mine.st_ino && there.st_dev == mine.st_dev &&
 	    unlink(path))
 		r = -errno;
-	return r; /* who closes it unlocks it */
+	return r; /* closing the file unlocks it */
 }
 
-/* All of it, now: a page for which there is no room later kills who writes to it. */
+/* Allocates the whole file now: a write to a mapped page without disk space would raise SIGBUS. */
 static int make_room(int fd)
 {
 	if (ftruncate(fd, sizeof(struct gp_undo_map)))
@@ -126,7 +129,8 @@ static int make_room(int fd)
 	return 0;
 }
 
-/* What to do with what is there: 0: use it; 1: it was replaced, open again; -errno. */
+/* Checks the head of the file. 0: the file can be used; 1: it was removed, open it again; or
+ * -errno. */
 static int check_head(int fd, const char *path, struct gp_error *err)
 {
 	struct gp_undo_head head = {0};
@@ -135,7 +139,7 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 
 	if (pread(fd, &head, sizeof head, 0) < 0)
 		return -errno;
-	if (!head.magic) /* new, or who made it was killed before the end of that */
+	if (!head.magic) /* new, or its creator was killed before it wrote the magic number */
 		return make_room(fd);
 	if (head.magic == GP_UNDO_MAGIC && head.version == GP_UNDO_VERSION &&
 	    head.slots == GP_UNDO_SLOTS && head.head_size == sizeof(struct gp_undo_head) &&
@@ -143,24 +147,21 @@ static int check_head(int fd, const char *path, struct gp_error *err)
 		return make_room(fd);
 	if (head.magic != GP_UNDO_MAGIC || head.version == GP_UNDO_VERSION)
 		return gp_fail(err, -EPROTO,
-		               "%s is not an undo file; once nothing is held, remove it", path);
+		               "%s is not an undo file; remove it when no process is held", path);
 	records = count_records(fd, &head);
 	if (records)
 		return gp_fail(err, -EPROTO,
-		               "%s is of version %u, this is %u, and it has %u record%s: run "
+		               "%s has version %u instead of %u, and it has %u record%s: run "
 		               "gpreempt resume --all of the version that wrote it, or end the "
-		               "programs that were held and remove it",
+		               "held programs and remove the file",
 		               path, head.version, GP_UNDO_VERSION, records,
 		               records == 1 ? "" : "s");
 	r = remove_file(fd, path);
 	return r ? r : 1;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
-
-/* A new file is all zero: whoever comes first writes the head, and all write the same. The magic
- * number is what comes last. */
+/* A new file is all zero. Several processes may write the head at the same time; all write the same
+ * values. The magic number is written last. */
 static void complete_head(struct gp_undo_head *head)
 {
 	if (__atomic_load_n(&head->magic, __ATOMIC_ACQUIRE))
@@ -172,7 +173,7 @@ static void complete_head(struct gp_undo_head *head)
 	__atomic_store_n(&head->magic, GP_UNDO_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* A descriptor of a file that is good, or -errno. */
+/* Opens the file, checks it and returns a descriptor, or -errno. */
 static int open_good(const char *path, bool create, struct gp_error *err)
 {
 	for (int i = 0; i < OPEN_TRIES; i++) {
@@ -190,7 +191,7 @@ static int open_good(const char *path, bool create, struct gp_error *err)
 		if (r < 0)
 			return gp_fail(err, r, "cannot use %s: %s", path, gp_error_name(r));
 	}
-	return gp_fail(err, -EAGAIN, "%s is replaced again and again", path);
+	return gp_fail(err, -EAGAIN, "other processes keep replacing %s; try again", path);
 }
 
 int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
@@ -207,14 +208,14 @@ int gp_undo_open(struct gp_undo_file **file, bool create, struct gp_error *err)
 	map = fstat(fd, &s) ? MAP_FAILED
 	                    : mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
-		r = gp_fail(err, -errno, "cannot use %s: %s", path, gp_error_name(-errno));
+		r = gp_fail(err, -errno, "cannot map %s: %s", path, gp_error_name(-errno));
 	close(fd);
 	if (r)
 		return r;
 	*file = calloc(1, sizeof **file);
 	if (!*file) {
 		munmap(map, sizeof *map);
-		return gp_fail(err, -ENOMEM, "no memory");
+		return gp_fail(err, -ENOMEM, "not enough memory to open the undo file");
 	}
 	complete_head(&map->head);
 	**file = (struct gp_undo_file){.map = map,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the undo file looks like: for src/undo alone. */
+/* Layout of the undo file; private to src/undo. */
 #ifndef GP_UNDO_UNDO_LAYOUT_H
 #define GP_UNDO_UNDO_LAYOUT_H
 
@@ -10,31 +10,39 @@
 #define GP_UNDO_MAGIC   0x6f646e7567707067ull /* "gpppundo" */
 #define GP_UNDO_VERSION 2
 
-/* A record stands in the set that its name hashes to, and elsewhere only where that was full. */
+/* A record is stored in the set that its task hashes to, and elsewhere only if that set was full.
+ */
 #define GP_UNDO_SET_SLOTS 32
 #define GP_UNDO_SETS      (GP_UNDO_SLOTS / GP_UNDO_SET_SLOTS)
 
-/* TAKING: all of the record is good but who has it. Later versions may add others, larger ones for
- * what is a record: whoever finds a file of another version counts by that. */
+/*
+ * GP_UNDO_TAKING: the record is complete, but its owner is being changed. Later versions may add
+ * states; all states from GP_UNDO_READY on mean that the slot holds a record. A process that finds
+ * a file of another version counts records by this rule.
+ */
 enum gp_undo_state { GP_UNDO_FREE, GP_UNDO_WRITING, GP_UNDO_READY, GP_UNDO_TAKING };
 
 #define GP_UNDO_ENTRY_WORDS (sizeof(struct gp_undo_entry) / sizeof(uint64_t))
 
-/* `state`: 8 bits of enum gp_undo_state, 24 of a number that grows with every change, 32 of who
- * writes. Atomic operations only, also on the words: others read them while we write. */
+/*
+ * `state` consists of 8 bits of enum gp_undo_state, 24 bits of a change counter and 32 bits of the
+ * writer's pid. State and words are accessed with atomic operations only, because other processes
+ * read them during a write.
+ */
 struct gp_undo_slot {
 	uint64_t state;
 	uint64_t word[GP_UNDO_ENTRY_WORDS];
 };
 
-/* `who`: gp_process_key. Atomic operations only. */
-struct gp_undo_party {
-	uint64_t who;
+/* `process` is a gp_process_key. Atomic operations only. */
+struct gp_undo_role {
+	uint64_t process;
 	uint64_t heartbeats;
 	uint64_t heartbeat_ns;
 };
 
-/* The first five stay where they are in all versions from 2 on (1 had the first three). */
+/* The first five members keep their offsets in all versions from 2 on. Version 1 had only the first
+ * three. */
 struct gp_undo_head {
 	uint64_t magic;
 	uint32_t version;
@@ -43,9 +51,9 @@ struct gp_undo_head {
 	uint32_t slot_size;
 	uint64_t epoch;
 	uint64_t changes;
-	struct gp_undo_party scheduler;
-	struct gp_undo_party keeper;
-	uint8_t spilled[GP_UNDO_SETS]; /* records of this set may stand elsewhere */
+	struct gp_undo_role scheduler;
+	struct gp_undo_role keeper;
+	uint8_t spilled[GP_UNDO_SETS]; /* 1: records of this set may be stored in other sets */
 };
 
 struct gp_undo_map {
@@ -55,9 +63,9 @@ struct gp_undo_map {
 
 struct gp_undo_file {
 	struct gp_undo_map *map;
-	pid_t pid; /* who opened it */
+	pid_t pid; /* the process that opened it */
 	uint64_t start_time;
-	dev_t device; /* which file it is */
+	dev_t device; /* identifies the file */
 	ino_t inode;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The records. */
+/* Undo records: slots, owners and where a record is stored. */
 #include "undo/undo.h"
 
 #include <errno.h>
@@ -13,8 +13,7 @@
 
 #define NONE (-1)
 
-/* ---- a slot ------------------------------------------------------------------------------------
- */
+/* Slots. */
 
 static enum gp_undo_state kind(uint64_t state)
 {
@@ -33,7 +32,7 @@ static uint64_t next_state(uint64_t state, enum gp_undo_state kind, pid_t writer
 	return ((state + 0x100) & 0xffffff00u) | kind | (uint64_t)(uint32_t)writer << 32;
 }
 
-/* From what it was to being changed by us; false: somebody was faster. */
+/* Marks the slot as being changed by this process. False: another process changed it first. */
 static bool begin_change(struct gp_undo_slot *s, uint64_t was, enum gp_undo_state kind)
 {
 	return __atomic_compare_exchange_n(&s->state, &was, next_state(was, kind, getpid()), false,
@@ -57,8 +56,10 @@ static void write_entry(struct gp_undo_slot *s, const struct gp_undo_entry *entr
 		__atomic_store_n(&s->word[i], word[i], __ATOMIC_RELAXED);
 }
 
-/* The record and the state it was read in; false: there is none, or it is in somebody's hands at
- * this moment. One who died while he took it has left all of it but who he was. */
+/*
+ * Reads the record and the state of the slot. False: the slot has no record, or it is being
+ * changed. If a process died while it took a record over, the record is complete but has no owner.
+ */
 static bool read_slot(const struct gp_undo_slot *s, struct gp_undo_entry *entry, uint64_t *state)
 {
 	uint64_t word[GP_UNDO_ENTRY_WORDS];
@@ -72,7 +73,7 @@ static bool read_slot(const struct gp_undo_slot *s, struct gp_undo_entry *entry,
 		word[i] = __atomic_load_n(&s->word[i], __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (__atomic_load_n(&s->state, __ATOMIC_RELAXED) != *state)
-		return false; /* another by now */
+		return false; /* the slot changed during the read */
 	memcpy(entry, word, sizeof *entry);
 	entry->backend[sizeof entry->backend - 1] = 0;
 	if (abandoned) {
@@ -89,8 +90,7 @@ bool gp_undo_get(const struct gp_undo_file *file, unsigned slot, struct gp_undo_
 	return read_slot(&file->map->slot[slot], entry, &state);
 }
 
-/* ---- whose it is -------------------------------------------------------------------------------
- */
+/* Owners. */
 
 bool gp_undo_owner_lives(const struct gp_undo_entry *entry)
 {
@@ -99,11 +99,11 @@ bool gp_undo_owner_lives(const struct gp_undo_entry *entry)
 
 static uint64_t our_start_time(const struct gp_undo_file *file)
 {
-	/* A child that was forked has the file, too. */
+	/* After a fork, the child uses the file with its own pid. */
 	return getpid() == file->pid ? file->start_time : gp_process_start_time(getpid());
 }
 
-static void set_holder(const struct gp_undo_file *file, struct gp_undo_entry *entry)
+static void set_owner(const struct gp_undo_file *file, struct gp_undo_entry *entry)
 {
 	entry->owner = getpid();
 	entry->owner_start_time = our_start_time(file);
@@ -114,7 +114,7 @@ static bool is_ours(const struct gp_undo_file *file, const struct gp_undo_entry 
 	return entry->owner == getpid() && entry->owner_start_time == our_start_time(file);
 }
 
-/* The same record in the same hands. */
+/* Whether both are the same record with the same owner. */
 static bool is_same(const struct gp_undo_entry *a, const struct gp_undo_entry *b)
 {
 	return a->owner == b->owner && a->owner_start_time == b->owner_start_time &&
@@ -123,7 +123,7 @@ static bool is_same(const struct gp_undo_entry *a, const struct gp_undo_entry *b
 	       strcmp(a->backend, b->backend) == 0;
 }
 
-/* Reads the slot and begins to change it, if it is what it was. */
+/* Marks the slot as being changed if it still holds the record `was`. */
 static bool take_same(struct gp_undo_slot *s, const struct gp_undo_entry *was,
                       enum gp_undo_state kind)
 {
@@ -133,8 +133,7 @@ static bool take_same(struct gp_undo_slot *s, const struct gp_undo_entry *was,
 	return read_slot(s, &e, &state) && is_same(&e, was) && begin_change(s, state, kind);
 }
 
-/* ---- where it is -------------------------------------------------------------------------------
- */
+/* Where a record is stored. */
 
 static unsigned set_of(const struct gp_undo *undo)
 {
@@ -145,7 +144,7 @@ static unsigned set_of(const struct gp_undo *undo)
 	return (unsigned)(h >> 32) % GP_UNDO_SETS;
 }
 
-/* The slots of a set first, then the others. */
+/* Counts through the slots of the set first, then through the others. */
 static unsigned slot_at(unsigned set, unsigned i)
 {
 	return (set * GP_UNDO_SET_SLOTS + i) % GP_UNDO_SLOTS;
@@ -158,10 +157,10 @@ static unsigned slots_to_search(const struct gp_undo_file *file, unsigned set)
 	return spilled ? GP_UNDO_SLOTS : GP_UNDO_SET_SLOTS;
 }
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* Writing records. */
 
-/* A record of the same task gets a new holder: its slot, -EBUSY, or NONE when there is none. */
+/* Makes the caller the owner of an existing record of the same task. Returns its slot, -EBUSY, or
+ * NONE if there is none. */
 static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_undo_entry *mine)
 {
 	unsigned n = slots_to_search(file, set);
@@ -190,7 +189,7 @@ static int take_over(struct gp_undo_file *file, unsigned set, const struct gp_un
 	return NONE;
 }
 
-/* Takes a free slot, or one whose writer died before there was a record in it. */
+/* Takes a free slot, or one that a dead writer left incomplete. */
 static int take_free(struct gp_undo_file *file, unsigned set)
 {
 	for (unsigned i = 0; i < GP_UNDO_SLOTS; i++) {
@@ -201,7 +200,7 @@ static int take_free(struct gp_undo_file *file, unsigned set)
 		if (kind(state) != GP_UNDO_FREE &&
 		    (kind(state) != GP_UNDO_WRITING || writer_lives(state)))
 			continue;
-		if (i >= GP_UNDO_SET_SLOTS) /* before anybody can look for it */
+		if (i >= GP_UNDO_SET_SLOTS) /* set before the record can be searched for */
 			__atomic_store_n(&file->map->head.spilled[set], 1, __ATOMIC_RELEASE);
 		if (begin_change(s, state, GP_UNDO_WRITING))
 			return (int)slot;
@@ -217,7 +216,7 @@ int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_
 	int slot;
 
 	snprintf(e.backend, sizeof e.backend, "%s", backend);
-	set_holder(file, &e);
+	set_owner(file, &e);
 	slot = take_over(file, set, &e);
 	if (slot != NONE)
 		return slot;
@@ -230,23 +229,18 @@ int gp_undo_put(struct gp_undo_file *file, const char *backend, const struct gp_
 	return slot;
 }
 
-void gp_undo_drop(struct gp_undo_file *file, unsigned slot)
-{
-	end_change(file, &file->map->slot[slot], GP_UNDO_FREE);
-}
-
 bool gp_undo_drop_same(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *was)
 {
 	struct gp_undo_slot *s = &file->map->slot[slot];
 
-	if (!take_same(s, was, GP_UNDO_WRITING)) /* who dies here has dropped it */
+	/* If this process dies in the state GP_UNDO_WRITING, the record is dropped. */
+	if (!take_same(s, was, GP_UNDO_WRITING))
 		return false;
 	end_change(file, s, GP_UNDO_FREE);
 	return true;
 }
 
-/* ---- undoing -----------------------------------------------------------------------------------
- */
+/* Claiming records in order to undo them. */
 
 bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entry *entry)
 {
@@ -254,7 +248,7 @@ bool gp_undo_claim(struct gp_undo_file *file, unsigned slot, struct gp_undo_entr
 
 	if (gp_undo_owner_lives(entry) || !take_same(s, entry, GP_UNDO_TAKING))
 		return false;
-	set_holder(file, entry);
+	set_owner(file, entry);
 	entry->claimed = 1;
 	write_entry(s, entry);
 	end_change(file, s, GP_UNDO_READY);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Entries of the tables, short enough to make a table of them. For the files that hold such tables:
- * the names are too plain for a header that others include.
- */
+/* Short macros for the entries of key tables. Only files with such tables include this header,
+ * because its names have no prefix. */
 #ifndef GP_YAML_KEYS_H
 #define GP_YAML_KEYS_H
 

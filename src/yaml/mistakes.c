@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said about a mistake: where it is, what would be right, and what was perhaps meant. */
+/* Error messages: where the mistake is, what is allowed, and which key may have been meant. */
 #include "build_config.h"
 
 #if GP_HAVE_YAML
@@ -11,7 +11,7 @@
 #include "yaml/reader.h"
 #include "yaml/value.h"
 
-#define PATH_SHOWN 80 /* of a longer one the end is shown, or the sentence would not fit */
+#define PATH_SHOWN 80 /* of a longer path only the end is shown, so that the message fits */
 
 static int fail_at(struct gp_error *err, const char *path, unsigned line, const char *format,
                    va_list args)
@@ -61,7 +61,7 @@ struct gp_yaml_shown gp_yaml_show_text(const char *text)
 	for (; *text && at < room; text++) {
 		bool control = gp_yaml_is_control(text);
 
-		text += control && *text == '\xc2'; /* the first of two bytes */
+		text += control && *text == '\xc2'; /* a control character of two bytes */
 		s.text[at] = *text;
 		if (control)
 			s.text[at] = '?';
@@ -97,7 +97,6 @@ static void list_words(char *list, size_t size, const char *word, bool first)
 	snprintf(list + used, size - used, "%s%s", first ? "" : ", ", word);
 }
 
-/* "'priority' must be a whole number from 0 to 15, not '16'" */
 int gp_yaml_wrong_value(const struct gp_yaml *y, const struct gp_yaml_key *k)
 {
 	char right[160] = "";
@@ -135,7 +134,7 @@ int gp_yaml_wrong_value(const struct gp_yaml *y, const struct gp_yaml_key *k)
 	                    gp_yaml_show_event(y).text);
 }
 
-#define KEYS_LISTED 10 /* more would not fit into a sentence */
+#define KEYS_LISTED 10 /* more keys would not fit into the message */
 
 int gp_yaml_unknown_key(const struct gp_yaml *y, const struct gp_yaml_map *map)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reader from inside: for the files of this folder, and nobody else. */
+/* The state of the reader; private to src/yaml. */
 #ifndef GP_YAML_READER_H
 #define GP_YAML_READER_H
 
@@ -10,7 +10,7 @@
 
 struct gp_yaml {
 	yaml_parser_t parser;
-	yaml_event_t event; /* what the reader stands before */
+	yaml_event_t event; /* the event at the current position */
 	const struct gp_yaml_kind *kind;
 	const char *path;
 	const char *text;

@@ -16,7 +16,7 @@ struct unit {
 	uint64_t size;
 };
 
-/* The largest first: a value is shown in the first one that fits. Each list ends with NULL. */
+/* Largest unit first: a value is shown in the first unit that divides it. Lists end with NULL. */
 static const struct unit times[] = {
 	{"h",  3600 * GP_NS_PER_S},
 	{"m",  60 * GP_NS_PER_S},
@@ -91,7 +91,7 @@ int gp_value_size(const char *text, uint64_t *bytes)
 	return value_with_unit(sizes, text, bytes);
 }
 
-/* 0 is shown in the unit `zero`. */
+/* 0 is shown in the unit of the size `zero`. */
 static struct gp_value_text show_with_unit(const struct unit *u, uint64_t value, uint64_t zero)
 {
 	struct gp_value_text shown;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and durations as people write them, in integers: "6.3us" is 6300 ns and nothing near it.
+/* Numbers, durations and sizes as people write them, parsed to exact integers: "6.3us" is 6300 ns.
  */
 #ifndef GP_YAML_VALUE_H
 #define GP_YAML_VALUE_H
@@ -7,24 +7,20 @@
 #include <stdint.h>
 
 /*
- * Digits, perhaps a point and more digits; gives the number times `scale` and where it ends.
- * -EINVAL: not a number, -ERANGE: too large, -EDOM: finer than 1/scale.
+ * Parses digits with an optional fraction. Returns the number multiplied by `scale`, and where it
+ * ends. -EINVAL: not a number, -ERANGE: too large, -EDOM: finer than 1/scale.
  */
 int gp_value_decimal(const char *text, uint64_t scale, uint64_t *value, const char **end);
 
-/*
- * A number and one of ns, us, ms, s, m, h. -EINVAL: not a duration, -ENODATA: the unit is missing,
- * -ERANGE: too large, -EDOM: finer than 1 ns.
- */
+/* Parses a number with a unit: ns, us, ms, s, m or h. -EINVAL: not a duration, -ENODATA: the unit
+ * is missing, -ERANGE: too large, -EDOM: finer than 1 ns. */
 int gp_value_duration(const char *text, uint64_t *ns);
 
-/*
- * A number and one of B, KiB, MiB, GiB, TiB, in bytes. -EINVAL: not a size, -ENODATA: the unit is
- * missing, -ERANGE: too large, -EDOM: finer than 1 byte.
- */
+/* Parses a number with a unit: B, KiB, MiB, GiB or TiB. -EINVAL: not a size, -ENODATA: the unit is
+ * missing, -ERANGE: too large, -EDOM: finer than 1 byte. */
 int gp_value_size(const char *text, uint64_t *bytes);
 
-/* The other way, in the largest unit that leaves a whole number. */
+/* Formats a value in the largest unit that gives an integer. */
 struct gp_value_text {
 	char text[32];
 };

@@ -17,8 +17,6 @@ unsigned gp_yaml_line(const struct gp_yaml *y)
 	return (unsigned)y->event.start_mark.line + 1;
 }
 
-/* ---- events -------------------------------------------------------------------------- */
-
 static unsigned line_of(const struct gp_yaml *y, size_t offset)
 {
 	unsigned line = 1;
@@ -52,13 +50,13 @@ static int not_yaml(struct gp_yaml *y)
 	if (p->error == YAML_READER_ERROR)
 		line = line_of(y, p->problem_offset);
 	else if (tab_indents(y, line))
-		return gp_yaml_fail(y, line, "a tab indents this line; YAML wants spaces (%s)",
+		return gp_yaml_fail(y, line, "a tab indents this line; YAML requires spaces (%s)",
 		                    p->problem);
 	return gp_yaml_fail(y, line, "this is not YAML: %s%s%s", p->problem, p->context ? " " : "",
 	                    p->context ? p->context : "");
 }
 
-/* The parts of YAML that our files do not need. */
+/* Refuses the parts of YAML that gpreempt's files do not need. */
 static int check_event(const struct gp_yaml *y)
 {
 	const yaml_char_t *anchor = NULL, *tag = NULL;
@@ -70,7 +68,7 @@ static int check_event(const struct gp_yaml *y)
 		tag = y->event.data.scalar.tag;
 		if (strlen(gp_yaml_scalar(y)) != y->event.data.scalar.length)
 			return gp_yaml_fail(y, gp_yaml_line(y),
-			                    "there is a NUL character here; remove it");
+			                    "this value contains a NUL character; remove it");
 		break;
 	case YAML_SEQUENCE_START_EVENT:
 		anchor = y->event.data.sequence_start.anchor;
@@ -84,10 +82,11 @@ static int check_event(const struct gp_yaml *y)
 	}
 	if (anchor)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "anchors and aliases (& and *) are not read here; write the "
+		                    "anchors and aliases (& and *) are not supported; write the "
 		                    "value out");
 	if (tag)
-		return gp_yaml_fail(y, gp_yaml_line(y), "tags (!) are not read here; remove it");
+		return gp_yaml_fail(y, gp_yaml_line(y),
+		                    "tags (!) are not supported; remove the tag");
 	return 0;
 }
 
@@ -99,16 +98,16 @@ static int next_event(struct gp_yaml *y)
 	return check_event(y);
 }
 
-/* ---- values -------------------------------------------------------------------------- */
-
 static void store(const struct gp_yaml_key *k, void *target, uint64_t value)
 {
-	char *place = (char *)target + k->offset;
+	char *member = (char *)target + k->offset;
 
 	switch (k->size) {
-	case sizeof(uint8_t): memcpy(place, &(uint8_t){(uint8_t)value}, sizeof(uint8_t)); break;
-	case sizeof(uint32_t): memcpy(place, &(uint32_t){(uint32_t)value}, sizeof(uint32_t)); break;
-	case sizeof(uint64_t): memcpy(place, &value, sizeof value); break;
+	case sizeof(uint8_t): memcpy(member, &(uint8_t){(uint8_t)value}, sizeof(uint8_t)); break;
+	case sizeof(uint32_t):
+		memcpy(member, &(uint32_t){(uint32_t)value}, sizeof(uint32_t));
+		break;
+	case sizeof(uint64_t): memcpy(member, &value, sizeof value); break;
 	default: break;
 	}
 }
@@ -119,7 +118,7 @@ static int read_text(const struct gp_yaml *y, const struct gp_yaml_key *k, void 
 	size_t length = strlen(text);
 
 	while (length && (text[length - 1] == '\n' || text[length - 1] == ' '))
-		length--; /* a folded text ends with a newline */
+		length--; /* a folded scalar ends with a newline */
 	if (!length || length >= k->size)
 		return gp_yaml_wrong_value(y, k);
 	for (size_t i = 0; i < length; i++)
@@ -214,8 +213,6 @@ int gp_yaml_read_value(struct gp_yaml *y, const struct gp_yaml_key *k, void *tar
 	return r ? r : next_event(y);
 }
 
-/* ---- keys ---------------------------------------------------------------------------- */
-
 static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
                      unsigned line[])
 {
@@ -231,7 +228,7 @@ static int read_pair(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 		return gp_yaml_unknown_key(y, map);
 	if (line[i])
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' stands here and on line %u; remove one of them",
+		                    "'%s' is set here and on line %u; remove one of them",
 		                    map->key[i].name, line[i]);
 	line[i] = gp_yaml_line(y);
 	r = next_event(y);
@@ -254,8 +251,8 @@ int gp_yaml_read_map(struct gp_yaml *y, const struct gp_yaml_map *map, void *tar
 	return r ? r : next_event(y);
 }
 
-/* The reader now stands before this word, on the line on which it stood. */
-static int stand_before(struct gp_yaml *y, const char *word, yaml_mark_t mark)
+/* Makes `word` the event at the current position, on the line of `mark`. */
+static int set_event(struct gp_yaml *y, const char *word, yaml_mark_t mark)
 {
 	yaml_event_delete(&y->event);
 	if (!yaml_scalar_event_initialize(&y->event, NULL, NULL, (const yaml_char_t *)word,
@@ -273,7 +270,7 @@ int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
 	int r;
 
 	memset(&y->event, 0, sizeof y->event);
-	r = stand_before(y, key, before.start_mark);
+	r = set_event(y, key, before.start_mark);
 	while (!r && i < map->nkeys && strcmp(key, map->key[i].name) != 0)
 		i++;
 	if (!r && i == map->nkeys)
@@ -281,7 +278,7 @@ int gp_yaml_set(struct gp_yaml *y, const struct gp_yaml_map *map, void *target,
 	else if (!r && map->key[i].type == GP_YAML_NESTED)
 		r = gp_yaml_fail(y, gp_yaml_line(y), "'%s' is not a single value", key);
 	if (!r)
-		r = stand_before(y, value, before.start_mark);
+		r = set_event(y, value, before.start_mark);
 	if (!r)
 		r = read_scalar(y, &map->key[i], target);
 	if (!r)
@@ -297,7 +294,7 @@ int gp_yaml_read_list(struct gp_yaml *y, const char *key, gp_yaml_read *read, vo
 
 	if (y->event.type != YAML_SEQUENCE_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' must be a list, each with '- ' before it, not %s", key,
+		                    "'%s' must be a list with '- ' before each item, not %s", key,
 		                    gp_yaml_show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_SEQUENCE_END_EVENT)
@@ -311,7 +308,7 @@ int gp_yaml_read_names(struct gp_yaml *y, const char *key, gp_yaml_read_named *r
 
 	if (y->event.type != YAML_MAPPING_START_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
-		                    "'%s' must be names, each with ':' behind it, not %s", key,
+		                    "'%s' must be names with ':' after each, not %s", key,
 		                    gp_yaml_show_event(y).text);
 	r = next_event(y);
 	while (!r && y->event.type != YAML_MAPPING_END_EVENT) {
@@ -326,8 +323,6 @@ int gp_yaml_read_names(struct gp_yaml *y, const char *key, gp_yaml_read_named *r
 	return r ? r : next_event(y);
 }
 
-/* ---- the document -------------------------------------------------------------------- */
-
 static bool begins_line(const char *text, size_t at)
 {
 	return !at || text[at - 1] == '\n' || text[at - 1] == '\r' ||
@@ -336,28 +331,29 @@ static bool begins_line(const char *text, size_t at)
 	       (at >= 3 && !memcmp(text + at - 3, "\xe2\x80\xa9", 3));
 }
 
-/* What must not reach libyaml. It compares each %TAG with all before it: 27 s for 1 MiB. */
+/* Refuses what must not reach libyaml: it compares each %TAG with all earlier ones, which took 27 s
+ * for 1 MiB. */
 static int check_text(const struct gp_yaml *y)
 {
 	const char *nul = memchr(y->text, '\0', y->length);
 
 	if (y->length > TEXT_MAX)
-		return gp_yaml_fail(y, 1, "the file is larger than 1 MiB; a %s is smaller",
+		return gp_yaml_fail(y, 1, "the file is larger than 1 MiB, the limit for a %s",
 		                    y->kind->what);
 	if (nul)
 		return gp_yaml_fail(y, line_of(y, (size_t)(nul - y->text)),
-		                    "there is a NUL byte here; a %s is text in UTF-8",
+		                    "this line contains a NUL byte; a %s is text in UTF-8",
 		                    y->kind->what);
 	for (size_t i = 0; i < y->length; i++)
 		if (y->text[i] == '%' && begins_line(y->text, i))
 			return gp_yaml_fail(y, line_of(y, i),
-			                    "directives (%%) are not read here; remove the line");
+			                    "directives (%%) are not supported; remove the line");
 	return 0;
 }
 
 static int read_document(struct gp_yaml *y, gp_yaml_read *read, void *target)
 {
-	int r = next_event(y); /* the stream starts */
+	int r = next_event(y); /* stream start */
 
 	if (!r)
 		r = next_event(y);
@@ -371,7 +367,7 @@ static int read_document(struct gp_yaml *y, gp_yaml_read *read, void *target)
 	if (!r)
 		r = read(y, target);
 	if (!r)
-		r = next_event(y); /* the document's end */
+		r = next_event(y); /* document end */
 	if (!r && y->event.type != YAML_STREAM_END_EVENT)
 		return gp_yaml_fail(y, gp_yaml_line(y),
 		                    "a second document begins here; one file is one %s",

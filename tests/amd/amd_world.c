@@ -50,7 +50,6 @@ int aw_tear_down(void **state)
 TEST_BEGIN
 {
 	struct kfd_emu emu;
-
 	if (kfd_emu_start(&emu, NULL) == -ENODEV)
 		exit(KFD_EMU_SKIP);
 	kfd_emu_stop(&emu);
@@ -110,7 +109,7 @@ uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid)
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	uint32_t handle = 0;
-	int r = gpu->ops->find(gpu, pid, &seen, &err);
+	int r = gp_gpu_find(gpu, pid, &seen, &err);
 
 	if (r)
 		fail_msg("find %d: %s", pid, err.text);
@@ -147,7 +146,7 @@ void aw_must_hold(struct amd_world *w, uint32_t handle)
 	struct gp_observation o = aw_hold(w, handle);
 	struct gp_error err = {0};
 
-	w->gpu->ops->why(w->gpu, handle, &err);
+	gp_gpu_why(w->gpu, handle, &err);
 	if (o.failed)
 		fail_msg("hold: %d: %s", o.failed, err.text);
 	assert_true(o.held);

@@ -45,7 +45,7 @@ static void is_explained(struct amd_world *w, uint32_t handle, int code)
 {
 	struct gp_error err = {0};
 
-	w->gpu->ops->why(w->gpu, handle, &err);
+	gp_gpu_why(w->gpu, handle, &err);
 	assert_int_equal(err.code, code);
 	assert_true(strlen(err.text) > 20);
 }
@@ -54,7 +54,7 @@ static void is_blamed(struct amd_world *w, uint32_t handle, const char *queues)
 {
 	struct gp_error err = {0};
 
-	w->gpu->ops->why(w->gpu, handle, &err);
+	gp_gpu_why(w->gpu, handle, &err);
 	if (!strstr(err.text, queues))
 		fail_msg("not \"%s\": %s", queues, err.text);
 }

@@ -407,16 +407,16 @@ AMD_TEST(who_does_not_use_a_gpu_is_told_so)
 
 	target_start(&t);
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "does not use an AMD GPU"));
 	target_do(&t, "open"); /* it has the device open, and nothing else */
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "no compute queue"));
 	assert_false(aw_sees(w, t.pid, NULL));
 	target_do(&t, "queue aql");
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), 0); /* at once */
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0); /* at once */
 	assert_int_equal(seen.pid, t.pid);
 	assert_int_equal(seen.queue, GP_QUEUE_ALL);
 	assert_string_equal(seen.name, "amd-target");
@@ -424,7 +424,7 @@ AMD_TEST(who_does_not_use_a_gpu_is_told_so)
 	AW_WAIT(!aw_sees(w, t.pid, NULL));
 	target_kill(&t);
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->find(w->gpu, 0x3ffffe, &seen, &err), -ESRCH);
+	assert_int_equal(gp_gpu_find(w->gpu, 0x3ffffe, &seen, &err), -ESRCH);
 	assert_true(strlen(err.text) > 10);
 }
 
@@ -485,7 +485,7 @@ AMD_TEST(processes_come_and_go_while_they_are_looked_at)
 		kfd_load_kill(&load);
 		if (i % 3)
 			gp_gpu_detach(w->gpu, handle);
-		assert_int_equal(w->gpu->ops->find(w->gpu, pid, &seen[0], &err), -ESRCH);
+		assert_int_equal(gp_gpu_find(w->gpu, pid, &seen[0], &err), -ESRCH);
 	}
 	AW_WAIT(!gp_gpu_scan(w->gpu, aw_now(), seen, 16));
 }

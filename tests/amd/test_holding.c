@@ -105,7 +105,7 @@ AMD_TEST(a_process_that_is_only_attached_to_is_left_alone)
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
-	aw_must_release(w, handle); /* it was not held */
+	aw_must_release(w, handle); /* nobody held it */
 	kfd_emu_sleep_ms(100);
 	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 0);
 	assert_int_equal(kfd_emu_count(&w->emu, "resume_queues"), 0);
@@ -236,12 +236,12 @@ AMD_TEST(a_process_that_only_copies_is_no_task)
 	uint32_t handle = 0;
 
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, load->pid, &seen, &err), -ENODATA);
+	assert_int_equal(gp_gpu_find(w->gpu, load->pid, &seen, &err), -ENODATA);
 	assert_non_null(strstr(err.text, "no compute queue"));
 	assert_false(aw_sees(w, load->pid, NULL));
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), -ESRCH);
 	for (int closely = 0; closely < 2; closely++) { /* but it can be looked at */
-		assert_int_equal(w->gpu->ops->queues(w->gpu, seen.key, closely, queue, 4, &err), 1);
+		assert_int_equal(gp_gpu_queues(w->gpu, seen.key, closely, queue, 4, &err), 1);
 		assert_string_equal(queue[0].type, "sdma");
 		assert_true(queue[0].copies);
 	}
@@ -289,7 +289,7 @@ AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250, mi250_old)
 	assert_int_equal(target_answer(&t), 0);
 	target_do(&t, "submit 1 5 1");
 	AW_WAIT(target_ask(&t, "done 1") == 1);
-	aw_must_hold(w, handle); /* the remaining queue */
+	aw_must_hold(w, handle); /* the one that is left */
 	assert_int_equal(aw_suspended(w, t.pid), 1);
 	target_kill(&t);
 }
@@ -361,7 +361,7 @@ static int list_queues(struct amd_world *w, uint64_t key, bool closely, struct g
                        unsigned max)
 {
 	struct gp_error err = {0};
-	int n = w->gpu->ops->queues(w->gpu, key, closely, queue, max, &err);
+	int n = gp_gpu_queues(w->gpu, key, closely, queue, max, &err);
 
 	assert_int_equal(n < 0, err.code != 0); /* a sentence if it failed */
 	return n;
@@ -386,7 +386,7 @@ AMD_TEST_ON(the_queues_are_listed_as_they_are, mi250, mi250_old, mi300x)
 	target_do(&t, "queue pm4");
 	target_do(&t, "queue sdma");
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), 0);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0);
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
 	aw_must_hold(w, handle);
 	target_do(&t, "submit 0 7 1");
@@ -419,7 +419,7 @@ AMD_TEST(from_afar_queues_are_listed_without_touching_the_process)
 	target_start_with(&t, 2);
 	target_do(&t, "queue sdma");
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), 0);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0);
 	assert_int_equal(list_queues(w, seen.key, false, queue, 8), 3);
 	for (int i = 0; i < 3; i++) {
 		assert_in_range(queue[i].id, 0, 2);
@@ -446,12 +446,12 @@ AMD_TEST(a_look_at_the_queues_does_not_let_a_new_one_slip_through)
 	aw_open(w);
 	slow.handle = aw_attach(w, other->pid);
 	gp_gpu_prepare(w->gpu, slow.handle, true);
-	assert_int_equal(w->gpu->ops->find(w->gpu, t.pid, &seen, &err), 0);
+	assert_int_equal(gp_gpu_find(w->gpu, t.pid, &seen, &err), 0);
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key, &handle), 0);
 	aw_must_hold(w, handle);
 	kfd_emu_control(&w->emu, "delay suspend_queues 300ms");
 	gp_gpu_hold(w->gpu, aw_now(), &slow, 1);
-	target_do(&t, "queue aql"); /* the thread is busy now */
+	target_do(&t, "queue aql"); /* nobody has time for it now */
 	assert_int_equal(list_queues(w, seen.key, true, queue, 8), 2);
 	AW_WAIT(aw_suspended(w, t.pid) == 2);
 	target_kill(&t);
@@ -496,7 +496,7 @@ AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, vega20, m
 	o = aw_hold(w, handle[1]);
 	assert_int_equal(o.failed, -EBUSY);
 	assert_false(o.held);
-	w->gpu->ops->why(w->gpu, handle[1], &err);
+	gp_gpu_why(w->gpu, handle[1], &err);
 	assert_non_null(strstr(err.text, "one process at a time; choose one of them"));
 	gp_gpu_detach(w->gpu, handle[0]);
 	AW_WAIT(!aw_hold(w, handle[1]).failed); /* as soon as the place is free */
@@ -549,7 +549,7 @@ AMD_TEST_ON(a_process_is_a_task_only_where_it_has_queues, two_mi250)
 
 	aw_open(w);
 	assert_int_equal(gp_amd_ops.open(1, 0, &second), 0);
-	assert_int_equal(w->gpu->ops->find(w->gpu, load->pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, load->pid, &seen, &err), -ENODEV);
 	assert_false(aw_sees(w, load->pid, NULL));
 	assert_true(aw_act_on(second, true, aw_attach_on(second, load->pid)).held);
 	assert_int_equal(aw_suspended(w, load->pid), 1);
@@ -562,7 +562,7 @@ static struct gp_seen split(struct amd_world *w, pid_t pid, uint32_t queue)
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
 
-	if (w->gpu->ops->split(w->gpu, pid, queue, &seen, &err))
+	if (gp_gpu_split(w->gpu, pid, queue, &seen, &err))
 		fail_msg("split: %s", err.text);
 	assert_int_equal(seen.queue, queue);
 	assert_int_equal(seen.pid, pid);
@@ -625,17 +625,17 @@ AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task)
 	target_start_with(&t, 1);
 	target_do(&t, "queue sdma");
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->split(w->gpu, t.pid, 7, &seen, &err), -ENOENT);
+	assert_int_equal(gp_gpu_split(w->gpu, t.pid, 7, &seen, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "no compute queue 7"));
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->split(w->gpu, t.pid, 1, &seen, &err), -ENOENT);
+	assert_int_equal(gp_gpu_split(w->gpu, t.pid, 1, &seen, &err), -ENOENT);
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->split(w->gpu, 0x3ffffe, 0, &seen, &err), -ESRCH);
+	assert_int_equal(gp_gpu_split(w->gpu, 0x3ffffe, 0, &seen, &err), -ESRCH);
 	assert_true(strlen(err.text) > 10);
 	target_kill(&t);
 }
 
-/* A holder of the whole process could not release this queue. */
+/* Whoever held it as a part of its process could not give it back. */
 AMD_TEST(a_held_process_is_not_taken_apart)
 {
 	struct kfd_load *load = aw_load(w, "--queues", "2");
@@ -646,7 +646,7 @@ AMD_TEST(a_held_process_is_not_taken_apart)
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
 	aw_must_hold(w, handle);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load->pid, 1, &seen, &err), -EBUSY);
+	assert_int_equal(gp_gpu_split(w->gpu, load->pid, 1, &seen, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "release it first"));
 	aw_must_release(w, handle);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
@@ -673,18 +673,18 @@ AMD_TEST(when_every_queue_is_a_task_the_process_is_none)
 	assert_int_equal(gp_gpu_scan(w->gpu, aw_now(), seen, 8), 2);
 }
 
-AMD_TEST(the_preempt_mode_has_bounds)
+AMD_TEST(the_preempt_type_has_bounds)
 {
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
 	aw_open(w);
 	handle = aw_attach(w, load->pid);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 256), -EINVAL);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 512), -EINVAL);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, UINT32_MAX), -EINVAL);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, 256), -EINVAL);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, 512), -EINVAL);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, UINT32_MAX), -EINVAL);
 	for (unsigned mode = 0; mode < 256; mode += 15) {
-		assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, mode), 0);
+		assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, mode), 0);
 		aw_must_hold(w, handle);
 		assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"),
 		                 mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode);
@@ -702,8 +702,8 @@ AMD_TEST_ON(mes_has_no_choice, navi31)
 	aw_open(w);
 	assert_int_equal(w->gpu->info.caps & (GP_CAP_HOLD | GP_CAP_PREEMPT_MODE), GP_CAP_HOLD);
 	handle = aw_attach(w, load->pid);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 15), -ENOTSUP);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, GP_AMD_SAVE), 0);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, 15), -ENOTSUP);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, GP_AMD_SAVE), 0);
 	aw_must_hold(w, handle);
 	assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"), KFD_GRACE_DEFAULT);
 }
@@ -720,9 +720,9 @@ AMD_TEST(there_is_a_record_before_the_first_change)
 	AW_WAIT(!gp_gpu_undo_record(w->gpu, handle, &undo));
 	assert_int_equal(undo.pid, pid);
 	assert_int_equal(kfd_emu_count(&w->emu, "suspend_queues"), 0);
-	assert_int_equal(gp_amd_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), 0);
 	kfd_load_kill(load);
-	assert_int_equal(gp_amd_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), -ESRCH);
 }
 
 AMD_TEST(a_task_is_attached_once)
@@ -770,7 +770,7 @@ AMD_TEST(news_are_told)
 
 	target_start_with(&t, 1);
 	aw_open(w);
-	p.fd = w->gpu->ops->event_fd(w->gpu);
+	p.fd = gp_gpu_event_fd(w->gpu);
 	assert_true(p.fd >= 0);
 	handle = aw_attach(w, t.pid);
 	gp_gpu_prepare(w->gpu, handle, true);

@@ -22,7 +22,7 @@
 /* Asks for one or the other, and sleeps until all have ended. */
 static void act(struct gp_gpu *gpu, bool hold, struct gp_action *a, unsigned n)
 {
-	struct pollfd news = {.fd = gpu->ops->event_fd(gpu), .events = POLLIN};
+	struct pollfd news = {.fd = gp_gpu_event_fd(gpu), .events = POLLIN};
 	struct gp_observation o[BATCH_MAX] = {0};
 	uint64_t ignored;
 	unsigned left = n;

@@ -184,7 +184,7 @@ static struct gp_task_stats task_of(const struct scheduler *s, pid_t pid)
 /* Drives the engine here until the process is held, or is not. How long it took. */
 static uint64_t step_until(struct scheduler *s, pid_t pid, bool held)
 {
-	struct pollfd news = {.fd = s->w->gpu->ops->event_fd(s->w->gpu), .events = POLLIN};
+	struct pollfd news = {.fd = gp_gpu_event_fd(s->w->gpu), .events = POLLIN};
 	uint64_t begin_ns = aw_now();
 
 	for (;;) {

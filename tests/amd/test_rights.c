@@ -81,7 +81,7 @@ static void ask_doctor(struct answer *a, pid_t pid)
 {
 	(void)pid;
 	a->code = -1;
-	gp_amd_ops.doctor(note_finding, a);
+	gp_backend_doctor(&gp_amd_ops, note_finding, a);
 }
 
 AMD_TEST(without_a_driver_there_are_no_devices)
@@ -187,7 +187,7 @@ static void hold_it(struct answer *a, pid_t pid)
 	a->code = gp_amd_ops.open(0, 0, &gpu);
 	if (a->code)
 		return;
-	a->code = gpu->ops->find(gpu, pid, &seen, &err);
+	a->code = gp_gpu_find(gpu, pid, &seen, &err);
 	if (!a->code)
 		a->code = gp_gpu_attach(gpu, seen.key, &action.handle);
 	if (!a->code) {
@@ -198,7 +198,7 @@ static void hold_it(struct answer *a, pid_t pid)
 			gp_gpu_observe(gpu, aw_now(), &o, 1);
 		} while (o.under_way);
 		a->code = o.failed;
-		gpu->ops->why(gpu, action.handle, &err);
+		gp_gpu_why(gpu, action.handle, &err);
 	}
 	a->other = o.held;
 	note_error(a, &err);
@@ -282,7 +282,7 @@ static void release_it(struct answer *a, pid_t pid)
 {
 	struct gp_error err = {0};
 
-	a->code = gp_amd_ops.release_process(pid, &err);
+	a->code = gp_backend_release_process(&gp_amd_ops, pid, &err);
 	note_error(a, &err);
 }
 

@@ -127,14 +127,14 @@ static void note_failure(struct tool *t, uint32_t handle, int code)
 	t->report->refused++;
 	if (code == -ESRCH || code == -EPERM || code == -EINVAL || t->report->unexpected)
 		return;
-	t->gpu->ops->why(t->gpu, handle, &err);
+	gp_gpu_why(t->gpu, handle, &err);
 	memcpy(t->report->sentence, err.text, sizeof err.text);
 	t->report->unexpected = code;
 }
 
 static void await(struct tool *t, struct gp_action *a, unsigned n, bool hold)
 {
-	struct pollfd news = {.fd = t->gpu->ops->event_fd(t->gpu), .events = POLLIN};
+	struct pollfd news = {.fd = gp_gpu_event_fd(t->gpu), .events = POLLIN};
 
 	for (unsigned i = 0; i < n;) {
 		struct gp_observation o = {.handle = a[i].handle};

@@ -29,7 +29,7 @@ static void hold_until_taken(pid_t pid, int out)
 	int r;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (gp_amd_ops.open(0, 0, &gpu) || gpu->ops->find(gpu, pid, &seen, NULL) ||
+	if (gp_amd_ops.open(0, 0, &gpu) || gp_gpu_find(gpu, pid, &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &a.handle))
 		_exit(1);
 	while (gp_gpu_undo_record(gpu, a.handle, &undo))
@@ -93,7 +93,7 @@ static int undo_in_child(const struct gp_undo *undo)
 	int status;
 
 	if (!pid)
-		_exit(-gp_amd_ops.undo(undo, NULL));
+		_exit(-gp_backend_undo(&gp_amd_ops, undo, NULL));
 	waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : INT32_MIN;
 }
@@ -137,7 +137,7 @@ AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 	kill(h.pid, SIGSTOP);
 	AW_WAIT(aw_state_of(h.pid) == 'T');
 	undo = taken_from(&h.undo, h.pid);
-	assert_int_equal(gp_amd_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), 0);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
 	assert_true(aw_tracer(load->pid) != getpid());
 	end_holder(&h);
@@ -166,7 +166,7 @@ AMD_TEST(what_another_traces_is_left_alone)
 	}
 	AW_WAIT(aw_tracer(load->pid) == debugger);
 	undo = taken_from(&undo, other);
-	assert_int_equal(gp_amd_ops.undo(&undo, &err), -EBUSY);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "traced"));
 	kill(other, SIGKILL);
 	kill(debugger, SIGKILL);
@@ -183,7 +183,7 @@ AMD_TEST(a_process_with_the_same_pid_is_another)
 	start_holder(&h, load->pid);
 	undo = taken_from(&h.undo, h.pid);
 	undo.start_time++;
-	assert_int_equal(gp_amd_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), -ESRCH);
 	assert_true(aw_suspended(w, load->pid) > 0);
 	end_holder(&h);
 }

@@ -160,7 +160,7 @@ AMD_TEST(a_queue_that_is_a_task_is_idle_beside_a_busy_one)
 	target_start_with(&t, 2);
 	target_do(&t, "submit 0 10 50000");
 	aw_open(w);
-	assert_int_equal(w->gpu->ops->split(w->gpu, t.pid, 1, &seen, NULL), 0);
+	assert_int_equal(gp_gpu_split(w->gpu, t.pid, 1, &seen, NULL), 0);
 	AW_WAIT(!gp_gpu_attach(w->gpu, seen.key, &handle));
 	gp_gpu_prepare(w->gpu, handle, false);
 	AW_WAIT(is_idle(w, handle));

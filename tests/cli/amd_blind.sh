@@ -24,7 +24,7 @@ if [[ -x ${GPREEMPTD-} ]]; then
 	unset GPREEMPT_UNDO GPREEMPT_SOCKET
 	export GPREEMPT_RUN=$work/run
 	in_background daemon "$GPREEMPTD" --gpu amd --policy priority
-	until_true said daemon '^info ready' || fail "no daemon: $(<"$work/daemon")"
+	until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 	until_true "$GPREEMPT" set "$service" --class lc >/dev/null
 	until_true said daemon "^warn activity.unknown .*pid=$service" || fail "not in the log: $(<"$work/daemon")"
 	sleep 0.5 # as many tries as fit

@@ -51,7 +51,7 @@ until_true eval "[[ \$(records) -ge 1 ]]" || fail 'no record'
 try "$GPREEMPT" resume --all
 exits 0 '' 'resume --all'
 wait "$JOB" || fail "resumed by another: exit $?"
-said schedule 'put back by somebody else' || fail "$(<"$work/schedule")"
+said schedule 'another process released all tasks' || fail "$(<"$work/schedule")"
 until_true is_running "$job" || fail 'held again after resume'
 
 # One queue as a task of its own; JSON; wrong arguments.

@@ -14,11 +14,11 @@ exits 0 '' 'ps of nobody'
 try "$GPREEMPT" doctor
 exits 0 '' 'doctor'
 [[ $out != *missing* && $out == *'amdkfd, interface 1.17'*gfx90a*gfx1100* ]] || fail "doctor: $out"
-for way in 'cu masks      not offered: they preempt nothing' 'criu pause    not offered: nobody resumes' \
+for way in 'cu masks      not offered: they preempt nothing' 'criu pause    not offered: the queues stay paused' \
 	'whole device  stopping a whole GPU is not offered: ' 'from inside   a program that links the library'; do
 	[[ $out == *"$way"* ]] || fail "doctor does not say '$way': $out"
 done
-[[ $(tail -n 1 "$work/out") == 'ready: 2 GPUs; gpreempt ps shows who uses them' ]] ||
+[[ $(tail -n 1 "$work/out") == 'ready: 2 GPUs; gpreempt ps shows the processes on them' ]] ||
 	fail "verdict: $(tail -n 1 "$work/out")"
 try "$GPREEMPT" doctor --json
 holds '.ready == 2 and .left_behind == 0 and (.backends[] | select(.name == "nvidia") | .ready == 0 and
@@ -36,7 +36,7 @@ pm4=$LOAD
 try "$GPREEMPT" ps --json
 exits 0 '' 'ps --json'
 holds "length == 3 and (.[] | select(.pid == $three) | .queues == 3 and .device == 0 and
-	.name == \"kfd-load\" and .user == \"root\" and .slice_min_us == null and .gpu_pct == null)" 'ps'
+	.name == \"kfd-load\" and .user == \"root\" and (has(\"slice_us\") or has(\"slice_min_us\") or has(\"gpu_pct\") | not))" 'ps'
 holds "map(select(.pid == $idle))[0].device == 1" 'the other GPU'
 try "$GPREEMPT" ps --for 1ms
 exits 0 '' 'ps for people'
@@ -46,7 +46,7 @@ try "$GPREEMPT" stats --for 100ms
 exits 0 '' stats
 [[ $out == *"$three "*'device 0 (AMD gfx90a #0) has told no run times'* ]] || fail "stats: $out"
 try "$GPREEMPT" stats --for 1ms --json
-holds 'length == 3 and all(.[]; .run_us == null and .source == "unknown")' 'stats --json'
+holds '(.tasks | length) == 3 and all(.tasks[]; has("ran_ns") or has("run_source") | not)' 'stats --json'
 
 # queues: the driver's numbers, and what only an attached debugger knows.
 try "$GPREEMPT" queues "$three" --json
@@ -54,7 +54,7 @@ exits 0 '' 'queues --json'
 holds '[.queues[].id] == [0,1,2] and all(.queues[]; .type == "aql" and .held == false and
 	.copies == false and .priority == 11 and .ring_bytes > 0 and .save_bytes > 1000000 and
 	(.ring_address | startswith("0x")) and (.save_address | startswith("0x")) and .pending >= 0 and
-	.channels == null and .slice_us == null and .owner == null) and
+	(has("channels") or has("slice_us") or has("client") | not)) and
 	([.queues[].serial] | unique | length == 3)' 'what is known of queues'
 until_true is_let_go "$three" || fail 'queues stays attached'
 makes_progress "$three" || fail 'queues stopped it'
@@ -96,8 +96,8 @@ exits 2 '*0 to 15*' 'a priority that there is not'
 try "$GPREEMPT" queues "$three" --c --json
 exits 2 '*either*' 'C and JSON'
 GPREEMPT_KFD_DEBUGFS=$work/none try "$GPREEMPT" queues "$three" --min-priority 12 --json
-exits 0 'gpreempt: the priority of 3 queues is not known; listed all the same' 'no debugfs'
-holds '.queues | length == 3 and all(.[]; .priority == null)' 'a priority that is not known'
+exits 0 'gpreempt: the priority of 3 queues is not known; listed nevertheless' 'no debugfs'
+holds '.queues | length == 3 and all(.[]; has("priority") | not)' 'a priority that is not known'
 try "$GPREEMPT" queues "$three" --c
 exits 0 '' 'queues --c'
 cp "$work/out" "$work/array.c"
@@ -147,7 +147,7 @@ sleep 0.05
 kfd_emu restore "$three"
 holds_evicted '>= 50'
 try "$GPREEMPT" queues "$three"
-[[ $out == *'evicted for want of memory: '*' so far, on device 0' ]] || fail "evicted: $out"
+[[ $out == *'evicted because memory was short: '*' so far, on device 0' ]] || fail "evicted: $out"
 
 # Queues that are made again have the same ids and, as a rule, the same memory; they are others.
 start_kfd_load --queues 2 --idle --churn 30

@@ -16,7 +16,7 @@ jobs_started+=("$one" "$two")
 answers '{"hold": {"tasks": 1}, "release": {"tasks": 1}}'
 try "$GPREEMPT" suspend $one
 exits 0 '' 'suspend'
-[[ $out == "held $one (sleep) in "*$'\n''gpreempt resume releases' ]] || fail "suspend said '$out'"
+[[ $out == "held $one (sleep) in "*', kept by the daemon until gpreempt resume' ]] || fail "suspend said '$out'"
 asked ".method == \"hold\" and .params.target.pid == $one" 'suspend holds by pidfd'
 jq -es 'any(.[]; .method == "release")' "$work/log" >/dev/null && fail 'suspend without a time releases'
 try "$GPREEMPT" suspend $one $two --for 50ms --json
@@ -45,7 +45,7 @@ exits 4 "gpreempt: process $one has no queues to hold" 'nothing to hold'
 # Somebody resumes it, or it ends meanwhile.
 answers '{"hold": {"tasks": 1}, "release": {"tasks": 0}}'
 try "$GPREEMPT" suspend $one --for 1ms
-[[ $out == *"$one (sleep) was resumed by somebody"* ]] || fail "resumed meanwhile: $out"
+[[ $out == *"$one (sleep) was released by another process"* ]] || fail "resumed meanwhile: $out"
 sleep 0.3 &
 try "$GPREEMPT" suspend $! --for 60s
 exits 0 '' 'it ends meanwhile'
@@ -70,7 +70,7 @@ mine="\"stats\": {\"daemon\": {\"pid\": $FAKE}}, \"release\": {\"tasks\": 1}"
 answers "{$devices, $mine, \"tasks\": {\"tasks\": [{\"device\": 0, \"task\": 1, \"pid\": $one, \"held_by\": [\"user\"]}]}}"
 try "$GPREEMPT" resume $one
 exits 0 '' 'resume'
-[[ $out == "released $one (sleep), in the hands of $FAKE (python3)" ]] || fail "resume said '$out'"
+[[ $out == "released $one (sleep); python3 ($FAKE) schedules it again" ]] || fail "resume said '$out'"
 answers '{"release": {"error": ["EPERM", "it is held by root"]}}'
 try "$GPREEMPT" resume $one
 exits 3 'gpreempt: it is held by root' 'resume refused'
@@ -81,7 +81,7 @@ holds '.released == []' 'what the policy holds is not released'
 asked '.method == "release_all"' 'resume --all asks the daemon'
 answers "{$devices, \"tasks\": {\"tasks\": [{\"device\": 0, \"task\": 1, \"pid\": $one, \"held_by\": [\"user\"]}]}, \"release_all\": {\"tasks\": 0}}"
 try "$GPREEMPT" resume --all
-exits 3 'gpreempt: 1 that others hold by hand stays held; root releases them' 'what others hold'
+exits 3 'gpreempt: 1 task held by other users stays held; root can release them' 'what others hold'
 try "$GPREEMPT" resume --all --no-daemon
 exits 0 '' 'resume --all --no-daemon'
 [[ $out == 'nothing was held' ]] || fail "resume --all --no-daemon said '$out'"

@@ -87,7 +87,7 @@ try "$GPREEMPT" run --class be --gpu 2 -- sh -c "$chosen"
 try "$GPREEMPT" run --class be --gpu 3 -- sh -c "$chosen"
 [[ $status == 0 && $out == '7||7|0' ]] || fail "run --gpu 3 (simulated): '$out' $err"
 try "$GPREEMPT" run --class be --gpu 4 -- touch "$work/ran"
-exits 125 'gpreempt: there is no way to tell a program to use E' 'run --gpu of another kind'
+exits 125 'gpreempt: no environment variable makes a program use E' 'run --gpu of another kind'
 try "$GPREEMPT" run --class be --gpu 5 -- touch "$work/ran"
 exits 125 'gpreempt: there is no GPU 5; gpreempt ps lists them' 'run --gpu of no GPU'
 try "$GPREEMPT" run --class be --gpu 0 -- touch "$work/ran"
@@ -120,7 +120,7 @@ sleeper=$!
 jobs_started+=("$sleeper")
 try "$GPREEMPT" set $sleeper --deadline none --gang none
 exits 0 '' 'set'
-[[ $out == "$sleeper (sleep): class lc, priority 3, weight 100, deadline 2.00 ms; it has no queues yet: from its first on" ]] ||
+[[ $out == "$sleeper (sleep): class lc, priority 3, weight 100, deadline 2.00 ms; not using a GPU yet; takes effect as soon as it does" ]] ||
 	fail "set said '$out'"
 asked ".params == {\"target\": {\"pidfd\": 0, \"pid\": $sleeper}, \"deadline_ns\": 0, \"gang\": \"\"}" 'set says what was said'
 try "$GPREEMPT" set $sleeper --class be --inherit --json

@@ -50,7 +50,7 @@ shown '4711 +bob +0 +lc +0 +running +- +- +<= 50 % +- +- +- +refused +serve' 'wh
 [[ $(grep -n 4711 "$work/out" | cut -d: -f1) == 2 ]] || fail "not in the order of process ids: $out"
 shown 'device 0: Simulated H200 #0, policy priority' 'the policy in force'
 shown 'device 1: Simulated H200 #1, policy none instead of fair, lost' 'a device that is lost'
-shown 'policy fair was thrown out: task 9 got nothing for 10 s' 'why a policy was thrown out'
+shown 'policy fair was ejected: task 9 got nothing for 10 s' 'why a policy was ejected'
 try "$GPREEMPT" ps --json
 holds 'length == 2 and .[0].pid == 4711 and .[0].device_name == "Simulated H200 #0" and .[0].gpu_pct == 50 and (.[0] | has("memory") | not) and .[1].waits.p99_ns == 4200000' 'ps --json'
 asked '.method == "tasks" and .params.device == 1' 'ps asks for each device'
@@ -75,7 +75,7 @@ try "$GPREEMPT" stats --for 10ms
 exits 0 '' 'stats'
 shown '4712 +0 +be +0 ns +0 % +0 +2.00 s +9 +1.50 ms +4.20 ms +measured +train' 'stats of a task'
 shown 'device 0: Simulated H200 #0, policy priority, since 20.0 s' 'stats of a device'
-shown 'policy fair was thrown out: task 9 got nothing for 10 s' 'stats: why a policy was thrown out'
+shown 'policy fair was ejected: task 9 got nothing for 10 s' 'stats: why a policy was ejected'
 shown 'ticks 1000, holds 12, releases 11'$'\n' 'what is not known is not said'
 shown 'hold +12 +21.0 us +35.0 us +40.0 us' 'times of a device'
 shown 'daemon 99: up 20.0 s, CPU 10.0 ms, memory 4 MiB, clients 1, requests 5, keeper here' 'stats of the daemon'
@@ -85,7 +85,7 @@ holds '(.tasks | length) == 2 and .devices[0].stats.holds == 12 and .daemon.pid 
 try "$GPREEMPT" policy
 exits 0 '' 'policy'
 shown 'in force: qos:window=20' 'the policy in force'
-shown 'device 1: Simulated H200 #1, policy none instead of fair, lost.*policy fair was thrown out: task 9 got nothing for 10 s' 'a device that has another'
+shown 'device 1: Simulated H200 #1, policy none instead of fair, lost.*policy fair was ejected: task 9 got nothing for 10 s' 'a device that has another'
 try "$GPREEMPT" policy qos:window=20 --device 1
 asked '.method == "policy" and .params == {"policy": "qos:window=20", "device": 1}' 'policy sets'
 [[ $out == 'in force: qos:window=20' ]] || fail "policy qos said '$out'"

@@ -69,7 +69,7 @@ is_back "$service" "$train" || fail "slices $(slice_of "$service") $(slice_of "$
 schedule_in_background first --lc "$service" --be "$train"
 first=$JOB
 try "$GPREEMPT" schedule --lc "$service" --be "$train" --for 1s
-exits 1 "gpreempt: process $service is in the hands of process $first (gpreempt) already*" 'scheduled twice'
+exits 1 "gpreempt: process $service is already held or scheduled by process $first (gpreempt)*" 'scheduled twice'
 kill -TERM "$first"
 wait "$first" || fail "the first: exit $?"
 is_back "$service" "$train" || fail 'not as it was'

@@ -18,13 +18,13 @@ load=$LOAD
 suspend_in_background killed "$load"
 kill_holder "$load"
 try "$GPREEMPT" doctor
-[[ $out == *warning*undo*'2 records'*'2 left behind'*'resume --all'* ]] || fail "doctor: $out"
+[[ $out == *warning*undo*'2 records'*'2 of them of owners that have ended'*'resume --all'* ]] || fail "doctor: $out"
 try "$GPREEMPT" ps --for 1ms --json
-holds "map(select(.pid == $load)) | length == 2 and all(.[]; .state == \"held\" and .holder == $JOB)" \
+holds "map(select(.pid == $load)) | length == 2 and all(.[]; .state == \"held\" and .owner == $JOB)" \
 	'ps says who held it'
 try "$GPREEMPT" resume --all
 exits 0 '' 'resume --all'
-[[ $out == "released $load (rm-load), left behind by $JOB" ]] || fail "resume --all said '$out'"
+[[ $out == "released $load (rm-load), left held by process $JOB, which has ended" ]] || fail "resume --all said '$out'"
 is_running "$load" || fail 'resume --all left a queue held'
 makes_progress "$load" || fail 'no progress after resume --all'
 [[ $(records) == 0 ]] || fail 'records stay after resume --all'
@@ -53,16 +53,16 @@ kill_holder "$load"
 rm "$work/undo"
 try "$GPREEMPT" resume --all --json
 exits 0 '' 'resume --all without records'
-holds ".released == [{\"pid\":$load,\"name\":\"rm-load\",\"holder\":null}]" 'JSON of resume'
+holds ".released == [{\"pid\":$load,\"name\":\"rm-load\"}]" 'JSON of resume'
 is_running "$load" || fail 'resume --all without records left a queue held'
 
 # A holder that lives sees it, says so, and does not hold again.
 suspend_in_background living "$load"
 try "$GPREEMPT" resume "$load"
 exits 0 '' 'resume of a living holder'
-[[ $out == *"in the hands of $JOB (gpreempt)" ]] || fail "resume said '$out'"
+[[ $out == *", which $JOB (gpreempt) held" ]] || fail "resume said '$out'"
 wait "$JOB" || fail "the living holder: exit $?"
-said living 'was resumed by somebody' || fail "the living holder said: $(<"$work/living")"
+said living 'was released by another process' || fail "the living holder said: $(<"$work/living")"
 is_running "$load" || fail 'the living holder held it again'
 
 # place_of NUMBER: where it stands in the undo file, as one of its 64-bit words.
@@ -105,7 +105,7 @@ suspend_in_background stuck "$load"
 kill_holder "$load"
 emu 'fault disable 0x65 1000'
 try "$GPREEMPT" resume "$load"
-exits 1 "gpreempt: process $load: *" 'a driver that refuses to release'
+exits 1 "gpreempt: process $load cannot be put back: *" 'a driver that refuses to release'
 [[ $(records) == 2 ]] || fail 'the record is gone although nothing was undone'
 emu clear_faults
 try "$GPREEMPT" resume "$load"

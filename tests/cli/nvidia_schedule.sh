@@ -80,7 +80,7 @@ wait "$JOB"
 schedule_in_background --lc "$service" --be "$train" --be "$other"
 try "$GPREEMPT" resume --all
 wait "$JOB" || fail "resumed by another: exit $?"
-said schedule 'put back by somebody else' || fail "$(<"$work/schedule")"
+said schedule 'another process released all tasks' || fail "$(<"$work/schedule")"
 until_true is_back "$service" "$train" "$other" || fail 'held again after resume'
 
 # It ends with the last of its processes, and with its time.
@@ -123,11 +123,11 @@ is_back "$train" "$other" || fail 'not as it was after shares'
 
 # Wrong arguments.
 try "$GPREEMPT" schedule --share 60
-exits 2 '*--share comes after the process it is for*' 'a share of nobody'
+exits 2 '*--share must follow the process that it is for*' 'a share of nobody'
 try "$GPREEMPT" schedule --lc "$train" --deadline soon
 exits 2 "*--deadline takes a time such as 500us, 2ms or 1s, not 'soon'*" 'no time'
 try "$GPREEMPT" schedule
-exits 2 '*which processes*' 'no process'
+exits 2 '*give processes: --lc PID and --be PID*' 'no process'
 try "$GPREEMPT" schedule --lc 0
 exits 2 "*'0' is not a process id*" 'pid 0'
 try "$GPREEMPT" schedule --lc "$train" --be "$train"

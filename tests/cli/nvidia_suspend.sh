@@ -16,7 +16,7 @@ for signal in INT TERM HUP; do
 	[[ $(records) == 1 ]] || fail 'no record while it is held'
 	kill -$signal "$JOB"
 	wait "$JOB" || fail "SIG$signal: exit $?"
-	said by_signal '^held [0-9]* (rm-load) on .* #0 in [0-9.]* [mun]*s$' || fail "$(<"$work/by_signal")"
+	said by_signal '^held [0-9]* (rm-load) on .* #0 in [0-9.]* [mun]*s, until Ctrl-C$' || fail "$(<"$work/by_signal")"
 	said by_signal '^released [0-9]* (rm-load) on .* after' || fail "no release: $(<"$work/by_signal")"
 	makes_progress "$load" || fail "not released by SIG$signal"
 	[[ $(records) == 0 ]] || fail 'the record stays'
@@ -41,10 +41,10 @@ makes_progress "$load" || fail 'not released after --for'
 suspend_in_background first "$load"
 first=$JOB
 try "$GPREEMPT" suspend "$load"
-exits 1 "gpreempt: process $load is in the hands of process $first (gpreempt) already*" 'held twice'
+exits 1 "gpreempt: process $load is already held or scheduled by process $first (gpreempt)*" 'held twice'
 is_held "$load" || fail 'the first hold is gone'
 try "$GPREEMPT" bench "$load"
-exits 1 "gpreempt: process $load is in the hands*" 'bench of a held process'
+exits 1 "gpreempt: process $load is already held or scheduled by*" 'bench of a held process'
 # Somebody who knows nothing of our record lets it run: held again.
 GPREEMPT_UNDO=$work/other try "$GPREEMPT" resume "$load"
 exits 0 '' 'resume with another undo file'

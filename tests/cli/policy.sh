@@ -35,7 +35,7 @@ exits 2 "*frobnicate*" 'a policy that there is not'
 try "$GPREEMPT" policy rr:quantum=soon
 exits 2 "*quantum*" 'a parameter that is no number'
 try "$GPREEMPT" policy rr fair
-exits 2 "*one policy at a time*'fair'*" 'two policies'
+exits 2 "*give one policy*'fair'*" 'two policies'
 try "$GPREEMPT" policy --device 0
 exits 2 "*--device goes with a policy*" 'a device without a policy'
 try "$GPREEMPT" policy --device x rr

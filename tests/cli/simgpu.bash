@@ -29,7 +29,7 @@ start_simload() {
 	until_true said "$name" '^ready$' || fail "simload $* is not ready: $(<"$work/$name")"
 }
 
-# state_of PID: held, running, idle.
+# state_of PID: held, running, waiting, active or idle.
 state_of() {
 	"$GPREEMPT" ps --for 1ms --json | jq -r ".[] | select(.pid == $1) | .state"
 }
@@ -37,5 +37,5 @@ is_held() {
 	[[ $(state_of "$1") == held ]]
 }
 is_loose() {
-	[[ $(state_of "$1") == @(running|idle) ]]
+	[[ $(state_of "$1") == @(running|waiting|active|idle) ]]
 }

@@ -35,7 +35,7 @@ exits 1 'gpreempt-simgpu: *too long*' 'a long name'
 # ---- one, with programs -----------------------------------------------------------------------
 start_simgpu --devices 2 --json
 try "$SIMGPU"
-exits 1 'gpreempt-simgpu: a simulated GPU is running at * already' 'a second one'
+exits 1 'gpreempt-simgpu: a simulated GPU is already running at *; stop it or use another --socket' 'a second one'
 try "$GPREEMPT" doctor
 exits 0 '' doctor
 [[ $out == *'simulated H200 #1'*'ready: 2 GPUs'* ]] || fail "doctor said: $out"
@@ -76,7 +76,7 @@ for pid in "$train" "$other"; do
 done
 try "$GPREEMPT" resume --all
 exits 0 '' 'resume --all'
-[[ $out == *"released $train"*'left behind'* ]] || fail "resume said: $out"
+[[ $out == *"released $train"*'left held by process'*'which has ended'* ]] || fail "resume said: $out"
 for pid in "$train" "$other"; do
 	is_loose "$pid" || fail 'resume --all left something'
 done

@@ -18,11 +18,11 @@ for verb in queues monitor suspend resume bench; do
 		exits 2 "*'$pid' is not a process id*" "$verb '$pid'"
 	done
 	try "$GPREEMPT" $verb
-	exits 2 '*process?*' "$verb without a process"
+	exits 2 '*: give *PID*' "$verb without a process"
 done
 for verb in queues monitor bench; do
 	try "$GPREEMPT" $verb 1 2
-	exits 2 '*one process at a time*' "$verb with two processes"
+	exits 2 '*give one process*' "$verb with two processes"
 done
 for verb in ps doctor; do
 	try "$GPREEMPT" $verb 4711
@@ -51,9 +51,9 @@ exits 2 '*--queue needs one PID*' 'a queue of two processes'
 try "$GPREEMPT" suspend --device 0 --queue 4
 exits 2 '*--queue needs one PID*' 'a queue of no process'
 try "$GPREEMPT" resume --all 4711
-exits 2 '*Either PIDs or --all*' 'resume all and one'
+exits 2 '*give either PIDs or --all*' 'resume all and one'
 try "$GPREEMPT" queues 1 --container ab
-exits 2 "gpreempt: 'ab' is too short to name a container" 'a short container name'
+exits 2 "gpreempt: container name 'ab' is too short; give at least 3 characters" 'a short container name'
 try "$GPREEMPT" queues 1 --container no-such-container-here
 exits 4 "gpreempt: no process 1 in a container*'no-such-container-here'*" 'no such container'
 

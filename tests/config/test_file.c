@@ -263,7 +263,7 @@ TEST(what_is_not_a_file_is_refused_and_not_waited_for)
 
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(load(folder, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "is not a file"));
+	assert_non_null(strstr(err.text, "is not a regular file"));
 	snprintf(path, sizeof path, "%s/fifo", folder);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(load(path, &err), -EINVAL);

@@ -56,7 +56,7 @@ start_daemon() {
 	as_unit gpreemptd
 	in_background daemon "${AS[@]}" "$GPREEMPTD" --gpu "$KIND" --config "$work/config"
 	DAEMON=$JOB
-	until_true said daemon '^info ready' || fail "no daemon: $(<"$work/daemon")"
+	until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 }
 
 kill_daemon() {
@@ -66,7 +66,7 @@ kill_daemon() {
 
 # knows PID: the daemon sees its queues, and whether they have work.
 knows() {
-	"$GPREEMPT" ps --json | jq -e "any(.[]; .pid == $1 and .state != \"unknown\")" >/dev/null 2>&1
+	"$GPREEMPT" ps --json | jq -e "any(.[]; .pid == $1 and has(\"state\"))" >/dev/null 2>&1
 }
 
 nothing_left() {

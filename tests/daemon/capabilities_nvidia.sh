@@ -16,7 +16,7 @@ start_load --contexts 2 || fail "no load: $(<"$EMU_TMP/$LOAD")"
 # A right that is missing is named.
 ptrace_only=(setpriv --bounding-set '-all,+sys_ptrace' --inh-caps=-all)
 try "${ptrace_only[@]}" "$GPREEMPT" queues "$LOAD"
-exits 3 "gpreempt: process $LOAD belongs to user $stranger, *CAP_DAC_READ_SEARCH*" 'ptrace rights alone'
+exits 3 "gpreempt: process $LOAD belongs to user $stranger; *CAP_DAC_READ_SEARCH*" 'ptrace rights alone'
 try "${ptrace_only[@]}" "$GPREEMPT" doctor
 [[ $out == *'run with CAP_DAC_READ_SEARCH'* ]] || fail "doctor with ptrace rights alone: $out"
 within_the_units "$LOAD"

@@ -6,7 +6,12 @@ static void world_serve(struct world *w)
 	struct gp_rpc_socket listens = {.path = w->socket,
 	                                .fd = -1,
 	                                .method = gp_control_methods,
-	                                .nmethods = gp_control_nmethods};
+	                                .nmethods = gp_control_nmethods,
+	                                .limits = {.clients = 1024,
+	                                           .per_user = 256,
+	                                           .line = 64u << 10,
+	                                           .rate = 1000,
+	                                           .idle_s = 300}};
 	struct gp_rpc_config config = {
 		.name = "test", .socket = &listens, .nsockets = 1, .arg = &w->c};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -22,7 +27,7 @@ void world_begin(struct world *w, unsigned tasks, uint32_t caps)
 	*w = (struct world){.c = {.wake_fd = -1, .group = (gid_t)-1},
 	                    .folder = "/tmp/gpreempt-control-XXXXXX"};
 	assert_non_null(mkdtemp(w->folder));
-	snprintf(w->assignments, sizeof w->assignments, "%s/roster", w->folder);
+	snprintf(w->assignments, sizeof w->assignments, "%s/assignments", w->folder);
 	snprintf(w->socket, sizeof w->socket, "%s/socket", w->folder);
 	assert_true(sd_event_new(&w->c.loop) >= 0);
 	assert_int_equal(gp_config_default(&w->c.config), 0);

@@ -4,6 +4,8 @@
 #ifndef TESTS_DAEMON_CONTROL_WORLD_H
 #define TESTS_DAEMON_CONTROL_WORLD_H
 
+#include "support/test.h"
+
 #include "still_gpu.h"
 
 #include <json-c/json.h>

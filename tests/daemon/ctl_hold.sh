@@ -21,7 +21,7 @@ exits 0 '' 'resume of a program that is not held'
 [[ $out != *released* ]] || fail "released what was not held: $out"
 try "$GPREEMPT" resume "$one"
 exits 0 '' 'resume'
-[[ $out == "released $one (gpreempt), in the hands of $DAEMON (gpreemptd)" ]] || fail "resume said '$out'"
+[[ $out == "released $one (gpreempt); gpreemptd ($DAEMON) schedules it again" ]] || fail "resume said '$out'"
 goes_on "$one" || fail 'it does not go on after a resume'
 
 try "$GPREEMPT" suspend "$one" "$two" --for 300ms --json

@@ -46,7 +46,7 @@ late=$!
 jobs_started+=("$late")
 try "$GPREEMPT" set "$late" --class lc
 exits 0 '' 'set before the first queue'
-[[ $out == *'class lc'*'it has no queues yet'* ]] || fail "set before the first queue said '$out'"
+[[ $out == *'class lc'*'not using a GPU yet'* ]] || fail "set before the first queue said '$out'"
 touch "$work/go"
 is "$late" '.class == "lc" and .set_by == "user"'
 kill "$late"

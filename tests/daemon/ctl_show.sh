@@ -34,7 +34,7 @@ holds ".daemon.pid == $DAEMON and (.devices | length) == 2 and (.tasks | length)
 try "$GPREEMPT" stats --for 200ms
 [[ $out == *"daemon $DAEMON: up "* && $out == *'device 1: simulated H200 #1'* ]] || fail "stats: $out"
 try "$GPREEMPT" stats --for 200ms --no-daemon --json
-holds "any(.[]; .pid == $train)" 'stats --no-daemon looks itself'
+holds "any(.tasks[]; .pid == $train)" 'stats --no-daemon looks itself'
 
 try "$GPREEMPT" policy
 [[ $out == *$'\nin force: priority:'* ]] || fail "policy does not say what is in force: ${out: -300}"

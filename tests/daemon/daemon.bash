@@ -14,7 +14,7 @@ export SOCKET=$GPREEMPT_RUN/gpreemptd.sock
 start_daemon() {
 	in_background daemon "$GPREEMPTD" --gpu sim "$@"
 	DAEMON=$JOB
-	until_true said daemon '^info ready' || fail "no daemon: $(<"$work/daemon")"
+	until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 }
 
 end_daemon() {

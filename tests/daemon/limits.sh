@@ -24,7 +24,7 @@ begin_daemon --config "$work/config"
 in_background free "$GPREEMPT" simload --name free --memory 4096
 free=$JOB
 until_true said free ready || fail "the program does not start: $(<"$work/free")"
-until_true said daemon "memory.limit pid=$free " || fail "it is not seen: $(<"$work/daemon")"
+until_true said daemon "memory.limit-exceeded pid=$free " || fail "it is not seen: $(<"$work/daemon")"
 
 # Registered before it had a queue, by its owner.
 in_background large "$GPREEMPT" run --class be -- "$GPREEMPT" simload --name large --memory 4096
@@ -35,7 +35,7 @@ until_true is_held large || fail "it is not held: $("$GPREEMPT" ps --json)"
 # What was unmanaged when it passed its limit, and is not any more.
 "$GPREEMPT" set "$free" --class be >/dev/null || fail 'the class is refused'
 until_true is_held free || fail "it got a class and is not held: $("$GPREEMPT" ps --json)"
-(($(grep -c "memory.limit pid=$free " "$work/daemon") == 1)) || fail 'it passed its limit once'
+(($(grep -c "memory.limit-exceeded pid=$free " "$work/daemon") == 1)) || fail 'it passed its limit once'
 
 # By a rule that is not about what it is, but about its memory.
 in_background small "$GPREEMPT" run --class be -- "$GPREEMPT" simload --name small --memory 200

@@ -11,7 +11,6 @@ for tool in prometheus promtool jq python3; do
 done
 # shellcheck source=tests/daemon/daemon.bash
 . "$SRC/tests/daemon/daemon.bash"
-grep -q '^#define GP_HAVE_METRICS 1' "$BUILD/generated/config.h" || exit 77
 
 # ---- files that need nobody to run -------------------------------------------------------------
 

@@ -56,7 +56,7 @@ for run in '' /run/gpreempt; do
 		exits 0 '' "suspend of one's own program"
 		GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$what"
 		exits 0 '' "resume $what of one's own hold, GPREEMPT_RUN='$run'"
-		[[ $out == "released $own (gpreempt), in the hands of $DAEMON (gpreemptd)" ]] || fail "resume $what: $out"
+		[[ $out == "released $own (gpreempt); gpreemptd ($DAEMON) schedules it again" ]] || fail "resume $what: $out"
 	done
 	GPREEMPT_RUN=$run try as "$user" "$work/gpreempt" resume "$own"
 	exits 0 '' "resume of what is not held, GPREEMPT_RUN='$run'"
@@ -80,7 +80,7 @@ exits 0 '' 'set beside an impostor'
 [[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
 end_daemon
 try as "$user" "$work/gpreempt" run --class be -- /bin/true
-exits 125 "gpreempt: /tmp/gpreempt-$user is not a folder of user $user *GPREEMPT_RUN" 'run with only an impostor'
+exits 125 "gpreempt: /tmp/gpreempt-$user is not a folder that belongs to user $user *GPREEMPT_RUN" 'run with only an impostor'
 [[ ! -s $work/heard ]] || fail "the impostor heard $(<"$work/heard")"
 kill "$fake"
 wait "$fake" 2>/dev/null
@@ -93,7 +93,7 @@ as_user=(env -u GPREEMPT_SIMGPU setpriv --reuid "$user" --regid "$user" --clear-
 in_background simgpu_own "${as_user[@]}" "$work/gpreempt-simgpu"
 until_true said simgpu_own '^ready$' || fail "no simulated GPU of one's own: $(<"$work/simgpu_own")"
 in_background daemon_own "${as_user[@]}" "$work/gpreemptd" --gpu sim
-until_true said daemon_own '^info ready' || fail "no daemon of one's own: $(<"$work/daemon_own")"
+until_true said daemon_own '^info daemon.ready' || fail "no daemon of one's own: $(<"$work/daemon_own")"
 daemon_of() { # USER: the pid of the daemon that answers that user
 	as "$1" "$work/gpreempt" stats --for 0s --json | jq .daemon.pid
 }

@@ -66,7 +66,7 @@ for mistake in 'polcy: fair' 'limits: {default: {class: best}}' '{' 'rules: []';
 	configure be 1 "$mistake"
 	ask reload
 	holds '.error.message | test("config:[0-9]+")' "the answer says where: $mistake"
-	until_true said daemon 'config.wrong.*the old one stays' || fail "nothing logged: $mistake"
+	until_true said daemon 'config.rejected.*the old configuration stays' || fail "nothing logged: $mistake"
 	becomes "$chosen" '.class == "lc" and .priority == 5' "the old one stays: $mistake"
 done
 until_true said events '"text":"[^"]*config:[0-9]' || fail 'no event for a mistake'

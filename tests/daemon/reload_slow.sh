@@ -24,7 +24,7 @@ start_simgpu --devices 1
 in_background daemon unshare -m bash -c "mount --bind $work/nsswitch.conf /etc/nsswitch.conf &&
 	exec $GPREEMPTD --gpu sim --config $work/config"
 DAEMON=$JOB
-until_true said daemon '^info ready' || fail "no daemon: $(<"$work/daemon")"
+until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 
 cat >"$work/ask.py" <<'END'
 import os, socket, sys, time

@@ -57,7 +57,7 @@ in_background daemon systemd-socket-activate --listen="$SOCKET" --listen="$GPREE
 	"$GPREEMPTD" --gpu sim
 DAEMON=$JOB
 until_true test -S "$SOCKET" || fail 'nobody listens'
-said daemon 'info ready' && fail 'it runs before anybody asks'
+said daemon 'info daemon.ready' && fail 'it runs before anybody asks'
 until_true answers || fail "the first client is not answered: $(<"$work/daemon")"
 [[ -S $GPREEMPT_RUN/hint.sock ]] || fail 'the hint socket is gone'
 end_daemon

@@ -60,10 +60,15 @@ static int still_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observat
 	return 0;
 }
 
-static int still_act(struct gp_gpu *gpu, struct gp_action *a, unsigned n, bool held)
+static int still_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
+                     struct gp_action *a, unsigned n)
 {
 	const struct still_gpu *g = still_of(gpu);
+	bool held = kind == GP_ACT_HOLD;
 
+	(void)now_ns;
+	if (kind == GP_ACT_SLICE)
+		return -ENOTSUP;
 	for (unsigned i = 0; i < n; i++) {
 		bool fails = held && (g->holds_nobody || (g->spares_first && !a[i].handle));
 
@@ -72,18 +77,6 @@ static int still_act(struct gp_gpu *gpu, struct gp_action *a, unsigned n, bool h
 		a[i].certainty = GP_OBSERVED;
 	}
 	return 0;
-}
-
-static int still_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return still_act(gpu, a, n, true);
-}
-
-static int still_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return still_act(gpu, a, n, false);
 }
 
 static int still_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
@@ -100,8 +93,7 @@ static const struct gp_gpu_ops still_ops = {
 	.attach = still_attach,
 	.detach = still_detach,
 	.observe = still_observe,
-	.hold = still_hold,
-	.release = still_release,
+	.act = still_act,
 	.undo_record = still_undo_record,
 };
 

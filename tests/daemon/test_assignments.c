@@ -31,10 +31,10 @@ static int set_up(void **state)
 {
 	static struct world w;
 
-	w = (struct world){.folder = "/tmp/gpreempt-roster-XXXXXX"};
+	w = (struct world){.folder = "/tmp/gpreempt-assignments-XXXXXX"};
 	if (!mkdtemp(w.folder))
 		return -1;
-	snprintf(w.path, sizeof w.path, "%s/roster", w.folder);
+	snprintf(w.path, sizeof w.path, "%s/assignments", w.folder);
 	*state = &w;
 	open_assignments(&w);
 	return 0;

@@ -127,7 +127,7 @@ TEST(a_hold_that_failed_in_part_is_taken_back_as_a_whole)
 	answer = world_ask(&w, "hold", "{}");
 	error = json_object_object_get(answer, "error");
 	assert_non_null(error);
-	assert_non_null(strstr(json_object_to_json_string(error), "still 0's driver"));
+	assert_non_null(strstr(json_object_to_json_string(error), "the driver of still 0"));
 	json_object_put(answer);
 	assert_true(w.c.procs.first->held_by == GP_NO_UID);
 	pthread_mutex_lock(&w.gpu->gate);

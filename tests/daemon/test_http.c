@@ -248,7 +248,6 @@ TEST(the_page_is_made_ten_times_a_second_at_most)
 	for (unsigned i = 0; i < 50; i++)
 		free(ask(w, "GET /metrics"));
 	took_ns = gp_monotonic_ns() - begin_ns;
-	assert_int_equal(w->written, gp_http_pages(w->http));
 	assert_true(w->written <= 1 + took_ns / (100 * GP_NS_PER_MS));
 	world_free(w);
 }

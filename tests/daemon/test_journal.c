@@ -40,14 +40,14 @@ TEST(a_quoted_value_may_hold_anything)
 
 TEST(odd_records_lose_nothing_but_their_fields)
 {
-	fields_are("info config.wrong x.yaml:3: no such key; the old one stays",
+	fields_are("info config.rejected x.yaml:3: no such key; the old one stays",
 	           (const char *const[]){
-			   "MESSAGE=config.wrong x.yaml:3: no such key; the old one stays",
-			   "PRIORITY=4", "GPREEMPT_EVENT=config.wrong"},
+			   "MESSAGE=config.rejected x.yaml:3: no such key; the old one stays",
+			   "PRIORITY=4", "GPREEMPT_EVENT=config.rejected"},
 	           3);
-	fields_are("info end text=\"cut",
-	           (const char *const[]){"MESSAGE=end text=\"cut", "PRIORITY=4",
-	                                 "GPREEMPT_EVENT=end", "GPREEMPT_TEXT=cu"},
+	fields_are("info daemon.stopping text=\"cut",
+	           (const char *const[]){"MESSAGE=daemon.stopping text=\"cut", "PRIORITY=4",
+	                                 "GPREEMPT_EVENT=daemon.stopping", "GPREEMPT_TEXT=cu"},
 	           4);
 }
 

@@ -235,7 +235,7 @@ TEST_WITH(one_that_is_put_away_is_not_counted, set_up, tear_down)
 	struct world *w = *state;
 
 	see_it_live_with(w, 0);
-	gp_procs_put_away(&w->procs, gp_procs_find(&w->procs, w->child, w->start_time));
+	gp_procs_drop_unused(&w->procs, gp_procs_find(&w->procs, w->child, w->start_time));
 	assert_int_equal(w->procs.n, 0);
 	assert_int_equal(w->procs.unwatched, 0);
 }

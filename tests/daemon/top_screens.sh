@@ -73,7 +73,7 @@ if [[ $EUID == 0 ]]; then
 	choose serve
 	keys h
 	shows "^$serve serve: the process belongs to user 0; " 'the daemon says why not'
-	shows 'the group gpreempt$' 'to the end'
+	shows 'may change it .try sudo.$' 'to the end'
 	task "$serve" '.state != "suspended"' >/dev/null || fail 'somebody else held it'
 	keys + q
 fi

@@ -48,11 +48,15 @@ static void forget(void *arg, struct gp_proc *proc)
 
 static void start_server(struct gp_control *c)
 {
-	struct gp_rpc_socket listener = {
-		.gid = (gid_t)-1,
-		.method = gp_control_methods,
-		.nmethods = gp_control_nmethods,
-		.limits = {.line = LINE_MAX + 200, .rate = 1000000, .burst = 1000000}};
+	struct gp_rpc_socket listener = {.gid = (gid_t)-1,
+	                                 .method = gp_control_methods,
+	                                 .nmethods = gp_control_nmethods,
+	                                 .limits = {.clients = 1024,
+	                                            .per_user = 256,
+	                                            .line = LINE_MAX + 200,
+	                                            .rate = 1000000,
+	                                            .burst = 1000000,
+	                                            .idle_s = 300}};
 	struct gp_rpc_config config = {
 		.name = "fuzz", .socket = &listener, .nsockets = 1, .arg = c};
 	struct gp_error err = {0};

@@ -84,21 +84,18 @@ static int typed(void *arg, struct gp_rpc_call *call, struct json_object *params
 	const char *text = "";
 	uint64_t n = 1;
 	unsigned choice = 0;
-	double d = 0;
 	bool b, has;
-	int r = GP_PARAMS_KNOWN(params, err, "u64", "number", "bool", "string", "class", "map",
-	                        "list");
+	int r = GP_PARAMS_KNOWN(params, err, "u64", "bool", "string", "class", "map", "list");
 
 	(void)arg;
 	r = r ? r : gp_params_u64(params, "u64", 1, 99, &n, &has, err);
-	r = r ? r : gp_params_number(params, "number", -1, 1, &d, &has, err);
 	r = r ? r : gp_params_bool(params, "bool", &b, &has, err);
 	r = r ? r : gp_params_string(params, "string", 8, &text, &has, err);
 	r = r ? r : gp_params_choice(params, "class", word, 3, &choice, &has, err);
 	r = r ? r : gp_params_object(params, "map", &json, &has, err);
 	r = r ? r : gp_params_array(params, "list", 4, &json, &has, err);
 	require(r == err->code && !r == !err->text[0]);
-	require(r || (n >= 1 && n <= 99 && d >= -1 && d <= 1 && strlen(text) <= 8 && choice < 3));
+	require(r || (n >= 1 && n <= 99 && strlen(text) <= 8 && choice < 3));
 	return r ? r : gp_rpc_reply(call, NULL);
 }
 
@@ -122,11 +119,15 @@ static const struct gp_rpc_method methods[] = {
 static struct fuzz *begin(void)
 {
 	static struct fuzz f;
-	struct gp_rpc_socket listener = {
-		.gid = (gid_t)-1,
-		.method = methods,
-		.nmethods = sizeof methods / sizeof *methods,
-		.limits = {.line = 4096, .rate = 1000000, .burst = 1000000}};
+	struct gp_rpc_socket listener = {.gid = (gid_t)-1,
+	                                 .method = methods,
+	                                 .nmethods = sizeof methods / sizeof *methods,
+	                                 .limits = {.clients = 1024,
+	                                            .per_user = 256,
+	                                            .line = 4096,
+	                                            .rate = 1000000,
+	                                            .burst = 1000000,
+	                                            .idle_s = 300}};
 	struct gp_rpc_config config = {
 		.name = "fuzz", .socket = &listener, .nsockets = 1, .arg = &f};
 	struct gp_error err = {0};

@@ -50,7 +50,7 @@ uint32_t gw_attach(struct gpu_world *w, pid_t pid)
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	uint32_t handle = 0;
-	int r = w->gpu->ops->find(w->gpu, pid, &seen, &err);
+	int r = gp_gpu_find(w->gpu, pid, &seen, &err);
 
 	if (r)
 		fail_msg("find %d: %s", pid, err.text);
@@ -130,7 +130,7 @@ bool gw_sees(struct gpu_world *w, pid_t pid, struct gp_seen *out)
 unsigned gw_queues(struct gpu_world *w, uint64_t key, const char *type)
 {
 	struct gp_queue queue[64];
-	int n = w->gpu->ops->queues(w->gpu, key, true, queue, 64, NULL);
+	int n = gp_gpu_queues(w->gpu, key, true, queue, 64, NULL);
 	unsigned found = 0;
 
 	assert_in_range(n, 0, 64);

@@ -76,6 +76,8 @@ bool gw_state_has(struct gpu_world *w, const char *text);
 			fail_msg("never: %s", #condition);     \
 	} while (0)
 
+/* Who is seen. */
+
 /* The task that is all of this process, or 0. */
 bool gw_sees(struct gpu_world *w, pid_t pid, struct gp_seen *out);
 

@@ -26,7 +26,7 @@ GPU_TEST(news_are_announced)
 
 	gw_open(w);
 	gp_gpu_scan(w->gpu, gw_now(), NULL, 0);
-	news.fd = w->gpu->ops->event_fd(w->gpu);
+	news.fd = gp_gpu_event_fd(w->gpu);
 	assert_true(news.fd >= 0);
 	(void)!read(news.fd, &ignored, sizeof ignored);
 	gw_load(&load);
@@ -47,7 +47,7 @@ static uint64_t begin_as_cuda_does(struct hand *hand)
 	hand_client(hand);
 	begin_ns = gw_now();
 	hand_group(hand, 0x5c000010, 1);
-	emu_sleep_ms(50); /* long enough for a scan that is too early */
+	emu_sleep_ms(50); /* long enough for somebody who is too quick */
 	hand_slice(hand, 0x5c000010, 2048);
 	return gw_now() - begin_ns;
 }
@@ -68,7 +68,7 @@ GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
 	gw_act(w, GW_SLICE, handle, 1);
 	assert_int_equal(emu_group_sum(&w->emu, hand.pid, "slice_us"), 1);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	assert_int_equal(emu_group_sum(&w->emu, hand.pid, "slice_us"), 2048);
 	hand_stop(&hand);
 }
@@ -127,7 +127,7 @@ GPU_TEST(keys_are_not_used_again)
 		pid_t pid;
 
 		gw_load(&load);
-		assert_int_equal(w->gpu->ops->find(w->gpu, load.pid, &seen, NULL), 0);
+		assert_int_equal(gp_gpu_find(w->gpu, load.pid, &seen, NULL), 0);
 		key[i] = seen.key;
 		for (int k = 0; k < i; k++)
 			assert_true(key[k] != key[i]);
@@ -168,7 +168,7 @@ static pid_t child_of(pid_t pid)
 	return child;
 }
 
-/* A load's child is not waited for: it ends with the test. */
+/* Nobody waits for a load's child: it goes with the test, failed or not. */
 static pid_t left_child;
 
 static int kill_left_child(void **state)
@@ -192,8 +192,8 @@ TEST_WITH(processes_that_share_a_file_are_one_task, gw_set_up, kill_left_child)
 	gw_open(w);
 	GW_WAIT(gw_sees(w, load.pid, NULL));
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
-	/* The child's pid names the same task. */
-	assert_int_equal(w->gpu->ops->find(w->gpu, child, &seen, NULL), 0);
+	/* Whoever asks for the child means the same task. */
+	assert_int_equal(gp_gpu_find(w->gpu, child, &seen, NULL), 0);
 	assert_int_equal(seen.pid, load.pid);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 1);
 	emu_load_kill(&load);
@@ -223,7 +223,7 @@ TEST_WITH(a_child_takes_over_and_is_put_back_in_the_end, gw_set_up, kill_left_ch
 	o = gw_settled(w, handle);
 	assert_true(o.held);
 	assert_int_equal(o.slice_us, 1);
-	/* The emulator, as RM, keeps the pid of the client's creator. */
+	/* The emulator, as RM, keeps the name of who made the client. */
 	assert_int_equal(emu_groups_held(&w->emu, parent), 1);
 	gp_gpu_detach(w->gpu, handle);
 	GW_WAIT(!emu_groups_held(&w->emu, parent));
@@ -243,7 +243,7 @@ GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 	gw_load(&load);
 	hand_tell(&other, (struct hand_order){.call = HAND_BORROW, .value = (uint64_t)load.pid});
 	gw_open(w);
-	gp_gpu_scan(w->gpu, gw_now(), NULL, 0); /* all processes were scanned: both have the file */
+	gp_gpu_scan(w->gpu, gw_now(), NULL, 0); /* everybody was looked at: both have the file */
 	hand_tell(&other, (struct hand_order){.call = HAND_GIVE_BACK});
 	GW_WAIT(gw_sees(w, load.pid, &seen));
 	assert_int_equal(seen.pid, load.pid);
@@ -347,7 +347,7 @@ GPU_TEST(a_group_that_goes_is_forgotten)
 static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 {
 	struct gp_queue queue[16];
-	int n = w->gpu->ops->queues(w->gpu, key, true, queue, 16, NULL);
+	int n = gp_gpu_queues(w->gpu, key, true, queue, 16, NULL);
 
 	for (int i = 0; i < n; i++)
 		if (!strcmp(queue[i].type, "compute"))
@@ -368,12 +368,12 @@ GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone)
 	gw_open(w);
 	GW_WAIT(gw_sees(w, load.pid, &main_task));
 	id = first_compute_queue(w, main_task.key);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, 4711, &part, &err), -ENOENT);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, id, &part, NULL), 0);
+	assert_int_equal(gp_gpu_split(w->gpu, load.pid, 4711, &part, &err), -ENOENT);
+	assert_int_equal(gp_gpu_split(w->gpu, load.pid, id, &part, NULL), 0);
 	assert_int_equal(part.queue, id);
 	assert_int_equal(part.pid, load.pid);
 	assert_true(part.key != main_task.key);
-	assert_int_equal(w->gpu->ops->split(w->gpu, load.pid, id, &again, NULL), 0);
+	assert_int_equal(gp_gpu_split(w->gpu, load.pid, id, &again, NULL), 0);
 	assert_true(again.key == part.key);
 	assert_int_equal(gp_gpu_scan(w->gpu, gw_now(), NULL, 0), 3);
 	assert_int_equal(gp_gpu_attach(w->gpu, main_task.key, &main_handle), 0);
@@ -407,7 +407,7 @@ GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused)
 	GW_WAIT(gw_sees(w, load.pid, &seen));
 	if (first_compute_queue(w, seen.key) != 0)
 		skip();
-	r = w->gpu->ops->split(w->gpu, load.pid, 0, &part, NULL);
+	r = gp_gpu_split(w->gpu, load.pid, 0, &part, NULL);
 	if (!r) {
 		assert_int_equal(gp_gpu_attach(w->gpu, part.key, &handle), 0);
 		assert_true(gw_act(w, GW_HOLD, handle, 0).held);

@@ -147,7 +147,7 @@ GPU_TEST(a_process_without_compute_groups_is_no_task)
 	gw_open(w);
 	GW_WAIT(gw_sees(w, load.pid, NULL));
 	assert_false(gw_sees(w, x.pid, NULL));
-	assert_int_equal(w->gpu->ops->find(w->gpu, x.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, x.pid, &seen, &err), -ENODEV);
 	assert_true(err.text[0]);
 	assert_int_equal(emu_count(&w->emu, "set_timeslice"), 1); /* the load's own */
 	assert_int_equal(emu_count(&w->emu, "disable"), 0);
@@ -163,13 +163,13 @@ GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart)
 
 	hand_start(&h);
 	gw_open(w);
-	assert_int_equal(w->gpu->ops->find(w->gpu, h.pid, &seen, &err), -ENODEV);
+	assert_int_equal(gp_gpu_find(w->gpu, h.pid, &seen, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "does not use"));
 	hand_stop(&h);
 	err = (struct gp_error){0};
-	assert_int_equal(w->gpu->ops->find(w->gpu, h.pid, &seen, &err), -ESRCH);
+	assert_int_equal(gp_gpu_find(w->gpu, h.pid, &seen, &err), -ESRCH);
 	assert_true(err.text[0]);
-	assert_int_equal(w->gpu->ops->find(w->gpu, 0x3fffff, &seen, NULL), -ESRCH);
+	assert_int_equal(gp_gpu_find(w->gpu, 0x3fffff, &seen, NULL), -ESRCH);
 }
 
 GPU_TEST(two_contexts_are_two_compute_groups_of_one_task)

@@ -103,8 +103,8 @@ GPU_TEST(copy_groups_are_left_alone)
 	gw_load(&load);
 	gw_open(w);
 	gw_act(w, GW_HOLD, gw_attach(w, load.pid), 0);
-	assert_int_equal(w->gpu->ops->find(w->gpu, load.pid, &seen, NULL), 0);
-	n = w->gpu->ops->queues(w->gpu, seen.key, true, queue, 16, NULL);
+	assert_int_equal(gp_gpu_find(w->gpu, load.pid, &seen, NULL), 0);
+	n = gp_gpu_queues(w->gpu, seen.key, true, queue, 16, NULL);
 	assert_int_equal(n, 4);
 	for (int i = 0; i < n; i++) {
 		bool copy = !strcmp(queue[i].type, "copy");
@@ -127,9 +127,9 @@ GPU_TEST(a_preemption_mode_reaches_the_group_and_is_put_back)
 	gw_open(w);
 	handle = gw_attach(w, load.pid);
 	gw_settled(w, handle);
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, GP_NV_WFI), 0);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, GP_NV_WFI), 0);
 	GW_WAIT(gw_state_has(w, "\"mode\":\"wfi\""));
-	assert_int_equal(w->gpu->ops->set_preempt_mode(w->gpu, handle, 3), -EINVAL);
+	assert_int_equal(gp_gpu_set_preempt_type(w->gpu, handle, 3), -EINVAL);
 	gp_gpu_detach(w->gpu, handle);
 	GW_WAIT(gw_state_has(w, "\"mode\":\"cilp\"")); /* what CUDA has */
 	emu_load_stop(&load);

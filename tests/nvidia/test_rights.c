@@ -46,7 +46,7 @@ static void find_it(struct answer *a, pid_t pid)
 	a->other = gp_nvidia_ops.open(0, 0, &gpu);
 	if (a->other)
 		return;
-	a->code = gpu->ops->find(gpu, pid, &seen, &err);
+	a->code = gp_gpu_find(gpu, pid, &seen, &err);
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 	a->other = gp_gpu_scan(gpu, gw_now(), NULL, 0);
 	gpu->ops->close(gpu);
@@ -56,7 +56,7 @@ static void release_it(struct answer *a, pid_t pid)
 {
 	struct gp_error err = {0};
 
-	a->code = gp_nvidia_ops.release_process(pid, &err);
+	a->code = gp_backend_release_process(&gp_nvidia_ops, pid, &err);
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 }
 
@@ -70,7 +70,7 @@ static void hold_it(struct answer *a, pid_t pid)
 
 	if (gp_nvidia_ops.open(0, 0, &w.gpu))
 		return;
-	a->code = w.gpu->ops->find(w.gpu, pid, &seen, &err);
+	a->code = gp_gpu_find(w.gpu, pid, &seen, &err);
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 	if (a->code || gp_gpu_attach(w.gpu, seen.key, &action.handle))
 		return;
@@ -140,7 +140,7 @@ GPU_TEST(without_a_driver_there_are_no_devices)
 	assert_int_equal(gp_rm_open(&rm, &err), -ENODEV);
 	assert_non_null(strstr(err.text, "no NVIDIA driver"));
 	err = (struct gp_error){0};
-	assert_true(gp_nvidia_ops.release_process(getpid(), &err) < 0);
+	assert_true(gp_backend_release_process(&gp_nvidia_ops, getpid(), &err) < 0);
 }
 
 GPU_TEST(a_file_that_is_no_driver_is_refused)

@@ -30,7 +30,7 @@ static void schedule_until_killed(pid_t pid, int out)
 	struct gp_seen seen;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (gp_nvidia_ops.open(0, 0, &gpu) || gpu->ops->find(gpu, pid, &seen, NULL) ||
+	if (gp_nvidia_ops.open(0, 0, &gpu) || gp_gpu_find(gpu, pid, &seen, NULL) ||
 	    gp_gpu_attach(gpu, seen.key, &a.handle))
 		_exit(1);
 	while (gp_gpu_undo_record(gpu, a.handle, &undo))
@@ -84,7 +84,7 @@ GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed)
 
 		changed += emu_groups_held(&w->emu, load.pid) ||
 		           emu_group_sum(&w->emu, load.pid, "slice_us") != 2ul * 2048;
-		if (gp_nvidia_ops.undo(&undo, &err))
+		if (gp_backend_undo(&gp_nvidia_ops, &undo, &err))
 			fail_msg("%s", err.text);
 		is_as_cuda_left_it(w, load.pid, 2);
 	}
@@ -107,7 +107,7 @@ GPU_TEST(putting_a_process_back_takes_few_calls)
 		if (i)
 			assert_int_equal(emu_control(&w->emu, "client_index %u", 0x8000), 0);
 		before = emu_count(&w->emu, "total");
-		assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 		assert_in_range(emu_count(&w->emu, "total") - before, 1, 600);
 		is_as_cuda_left_it(w, load.pid, 1);
 	}
@@ -122,7 +122,7 @@ GPU_TEST(a_replay_can_be_repeated)
 	gw_load(&load);
 	undo = kill_a_scheduler(load.pid, 3000);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+		assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 		is_as_cuda_left_it(w, load.pid, 1);
 	}
 	assert_int_equal(emu_load_stop(&load), 0);
@@ -160,7 +160,7 @@ GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before)
 	gw_act(w, GW_SLICE, handle, 1);
 	gw_act(w, GW_HOLD, handle, 0);
 	undo = record_of(w, handle);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	is_as_cuda_left_it(w, load.pid, 1);
 	emu_load_kill(&load);
 }
@@ -182,7 +182,7 @@ GPU_TEST(each_group_gets_its_own_slice_back)
 	handle = gw_attach(w, h.pid);
 	undo = record_of(w, handle);
 	gw_act(w, GW_SLICE, handle, 1);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	assert_true(gw_state_has(w, "\"slice_us\":777,"));
 	assert_true(gw_state_has(w, "\"slice_us\":5555,"));
 	hand_stop(&h);
@@ -201,7 +201,7 @@ GPU_TEST(more_groups_than_a_record_lists_are_put_back)
 	gw_act(w, GW_SLICE, handle, 1);
 	gw_act(w, GW_HOLD, handle, 0);
 	assert_int_equal(emu_groups_held(&w->emu, load.pid), 24);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	is_as_cuda_left_it(w, load.pid, 24);
 	emu_load_kill(&load);
 }
@@ -223,7 +223,7 @@ GPU_TEST(a_group_that_came_after_the_record_is_put_back)
 	gw_act(w, GW_SLICE, handle, 1);
 	gw_act(w, GW_HOLD, handle, 0);
 	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	is_as_cuda_left_it(w, load.pid, 2);
 	emu_load_kill(&load);
 }
@@ -243,7 +243,7 @@ GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone)
 	gw_act(w, GW_HOLD, handle, 0);
 	gw_act(&second, GW_HOLD, gw_attach(&second, load.pid), 0);
 	assert_int_equal(emu_groups_held(&w->emu, load.pid), 2);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
 	gw_close(&second);
 	assert_int_equal(emu_load_stop(&load), 0);
@@ -273,7 +273,7 @@ GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 	gw_act(w, GW_SLICE, handle, 1);
 	gw_act(w, GW_HOLD, handle, 0);
 	parent = gw_kill(&load);
-	gp_nvidia_ops.undo(&undo, NULL);
+	gp_backend_undo(&gp_nvidia_ops, &undo, NULL);
 	held = emu_groups_held(&w->emu, parent);
 	slice_us = emu_group_sum(&w->emu, parent, "slice_us");
 	kill(child, SIGKILL); /* the test must end it */
@@ -292,9 +292,10 @@ GPU_TEST(a_record_of_a_process_that_ended_says_so)
 	undo = record_of(w, gw_attach(w, load.pid));
 	kill(load.pid, SIGKILL);
 	GW_WAIT(!gw_sees(w, load.pid, NULL));
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), -ESRCH); /* not waited for yet */
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL),
+	                 -ESRCH); /* not waited for yet */
 	emu_load_wait(&load);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, &err), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, &err), -ESRCH);
 	assert_true(err.text[0]);
 }
 
@@ -311,7 +312,7 @@ GPU_TEST(another_process_with_the_same_pid_is_not_touched)
 	gw_act(w, GW_SLICE, handle, 1);
 	gw_act(w, GW_HOLD, handle, 0);
 	undo.start_time--;
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), -ESRCH);
 	assert_int_equal(emu_groups_held(&w->emu, load.pid), 1);
 	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1);
 	emu_load_kill(&load);
@@ -330,26 +331,27 @@ GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 	undo = record_of(w, gw_attach(w, load.pid));
 	bad = undo;
 	bad.size = 0;
-	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &bad, NULL), -EINVAL);
 	bad.size = UINT32_MAX;
-	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &bad, NULL), -EINVAL);
 	bad = undo;
 	memset(bad.data, 0xff, sizeof bad.data);
-	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &bad, NULL), -EINVAL);
 	for (int i = 0; i < 30; i++) {
 		bad = undo;
 		for (int k = 0; k < 4; k++)
 			bad.data[gp_rng_below(&rng, undo.size)] = (uint8_t)gp_rng_below(&rng, 256);
-		gp_nvidia_ops.undo(&bad, NULL);
+		gp_backend_undo(&gp_nvidia_ops, &bad, NULL);
 	}
 	/* Whatever was done, it was done to the process of the record. */
 	is_as_cuda_left_it(w, other.pid, 1);
 	bad = undo;
 	bad.pid = -1;
-	assert_int_equal(gp_nvidia_ops.undo(&bad, NULL), -EINVAL);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &bad, NULL), -EINVAL);
 	emu_load_kill(&load);
 	bad.pid = 0x3fffff;
-	GW_WAIT(gp_nvidia_ops.undo(&bad, NULL) == -ESRCH); /* when its file is closed */
+	GW_WAIT(gp_backend_undo(&gp_nvidia_ops, &bad, NULL) ==
+	        -ESRCH); /* when its file is closed */
 	emu_load_kill(&other);
 }
 
@@ -368,11 +370,11 @@ GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
 	gw_act(w, GW_HOLD, handle, 0);
 	gw_settled(w, handle);
 	emu_control(&w->emu, "fault set_timeslice 0x65 1");
-	assert_int_equal(gp_nvidia_ops.undo(&undo, &err), -ETIMEDOUT);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, &err), -ETIMEDOUT);
 	assert_non_null(strstr(err.text, "NV_ERR_TIMEOUT"));
 	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
 	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 1 + 2 * 2048);
-	assert_int_equal(gp_nvidia_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_nvidia_ops, &undo, NULL), 0);
 	is_as_cuda_left_it(w, load.pid, 3);
 	emu_load_kill(&load);
 }
@@ -384,7 +386,7 @@ GPU_TEST(a_process_is_released_without_a_record)
 	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", NULL), 0);
 	for (int i = 0; i < 5; i++) {
 		kill_a_scheduler(load.pid, 3000);
-		assert_int_equal(gp_nvidia_ops.release_process(load.pid, NULL), 3);
+		assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load.pid, NULL), 3);
 		assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
 	}
 	assert_true(gw_makes_progress(w, load.pid));
@@ -402,7 +404,7 @@ GPU_TEST(a_tiny_slice_does_not_stay_without_a_record)
 	handle = gw_attach(&killed, load.pid);
 	gw_act(&killed, GW_SLICE, handle, 1);
 	gw_act(&killed, GW_HOLD, handle, 0);
-	assert_int_equal(gp_nvidia_ops.release_process(load.pid, NULL), 1);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, load.pid, NULL), 1);
 	is_as_cuda_left_it(w, load.pid, 1);
 	gw_close(&killed);
 	emu_load_kill(&load);
@@ -414,10 +416,10 @@ GPU_TEST(who_cannot_be_released_is_said)
 	struct hand h;
 
 	hand_start(&h);
-	assert_int_equal(gp_nvidia_ops.release_process(h.pid, &err), -ENODEV);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h.pid, &err), -ENODEV);
 	assert_true(err.text[0]);
 	hand_stop(&h);
 	err = (struct gp_error){0};
-	assert_int_equal(gp_nvidia_ops.release_process(h.pid, &err), -ESRCH);
+	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h.pid, &err), -ESRCH);
 	assert_true(err.text[0]);
 }

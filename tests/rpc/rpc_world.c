@@ -5,7 +5,6 @@
 
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-/* after those it needs */
 
 #include "base/clock.h"
 #include "rpc/params.h"
@@ -93,7 +92,7 @@ static int counters(void *arg, struct gp_rpc_call *call, struct json_object *par
 	sd_event_get_iteration(w->event, &iterations);
 	put_number(result, "iterations", iterations);
 	put_number(result, "kept", w->nkept);
-	put_number(result, "gone", w->gone);
+	put_number(result, "gone", c.accepted - c.refused - c.clients);
 	put_number(result, "hints", w->hints);
 	return gp_rpc_reply(call, result);
 }
@@ -111,27 +110,6 @@ static int files(void *arg, struct gp_rpc_call *call, struct json_object *params
 			sizes,
 			json_object_new_int64(fstat(gp_rpc_fd(call, i), &s) ? -1 : s.st_size));
 	return gp_rpc_reply(call, sizes);
-}
-
-/* The file outlives the call; `taken` says its size and closes it. */
-static int take(void *arg, struct gp_rpc_call *call, struct json_object *params)
-{
-	struct world *w = arg;
-
-	(void)params;
-	w->taken = gp_rpc_fd_take(call, 0);
-	return gp_rpc_reply(call, json_object_new_int(gp_rpc_fd(call, 0)));
-}
-
-static int taken(void *arg, struct gp_rpc_call *call, struct json_object *params)
-{
-	struct world *w = arg;
-	struct stat s;
-	int r = fstat(w->taken, &s) ? -errno : 0;
-
-	(void)params;
-	close(w->taken);
-	return r ? r : gp_rpc_reply(call, json_object_new_int64(s.st_size));
 }
 
 static int hint(void *arg, struct gp_rpc_call *call, struct json_object *params)
@@ -301,8 +279,6 @@ static int most_toils(void *arg, struct gp_rpc_call *call, struct json_object *p
 }
 
 static const struct gp_rpc_method control_methods[] = {
-	{"take", take, 0},
-	{"taken", taken, 0},
 	{"ticket", ticket, 0},
 	{"stall", stall, 0},
 	{"echo", echo, 0},
@@ -324,20 +300,23 @@ static const struct gp_rpc_method hint_methods[] = {
 	{"hints", hints, 0},
 };
 
-static void on_gone(void *arg, uint64_t client_id)
-{
-	struct world *w = arg;
-
-	(void)client_id;
-	w->gone++;
-}
-
 static int on_stop(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	(void)fd;
 	(void)events;
 	(void)arg;
 	return sd_event_exit(sd_event_source_get_event(source), 0);
+}
+
+/* The limits that the server requires, where the test has not set them. */
+static struct gp_rpc_limits complete(struct gp_rpc_limits l)
+{
+	l.clients = l.clients ? l.clients : 1024;
+	l.per_user = l.per_user ? l.per_user : 256;
+	l.line = l.line ? l.line : WORLD_LINE_MAX;
+	l.rate = l.rate ? l.rate : 1000;
+	l.idle_s = l.idle_s ? l.idle_s : 300;
+	return l;
 }
 
 static void *serve(void *arg)
@@ -351,15 +330,16 @@ static void *serve(void *arg)
 	         .gid = (gid_t)-1,
 	         .method = control_methods,
 	         .nmethods = sizeof control_methods / sizeof *control_methods,
-	         .limits = w->limits},
+	         .limits = complete(w->limits)},
 		{.path = hint_path,
 	         .mode = 0666,
 	         .gid = (gid_t)-1,
 	         .method = hint_methods,
-	         .nmethods = sizeof hint_methods / sizeof *hint_methods},
+	         .nmethods = sizeof hint_methods / sizeof *hint_methods,
+	         .limits = complete((struct gp_rpc_limits){0})},
 	};
 	struct gp_rpc_config config = {
-		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w, .gone = on_gone};
+		.name = "world 1.0", .socket = sockets, .nsockets = 2, .arg = w};
 
 	memcpy(path, w->path, sizeof path);
 	memcpy(hint_path, w->hint_path, sizeof hint_path);

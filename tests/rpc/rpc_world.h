@@ -9,7 +9,6 @@
  *     target    {"target": ...}: pid and start time       subscribe {"bits": N}
  *     emit      {"bits", "count", "bytes"}: events        fail      {"errno": N}
  *     blob      {"bytes": N}: a long answer               ticket    how many were asked for before
- *     take      the first file, for `taken`               taken     its size
  *     toil      takes 2 ms of everybody's time
  *     most_toils  how many there were between two beats of a timer since it was asked last
  *     stall     does nothing until `gate` is written to: what comes meanwhile comes at once
@@ -27,7 +26,8 @@
 #include "rpc/client.h"
 #include "rpc/server/server.h"
 
-#define KEPT_MAX 64
+#define KEPT_MAX       64
+#define WORLD_LINE_MAX (64u << 10) /* bytes of a line, unless a test sets another limit */
 #define WAIT_MS                                                                           \
 	60000 /* more than anything takes on a busy machine: not waited for in a good run \
 	       */
@@ -35,7 +35,7 @@
 struct world {
 	char folder[64];
 	char path[128], hint_path[128];
-	struct gp_rpc_limits limits; /* of the first socket; 0 = the usual */
+	struct gp_rpc_limits limits; /* of the first socket; 0 = the default */
 	int fd;                      /* > 0: instead of the first path, listens already */
 	pthread_t thread;
 	pthread_barrier_t ready;
@@ -46,8 +46,7 @@ struct world {
 	struct gp_rpc_server *server;
 	struct gp_rpc_call *kept[KEPT_MAX];
 	unsigned nkept;
-	unsigned hints, gone, emitted, tickets;
-	int taken;
+	unsigned hints, emitted, tickets;
 	unsigned toils, most_toils; /* since the last beat of a timer that comes before clients */
 	bool heartbeats;
 };

@@ -234,16 +234,16 @@ WORLD_TEST(a_line_is_taken_up_to_its_limit)
 {
 	int fd = raw_connect(w->path);
 	size_t n = strlen(HEAD "}");
-	char *line = malloc(GP_RPC_LINE_MAX + 2);
+	char *line = malloc(WORLD_LINE_MAX + 2);
 
-	snprintf(line, GP_RPC_LINE_MAX, HEAD "}");
-	memset(line + n, ' ', GP_RPC_LINE_MAX - n);
-	line[GP_RPC_LINE_MAX] = '\n';
-	raw_send(fd, line, GP_RPC_LINE_MAX + 1);
+	snprintf(line, WORLD_LINE_MAX, HEAD "}");
+	memset(line + n, ' ', WORLD_LINE_MAX - n);
+	line[WORLD_LINE_MAX] = '\n';
+	raw_send(fd, line, WORLD_LINE_MAX + 1);
 	raw_hear_result(fd, 1);
-	line[GP_RPC_LINE_MAX] = ' ';
-	line[GP_RPC_LINE_MAX + 1] = '\n';
-	raw_send(fd, line, GP_RPC_LINE_MAX + 2);
+	line[WORLD_LINE_MAX] = ' ';
+	line[WORLD_LINE_MAX + 1] = '\n';
+	raw_send(fd, line, WORLD_LINE_MAX + 2);
 	assert_error(fd, GP_RPC_INVALID_REQUEST);
 	raw_hear_end(fd);
 	free(line);

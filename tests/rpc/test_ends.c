@@ -209,7 +209,7 @@ TEST(only_a_unix_socket_that_listens_may_be_handed_in)
 		place(&w);
 		w.fd = made[i];
 		assert_int_equal(world_try_start(&w), -EINVAL);
-		assert_non_null(strstr(w.err.text, "is not a Unix stream socket"));
+		assert_non_null(strstr(w.err.text, "is not a listening Unix stream socket"));
 		pthread_join(w.thread, NULL);
 		close(w.stop);
 		close(w.gate);
@@ -223,9 +223,9 @@ WORLD_TEST(a_client_hears_why_it_is_cut_off)
 	struct gp_client *client = client_of(w);
 	struct json_object *event;
 	struct gp_error err = {0};
-	char *line = calloc(1, GP_RPC_LINE_MAX + 2);
+	char *line = calloc(1, WORLD_LINE_MAX + 2);
 
-	raw_send(gp_client_fd(client), line, GP_RPC_LINE_MAX + 2);
+	raw_send(gp_client_fd(client), line, WORLD_LINE_MAX + 2);
 	assert_int_equal(gp_client_next(client, WAIT_MS, &event, &err), -EMSGSIZE);
 	assert_non_null(strstr(err.text, "too long"));
 	assert_null(event);

@@ -4,7 +4,7 @@
 #include "support/test.h"
 
 #include <sys/mman.h>
-/* after those it needs */
+
 #include "rpc_world.h"
 
 #define FILES "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"files\"}\n"
@@ -87,24 +87,6 @@ WORLD_TEST(files_go_to_the_line_they_were_sent_with)
 	await_counter(other, "gone", 1);
 	await_files(before);
 	gp_client_close(other);
-}
-
-WORLD_TEST(a_file_that_is_taken_outlives_its_call)
-{
-	struct gp_client *client = client_of(w);
-	unsigned before = open_files();
-	struct json_object *result;
-	struct gp_error err = {0};
-
-	assert_int_equal(gp_client_call(client, "take", NULL, file + 3, 2, &result, &err), 0);
-	assert_int_equal(json_object_get_int(result), -1); /* is no longer there */
-	json_object_put(result);
-	await_files(before + 1);
-	result = ask(client, "taken", NULL);
-	assert_int_equal(json_object_get_int(result), 3);
-	json_object_put(result);
-	await_files(before);
-	gp_client_close(client);
 }
 
 WORLD_TEST(too_many_files_are_refused_and_closed)

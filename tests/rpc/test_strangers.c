@@ -142,7 +142,7 @@ TEST(a_process_that_the_server_cannot_see_is_refused)
 		self = gp_pidfd_open(getpid());
 		assert_refused(client, object("{\"self\":true}"), NULL, -EPERM, "send a pidfd");
 		assert_refused(client, by_pid(1, 0), NULL, -EPERM, "send a pidfd");
-		assert_refused(client, object("{\"pidfd\":0}"), &self, -EPERM, "cannot be seen");
+		assert_refused(client, object("{\"pidfd\":0}"), &self, -EPERM, "cannot see");
 		close(self);
 		gp_client_close(client);
 	}

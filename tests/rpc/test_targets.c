@@ -65,8 +65,8 @@ WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none)
 
 	assert_taken(client, by_pid(pid, start_time), NULL, pid);
 	assert_taken(client, by_pid(pid, 0), NULL, pid);
-	assert_refused(client, by_pid(pid, start_time + 1), NULL, -ESRCH, "another one by now");
-	assert_refused(client, by_pid(pid, start_time - 1), NULL, -ESRCH, "another one by now");
+	assert_refused(client, by_pid(pid, start_time + 1), NULL, -ESRCH, "its pid was reused");
+	assert_refused(client, by_pid(pid, start_time - 1), NULL, -ESRCH, "its pid was reused");
 	end(pid);
 	assert_refused(client, by_pid(pid, start_time), NULL, -ESRCH, "has ended");
 	assert_refused(client, by_pid(pid, 0), NULL, -ESRCH, "has ended");
@@ -98,10 +98,11 @@ WORLD_TEST(a_thread_is_not_a_process)
 	pthread_barrier_init(&thread.turn, NULL, 2);
 	assert_int_equal(pthread_create(&id, NULL, idle, &thread), 0);
 	pthread_barrier_wait(&thread.turn);
-	assert_refused(client, by_pid(thread.tid, 0), NULL, -ESRCH, "name its process");
+	assert_refused(client, by_pid(thread.tid, 0), NULL, -ESRCH, "use the pid of its process");
 	fd = (int)syscall(SYS_pidfd_open, thread.tid, O_EXCL /* PIDFD_THREAD, Linux 6.9 */);
 	if (fd >= 0) {
-		assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH, "name its process");
+		assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH,
+		               "use the pid of its process");
 		close(fd);
 	}
 	pthread_barrier_wait(&thread.turn);
@@ -180,7 +181,7 @@ WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process)
 	if (again < 0)
 		skip();
 	assert_int_equal(again, old);
-	assert_refused(client, by_pid(old, start_time), NULL, -ESRCH, "another one by now");
+	assert_refused(client, by_pid(old, start_time), NULL, -ESRCH, "its pid was reused");
 	assert_refused(client, object("{\"pidfd\":0}"), &fd, -ESRCH, "has ended");
 	assert_taken(client, by_pid(again, 0), NULL, again);
 	end(again);

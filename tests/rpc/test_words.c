@@ -191,7 +191,6 @@ TEST(parameters_have_types)
 	const char *text = NULL;
 	uint64_t n = 99;
 	unsigned choice = 99;
-	double d = 0;
 	bool b = false, has = true;
 
 	assert_int_equal(gp_params_u64(p, "n", 0, 15, &n, &has, &none), 0);
@@ -202,9 +201,6 @@ TEST(parameters_have_types)
 	assert_true(n == UINT64_MAX && !has); /* left alone */
 	assert_int_equal(gp_params_u64(p, "no", 0, 15, &n, &has, &none), 0);
 	assert_false(has);
-	assert_int_equal(gp_params_number(p, "half", 0, 1, &d, NULL, &none), 0);
-	assert_true(d == 0.5);
-	assert_int_equal(gp_params_number(p, "n", 0, 10, &d, NULL, &none), 0);
 	assert_int_equal(gp_params_bool(p, "yes", &b, NULL, &none), 0);
 	assert_true(b);
 	assert_int_equal(gp_params_string(p, "word", 2, &text, NULL, &none), 0);
@@ -225,7 +221,6 @@ TEST(wrong_parameters_are_explained)
 	const char *text;
 	uint64_t n;
 	unsigned choice;
-	double d;
 	bool b, has;
 
 	assert_sentence(gp_params_u64(p, "n", 0, 6, &n, &has, &err),
@@ -239,8 +234,6 @@ TEST(wrong_parameters_are_explained)
 	assert_sentence(gp_params_u64(p, "yes", 0, 9, &n, &has, &err), "whole number");
 	assert_sentence(gp_params_u64(p, "absent", 0, 9, &n, NULL, &err), "'absent' is missing");
 	assert_sentence(gp_params_u64(p, "no", 0, 9, &n, NULL, &err), "'no' is missing");
-	assert_sentence(gp_params_number(p, "half", 1, 2, &d, &has, &err), "from 1 to 2");
-	assert_sentence(gp_params_number(p, "word", 1, 2, &d, &has, &err), "must be a number");
 	assert_sentence(gp_params_bool(p, "n", &b, &has, &err), "true or false");
 	assert_sentence(gp_params_string(p, "n", 9, &text, &has, &err), "must be a string");
 	assert_sentence(gp_params_string(p, "word", 1, &text, &has, &err), "1 to 1 bytes");
@@ -250,7 +243,7 @@ TEST(wrong_parameters_are_explained)
 	assert_sentence(gp_params_choice(p, "n", word, 3, &choice, &has, &err), "a string");
 	assert_sentence(gp_params_object(p, "list", &json, &has, &err), "an object");
 	assert_sentence(gp_params_array(p, "map", 3, &json, &has, &err), "a list");
-	assert_sentence(gp_params_array(p, "list", 2, &json, &has, &err), "up to 2");
+	assert_sentence(gp_params_array(p, "list", 2, &json, &has, &err), "at most 2");
 	json_object_put(p);
 }
 

@@ -108,7 +108,7 @@ uint32_t world_attach(struct gp_gpu *gpu, pid_t pid)
 	struct gp_seen seen;
 	uint32_t handle = UINT32_MAX;
 
-	assert_int_equal(gpu->ops->find(gpu, pid, &seen, NULL), 0);
+	assert_int_equal(gp_gpu_find(gpu, pid, &seen, NULL), 0);
 	assert_int_equal(gp_gpu_attach(gpu, seen.key, &handle), 0);
 	return handle;
 }
@@ -155,5 +155,5 @@ bool world_news(struct gp_gpu *gpu)
 {
 	uint64_t count;
 
-	return read(gpu->ops->event_fd(gpu), &count, sizeof count) == sizeof count;
+	return read(gp_gpu_event_fd(gpu), &count, sizeof count) == sizeof count;
 }

@@ -125,8 +125,8 @@ TEST(slices_are_set_and_refused)
 	assert_int_equal(world_look(gpu, a.handle).slice_us, 0);
 	world_act(gpu, a.handle, GP_SIMGPU_SLICE, 1);
 	assert_int_equal(world_look(gpu, a.handle).slice_us, 1);
-	assert_int_equal(gpu->ops->find(gpu, w.program[0], &seen, NULL), 0);
-	assert_int_equal(gpu->ops->queues(gpu, seen.key, false, &queue, 1, NULL), 1);
+	assert_int_equal(gp_gpu_find(gpu, w.program[0], &seen, NULL), 0);
+	assert_int_equal(gp_gpu_queues(gpu, seen.key, false, &queue, 1, NULL), 1);
 	assert_int_equal(queue.slice_us, 1);
 	world_act(gpu, a.handle, GP_SIMGPU_SLICE, 0);
 	assert_int_equal(world_look(gpu, a.handle).slice_us, 0);
@@ -193,7 +193,7 @@ TEST(a_handle_is_for_one)
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
 	world_attach(gpu, w.program[0]);
-	assert_int_equal(gpu->ops->find(gpu, w.program[0], &seen, NULL), 0);
+	assert_int_equal(gp_gpu_find(gpu, w.program[0], &seen, NULL), 0);
 	assert_int_equal(gp_gpu_attach(gpu, seen.key, &handle), -EBUSY);
 	assert_int_equal(gp_gpu_attach(gpu, seen.key + 1, &handle), -ESRCH);
 	gpu->ops->close(gpu);

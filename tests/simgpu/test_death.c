@@ -51,18 +51,18 @@ TEST(what_a_dead_controller_held_stays_held_until_its_record)
 
 	other = undo;
 	other.key++;
-	assert_int_equal(gp_simgpu_ops.undo(&other, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &other, NULL), -ESRCH);
 	assert_true(world_look(gpu, handle).held);
 	other = undo;
 	other.size--;
-	assert_int_equal(gp_simgpu_ops.undo(&other, NULL), -EINVAL);
+	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &other, NULL), -EINVAL);
 
 	assert_int_equal(undo.pid, w.program[0]);
-	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), 0);
+	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), 0);
 	assert_false(world_look(gpu, handle).held);
 	assert_int_equal(world_look(gpu, handle).slice_us, 0);
 	WAIT_FOR(world_gets_on(gpu, handle));
-	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), 0); /* and again */
+	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), 0); /* and again */
 	gpu->ops->close(gpu);
 	world_end(&w);
 }
@@ -105,8 +105,8 @@ TEST(release_process_needs_no_record)
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	hold_and_die(w.program[0], &undo);
-	assert_int_equal(gp_simgpu_ops.release_process(getpid(), NULL), -ENODEV);
-	assert_int_equal(gp_simgpu_ops.release_process(w.program[0], NULL), 1);
+	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, getpid(), NULL), -ENODEV);
+	assert_int_equal(gp_backend_release_process(&gp_simgpu_ops, w.program[0], NULL), 1);
 	gpu = world_open(0);
 	handle = world_attach(gpu, w.program[0]);
 	assert_false(world_look(gpu, handle).held);
@@ -145,7 +145,7 @@ TEST(a_record_is_not_overtaken_by_what_the_dead_had_said)
 		}
 		assert_int_equal(read(done[0], &undo, sizeof undo), sizeof undo);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), 0);
+		assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), 0);
 		gpu = world_open(0);
 		handle = world_attach(gpu, w.program[0]);
 		assert_false(world_look(gpu, handle).under_way);
@@ -178,19 +178,19 @@ TEST(a_lost_server_is_a_lost_gpu)
 	assert_int_equal(gp_gpu_scan(gpu, now(), &seen, 1), 0);
 	assert_int_equal(gp_gpu_hold(gpu, now(), &a, 1), 0);
 	assert_int_equal(a.status, -EIO);
-	assert_int_equal(gpu->ops->find(gpu, w.program[0], &seen, &err), -EIO);
+	assert_int_equal(gp_gpu_find(gpu, w.program[0], &seen, &err), -EIO);
 	err = (struct gp_error){0};
-	gpu->ops->why(gpu, a.handle, &err);
+	gp_gpu_why(gpu, a.handle, &err);
 	assert_non_null(strstr(err.text, "is gone"));
 	assert_int_equal(gp_simgpu_ops.probe(), -ENODEV);
 	/* What it held is gone with it. */
-	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gp_gpu_detach(gpu, a.handle);
 	gpu->ops->close(gpu);
 
 	/* A new server has no state of the old one. */
 	world_start_server(&w, "h200", "events", "1");
-	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gpu = world_open(0);
 	assert_int_equal(world_count(gpu), 0);
 	gpu->ops->close(gpu);
@@ -232,7 +232,7 @@ TEST(a_held_program_that_dies_leaves_nothing)
 	/* Its requests end, and no other task changes. */
 	assert_int_equal(gp_gpu_release(gpu, now(), &a, 1), 0);
 	WAIT_FOR(!world_look(gpu, a.handle).under_way);
-	assert_int_equal(gp_simgpu_ops.undo(&undo, NULL), -ESRCH);
+	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gp_gpu_detach(gpu, a.handle);
 	a.handle = world_attach(gpu, w.program[1]);
 	assert_false(world_look(gpu, a.handle).held);

@@ -23,11 +23,11 @@ TEST(a_program_is_found_as_what_it_is)
 	assert_int_equal(seen.start_time, gp_process_start_time(pid));
 	assert_string_equal(seen.name, "train");
 	assert_int_equal(seen.memory, 12 << 20);
-	assert_int_equal(gpu->ops->queues(gpu, seen.key, false, &queue, 1, NULL), 1);
+	assert_int_equal(gp_gpu_queues(gpu, seen.key, false, &queue, 1, NULL), 1);
 	assert_int_equal(queue.slice_us, 2048);
 	assert_false(queue.held);
-	assert_int_equal(gpu->ops->find(gpu, getpid(), &seen, NULL), -ENODEV);
-	assert_int_equal(gpu->ops->find(gpu, 0x3fffff, &seen, NULL), -ESRCH);
+	assert_int_equal(gp_gpu_find(gpu, getpid(), &seen, NULL), -ENODEV);
+	assert_int_equal(gp_gpu_find(gpu, 0x3fffff, &seen, NULL), -ESRCH);
 	gpu->ops->close(gpu);
 	world_end(&w);
 }
@@ -165,7 +165,7 @@ static pid_t start_context(const struct world *w, int start, int ready)
 	int fd = gp_simgpu_join(w->path, &hello, &err);
 
 	if (fd < 0 && write(ready, "x", 1) == 1)
-		_exit(fd == -ENOSPC && strstr(err.text, "no more fit") ? 7 : 8);
+		_exit(fd == -ENOSPC && strstr(err.text, "the maximum") ? 7 : 8);
 	if (fd >= 0 && write(ready, ".", 1) == 1 && read(start, &fd, 1) >= 0)
 		_exit(0);
 	_exit(9);

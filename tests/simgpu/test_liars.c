@@ -176,7 +176,7 @@ static void use_it(struct gp_gpu *gpu)
 		assert_int_equal(gp_gpu_observe(gpu, at_ns + 1, &again, 1), 0);
 		assert_true(again.run_ns >= o.run_ns); /* never falls */
 		assert_int_equal(gp_gpu_hold(gpu, at_ns, &a, 1), 0);
-		gpu->ops->queues(gpu, seen[i].key, false, &queue, 1, NULL);
+		gp_gpu_queues(gpu, seen[i].key, false, &queue, 1, NULL);
 		gp_gpu_undo_record(gpu, o.handle, &undo);
 		gp_gpu_detach(gpu, o.handle);
 	}

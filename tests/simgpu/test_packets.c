@@ -64,7 +64,7 @@ TEST(refusals_come_with_a_sentence)
 	         "slice"},
 		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_PROGRAM, .width_permille = 1001},
 	         -EINVAL,
-	         "cannot be like that"},
+	         "invalid width or wave length"},
 		{{.version = GP_SIMGPU_VERSION, .role = GP_SIMGPU_CONTROLS, .device = UINT32_MAX},
 	         -ENODEV,
 	         "no device"},

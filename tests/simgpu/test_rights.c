@@ -26,12 +26,12 @@ static int control(const struct world *w)
 	struct gp_simclient_gpu *d;
 	int r = gp_simclient_open(w->path, 0, &d, &err);
 
-	return r == -EPERM && !strstr(err.text, "may control it") ? -98 : r;
+	return r == -EPERM && !strstr(err.text, "may control this simulated GPU") ? -98 : r;
 }
 
 static int release_train(const struct world *w)
 {
-	return gp_simgpu_ops.release_process(w->program[0], NULL);
+	return gp_backend_release_process(&gp_simgpu_ops, w->program[0], NULL);
 }
 
 static int use(const struct world *w)

@@ -30,7 +30,7 @@ static void rage(const struct world *w, uint64_t seed, int records)
 		struct gp_seen seen;
 		struct gp_undo undo;
 
-		if (gpu->ops->find(gpu, w->program[i], &seen, NULL) ||
+		if (gp_gpu_find(gpu, w->program[i], &seen, NULL) ||
 		    gp_gpu_attach(gpu, seen.key, &a[n].handle))
 			continue;
 		if (gp_gpu_undo_record(gpu, a[n].handle, &undo) ||
@@ -74,7 +74,7 @@ static void one_round(const struct world *w, uint64_t seed)
 	usleep(1000 + (useconds_t)gp_rng_below(&rng, 60000));
 	world_kill(&pid, SIGKILL);
 	while (read(records[0], &undo, sizeof undo) == sizeof undo) {
-		int r = gp_simgpu_ops.undo(&undo, NULL);
+		int r = gp_backend_undo(&gp_simgpu_ops, &undo, NULL);
 
 		assert_true(r == 0 || r == -ESRCH);
 	}

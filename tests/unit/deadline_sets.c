@@ -43,7 +43,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* From when one comes until it has the device, whoever has it. */
+/* The time from an arrival until the task has the device, whichever task has it. */
 static uint64_t set_step_ns(const struct set *s)
 {
 	return (s->device.hold_ns + s->device.release_ns + s->device.switch_ns) * 5 / 4;
@@ -75,7 +75,7 @@ void draw_set(struct set *s, struct gp_rng *rng, enum family family, unsigned n,
 	}
 }
 
-/* How many have a longer deadline. */
+/* How many tasks have a longer deadline. */
 static unsigned rank_of(const struct set *s, unsigned i)
 {
 	unsigned rank = 0;
@@ -123,7 +123,7 @@ static void phase(struct world *w, const struct set *s, struct gp_rng *rng, enum
 	}
 }
 
-/* Tasks without a promise: some never pause, some do all the time. */
+/* Tasks without a promise: some never pause, some pause all the time. */
 static void add_background(struct world *w, unsigned count)
 {
 	for (unsigned k = 0; k < count; k++)
@@ -134,7 +134,7 @@ static void add_background(struct world *w, unsigned count)
 		          0, 0);
 }
 
-/* Long enough for the longest deadline twice, or 60 of the shortest; but not for ever. */
+/* Long enough for twice the longest deadline, or 60 of the shortest; but limited. */
 static uint64_t set_duration_ns(const struct set *s)
 {
 	uint64_t longest_ns = 0, shortest_ns = UINT64_MAX, duration_ns;
@@ -193,7 +193,7 @@ bool is_late(const struct set *s, const struct gp_policy_choice *given, unsigned
 	w.duration_ns = set_duration_ns(s);
 	phase(&w, s, &rng, attempt % PHASINGS);
 	add_background(&w, attempt % 4);
-	if (attempt / PHASINGS % 2) /* the background has its reserve as often as it can be */
+	if (attempt / PHASINGS % 2) /* the background has its reserve as often as possible */
 		choice.param[GP_DEADLINE_RESERVE_EVERY] = 10;
 	world_run_choice(&w, &choice);
 	late = world_missed(&w) || w.ejected[0];

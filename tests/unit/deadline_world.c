@@ -188,7 +188,7 @@ uint64_t world_missed(const struct world *w)
 static void draw_arrivals(struct world *w, struct gp_rng *rng, uint32_t i)
 {
 	uint64_t deadline_ns = w->attr[i].deadline_ns;
-	uint64_t at_ns = 1 * MS; /* a bracket of a task that nobody knows yet would be lost */
+	uint64_t at_ns = 1 * MS; /* a mark of a task that is not found yet would be lost */
 	uint32_t most = (uint32_t)(w->duration_ns / deadline_ns) + 1, n;
 
 	w->arrival_ns[i] = calloc(most, sizeof **w->arrival_ns);
@@ -202,7 +202,7 @@ static void draw_arrivals(struct world *w, struct gp_rng *rng, uint32_t i)
 	w->task[i].arrivals = n;
 }
 
-/* Of a change of hands, any part may be most: hold, release or switch. */
+/* Any part of a handover may be the largest: hold, release or switch. */
 static void draw_costs(struct world *w, struct gp_rng *rng)
 {
 	bool prompt_hold = gp_rng_below(rng, 2), prompt_release = gp_rng_below(rng, 2);
@@ -229,8 +229,8 @@ void split_request(struct world *w, uint32_t i)
 }
 
 /*
- * One task, or two of a gang that share its part and arrive together. Returns its budget as parts
- * in a million of its deadline, rounded up.
+ * One task, or two of a gang that share its part and arrive together. Returns its budget in
+ * millionths of its deadline, rounded up.
  */
 static uint64_t draw_task(struct world *w, struct gp_rng *rng, const struct draw *draw,
                           uint64_t deadline_ns, uint64_t permille)
@@ -249,7 +249,7 @@ static uint64_t draw_task(struct world *w, struct gp_rng *rng, const struct draw
 			draw_arrivals(w, rng, i);
 		if (draw->gangs)
 			w->attr[i].gang = 1 + i / 2;
-		if (draw->unannounced) /* the engine itself looks less often for these */
+		if (draw->unannounced) /* the engine itself ticks less often for these */
 			w->attr[i].class = GP_BEST_EFFORT;
 		if (m) {
 			w->task[i].arrival_ns = w->task[i - 1].arrival_ns;
@@ -260,9 +260,9 @@ static uint64_t draw_task(struct world *w, struct gp_rng *rng, const struct draw
 }
 
 /*
- * Tasks with random deadlines from the shortest to 16 times that, with periods as long or longer;
- * each asks for a random part of what is left. And up to two jobs that never pause. Returns what
- * they ask for in all, permille, rounded up.
+ * Tasks with random deadlines from the shortest to 16 times that, with periods of at least the
+ * deadline. Each asks for a random part of the rest. Up to two jobs that never pause are added.
+ * Returns the sum of what they ask for in permille, rounded up.
  */
 static uint64_t world_draw(struct world *w, struct gp_rng *rng, const struct draw *draw)
 {

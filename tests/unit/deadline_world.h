@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks with deadlines on a simulated device, for the tests of `edf` and `lax`: counts what was
- * done late, from the scheduled arrival of each request, and who was refused.
+ * Tasks with deadlines on a simulated device, for the tests of `edf` and `lax`. Counts requests
+ * that were late, from their scheduled arrival, and tasks that were refused.
  */
 #ifndef TESTS_UNIT_DEADLINE_WORLD_H
 #define TESTS_UNIT_DEADLINE_WORLD_H
@@ -27,9 +27,9 @@ struct world {
 	uint32_t n;
 	struct gp_sim_task task[WORLD_TASKS];
 	struct gp_task_attr attr[WORLD_TASKS];
-	uint64_t *arrival_ns[WORLD_TASKS]; /* owned; of those with a trace */
+	uint64_t *arrival_ns[WORLD_TASKS]; /* owned; of tasks with a trace */
 
-	/* What came of it. */
+	/* Results. */
 	struct gp_engine *engine;
 	uint64_t missed[WORLD_TASKS]; /* finished after deadline_ns, counted from arrival */
 	uint64_t finished[WORLD_TASKS];
@@ -41,27 +41,33 @@ struct world {
 	char ejected[200];
 };
 
-/* A device without slices that tells of every change; with an H200's costs times permille/1000. */
+/*
+ * A device without slices that signals every change, with the costs of an H200 times permille/1000.
+ */
 void deadline_world_init(struct world *w, uint64_t permille);
 
 /* An H200 as it is. */
 void world_show_samples(struct world *w);
 
-/* What a policy takes a change of hands to cost on this device: demand.c. */
+/* The cost of a handover on this device as a policy computes it; see demand.c. */
 uint64_t world_change_ns(const struct world *w);
 uint32_t world_add(struct world *w, struct gp_sim_task task, uint64_t deadline_ns,
                    uint64_t budget_ns);
 
-/* A request each period that takes what its task says. */
+/* One request per period that takes the declared budget. */
 uint32_t world_add_service(struct world *w, uint64_t deadline_ns, uint64_t every_ns,
                            uint64_t budget_ns);
 
 /* Never pauses. */
 uint32_t world_add_job(struct world *w);
+void world_run_choice(struct world *w, const struct gp_policy_choice *choice);
 
 /* Runs it under "edf" or "lax:hysteresis=500". */
 void world_run(struct world *w, const char *policy);
 unsigned world_refused(const struct world *w);
+
+/* The sum over all tasks with a promise. */
+uint64_t world_missed(const struct world *w);
 
 /* Random sets. */
 
@@ -69,17 +75,17 @@ struct draw {
 	unsigned sets;
 	unsigned most;            /* tasks with a deadline; gangs count as one */
 	uint64_t low, high;       /* permille of the device that they ask for together */
-	uint64_t change_permille; /* a change of hands is this part of the shortest deadline */
-	uint64_t cost_permille;   /* of an H200's */
-	bool any_costs;           /* of its own, whatever an H200's are */
+	uint64_t change_permille; /* a handover is this part of the shortest deadline */
+	uint64_t cost_permille;   /* of the costs of an H200 */
+	bool any_costs;           /* its own costs, independent of an H200 */
 	bool equal;               /* all have the shortest deadline */
-	bool sporadic;      /* at random times, a deadline apart at least; the first all at once */
-	bool request_marks; /* requests of several kernels with gaps, on a blind device ... */
-	bool sampled;       /* ... or on an H200 as it is: slices, and samples of activity */
-	bool silent;        /* one in three has no brackets; on a device that must be told */
-	bool unannounced;   /* the device tells only who asks */
-	bool cwsr;          /* AMD's way: an MI300X at its full costs */
-	bool gangs;         /* two tasks each, which work at the same time */
+	bool sporadic;      /* at random times, at least a deadline apart; the first all at once */
+	bool request_marks; /* requests of several kernels with gaps; no activity */
+	bool sampled;       /* the same on an H200 as it is: slices, and samples of activity */
+	bool silent; /* one task in three sends no request marks, on a device that needs them */
+	bool unannounced; /* the device sends no events */
+	bool cwsr;        /* the AMD model: an MI300X at its full costs */
+	bool gangs;       /* two tasks each, which work at the same time */
 };
 
 static inline uint64_t draw_between(struct gp_rng *rng, uint64_t low, uint64_t high)
@@ -87,18 +93,15 @@ static inline uint64_t draw_between(struct gp_rng *rng, uint64_t low, uint64_t h
 	return low + gp_rng_below(rng, high - low + 1);
 }
 
-/* Half of the budget is spent on the host, in between and before: nobody else has the device then.
- */
+/* Half of the budget is spent on the host, between and before kernels: no other task has the device
+ * in that time. */
 void split_request(struct world *w, uint32_t i);
+void world_free(struct world *w);
 
-/* Nobody who was promised a deadline misses it, and nobody else starves. */
+/* No task with a promise misses its deadline, and no other task starves. */
 void world_check(const struct world *w, const char *policy);
 
-/* Draws and runs sets, all of them different. Returns how many had somebody refused. */
+/* Draws and runs different sets. Returns in how many of them a task was refused. */
 unsigned run_sets(const char *policy, const struct draw *draw);
-void world_run_choice(struct world *w, const struct gp_policy_choice *choice);
-/* Of all that were promised. */
-uint64_t world_missed(const struct world *w);
-void world_free(struct world *w);
 
 #endif

@@ -171,9 +171,12 @@ static void fake_take(struct fake_gpu *g, enum fake_kind kind, uint64_t now_ns, 
 	g->work[(g->first_work + g->nwork++) % FAKE_WORK_MAX] = w;
 }
 
-int fake_act(struct gp_gpu *gpu, enum fake_kind kind, uint64_t now_ns, struct gp_action *a,
+int fake_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind act, struct gp_action *a,
              unsigned n)
 {
+	enum fake_kind kind = act == GP_ACT_HOLD      ? FAKE_HOLD
+	                      : act == GP_ACT_RELEASE ? FAKE_RELEASE
+	                                              : FAKE_SLICE;
 	struct fake_gpu *g = fake_of(gpu);
 
 	assert_true(n > 0);
@@ -187,21 +190,6 @@ int fake_act(struct gp_gpu *gpu, enum fake_kind kind, uint64_t now_ns, struct gp
 		fake_take(g, kind, now_ns, &a[i]);
 	fake_work_until(g, now_ns);
 	return 0;
-}
-
-static int fake_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	return fake_act(gpu, FAKE_HOLD, now_ns, a, n);
-}
-
-static int fake_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	return fake_act(gpu, FAKE_RELEASE, now_ns, a, n);
-}
-
-static int fake_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	return fake_act(gpu, FAKE_SLICE, now_ns, a, n);
 }
 
 static int fake_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
@@ -222,9 +210,7 @@ static const struct gp_gpu_ops fake_ops = {
 	.attach = fake_attach,
 	.detach = fake_detach,
 	.observe = fake_observe,
-	.hold = fake_hold,
-	.release = fake_release,
-	.set_slice = fake_set_slice,
+	.act = fake_act,
 	.undo_record = fake_undo_record,
 };
 

@@ -86,7 +86,7 @@ struct fake_gpu {
 
 /* Room for so many actions to be kept. */
 void fake_reserve(struct fake_gpu *g, unsigned n);
-int fake_act(struct gp_gpu *gpu, enum fake_kind kind, uint64_t now_ns, struct gp_action *a,
+int fake_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind act, struct gp_action *a,
              unsigned n);
 
 /* How often one kind was asked of one task, from the `from`th action on. */

@@ -41,7 +41,7 @@ static void model_next_slice(struct model *m)
 	m->left_ns = model_slice_ns(m, m->current);
 }
 
-/* Sets on_hardware. Returns how long that stays so if nothing else happens. */
+/* Sets on_hardware. Returns how long that stays unchanged if nothing else happens. */
 static uint64_t model_pick(struct model *m)
 {
 	unsigned normal = 0, tiny = 0;
@@ -412,22 +412,15 @@ static int model_act(struct gp_gpu *gpu, enum model_action kind, struct gp_actio
 	return 0;
 }
 
-static int model_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int model_act_op(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind,
+                        struct gp_action *a, unsigned n)
 {
 	(void)now_ns;
-	return model_act(gpu, MODEL_HOLD, a, n);
-}
-
-static int model_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return model_act(gpu, MODEL_RELEASE, a, n);
-}
-
-static int model_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return model_act(gpu, MODEL_SET_SLICE, a, n);
+	return model_act(gpu,
+	                 kind == GP_ACT_HOLD      ? MODEL_HOLD
+	                 : kind == GP_ACT_RELEASE ? MODEL_RELEASE
+	                                          : MODEL_SET_SLICE,
+	                 a, n);
 }
 
 void model_init(struct model *m, const struct model_profile *profile, uint64_t seed)
@@ -438,9 +431,7 @@ void model_init(struct model *m, const struct model_profile *profile, uint64_t s
 		.attach = model_attach,
 		.detach = model_detach,
 		.observe = model_observe,
-		.hold = model_hold,
-		.release = model_release,
-		.set_slice = model_set_slice,
+		.act = model_act_op,
 	};
 	const struct model_profile *p = profile;
 	struct gp_gpu_info *info = &m->base.info;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A model of a device, for tests that drive the engine with a clock of their own: it knows at every
- * instant who really runs, and shows the engine as much of that as its profile says, never anything
- * that is not so. Actions have their effect at once or after a while, and never fail.
+ * A model of a device, for tests that drive the engine with a clock of their own. It knows at every
+ * instant which tasks really run. It shows the engine as much of that as its profile says, and
+ * never anything false. Actions take effect at once or after a while, and never fail.
  *
- * With slices, one task at a time runs, round robin. One with a tiny slice gets nothing while any
- * other is runnable, and two of them give each other nothing, as measured on an H200. Without
- * slices, all released active tasks run side by side.
+ * With slices, one task at a time runs, round robin. A task with a tiny slice gets nothing while
+ * any other is runnable, and two such tasks get nothing from each other, as measured on an H200.
+ * Without slices, all released active tasks run side by side.
  */
 #ifndef GP_TESTS_PROPERTY_MODEL_H
 #define GP_TESTS_PROPERTY_MODEL_H
 
-#include <stdio.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -22,44 +21,46 @@
 #define MODEL_EFFECTS   256u
 #define MODEL_SAMPLE_NS (167 * GP_NS_PER_MS)
 
-/* How well the device shows something. Sampled: as it was at the last multiple of 167 ms. */
+/* How well the device shows a value. SAMPLED: as it was at the last multiple of 167 ms. */
 enum model_sight { UNSEEN, SAMPLED, EXACT };
 
-/* How an action ends: its effect seen at once; accepted, the effect follows; -EINPROGRESS, one
- * after another; any of these. What is only accepted and cannot be observed takes effect at once:
- * nobody could wait for it. */
+/*
+ * How an action ends: with its effect at once; accepted, and the effect follows; -EINPROGRESS, one
+ * after another; or any of these. An action that is only accepted and cannot be observed takes
+ * effect at once, because the engine could not wait for it.
+ */
 enum model_finish { AT_ONCE, ACCEPTED, WORKER, MIXED };
 
 struct model_profile {
 	bool slices;
 	uint32_t slice_min_us, slice_max_us;
-	uint32_t slice_us; /* the hardware's own */
+	uint32_t slice_us; /* the hardware's default */
 	bool slice_us_told;
-	uint32_t max_held; /* 0: tasks cannot be held */
+	uint32_t max_held; /* 0 = tasks cannot be held */
 	enum model_sight activity;
-	bool activity_of_held; /* ... is seen too */
+	bool activity_of_held; /* activity of held tasks is seen, too */
 	bool events;           /* only with exact activity */
 	bool running_seen;
 	enum model_sight run;
 	bool held_seen, slice_seen;
 	enum model_finish finish;
-	uint64_t cost_ns;        /* of an action that does not end at once, at most */
+	uint64_t cost_ns;        /* longest time of an action that does not end at once */
 	unsigned drop_permille;  /* observations that lack a field */
-	unsigned blind_permille; /* ... that fail as a whole */
+	unsigned blind_permille; /* observations that fail as a whole */
 };
 
 struct model_task {
 	bool present, attached;
 	uint64_t key;
-	bool shown; /* was observed since attach: from then on fields may be missing */
+	bool shown; /* was observed since attach; from then on fields may be missing */
 
 	bool active;
-	uint64_t busy_ns, idle_ns; /* about how long it works and pauses; GP_NEVER = for good */
+	uint64_t busy_ns, idle_ns; /* approximate length of work and pauses; GP_NEVER = for good */
 	uint64_t toggles_ns;
 	uint64_t active_since_ns;
 
 	bool held;
-	uint32_t slice_us; /* 0 = the hardware's own */
+	uint32_t slice_us; /* 0 = the hardware's default */
 	bool on_hardware;
 	uint64_t run_ns, run_at_attach_ns;
 
@@ -76,7 +77,7 @@ struct model_effect {
 	enum model_action kind;
 	uint32_t task;
 	uint32_t slice_us;
-	bool in_progress; /* observations say that it is under way */
+	bool in_progress; /* observations show it as under way */
 };
 
 struct model {
@@ -91,14 +92,15 @@ struct model {
 	unsigned effects;
 	uint64_t worker_free_ns;
 
-	uint32_t current; /* with slices: whose slice it is */
-	uint64_t left_ns; /* ... and how much of it */
+	uint32_t current; /* with slices: the task that has the slice */
+	uint64_t left_ns; /* rest of its slice */
 	uint64_t sample_at_ns;
 
-	bool signalled; /* the event: cleared by whoever drives */
+	bool signalled; /* the event; cleared by the caller */
 	bool stop_on_signal;
 
-	/* Who watches. A piece is a time in which nothing changes; on_hardware says who ran. */
+	/* Callbacks for watchers. A piece is a time in which nothing changes; on_hardware tells
+	 * which tasks ran. */
 	void (*on_piece)(void *arg, uint64_t length_ns);
 	void (*on_call)(void *arg, enum model_action kind, uint32_t task, uint32_t slice_us);
 	void (*on_effect)(void *arg, uint32_t task);
@@ -112,19 +114,19 @@ static inline bool model_is_tiny(const struct model_task *t)
 
 bool model_has_pending(const struct model *m, uint32_t task);
 
-/* Who runs. */
+/* Which tasks run. */
 
-/* What happens by itself. */
+/* Spontaneous changes. */
 
 void model_set_active(struct model *m, uint32_t task, bool active);
 void model_set_rhythm(struct model *m, uint32_t task, uint64_t busy_ns, uint64_t idle_ns);
 
-/* Lets time pass up to `to_ns`, or to the event where stop_on_signal says so. */
+/* Advances to `to_ns`, or to the next event if stop_on_signal is set. */
 void model_advance(struct model *m, uint64_t to_ns);
 
-/* Tasks come and go. */
+/* Tasks come and leave. */
 
-/* Returns its place, which is also its handle; MODEL_TASKS = no room. Starts idle. */
+/* Returns its index, which is also its handle; MODEL_TASKS = no room. Starts idle. */
 uint32_t model_enter(struct model *m);
 void model_leave(struct model *m, uint32_t task);
 

@@ -61,12 +61,12 @@ void play_us(uint64_t us)
 {
 	uint64_t end_ns = stage.model.now_ns + us * GP_NS_PER_US;
 
-	world_tick(&stage);
+	tick(&stage);
 	while (stage.model.now_ns < end_ns) {
 		uint64_t next_ns = gp_engine_next_ns(stage.engine);
 
 		pass_time(&stage, next_ns < end_ns ? next_ns : end_ns);
-		world_tick(&stage);
+		tick(&stage);
 	}
 }
 

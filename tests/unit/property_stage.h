@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One world (property_world.h) on which single claims about policies are played: tasks are cast,
- * work or do not, time passes, and the engine is called exactly when it asks for it. Whatever the
- * claim is about, what must always hold is watched as in the random sequences.
+ * One world (property_world.h) for single claims about policies: tasks are added, work or are idle,
+ * time passes, and the engine is called exactly when it asks for it. The general rules are checked
+ * as in the random sequences.
  */
 #ifndef GP_TESTS_PROPERTY_STAGE_H
 #define GP_TESTS_PROPERTY_STAGE_H
@@ -18,7 +18,7 @@ struct model_profile device_without_slices(void);
 void open_stage(const char *policy, const struct model_profile *profile);
 void close_stage(void);
 
-/* A task comes and the engine sees it. */
+/* Adds a task; the engine sees it. */
 uint32_t cast_gang(uint8_t class, uint8_t priority, bool busy, uint64_t gang);
 
 static inline uint32_t cast(uint8_t class, bool busy)
@@ -49,7 +49,7 @@ static inline uint32_t slice_of(uint32_t i)
 	return stage.model.task[i].slice_us;
 }
 
-/* Its part of the device from now on, in thousandths. */
+/* Its part of the device in the next `ms`, in thousandths. */
 unsigned permille_of_the_next(uint32_t i, uint64_t ms);
 
 #endif

@@ -60,7 +60,8 @@ static bool has_mates(const struct world *w, uint32_t i)
 	return false;
 }
 
-/* By its user, or by that of one of its gang. A task that is gone counts until the engine knows. */
+/* Held by its user, or by the user of a task of its gang. A task that has left counts until the
+ * engine knows. */
 static bool is_user_held(const struct world *w, uint32_t i)
 {
 	for (unsigned j = 0; j < MODEL_TASKS; j++)
@@ -70,7 +71,7 @@ static bool is_user_held(const struct world *w, uint32_t i)
 	return false;
 }
 
-/* The highest of its gang: what it is treated as where whole gangs are held. */
+/* The highest class of its gang: its class if whole gangs are held. */
 static uint8_t class_of_gang(const struct world *w, uint32_t i)
 {
 	uint8_t class = w->subject[i].attr.class;
@@ -82,7 +83,7 @@ static uint8_t class_of_gang(const struct world *w, uint32_t i)
 	return class;
 }
 
-/* What depends on the others is looked up once, not in every piece of time. */
+/* Values that depend on other tasks are computed once, not in every piece of time. */
 static void refresh(struct world *w)
 {
 	for (unsigned i = 0; i < MODEL_TASKS; i++) {
@@ -134,7 +135,7 @@ static void check_call(void *arg, enum model_action kind, uint32_t task, uint32_
 		breach(w, "(1) task %u is held on a device that cannot hold", task);
 }
 
-/* Unmanaged ones count too: what is left on them of us must not meet the others. */
+/* Unmanaged tasks count, too: slices that are left on them must not meet the others. */
 static void check_tiny(struct world *w, uint32_t because_of)
 {
 	unsigned tiny = 0;
@@ -170,7 +171,7 @@ static void check_effect(void *arg, uint32_t task)
 		       w->model.profile.max_held);
 }
 
-/* Wants the device, is the policy's business, and no user stands in its way. */
+/* The task wants the device, the policy is responsible for it, and no user holds it. */
 static bool is_entitled(const struct world *w, uint32_t i)
 {
 	return is_there(w, i) && w->subject[i].id && w->model.task[i].active &&
@@ -194,8 +195,8 @@ static void watch_starvation(struct world *w, uint32_t i, uint64_t length_ns)
 }
 
 /*
- * From a change to the effect of what is done about it: a look, unless the change announces
- * itself, and an action, which may have to wait for others.
+ * The time from a change to the effect of the reaction: a tick, unless the change is signalled, and
+ * an action, which may have to wait for others.
  */
 static uint64_t reaction_ns(const struct world *w)
 {
@@ -203,13 +204,15 @@ static uint64_t reaction_ns(const struct world *w)
 	uint64_t actions = p->finish == AT_ONCE ? 0 : p->finish == WORKER ? 2 * MODEL_TASKS : 2;
 
 	if (p->max_held != ALL)
-		actions *= 2; /* a place must be seen to be free before somebody is held there */
+		actions *= 2; /* a hold needs room that must be seen to be free first */
 	return (p->events ? 0 : CHECK_NS) + (p->max_held == ALL ? 0 : CHECK_NS) +
 	       actions * p->cost_ns;
 }
 
-/* Let in because it, or one of its gang, was held for long: no inversion while aging lasts. */
-static bool is_let_in(const struct world *w, uint32_t i)
+/*
+ * In an aging window, because it or a member of its gang was held for long: that is no inversion.
+ */
+static bool in_aging_window(const struct world *w, uint32_t i)
 {
 	uint64_t late_ns = reaction_ns(w);
 
@@ -224,16 +227,15 @@ static bool is_let_in(const struct world *w, uint32_t i)
 	return false;
 }
 
-/* A best-effort task on the hardware that nothing excuses. */
+/* A best-effort task on the hardware without a valid reason. */
 static bool is_intruder(const struct world *w, uint32_t i)
 {
 	return is_entitled(w, i) && w->model.task[i].on_hardware &&
 	       w->subject[i].gang_class == GP_BEST_EFFORT &&
-	       (w->model.profile.slices || !is_let_in(w, i));
+	       (w->model.profile.slices || !in_aging_window(w, i));
 }
 
-/* The slices of everybody who has one, the hardware's own or those of aging: a round that software
- * has no part in. */
+/* The sum of all slices, the default ones or those of aging: a round without software. */
 static uint64_t round_ns(const struct world *w)
 {
 	uint64_t slice_us = w->model.profile.slice_us, n = 0;
@@ -245,7 +247,7 @@ static uint64_t round_ns(const struct world *w)
 	return n * (slice_us > AGE_SLICE_US ? slice_us : AGE_SLICE_US) * GP_NS_PER_US + 2 * MS;
 }
 
-/* With slices: what a latency-critical task waits for others is a round of theirs at most. */
+/* With slices: a latency-critical task waits for others for one round at most. */
 static void watch_wait(struct world *w, uint32_t i, bool intruder, uint64_t length_ns)
 {
 	struct subject *s = &w->subject[i];
@@ -265,7 +267,7 @@ static void watch_wait(struct world *w, uint32_t i, bool intruder, uint64_t leng
 		       (unsigned long long)(allowed_ns / 1000));
 }
 
-/* Without slices everybody runs side by side: best-effort tasks must be held. */
+/* Without slices all tasks run side by side: best-effort tasks must be held. */
 static void watch_intruder(struct world *w, uint32_t i, bool inverted, uint64_t length_ns)
 {
 	struct subject *s = &w->subject[i];
@@ -283,7 +285,7 @@ static void watch_intruder(struct world *w, uint32_t i, bool inverted, uint64_t 
 		       (unsigned long long)(reaction_ns(w) / 1000));
 }
 
-/* A latency-critical task wants the device; or, to be `denied`, wants it and has nothing. */
+/* A latency-critical task wants the device; with `denied`, it also gets nothing. */
 static bool lc_is_busy(const struct world *w, bool denied)
 {
 	for (unsigned i = 0; i < MODEL_TASKS; i++)
@@ -294,9 +296,9 @@ static bool lc_is_busy(const struct world *w, bool denied)
 }
 
 /*
- * With slices and room to hold, best-effort tasks live on what aging gives them while
- * latency-critical ones are busy: half of 10 ms in 110. What a task gets between waking up and
- * being seen comes on top. Not so with gangs: two released tasks cannot both have a tiny slice.
+ * With slices and room for holds, best-effort tasks have only aging windows while latency-critical
+ * ones are busy: half of 10 ms in 110 ms. The time between becoming active and being seen is added.
+ * This does not apply to gangs: two released tasks cannot both have a tiny slice.
  */
 static void watch_share(struct world *w, bool lc_busy, bool intruder, uint64_t length_ns)
 {
@@ -326,7 +328,7 @@ static void watch_share(struct world *w, bool lc_busy, bool intruder, uint64_t l
 		       (unsigned long long)(w->be_allowed_ns / 1000));
 }
 
-/* Nothing hides who wants and has the device, and the engine looks when it should. */
+/* Everything about demand and use can be seen, and the engine ticks when it should. */
 static bool is_clear(const struct world *w)
 {
 	const struct model_profile *p = &w->model.profile;
@@ -395,7 +397,7 @@ static void check_plan(struct world *w)
 	unsigned by_policy = 0, by_user = 0;
 
 	if (plan->next_ns <= w->model.now_ns)
-		breach(w, "(1) the plan asks for a look in the past");
+		breach(w, "(1) the plan asks for a tick in the past");
 	for (unsigned i = 0; i < MODEL_TASKS; i++) {
 		if (!w->subject[i].id)
 			continue;
@@ -410,7 +412,7 @@ static void check_plan(struct world *w)
 		       by_policy, by_user, w->model.profile.max_held);
 }
 
-/* A tiny slice only where no other task but latency-critical ones may be running. */
+/* A tiny slice only if no task but latency-critical ones may be running. */
 static void check_tiny_plan(struct world *w)
 {
 	const struct gp_view *view = gp_engine_view(w->engine);
@@ -454,8 +456,8 @@ static bool is_settled(const struct world *w, uint32_t i)
 
 	for (unsigned j = 0; j < MODEL_TASKS; j++)
 		if (w->model.task[j].attached && !w->model.task[j].present)
-			return false; /* others may have to wait until the engine knows it is gone
-			               */
+			return false; /* others may have to wait until the engine knows that it has
+			                 left */
 	return s->id && is_there(w, i) && s->ticks > CALM_TICKS &&
 	       !model_has_pending(&w->model, i) &&
 	       w->model.now_ns - s->wanted_since_ns >= CALM_NS &&
@@ -489,7 +491,7 @@ static void check_step(struct world *w, uint64_t next_ns)
 	const struct gp_ejection *x = gp_engine_ejection(w->engine);
 
 	if (next_ns <= w->model.now_ns)
-		breach(w, "(1) the engine asks for a look in the past");
+		breach(w, "(1) the engine asks for a tick in the past");
 	if (x)
 		breach(w, "(1) ejected: %s", x->text);
 	check_plan(w);
@@ -559,7 +561,7 @@ static void tell_plan(const struct world *w)
 	}
 }
 
-void world_tick(struct world *w)
+void tick(struct world *w)
 {
 	const struct gp_plan *plan = gp_engine_plan(w->engine);
 	uint64_t next_ns;

@@ -16,7 +16,7 @@ static void note_request(void *arg, const struct gp_sim_event *e)
 
 static void run_once(const struct gp_scenario *s, const char *policy, struct book *book)
 {
-	struct gp_scenario copy = *s; /* what is kept of a run alone stays with the copy */
+	struct gp_scenario copy = *s; /* the cached results of runs alone stay with the copy */
 	const struct gp_run_options options = {.watch = note_request, .watch_arg = book};
 	struct gp_run run;
 

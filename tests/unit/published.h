@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs of the published workloads, counted as there: the mean from when a program turns to a
- * request until it is answered, and of these the mean of the latency-critical programs.
+ * Runs of the published workloads, counted as in the publication: the mean time from when a program
+ * begins a request until it is answered, and the mean over the latency-critical programs.
  */
 #ifndef TESTS_UNIT_PUBLISHED_H
 #define TESTS_UNIT_PUBLISHED_H
@@ -12,18 +12,18 @@
 
 #include "published_streams.h"
 
-#define SEEDS     10 /* for what comes at random; the rest is the same with each */
+#define SEEDS     10 /* for random arrivals; all else is the same with each seed */
 #define DURATION  (20 * GP_NS_PER_S)
 #define MAX_TASKS 16
 
 struct outcome {
-	double us;   /* the mean of a request, and of the programs */
+	double us;   /* the mean over requests and programs */
 	double work; /* best-effort requests per second */
 	double task_us[MAX_TASKS];
 };
 
 struct book {
-	uint64_t free_ns[MAX_TASKS]; /* when the program was done with the last request */
+	uint64_t free_ns[MAX_TASKS]; /* when the program finished the last request */
 	double sum_us[MAX_TASKS];
 	uint64_t n[MAX_TASKS];
 };

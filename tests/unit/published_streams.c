@@ -8,7 +8,7 @@ static const struct stream models[] = {
 	{"vgg", 2090 * GP_NS_PER_US, 900},
 };
 
-/* Only what the four take together is published: 2.04 ms of the whole device for a request. */
+/* Only the sum of the four is published: 2.04 ms of the whole device per request. */
 static const struct stream graphs[] = {
 	{"bfs", 4080 * GP_NS_PER_US, 500},
 	{"cc", 4080 * GP_NS_PER_US, 500},
@@ -32,8 +32,8 @@ static void add_stream(struct gp_scenario *to, struct gp_sim_task task,
 	assert_int_equal(gp_scenario_add(to, &task, attr), 0);
 }
 
-/* One task that stands for several programs, divided. Those with the same period do not begin at
- * the same time: each begins when the one before it would have finished by itself. */
+/* Divides a task that stands for several programs. Programs with the same period do not begin at
+ * the same time: each begins when the one before it would have finished if it were alone. */
 static void add_streams(struct gp_scenario *to, struct gp_sim_task task,
                         const struct gp_task_attr *attr, const struct stream *stream, uint32_t n)
 {

@@ -48,7 +48,7 @@ struct gp_run finish(const char *policy)
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	gp_scenario_free(&scenario);
 	if (run.ejections)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For the tests of policies that share the device: simulated devices of each kind, tasks on them,
- * and what part of the time each of them got.
+ * and the part of the time that each of them got.
  */
 #ifndef GP_TESTS_SHARING_H
 #define GP_TESTS_SHARING_H
@@ -50,7 +50,7 @@ void begin(const struct device_kind *kind, uint64_t duration_ns);
 struct gp_task_attr be_attr(uint32_t weight);
 void add(struct gp_sim_task task, struct gp_task_attr attr);
 
-/* One that always has work. */
+/* A task that always has work. */
 static inline struct gp_sim_task busy(uint64_t kernel_ns)
 {
 	return (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = kernel_ns};
@@ -61,7 +61,7 @@ static inline uint64_t between(struct gp_rng *rng, uint64_t low, uint64_t high)
 	return low + gp_rng_below(rng, high - low + 1);
 }
 
-/* The caller frees the run; the scenario is gone. */
+/* The caller frees the run; the scenario is freed here. */
 struct gp_run finish(const char *policy);
 
 /* Its part of the time in percent, as work that was done. */

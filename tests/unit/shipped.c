@@ -23,7 +23,7 @@ void shipped_run_watched(struct gp_scenario *s, const char *policy,
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(s, &choice, options, run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	assert_int_equal(run->ejections, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scenarios that come with the program, for tests that compare them with what was measured. */
+/* The shipped scenarios, for tests that compare them with measurements. */
 #ifndef TESTS_UNIT_SHIPPED_H
 #define TESTS_UNIT_SHIPPED_H
 
@@ -8,10 +8,10 @@
 #include "build_config.h"
 #include "sim/scenario/scenario.h"
 
-/* Skips the test where it cannot be read. */
+/* Skips the test if it cannot be read. */
 void shipped_load(const char *name, struct gp_scenario *s);
 
-/* A policy that is thrown out fails the test. */
+/* An ejected policy fails the test. */
 void shipped_run_watched(struct gp_scenario *s, const char *policy,
                          const struct gp_run_options *options, struct gp_run *run);
 

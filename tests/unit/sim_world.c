@@ -75,7 +75,7 @@ void set_slice(struct gp_sim *sim, uint32_t task, uint32_t slice_us, uint64_t no
 	assert_int_equal(a.status, -EINPROGRESS);
 }
 
-struct gp_observation look(struct gp_sim *sim, uint32_t task, uint64_t now_ns)
+struct gp_observation observe(struct gp_sim *sim, uint32_t task, uint64_t now_ns)
 {
 	struct gp_observation o = {.handle = task};
 

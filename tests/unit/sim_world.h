@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated device in the hands of a test: include after cmocka.h. */
+/* A simulated device for a test; include after cmocka.h. */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
@@ -12,14 +12,14 @@
 #define MS GP_NS_PER_MS
 #define S  GP_NS_PER_S
 
-/* Free of charge, so that times come out round; tests put costs in one by one. */
+/* All costs are 0, so that times are round numbers; tests add single costs. */
 extern const struct gp_sim_device plain;
 struct gp_sim_task closed_loop(uint64_t kernel_ns);
 struct gp_sim_task periodic(uint64_t every_ns, uint64_t kernel_ns);
 struct gp_sim *new_sim(const struct gp_sim_device *device, const struct gp_sim_task *task,
                        uint32_t ntasks, uint64_t seed);
 
-/* Lets time pass whatever is signalled. */
+/* Advances to `to_ns`, ignoring signals. */
 void run_to(struct gp_sim *sim, uint64_t to_ns);
 
 static inline uint64_t finished(const struct gp_sim *sim, uint32_t task)
@@ -31,10 +31,10 @@ void attach(struct gp_sim *sim, uint32_t task);
 void hold(struct gp_sim *sim, uint32_t task, uint64_t now_ns);
 void release(struct gp_sim *sim, uint32_t task, uint64_t now_ns);
 void set_slice(struct gp_sim *sim, uint32_t task, uint32_t slice_us, uint64_t now_ns);
-struct gp_observation look(struct gp_sim *sim, uint32_t task, uint64_t now_ns);
+struct gp_observation observe(struct gp_sim *sim, uint32_t task, uint64_t now_ns);
 void hash_event(void *arg, const struct gp_sim_event *e);
 
-/* All that a task got, as bytes to compare. */
+/* All results of a task, as bytes to compare. */
 struct outcome {
 	struct gp_sim_result result; /* without the address of its histogram */
 	struct gp_hist response;

@@ -66,3 +66,47 @@ TEST(the_environment_selects)
 	assert_true(uses("sim"));
 	assert_int_equal(gp_backends_select(NULL), 0);
 }
+
+TEST(a_missing_function_is_a_missing_capability)
+{
+	static const struct gp_gpu_ops ops = {.name = "empty"};
+	struct gp_gpu gpu = {.ops = &ops, .info.name = "empty"};
+	struct gp_action action = {0};
+	struct gp_undo undo = {0};
+	struct gp_error err = {0};
+	struct gp_seen seen;
+	unsigned n;
+
+	for (enum gp_act_kind kind = GP_ACT_HOLD; kind <= GP_ACT_SLICE; kind++)
+		assert_int_equal(gp_gpu_act(&gpu, 0, kind, &action, 1), -ENOTSUP);
+	assert_int_equal(gp_gpu_event_fd(&gpu), -ENOTSUP);
+	assert_int_equal(gp_gpu_find(&gpu, 1, &seen, &err), -ENOTSUP);
+	assert_int_equal(gp_gpu_queues(&gpu, 1, false, NULL, 0, &err), -ENOTSUP);
+	assert_int_equal(gp_gpu_split(&gpu, 1, 0, &seen, &err), -ENOTSUP);
+	assert_int_equal(gp_gpu_evicted_ms(&gpu, 1), -ENOTSUP);
+	assert_int_equal(gp_gpu_hold_self(&gpu, 0, &err), -ENOTSUP);
+	assert_int_equal(gp_gpu_release_self(&gpu, &err), -ENOTSUP);
+	assert_int_equal(gp_gpu_set_preempt_type(&gpu, 0, 0), -ENOTSUP);
+	assert_int_equal(gp_backend_undo(&ops, &undo, &err), -ENOTSUP);
+	assert_int_equal(gp_backend_release_process(&ops, 1, &err), -ENOTSUP);
+	assert_int_equal(gp_backend_make_visible(&ops, 0, "empty", NULL, &err), -ENOTSUP);
+	gp_gpu_why(&gpu, 0, &err);
+	gp_backend_doctor(&ops, NULL, NULL);
+	assert_string_equal(err.text, "");
+	assert_string_equal(gp_gpu_preempt_types(&gpu, &n)->name, "save");
+	assert_int_equal(n, 1);
+}
+
+TEST(each_back_end_has_commands)
+{
+	static const char *const names[] = {"nvidia", "amd", "sim"};
+
+	for (unsigned i = 0; i < 3; i++) {
+		const struct gp_gpu_ops *ops = gp_backend_find(names[i]);
+
+		assert_non_null(ops->act);
+		assert_non_null(ops->command->find);
+		assert_non_null(ops->command->undo);
+		assert_non_null(ops->command->doctor);
+	}
+}

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edf: what it accepts is never late, what it must accept it accepts, and what cannot be promised
- * is refused; on simulated devices of several kinds, over random sets of tasks. Then single claims.
+ * edf: accepted tasks are never late, tasks that must be accepted are accepted, and impossible
+ * promises are refused. Tested on simulated devices of several kinds, over random sets of tasks;
+ * then single claims.
  */
 #include "deadline_world.h"
+
+/* Random sets. */
 
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
@@ -36,8 +39,8 @@ TEST(more_than_the_device_is_never_promised)
 	assert_int_equal(run_sets("edf", &draw), draw.sets);
 }
 
-/* Changes of hands are a tenth of the shortest deadline: most of the load is switching. */
-TEST(what_is_accepted_is_not_late_where_switching_is_dear)
+/* A handover is a tenth of the shortest deadline: most of the load is switching. */
+TEST(what_is_accepted_is_not_late_if_switching_is_expensive)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -62,8 +65,8 @@ TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* The worst there is: deadlines are equal, and whatever a task could not be promised for what
- * switching costs would be late. */
+/* The worst case: deadlines are equal, and a task that was refused because of switching costs would
+ * be late. */
 TEST(what_is_accepted_is_not_late_when_all_come_at_once)
 {
 	struct draw draw = {.sets = 100,
@@ -91,7 +94,7 @@ TEST(a_device_that_must_be_asked_is_asked_often_enough)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* The engine itself would look every 5 ms, and with 4 ms of work that is too late. */
+/* The engine itself would tick every 5 ms, and with 4 ms of work that is too late. */
 TEST(a_short_deadline_is_kept_on_a_device_that_must_be_asked)
 {
 	uint32_t service;
@@ -135,7 +138,8 @@ TEST(gangs_are_done_in_time_as_a_whole)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
+/* Many tasks run at the same time, a hold stops all of them, and changes are noticed a millisecond
+ * late. */
 TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = 100,
@@ -155,7 +159,9 @@ TEST(the_same_holds_on_an_amd_gpu)
 	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
 }
 
-/* How many tasks with one deadline are accepted that ask for 0.8 of the device in all, and kept. */
+/* How far the promise goes. */
+
+/* The number of tasks with one deadline, 0.8 of the device in total, that are accepted and kept. */
 static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t deadline_ns)
 {
 	unsigned count = 0, refused = 0;
@@ -177,7 +183,9 @@ static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t dead
 	return count - 1;
 }
 
-/* With equal budgets; deadlines of 6.4 ms have the most jitter. Any budgets: test_edf_sets.c. */
+/*
+ * With equal budgets; deadlines of 6.4 ms have the largest jitter. Other budgets: test_edf_sets.c.
+ */
 TEST(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline)
 {
 	struct world w;
@@ -191,7 +199,7 @@ TEST(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline)
 	assert_int_equal(count_that_fit(&w.device, world_change_ns(&w) * 100), 18);
 }
 
-TEST(who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room)
+TEST(accepted_tasks_stay_and_later_ones_are_refused_until_there_is_room)
 {
 	uint32_t first, second, third;
 	struct world w;
@@ -214,7 +222,7 @@ TEST(who_was_accepted_stays_and_who_comes_later_is_refused_until_there_is_room)
 	assert_false(w.stats[third].refused);
 }
 
-TEST(who_says_no_budget_is_refused_and_runs_with_the_others)
+TEST(a_task_without_a_budget_is_refused_and_runs_with_the_others)
 {
 	uint32_t service, silent;
 	struct world w;
@@ -229,8 +237,8 @@ TEST(who_says_no_budget_is_refused_and_runs_with_the_others)
 	assert_true(w.finished[silent] >= 99);
 }
 
-/* 0.3 of the device at one request a deadline; it sends two. */
-TEST(who_sends_requests_more_often_than_its_deadline_needs_room_for_them)
+/* 0.3 of the device at one request per deadline; it sends two. */
+TEST(a_task_with_more_requests_than_deadlines_needs_room_for_them)
 {
 	uint32_t hasty, steady;
 	struct world w;
@@ -250,9 +258,9 @@ TEST(who_sends_requests_more_often_than_its_deadline_needs_room_for_them)
 	assert_int_equal(w.missed[steady], 0);
 }
 
-/* Fifteen at once: too few to be found out. The others would be late if each were due in its time.
- */
-TEST(a_burst_of_requests_harms_nobody_else)
+/* Fifteen at once: too few to change the measured period. The others would be late if each request
+ * were due in its own time. */
+TEST(a_burst_of_requests_harms_no_other_task)
 {
 	static const uint64_t at_once[15] = {0};
 	uint32_t hasty, steady;
@@ -287,7 +295,7 @@ TEST(a_gang_whose_first_task_leaves_keeps_its_promise)
 	assert_int_equal(w.missed[last], 0);
 }
 
-TEST(who_came_too_often_once_is_promised_something_again)
+TEST(a_task_with_one_burst_gets_a_promise_again)
 {
 	uint64_t at[140];
 	struct world w;
@@ -305,9 +313,9 @@ TEST(who_came_too_often_once_is_promised_something_again)
 	assert_int_equal(w.finished[0], 140);
 }
 
-/* Requests that take longer than they said. */
+/* Requests that exceed their budget. */
 
-TEST(an_overrun_harms_nobody_else_and_is_counted)
+TEST(an_overrun_harms_no_other_task_and_is_counted)
 {
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		uint32_t liar;
@@ -328,7 +336,9 @@ TEST(an_overrun_harms_nobody_else_and_is_counted)
 	}
 }
 
-TEST(nobody_starves_behind_promises_that_fill_the_device)
+/* Tasks without a promise. */
+
+TEST(no_task_starves_behind_promises_that_fill_the_device)
 {
 	struct world w;
 
@@ -338,14 +348,14 @@ TEST(nobody_starves_behind_promises_that_fill_the_device)
 	for (int i = 0; i < 12; i++)
 		world_add_job(&w);
 	world_run(&w, "edf");
-	world_check(&w, "edf"); /* none was ejected, and each got something */
+	world_check(&w, "edf"); /* no policy was ejected, and each task got something */
 	assert_int_equal(world_refused(&w), 0);
 	for (uint32_t i = 1; i < w.n; i++) /* 40 s * 2 % / 12 are 67 ms, and half is enough */
 		assert_true(w.work_ns[i] > 33 * MS);
 }
 
-/* Its next request comes when the last is done: it is found out after 16 of them, 16 s. */
-TEST(nobody_starves_behind_requests_that_never_pause)
+/* Its next request comes when the last is done: that is noticed after 16 requests, 16 s. */
+TEST(no_task_starves_behind_requests_that_never_pause)
 {
 	struct world w;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * edf where the device does not tell in time who works, as NVIDIA GPUs do not: requests are known
- * by their brackets, and of whoever has none there are samples of activity, or nothing.
+ * edf on devices that do not report activity in time, as NVIDIA GPUs: requests are known by request
+ * marks. For tasks without marks there are samples of activity, or nothing.
  */
 #include "deadline_world.h"
 
-TEST(brackets_are_enough_on_a_device_that_shows_nothing)
+TEST(request_marks_are_enough_on_a_device_without_activity)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 7,
@@ -18,8 +18,8 @@ TEST(brackets_are_enough_on_a_device_that_shows_nothing)
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-/* What NVIDIA GPUs are like: a task that said nothing yet is no more than a sample. */
-TEST(brackets_are_enough_on_a_device_with_samples_and_slices)
+/* As on NVIDIA GPUs: of a task without marks only a sample is known. */
+TEST(request_marks_are_enough_on_a_device_with_samples_and_slices)
 {
 	const struct draw fits = {.sets = 200,
 	                          .most = 13,
@@ -38,9 +38,9 @@ TEST(brackets_are_enough_on_a_device_with_samples_and_slices)
 	assert_in_range(run_sets("edf", &any), 1, any.sets - 1);
 }
 
-/* Who does not say when its requests begin. */
+/* Tasks that send no request marks. */
 
-/* It is not waited for, and no room is kept for it; what it asked for would be seen 167 ms late. */
+/* It is not waited for, and no room is kept for it; its requests would be seen 167 ms late. */
 TEST(a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing)
 {
 	uint32_t silent, frames;
@@ -76,8 +76,8 @@ TEST(a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way)
 	assert_in_range(w.longest_ns[frames], 20 * MS, 25 * MS);
 }
 
-/* It works for 30 ms now and then. A sample says that it does nothing, and is old when it does. */
-TEST(who_was_seen_idle_is_kept_out_of_the_way_all_the_same)
+/* It works for 30 ms now and then. A sample shows it as idle, and is outdated when it works. */
+TEST(a_task_that_was_seen_idle_is_held_all_the_same)
 {
 	uint32_t frames;
 	struct world w;

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the line lies between what edf promises and what it refuses: so many tasks are always
- * accepted, what is accepted just so is not late however requests come, and without the line
- * somebody is.
+ * The limit of edf's admission test: a certain number of tasks is always accepted; sets that are
+ * just accepted are not late, however requests come; and without the test a task is late.
  *
  *     test_edf_sets survey SETS ATTEMPTS
  *
- * prints the table of docs/deadlines.md: for each number of tasks so many sets of each kind, and
- * for each that is refused so many attempts to make somebody late if it were not.
+ * prints the table of docs/deadlines.md: for each number of tasks SETS sets of each kind, and for
+ * each refused set ATTEMPTS attempts to make a task late if it were accepted.
  */
 #include "deadline_world.h"
 
 #include "deadline_sets.h"
 
-#define SHORTEST_NS (6400 * US) /* of these the jitter takes most: 1/64 */
+#define SHORTEST_NS (6400 * US) /* of this deadline the jitter takes the largest part: 1/64 */
 
-/* As the man page says: budgets of 80 % of the device, and so many tasks are always accepted. */
+/* As in the man page: with budgets of 80 % of the device, this many tasks are always accepted. */
 static const struct {
 	const char *name;
 	unsigned always;
@@ -91,6 +90,8 @@ TEST(more_than_the_device_is_refused_whatever_it_costs)
 	}
 }
 
+/* The border. */
+
 static void scale_budgets(struct set *s, const struct set *whole, uint64_t permille)
 {
 	*s = *whole;
@@ -98,7 +99,7 @@ static void scale_budgets(struct set *s, const struct set *whole, uint64_t permi
 		s->budget_ns[i] = whole->budget_ns[i] * permille / 1000 + 1;
 }
 
-/* On a device with costs of any kind, with budgets as large as are just accepted. */
+/* A device with any costs, and budgets that are just accepted. */
 static bool draw_at_border(struct set *s, const char *policy, unsigned seed)
 {
 	uint64_t low = 0, high = 1000;
@@ -159,9 +160,11 @@ TEST(without_the_test_some_of_what_is_refused_is_late)
 	}
 }
 
-/* Each time it wakes it would be on the device before it is held, and a promise pays for none of
- * that: so it is held also while it does nothing. */
-TEST(background_that_pauses_all_the_time_makes_nobody_late)
+/* Tasks without a promise. */
+
+/* Each time it becomes active it would be on the device before it is held, and no promise includes
+ * that. So it is held while it is idle, too. */
+TEST(background_that_pauses_all_the_time_makes_no_task_late)
 {
 	static const uint64_t kernel_ns[] = {20 * US, 100 * US, 500 * US};
 
@@ -188,8 +191,8 @@ TEST(background_that_pauses_all_the_time_makes_nobody_late)
 		}
 }
 
-/* A request that nobody disputes costs no call, and so nobody a delay. */
-TEST(who_has_nothing_to_do_is_held_only_when_somebody_waits)
+/* A request without competition costs no call, and so delays no other task. */
+TEST(idle_tasks_are_held_only_while_a_task_waits)
 {
 	uint64_t arrival_ns[10];
 	struct world w;
@@ -210,6 +213,8 @@ TEST(who_has_nothing_to_do_is_held_only_when_somebody_waits)
 	for (uint32_t i = 0; i < 4; i++)
 		assert_in_range(w.longest_ns[i], 10 * MS, 10500 * US);
 }
+
+/* The table. */
 
 static void survey(unsigned sets, unsigned attempts)
 {

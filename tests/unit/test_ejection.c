@@ -275,7 +275,7 @@ TEST(a_policy_that_holds_a_busy_task_for_ever_is_ejected)
 			rig_step(r);
 		}
 		assert_in_range(r->now_ns - begin_ns, 9900 * MS, 10010 * MS);
-		assert_ejected(r, GP_EJECT_STARVED, 1, "gave task 1 nothing for 100");
+		assert_ejected(r, GP_EJECT_STARVED, 1, "starved task 1 for 100");
 		assert_true(gp_engine_ejection(r->engine)->task_view[0].waited_ns > 10 * S);
 		assert_int_equal(gp_engine_ejection(r->engine)->task_plan[0].want, GP_HOLD);
 		assert_given_back(r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `fair` promises, on simulated devices of each kind: tasks that want the device have it in
- * proportion to their weights, within 2 points over 10 seconds; one that wants less gets what it
- * wants; and nobody saves up time.
+ * The promises of `fair`, on simulated devices of each kind: tasks that want the device have it in
+ * proportion to their weights, within 2 points over 10 seconds; a task that wants less gets what it
+ * wants; and idle time cannot be saved up.
  */
 #include "support/test.h"
 
@@ -81,7 +81,7 @@ TEST(the_lightest_of_all_weights_is_not_forgotten)
 }
 
 /* The limit is 10 s, and finish() fails if the policy was ejected. */
-TEST(the_longest_turns_that_can_be_asked_for_starve_nobody)
+TEST(the_longest_possible_turns_starve_no_task)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
@@ -117,7 +117,9 @@ TEST(one_that_comes_and_goes_has_its_part_while_it_is_there)
 	}
 }
 
-/* 30 ms of work every 100 ms are less than its half: it gets all of them, the other the rest. */
+/*
+ * 30 ms of work every 100 ms are less than its half: it gets all of them, the other gets the rest.
+ */
 TEST(one_that_wants_less_than_its_part_gets_what_it_wants)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -131,15 +133,15 @@ TEST(one_that_wants_less_than_its_part_gets_what_it_wants)
 		add(busy(5 * MS), be_attr(100));
 		run = finish("fair");
 		assert_part(kind, &run, 0, 30, 2);
-		/* Each request costs two switches, and where its end does not announce itself it is
-		 * found out at the next look, after up to 5 ms. */
+		/* Each request costs two switches. If its end is not signalled, it is noticed at
+		 * the next tick, after up to 5 ms. */
 		assert_part(kind, &run, 1, kind->activity == GP_ACTIVITY_EXACT ? 65 : 68, 2);
 		gp_run_free(&run);
 	}
 }
 
 /* Half a second of work, half a second of pause: its part is a half while it works, so that takes a
- * second, and a third over all. Had it a claim to what it missed, it would get more. */
+ * second, and a third in total. If it could claim the time it missed, it would get more. */
 TEST(one_that_is_idle_half_of_the_time_has_no_claim_for_it)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -163,7 +165,7 @@ TEST(a_task_that_slept_for_long_does_not_shut_the_others_out)
 		struct gp_sim_task sleeper = busy(5 * MS);
 		struct gp_run run;
 
-		/* It works and sleeps for seconds, and is there in the last ones. */
+		/* It works and sleeps for seconds, and works in the last ones. */
 		sleeper.load = GP_LOAD_PERIODIC;
 		sleeper.every_ns = 10 * S;
 		sleeper.kernel_ns = 6 * S;
@@ -196,8 +198,8 @@ TEST(a_gang_is_one_in_the_line)
 	}
 }
 
-/* Where it is seen at once that it only pauses, it keeps its turn; with slices it gives it away,
- * and gets some of that back where run times are measured. */
+/* If short pauses are seen at once, it keeps its turn. With slices it gives the turn away, and gets
+ * some of it back if run times are measured. */
 TEST(a_pause_of_a_moment_costs_no_turn_where_it_is_seen)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {

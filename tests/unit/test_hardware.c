@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulator agrees with the H200: every case of docs/simulator.md, measured against simulated,
- * with one set of model parameters. The measured figures come from an H200 with driver 580.159.04;
- * "sets" marks those the parameters were taken from, "predicted" all others.
+ * The simulator agrees with the H200: every case of docs/simulator.md, measured and simulated, with
+ * one set of model parameters. The measured figures come from an H200 with driver 580.159.04.
+ * "sets" marks those from which the parameters were taken, "predicted" all others.
  */
 #include <math.h>
 
@@ -13,7 +13,7 @@ enum metric { P50, P99, BE_SUM };
 static const char *const metric_name[] = {
 	[P50] = "p50 us", [P99] = "p99 us", [BE_SUM] = "best-effort %"};
 
-/* What may differ: times in percent of the measured value, work in points. */
+/* Allowed differences: times in percent of the measured value, work in points. */
 #define TIME_PERCENT      15.0
 #define SHARE_POINTS      3.0
 #define SUM_POINTS        4.0
@@ -30,7 +30,7 @@ struct hardware_case {
 	const char *name;
 	const char *scenario;
 	const char *policy;
-	uint64_t kernel_us; /* instead of the scenario's, for its first task; 0 = as it is */
+	uint64_t kernel_us; /* replaces the scenario's value, for its first task; 0 = unchanged */
 	uint64_t every_us;
 	struct claim claim[3];
 };
@@ -132,8 +132,8 @@ static const struct hardware_case cases[] = {
          1000,
          4000,
          {{P50, 1228, TIME_PERCENT, false}, {P99, 1279, TIME_PERCENT, false}}},
-	/* Measured on 2026-11-15, after the model had predicted them; the first and the fourth
-         * taught it the order of the runlist and the cheaper way back from an idle context. */
+	/* Measured on 2026-11-15, after the model had predicted them. The first and the fourth
+         * showed the order of the runlist and the lower cost of the switch from an idle context. */
 	{"two and 10 ms",
          "h200-two-be-lc-10ms",
          "none",
@@ -265,7 +265,7 @@ TEST(the_simulator_agrees_with_the_h200)
 	assert_int_equal(wrong, 0);
 }
 
-/* Each at the device parameters that the program has: one set for all. */
+/* Each uses the default device parameters: one set for all. */
 TEST(every_case_uses_the_same_model_parameters)
 {
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lax: keeps the promises that edf keeps, lets a long request begin early, and does not alternate
+ * lax: keeps the same promises as edf, lets a long request begin early, and does not alternate
  * between requests of the same laxity.
  */
 #include "deadline_world.h"
+
+/* Random sets. */
 
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
@@ -33,7 +35,7 @@ TEST(more_than_the_device_is_never_promised)
 	assert_int_equal(run_sets("lax", &draw), draw.sets);
 }
 
-/* Few tasks with large budgets: they overtake each other as often as they ever do. */
+/* Few tasks with large budgets: they overtake each other as often as possible. */
 TEST(what_is_accepted_is_not_late_whatever_the_hysteresis)
 {
 	static const char *const policies[] = {"lax:hysteresis=50", "lax:hysteresis=100", "lax",
@@ -70,7 +72,8 @@ TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 	assert_in_range(run_sets("lax", &gangs), 1, draw.sets - 1);
 }
 
-/* Many run at the same time, a hold stops them all, and changes are noticed a millisecond late. */
+/* Many tasks run at the same time, a hold stops all of them, and changes are noticed a millisecond
+ * late. */
 TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = 100,
@@ -90,8 +93,8 @@ TEST(the_same_holds_on_an_amd_gpu)
 	assert_in_range(run_sets("lax", &any), 1, any.sets - 1);
 }
 
-/* Three have more than the hysteresis to do, and deadlines of 6.4 ms have the most jitter: the
- * worst there is. Returns how many were refused. */
+/* The worst case: three have a budget above the hysteresis, and deadlines of 6.4 ms have the
+ * largest jitter. Returns how many were refused. */
 static unsigned try_four_fifths(unsigned count, bool request_marks)
 {
 	uint64_t deadline_ns, budget_ns;
@@ -113,7 +116,7 @@ static unsigned try_four_fifths(unsigned count, bool request_marks)
 	return world_refused(&w);
 }
 
-/* The numbers that the man page gives. */
+/* The numbers of the man page. */
 TEST(twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not)
 {
 	assert_int_equal(try_four_fifths(12, false), 0);
@@ -122,7 +125,9 @@ TEST(twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not)
 	assert_int_equal(try_four_fifths(11, true), 1);
 }
 
-/* Its laxity is 290 ms when the short one comes, whose own is 590: that is what waits. */
+/* The order. */
+
+/* Its laxity is 290 ms when the short one comes, which has 590 ms: so the short one waits. */
 TEST(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier)
 {
 	static const uint64_t first[] = {0}, second[] = {10 * MS};
@@ -145,7 +150,7 @@ TEST(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier)
 		assert_int_equal(world_refused(&w), 0);
 		assert_int_equal(w.finished[large] + w.finished[small], 2);
 		assert_int_equal(w.missed[large] + w.missed[small], 0);
-		/* It waits until it has less laxity than the long one, and not a look longer. */
+		/* It waits until it has less laxity than the long one, and not a tick longer. */
 		if (lax)
 			assert_in_range(w.longest_ns[small], 300 * MS, 302 * MS);
 		else
@@ -153,9 +158,9 @@ TEST(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier)
 	}
 }
 
-/* Each has 400 ms to do in a second, from the same time on. One that waits overtakes when it has a
- * hysteresis less laxity: at most once in that time, and so the other. */
-TEST(requests_of_the_same_laxity_do_not_alternate_at_every_look)
+/* Each has 400 ms of work in a second, from the same time on. A waiting request overtakes when its
+ * laxity is smaller by the hysteresis: at most once in that time for each. */
+TEST(requests_of_the_same_laxity_do_not_alternate_at_every_tick)
 {
 	static const unsigned hysteresis[] = {50, 100, 250, 500};
 
@@ -179,12 +184,12 @@ TEST(requests_of_the_same_laxity_do_not_alternate_at_every_look)
 		world_check(&w, policy);
 		assert_int_equal(world_refused(&w), 0);
 		assert_int_equal(w.finished[0] + w.finished[1], 2 * pairs);
-		/* It does alternate where that is asked for, and no more than that. */
+		/* It alternates as often as requested, and no more than that. */
 		assert_in_range(w.engine_stats.preemptions, pairs, pairs * turns);
 	}
 }
 
-TEST(the_look_comes_when_the_order_changes)
+TEST(the_tick_comes_when_the_order_changes)
 {
 	static const uint64_t at_once[] = {0};
 	struct world w;
@@ -196,17 +201,18 @@ TEST(the_look_comes_when_the_order_changes)
 		w.task[k].arrival_ns = at_once;
 		w.task[k].arrivals = 1;
 	}
-	w.config.check_quiet_ns = w.config.scan_every_ns = 100 * S; /* only when it is asked for */
+	w.config.check_quiet_ns = w.config.scan_every_ns =
+		100 * S; /* only when the policy asks for it */
 	w.duration_ns = 1 * S;
 	world_run(&w, "lax");
-	/* The second waits 250 ms, runs until the first has waited 500, and the rest as it comes.
-	 */
+	/* The second waits 250 ms, runs until the first has waited 500 ms; the rest depends on the
+	 * phase. */
 	assert_in_range(w.engine_stats.preemptions, 2, 4);
 	assert_int_equal(w.missed[0] + w.missed[1], 0);
 	assert_in_range(w.engine_stats.ticks, 4, 20);
 }
 
-TEST(an_overrun_harms_nobody_else_and_is_counted)
+TEST(an_overrun_harms_no_other_task_and_is_counted)
 {
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		struct world w;

@@ -106,22 +106,6 @@ TEST_WITH(records_below_the_level_are_neither_written_nor_evaluated, start_afres
 	}
 }
 
-TEST_WITH(level_names_are_parsed_and_nothing_else_is, start_afresh, NULL)
-{
-	const char *const names[] = {"debug", "info", "warn", "error"};
-	for (int i = 0; i < 4; i++) {
-		enum gp_log_level level = (enum gp_log_level)((i + 1) % 4);
-		assert_int_equal(gp_log_level_parse(names[i], &level), 0);
-		assert_int_equal(level, i);
-	}
-	const char *const wrong[] = {"", "warning", "war", "WARN", "info ", "0"};
-	for (int i = 0; i < 6; i++) {
-		enum gp_log_level level = GP_LOG_WARN;
-		assert_int_equal(gp_log_level_parse(wrong[i], &level), -EINVAL);
-		assert_int_equal(level, GP_LOG_WARN);
-	}
-}
-
 struct caught {
 	int records;
 	enum gp_log_level level;

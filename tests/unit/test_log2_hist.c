@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Coarse histogram: every duration falls into the one bucket whose bounds hold it, powers of two of
+ * Small histogram: every duration falls into the one bucket whose bounds hold it, powers of two of
  * 1 us are bounds, quantiles are off by at most an eighth, the ends are exact, and it is small.
  */
 #include "support/test.h"
@@ -31,7 +31,7 @@ TEST(the_buckets_cover_every_value_once)
 {
 	uint64_t next = 0;
 
-	for (unsigned i = 0; i < GP_COARSE_BUCKETS; i++) {
+	for (unsigned i = 0; i < GP_LOG2_HIST_BUCKETS; i++) {
 		uint64_t low, high;
 
 		gp_log2_hist_bounds(i, &low, &high);
@@ -46,7 +46,7 @@ TEST(the_buckets_cover_every_value_once)
 
 TEST(powers_of_two_of_a_microsecond_are_bounds)
 {
-	for (unsigned k = 0; k <= GP_COARSE_POWERS; k++) {
+	for (unsigned k = 0; k <= GP_LOG2_HIST_POWERS; k++) {
 		uint64_t low, high, ns = 1000ull << k;
 
 		gp_log2_hist_bounds(bucket_of(ns), &low, &high);
@@ -110,7 +110,7 @@ TEST(what_is_too_long_does_no_harm)
 	for (unsigned i = 0; i < 3; i++)
 		gp_log2_hist_add(&h, UINT64_MAX);
 	assert_int_equal(h.sum_ns, UINT64_MAX);
-	assert_int_equal(h.bucket[GP_COARSE_BUCKETS - 1], 3);
+	assert_int_equal(h.bucket[GP_LOG2_HIST_BUCKETS - 1], 3);
 	assert_int_equal(gp_log2_hist_quantile(&h, 500000), UINT64_MAX);
 	h.bucket[0] = UINT32_MAX;
 	gp_log2_hist_add(&h, 1);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `mlfq` promises, on simulated devices of each kind: short tasks are answered sooner than
- * with the driver's sharing or with equal turns, without anybody having said which they are; long
- * ones go on.
+ * The promises of `mlfq`, on simulated devices of each kind: short tasks are answered sooner than
+ * with the driver's sharing or with equal turns, although no attributes are set; long tasks make
+ * progress.
  */
 #include "support/test.h"
 
 #include "sharing.h"
 
-/* Nobody can tell short from long where neither activity nor run times are known. */
+/* Short and long tasks cannot be distinguished if neither activity nor run times are known. */
 static bool can_tell(const struct device_kind *kind)
 {
 	return kind->activity != GP_ACTIVITY_NONE;
 }
 
 struct load {
-	uint64_t every_ns, kernel_ns; /* of the short one, on average */
+	uint64_t every_ns, kernel_ns; /* of the short task, on average */
 	unsigned jobs;                /* beside it */
 };
 
@@ -27,7 +27,7 @@ static const struct load loads[] = {
 
 struct outcome {
 	uint64_t p50_ns, p99_ns;
-	double kept; /* of the time, by all jobs */
+	double kept; /* part of the time, of all jobs */
 	double busy;
 };
 
@@ -65,8 +65,8 @@ TEST(short_tasks_are_answered_sooner_without_being_told)
 			struct outcome none = play(kind, &loads[i], "none");
 			struct outcome rr = play(kind, &loads[i], "rr");
 			struct outcome mlfq = play(kind, &loads[i], "mlfq");
-			/* Where stretches count, those of requests that queue up are long and sink;
-			 * without slices each costs a hold. */
+			/* If stretches count, those of waiting requests are long, and the task
+			 * sinks; without slices each costs a hold. */
 			bool all = !knows_at_once(kind) ||
 			           loads[i].every_ns >= 10 * loads[i].kernel_ns;
 
@@ -78,11 +78,11 @@ TEST(short_tasks_are_answered_sooner_without_being_told)
 			    (all && (mlfq.p99_ns > none.p99_ns || mlfq.p99_ns > rr.p99_ns)))
 				fail_msg("%s, load %zu: p50 %.2f and p99 %.2f ms", kind->name, i,
 				         (double)mlfq.p50_ns / 1e6, (double)mlfq.p99_ns / 1e6);
-			/* Nobody is held for one that leaves the device idle. */
+			/* No task is held in favour of one that leaves the device idle. */
 			if (!knows_at_once(kind) && mlfq.busy < none.busy - 1)
 				fail_msg("%s, load %zu: busy for %.1f %%", kind->name, i,
 				         mlfq.busy);
-			/* Holds cost more where the end of a request does not announce itself. */
+			/* Holds cost more if the end of a request is not signalled. */
 			if (all && mlfq.kept < none.kept - 10)
 				fail_msg("%s, load %zu: jobs keep %.1f %%", kind->name, i,
 				         mlfq.kept);
@@ -104,8 +104,8 @@ static struct gp_sim_task now_and_then(uint64_t kernel_ns, uint64_t gap_ns)
 	return task;
 }
 
-/* Equals that pause too soon for a sample to see it: turns would leave the device idle. */
-TEST(nobody_is_held_for_one_that_leaves_the_device_idle)
+/* Equal tasks that pause too briefly for a sample to see it: turns would leave the device idle. */
+TEST(no_task_is_held_for_one_that_leaves_the_device_idle)
 {
 	const struct device_kind *kind = device_named("slices, sampled activity");
 	const struct gp_sim_task sets[][3] = {
@@ -144,7 +144,7 @@ TEST(nobody_is_held_for_one_that_leaves_the_device_idle)
 	}
 }
 
-/* A job with pauses gets less than one without; that is no reason for them to change places. */
+/* A job with pauses gets less than one without; that is no reason to exchange their levels. */
 TEST(two_unequal_jobs_do_not_disturb_a_short_task)
 {
 	const struct device_kind *kind = device_named("slices, sampled activity");
@@ -167,8 +167,8 @@ TEST(two_unequal_jobs_do_not_disturb_a_short_task)
 }
 
 /*
- * Requests at random that come to four fifths of an equal part: at times to more, and until the
- * jobs have sunk they fall behind and have something to catch up with.
+ * Random requests with four fifths of an equal part on average, sometimes more. Until the jobs have
+ * sunk, requests wait and must be caught up with.
  */
 TEST(one_that_takes_a_little_less_than_the_others_stays_at_the_top)
 {
@@ -204,7 +204,7 @@ TEST(jobs_of_equal_length_share)
 	}
 }
 
-/* Four that are short, and together want all there is. */
+/* Four short tasks that together want the whole device. */
 TEST(a_long_job_goes_on_beside_short_ones_that_never_all_pause)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -248,7 +248,7 @@ TEST(a_task_that_works_now_and_then_gets_more_done_than_with_equal_turns)
 }
 
 /* Each gap is filled by the first of them: the second is released for it and gets nothing. */
-TEST(nobody_starves_in_gaps_that_others_fill)
+TEST(no_task_starves_in_gaps_that_others_fill)
 {
 	static const struct {
 		uint64_t release_us, gap_us;
@@ -268,7 +268,7 @@ TEST(nobody_starves_in_gaps_that_others_fill)
 		    be_attr(100));
 		add(busy(13600 * US), be_attr(100));
 		add(busy(13600 * US), be_attr(100));
-		run = finish("mlfq"); /* which fails when it is ejected */
+		run = finish("mlfq"); /* fails if the policy is ejected */
 		assert_true(run.task[1].work_ns && run.task[2].work_ns);
 		gp_run_free(&run);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How tasks sink and rise with `mlfq`, and what that does to them, one claim a test. */
+/* How tasks sink and rise with `mlfq`, and the effects; one claim per test. */
 #include "support/test.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@ static struct model_profile device_with_samples(void)
 	return p;
 }
 
-/* Works for so long, then pauses long enough for its stretch to end. */
+/* Works for `ms`, then pauses long enough for its stretch to end. */
 static void work_once(uint32_t i, uint64_t ms)
 {
 	set_busy(i, true);
@@ -43,7 +43,7 @@ TEST(a_task_sinks_after_10_ms_of_work_and_again_after_100)
 	set_busy(other, false);
 	play(8);
 	assert_false(held(job));
-	work_once(other, 50); /* now that is at the middle, and the job, soon, below it */
+	work_once(other, 50); /* now it is at the middle level, and the job will be below it */
 	play(100);
 	set_busy(other, true);
 	play(12);
@@ -78,7 +78,7 @@ TEST(a_task_whose_work_has_become_short_rises)
 	close_stage();
 }
 
-TEST(one_below_is_let_in_although_the_top_never_pauses)
+TEST(a_task_below_gets_an_aging_window_although_the_top_never_pauses)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t job, top[2];
@@ -96,7 +96,8 @@ TEST(one_below_is_let_in_although_the_top_never_pauses)
 		play(5);
 	}
 	ran_ns = stage.model.task[job].run_ns - before_ns;
-	assert_in_range(ran_ns, 30 * MS, 300 * MS); /* 10 ms in 510, and before it is seen */
+	assert_in_range(ran_ns, 30 * MS,
+	                300 * MS); /* 10 ms in 510 ms, and the time before it is seen */
 	close_stage();
 }
 
@@ -134,9 +135,9 @@ TEST(with_samples_the_one_that_takes_much_gives_way_by_its_slice)
 	play(1500);
 	assert_int_equal(slice_of(job), 1000);
 	assert_int_equal(slice_of(service), 10000);
-	model_set_rhythm(&stage.model, job, MS, 20 * MS); /* they change places */
+	model_set_rhythm(&stage.model, job, MS, 20 * MS); /* they exchange roles */
 	model_set_rhythm(&stage.model, service, GP_NEVER, GP_NEVER);
-	play(5000); /* one that took little is believed for some time */
+	play(5000); /* a task with a small part is trusted for some time */
 	assert_int_equal(slice_of(job), 10000);
 	assert_int_equal(slice_of(service), 1000);
 	close_stage();

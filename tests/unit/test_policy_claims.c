@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `priority`, `rr` and `none` promise, one claim a test. */
+/* The promises of `priority`, `rr` and `none`, one claim per test. */
 #include "support/test.h"
 
 #include "base/log.h"
@@ -34,7 +34,7 @@ TEST(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task)
 	lc = cast(GP_LATENCY_CRITICAL, false);
 	play(10);
 	assert_int_equal(slice_of(be), 1);
-	assert_in_range(permille_of_the_next(be, 100), 1000, 1000); /* it costs it nothing */
+	assert_in_range(permille_of_the_next(be, 100), 1000, 1000); /* it costs nothing */
 	set_busy(lc, true);
 	assert_in_range(permille_of_the_next(lc, 90), 1000, 1000);
 	assert_false(held(be));
@@ -177,7 +177,7 @@ TEST(aging_reaches_every_be_task_although_they_take_turns)
 	close_stage();
 }
 
-TEST(aging_reaches_a_be_task_that_nobody_sees_run)
+TEST(aging_reaches_a_be_task_that_is_never_seen_running)
 {
 	struct model_profile device = best_device;
 	uint32_t a, b;
@@ -259,8 +259,10 @@ TEST(a_task_keeps_its_place_when_one_that_came_before_it_leaves)
 	close_stage();
 }
 
-/* Where changes announce themselves, looks are far apart: it ran up to now, not up to the last. */
-TEST(a_be_task_that_has_just_run_is_not_let_in_for_having_waited)
+/*
+ * If changes are signalled, ticks are far apart: the task ran until now, not until the last tick.
+ */
+TEST(a_be_task_that_has_just_run_gets_no_aging_window)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t lc, be;
@@ -269,10 +271,10 @@ TEST(a_be_task_that_has_just_run_is_not_let_in_for_having_waited)
 	open_stage("priority", &device);
 	lc = cast(GP_LATENCY_CRITICAL, false);
 	be = cast(GP_BEST_EFFORT, true);
-	play(101); /* the next look is due in 99 ms */
+	play(101); /* the next tick is due in 99 ms */
 	pass_time(&stage, stage.model.now_ns + 95 * MS);
 	set_busy(lc, true);
-	world_tick(&stage);
+	tick(&stage);
 	for (int ms = 0; ms < 90; ms++) {
 		assert_true(held(be));
 		play(1);
@@ -367,7 +369,7 @@ TEST(what_a_user_holds_stays_held_and_takes_no_turn)
 	close_stage();
 }
 
-TEST(rr_gives_everybody_the_same_slice)
+TEST(rr_gives_all_tasks_the_same_slice)
 {
 	uint32_t a, b, c, unmanaged;
 
@@ -430,8 +432,8 @@ TEST(none_puts_everything_back)
 	close_stage();
 }
 
-/* Looks every 100 ms at slices of 10 ms see the same one of two or five tasks every time. */
-TEST(a_task_that_never_runs_at_a_look_is_not_starved_for_it)
+/* Ticks every 100 ms with slices of 10 ms see the same one of two or five tasks every time. */
+TEST(a_task_that_never_runs_at_a_tick_is_not_taken_for_starving)
 {
 	struct model_profile device = best_device;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What holds for every policy of the registry with many tasks, on simulated devices of each kind:
- * nobody starves, no policy is ejected, and most of the device is left for work.
+ * Rules for every policy of the registry with many tasks, on simulated devices of each kind: no
+ * task starves, no policy is ejected, and most of the device is left for work.
  */
 #include "support/test.h"
 
@@ -26,7 +26,7 @@ static void crowd_in(const struct device_kind *kind)
 		add(busy(2 * MS), be_attr(100));
 }
 
-TEST(nobody_starves_in_a_crowd_whatever_the_policy)
+TEST(no_task_starves_among_many_whatever_the_policy)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {

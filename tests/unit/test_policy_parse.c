@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy by its name, with parameters, as people write it. */
+/* A policy by its name, with parameters, as users write it. */
 #include "support/test.h"
 
 #include "base/log.h"
@@ -45,7 +45,7 @@ TEST(what_cannot_be_parsed_is_refused_in_one_sentence)
 		{"rr:", "has no parameter ''"},
 		{"rr:quantum=5000:", "has no parameter ''"},
 		{"none:quantum=1", "has no parameter 'quantum'"},
-		{"rr:quantum", "needs a value, as quantum=10000"},
+		{"rr:quantum", "needs a value, for example quantum=10000"},
 		{"rr:quantum=", "needs a value"},
 		{"rr:quantum=fast", "takes a whole number from 1000 to"},
 		{"rr:quantum=5000us", "takes a whole number"},

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every policy promises, over random sequences through the real engine on a model of a device
- * that knows the truth (property_model.h, property_world.h). Each sequence draws a device that can
- * and shows more or less, tasks that come and go, change class and gang, work and pause, are held
- * by their users. Single claims, one a test, stand in test_policy_claims.c.
+ * The rules for every policy, over random sequences through the real engine on a model of a device
+ * that knows the real state (property_model.h, property_world.h). Each sequence draws a device with
+ * certain abilities, and tasks that come and leave, change class and gang, work and pause, and are
+ * held by users. Single claims are in test_policy_claims.c.
  *
  * A failure names policy, seed and step. GPREEMPT_POLICY=NAME GPREEMPT_SEED=N runs that sequence
- * alone and tells what happens in it; GPREEMPT_SOAK=N runs N times as many.
+ * alone and prints its events; GPREEMPT_SOAK=N runs N times as many.
  */
 #include "support/test.h"
 
@@ -15,9 +15,11 @@
 
 #define SEQUENCES    200u
 #define STEPS        1000u
-#define STEADY_STEPS 3000u /* of about 10 ms: three times the starvation limit */
+#define STEADY_STEPS 3000u /* of about 10 ms each: three times the starvation limit */
 
-/* One draw a statement: the order in an initialiser, or of arguments, is the compiler's choice. */
+/* Random sequences. */
+
+/* One draw per statement: the compiler chooses the order within an initialiser or argument list. */
 static struct model_profile draw_profile(struct world *w)
 {
 	static const uint32_t max_held[] = {0, 0, 1, 2, 3, ALL, ALL, ALL, ALL, ALL};
@@ -46,7 +48,7 @@ static struct model_profile draw_profile(struct world *w)
 	return p;
 }
 
-/* A policy is tried only where it can be loaded: what it needs, the device has. */
+/* A policy is tried only if it can be loaded: the device has what it needs. */
 static void fit_profile(struct model_profile *p, const struct gp_policy_ops *policy)
 {
 	uint32_t needs = policy->needs;
@@ -76,7 +78,7 @@ static void draw_rhythm(struct world *w, uint32_t i)
 		model_set_rhythm(&w->model, i, 0, GP_NEVER);
 }
 
-/* What tasks ask for beside class and priority. Drawn from a copy: for policies that do not know
+/* Attributes other than class and priority. They are drawn from a copy: for policies that ignore
  * them, the sequences are the same with and without. */
 static void draw_promises(const struct world *w, struct gp_task_attr *a)
 {
@@ -105,7 +107,7 @@ static struct gp_task_attr draw_attr(struct world *w)
 	a.priority = chance(w, 600) ? 0 : (uint8_t)below(w, GP_PRIORITY_MAX + 1);
 	a.gang = chance(w, 300) ? 1 + below(w, 3) : 0;
 	draw_promises(w, &a);
-	if (w->policy->needs_one && chance(w, 500)) { /* it goes by deadlines */
+	if (w->policy->needs_one && chance(w, 500)) { /* the policy uses deadlines */
 		a.deadline_ns = MS + below(w, 200 * MS);
 		a.budget_ns = chance(w, 800) ? below(w, a.deadline_ns) : 0;
 	}
@@ -232,7 +234,7 @@ static void tell_profile(const struct world *w)
 	     w->steady ? ", steady" : "");
 }
 
-/* Any parameters that can be asked for: the least, the most, or the default of each. */
+/* Any valid parameters: the minimum, the maximum, or the default of each. */
 static void draw_params(uint64_t seed, struct gp_policy_choice *choice)
 {
 	struct gp_rng rng;
@@ -246,7 +248,7 @@ static void draw_params(uint64_t seed, struct gp_policy_choice *choice)
 	}
 }
 
-/* Runs one sequence. The failure, if any, is in w->failure. */
+/* Runs one sequence. A failure is stored in w->failure. */
 static void run_sequence(struct world *w, const struct gp_policy_ops *policy, uint64_t seed,
                          bool tuned, bool tells)
 {
@@ -276,7 +278,7 @@ static void run_sequence(struct world *w, const struct gp_policy_ops *policy, ui
 	while (w->step < steps && !w->failure[0]) {
 		let_things_happen(w);
 		pass_time(w, draw_time(w));
-		world_tick(w);
+		tick(w);
 	}
 	gp_engine_free(w->engine);
 }
@@ -306,7 +308,7 @@ static void run_sequences(const struct gp_policy_ops *policy, bool tuned)
 	}
 	if (w.failure[0])
 		fail_msg("%s", w.failure);
-	print_message("%s: nobody waited longer than %llu ms\n", policy->name,
+	print_message("%s: no task waited longer than %llu ms\n", policy->name,
 	              (unsigned long long)(longest_ns / MS));
 }
 
@@ -331,7 +333,7 @@ TEST(no_parameters_that_can_be_asked_for_make_a_policy_break_the_rules)
 			run_sequences(*p, true);
 }
 
-/* Each of the four capabilities that a device may lack, in all combinations. */
+/* All combinations of the four capabilities that a device may lack. */
 TEST(a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_elsewhere)
 {
 	static struct world w;

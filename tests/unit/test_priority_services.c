@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Several services on a GPU with slices, beside best-effort work: `priority` as it comes leaves
- * none of them worse off than the driver's own sharing does. Sets at random, simulated on an H200.
+ * Several services on a GPU with slices, beside best-effort work: `priority` with its defaults
+ * leaves none of them worse off than the driver's own sharing. Random sets, simulated on an H200.
  */
 #include "support/test.h"
 
@@ -10,15 +10,15 @@
 
 #define SETS         60
 #define DURATION     (10 * GP_NS_PER_S)
-#define MEAN_PERCENT 2  /* the same requests meet in another way */
-#define P99_PERCENT  10 /* of a service with few requests it is the worst but one */
+#define MEAN_PERCENT 2  /* the same requests interleave differently */
+#define P99_PERCENT  10 /* for a service with few requests it is the second longest time */
 
 static double between(struct gp_rng *rng, double low, double high)
 {
 	return low + (high - low) * (double)gp_rng_below(rng, 1000001) / 1e6;
 }
 
-/* Over two and a half decades, each length as often as another. */
+/* Over two and a half decades, uniform in the logarithm. */
 static uint64_t draw_kernel(struct gp_rng *rng)
 {
 	static const uint64_t us[] = {100,  180,  320,   560,   1000, 1800,
@@ -71,7 +71,7 @@ static void run(struct gp_scenario *s, const char *policy, struct gp_run *run)
 		fail_msg("%s", err.text);
 }
 
-/* How many services are worse off under the policy, and how many there are. */
+/* The number of services that are worse off under the policy, and of all services. */
 static unsigned count_worse(const char *policy, unsigned *services)
 {
 	unsigned worse = 0;
@@ -108,7 +108,7 @@ TEST(no_service_is_worse_off_than_under_the_driver)
 	assert_true(services > 2 * SETS);
 }
 
-/* ... which is why the turns of services are not longer by default. */
+/* This is why the turns of services are not longer by default. */
 TEST(with_long_turns_some_are)
 {
 	static const unsigned ms[] = {2, 4, 6, 10, 20};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `priority` does end to end on the simulated H200, with what that device can see (samples of
+ * `priority` end to end on the simulated H200, with the information of that device (samples of
  * utilisation, nothing about held tasks): latency beside many best-effort tasks, idle ones, tasks
- * that come and go, a device that is never idle, and unmanaged neighbours.
+ * that come and leave, a device that is never idle, and unmanaged tasks.
  */
 #include "support/test.h"
 
@@ -48,7 +48,7 @@ static void add_training(unsigned count, uint64_t start_ns, uint64_t stop_ns)
 		                         .stop_ns = stop_ns});
 }
 
-/* The caller frees the run; the scenario is gone. */
+/* The caller frees the run; the scenario is freed here. */
 static struct gp_run finish(const char *policy)
 {
 	struct gp_policy_choice choice;
@@ -58,7 +58,7 @@ static struct gp_run finish(const char *policy)
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	gp_scenario_free(&scenario);
 	assert_int_equal(run.ejections, 0);
@@ -82,7 +82,7 @@ TEST(a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_one)
 		run = finish("priority");
 		for (unsigned i = 1; i <= n; i++) {
 			sum += kept(&run, i);
-			assert_true(kept(&run, i) > 70.0 / n); /* each its share */
+			assert_true(kept(&run, i) > 70.0 / n); /* each has its share */
 		}
 		assert_in_range(run.task[0].p50_ns, 280 * US, 320 * US);
 		assert_in_range(run.task[0].p99_ns, 300 * US, 350 * US);
@@ -116,7 +116,7 @@ TEST(tasks_may_come_and_go)
 	for (uint64_t at = 1; at < 12; at += 2)
 		add_training(1, at * S, (at + 3) * S);
 	run = finish("priority");
-	/* A newcomer shares with hardware slices until it is found, up to 0.1 s later. */
+	/* A new process shares with hardware slices until it is found, up to 0.1 s later. */
 	assert_in_range(run.task[0].p50_ns, 280 * US, 330 * US);
 	assert_true(run.task[0].left <= 1);
 	for (uint32_t i = 1; i < run.ntasks; i++)
@@ -124,7 +124,7 @@ TEST(tasks_may_come_and_go)
 	gp_run_free(&run);
 }
 
-TEST(nobody_starves_beside_a_service_that_never_pauses)
+TEST(no_task_starves_beside_a_service_that_never_pauses)
 {
 	for (unsigned n = 1; n <= 8; n *= 2) {
 		struct gp_run run;
@@ -147,7 +147,7 @@ static void add_busy_services(unsigned count)
 		    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 1 * MS});
 }
 
-TEST(nobody_starves_beside_many_of_them)
+TEST(no_task_starves_beside_many_of_them)
 {
 	for (int exact = 0; exact < 2; exact++) {
 		struct gp_run run;
@@ -172,7 +172,7 @@ static void add_light_services(unsigned count)
 		                         .kernel_ns = 300 * US});
 }
 
-/* One whose turn is taken away for a hungry one must not be the next again. */
+/* An entity that loses its turn to a starving one must not be the next again. */
 TEST(many_that_take_turns_get_the_same)
 {
 	uint64_t least_ns = UINT64_MAX, most_ns = 0;
@@ -191,7 +191,7 @@ TEST(many_that_take_turns_get_the_same)
 	gp_run_free(&run);
 }
 
-/* Their turns and windows cannot all come before somebody starves; finish() sees an ejection. */
+/* Their turns and windows cannot all come before one starves; finish() detects an ejection. */
 TEST(too_many_to_take_turns_share)
 {
 	for (unsigned n = 64; n <= 256; n *= 2) {
@@ -213,7 +213,7 @@ TEST(too_many_to_take_turns_share)
 	}
 }
 
-TEST(nobody_starves_beside_many_of_them_without_slices)
+TEST(no_task_starves_beside_many_of_them_without_slices)
 {
 	struct gp_run run;
 
@@ -228,7 +228,7 @@ TEST(nobody_starves_beside_many_of_them_without_slices)
 }
 
 /* Each gap is filled by the first of them: the second is released for it and gets nothing. */
-TEST(nobody_starves_in_gaps_that_others_fill)
+TEST(no_task_starves_in_gaps_that_others_fill)
 {
 	struct gp_run run;
 

@@ -2,32 +2,32 @@
 /*
  * The workloads that GPreempt published (USENIX ATC'25, A100), simulated on A100 costs: the order
  * and the size of its effect. The figures are those of the artifact's own run, and counted as
- * there: means from when the program turns to a request, then the mean of the programs.
- * docs/simulator.md says where the model's parameters come from and why what disagrees does.
+ * there: means from when the program begins a request, then the mean of the programs.
+ * docs/simulator.md says where the model's parameters come from, and explains the differences.
  */
 #include "published.h"
 
-/* Services that meet are not interrupted by best-effort work between two turns of 2 ms. */
+/* Services that compete are not interrupted by best-effort work between two turns of 2 ms. */
 #define LONG "priority:lc_shared_slice=20000"
 
-/* What is compared with what was published. */
+/* The configurations that are compared with the publication. */
 enum arm {
-	ALONE,    /* the latency-critical programs by themselves, streams of one context */
-	TOGETHER, /* ... and the others as well: "no preemption" */
-	NO_HINT,  /* a process each, and the slices that GPreempt sets */
-	HINT,     /* ... and a hint */
-	APART,    /* the latency-critical programs by themselves, a process each */
-	DRIVER,   /* a process each and the driver's slices: not published, but what users have */
-	PRIORITY, /* our own policy as it comes, and a hint */
-	LONG_PRIORITY, /* ... with turns of services that are longer than their requests */
+	ALONE,    /* the latency-critical programs alone, streams of one context */
+	TOGETHER, /* all programs, streams of one context: "no preemption" */
+	NO_HINT,  /* one process each, with the slices that GPreempt sets */
+	HINT,     /* the same, with a hint */
+	APART,    /* the latency-critical programs alone, one process each */
+	DRIVER, /* one process each with the driver's slices: not published, but what users have */
+	PRIORITY,      /* our own policy with its defaults, and a hint */
+	LONG_PRIORITY, /* the same, with turns of services that are longer than their requests */
 	ARMS,
 };
 
-/* How far apart published and simulated may be: how many times as long a request takes as alone,
- * what is added to it, and best-effort work. */
+/* Allowed differences between published and simulated values: the ratio of a request to one alone,
+ * the time that is added to it, and best-effort work. */
 #define FACTOR                1.2
 #define FACTOR_ALONE          1.1
-#define FACTOR_TOGETHER       1.5 /* theirs are streams with priorities, which the model has not */
+#define FACTOR_TOGETHER       1.5 /* theirs are streams with priorities; the model has none */
 #define FACTOR_TOGETHER_MEAN  1.25
 #define FACTOR_HINT_MEAN      1.05
 #define ADDED_PERCENT         40
@@ -38,10 +38,10 @@ enum arm {
 
 struct published {
 	const char *name, *scenario;
-	double alone_ms, together_ms;     /* a request */
+	double alone_ms, together_ms;     /* per request */
 	double plain_us, hint_us;         /* what NO_HINT and HINT add to it */
 	double work_together, work;       /* best-effort requests per second, also with a hint */
-	double our_plain_us, our_hint_us; /* where ours is known to be another: what it is */
+	double our_plain_us, our_hint_us; /* our value, if a difference is known */
 };
 
 static const struct published workloads[] = {
@@ -80,6 +80,8 @@ static void simulate_arms(const struct published *p, struct outcome arm[ARMS])
 	gp_scenario_free(&s);
 }
 
+/* The comparison. */
+
 static bool is_within_factor(double a, double b, double factor)
 {
 	return a <= b * factor && b <= a * factor;
@@ -90,7 +92,7 @@ static double added_us(const struct outcome arm[ARMS], enum arm a)
 	return arm[a].us - arm[ALONE].us;
 }
 
-/* How many times as long as alone a request takes: what was published of it, and ours. */
+/* How many times as long as alone a request takes: published, and ours. */
 struct times {
 	double together, plain, hint;
 };
@@ -126,8 +128,11 @@ static bool work_agrees(const struct published *p, const struct outcome arm[ARMS
 	               p->work_together * WORK_TOGETHER_PERCENT / 100);
 }
 
-/* A hint helps, both are better than streams side by side, and our policy as it comes is not worse
- * than the driver for any service. In A the two programs never meet: there is nothing to gain. */
+/*
+ * A hint helps, both are better than streams side by side, and our policy with its defaults is not
+ * worse than the driver for any service. In A the two programs never compete: there is nothing to
+ * gain.
+ */
 static bool order_agrees(const struct published *p, const struct outcome arm[ARMS])
 {
 	bool order = arm[HINT].us < arm[NO_HINT].us && arm[NO_HINT].us <= arm[DRIVER].us;
@@ -144,7 +149,7 @@ static bool is_known_to_differ(const struct published *p)
 	return p->our_plain_us > 0;
 }
 
-/* What is added, where ours is known to be another: as it is. */
+/* The added time; our own value if a difference is known. */
 static bool added_agrees(const struct published *p, const struct outcome arm[ARMS])
 {
 	double plain_us = is_known_to_differ(p) ? p->our_plain_us : p->plain_us;
@@ -155,6 +160,8 @@ static bool added_agrees(const struct published *p, const struct outcome arm[ARM
 	       (is_near(hint_us, added_us(arm, HINT), ADDED_US) ||
 	        is_near(hint_us, added_us(arm, HINT), hint_us * percent / 100));
 }
+
+/* The tables. */
 
 static void print_size(const struct published *p, const struct outcome arm[ARMS], bool good)
 {
@@ -181,6 +188,8 @@ static void print_added(const struct published *p, const struct outcome arm[ARMS
 	       arm[LONG_PRIORITY].work, is_known_to_differ(p) ? "  known" : "",
 	       good ? "" : "  DISAGREES");
 }
+
+/* Claims. */
 
 static struct outcome results[WORKLOADS][ARMS];
 
@@ -240,8 +249,8 @@ TEST(what_is_added_is_what_was_published_or_known_to_be_another)
 	assert_int_equal(bad, 0);
 }
 
-/* E and REAL: between what best-effort work adds and what it comes to when services, on top of
- * that, take the GPU one after the other. */
+/* E and REAL: the value lies between the effect of best-effort work alone, and that effect together
+ * with services that take the GPU one after the other. */
 TEST(services_that_meet_are_why_two_of_them_differ)
 {
 	simulate_all();

@@ -2,7 +2,7 @@
 /* The two curves of figure 7 of GPreempt (USENIX ATC'25, A100), simulated on A100 costs. */
 #include "published.h"
 
-/* Figure 7a: what a hint is worth, by how long the host prepares a request of workload A. */
+/* Figure 7a: the gain of a hint, by how long the host prepares a request of workload A. */
 TEST(a_longer_preparation_hides_more_of_the_switch)
 {
 	static const struct {

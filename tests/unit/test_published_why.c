@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Experiments on the published workloads: which parameter would have to be another for what
- * disagrees, and why short turns of services cost what they do. docs/simulator.md draws on them.
+ * Experiments on the published workloads: which parameter would explain the differences, and why
+ * short turns of services cost as much as they do. docs/simulator.md uses them.
  */
 #include "published.h"
 
 struct change {
 	const char *name;
-	uint64_t switch_ns, switch_idle_ns, refill_ns; /* 0: as it is */
+	uint64_t switch_ns, switch_idle_ns, refill_ns; /* 0 = unchanged */
 	uint64_t kernel_ns;                            /* of the best-effort program */
 	uint32_t slice_us;
 	bool random_phase;
@@ -33,7 +33,7 @@ static void apply(const struct change *c, struct gp_scenario *s)
 	}
 }
 
-/* What GPreempt's setting adds to a request, without and with hint. */
+/* What GPreempt's setting adds to a request, without and with a hint. */
 static void try_change(const char *scenario, const struct change *c, double *plain_us,
                        double *hint_us)
 {
@@ -105,7 +105,7 @@ static double added_by_short_turns(struct gp_scenario *s)
 	return simulate(s, "priority").us - simulate(s, "priority:lc_shared_slice=20000").us;
 }
 
-/* Best-effort work that is let in after each turn, and services that take turns. */
+/* Best-effort work runs after each turn, and services take turns. */
 TEST(short_turns_of_services_cost_for_two_reasons)
 {
 	static const char *const scenario[] = {"gpreempt-d", "gpreempt-e", "gpreempt-real"};
@@ -122,6 +122,6 @@ TEST(short_turns_of_services_cost_for_two_reasons)
 		gp_scenario_free(&s);
 		printf("%-32s %6.0f %8.0f us\n", scenario[i], with_us, without_us);
 		assert_true(with_us > 1000 && without_us < 0.7 * with_us);
-		assert_true(i || fabs(without_us) < 1); /* in D they never meet */
+		assert_true(i || fabs(without_us) < 1); /* in D they never compete */
 	}
 }

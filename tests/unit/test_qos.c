@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `qos` promises, end to end on the simulated H200: targets that can be kept are, with less
- * loss of best-effort work than under `priority`; shares and ceilings hold; nobody who asked for
- * nothing sees a difference; and it does not change its mind all the time. Refusals are in
+ * The promises of `qos`, end to end on the simulated H200: possible targets are kept with less loss
+ * of best-effort work than under `priority`; shares and ceilings hold; tasks without such
+ * attributes see no difference; and the mode does not change all the time. Refusals are in
  * test_qos_refusal.c, the rules of all policies in test_policy_properties.c.
  */
 #include "support/test.h"
@@ -50,14 +50,14 @@ static void add_training(uint32_t share_permille, uint32_t ceiling_permille)
 	                          .ceiling_permille = ceiling_permille});
 }
 
-/* What happened while a scenario ran. */
+/* What was observed during a run. */
 struct watched {
 	unsigned holds;
 	unsigned changes; /* from windows to slices, or back */
-	uint64_t held_ns; /* the last hold */
+	uint64_t held_ns; /* time of the last hold */
 };
 
-/* In windows a task is held every few milliseconds; with slices, not at all. */
+/* In windows a task is held every few milliseconds; with slices it is not held. */
 static void watch_holds(void *arg, const struct gp_sim_event *event)
 {
 	struct watched *w = arg;
@@ -81,7 +81,7 @@ static struct gp_run run_under(const char *policy, struct watched *watched)
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(&scenario, &choice, &options, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	assert_int_equal(run.ejections, 0);
 	return run;
@@ -117,7 +117,7 @@ TEST(a_target_is_kept_with_less_loss_than_under_priority)
 		unsigned rate;
 		uint64_t target_ns;
 		bool request_marks;
-		double gain; /* at least, in points */
+		double gain; /* minimum, in points */
 	} c[] = {
 		{1000, 2 * MS, true, 8},   {1282, 2 * MS, true, 15},  {1500, 3 * MS, true, 25},
 		{2000, 2 * MS, true, 35},  {1282, 2 * MS, false, 5},  {1500, 2 * MS, false, 10},
@@ -167,7 +167,7 @@ TEST(a_service_that_drowns_with_tiny_slices_does_not_in_windows)
 	for (int request_marks = 0; request_marks < 2; request_marks++) {
 		begin(20 * S);
 		add_service(4000, request_marks, 2 * MS,
-		            0); /* and nobody said how long requests are */
+		            0); /* and the budget of requests is not declared */
 		add_training(0, 0);
 		compare(&priority, &qos, &watched);
 		assert_true(kept(&priority, 0) < 65 && kept(&priority, 1) < 1);
@@ -226,7 +226,7 @@ TEST(where_nothing_is_asked_for_it_is_priority)
 		}
 }
 
-/* It would wait as long as the others, and nobody said that it can. */
+/* It would wait as long as the others, but it has no target that allows that. */
 TEST(one_service_without_a_target_keeps_all_from_waiting)
 {
 	struct gp_run priority, qos;
@@ -258,7 +258,7 @@ TEST(several_best_effort_tasks_share_the_windows)
 	finish(&priority, &qos);
 }
 
-TEST(beside_an_unmanaged_task_nobody_is_held_for_windows)
+TEST(beside_an_unmanaged_task_no_task_is_held_for_windows)
 {
 	struct gp_run run;
 	struct watched watched = {0};
@@ -276,8 +276,9 @@ TEST(beside_an_unmanaged_task_nobody_is_held_for_windows)
 	gp_scenario_free(&scenario);
 }
 
-/* What slices seem to lose is idle time: it tries, sees that, and tries again ever more seldom. */
-TEST(windows_that_help_nobody_are_given_up)
+/* The time that slices seem to lose is idle time: the policy tries windows, notices that, and tries
+ * again less and less often. */
+TEST(windows_that_help_no_task_are_given_up)
 {
 	struct gp_run run;
 	struct watched watched = {0};
@@ -355,7 +356,7 @@ TEST(a_guaranteed_share_is_kept_beside_other_best_effort_tasks)
 	gp_scenario_free(&scenario);
 }
 
-/* Samples do not tell that it is idle for most of the time; how it uses its turns does. */
+/* Samples do not show that it is idle most of the time; the use of its turns does. */
 TEST(a_share_that_is_not_used_costs_the_others_little)
 {
 	struct gp_run priority, qos;
@@ -373,7 +374,7 @@ TEST(a_share_that_is_not_used_costs_the_others_little)
 	finish(&priority, &qos);
 }
 
-/* 60 and 60 %: both are told so, and the service is answered in time all the same. */
+/* 60 and 60 %: both are refused, and the service is answered in time all the same. */
 TEST(shares_that_are_refused_cost_no_target)
 {
 	for (int slices = 0; slices < 2; slices++) {
@@ -394,8 +395,8 @@ TEST(shares_that_are_refused_cost_no_target)
 	}
 }
 
-/* The first is always behind, the second before the third by priority. */
-TEST(a_share_out_of_reach_starves_nobody)
+/* The first always lacks time; the second comes before the third by priority. */
+TEST(a_share_out_of_reach_starves_no_task)
 {
 	struct gp_run run;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `qos` refuses to promise, and what it makes of run times that mislead it: views made by
- * hand, with run times that grow as the test says.
+ * What `qos` refuses, and its reaction to misleading run times: the test makes the views, and lets
+ * run times grow as it likes.
  */
 #include "support/test.h"
 
@@ -79,8 +79,8 @@ static void desk_decide(struct desk *d)
 	d->seen[1].held_by = hold ? GP_HELD_BY_POLICY : 0;
 }
 
-/* Looks every 0.1 ms. With slices both run for a part of the time, in ppm; in windows (if the plan
- * has them) best-effort work runs while it is free, and the service for a part of the rest. */
+/* Ticks every 0.1 ms. With slices both run for a part of the time, in ppm. In windows (if the plan
+ * has them) best-effort work runs while it is released, and the service for a part of the rest. */
 static void desk_run(struct desk *d, uint64_t for_ns, uint64_t lc_ppm, uint64_t be_ppm,
                      uint64_t lc_shut_ppm)
 {
@@ -136,13 +136,13 @@ TEST(a_target_that_the_load_forbids_is_refused_and_later_admitted)
 	desk_init(&d, 900 * US);
 	desk_run(&d, 1 * S, 30000, 870000, 400000);
 	assert_false(d.plan_task[0].refused);
-	desk_run(&d, 5 * S, 220000, 80000, 400000); /* drowning, and windows would be too long */
+	desk_run(&d, 5 * S, 220000, 80000, 400000); /* overloaded, and windows would be too long */
 	assert_true(d.plan_task[0].refused);
 	desk_run(&d, 10 * S, 30000, 870000, 5000);
 	assert_false(d.plan_task[0].refused);
 }
 
-/* As NVIDIA's records of context switches do: see docs/nvidia.md. */
+/* As NVIDIA's records of context switches do; see docs/nvidia.md. */
 TEST(run_times_that_hold_idle_time_do_not_starve_best_effort_work)
 {
 	uint64_t before_ns;
@@ -164,14 +164,14 @@ TEST(a_task_that_was_far_over_its_ceiling_is_back_before_it_starves)
 	desk_init(&d, 0);
 	d.seen[1].ceiling_permille = 10;
 	desk_run(&d, 100 * MS, 0, 0, 0);
-	d.seen[1].run_ns += 5 * S; /* nobody had told */
+	d.seen[1].run_ns += 5 * S; /* this was not reported before */
 	desk_run(&d, 100 * MS, 0, 0, 0);
 	assert_int_equal(d.plan_task[1].want, GP_HOLD);
 	desk_run(&d, 2 * S, 0, 0, 0);
 	assert_int_equal(d.plan_task[1].want, GP_RUN);
 }
 
-/* Neither windows nor what they cost have a length then: nothing is divided by that. */
+/* Windows and their costs have length 0 then: there must be no division by it. */
 TEST(a_short_target_on_a_device_that_costs_nothing_is_decided_about)
 {
 	struct desk d;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `qos` promises, over a grid: devices, lengths of requests, rates from light load to more
- * than the device can do, and targets from half of what `priority` reaches there to ten times that,
- * beside a job that fills the device. In every cell:
+ * The promises of `qos` over a grid: devices, lengths of requests, rates from light load to
+ * overload, and targets from half of the response time under `priority` to ten times that, beside a
+ * job that fills the device. In every cell:
  *   - a target that `priority` keeps is kept, is not refused, and costs the job no more work;
- *   - one that `priority` misses is kept, or refused and not missed by more.
+ *   - a target that `priority` misses is kept, or refused and not missed by more.
  * GPREEMPT_SWEEP=N has N times as many requests in each cell, and as many seeds.
  *
- * p99 of some thousand requests is a sample. Whether it is above the target is whether more than
- * one in a hundred is late; how far that part may be off is measured in the run itself, from twenty
- * stretches of it (lines of requests make them differ by more than coin tosses would), and three
- * standard errors are allowed. The first seconds, before the load is known, do not count.
+ * p99 of some thousand requests is a sample. It is above the target if more than one in a hundred
+ * is late. The uncertainty of that part is measured in the run itself, from twenty stretches of it
+ * (backlogs make them differ by more than independent requests would). Three standard errors are
+ * allowed. The first seconds, before the load is known, do not count.
  */
 #include "support/test.h"
 
@@ -22,15 +22,15 @@
 #define S         GP_NS_PER_S
 
 #define WARM_NS   (5 * S)
-#define MOST      65536 /* requests that are kept of a run */
+#define MOST      65536 /* requests that are recorded per run */
 #define STRETCHES 20
-#define POINTS    0.5 /* of the job's work: what it costs to find out */
+#define POINTS    0.5 /* of the job's work: the cost of measuring */
 
 struct kind {
 	const char *name;
 	const struct gp_sim_device *device;
 	bool request_marks;
-	bool unseen; /* lines of requests are not seen: some that are missed are not refused */
+	bool unseen; /* backlogs are not seen: some missed targets are not refused */
 	double switch_us;
 };
 
@@ -42,10 +42,10 @@ static const struct kind kinds[] = {
 };
 
 static const double kernels_us[] = {100, 300, 1000, 10000};
-/* Of what the device can do with two switches for each request; negative: with none. */
+/* Relative to the device's capacity with two switches per request; negative: with none. */
 static const double loads[] = {0.1, 0.35, 0.5, 0.65, 0.85, -0.7, -1.1};
-static const double targets[] = {0.5, 0.8, 0.95, 1.05, 1.25, 2, 10}; /* times priority's p99 */
-static const double target_bases[] = {4, 16, 64}; /* where it has none: times a request alone */
+static const double targets[] = {0.5, 0.8, 0.95, 1.05, 1.25, 2, 10}; /* times the p99 of priority */
+static const double target_bases[] = {4, 16, 64}; /* if it has none: times a request alone */
 
 /* The response times of a run, in the order of their arrival. */
 struct sample {
@@ -77,7 +77,7 @@ static void run_under(struct gp_scenario *scenario, const char *policy, struct s
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(scenario, &choice, &options, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	assert_int_equal(run.ejections, 0);
 	s->kept = 100.0 * (double)run.task[1].work_ns / (double)run.task[1].alone_ns;
@@ -86,7 +86,7 @@ static void run_under(struct gp_scenario *scenario, const char *policy, struct s
 	gp_run_free(&run);
 }
 
-/* Of numbers from 0 to 10,000: the tests link no libm. */
+/* For numbers from 0 to 10,000: the tests do not link libm. */
 static double root(double x)
 {
 	double r = 100;
@@ -101,7 +101,7 @@ static double size_of(double x)
 	return x < 0 ? -x : x;
 }
 
-/* Part of the requests, in percent, that took longer, and by how much that is off by chance. */
+/* The part of the requests, in percent, that took longer, and its standard error. */
 static double late(const struct sample *s, uint64_t target_ns, double *error)
 {
 	double part[STRETCHES], all = 0, squares = 0, least;
@@ -117,7 +117,7 @@ static double late(const struct sample *s, uint64_t target_ns, double *error)
 	for (size_t i = 0; i < STRETCHES; i++)
 		squares += (part[i] - all) * (part[i] - all);
 	*error = root(squares / (STRETCHES - 1) / STRETCHES);
-	least = 100 * root(0.01 * 0.99 / (double)(s->n ? s->n : 1)); /* were they independent */
+	least = 100 * root(0.01 * 0.99 / (double)(s->n ? s->n : 1)); /* if they were independent */
 	if (*error < least)
 		*error = least;
 	return s->behind ? 100 : all;
@@ -255,7 +255,7 @@ TEST(a_target_is_kept_with_no_more_loss_than_under_priority_or_refused)
 		print_message("%-24s %9u %9u %9u %9u %9u %9u\n", kinds[i].name, n.both, n.only_qos,
 		              n.refused, n.unclear, n.unseen, n.broken);
 		assert_true(n.both > 40 && n.refused > 30);
-		/* With windows, it keeps what slices miss; most where requests are seen. */
+		/* With windows, it keeps targets that slices miss; most if requests are seen. */
 		assert_true(n.only_qos > (i ? 5 : 10) || !kinds[i].device->slices);
 		broken += n.broken;
 	}

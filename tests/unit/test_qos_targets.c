@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `qos` keeps a target or says that it cannot: on the simulated H200 up to rates at which requests
- * wait for each other, and on the AMD model, where it never leaves best-effort work less than
- * `priority` does. For minutes and to the percent; over a grid it is test_qos_sweep.c.
+ * `qos` keeps a target or refuses it: on the simulated H200 up to rates at which requests wait for
+ * each other, and on the AMD model, where it never leaves best-effort work less than `priority`
+ * does. These runs take minutes and are accurate to a percent; test_qos_sweep.c covers a grid.
  */
 #include "support/test.h"
 
@@ -23,7 +23,7 @@ static void add(const char *name, struct gp_sim_task task, struct gp_task_attr a
 	assert_int_equal(gp_scenario_add(&scenario, &task, &attr), 0);
 }
 
-/* A service whose requests come at random, and a job that fills the device. */
+/* A service with random requests, and a job that fills the device. */
 static void begin(uint64_t duration_ns, unsigned rate, uint64_t kernel_ns, uint64_t target_ns,
                   bool request_marks)
 {
@@ -57,7 +57,7 @@ static struct outcome run_under(const char *policy)
 	if (gp_policy_parse(policy, &choice, &err) ||
 	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
 		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not come back; not every reader knows */
+		abort(); /* fail_msg does not return, but some analysers do not know that */
 	}
 	assert_int_equal(run.ejections, 0);
 	o = (struct outcome){
@@ -78,7 +78,7 @@ TEST(a_target_is_kept_where_requests_wait_for_each_other)
 		unsigned rate;
 		double target_ms;
 		bool request_marks;
-		double job; /* keeps at least so much, in percent */
+		double job; /* minimum of its work, in percent */
 	} c[] = {
 		{3000, 2, true, 43},  {4000, 2, true, 33},  {5000, 2, true, 23},
 		{5500, 2, true, 17},  {5000, 5, true, 30},  {3000, 2, false, 26},
@@ -125,7 +125,7 @@ TEST(a_target_that_is_missed_is_refused)
 	}
 }
 
-/* Holding and releasing cost there as much as they save, unless the hold is spared. */
+/* Hold and release cost as much there as they save, unless the hold is avoided. */
 TEST(without_slices_no_target_costs_more_than_under_priority)
 {
 	static const struct {
@@ -160,7 +160,7 @@ TEST(without_slices_no_target_costs_more_than_under_priority)
 				most = qos.kept - priority.kept;
 			gp_scenario_free(&scenario);
 		}
-		assert_true(most > 1); /* where the target leaves the time */
+		assert_true(most > 1); /* if the target leaves time for it */
 	}
 }
 

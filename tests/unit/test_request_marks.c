@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs that say where a request begins and ends, and policies that cannot promise what is asked
- * for. */
+/* Programs that send request marks, and policies that cannot keep what is asked for. */
 #include "fake_gpu.h"
 
 static const struct gp_task_view *view_of(struct rig *r, uint32_t handle)
@@ -11,7 +10,7 @@ static const struct gp_task_view *view_of(struct rig *r, uint32_t handle)
 static void request_marks(struct rig *r, uint32_t handle, bool begins)
 {
 	assert_int_equal(gp_engine_mark(r->engine, r->now_ns, handle + 1u, begins), 0);
-	assert_int_equal(gp_engine_next_ns(r->engine), 0); /* wants a look at once */
+	assert_int_equal(gp_engine_next_ns(r->engine), 0); /* a tick is due at once */
 	rig_step(r);
 }
 
@@ -28,7 +27,7 @@ TEST(a_gap_inside_a_request_is_not_its_end)
 	assert_true(gp_seen_active(view_of(r, lc)));
 	assert_true(view_of(r, lc)->in_request);
 	r->now_ns += 3 * MS;
-	request_marks(r, lc, true); /* said twice: it began when it began */
+	request_marks(r, lc, true); /* marked twice: the begin stays the first one */
 	assert_true(view_of(r, lc)->known & GP_KNOWN_ACTIVE_SINCE);
 	assert_int_equal(view_of(r, lc)->active_since_ns, began_ns);
 	request_marks(r, lc, false);
@@ -68,9 +67,9 @@ TEST(announced_work_counts_until_it_is_there)
 	rig_step(r);
 	assert_true(gp_seen_active(view_of(r, lc)));
 	assert_int_equal(view_of(r, lc)->active_since_ns, hinted_ns);
-	r->gpu.task[lc].is.active = true; /* there it is */
+	r->gpu.task[lc].is.active = true; /* the work has come */
 	rig_step(r);
-	r->gpu.task[lc].is.active = false; /* ... and done: the hint is used up */
+	r->gpu.task[lc].is.active = false; /* and is done: the hint is used up */
 	rig_step(r);
 	assert_true(gp_seen_idle(view_of(r, lc)));
 	rig_free(r);
@@ -94,7 +93,7 @@ TEST(announced_work_that_does_not_come_is_forgotten_in_time)
 	rig_free(r);
 }
 
-TEST(a_bracket_of_nobody_is_refused)
+TEST(a_request_mark_of_an_unknown_task_is_refused)
 {
 	struct rig *r = rig_new(1);
 
@@ -126,10 +125,10 @@ TEST(samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins)
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.sample_period_ns = 100 * MS;
 	assert_int_equal(load_prompt(r), -ENOTSUP);
-	r->gpu.base.info.caps |= GP_CAP_EVENTS; /* ... but they announce themselves */
+	r->gpu.base.info.caps |= GP_CAP_EVENTS; /* but they are signalled */
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.caps = FAKE_CAPS;
-	r->gpu.base.info.sample_period_ns = 1 * MS; /* ... or are new enough, as on AMD */
+	r->gpu.base.info.sample_period_ns = 1 * MS; /* or are recent enough, as on AMD */
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.sample_period_ns = 100 * MS;
 	gp_engine_free(r->engine);

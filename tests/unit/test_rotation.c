@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns by holds, as `rr` takes them without slices and `edf` and `lax` for those without a
- * promise: what a pause does to a turn.
+ * Turns by holds, as `rr` takes them without slices, and `edf` and `lax` for tasks without a
+ * promise: the effect of a pause on a turn.
  */
 #include "support/test.h"
 
@@ -26,7 +26,7 @@ static void show(const struct device_kind *kind, const char *policy, const struc
 			part(run, 0), part(run, 1));
 }
 
-/* Ten requests a second, each of 40 kernels with a moment of host time in between. */
+/* Ten requests a second, each of 40 kernels with short host times in between. */
 TEST(a_request_of_many_kernels_is_done_in_a_turn_or_two)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -77,9 +77,8 @@ TEST(between_two_requests_that_wait_a_turn_is_not_over)
 	}
 }
 
-/* A frame of 4 ms, then 8 ms of nothing: to wait a millisecond for more would cost 7 % of the job.
- */
-TEST(nobody_waits_for_one_whose_pauses_are_long)
+/* A frame of 4 ms, then 8 ms idle: waiting a millisecond for more would cost 7 % of the job. */
+TEST(a_turn_ends_at_once_if_pauses_are_long)
 {
 	const struct device_kind *kind = device_named("no slices, events");
 	struct gp_sim_task frames = busy(4 * MS);

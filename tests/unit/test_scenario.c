@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scenario files: what each key means, what is taken when it is missing, and that each mistake is
- * one sentence with file and line that says what would be right.
+ * Scenario files: the meaning of each key, its default, and that each mistake gives one message
+ * with file and line that names the correct form.
  */
 #include "support/test.h"
 
@@ -41,11 +41,13 @@ static void refuse_bytes(const char *text, size_t length, unsigned line, const c
 		fail_msg("%s (wanted: %s ... %s ... %s)", err.text, place, a, b);
 }
 
-/* Both `a` and `b` stand in the sentence. */
+/* Both `a` and `b` must be in the message. */
 static void refuse(const char *text, unsigned line, const char *a, const char *b)
 {
 	refuse_bytes(text, strlen(text), line, a, b);
 }
+
+/* The meaning of keys. */
 
 TEST(what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name)
 {
@@ -114,7 +116,7 @@ TEST(the_defaults_of_a_device_are_those_of_its_model)
 	assert_memory_equal(&s.device, &gp_sim_mi300x, sizeof s.device);
 	gp_scenario_free(&s);
 	s = accept("device:\n"
-	           "  xccs: 4\n" /* the model may stand behind what goes with it */
+	           "  xccs: 4\n" /* the model may come after keys that depend on it */
 	           "  scheduler: mes\n"
 	           "  save_area: 43.9\n"
 	           "  save_bandwidth: 960.5\n"
@@ -140,9 +142,9 @@ TEST(the_defaults_of_a_device_are_those_of_its_model)
 
 TEST(a_key_of_the_other_model_is_refused)
 {
-	refuse("device:\n  xccs: 8\n" TASK, 2, "'xccs' means nothing with model 'runlist'", "");
+	refuse("device:\n  xccs: 8\n" TASK, 2, "'xccs' does not apply to model 'runlist'", "");
 	refuse("device:\n  slices: true\n  model: cwsr\n" TASK, 2,
-	       "'slices' means nothing with model 'cwsr'", "");
+	       "'slices' does not apply to model 'cwsr'", "");
 	refuse("device:\n  model: cwsr\n  map: 1us\n  slice: 1ms\n" TASK, 4, "'slice'", "'cwsr'");
 }
 
@@ -310,6 +312,8 @@ TEST(windows_line_ends_and_a_byte_order_mark_do_no_harm)
 	gp_scenario_free(&s);
 }
 
+/* Mistakes. */
+
 TEST(an_unknown_key_is_told_with_the_nearest_known_one)
 {
 	refuse("durations: 1s\n" TASK, 1, "unknown key 'durations'", "'duration'");
@@ -456,22 +460,22 @@ TEST(a_key_that_means_nothing_for_the_load_is_refused)
 	char text[128];
 
 	snprintf(text, sizeof text, "%s  hint: 1us\n", closed);
-	refuse(text, 4, "'hint' means nothing with load 'closed'", "periodic, poisson and trace");
+	refuse(text, 4, "'hint' does not apply to load 'closed'", "periodic, poisson and trace");
 	snprintf(text, sizeof text, "%s  prepare: 1us\n", closed);
-	refuse(text, 4, "'prepare' means nothing with load 'closed'", "trace");
+	refuse(text, 4, "'prepare' does not apply to load 'closed'", "trace");
 	snprintf(text, sizeof text, "%s  arrivals: [1ms]\n", closed);
-	refuse(text, 4, "'arrivals' means nothing with load 'closed'", "goes with trace");
-	refuse(TASK "  request_marks: true\n", 3, "'request_marks' means nothing with load 'idle'",
+	refuse(text, 4, "'arrivals' does not apply to load 'closed'", "it applies to trace");
+	refuse(TASK "  request_marks: true\n", 3, "'request_marks' does not apply to load 'idle'",
 	       "closed");
 	snprintf(text, sizeof text, "%s  every: 1ms\n", closed);
-	refuse(text, 4, "'every' means nothing with load 'closed'", arriving);
+	refuse(text, 4, "'every' does not apply to load 'closed'", arriving);
 	snprintf(text, sizeof text, "%s  rate: 1\n", closed);
-	refuse(text, 4, "'rate' means nothing with load 'closed'", arriving);
-	refuse(TASK "  kernel: 1ms\n", 3, "'kernel' means nothing with load 'idle'", "closed");
+	refuse(text, 4, "'rate' does not apply to load 'closed'", arriving);
+	refuse(TASK "  kernel: 1ms\n", 3, "'kernel' does not apply to load 'idle'", "closed");
 	refuse("tasks:\n- load: periodic\n  kernel: 1ms\n  every: 3ms\n  gap: 0us\n", 5,
-	       "'gap' means nothing with load 'periodic'", "goes with closed");
+	       "'gap' does not apply to load 'periodic'", "it applies to closed");
 	refuse("tasks:\n- load: poisson\n  kernel: 1ms\n  every: 3ms\n  phase: 1us\n", 5,
-	       "'phase' means nothing with load 'poisson'", "goes with periodic");
+	       "'phase' does not apply to load 'poisson'", "it applies to periodic");
 	refuse("tasks:\n- load: periodic\n  kernel: 1ms\n  every: 3ms\n  phase: 0us\n", 5,
 	       "'phase'", "from 1us");
 }
@@ -590,6 +594,8 @@ TEST(deep_nesting_ends_at_the_first_level_that_is_too_deep)
 	free(text);
 }
 
+/* Files. */
+
 TEST(a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence)
 {
 	struct gp_error err = {0};
@@ -658,7 +664,7 @@ TEST(a_trace_is_read_from_beside_the_scenario)
 	rmdir(folder);
 }
 
-/* Each is one sentence that names the trace and the line in it. */
+/* Each is one message that names the trace and the line in it. */
 TEST(what_is_wrong_in_a_trace_is_told_with_its_line)
 {
 	static const char *const wrong[][2] = {
@@ -666,7 +672,7 @@ TEST(what_is_wrong_in_a_trace_is_told_with_its_line)
 		{"1ms\n7\n", "/times:2: the time needs a unit"},
 		{"1ms\nsoon\n", "/times:2: a line must be a time"},
 		{"25h\n", "/times:1: a line must be a time of at most 24h"},
-		{"# nothing\n", "/times: there is no time"},
+		{"# nothing\n", "/times: the file has no arrival time"},
 		{NULL, "/times: No such file"},
 	};
 	char folder[] = "/tmp/gpreempt-test-XXXXXX", scenario[64], times[64];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scenario under a policy: what programs say in brackets reaches the policy, and only then is a
- * gap between two kernels not the end of a request. Several devices are that many times the one,
- * each with random numbers of its own, and the results are their sum.
+ * A scenario under a policy: request marks of programs reach the policy, and only with them a gap
+ * between two kernels is not the end of a request. Several devices multiply the scenario, each with
+ * its own random numbers, and the results are their sum.
  */
 #include "support/test.h"
 
@@ -14,7 +14,7 @@
 static const struct gp_task_attr lc = {.class = GP_LATENCY_CRITICAL, .weight = 100};
 static const struct gp_task_attr be = {.class = GP_BEST_EFFORT, .weight = 100};
 
-/* Holds and releases at once, and sees at once who works. */
+/* Holds and releases take no time, and activity is known at once. */
 static struct gp_scenario new_scenario(void)
 {
 	struct gp_scenario s;
@@ -39,7 +39,7 @@ static struct gp_run run(struct gp_scenario *s, const struct gp_policy_ops *ops)
 	return r;
 }
 
-/* A service of many kernels with gaps between them beside one long kernel after the other. */
+/* A service with many kernels and gaps between them, beside long kernels without a pause. */
 static uint64_t eager_p99(bool request_marks)
 {
 	struct gp_scenario s = new_scenario();
@@ -66,11 +66,11 @@ static uint64_t eager_p99(bool request_marks)
 	return p99_ns;
 }
 
-TEST(a_bracket_keeps_the_device_through_the_gaps_of_a_request)
+TEST(request_marks_keep_the_device_through_the_gaps_of_a_request)
 {
 	uint64_t with_ns = eager_p99(true), without_ns = eager_p99(false);
 
-	/* By itself a request takes 2.8 ms. */
+	/* Alone a request takes 2.8 ms. */
 	assert_in_range(with_ns, 2800 * US, 3500 * US);
 	assert_true(without_ns > with_ns + 900 * US);
 }
@@ -112,7 +112,7 @@ TEST(several_devices_are_summed_up)
 	assert_int_equal(three.task[0].max_ns, response->max);
 	assert_true(response->max >= two.task[0].max_ns &&
 	            two.task[0].max_ns >= one.task[0].max_ns);
-	/* The second and third device add about what the first gave, and not just the same. */
+	/* The second and third device add about as much as the first, but not exactly the same. */
 	assert_in_range(three.task[0].finished, 240, 360);
 	assert_int_not_equal(two.task[0].finished, 2 * one.task[0].finished);
 	assert_int_not_equal(three.task[0].work_ns - two.task[0].work_ns,
@@ -120,7 +120,7 @@ TEST(several_devices_are_summed_up)
 	assert_in_range(three.device.busy_ns, 5 * one.device.busy_ns / 2,
 	                7 * one.device.busy_ns / 2);
 	assert_true(three.inversions > 2 * one.inversions);
-	/* A closed loop by itself is the same everywhere; arrivals are not. */
+	/* A closed loop alone is the same on every device; random arrivals are not. */
 	assert_int_equal(three.task[1].alone_ns, 3 * one.task[1].alone_ns);
 	assert_int_not_equal(three.task[0].alone_ns, 3 * one.task[0].alone_ns);
 	assert_in_range(three.task[0].work_ns, three.task[0].alone_ns / 100 * 99,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `share` promises, on simulated devices of each kind: a task has the part it was guaranteed
- * whenever it wants it, within 2 points over 10 seconds; what is over goes by weight; and a ceiling
- * is a ceiling. Whose guarantee is refused: test_share_refusals.c.
+ * The promises of `share`, on simulated devices of each kind: a task has its guaranteed part
+ * whenever it wants it, within 2 points over 10 seconds; the rest goes by weight; and a ceiling is
+ * kept. Which guarantees are refused: test_share_refusals.c.
  */
 #include "support/test.h"
 
@@ -69,7 +69,7 @@ TEST(one_that_is_idle_half_of_the_time_has_its_part_when_it_works)
 		add(busy(5 * MS), share_attr(0, 0, 100));
 		add(busy(1 * MS), share_attr(0, 0, 300));
 		run = finish("share");
-		/* As much of it as had arrived early enough, whatever the phase. */
+		/* At least the work that arrived early enough, whatever the phase. */
 		if (run.task[0].left > 1 || part(&run, 0) < 36)
 			fail_msg("%s: %.1f %% and %llu left over", kind->name, part(&run, 0),
 			         (unsigned long long)run.task[0].left);
@@ -101,8 +101,8 @@ struct claim {
 	double guarantee, ceiling, weight, part; /* in percent */
 };
 
-/* Raises a level of spare time per weight until all is given out or everybody is at its ceiling:
- * another way than the policy's. */
+/* Raises the spare time per weight until all of it is assigned or every task is at its ceiling; a
+ * different algorithm from the policy's. */
 static void work_out(struct claim *c, uint32_t n)
 {
 	double low = 0, high = 100;
@@ -167,7 +167,7 @@ TEST(a_ceiling_leaves_more_to_the_others)
 	}
 }
 
-TEST(a_ceiling_is_kept_also_when_nobody_else_wants_the_device)
+TEST(a_ceiling_is_kept_if_no_other_task_wants_the_device)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
@@ -182,7 +182,7 @@ TEST(a_ceiling_is_kept_also_when_nobody_else_wants_the_device)
 	}
 }
 
-/* How much of the device a kernel fills is not known: who has a turn has all of it. */
+/* It is not known how much of the device a kernel fills: a task has all of it in its turn. */
 TEST(a_guarantee_is_of_time_however_narrow_the_kernels)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
@@ -202,7 +202,7 @@ TEST(a_guarantee_is_of_time_however_narrow_the_kernels)
 	}
 }
 
-TEST(where_nothing_can_be_held_a_ceiling_costs_nobody_anything)
+TEST(without_holds_a_ceiling_costs_no_task_anything)
 {
 	struct gp_run run;
 

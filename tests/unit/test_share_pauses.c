@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `share` promises to tasks that pause for a moment after each kernel, and so give the rest of
- * a slice away each time: they have the device for the part they were guaranteed, their own pauses
- * included. And what it does not do for tasks that only want less than that.
+ * The promises of `share` to tasks that pause briefly after each kernel, and so give the rest of a
+ * slice away each time: they have the device for their guaranteed part, including their own pauses.
+ * Tasks that only want less than their part are tested, too.
  *
- * Where run times are not known at all nobody can see what a task lacks: that device is left out.
+ * If run times are not known at all, a deficit cannot be seen: that device is left out.
  */
 #include "support/test.h"
 
 #include "sharing.h"
 
-static const uint64_t sample_period_ns[] = {20 * MS, 167 * MS}; /* where activity is sampled */
+static const uint64_t sample_period_ns[] = {20 * MS, 167 * MS}; /* if activity is sampled */
 
 #define NEWS (sizeof sample_period_ns / sizeof *sample_period_ns)
 
@@ -40,8 +40,8 @@ static bool tells_run_times(const struct device_kind *kind)
 	return kind->activity != GP_ACTIVITY_NONE;
 }
 
-/* In percent of what it could have done alone, when a closed loop pauses, too, in the time that was
- * not spent switching: that is nobody's share. */
+/* In percent of the work that it could have done alone (a closed loop pauses there, too), in the
+ * time without switches: switching is not part of any share. */
 static void assert_has(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
                        double wanted)
 {
@@ -77,7 +77,7 @@ TEST(a_guarantee_is_kept_to_one_that_pauses)
 			add(busy(13600 * US), share_attr(0));
 			run = finish("share");
 			assert_has(kind, &run, 0, 50);
-			/* With time to spare, shorter pauses are made up for as well. */
+			/* With time to spare, shorter pauses are compensated as well. */
 			if (loops[i].gap_ns * 8 <= loops[i].kernel_ns)
 				assert_true(part(&run, 0) > 48);
 			gp_run_free(&run);
@@ -85,7 +85,7 @@ TEST(a_guarantee_is_kept_to_one_that_pauses)
 	}
 }
 
-TEST(pauses_cost_nobody_else_its_guarantee)
+TEST(pauses_cost_no_other_task_its_guarantee)
 {
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (unsigned i = 0; i < LOOPS && tells_run_times(kind); i++) {
@@ -142,7 +142,7 @@ TEST(several_may_pause)
 }
 
 /* The limit is 10 s, and finish() fails if the policy was ejected. */
-TEST(nobody_starves_beside_many_that_pause)
+TEST(no_task_starves_beside_many_that_pause)
 {
 	struct gp_run run;
 
@@ -157,7 +157,7 @@ TEST(nobody_starves_beside_many_that_pause)
 	gp_run_free(&run);
 }
 
-/* 3 ms every 10 ms: less than its half, and more than slices of 10 ms on the other side leave. */
+/* 3 ms every 10 ms: less than its half, and more than slices of 10 ms of the other task leave. */
 TEST(one_that_wants_less_has_it_and_the_others_the_rest)
 {
 	for (unsigned news = 0; news < NEWS; news++) {
@@ -177,7 +177,7 @@ TEST(one_that_wants_less_has_it_and_the_others_the_rest)
 	}
 }
 
-/* Its pauses are long enough to be seen: slices do, and no turn is wasted on them. */
+/* Its pauses are long enough to be seen: slices are sufficient, and no turn is wasted on it. */
 TEST(one_that_comes_and_goes_costs_the_others_nothing)
 {
 	for (unsigned news = 0; news < NEWS; news++) {
@@ -212,7 +212,7 @@ TEST(one_that_begins_to_pause_is_seen)
 	gp_run_free(&run);
 }
 
-/* Where nothing can be held it does what slices can do. */
+/* Without holds it does what is possible with slices. */
 TEST(where_nothing_can_be_held_slices_go_on)
 {
 	struct gp_run run;

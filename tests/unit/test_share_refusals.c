@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose guarantee `share` refuses when they are more than the whole, and when that ends. */
+/* Which guarantees `share` refuses if they exceed 100 %, and when that ends. */
 #include "fake_gpu.h"
 
 static uint32_t add_share(struct rig *r, uint32_t permille)
@@ -17,7 +17,7 @@ static bool refused(const struct rig *r, unsigned index)
 
 static void look_again(struct rig *r)
 {
-	r->now_ns += 200 * MS; /* the engine has scanned for who came and went */
+	r->now_ns += 200 * MS; /* the engine has scanned for new and lost tasks */
 	rig_step(r);
 }
 
@@ -44,7 +44,7 @@ TEST(the_later_ones_are_refused_and_told_so)
 	rig_start(r, &gp_policy_share);
 	assert_false(refused(r, 0));
 	assert_true(refused(r, 1));
-	assert_false(refused(r, 2)); /* what is left is enough for it */
+	assert_false(refused(r, 2)); /* the rest is enough for it */
 	assert_int_equal(r->events[GP_EVENT_REFUSED], 1);
 	assert_int_equal(r->last[GP_EVENT_REFUSED].task, 2);
 	rig_free(r);
@@ -54,7 +54,7 @@ TEST(one_that_was_refused_runs_by_its_weight)
 {
 	struct rig *r = rig_new(2);
 
-	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* so that slices show it */
+	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* so that slices show the part */
 	add_share(r, 800);
 	add_share(r, 900);
 	rig_start(r, &gp_policy_share);
@@ -136,7 +136,7 @@ TEST(a_gang_whose_first_task_leaves_keeps_its_promise)
 	assert_true(refused(r, 1));
 	r->gpu.task[0].present = false;
 	look_again(r);
-	assert_true(refused(r, 0)); /* although it came before what is left of the gang */
+	assert_true(refused(r, 0)); /* although it came before the rest of the gang */
 	assert_false(refused(r, 1));
 	rig_free(r);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated device: the same seed gives the same bytes, time is neither lost nor made, a held
- * task stands still and loses nothing, slices and switches cost what the model says, hints hide the
- * switch, what is left over is counted exactly, activity is told as each mode can, control calls
- * take their time one after the other, and nothing is allocated on the way.
+ * The simulated device: the same seed gives the same bytes; time is neither lost nor created; a
+ * held task stands still and loses nothing; slices and switches cost what the model says; hints
+ * hide the switch; unfinished requests are counted exactly; activity is reported according to the
+ * mode; control calls take their time one after the other; nothing is allocated during a run.
  */
 #include "support/test.h"
 
@@ -12,9 +12,11 @@
 #include "base/rng.h"
 #include "sim_world.h"
 
+/* Same seed, same bytes. */
+
 #define MIX 5u
 
-/* A bit of everything, with control calls in between. Returns a hash of all that happened. */
+/* All kinds of loads, with control calls in between. Returns a hash of all events. */
 static uint64_t run_mix(uint64_t seed, struct outcome *outcome, struct gp_sim_totals *totals)
 {
 	struct gp_sim_task task[MIX] = {periodic(7 * MS, 1 * MS), periodic(5 * MS, 1 * MS),
@@ -63,7 +65,7 @@ TEST(the_same_seed_gives_the_same_results_and_another_seed_others)
 	assert_memory_equal(&outcome[0], &outcome[MIX], MIX * sizeof *outcome);
 	assert_memory_equal(&totals[0], &totals[1], sizeof totals[0]);
 	assert_true(hash[0] != hash[2]);
-	for (size_t i = 0; i < 4; i++) /* the closed loops by way of the others */
+	for (size_t i = 0; i < 4; i++) /* the closed loops through the others */
 		assert_memory_not_equal(&outcome[i], &outcome[2 * (size_t)MIX + i],
 		                        sizeof *outcome);
 	assert_memory_not_equal(&totals[0], &totals[2], sizeof totals[0]);
@@ -88,8 +90,10 @@ TEST(watching_changes_nothing)
 	gp_sim_free(alone);
 }
 
+/* Conservation. */
+
 struct ledger {
-	int64_t running; /* -1 = nobody */
+	int64_t running; /* -1 = none */
 	uint64_t since_ns;
 	bool ready[8], held[8], gone[8];
 	uint64_t run_ns[8], switches, requests;
@@ -99,7 +103,7 @@ static void keep_ledger(void *arg, const struct gp_sim_event *e)
 {
 	struct ledger *l = arg;
 
-	/* One that has gone does nothing more, and nothing is done to it. */
+	/* A task that has left has no more events. */
 	assert_false(l->gone[e->task] && e->what != GP_SIM_STOP && e->what != GP_SIM_SWITCH);
 	switch (e->what) {
 	case GP_SIM_RUN:
@@ -211,7 +215,7 @@ TEST(time_is_neither_lost_nor_made)
 		assert_int_equal(run_ns, totals->busy_ns);
 		assert_true(totals->busy_ns + totals->switch_ns <= 1 * S);
 		assert_int_equal(l.switches, totals->switches);
-		/* The last one may not be over. */
+		/* The last one may not be finished. */
 		assert_true(totals->switch_ns <= l.switches * device.switch_ns);
 		assert_true(totals->switch_ns + device.switch_ns >=
 		            l.switches * device.switch_idle_ns);
@@ -227,13 +231,13 @@ TEST(a_closed_loop_by_itself_keeps_the_device_busy)
 
 	run_to(sim, 1 * S);
 	gp_sim_finish(sim, 1 * S);
-	assert_int_equal(gp_sim_totals(sim)->switches, 1); /* to be loaded at all */
+	assert_int_equal(gp_sim_totals(sim)->switches, 1); /* to be loaded at first */
 	assert_int_equal(gp_sim_totals(sim)->switch_ns, gp_sim_h200.switch_idle_ns);
 	assert_int_equal(gp_sim_totals(sim)->busy_ns, 1 * S - gp_sim_h200.switch_idle_ns);
 	assert_int_equal(gp_sim_totals(sim)->preemptions, 0);
 	assert_int_equal(gp_sim_result(sim, 0)->work_ns, 1 * S - gp_sim_h200.switch_idle_ns);
 	assert_int_equal(finished(sim, 0), 333);
-	assert_int_equal(gp_sim_result(sim, 0)->left, 1); /* the one in work */
+	assert_int_equal(gp_sim_result(sim, 0)->left, 1); /* the request in work */
 	gp_sim_free(sim);
 }
 
@@ -260,6 +264,8 @@ TEST(an_idle_task_and_an_empty_device_do_nothing)
 	gp_sim_free(NULL);
 }
 
+/* Holds. */
+
 TEST(a_held_task_stands_still_and_goes_on_with_nothing_lost)
 {
 	struct gp_sim_device device = plain;
@@ -273,14 +279,14 @@ TEST(a_held_task_stands_still_and_goes_on_with_nothing_lost)
 	run_to(sim, 4 * MS);
 	hold(sim, 0, 4 * MS);
 	run_to(sim, 50 * MS);
-	assert_true(look(sim, 0, 50 * MS).held);
-	assert_false(look(sim, 0, 50 * MS).running);
-	assert_true(look(sim, 0, 50 * MS).active);
-	assert_int_equal(look(sim, 0, 50 * MS).run_ns, 4 * MS);
+	assert_true(observe(sim, 0, 50 * MS).held);
+	assert_false(observe(sim, 0, 50 * MS).running);
+	assert_true(observe(sim, 0, 50 * MS).active);
+	assert_int_equal(observe(sim, 0, 50 * MS).run_ns, 4 * MS);
 	release(sim, 0, 50 * MS);
 	run_to(sim, 56300 * US - 1);
 	assert_int_equal(finished(sim, 0), 0);
-	run_to(sim, 56300 * US); /* the 6 ms that were left, behind the refill */
+	run_to(sim, 56300 * US); /* the remaining 6 ms, after the refill */
 	assert_int_equal(finished(sim, 0), 1);
 	assert_int_equal(gp_sim_result(sim, 0)->work_ns, 10 * MS);
 	assert_int_equal(gp_sim_result(sim, 0)->run_ns, 10300 * US);
@@ -356,7 +362,7 @@ TEST(a_hold_that_is_over_before_the_switch_is_has_no_effect)
 		if (i) {
 			hold(sim[i], 1, 3500 * US);
 			run_to(sim[i], 3600 * US);
-			assert_true(look(sim[i], 1, 3600 * US).held);
+			assert_true(observe(sim[i], 1, 3600 * US).held);
 			release(sim[i], 1, 3600 * US);
 		}
 		run_to(sim[i], 500 * MS);
@@ -391,6 +397,8 @@ TEST(nobody_is_preempted_for_one_that_is_held_while_it_waits)
 	gp_sim_free(sim);
 }
 
+/* Slices and switches. */
+
 TEST(two_closed_loops_share_equally)
 {
 	const struct gp_sim_task task[] = {closed_loop(7 * MS), closed_loop(300 * US)};
@@ -416,25 +424,25 @@ TEST(slices_set_the_shares)
 	struct gp_sim_task task[] = {closed_loop(100 * MS), closed_loop(100 * MS)};
 	struct gp_sim *sim;
 
-	task[1].slice_us = 1000; /* the program's own */
+	task[1].slice_us = 1000; /* the program's own slice */
 	sim = new_sim(&plain, task, 2, 1);
 	run_to(sim, 0);
 	attach(sim, 0);
 	attach(sim, 1);
 	run_to(sim, 300 * MS);
-	assert_int_equal(look(sim, 0, 300 * MS).run_ns, 200 * MS);
-	assert_int_equal(look(sim, 1, 300 * MS).run_ns, 100 * MS);
-	assert_int_equal(look(sim, 1, 300 * MS).slice_us, 0); /* nobody has changed it */
+	assert_int_equal(observe(sim, 0, 300 * MS).run_ns, 200 * MS);
+	assert_int_equal(observe(sim, 1, 300 * MS).run_ns, 100 * MS);
+	assert_int_equal(observe(sim, 1, 300 * MS).slice_us, 0); /* it was not changed */
 	set_slice(sim, 0, 1000, 300 * MS);
 	set_slice(sim, 1, 4000, 300 * MS);
 	run_to(sim, 800 * MS);
-	assert_int_equal(look(sim, 1, 800 * MS).slice_us, 4000);
-	assert_in_range(look(sim, 0, 800 * MS).run_ns, 298 * MS, 302 * MS);
-	assert_in_range(look(sim, 1, 800 * MS).run_ns, 498 * MS, 502 * MS);
-	set_slice(sim, 1, 0, 800 * MS); /* what it had before anybody changed it */
+	assert_int_equal(observe(sim, 1, 800 * MS).slice_us, 4000);
+	assert_in_range(observe(sim, 0, 800 * MS).run_ns, 298 * MS, 302 * MS);
+	assert_in_range(observe(sim, 1, 800 * MS).run_ns, 498 * MS, 502 * MS);
+	set_slice(sim, 1, 0, 800 * MS); /* its slice before it was changed */
 	run_to(sim, 1000 * MS);
-	assert_int_equal(look(sim, 1, 1 * S).slice_us, 0);
-	assert_in_range(look(sim, 1, 1 * S).run_ns, 597 * MS, 604 * MS);
+	assert_int_equal(observe(sim, 1, 1 * S).slice_us, 0);
+	assert_in_range(observe(sim, 1, 1 * S).run_ns, 597 * MS, 604 * MS);
 	gp_sim_free(sim);
 }
 
@@ -449,12 +457,12 @@ TEST(a_new_slice_begins_at_once)
 	run_to(sim, 1 * MS); /* in the middle of a slice of 2 ms */
 	set_slice(sim, 0, 5000, 1 * MS);
 	run_to(sim, 6 * MS);
-	assert_int_equal(look(sim, 0, 0).run_ns, 6 * MS);
-	assert_true(look(sim, 1, 0).running);
+	assert_int_equal(observe(sim, 0, 0).run_ns, 6 * MS);
+	assert_true(observe(sim, 1, 0).running);
 	gp_sim_free(sim);
 }
 
-/* How long the slowest of 100 requests takes beside a closed loop. */
+/* The longest of 100 requests beside a closed loop. */
 static uint64_t slowest_beside(const struct gp_sim_device *device, uint32_t loop_slice_us,
                                uint64_t hint_ns)
 {
@@ -585,6 +593,8 @@ TEST(only_work_that_was_interrupted_must_refill)
 	gp_sim_free(sim);
 }
 
+/* Programs. */
+
 struct presence {
 	unsigned gone;
 	uint64_t gone_ns;
@@ -610,7 +620,7 @@ TEST(tasks_start_and_stop_at_their_time)
 
 	task[1].start_ns = 100 * MS;
 	task[1].stop_ns = 200 * MS;
-	task[2].start_ns = task[2].stop_ns = 50 * MS; /* never there */
+	task[2].start_ns = task[2].stop_ns = 50 * MS; /* never present */
 	strcpy(task[1].name, "guest");
 	sim = new_sim(&plain, task, 3, 1);
 	gp_sim_set_watch(sim, note_presence, &p);
@@ -666,7 +676,7 @@ TEST(a_task_can_exit_in_every_state)
 			if (is_held)
 				hold(sim, 0, 0);
 			run_to(sim, stop_ns - 1);
-			release(sim, 0, stop_ns - 1); /* is too late for it */
+			release(sim, 0, stop_ns - 1); /* too late for it */
 			run_to(sim, 50 * MS);
 			gp_gpu_detach(gp_sim_gpu(sim), 0);
 			run_to(sim, 100 * MS);
@@ -702,7 +712,7 @@ TEST(what_is_left_over_in_overload_is_counted_exactly)
 		arrived = ((exits ? 600 : 900) * MS - first_ns + 1 * MS - 1) / (1 * MS);
 		assert_int_equal(finished(sim, 0) + gp_sim_result(sim, 0)->left, arrived);
 		assert_in_range(finished(sim, 0), exits ? 199 : 299, exits ? 200 : 300);
-		/* The response of the last one has grown by 2 ms for each before it. */
+		/* The response time of the last one has grown by 2 ms for each before it. */
 		assert_int_equal(gp_sim_result(sim, 0)->response->max,
 		                 3 * MS + (finished(sim, 0) - 1) * 2 * MS);
 		gp_sim_free(sim);
@@ -806,7 +816,9 @@ TEST(a_closed_loop_pauses_between_requests)
 	gp_sim_free(sim);
 }
 
-TEST(without_activity_nobody_can_tell)
+/* Observation. */
+
+TEST(without_activity_reports_nothing_is_known)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS)};
@@ -820,7 +832,7 @@ TEST(without_activity_nobody_can_tell)
 	attach(sim, 0);
 	for (uint64_t at_ns = 0; at_ns < 1 * S; at_ns += 30 * MS) {
 		run_to(sim, at_ns);
-		o = look(sim, 0, at_ns);
+		o = observe(sim, 0, at_ns);
 		assert_int_equal(o.known, GP_KNOWN_HELD | GP_KNOWN_SLICE);
 	}
 	gp_sim_free(sim);
@@ -855,7 +867,7 @@ TEST(a_device_says_what_it_can_do)
 	gp_sim_free(sim);
 }
 
-/* Task 0 is a closed loop, 1 does nothing. */
+/* Task 0 is a closed loop, task 1 is idle. */
 static struct gp_sim *new_sampled(uint64_t gap_ns)
 {
 	struct gp_sim_device device = plain;
@@ -880,15 +892,15 @@ TEST(sampled_activity_is_known_after_a_window)
 
 	run_to(sim, 100 * MS - 1);
 	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(look(sim, i, 0).known, GP_KNOWN_HELD | GP_KNOWN_SLICE);
+		assert_int_equal(observe(sim, i, 0).known, GP_KNOWN_HELD | GP_KNOWN_SLICE);
 	run_to(sim, 150 * MS);
-	o = look(sim, 0, 150 * MS);
+	o = observe(sim, 0, 150 * MS);
 	assert_int_equal(o.known, GP_KNOWN_HELD | GP_KNOWN_SLICE | GP_KNOWN_ACTIVE | GP_KNOWN_RUN);
 	assert_true(o.active);
 	assert_int_equal(o.run_source, GP_RUN_MEASURED);
 	assert_int_equal(o.run_ns, 25 * MS); /* up to the sample, not up to now */
 	assert_int_equal(o.run_at_ns, 100 * MS);
-	o = look(sim, 1, 150 * MS);
+	o = observe(sim, 1, 150 * MS);
 	assert_true(o.known & GP_KNOWN_ACTIVE); /* the device had time for it */
 	assert_false(o.active);
 	assert_int_equal(o.run_ns, 0);
@@ -901,21 +913,21 @@ TEST(sampled_activity_of_a_held_task_is_not_known)
 	struct gp_observation o;
 
 	run_to(sim, 100 * MS);
-	assert_true(look(sim, 0, 0).known & GP_KNOWN_ACTIVE);
+	assert_true(observe(sim, 0, 0).known & GP_KNOWN_ACTIVE);
 	hold(sim, 0, 100 * MS);
 	run_to(sim, 110 * MS);
-	assert_false(look(sim, 0, 0).known & GP_KNOWN_ACTIVE); /* at once, not with the window */
+	assert_false(observe(sim, 0, 0).known & GP_KNOWN_ACTIVE); /* at once, not with the window */
 	run_to(sim, 310 * MS);
-	o = look(sim, 0, 0);
+	o = observe(sim, 0, 0);
 	assert_false(o.known & GP_KNOWN_ACTIVE);
 	assert_true(o.known & GP_KNOWN_RUN);
 	assert_int_equal(o.run_at_ns, 300 * MS);
 	release(sim, 0, 310 * MS);
 	run_to(sim, 320 * MS); /* the last window says nothing */
-	assert_false(look(sim, 0, 0).known & GP_KNOWN_ACTIVE);
+	assert_false(observe(sim, 0, 0).known & GP_KNOWN_ACTIVE);
 	run_to(sim, 400 * MS);
-	assert_true(look(sim, 0, 0).known & GP_KNOWN_ACTIVE);
-	assert_true(look(sim, 0, 0).active);
+	assert_true(observe(sim, 0, 0).known & GP_KNOWN_ACTIVE);
+	assert_true(observe(sim, 0, 0).active);
 	gp_sim_free(sim);
 }
 
@@ -924,8 +936,8 @@ TEST(a_full_device_says_nothing_of_those_that_did_not_run)
 	struct gp_sim *sim = new_sampled(0);
 
 	run_to(sim, 100 * MS);
-	assert_true(look(sim, 0, 0).active);
-	assert_false(look(sim, 1, 0).known & GP_KNOWN_ACTIVE); /* idle, or never reached? */
+	assert_true(observe(sim, 0, 0).active);
+	assert_false(observe(sim, 1, 0).known & GP_KNOWN_ACTIVE); /* idle, or never reached */
 	gp_sim_free(sim);
 }
 
@@ -943,8 +955,8 @@ TEST(a_task_that_two_others_go_round_past_is_idle)
 	run_to(sim, 0);
 	attach(sim, 1);
 	run_to(sim, 100 * MS);
-	assert_true(look(sim, 1, 0).known & GP_KNOWN_ACTIVE);
-	assert_false(look(sim, 1, 0).active);
+	assert_true(observe(sim, 1, 0).known & GP_KNOWN_ACTIVE);
+	assert_false(observe(sim, 1, 0).active);
 	gp_sim_free(sim);
 }
 
@@ -955,11 +967,11 @@ TEST(a_task_just_released_is_not_called_idle_for_it)
 	hold(sim, 1, 0);
 	run_to(sim, 90 * MS);
 	release(sim, 1, 90 * MS);
-	run_to(sim, 110 * MS); /* free for a tenth of the window only */
-	assert_false(look(sim, 1, 0).known & GP_KNOWN_ACTIVE);
+	run_to(sim, 110 * MS); /* released for a tenth of the window only */
+	assert_false(observe(sim, 1, 0).known & GP_KNOWN_ACTIVE);
 	run_to(sim, 210 * MS);
-	assert_true(look(sim, 1, 0).known & GP_KNOWN_ACTIVE);
-	assert_false(look(sim, 1, 0).active);
+	assert_true(observe(sim, 1, 0).known & GP_KNOWN_ACTIVE);
+	assert_false(observe(sim, 1, 0).active);
 	gp_sim_free(sim);
 }
 
@@ -978,31 +990,31 @@ TEST(exact_activity_is_what_is_true_at_the_moment)
 	run_to(sim, 0);
 	attach(sim, 0);
 	run_to(sim, 50 * US); /* wants the device, which is switching to it */
-	o = look(sim, 0, 0);
+	o = observe(sim, 0, 0);
 	assert_true(o.active);
 	assert_false(o.running);
 	assert_int_equal(o.pending, 1);
 	assert_int_equal(o.active_since_ns, 0);
 	run_to(sim, 600 * US);
-	o = look(sim, 0, 0);
+	o = observe(sim, 0, 0);
 	assert_true(o.active && o.running);
 	assert_int_equal(o.run_ns, 500 * US);
 	assert_int_equal(o.run_at_ns, 600 * US);
 	assert_int_equal(o.run_source, GP_RUN_MEASURED);
-	run_to(sim, 1100 * US); /* done this very moment */
-	o = look(sim, 0, 0);
+	run_to(sim, 1100 * US); /* finished at this moment */
+	o = observe(sim, 0, 0);
 	assert_false(o.active || o.running);
 	assert_int_equal(o.pending, 0);
 	assert_false(o.known & GP_KNOWN_ACTIVE_SINCE);
 	run_to(sim, 10200 * US);
-	o = look(sim, 0, 0);
+	o = observe(sim, 0, 0);
 	assert_true(o.active && o.running);
 	assert_int_equal(o.active_since_ns, 10100 * US);
 	run_to(sim, 60 * MS);
-	attach(sim, 1); /* counts from here */
-	assert_int_equal(look(sim, 1, 0).run_ns, 0);
+	attach(sim, 1); /* run time counts from here */
+	assert_int_equal(observe(sim, 1, 0).run_ns, 0);
 	run_to(sim, 200 * MS);
-	assert_in_range(look(sim, 1, 0).run_ns, 119 * MS, 126 * MS);
+	assert_in_range(observe(sim, 1, 0).run_ns, 119 * MS, 126 * MS);
 	gp_sim_free(sim);
 }
 
@@ -1022,7 +1034,7 @@ TEST(only_a_device_with_events_signals_changes_of_activity)
 	device.activity = GP_ACTIVITY_EVENTS;
 	sim = new_sim(&device, task, 1, 1);
 	assert_int_equal(gp_sim_advance(sim, 1 * S), 0); /* it has come, with work */
-	assert_int_equal(gp_sim_advance(sim, 1 * S), 0); /* and waits for somebody to listen */
+	assert_int_equal(gp_sim_advance(sim, 1 * S), 0); /* the signal stays until it is read */
 	assert_true(gp_sim_take_signal(sim, &rescan));
 	assert_true(rescan);
 	assert_int_equal(gp_sim_advance(sim, 1 * S), 1 * MS);
@@ -1031,6 +1043,8 @@ TEST(only_a_device_with_events_signals_changes_of_activity)
 	assert_int_equal(gp_sim_advance(sim, 1 * S), 5 * MS);
 	gp_sim_free(sim);
 }
+
+/* Control calls. */
 
 TEST(a_control_call_has_its_effect_at_its_end_and_signals_it)
 {
@@ -1050,18 +1064,18 @@ TEST(a_control_call_has_its_effect_at_its_end_and_signals_it)
 	hold(sim, 0, 10 * MS);
 	set_slice(sim, 1, 77, 10 * MS); /* one after the other */
 	assert_int_equal(gp_sim_advance(sim, 10 * MS + 499 * US), 10 * MS + 499 * US);
-	assert_false(look(sim, 0, 0).held);
+	assert_false(observe(sim, 0, 0).held);
 	assert_int_equal(gp_sim_advance(sim, 20 * MS), 10 * MS + 500 * US);
 	assert_true(gp_sim_take_signal(sim, &rescan));
-	assert_true(look(sim, 0, 0).held);
-	assert_int_equal(look(sim, 1, 0).slice_us, 0);
+	assert_true(observe(sim, 0, 0).held);
+	assert_int_equal(observe(sim, 1, 0).slice_us, 0);
 	assert_int_equal(gp_sim_advance(sim, 20 * MS), 10 * MS + 800 * US);
 	assert_true(gp_sim_take_signal(sim, &rescan));
-	assert_int_equal(look(sim, 1, 0).slice_us, 77);
+	assert_int_equal(observe(sim, 1, 0).slice_us, 77);
 	run_to(sim, 20 * MS);
 	release(sim, 0, 20 * MS);
 	assert_int_equal(gp_sim_advance(sim, 30 * MS), 20 * MS + 400 * US);
-	assert_false(look(sim, 0, 0).held);
+	assert_false(observe(sim, 0, 0).held);
 	gp_sim_free(sim);
 }
 
@@ -1084,15 +1098,15 @@ TEST(one_call_holds_many_but_slices_are_set_one_by_one)
 	assert_int_equal(gp_gpu_hold(gp_sim_gpu(sim), 0, a, 8), 0);
 	run_to(sim, 1 * MS);
 	for (uint32_t i = 0; i < 8; i++)
-		assert_true(look(sim, i, 0).held);
+		assert_true(observe(sim, i, 0).held);
 	assert_int_equal(gp_gpu_release(gp_sim_gpu(sim), 1 * MS, a, 8), 0);
 	run_to(sim, 2 * MS);
 	for (uint32_t i = 0; i < 8; i++)
-		assert_false(look(sim, i, 0).held);
+		assert_false(observe(sim, i, 0).held);
 	assert_int_equal(gp_gpu_set_slice(gp_sim_gpu(sim), 2 * MS, a, 8), 0);
 	run_to(sim, 5 * MS);
 	for (uint32_t i = 0; i < 8; i++)
-		assert_int_equal(look(sim, i, 0).slice_us, i < 3 ? 100 + i : 0);
+		assert_int_equal(observe(sim, i, 0).slice_us, i < 3 ? 100 + i : 0);
 	gp_sim_free(sim);
 }
 
@@ -1118,7 +1132,7 @@ TEST(too_many_calls_at_once_are_turned_away)
 	assert_int_equal(gp_gpu_hold(gp_sim_gpu(sim), 0, &a, 1), 0);
 	assert_int_equal(a.status, -EINPROGRESS);
 	run_to(sim, 1 * S);
-	assert_true(look(sim, 0, 0).held);
+	assert_true(observe(sim, 0, 0).held);
 	gp_sim_free(sim);
 }
 
@@ -1137,10 +1151,10 @@ TEST(detaching_puts_a_task_back)
 	run_to(sim, 100 * MS);
 	gp_gpu_detach(gp_sim_gpu(sim), 0);
 	attach(sim, 0);
-	assert_false(look(sim, 0, 0).held);
-	assert_int_equal(look(sim, 0, 0).slice_us, 0);
+	assert_false(observe(sim, 0, 0).held);
+	assert_int_equal(observe(sim, 0, 0).slice_us, 0);
 	run_to(sim, 200 * MS);
-	assert_in_range(look(sim, 0, 0).run_ns, 49 * MS, 51 * MS); /* its own slice */
+	assert_in_range(observe(sim, 0, 0).run_ns, 49 * MS, 51 * MS); /* its own slice */
 	gp_sim_free(sim);
 }
 
@@ -1159,8 +1173,8 @@ TEST(a_call_that_comes_after_the_detaching_has_no_effect)
 	gp_gpu_detach(gp_sim_gpu(sim), 0);
 	run_to(sim, 2 * MS);
 	attach(sim, 0);
-	assert_false(look(sim, 0, 0).held);
-	assert_int_equal(look(sim, 0, 0).slice_us, 0);
+	assert_false(observe(sim, 0, 0).held);
+	assert_int_equal(observe(sim, 0, 0).slice_us, 0);
 	gp_sim_free(sim);
 }
 
@@ -1175,20 +1189,20 @@ TEST(what_has_not_ended_is_under_way)
 	run_to(sim, 0);
 	attach(sim, 0);
 	attach(sim, 1);
-	assert_int_equal(look(sim, 0, 0).under_way, 0);
+	assert_int_equal(observe(sim, 0, 0).under_way, 0);
 	hold(sim, 0, 0);
 	set_slice(sim, 0, 77, 0);
 	release(sim, 0, 0);
-	assert_int_equal(look(sim, 0, 0).under_way, GP_UNDER_WAY_HOLD | GP_UNDER_WAY_SLICE);
-	assert_int_equal(look(sim, 1, 0).under_way, 0);
+	assert_int_equal(observe(sim, 0, 0).under_way, GP_UNDER_WAY_HOLD | GP_UNDER_WAY_SLICE);
+	assert_int_equal(observe(sim, 1, 0).under_way, 0);
 	run_to(sim, 1 * MS);
-	assert_int_equal(look(sim, 0, 0).under_way, GP_UNDER_WAY_HOLD);
+	assert_int_equal(observe(sim, 0, 0).under_way, GP_UNDER_WAY_HOLD);
 	run_to(sim, 1500 * US);
-	assert_int_equal(look(sim, 0, 0).under_way, 0);
+	assert_int_equal(observe(sim, 0, 0).under_way, 0);
 	gp_sim_free(sim);
 }
 
-/* Memory, and what makes no sense. */
+/* Memory, and invalid configurations. */
 
 TEST(nothing_is_allocated_after_it_was_made)
 {
@@ -1208,7 +1222,7 @@ TEST(nothing_is_allocated_after_it_was_made)
 	before = mallinfo2().uordblks;
 	for (uint64_t at_ns = 0; at_ns < 20 * S; at_ns += 10 * MS) {
 		run_to(sim, at_ns);
-		look(sim, 2, at_ns);
+		observe(sim, 2, at_ns);
 		if (at_ns / (10 * MS) % 2)
 			hold(sim, 2, at_ns);
 		else

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The AMD model: narrow tasks run side by side, what does not fit shares in proportion and nobody
- * gets more than there is, a held task stands still and goes on where it was, saving takes as long
- * as there is to save, HWS stops bystanders and MES does not, short waves end in the grace period,
- * and activity is found by looking.
+ * The AMD model: narrow tasks run side by side; wider ones share in proportion, and never more than
+ * the device; a held task stands still and continues where it was; saving takes time in proportion
+ * to the waves; HWS stops other tasks and MES does not; short waves end in the grace period;
+ * activity is polled.
  */
 #include "support/test.h"
 
 #include "base/rng.h"
 #include "sim_world.h"
 
-/* Free of charge but for what a test puts in. */
+/* All costs are 0 except those that a test adds. */
 static const struct gp_sim_device free_of_charge = {
 	.model = GP_SIM_CWSR,
 	.scheduler = GP_SIM_HWS,
@@ -44,6 +44,8 @@ static uint64_t work(struct gp_sim *sim, uint32_t task)
 {
 	return gp_sim_result(sim, task)->work_ns;
 }
+
+/* Sharing. */
 
 TEST(narrow_tasks_run_side_by_side_at_full_speed)
 {
@@ -89,7 +91,7 @@ TEST(a_newcomer_shares_from_its_arrival_to_its_end)
 	gp_sim_free(sim);
 }
 
-/* Widths that divide nothing: what is handed out is what there is, less the roundings. */
+/* Widths without common divisors: the sum is the whole device, less rounding. */
 TEST(work_is_neither_lost_nor_made)
 {
 	const uint32_t width[] = {333, 77, 1000, 611, 13};
@@ -104,7 +106,7 @@ TEST(work_is_neither_lost_nor_made)
 	sim = new_sim(&free_of_charge, task, 5, 1);
 	for (uint64_t at_ns = 0; at_ns <= 10 * S; at_ns += 777 * US + 13) {
 		run_to(sim, at_ns);
-		attach(sim, 0); /* closes the books: somebody looks all the time */
+		attach(sim, 0); /* updates the accounts, as any observation does */
 		gp_gpu_detach(gp_sim_gpu(sim), 0);
 	}
 	run_to(sim, 10 * S);
@@ -116,6 +118,8 @@ TEST(work_is_neither_lost_nor_made)
 	gp_sim_free(sim);
 }
 
+/* Holds. */
+
 TEST(a_held_task_stands_still_and_goes_on_with_the_rest)
 {
 	const struct gp_sim_task task = closed_loop(10 * MS);
@@ -125,7 +129,7 @@ TEST(a_held_task_stands_still_and_goes_on_with_the_rest)
 	attach(sim, 0);
 	hold(sim, 0, 4 * MS);
 	run_to(sim, 24 * MS);
-	gp_gpu_detach(gp_sim_gpu(sim), 0); /* closes the books as well */
+	gp_gpu_detach(gp_sim_gpu(sim), 0); /* updates the accounts, too */
 	attach(sim, 0);
 	assert_int_equal(work(sim, 0), 4 * MS);
 	run_to(sim, 30 * MS - 1);
@@ -152,12 +156,12 @@ TEST(saving_takes_as_long_as_there_is_to_save)
 		attach(sim, 0);
 		hold(sim, 0, 10 * MS);
 		run_to(sim, held_ns - 1);
-		assert_false(look(sim, 0, held_ns - 1).held);
-		assert_int_equal(look(sim, 0, held_ns - 1).under_way, GP_UNDER_WAY_HOLD);
+		assert_false(observe(sim, 0, held_ns - 1).held);
+		assert_int_equal(observe(sim, 0, held_ns - 1).under_way, GP_UNDER_WAY_HOLD);
 		run_to(sim, held_ns);
-		assert_true(look(sim, 0, held_ns).held);
-		/* It ran while the driver was at work, and not while it was saved. */
-		assert_int_equal(look(sim, 0, held_ns).run_ns, 100 * US);
+		assert_true(observe(sim, 0, held_ns).held);
+		/* It ran during the driver's work, and not while it was saved. */
+		assert_int_equal(observe(sim, 0, held_ns).run_ns, 100 * US);
 		gp_sim_free(sim);
 	}
 }
@@ -175,7 +179,7 @@ static uint64_t time_to_save(uint32_t xccs, uint32_t mb_per_s)
 	run_to(sim, 0);
 	attach(sim, 0);
 	hold(sim, 0, 0);
-	while (!look(sim, 0, at_ns).held)
+	while (!observe(sim, 0, at_ns).held)
 		run_to(sim, at_ns += 10 * US);
 	gp_sim_free(sim);
 	return at_ns;
@@ -188,8 +192,8 @@ TEST(xccs_save_at_the_same_time_and_share_the_memory)
 	assert_int_equal(time_to_save(8, 10000), 8 * MS);
 }
 
-/* Two that fit side by side; one is held at 10 ms and released at 20. Returns how late the 100th
- * kernel of the other is. */
+/* Two tasks that fit side by side; one is held at 10 ms and released at 20 ms. Returns how late the
+ * 100th kernel of the other is. */
 static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
 {
 	const struct gp_sim_task task[] = {wide(500, 1 * MS), wide(500, 1 * S)};
@@ -205,7 +209,7 @@ static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
 	attach(sim, 1);
 	hold(sim, 1, 10 * MS);
 	run_to(sim, 20 * MS);
-	assert_true(look(sim, 1, 20 * MS).held);
+	assert_true(observe(sim, 1, 20 * MS).held);
 	release(sim, 1, 20 * MS);
 	run_to(sim, at_ns);
 	while (finished(sim, 0) < 100)
@@ -216,8 +220,8 @@ static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
 
 TEST(hws_stops_bystanders_and_mes_does_not)
 {
-	/* The hold saves both (1 ms) and restores one (0.5), the release saves one and restores
-	 * both; 50 us of lists each time. */
+	/* The hold saves both (1 ms) and restores one (0.5 ms), the release saves one and restores
+	 * both; 50 us for the lists each time. */
 	assert_in_range(delay_of_the_other(GP_SIM_HWS), 3090 * US, 3110 * US);
 	assert_int_equal(delay_of_the_other(GP_SIM_MES), 0);
 }
@@ -235,7 +239,7 @@ TEST(with_mes_a_released_task_waits_for_its_own_waves)
 	hold(sim, 0, 4 * MS);
 	run_to(sim, 20 * MS);
 	release(sim, 0, 20 * MS);
-	run_to(sim, 27 * MS + 20 * US - 1); /* 6 ms were left, 1 is for its waves */
+	run_to(sim, 27 * MS + 20 * US - 1); /* 6 ms were left, 1 ms is for its waves */
 	assert_int_equal(finished(sim, 0), 0);
 	run_to(sim, 27 * MS + 20 * US);
 	assert_int_equal(finished(sim, 0), 1);
@@ -254,14 +258,16 @@ TEST(one_call_for_many_stops_the_device_once)
 		attach(sim, i);
 	assert_int_equal(gp_gpu_hold(gp_sim_gpu(sim), 0, a, 2), 0);
 	run_to(sim, 600 * US);
-	assert_true(look(sim, 0, 600 * US).held);
-	assert_true(look(sim, 2, 600 * US).held);
-	assert_false(look(sim, 0, 600 * US).running);
-	assert_true(look(sim, 1, 600 * US).running);
+	assert_true(observe(sim, 0, 600 * US).held);
+	assert_true(observe(sim, 2, 600 * US).held);
+	assert_false(observe(sim, 0, 600 * US).running);
+	assert_true(observe(sim, 1, 600 * US).running);
 	assert_int_equal(gp_sim_totals(sim)->switches, 1);
 	assert_int_equal(gp_sim_totals(sim)->switch_ns, 600 * US);
 	gp_sim_free(sim);
 }
+
+/* The grace period. */
 
 static uint64_t held_after(uint64_t kernel_ns, uint64_t wave_ns, enum gp_sim_scheduler scheduler)
 {
@@ -276,7 +282,7 @@ static uint64_t held_after(uint64_t kernel_ns, uint64_t wave_ns, enum gp_sim_sch
 	run_to(sim, at_ns);
 	attach(sim, 0);
 	hold(sim, 0, at_ns);
-	while (!look(sim, 0, at_ns).held)
+	while (!observe(sim, 0, at_ns).held)
 		run_to(sim, at_ns += 10 * US);
 	gp_sim_free(sim);
 	return at_ns - 10 * MS;
@@ -323,13 +329,15 @@ TEST(a_release_has_no_grace_period)
 	hold(sim, 0, 10 * MS);
 	run_to(sim, at_ns);
 	release(sim, 0, at_ns);
-	while (look(sim, 0, at_ns).held)
+	while (observe(sim, 0, at_ns).held)
 		run_to(sim, at_ns += 10 * US);
 	assert_in_range(at_ns, 30 * MS, 31 * MS);
 	gp_sim_free(sim);
 }
 
-/* It is held at 10 ms and exits at `stop_ns`; the other goes on. */
+/* Coming and leaving. */
+
+/* It is held at 10 ms and exits at `stop_ns`; the other continues. */
 static void exit_at(enum gp_sim_scheduler scheduler, uint64_t stop_ns)
 {
 	struct gp_sim_task task[] = {wide(500, 7 * MS), wide(500, 7 * MS)};
@@ -351,7 +359,7 @@ static void exit_at(enum gp_sim_scheduler scheduler, uint64_t stop_ns)
 	gp_sim_free(sim);
 }
 
-/* While the driver works, the device drains, is stopped, its waves are saved, it is off. */
+/* During the driver's work, draining, stopped, saving waves, and off. */
 TEST(a_task_can_exit_in_every_state)
 {
 	for (uint64_t stop_ns = 10 * MS; stop_ns < 13 * MS; stop_ns += 50 * US) {
@@ -373,7 +381,7 @@ TEST(one_that_is_let_go_while_it_is_taken_off_runs_again)
 		hold(sim, 0, 4 * MS);
 		run_to(sim, 4 * MS + 500 * US);
 		gp_gpu_detach(gp_sim_gpu(sim), 0);
-		run_to(sim, 12 * MS); /* 10 of work, 1 to save, 1 to restore */
+		run_to(sim, 12 * MS); /* 10 ms of work, 1 ms to save, 1 ms to restore */
 		assert_int_equal(finished(sim, 0), 1);
 		gp_sim_free(sim);
 	}
@@ -391,16 +399,18 @@ TEST(a_hint_takes_no_room_until_its_kernel_comes)
 	task[1].hint_ns = 5 * MS;
 	sim = new_sim(&free_of_charge, task, 2, 1);
 	run_to(sim, 10 * MS - 1);
-	attach(sim, 0); /* closes the books */
+	attach(sim, 0); /* updates the accounts */
 	attach(sim, 1);
-	assert_true(look(sim, 1, 10 * MS - 1).active);
+	assert_true(observe(sim, 1, 10 * MS - 1).active);
 	assert_int_equal(work(sim, 0), 10 * MS - 1);
 	run_to(sim, 14 * MS);
 	assert_int_equal(finished(sim, 1), 1);
 	gp_sim_free(sim);
 }
 
-TEST(activity_is_found_by_looking)
+/* Observation. */
+
+TEST(activity_is_found_by_polling)
 {
 	const uint64_t at[] = {200 * US, 2500 * US};
 	struct gp_sim_task task = closed_loop(100 * US);
@@ -418,19 +428,19 @@ TEST(activity_is_found_by_looking)
 	run_to(sim, 0);
 	attach(sim, 0);
 	run_to(sim, 900 * US);
-	assert_false(look(sim, 0, 900 * US).active);
+	assert_false(observe(sim, 0, 900 * US).active);
 	assert_int_equal(gp_sim_advance(sim, 10 * MS), 1 * MS);
 	assert_true(gp_sim_take_signal(sim, &rescan));
-	assert_true(look(sim, 0, 1 * MS).active);
-	assert_int_equal(look(sim, 0, 1 * MS).active_since_ns, 1 * MS);
+	assert_true(observe(sim, 0, 1 * MS).active);
+	assert_int_equal(observe(sim, 0, 1 * MS).active_since_ns, 1 * MS);
 	run_to(sim, 1900 * US);
-	assert_true(look(sim, 0, 1900 * US).active); /* is over since 1.2 ms */
+	assert_true(observe(sim, 0, 1900 * US).active); /* has ended at 1.2 ms */
 	run_to(sim, 2 * MS);
-	assert_false(look(sim, 0, 2 * MS).active);
+	assert_false(observe(sim, 0, 2 * MS).active);
 	gp_sim_free(sim);
 }
 
-TEST(what_came_and_went_between_two_looks_was_not_seen)
+TEST(activity_between_two_polls_is_not_seen)
 {
 	const uint64_t at[] = {200 * US};
 	struct gp_sim_task task = closed_loop(100 * US);
@@ -460,9 +470,9 @@ TEST(an_mi300x_tells_no_run_times)
 
 	run_to(sim, 5 * MS);
 	attach(sim, 0);
-	assert_int_equal(look(sim, 0, 5 * MS).known, GP_KNOWN_HELD | GP_KNOWN_ACTIVE |
-	                                                     GP_KNOWN_PENDING |
-	                                                     GP_KNOWN_ACTIVE_SINCE);
+	assert_int_equal(observe(sim, 0, 5 * MS).known, GP_KNOWN_HELD | GP_KNOWN_ACTIVE |
+	                                                        GP_KNOWN_PENDING |
+	                                                        GP_KNOWN_ACTIVE_SINCE);
 	assert_int_equal(info->caps, GP_CAP_HOLD | GP_CAP_ACTIVITY | GP_CAP_EVENTS);
 	assert_int_equal(info->slice_default_us, 0);
 	assert_int_equal(info->sample_period_ns, 0);
@@ -492,6 +502,8 @@ TEST(what_makes_no_sense_is_refused)
 	config.task = &too_wide;
 	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
 }
+
+/* Random sequences. */
 
 #define TASKS 6u
 
@@ -541,7 +553,8 @@ static void fill(struct gp_sim_task task[TASKS])
 	task[4].kernel_gap_ns = 200 * US;
 }
 
-/* Holds and releases at random. Nobody runs while held, and what was done is what was finished. */
+/* Holds and releases at random. No task runs while it is held, and the work done equals the work
+ * finished. */
 static uint64_t run_at_random(uint64_t seed, enum gp_sim_scheduler scheduler)
 {
 	struct gp_sim_device device = gp_sim_mi300x;
@@ -583,7 +596,7 @@ static uint64_t run_at_random(uint64_t seed, enum gp_sim_scheduler scheduler)
 	return w.hash;
 }
 
-TEST(nobody_runs_while_held_and_the_same_seed_gives_the_same_bytes)
+TEST(no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes)
 {
 	for (uint64_t seed = 1; seed <= 40; seed++)
 		for (int scheduler = GP_SIM_HWS; scheduler <= GP_SIM_MES; scheduler++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs from outside on a simulated device: they come, submit, are held, and go. */
+/* External programs on a simulated device: they join, submit, are held, and leave. */
 #include "support/test.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 
 #define US     GP_NS_PER_US
 #define MS     GP_NS_PER_MS
-#define PLACES 70 /* more than fit into a word of bits */
+#define PLACES 70 /* more than fit into one word of bits */
 
 struct world {
 	struct gp_sim *sim;
@@ -68,7 +68,7 @@ static int submit(struct world *w, uint32_t task, uint64_t tag, uint64_t kernel_
 	return gp_sim_submit(w->sim, task, &request);
 }
 
-static struct gp_observation look(struct world *w, uint32_t task)
+static struct gp_observation observe(struct world *w, uint32_t task)
 {
 	struct gp_observation o = {.handle = task};
 
@@ -98,11 +98,11 @@ TEST(a_request_is_done_in_its_time)
 	assert_int_equal(w.last.tag, 4711);
 	assert_true(gp_sim_runs_until_ns(w.sim) == GP_NEVER);
 	assert_int_equal(w.last.submitted_ns, 5 * MS);
-	/* A launch, a switch from nobody, and three kernels. */
+	/* A launch, a switch from the idle context, and three kernels. */
 	assert_in_range(w.last.done_ns, 5 * MS + 300 * US + gp_sim_h200.launch_ns,
 	                5 * MS + 300 * US + 600 * US);
 	assert_int_equal(w.wrong, 0);
-	assert_false(look(&w, task).active);
+	assert_false(observe(&w, task).active);
 	gp_sim_free(w.sim);
 }
 
@@ -118,7 +118,7 @@ TEST(requests_are_queued_and_not_more_than_fit)
 	assert_int_equal(submit(&w, task, 99, 0), -EINVAL);
 	w.right = gp_sim_right_value(3, 1 * MS);
 	advance(&w, 1 * MS);
-	assert_int_equal(look(&w, task).pending, GP_SIM_REQUESTS);
+	assert_int_equal(observe(&w, task).pending, GP_SIM_REQUESTS);
 	/* Launched while others ran: no time between them. */
 	advance(&w, 3ull * GP_SIM_REQUESTS * MS + 500 * US);
 	assert_int_equal(w.done[task], GP_SIM_REQUESTS);
@@ -141,7 +141,7 @@ TEST(held_work_waits_and_is_neither_lost_nor_done_twice)
 			advance(&w, at_ns);
 			hold(&w, task, true);
 			advance(&w, at_ns + 5 * MS);
-			assert_true(look(&w, task).held);
+			assert_true(observe(&w, task).held);
 			hold(&w, task, false);
 		}
 		advance(&w, 300 * MS);
@@ -152,7 +152,7 @@ TEST(held_work_waits_and_is_neither_lost_nor_done_twice)
 	}
 }
 
-TEST(who_leaves_takes_its_work_and_its_hold_along)
+TEST(a_program_that_leaves_takes_its_work_and_its_hold_along)
 {
 	struct world w = make(&gp_sim_h200);
 	uint32_t task = join(&w), again;
@@ -163,7 +163,7 @@ TEST(who_leaves_takes_its_work_and_its_hold_along)
 	advance(&w, 1 * MS);
 	hold(&w, task, true);
 	gp_sim_leave(w.sim, task);
-	/* The call about it is not over: its place is not given to another. */
+	/* A control call for it is pending: its slot is not given to another. */
 	assert_int_not_equal(join(&w), task);
 	advance(&w, 10 * MS);
 	again = join(&w);
@@ -171,9 +171,9 @@ TEST(who_leaves_takes_its_work_and_its_hold_along)
 	while (gp_sim_take_changed(w.sim, &changed))
 		seen |= changed == task;
 	assert_true(seen);
-	assert_false(look(&w, again).held);
-	assert_false(look(&w, again).active);
-	assert_int_equal(look(&w, again).run_ns, 0);
+	assert_false(observe(&w, again).held);
+	assert_false(observe(&w, again).active);
+	assert_int_equal(observe(&w, again).run_ns, 0);
 	assert_int_equal(w.done[task], 0);
 	assert_int_equal(submit(&w, again, 2, 1 * MS), 0);
 	advance(&w, 30 * MS);
@@ -182,8 +182,8 @@ TEST(who_leaves_takes_its_work_and_its_hold_along)
 	gp_sim_free(w.sim);
 }
 
-/* Neither is its context loaded because another's was here, nor has it waves to bring back. */
-TEST(a_newcomer_has_nothing_of_who_was_there_before)
+/* It does not inherit the loaded context of the program before it, nor saved waves. */
+TEST(a_new_program_inherits_nothing_from_the_one_before)
 {
 	static const struct gp_sim_device *const devices[] = {&gp_sim_h200, &gp_sim_mi300x};
 

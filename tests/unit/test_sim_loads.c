@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs on the simulated device: requests come at the times of a trace, a request of many
- * kernels leaves the device free in its gaps, brackets stand around each request, and what is
- * prepared on the host takes its time and can be hinted at.
+ * The programs on the simulated device: requests come at the times of a trace; a request of many
+ * kernels leaves the device free in its gaps; request marks enclose each request; preparation on
+ * the host takes time and can be hidden by a hint.
  */
 #include "support/test.h"
 
@@ -10,7 +10,7 @@
 
 #define SEEN_MAX 64
 
-/* What happened to task 0, in order. */
+/* The events of task 0, in order. */
 struct record {
 	unsigned n;
 	struct gp_sim_event event[SEEN_MAX];
@@ -24,7 +24,7 @@ static void record(void *arg, const struct gp_sim_event *event)
 		r->event[r->n++] = *event;
 }
 
-/* The time at which `what` happened for the n-th time, counted from 0; GP_NEVER: it did not. */
+/* The time of event `what` number n, counted from 0; GP_NEVER = it did not happen. */
 static uint64_t when(const struct record *r, enum gp_sim_what what, unsigned n)
 {
 	for (unsigned i = 0; i < r->n; i++)
@@ -51,7 +51,7 @@ static struct gp_sim_task trace(const uint64_t *at_ns, uint32_t n, uint64_t kern
 	                            .stop_ns = GP_NEVER};
 }
 
-/* Runs to `end_ns` and leaves the books closed. */
+/* Runs to `end_ns` and completes the results. */
 static struct gp_sim *play(const struct gp_sim_device *device, const struct gp_sim_task *task,
                            uint32_t ntasks, uint64_t end_ns, struct record *r)
 {
@@ -79,7 +79,7 @@ TEST(requests_come_at_the_times_of_the_trace)
 	assert_int_equal(when(&r, GP_SIM_REQUEST, 1), 9 * MS);
 	assert_int_equal(when(&r, GP_SIM_REQUEST, 2), 10 * MS); /* had to wait for the one before */
 	assert_int_equal(when(&r, GP_SIM_REQUEST, 3), 16 * MS);
-	assert_true(gp_sim_next_ns(sim) == GP_NEVER); /* the list is at its end */
+	assert_true(gp_sim_next_ns(sim) == GP_NEVER); /* the list has ended */
 	gp_sim_free(sim);
 }
 
@@ -148,16 +148,16 @@ TEST(the_device_is_free_in_a_gap)
 
 	task[0].kernels = 10;
 	task[0].kernel_gap_ns = 3 * MS;
-	task[1].slice_us = 1; /* gives way at once: it has the gaps and nothing else */
+	task[1].slice_us = 1; /* yields at once: it has the gaps only */
 	sim = play(&plain, task, 2, 1 * S, &r);
-	/* 10 kernels and 9 gaps a request: 37 ms, in which the other has 27. */
+	/* 10 kernels and 9 gaps per request: 37 ms, in which the other has 27 ms. */
 	assert_in_range(finished(sim, 0), 26, 28);
 	assert_in_range(finished(sim, 1), 700, 735);
 	assert_int_equal(gp_sim_totals(sim)->busy_ns, 1 * S);
 	gp_sim_free(sim);
 }
 
-TEST(brackets_stand_around_each_request)
+TEST(request_marks_enclose_each_request)
 {
 	const uint64_t at[] = {10 * MS, 12 * MS, 50 * MS};
 	struct gp_sim_task task = trace(at, 3, 1 * MS);
@@ -173,13 +173,14 @@ TEST(brackets_stand_around_each_request)
 	assert_int_equal(count(&r, GP_SIM_END), 3);
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 0), 10 * MS); /* before it is prepared */
 	assert_int_equal(when(&r, GP_SIM_END, 0), 15 * MS + 500 * US);
-	assert_int_equal(when(&r, GP_SIM_BEGIN, 1), when(&r, GP_SIM_END, 0)); /* waited so long */
+	assert_int_equal(when(&r, GP_SIM_BEGIN, 1),
+	                 when(&r, GP_SIM_END, 0)); /* waited until then */
 	assert_int_equal(when(&r, GP_SIM_END, 1), 21 * MS);
 	assert_int_equal(when(&r, GP_SIM_BEGIN, 2), 50 * MS);
 	gp_sim_free(sim);
 }
 
-TEST(a_closed_loop_can_have_brackets_too)
+TEST(a_closed_loop_can_send_request_marks_too)
 {
 	struct gp_sim_task task = closed_loop(1 * MS);
 	struct record r;
@@ -195,7 +196,7 @@ TEST(a_closed_loop_can_have_brackets_too)
 	gp_sim_free(sim);
 }
 
-TEST(a_bracket_is_heard_at_once)
+TEST(a_request_mark_is_seen_at_once)
 {
 	const uint64_t at[] = {10 * MS};
 	struct gp_sim_task task = trace(at, 1, 1 * MS);
@@ -241,7 +242,7 @@ TEST(preparing_takes_its_time)
 	gp_sim_free(sim);
 }
 
-/* As GPreempt does it: 100 us before the end of 200 us of preparation. */
+/* As in GPreempt: 100 us before the end of 200 us of preparation. */
 TEST(a_hint_can_act_while_a_request_is_prepared)
 {
 	const uint64_t at[] = {10 * MS};
@@ -257,6 +258,6 @@ TEST(a_hint_can_act_while_a_request_is_prepared)
 	sim = play(&device, task, 2, 100 * MS, &r);
 	assert_int_equal(when(&r, GP_SIM_READY, 0), 10 * MS + 100 * US);
 	assert_in_range(when(&r, GP_SIM_RUN, 0), 10 * MS + 180 * US, 10 * MS + 181 * US);
-	assert_int_equal(when(&r, GP_SIM_REQUEST, 0), 11 * MS + 200 * US); /* as if alone */
+	assert_int_equal(when(&r, GP_SIM_REQUEST, 0), 11 * MS + 200 * US); /* as if it were alone */
 	gp_sim_free(sim);
 }

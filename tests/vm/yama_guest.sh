@@ -84,7 +84,7 @@ doctor_says nobody '*may attach to processes of this user only*'
 
 for scope in 1 2; do
 	echo $scope >$scope_file
-	yama="Yama (kernel.yama.ptrace_scope = $scope) keeps process $target from being attached to; run as root"
+	yama="Yama (kernel.yama.ptrace_scope = $scope) forbids attaching to process $target; run as root"
 	says nobody 3 "gpreempt: $yama" "gpreempt suspend $target --for 1s"
 	says nobody 3 "gpreempt: $yama" "gpreempt bench $target -n 2"
 	says nobody 3 "gpreempt: cannot list the queues of process $target: $yama" "gpreempt queues $target"
@@ -95,10 +95,10 @@ done
 
 # Nobody at all, and until the next boot: being root is no remedy.
 echo 3 >$scope_file
-yama="gpreempt: Yama (kernel.yama.ptrace_scope = 3) lets nobody attach to process $target; boot with a lower one"
+yama="gpreempt: Yama (kernel.yama.ptrace_scope = 3) forbids attaching to process $target, even for root; set a lower value and reboot"
 for user in nobody root; do
 	says "$user" 3 "$yama" "gpreempt suspend $target --for 1s"
-	doctor_says "$user" '*missing*Yama (ptrace_scope 3) forbids everybody to attach*boot with kernel.yama.ptrace_scope below 3*'
+	doctor_says "$user" '*missing*Yama (ptrace_scope 3) forbids all users to attach*boot with kernel.yama.ptrace_scope below 3*'
 done
 
 kill "$target"

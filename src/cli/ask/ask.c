@@ -57,7 +57,10 @@ int gp_ask_devices(struct gp_client *client, struct json_object **devices, struc
 	json_object_put(answer);
 	if (!json_object_is_type(*devices, json_type_array)) {
 		json_object_put(*devices);
-		return gp_fail(err, -EPROTO, "the daemon's answer has no devices: is it older?");
+		return gp_fail(
+			err, -EPROTO,
+			"the daemon's answer has no devices; restart gpreemptd if it is older than "
+			"this program");
 	}
 	return 0;
 }

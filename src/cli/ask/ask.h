@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How verbs ask the daemon: connections, targets and attributes. */
+/* Calls to the daemon: connection, targets, attributes. */
 #ifndef GP_CLI_ASK_ASK_H
 #define GP_CLI_ASK_ASK_H
 
@@ -8,36 +8,36 @@
 
 #include "base/error.h"
 #include "cli/lib/attrs.h"
-#include "cli/ask/fields.h"
+#include "cli/lib/fields.h"
 #include "rpc/client.h"
 
-#define GP_ASK_SHORT_MS 2000 /* for those who can do without an answer */
+#define GP_ASK_SHORT_MS 2000 /* timeout of verbs that also work without an answer */
 
 /*
- * For verbs that also work without a daemon: NULL when there is none. One that is there and does
- * not answer is mentioned on standard error. The caller closes it.
+ * For verbs that also work without a daemon. NULL: no daemon runs, or it does not answer, which is
+ * then reported on standard error. The caller closes the client.
  */
 struct gp_client *gp_ask_if_there(void);
 
-/* A call without a file. `params` is taken, and may be NULL. */
+/* A call without a file descriptor. Takes `params`, which may be NULL. */
 int gp_ask(struct gp_client *client, const char *method, struct json_object *params,
            struct json_object **result, struct gp_error *err);
 
 /*
- * A call about a process: its pidfd goes with it, so that no other can be meant. Takes `params`,
- * which are made if NULL, and puts the target into them. -ESRCH: there is no such process.
+ * A call about a process. A pidfd names it, so a reused pid cannot be confused with it. Takes
+ * `params`, which may be NULL, and adds the target to them. -ESRCH: there is no such process.
  */
 int gp_ask_about(struct gp_client *client, const char *method, pid_t pid,
                  struct json_object *params, struct json_object **result, struct gp_error *err);
 
-/* Puts what was said into `params`. */
-void gp_ask_put_attrs(struct json_object *params, const struct gp_attr_source *given);
+/* Adds the attributes that were given to `params`. */
+void gp_ask_put_attrs(struct json_object *params, const struct gp_given_attrs *given);
 
 /* "class be, priority 3, weight 100, deadline 2 ms" of a task or a reply. Returns `out`. */
 const char *gp_ask_attr_text(struct json_object *attr, char *out, size_t size);
 
 /* All devices, and all tasks (of one process, if `pid` is not 0), each as a JSON array that the
- * caller puts. One device after the other, so that no answer becomes too long. */
+ * caller puts. Asks for one device after the other, which limits the length of an answer. */
 int gp_ask_devices(struct gp_client *client, struct json_object **devices, struct gp_error *err);
 int gp_ask_tasks(struct gp_client *client, struct json_object *devices, pid_t pid,
                  struct json_object **tasks, struct gp_error *err);

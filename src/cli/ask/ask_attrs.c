@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said about a task, as the daemon takes it and as people read it. */
+/* Attributes as parameters of a call, and as text. */
 #include <stdarg.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
-#include "cli/sim/sim_report.h"
 
-void gp_ask_put_attrs(struct json_object *params, const struct gp_attr_source *given)
+void gp_ask_put_attrs(struct json_object *params, const struct gp_given_attrs *given)
 {
 	const struct gp_task_attr *a = &given->attr;
 

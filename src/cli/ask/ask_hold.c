@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt suspend, when a daemon answers: it holds, and goes on doing so until a resume. */
+/* The daemon's part of gpreempt suspend: the daemon keeps the hold until a resume. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -7,38 +7,36 @@
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/with_daemon.h"
+#include "cli/lib/hold_event.h"
 #include "cli/lib/stop.h"
 
 #define TICK_NS (100 * GP_NS_PER_MS)
 
 struct held {
 	const struct gp_targets *targets;
-	unsigned n; /* the first of them that are held */
+	unsigned n; /* the first n targets are held */
 	char name[GP_TARGETS_MAX][32];
 	uint64_t start_time[GP_TARGETS_MAX];
-	uint64_t since_ns;
+	uint64_t since_ns, for_ns;
 	bool json;
 };
 
-/* As suspend says it without a daemon. `format` takes the process and a duration. */
-static void say(const struct held *h, unsigned i, const char *event, const char *key, uint64_t ns,
-                const char *format)
+static void print_event(const struct held *h, unsigned i, enum gp_hold_event_kind kind, uint64_t ns)
 {
-	char process[64], duration[32];
+	const struct gp_hold_event event = {
+		.kind = kind,
+		.pid = h->targets->pid[i],
+		.name = h->name[i],
+		.device = -1,
+		.ns = ns,
+		.lifetime = h->for_ns == GP_NEVER ? GP_HOLD_UNTIL_RESUME : GP_HOLD_FOR_TIME,
+		.for_ns = h->for_ns,
+	};
 
-	if (h->json) {
-		printf("{\"event\":\"%s\",\"pid\":%d,\"name\":", event, h->targets->pid[i]);
-		gp_json_string(stdout, h->name[i]);
-		printf(",\"%s\":%.1f}\n", key, (double)ns / 1e3);
-	} else {
-		snprintf(process, sizeof process, "%d (%s)", h->targets->pid[i], h->name[i]);
-		printf(format, process, gp_cli_duration(duration, sizeof duration, ns));
-		putchar('\n');
-	}
-	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+	gp_hold_event_print(&event, h->json);
 }
 
-/* Those of whom the daemon said nothing may be held, now or soon: they count. */
+/* A target counts as held also where the daemon did not answer: it may be held, now or soon. */
 static int hold_all(struct gp_client *client, struct held *h, bool force, struct gp_error *err)
 {
 	int r = 0;
@@ -49,16 +47,14 @@ static int hold_all(struct gp_client *client, struct held *h, bool force, struct
 		struct json_object *params = json_object_new_object(), *answer = NULL;
 
 		if (force)
-			json_object_object_add(params, "force", json_object_new_boolean(true));
-
+			gp_field_put_bool(params, "force", true);
 		gp_process_name(pid, h->name[h->n], sizeof h->name[h->n]);
 		h->start_time[h->n] = gp_process_start_time(pid);
 		r = gp_ask_about(client, "hold", pid, params, &answer, err);
 		if (!r && !gp_field_number_or(answer, "tasks", 1))
 			r = gp_fail(err, -ENODEV, "process %d has no queues to hold", pid);
 		if (!r)
-			say(h, h->n, "held", "took_us", gp_monotonic_ns() - asked_ns,
-			    "held %s in %s");
+			print_event(h, h->n, GP_HOLD_BEGAN, gp_monotonic_ns() - asked_ns);
 		json_object_put(answer);
 	}
 	return r;
@@ -87,20 +83,20 @@ static void release(struct gp_client *client, const struct held *h, unsigned i, 
 	                : gp_ask_about(client, "release", h->targets->pid[i], NULL, &answer, &err);
 
 	if (r == -ESRCH) {
-		say(h, i, "ended", "held_us", held_ns, "%s has ended, held for %s");
+		print_event(h, i, GP_HOLD_ENDED, held_ns);
 	} else if (r) {
 		gp_error_prefix(&err, "process %d may still be held (gpreempt resume %d)",
 		                h->targets->pid[i], h->targets->pid[i]);
 		*exit = gp_cli_fail(&err);
 	} else if (gp_field_number_or(answer, "tasks", 1)) {
-		say(h, i, "released", "held_us", held_ns, "released %s after %s");
+		print_event(h, i, GP_HOLD_RELEASED, held_ns);
 	} else {
-		say(h, i, "resumed", "held_us", held_ns, "%s was resumed by somebody after %s");
+		print_event(h, i, GP_HOLD_RESUMED, held_ns);
 	}
 	json_object_put(answer);
 }
 
-/* Over a connection of its own: the daemon closes one that says nothing for long. */
+/* Uses a new connection: the daemon closes one that is silent for long. */
 static int release_all(const struct held *h)
 {
 	struct gp_client *client;
@@ -125,7 +121,7 @@ static void wait_for_end(const struct held *h, uint64_t end_ns)
 		gp_stop_sleep(end_ns - now_ns < TICK_NS ? end_ns : now_ns + TICK_NS);
 }
 
-/* If one of several cannot be held, none is. */
+/* If one of several targets cannot be held, all are released. */
 bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool force, bool json,
                        int *exit)
 {
@@ -136,15 +132,13 @@ bool gp_daemon_suspend(const struct gp_targets *targets, uint64_t for_ns, bool f
 
 	if (!client)
 		return false;
-	h = (struct held){.targets = targets, .json = json, .since_ns = gp_monotonic_ns()};
+	h = (struct held){
+		.targets = targets, .json = json, .for_ns = for_ns, .since_ns = gp_monotonic_ns()};
 	r = hold_all(client, &h, force, &err);
 	gp_client_close(client);
 	*exit = r ? gp_cli_fail(&err) : GP_EXIT_DONE;
-	if (!r && for_ns == GP_NEVER && !gp_stop_asked()) {
-		if (!json)
-			puts("gpreempt resume releases");
+	if (!r && for_ns == GP_NEVER && !gp_stop_asked())
 		return true;
-	}
 	if (!r)
 		wait_for_end(&h, gp_time_add(gp_monotonic_ns(), for_ns));
 	if (h.n) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt policy: which one is in force, and another. */
+/* The daemon's part of gpreempt policy: shows or sets the policy in force. */
 #include "cli/cli.h"
 #include "cli/ask/ask.h"
 #include "cli/ask/with_daemon.h"
-#include "cli/ask/device_line.h"
+#include "cli/lib/task_table.h"
 
-/* "qos:period=50", as it is given. */
+/* "qos:period=50", in the form that the option takes. */
 static void print_choice(struct json_object *answer)
 {
 	const char *name = gp_field_text(answer, "policy");
@@ -18,7 +18,7 @@ static void print_choice(struct json_object *answer)
 		printf(":%s=%s", key, json_object_get_string(value));
 }
 
-/* A device can have another: after `policy --device`, or when a policy was thrown out. */
+/* A device can have another policy: after `policy --device`, or after an ejection. */
 static void print_devices(struct gp_client *client)
 {
 	struct json_object *devices;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt resume, when a daemon answers: what was held by hand is let go. */
+/* The daemon's part of gpreempt resume: releases the tasks that users hold. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,8 @@ static bool is_held_by_user(struct json_object *task)
 	return gp_field_words(task, "held_by", words, sizeof words) && strstr(words, "user");
 }
 
-/* Its own pid, by which its records are known; 0: it does not say. The socket may be another's. */
+/* The pid of the daemon, which owns its records; 0: not known. With socket activation the peer of
+ * the socket may be another process. */
 static pid_t daemon_pid(struct gp_client *client)
 {
 	struct json_object *answer = NULL;
@@ -41,7 +42,7 @@ static pid_t daemon_pid(struct gp_client *client)
 	return pid;
 }
 
-/* Who is held by hand; nobody if the daemon cannot say it. */
+/* All tasks; NULL if the daemon does not answer. */
 static struct json_object *ask_tasks(struct gp_client *client)
 {
 	struct json_object *devices, *tasks;
@@ -66,7 +67,7 @@ static bool is_still_held(struct json_object *tasks, struct json_object *task)
 	return false;
 }
 
-/* Others' may stay held: only root, or who is in the group, releases everybody's. */
+/* Tasks of other users may stay held: only root and the group gpreempt release them. */
 static int release_all(struct gp_client *client, struct gp_daemon_released *out)
 {
 	struct json_object *before = ask_tasks(client);
@@ -88,7 +89,7 @@ static int release_all(struct gp_client *client, struct gp_daemon_released *out)
 	return r;
 }
 
-/* Who is not held is released as well as others, but that is nothing to speak of. */
+/* Only tasks that a user held are reported as released. */
 static bool is_held(struct json_object *tasks, pid_t pid)
 {
 	for (size_t i = 0; tasks && i < json_object_array_length(tasks); i++) {
@@ -133,6 +134,7 @@ bool gp_daemon_resume(const struct gp_targets *targets, bool all, struct gp_daem
 	r = all ? release_all(client, out) : release_named(client, targets, out);
 	gp_client_close(client);
 	if (r)
-		fputs("gpreempt: the daemon does not do it; going by the records\n", stderr);
+		fputs("gpreempt: the daemon does not answer; using the undo records instead\n",
+		      stderr);
 	return !r;
 }

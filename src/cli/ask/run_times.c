@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/ask/run_times.h"
 
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/lib/stop.h"
+#include "task/json/task_json.h"
 
 static uint64_t number(struct json_object *object, const char *key)
 {
@@ -36,7 +36,7 @@ static struct json_object *device_of(struct json_object *devices, struct json_ob
 	return NULL;
 }
 
-/* How long the daemon can have counted: since the process began, or since it did itself. */
+/* How long the daemon can have counted: since the process began, or since the daemon began. */
 static uint64_t age_ns(struct json_object *device, struct json_object *task)
 {
 	uint64_t counted_ns = number(gp_field(device, "stats"), "since_ns");
@@ -54,26 +54,12 @@ static uint64_t age_ns(struct json_object *device, struct json_object *task)
 	return counted_ns && counted_ns < now_ns - start_ns ? counted_ns : now_ns - start_ns;
 }
 
-static void put_share(struct json_object *task, uint64_t ran_ns, uint64_t over_ns)
-{
-	double percent = over_ns ? 100.0 * (double)ran_ns / (double)over_ns : 0;
-	char text[16];
-
-	if (!over_ns)
-		return;
-	/* The two clocks are read one after the other. */
-	percent = percent < 100 ? percent : 100;
-	snprintf(text, sizeof text, "%.1f", percent);
-	json_object_object_add(task, "gpu_pct", json_object_new_double_s(percent, text));
-}
-
-/* What changed since `before`. One that has come since (NULL) had nothing then. */
+/* The change since `before`; NULL: the task has come since. */
 static void put_change(struct json_object *task, struct json_object *before, uint64_t over_ns)
 {
 	uint64_t now_ns, then_ns, snapshot_ns;
 
-	/* The daemon's pictures are older than its answers, by up to 0.1 s: they say when they were
-	 * taken. */
+	/* The daemon's snapshots are up to 0.1 s older than its answers, and have a time stamp. */
 	if (gp_field_number(task, "mono_ns", &now_ns) &&
 	    gp_field_number(before, "mono_ns", &snapshot_ns) && now_ns > snapshot_ns)
 		over_ns = now_ns - snapshot_ns;
@@ -86,7 +72,7 @@ static void put_change(struct json_object *task, struct json_object *before, uin
 	if (now_ns < then_ns)
 		return;
 	gp_field_put(task, "ran_ns", now_ns - then_ns);
-	put_share(task, now_ns - then_ns, over_ns);
+	gp_share_to_json(task, now_ns - then_ns, over_ns);
 }
 
 static void put_shares(struct json_object *devices, struct json_object *tasks,
@@ -103,7 +89,7 @@ static void put_shares(struct json_object *devices, struct json_object *tasks,
 		if (before)
 			put_change(t, json_object_array_bsearch(t, before, compare), over_ns);
 		else if (gp_field_number(t, "run_ns", &run_ns))
-			put_share(t, run_ns, age_ns(device, t));
+			gp_share_to_json(t, run_ns, age_ns(device, t));
 	}
 }
 
@@ -127,16 +113,4 @@ int gp_ran_ask(struct gp_client *client, struct json_object *devices, uint64_t f
 	}
 	json_object_put(before);
 	return r;
-}
-
-const char *gp_ran_text(struct json_object *task, char *out, size_t size)
-{
-	struct json_object *percent = gp_field(task, "gpu_pct");
-	const char *source = gp_field_text(task, "run_source");
-
-	if (!percent)
-		return NULL;
-	snprintf(out, size, "%s%.0f %%", source && !strcmp(source, "granted") ? "<= " : "",
-	         json_object_get_double(percent));
-	return out;
 }

@@ -32,7 +32,7 @@ int gp_tracks_open(struct gp_tracks *t, const char *path, struct json_object *de
 	return 0;
 }
 
-/* Its place in the file; NULL: there is no such device. */
+/* The track of a device; NULL: there is no such device. */
 static const struct gp_track *device_track(const struct gp_tracks *t, uint64_t device)
 {
 	for (size_t i = 0; i < json_object_array_length(t->devices); i++)
@@ -46,9 +46,6 @@ static uint64_t since_begin(const struct gp_tracks *t, uint64_t ns)
 {
 	return ns > t->begin_ns ? ns - t->begin_ns : 0;
 }
-
-/* ---- tasks ------------------------------------------------------------------------------------
- */
 
 static struct gp_track_task *add_task(struct gp_tracks *t, struct json_object *from, uint64_t key)
 {
@@ -80,7 +77,7 @@ static struct gp_track_task *add_task(struct gp_tracks *t, struct json_object *f
 	return k;
 }
 
-/* The task that a sample or an event is about; made if it is new. NULL: there is none. */
+/* The task of a sample or an event; added if it is new. NULL: it names no task. */
 static struct gp_track_task *find_task(struct gp_tracks *t, struct json_object *from)
 {
 	uint64_t task, key, ref;
@@ -120,10 +117,8 @@ static void begin_hold(struct gp_tracks *t, struct gp_track_task *k, uint64_t no
 	k->held = true;
 }
 
-/* ---- samples ----------------------------------------------------------------------------------
+/* Adds the share since the last sample to the curve. Returns it in percent; 0 if it is not known.
  */
-
-/* What it ran since the last sample, as a curve. In percent; 0 also where it is not known. */
 static double sample_run(struct gp_tracks *t, struct gp_track_task *k, struct json_object *task,
                          uint64_t now_ns)
 {
@@ -145,8 +140,8 @@ static double sample_run(struct gp_tracks *t, struct gp_track_task *k, struct js
 	return percent;
 }
 
-/* The daemon looks when something happens, which is when a task has just been interrupted: one that
- * ran most of the time since the last sample was running, whatever it did at that moment. */
+/* The daemon takes snapshots at events, when a task has just been interrupted. So a task that ran
+ * for most of the time since the last sample is drawn as running. */
 static void sample_state(struct gp_tracks *t, struct gp_track_task *k, struct json_object *task,
                          double percent, uint64_t now_ns)
 {
@@ -154,7 +149,7 @@ static void sample_state(struct gp_tracks *t, struct gp_track_task *k, struct js
 	const char *state = gp_field_text(task, "state");
 	bool held = state && (!strcmp(state, "held") || !strcmp(state, "suspended"));
 
-	/* Events are exact where there are any: a sample may be older than the last one. */
+	/* Events are exact, and a sample may be older than the last event. */
 	if (held && !k->held && !t->samples)
 		begin_hold(t, k, t->begin_ns);
 	if (percent >= 50)
@@ -180,10 +175,7 @@ void gp_tracks_sample(struct gp_tracks *t, struct json_object *tasks, uint64_t n
 	t->samples++;
 }
 
-/* ---- events -----------------------------------------------------------------------------------
- */
-
-/* What is about no task, or rare, is a moment in the line of the scheduler or of the task. */
+/* Rare events, and events without a task, are instants on the track of the scheduler or task. */
 static void put_moment(struct gp_tracks *t, const struct gp_track_task *k,
                        struct json_object *event, const char *kind, uint64_t now_ns)
 {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Each vendor's programs have a variable for it. They count by themselves, so numbers are used only
- * where they count as we do: AMD's go by the driver's nodes, as the back end does. NVIDIA's order
- * depends on the driver and on what a container shows; there the GPU's own id is given.
- */
+/* The back end of the device knows the variables of its vendor's runtime. */
 #include "cli/ask/visible_gpu.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "gpu/backends.h"
 
 static const char *name_of(struct json_object *device)
 {
@@ -17,71 +14,25 @@ static const char *name_of(struct json_object *device)
 	return name ? name : "this GPU";
 }
 
-/* The id that CUDA knows it by, from the driver's own page about the GPU at this place. */
-static int read_uuid(const char *bus, char *uuid, size_t size)
-{
-	char path[96], line[128];
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", bus);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	*uuid = 0;
-	while (fgets(line, sizeof line, f))
-		if (!strncmp(line, "GPU UUID:", 9)) {
-			const char *begin = line + 9 + strspn(line + 9, " \t");
-
-			snprintf(uuid, size, "%.*s", (int)strcspn(begin, " \t\n"), begin);
-		}
-	fclose(f);
-	return *uuid ? 0 : -ENOENT;
-}
-
-static int choose_nvidia(struct json_object *device, struct gp_error *err)
-{
-	const char *bus = gp_field_text(device, "bus");
-	char uuid[64];
-	int r = bus ? read_uuid(bus, uuid, sizeof uuid) : -ENOENT;
-
-	if (r)
-		return gp_fail(err, -ENOTSUP,
-		               "the id of %s cannot be read (%s); set CUDA_VISIBLE_DEVICES instead "
-		               "of --gpu",
-		               name_of(device), gp_error_name(r));
-	return setenv("CUDA_VISIBLE_DEVICES", uuid, 1) ? -errno : 0;
-}
-
-static int choose_number(const char *variable, unsigned number)
-{
-	char text[16];
-
-	snprintf(text, sizeof text, "%u", number);
-	return setenv(variable, text, 1) ? -errno : 0;
-}
-
-/* `place`: among the devices of its kind. */
-static int choose(struct json_object *device, unsigned ref, struct gp_error *err)
+/* `index`: the device's number among those of its back end. */
+static int choose(struct json_object *device, unsigned index, struct gp_error *err)
 {
 	const char *backend = gp_field_text(device, "backend");
+	const struct gp_gpu_ops *ops = backend ? gp_backend_find(backend) : NULL;
+	int r = ops ? gp_backend_make_visible(ops, index, name_of(device),
+	                                      gp_field_text(device, "bus"), err)
+	            : -ENOTSUP;
 
-	if (backend && !strcmp(backend, "nvidia"))
-		return choose_nvidia(device, err);
-	if (backend && !strcmp(backend, "sim"))
-		return choose_number("GPREEMPT_SIM_DEVICE", ref);
-	if (!backend || strcmp(backend, "amd") != 0)
-		return gp_fail(err, -ENOTSUP, "there is no way to tell a program to use %s",
-		               name_of(device));
-	/* It counts among what the other leaves: 1 would be nobody. */
-	unsetenv("HIP_VISIBLE_DEVICES");
-	return choose_number("ROCR_VISIBLE_DEVICES", ref);
+	return r == -ENOTSUP ? gp_fail(err, r, "no environment variable makes a program use %s",
+	                               name_of(device))
+	                     : r;
 }
 
-static struct json_object *find(struct json_object *devices, unsigned device, unsigned *ref)
+static struct json_object *find(struct json_object *devices, unsigned device, unsigned *index)
 {
 	struct json_object *found = NULL;
 
-	*ref = 0;
+	*index = 0;
 	for (size_t i = 0; i < json_object_array_length(devices); i++) {
 		struct json_object *d = json_object_array_get_idx(devices, i);
 
@@ -92,7 +43,7 @@ static struct json_object *find(struct json_object *devices, unsigned device, un
 		struct json_object *d = json_object_array_get_idx(devices, i);
 		const char *a = gp_field_text(d, "backend"), *b = gp_field_text(found, "backend");
 
-		*ref += gp_field_number_or(d, "device", i) < device && a && b && !strcmp(a, b);
+		*index += gp_field_number_or(d, "device", i) < device && a && b && !strcmp(a, b);
 	}
 	return found;
 }
@@ -100,13 +51,13 @@ static struct json_object *find(struct json_object *devices, unsigned device, un
 int gp_choose_gpu(struct gp_client *client, unsigned device, struct gp_error *err)
 {
 	struct json_object *devices, *found;
-	unsigned ref;
+	unsigned index;
 	int r = gp_ask_devices(client, &devices, err);
 
 	if (r)
 		return r;
-	found = find(devices, device, &ref);
-	r = found ? choose(found, ref, err)
+	found = find(devices, device, &index);
+	r = found ? choose(found, index, err)
 	          : gp_fail(err, -ENODEV, "there is no GPU %u; gpreempt ps lists them", device);
 	json_object_put(devices);
 	return r;

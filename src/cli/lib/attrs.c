@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/sim/sim_report.h"
 
 enum { WEIGHT = GP_ATTR_KEY, SHARE, CEILING, DEADLINE, BUDGET, GANG };
 
@@ -13,10 +12,10 @@ enum { WEIGHT = GP_ATTR_KEY, SHARE, CEILING, DEADLINE, BUDGET, GANG };
 const struct argp_option gp_attr_options[] = {
 	{"priority", 'P', "N", 0, "Priority, 0 to 15, in its class", 0},
 	{"weight", WEIGHT, "N", 0, "Weight, 1 to 10000 (default: 100)", 0},
-	{"share", SHARE, "PERCENT", 0, "Part of the GPU that it is guaranteed", 0},
-	{"ceiling", CEILING, "PERCENT", 0, "Part of the GPU that it gets at most", 0},
-	{"deadline", DEADLINE, "TIME", 0, "How soon a request of it is to be answered", 0},
-	{"budget", BUDGET, "TIME", 0, "GPU time that a request of it takes at most", 0},
+	{"share", SHARE, "PERCENT", 0, "Guaranteed part of the GPU", 0},
+	{"ceiling", CEILING, "PERCENT", 0, "Maximum part of the GPU", 0},
+	{"deadline", DEADLINE, "TIME", 0, "Deadline of each request, from its arrival", 0},
+	{"budget", BUDGET, "TIME", 0, "Maximum GPU time of a request", 0},
 	{0},
 };
 
@@ -40,7 +39,7 @@ static uint64_t number(struct argp_state *state, int key, const char *arg, uint6
 	return value;
 }
 
-/* What a task need not have can be taken back: 0 stands for that. */
+/* "none" removes an optional attribute; 0 stands for that. */
 static uint32_t permille(struct argp_state *state, int key, const char *arg)
 {
 	return strcmp(arg, "none") ? (uint32_t)number(state, key, arg, 1, 100) * 10 : 0;
@@ -63,8 +62,8 @@ error_t gp_attr_parse(int key, const char *arg, struct argp_state *state, struct
 	if (key != 'P' && (key < WEIGHT || key > BUDGET))
 		return ARGP_ERR_UNKNOWN;
 	if (!attr) {
-		argp_error(state, "--%s comes after the process it is for", name_of(key));
-		return EINVAL; /* argp_error does not come back unless it is told to */
+		argp_error(state, "--%s must follow the process that it is for", name_of(key));
+		return EINVAL; /* argp_error returns only with ARGP_NO_EXIT */
 	}
 	switch (key) {
 	case 'P': attr->priority = (uint8_t)number(state, key, arg, 0, GP_PRIORITY_MAX); break;
@@ -77,16 +76,13 @@ error_t gp_attr_parse(int key, const char *arg, struct argp_state *state, struct
 	return 0;
 }
 
-/* ---- what was said ----------------------------------------------------------------------------
- */
-
 static uint8_t parse_class(struct argp_state *state, const char *text)
 {
-	for (unsigned i = GP_UNMANAGED; i <= GP_LATENCY_CRITICAL; i++)
-		if (!strcmp(gp_class_name(i), text))
-			return (uint8_t)i;
-	argp_error(state, "--class takes lc, be or unmanaged, not '%s'", text);
-	return GP_UNMANAGED;
+	int class = gp_class_find(text);
+
+	if (class < 0)
+		argp_error(state, "--class takes lc, be or unmanaged, not '%s'", text);
+	return class < 0 ? GP_UNMANAGED : (uint8_t) class;
 }
 
 static const char *parse_gang(struct argp_state *state, const char *text)
@@ -100,7 +96,7 @@ static error_t parse_number(int key, char *arg, struct argp_state *state)
 {
 	static const unsigned whats[] = {GP_GIVEN_WEIGHT, GP_GIVEN_SHARE, GP_GIVEN_CEILING,
 	                                 GP_GIVEN_DEADLINE, GP_GIVEN_BUDGET};
-	struct gp_attr_source *given = state->input;
+	struct gp_given_attrs *given = state->input;
 	error_t r = gp_attr_parse(key, arg, state, &given->attr);
 
 	if (!r)
@@ -110,7 +106,7 @@ static error_t parse_number(int key, char *arg, struct argp_state *state)
 
 static error_t parse_word(int key, char *arg, struct argp_state *state)
 {
-	struct gp_attr_source *given = state->input;
+	struct gp_given_attrs *given = state->input;
 
 	switch (key) {
 	case ARGP_KEY_INIT: state->child_inputs[0] = given; break;
@@ -129,7 +125,7 @@ static error_t parse_word(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option words[] = {
 	{"class", 'c', "CLASS", 0, "lc: latency-critical, be: best-effort, or unmanaged", 0},
-	{"gang", GANG, "NAME", 0, "Held and released together with others of this name", 0},
+	{"gang", GANG, "NAME", 0, "Hold and release together with other processes of this name", 0},
 	{0},
 };
 static const struct argp numbers = {.options = gp_attr_options, .parser = parse_number};

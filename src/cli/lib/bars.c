@@ -2,7 +2,8 @@
 #include "cli/lib/bars.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
+
+#include "cli/lib/fields.h"
 
 enum { SLOTS = 64, BAR = 40 };
 
@@ -52,7 +53,7 @@ void gp_bars_print(FILE *out, const char *title, const struct gp_hist *ns)
 		return;
 	fprintf(out, "%-8s %9s    %-9s : %-7s distribution\n", title, "us", "", "count");
 	for (unsigned i = b.first; i <= b.last; i++) {
-		/* One is more than none. */
+		/* Rounded up: a single value is visible. */
 		int length = (int)((b.count[i] * BAR + b.most - 1) / b.most);
 
 		fprintf(out, "%-8s %9" PRIu64 " -> %-9" PRIu64 " : %-7" PRIu64 " |%-*.*s|\n", "",
@@ -60,18 +61,21 @@ void gp_bars_print(FILE *out, const char *title, const struct gp_hist *ns)
 	}
 }
 
-void gp_bars_json(const char *key, const struct gp_hist *ns)
+struct json_object *gp_bars_json(const struct gp_hist *ns)
 {
+	struct json_object *list = json_object_new_array();
 	struct bars b = gather(ns);
-	bool first = true;
 
-	printf(",\"%s\":[", key);
 	for (unsigned i = b.first; i <= b.last && ns->count; i++) {
+		struct json_object *bar;
+
 		if (!b.count[i])
 			continue;
-		printf("%s{\"from_us\":%" PRIu64 ",\"to_us\":%" PRIu64 ",\"count\":%" PRIu64 "}",
-		       first ? "" : ",", from_us(i), from_us(i + 1), b.count[i]);
-		first = false;
+		bar = json_object_new_object();
+		gp_field_put(bar, "from_us", from_us(i));
+		gp_field_put(bar, "to_us", from_us(i + 1));
+		gp_field_put(bar, "count", b.count[i]);
+		json_object_array_add(list, bar);
 	}
-	putchar(']');
+	return list;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times as a histogram with powers of two: an average hides what matters. */
+/* Times as a histogram with powers of two. */
 #ifndef GP_CLI_LIB_BARS_H
 #define GP_CLI_LIB_BARS_H
 
+#include <json-c/json.h>
 #include <stdio.h>
 
 #include "base/hist.h"
@@ -10,7 +11,7 @@
 /* For people: a line for each power of two of microseconds, from the smallest to the largest. */
 void gp_bars_print(FILE *out, const char *title, const struct gp_hist *ns);
 
-/* ,"key":[{"from_us":256,"to_us":512,"count":7},...] on standard output. */
-void gp_bars_json(const char *key, const struct gp_hist *ns);
+/* [{"from_us":256,"to_us":512,"count":7},...]. The caller puts it. */
+struct json_object *gp_bars_json(const struct gp_hist *ns);
 
 #endif

@@ -42,7 +42,7 @@ double gp_share_percent(const struct gp_share *s)
 	double percent = 100.0 * (double)(s->end_run_ns - s->begin_run_ns) /
 	                 (double)(s->end_ns - s->begin_ns);
 
-	return percent < 100 ? percent : 100; /* the two clocks are read one after the other */
+	return percent < 100 ? percent : 100; /* two clocks, read one after the other */
 }
 
 const char *gp_share_text(char *out, size_t size, const struct gp_share *s)
@@ -53,13 +53,4 @@ const char *gp_share_text(char *out, size_t size, const struct gp_share *s)
 		snprintf(out, size, "%s%.0f %%", s->source == GP_RUN_GRANTED ? "<= " : "",
 		         gp_share_percent(s));
 	return out;
-}
-
-void gp_share_json(const struct gp_share *s)
-{
-	if (!s->known)
-		fputs(",\"gpu_pct\":null,\"run_source\":null", stdout);
-	else
-		printf(",\"gpu_pct\":%.1f,\"run_source\":\"%s\"", gp_share_percent(s),
-		       s->source == GP_RUN_GRANTED ? "granted" : "measured");
 }

@@ -90,7 +90,7 @@ static int width(const struct gp_grid *g, unsigned column)
 	return known ? (int)most : 0;
 }
 
-/* The last column is not filled up: no blanks at the end of lines. */
+/* The last column is not padded: no blanks at the end of lines. */
 static void print_cell(FILE *out, const struct gp_column *column, int w, bool first, bool last,
                        const char *text)
 {
@@ -111,7 +111,7 @@ static void print_rows(const struct gp_grid *g, FILE *out)
 		w[i] = width(g, i);
 		last = w[i] ? i : last;
 	}
-	for (unsigned row = 0; row <= rows; row++) { /* the first is the heads */
+	for (unsigned row = 0; row <= rows; row++) { /* row 0 has the heads */
 		bool first = true;
 
 		for (unsigned i = 0; i < g->columns; i++) {

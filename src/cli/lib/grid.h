@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables for people: columns as wide as what stands in them, and none in which nothing is known:
- * what a device does not have is not shown as a row of dashes.
+ * Tables as text. A column is as wide as its cells; a column without a known value is left out.
  */
 #ifndef GP_CLI_LIB_GRID_H
 #define GP_CLI_LIB_GRID_H
@@ -10,12 +9,12 @@
 #include <stdio.h>
 
 enum gp_column_flag {
-	GP_COLUMN_LEFT = 1u << 0,   /* words to the left, numbers to the right */
+	GP_COLUMN_LEFT = 1u << 0,   /* words are aligned to the left, numbers to the right */
 	GP_COLUMN_ALWAYS = 1u << 1, /* also when all are dashes */
 };
 
 struct gp_column {
-	const char *head; /* NULL: the last one has no name, and may be empty */
+	const char *head; /* NULL: the last column has no name, and may be empty */
 	unsigned flags;   /* GP_COLUMN_* */
 };
 
@@ -24,7 +23,7 @@ struct gp_grid {
 	unsigned columns;
 	unsigned n, capacity; /* cells */
 	char **cell;          /* one row after the other; NULL = not known */
-	bool failed;          /* there was no memory */
+	bool failed;          /* an allocation failed */
 };
 
 void gp_grid_begin(struct gp_grid *grid, const struct gp_column *column, unsigned columns);
@@ -36,7 +35,7 @@ __attribute__((format(printf, 2, 3))) void gp_grid_cell(struct gp_grid *grid, co
 __attribute__((format(printf, 3, 4))) void gp_grid_cell_if(struct gp_grid *grid, bool known,
                                                            const char *format, ...);
 
-/* Writes it and frees it. */
+/* Writes the table and frees it. */
 void gp_grid_end(struct gp_grid *grid, FILE *out);
 
 #endif

@@ -29,7 +29,7 @@ static int open_apart(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* -errno, or what to write to; says whether that has a name. */
+/* The descriptor to write to, or -errno; also whether that file has a name. */
 static int open_for(struct gp_out_file *f, const char *path)
 {
 	struct stat st;
@@ -69,7 +69,7 @@ int gp_out_open(struct gp_out_file *f, const char *path)
 	return fd;
 }
 
-/* Beside what is there, and then in its place. */
+/* Links the file beside the old one, then renames it over the old one. */
 static int replace(const char *from, const char *path)
 {
 	char aside[PATH_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that is written as a whole or not at all: what was there stays until gp_out_keep, and
- * nothing half-written is left behind, whatever ends the program. Where that cannot be had (a
- * terminal, a pipe, a file system without O_TMPFILE) it is written in place.
+ * A file that is written completely or not at all. The old file stays until gp_out_keep, and no
+ * partial file is left, however the program ends. A terminal, a pipe, or a file on a file system
+ * without O_TMPFILE is written in place.
  */
 #ifndef GP_CLI_LIB_OUT_FILE_H
 #define GP_CLI_LIB_OUT_FILE_H
@@ -13,19 +13,19 @@
 struct gp_out_file {
 	FILE *out;  /* NULL: not open */
 	char *path; /* owned, links followed */
-	bool apart; /* it has no name yet */
+	bool apart; /* a temporary file without a name */
 };
 
-/* 0 or -errno: what cannot be written is known at once. */
+/* 0 or -errno if the path cannot be written. */
 int gp_out_open(struct gp_out_file *f, const char *path);
 
-/* It is complete. 0 or -errno; closed either way. */
+/* Replaces the old file. 0 or -errno; closes it in either case. */
 int gp_out_keep(struct gp_out_file *f);
 
-/* It is not wanted, or not open. */
+/* Discards the file. Does nothing if it is not open. */
 void gp_out_drop(struct gp_out_file *f);
 
-/* Both are there and the same, or will be. */
+/* Whether two paths name, or would name, the same file. */
 bool gp_out_same(const char *path, const char *other);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A line about how far something is, for who sits in front of a terminal, and nobody else. */
+/* A progress line, on a terminal only. */
 #ifndef GP_CLI_LIB_PROGRESS_H
 #define GP_CLI_LIB_PROGRESS_H
 
 #include <stdint.h>
 
-/* At most ten times a second; on a terminal only. */
+/* Written at most ten times a second. */
 __attribute__((format(printf, 1, 2))) void gp_progress(const char *format, ...);
 
-/* Takes the line away; before anything else is written. */
+/* Removes the line; to be called before other output. */
 void gp_progress_end(void);
 
 #endif

@@ -15,8 +15,9 @@ static int stop_fd = -1;
 static _Atomic uint64_t first_ns; /* when the first signal came; 0 = none yet */
 
 /*
- * A handler, not a mask and a signalfd: back ends have threads that take signals, too. What comes
- * right after the first is its echo: timeout(1) and others send a signal to us and to our group.
+ * Uses a handler, not a signalfd: threads of the back ends can receive signals, too. A second
+ * signal right after the first is ignored: timeout(1) sends one to the process and one to its
+ * group.
  */
 static void on_signal(int number)
 {
@@ -46,7 +47,7 @@ int gp_stop_open(void)
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		struct sigaction was;
 
-		/* nohup(1) has its reasons. */
+		/* stays ignored, as nohup(1) wants it */
 		if (sigaction(numbers[i], NULL, &was) || was.sa_handler == SIG_IGN)
 			continue;
 		sigaction(numbers[i], &action, NULL);

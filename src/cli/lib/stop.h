@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ctrl-C, SIGTERM, SIGHUP and SIGQUIT as something to wait for. */
+/* Ctrl-C, SIGTERM, SIGHUP and SIGQUIT as a file descriptor to wait for. */
 #ifndef GP_CLI_LIB_STOP_H
 #define GP_CLI_LIB_STOP_H
 
@@ -7,19 +7,18 @@
 #include <stdint.h>
 
 /*
- * From here on the first such signal makes the returned descriptor readable and nothing else; one
- * that comes 2 s later kills, for those who cannot wait. A reader of our output that went away does
- * not kill. -errno: it cannot be done.
+ * From now on the first such signal only makes the returned descriptor readable. A second signal at
+ * least 2 s later kills the program. SIGPIPE is ignored. -errno: it failed.
  */
 int gp_stop_open(void);
 
-/* The same descriptor again; -1 = not opened. */
+/* The same descriptor; -1 = not opened. */
 int gp_stop_fd(void);
 
-/* Whether one has come. */
+/* Whether a signal has come. */
 bool gp_stop_asked(void);
 
-/* Until `until_ns` (CLOCK_MONOTONIC) or such a signal; true: it has come. */
+/* Sleeps until `until_ns` (CLOCK_MONOTONIC) or a signal. True: a signal has come. */
 bool gp_stop_sleep(uint64_t until_ns);
 
 #endif

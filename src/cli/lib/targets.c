@@ -7,8 +7,9 @@
 
 #include "base/process.h"
 #include "cli/cli.h"
+#include "hold/devices.h"
 
-#define PID_MAX_DEFAULT 4194304 /* the most that Linux can be set to */
+#define PID_MAX_DEFAULT 4194304 /* the maximum of Linux */
 
 static uint64_t pid_max(void)
 {
@@ -35,7 +36,7 @@ static void add_pid(struct gp_targets *t, const char *text, struct argp_state *s
 			return;
 	if (t->n == t->max)
 		argp_error(state,
-		           t->max == 1 ? "one process at a time; '%s' is one too many"
+		           t->max == 1 ? "give one process; '%s' is one too many"
 		                       : "too many processes: '%s'",
 		           text);
 	t->pid[t->n++] = (pid_t)pid;
@@ -48,6 +49,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'C': t->container = arg; break;
 	case ARGP_KEY_ARG: add_pid(t, arg, state); break;
+	case ARGP_KEY_END:
+		if (t->max == 1 && !t->n)
+			argp_error(state, "give a PID; gpreempt ps lists them");
+		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -59,6 +64,7 @@ static const struct argp_option options[] = {
 };
 
 const struct argp gp_targets_argp = {.options = options, .parser = parse};
+const struct argp_child gp_targets_children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
 
 int gp_targets_resolve(struct gp_targets *t, struct gp_error *err)
 {
@@ -69,6 +75,13 @@ int gp_targets_resolve(struct gp_targets *t, struct gp_error *err)
 			return r;
 	}
 	return 0;
+}
+
+int gp_targets_open(struct gp_targets *t, struct gp_devices *devices, struct gp_error *err)
+{
+	int r = gp_targets_resolve(t, err);
+
+	return r ? r : gp_devices_open(devices, 0, err);
 }
 
 uint64_t gp_option_duration(struct argp_state *state, const char *option, const char *text)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that a verb is about: PID arguments and --container, parsed in one place. */
+/* The PID arguments of a verb, and --container. */
 #ifndef GP_CLI_LIB_TARGETS_H
 #define GP_CLI_LIB_TARGETS_H
 
@@ -9,29 +9,37 @@
 
 #include "base/error.h"
 
+struct gp_devices;
+
 #define GP_TARGETS_MAX 256
 
 struct gp_targets {
-	unsigned max; /* how many the verb takes; set before parsing */
+	unsigned max; /* set before parsing */
 	unsigned n;
-	const char *container; /* the pids are numbers in there; NULL = ours */
+	const char *container; /* the pids are those of this container; NULL = of this namespace */
 	pid_t pid[GP_TARGETS_MAX];
 };
 
-/* A child parser: its input is a struct gp_targets. */
+/* A child parser, and a list of children with only that one. Its input is a struct gp_targets. A
+ * verb that takes at most one process needs one. */
 extern const struct argp gp_targets_argp;
+extern const struct argp_child gp_targets_children[];
+#define GP_TARGETS_ARGP(arguments) .args_doc = (arguments), .children = gp_targets_children
 
-/* Inside a verb's parser, on ARGP_KEY_INIT: the child is the first. */
+/* For a verb's parser at ARGP_KEY_INIT. The targets must be its first child. */
 static inline void gp_targets_init(struct gp_targets *t, unsigned max, struct argp_state *state)
 {
 	t->max = max;
 	state->child_inputs[0] = t;
 }
 
-/* Turns the numbers of a container into ours. */
+/* Translates the pids of a container into those of this pid namespace. */
 int gp_targets_resolve(struct gp_targets *t, struct gp_error *err);
 
-/* Values of options; they do not return when the text is not one. */
+/* The same, and opens all devices. */
+int gp_targets_open(struct gp_targets *t, struct gp_devices *devices, struct gp_error *err);
+
+/* Parse the value of an option, or end the program with a usage message. */
 uint64_t gp_option_duration(struct argp_state *state, const char *option, const char *text);
 uint64_t gp_option_number(struct argp_state *state, const char *option, const char *text,
                           uint64_t min, uint64_t max);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How things are written, for people and for programs. */
+/* Error messages, numbers, durations and sizes as text. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ const char *gp_cli_duration(char *out, size_t size, uint64_t ns)
 	size_t i = 0;
 	double value;
 
-	/* 999.6 us is 1 ms, not 1000 us. */
+	/* 999.6 us becomes 1 ms, not 1000 us. */
 	while (i < 3 && (double)ns < 0.9995 * (double)units[i].ns)
 		i++;
 	value = (double)ns / (double)units[i].ns;
@@ -92,22 +92,6 @@ void gp_json_string(FILE *out, const char *text)
 			fputc(*c, out);
 	}
 	fputc('"', out);
-}
-
-void gp_json_number(const char *key, bool known, uint64_t value)
-{
-	if (known)
-		printf(",\"%s\":%llu", key, (unsigned long long)value);
-	else
-		printf(",\"%s\":null", key);
-}
-
-void gp_json_address(const char *key, uint64_t value)
-{
-	if (value)
-		printf(",\"%s\":\"0x%llx\"", key, (unsigned long long)value);
-	else
-		printf(",\"%s\":null", key);
 }
 
 void gp_cli_check_output(void)

@@ -39,7 +39,7 @@ void gp_trace_file_drop(struct gp_trace_file *t)
 	gp_out_drop(&t->file);
 }
 
-/* Microseconds, as the format has it, with the nanoseconds behind the point. */
+/* The format has microseconds; nanoseconds are its decimals. */
 static void put_time(FILE *out, const char *key, uint64_t ns)
 {
 	fprintf(out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));

@@ -13,8 +13,8 @@
 #include "base/process.h"
 #include "cli/lib/stop.h"
 
-/* Our output may be JSON: what the command prints is not part of it. SIGPIPE, which we ignore, is
- * its own again. 0 or an errno. */
+/* The command's output goes to standard error, because standard output may be JSON. SIGPIPE, which
+ * this program ignores, has its default action again. 0 or an errno. */
 static int spawn(const char *command, pid_t *pid)
 {
 	char shell[] = "sh", option[] = "-c", text[4096];
@@ -40,7 +40,7 @@ static int spawn(const char *command, pid_t *pid)
 	return r;
 }
 
-/* Until it has ended, or somebody wants us to end, who then wants the same of it. */
+/* Waits for the end of the command. A signal to this program ends the command, too. */
 static void wait_for(pid_t pid)
 {
 	int pidfd = gp_pidfd_open(pid);

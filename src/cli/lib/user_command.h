@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command of the user's, and how long it takes: what preemption does for whom it is done. */
+/* Runs and times a command of the user, to show the effect of a hold on it. */
 #ifndef GP_CLI_LIB_USER_COMMAND_H
 #define GP_CLI_LIB_USER_COMMAND_H
 
@@ -11,16 +11,16 @@
 struct gp_online_run {
 	bool done;
 	uint64_t took_ns;
-	int status; /* its exit status; 128 and the signal that ended it */
+	int status; /* exit status, or 128 + the signal that ended it */
 };
 
 struct gp_online {
-	struct gp_online_run alone; /* while the process is held */
+	struct gp_online_run alone; /* with the process held */
 	struct gp_online_run beside;
 };
 
-/* Runs a shell command to its end; a signal to us ends it. What it prints goes to standard error.
- */
+/* Runs a shell command to its end; a signal to this program ends it. Its output goes to standard
+ * error. */
 int gp_online_run(const char *command, struct gp_online_run *run, struct gp_error *err);
 
 #endif

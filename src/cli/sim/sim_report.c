@@ -7,11 +7,6 @@
 
 #define TASKS_SHOWN 16 /* in the table; JSON has all */
 
-const char *gp_class_name(unsigned class)
-{
-	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
-}
-
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0;

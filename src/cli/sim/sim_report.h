@@ -29,6 +29,4 @@ void gp_report_json(FILE *out, const struct gp_report *report);
 /* One run as a JSON object. */
 void gp_report_json_run(FILE *out, const struct gp_report *report, unsigned i);
 
-const char *gp_class_name(unsigned class);
-
 #endif

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ask/fields.h"
+#include "cli/lib/fields.h"
 #include "cli/top/top_snapshot.h"
-#include "policy/policy.h"
+#include "task/task.h"
 
 /* "" if the field is missing. */
 static const char *text(struct json_object *o, const char *key)
@@ -83,9 +83,9 @@ static enum gp_top_state state_of(const char *word)
 
 static uint8_t class_of(const char *word)
 {
-	return !strcmp(word, "lc")   ? GP_LATENCY_CRITICAL
-	       : !strcmp(word, "be") ? GP_BEST_EFFORT
-	                             : GP_UNMANAGED;
+	int class = gp_class_find(word);
+
+	return class < 0 ? GP_UNMANAGED : (uint8_t) class;
 }
 
 static void read_task(struct gp_top_task *t, struct json_object *o, uint64_t now_ns)

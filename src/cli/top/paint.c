@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/top/top.h"
-#include "policy/policy.h"
+#include "task/task.h"
 
 const char *gp_top_rate_text(char *out, size_t size, double per_s)
 {
@@ -27,7 +27,7 @@ const char *gp_top_percent_text(char *out, size_t size, const char *before, doub
 
 const char *gp_top_class_name(uint8_t class)
 {
-	return class == GP_LATENCY_CRITICAL ? "lc" : class == GP_BEST_EFFORT ? "be" : "unmanaged";
+	return gp_class_name(class);
 }
 
 /* "4 min", "3 h 12 min", "17 days": shows whether the daemon was restarted. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt bench: how long it takes to hold and release a running process, and how surely. */
+/* gpreempt bench: measures the time and the success rate of holding and releasing a process. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include "base/hist.h"
 #include "cli/lib/bars.h"
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "cli/lib/user_command.h"
 #include "cli/lib/progress.h"
 #include "cli/lib/stop.h"
@@ -18,7 +19,7 @@
 #define EFFECTS        100 /* each costs a wait for the next sample */
 #define EFFECT_SOON_NS (50 * GP_NS_PER_MS)
 #define EFFECT_WAIT_NS (200 * GP_NS_PER_MS)
-#define BLIND_AFTER    5 /* waits in vain: the first sample of a driver may take longer than one */
+#define BLIND_AFTER    5 /* waits without a sample; the first sample may take longer than one */
 
 static struct {
 	struct gp_targets targets;
@@ -29,11 +30,11 @@ static struct {
 } env = {.count = 100, .hold_ns = 5 * GP_NS_PER_MS};
 
 static const struct argp_option options[] = {
-	{"count", 'n', "N", 0, "How many holds and releases (100)", 0},
-	{"hold-ms", 'm', "MS", 0, "How long to hold, and to let it run in between (5)", 0},
-	{"online", 'o', "COMMAND", 0, "How long this takes while the process is held, and not", 0},
-	{"histogram", 'H', NULL, 0, "Draw how the times are distributed, as on a terminal", 0},
-	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
+	{"count", 'n', "N", 0, "Number of holds and releases (100)", 0},
+	{"hold-ms", 'm', "MS", 0, "Length of a hold, and of the pause after it (5)", 0},
+	{"online", 'o', "COMMAND", 0, "Time this command with the process held, and not held", 0},
+	{"histogram", 'H', NULL, 0, "Draw histograms also if the output is no terminal", 0},
+	{"force", 'F', NULL, 0, "Also for a server that works for many programs", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -50,30 +51,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'H': env.histogram = true; break;
 	case 'F': env.force = true; break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_END:
-		if (!env.targets.n)
-			argp_error(state, "which process? gpreempt ps lists them");
-		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------
- */
-
 struct side {
 	unsigned tried, done;
-	struct gp_hist took;   /* ns to the answer, of those that were done */
-	struct gp_hist effect; /* ns until it was seen on the hardware */
-	struct gp_error first; /* that failed */
+	struct gp_hist took;   /* ns to the answer, of the successful commands */
+	struct gp_hist effect; /* ns until the hardware showed the effect */
+	struct gp_error first; /* failure */
 };
 
 struct bench {
 	struct side hold, release;
-	struct gp_hist open, find; /* ns, on a device opened for it */
+	struct gp_hist open, find; /* ns, on a newly opened device */
 	struct gp_online online;
-	unsigned blind; /* how often in a row the device did not tell when a task is on it */
+	unsigned blind; /* consecutive samples without an answer of the device */
 	bool stopped;   /* by a signal, or because the process ended */
 };
 
@@ -94,18 +88,18 @@ static void note(struct side *s, const struct gp_holds *holds, int r, bool held,
 		gp_hist_add(&s->took, took_ns);
 	} else if (!s->first.code) {
 		s->first = *err;
-		gp_fail(&s->first, -EIO, "the driver said yes, and nothing changed");
+		gp_fail(&s->first, -EIO, "the driver accepted the command, but nothing changed");
 	}
 }
 
-/* Whether the device tells when a task goes off and comes on, and soon enough to wait for it. */
+/* Whether the device reports when a task goes off and comes on, and early enough to wait for. */
 static bool shows_effect(const struct gp_gpu *gpu)
 {
 	return gpu->info.caps & GP_CAP_ACTIVITY && gpu->info.sample_period_ns &&
 	       gpu->info.sample_period_ns <= EFFECT_SOON_NS;
 }
 
-/* Until the back end has sampled what happened up to now, or nothing comes. */
+/* Waits for a sample of the back end that covers the time until now. Gives up after a limit. */
 static void wait_for_sample(struct gp_holds *holds)
 {
 	uint64_t now_ns = gp_monotonic_ns(), until_ns = now_ns + EFFECT_WAIT_NS;
@@ -119,8 +113,8 @@ static void wait_for_sample(struct gp_holds *holds)
 		}
 }
 
-/* A task that was not on the hardware when the command came shows no effect of a hold; one that
- * came on more than once does not say when the first time was. */
+/* A task that was off the hardware at the command shows no effect of a hold. For a task that came
+ * on more than once, the first time is not known. */
 static void note_effect(struct side *s, const struct gp_hold *h, bool hold, uint64_t scheduled)
 {
 	const struct gp_observation *o = &h->last;
@@ -147,7 +141,7 @@ static void measure_effect(struct bench *b, struct side *s, struct gp_holds *hol
 	b->blind = known ? 0 : b->blind + 1;
 }
 
-/* One hold and one release; true: there is no point in another. */
+/* One hold and one release. True: stop measuring. */
 static bool measure_once(struct bench *b, struct gp_holds *holds)
 {
 	uint64_t scheduled[GP_DEVICES_MAX] = {0};
@@ -172,7 +166,7 @@ static bool measure_once(struct bench *b, struct gp_holds *holds)
 	return gp_stop_asked();
 }
 
-/* What it costs somebody who starts now: to open the device and to find the process on it. */
+/* The cost of a new program: opening the device and finding the process. */
 static void measure_find(struct bench *b, const struct gp_devices *devices,
                          const struct gp_task_ref *ref)
 {
@@ -186,7 +180,7 @@ static void measure_find(struct bench *b, const struct gp_devices *devices,
 		if (ops->open(devices->device[ref->device].index, 0, &gpu))
 			continue;
 		open_ns = gp_monotonic_ns();
-		if (!ops->find(gpu, ref->seen.pid, &seen, NULL)) {
+		if (!gp_gpu_find(gpu, ref->seen.pid, &seen, NULL)) {
 			gp_hist_add(&b->open, open_ns - begin_ns);
 			gp_hist_add(&b->find, gp_monotonic_ns() - open_ns);
 		}
@@ -194,7 +188,7 @@ static void measure_find(struct bench *b, const struct gp_devices *devices,
 	}
 }
 
-/* Held first: what the command leaves in caches helps the other run, not this one. */
+/* The run with the process held comes first: warm caches then favour the other run. */
 static int measure_online(struct bench *b, struct gp_holds *holds, struct gp_error *err)
 {
 	int r = gp_holds_hold(holds, err), last;
@@ -228,9 +222,6 @@ static int measure(struct bench *b, const struct gp_devices *devices, const stru
 	return r ? r : last;
 }
 
-/* ---- what it comes to ---------------------------------------------------------------------------
- */
-
 static void print_times(const char *what, const struct gp_hist *h)
 {
 	char text[5][32];
@@ -251,7 +242,7 @@ static double percent(const struct side *s)
 	return s->tried ? 100.0 * s->done / s->tried : 0;
 }
 
-/* Turns in which at most a tenth of the time goes into changing over, in whole ms. */
+/* The shortest turn, in whole ms, of which holding and releasing take at most a tenth. */
 static uint64_t turn_ms(const struct bench *b)
 {
 	uint64_t ns = gp_hist_quantile(&b->hold.took, 500000) +
@@ -266,15 +257,15 @@ static void write_advice(const struct bench *b, char *out, size_t size)
 
 	if (!b->hold.tried)
 		snprintf(out, size,
-		         "nothing was measured: the process ended, or Ctrl-C came first");
+		         "nothing was measured: the process ended, or Ctrl-C was pressed, before");
 	else if (bad->done < bad->tried)
 		snprintf(out, size, "%u of %u %s failed, the first with: %s",
 		         bad->tried - bad->done, bad->tried, bad == &b->hold ? "holds" : "releases",
 		         bad->first.text);
 	else
 		snprintf(out, size,
-		         "with turns of %llu ms or more (--policy NAME:quantum=MS) at most a tenth "
-		         "goes into changing over",
+		         "with turns of %llu ms or more (--policy NAME:quantum=MS), holding and "
+		         "releasing take at most a tenth of the time",
 		         (unsigned long long)turn_ms(b));
 }
 
@@ -335,82 +326,73 @@ static void print_result(const struct bench *b, const struct gp_task_ref *ref, u
 	printf("\n%s\n", text);
 }
 
-static void json_times(const char *key, const struct gp_hist *h)
+/* Absent where nothing was measured. */
+static void add_times(struct json_object *into, const char *key, const struct gp_hist *h)
 {
-	if (!h->count) {
-		printf(",\"%s\":null", key);
+	struct json_object *o;
+
+	if (!h->count)
 		return;
-	}
-	printf(",\"%s\":{\"min\":%.1f,\"average\":%.1f,\"p50\":%.1f,\"p99\":%.1f,"
-	       "\"max\":%.1f}",
-	       key, (double)h->min / 1e3, (double)gp_hist_mean(h) / 1e3,
-	       (double)gp_hist_quantile(h, 500000) / 1e3, (double)gp_hist_quantile(h, 990000) / 1e3,
-	       (double)h->max / 1e3);
+	o = json_object_new_object();
+	gp_field_put_decimal(o, "min", (double)h->min / 1e3, 1);
+	gp_field_put_decimal(o, "average", (double)gp_hist_mean(h) / 1e3, 1);
+	gp_field_put_decimal(o, "p50", (double)gp_hist_quantile(h, 500000) / 1e3, 1);
+	gp_field_put_decimal(o, "p99", (double)gp_hist_quantile(h, 990000) / 1e3, 1);
+	gp_field_put_decimal(o, "max", (double)h->max / 1e3, 1);
+	json_object_object_add(into, key, o);
 }
 
-static void json_side(const char *key, const struct side *s)
+static void add_side(struct json_object *into, const char *key, const struct side *s)
 {
-	printf(",\"%s\":{\"tried\":%u,\"done\":%u", key, s->tried, s->done);
-	json_times("answer_us", &s->took);
-	json_times("effect_us", &s->effect);
-	gp_bars_json("answer_histogram", &s->took);
-	fputs(",\"error\":", stdout);
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put(o, "tried", s->tried);
+	gp_field_put(o, "done", s->done);
+	add_times(o, "answer_us", &s->took);
+	add_times(o, "effect_us", &s->effect);
+	json_object_object_add(o, "answer_histogram", gp_bars_json(&s->took));
 	if (s->first.code)
-		gp_json_string(stdout, s->first.text);
-	else
-		fputs("null", stdout);
-	putchar('}');
+		gp_field_put_text(o, "error", s->first.text);
+	json_object_object_add(into, key, o);
 }
 
-static void json_online_run(const char *key, const struct gp_online_run *run)
+static void add_command(struct json_object *into, const char *key, const struct gp_online_run *run)
 {
-	if (run->done)
-		printf("\"%s\":{\"took_us\":%.1f,\"exit\":%d}", key, (double)run->took_ns / 1e3,
-		       run->status);
-	else
-		printf("\"%s\":null", key);
-}
+	struct json_object *o;
 
-static void json_online(const struct gp_online *o)
-{
-	fputs(",\"online\":", stdout);
-	if (!env.online) {
-		fputs("null", stdout);
+	if (!run->done)
 		return;
-	}
-	putchar('{');
-	json_online_run("held", &o->alone);
-	putchar(',');
-	json_online_run("not_held", &o->beside);
-	putchar('}');
+	o = json_object_new_object();
+	gp_field_put_decimal(o, "took_us", (double)run->took_ns / 1e3, 1);
+	json_object_object_add(o, "exit", json_object_new_int(run->status));
+	json_object_object_add(into, key, o);
 }
 
 static void json_result(const struct bench *b, const struct gp_task_ref *ref, unsigned n)
 {
+	struct json_object *o = json_object_new_object(), *devices = json_object_new_array();
 	char text[512];
 
-	printf("{\"pid\":%d,\"name\":", ref->seen.pid);
-	gp_json_string(stdout, ref->seen.name);
-	fputs(",\"devices\":[", stdout);
-	for (unsigned i = 0; i < n; i++) {
-		if (i)
-			putchar(',');
-		gp_json_string(stdout, ref[i].gpu->info.name);
-	}
-	putchar(']');
-	json_side("hold", &b->hold);
-	json_side("release", &b->release);
-	json_times("open_us", &b->open);
-	json_times("find_us", &b->find);
-	json_online(&b->online);
-	write_advice(b, text, sizeof text);
-	fputs(",\"advice\":", stdout);
-	gp_json_string(stdout, text);
-	puts("}");
-}
+	gp_field_put(o, "pid", (uint64_t)ref->seen.pid);
+	gp_field_put_text(o, "name", ref->seen.name);
+	for (unsigned i = 0; i < n; i++)
+		json_object_array_add(devices, json_object_new_string(ref[i].gpu->info.name));
+	json_object_object_add(o, "devices", devices);
+	add_side(o, "hold", &b->hold);
+	add_side(o, "release", &b->release);
+	add_times(o, "open_us", &b->open);
+	add_times(o, "find_us", &b->find);
+	if (env.online) {
+		struct json_object *online = json_object_new_object();
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+		add_command(online, "held", &b->online.alone);
+		add_command(online, "not_held", &b->online.beside);
+		json_object_object_add(o, "online", online);
+	}
+	write_advice(b, text, sizeof text);
+	gp_field_put_text(o, "advice", text);
+	gp_print_json_once(o);
+}
 
 static int bench(const struct gp_devices *devices, struct bench *b, struct gp_error *err)
 {
@@ -427,20 +409,20 @@ static int bench(const struct gp_devices *devices, struct bench *b, struct gp_er
 	return r;
 }
 
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	GP_TARGETS_ARGP("PID"),
+	.doc = "Hold and release a running process many times; measure times and success "
+	       "rate.\v"
+	       "The process loses no work. It runs about half of the time.\n\n"
+	       "Examples:\n"
+	       "  gpreempt bench 4711 --count 1000\n"
+	       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID",
-		.children = children,
-		.doc = "Hold and release a running process many times: how surely, how fast.\v"
-		       "The process keeps its work and runs about half of the time meanwhile.\n\n"
-		       "Examples:\n"
-		       "  gpreempt bench 4711 --count 1000\n"
-		       "  gpreempt bench 4711 -n 20 --online './infer --batch 1'\n",
-	};
 	static struct bench b;
 	struct gp_devices devices;
 	struct gp_error err = {0};
@@ -470,6 +452,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_bench = {
 	.name = "bench",
-	.summary = "how fast and how surely a process is held and released",
+	.summary = "measure how fast and how reliably a process is held and released",
 	.run = run,
 };

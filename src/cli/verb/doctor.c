@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt doctor: what this machine can do, what is missing, and how to fix it. */
+/* gpreempt doctor: checks what this machine can do, what is missing, and how to fix it. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
 
@@ -31,15 +32,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* ---- findings -----------------------------------------------------------------------------------
- */
-
 struct report {
 	bool colour;
-	bool absent;    /* the back end at hand has no GPU here, and another one has */
-	bool missing;   /* in the back end at hand */
-	bool first;     /* of its list */
-	char todo[256]; /* the first thing to do, all back ends */
+	bool absent;  /* this machine has no GPU of the back end, but one of another */
+	bool missing; /* the back end lacks something */
+	struct json_object *findings; /* with --json: the list of the back end */
+	char todo[256];               /* the first thing to do, all back ends */
 };
 
 static const char *const level_names[] = {
@@ -49,7 +47,7 @@ static const char *const level_names[] = {
 	[GP_FINDING_MISSING] = "missing",
 };
 
-/* On a terminal in lines that fit, each below the first. Programs read whole lines. */
+/* Wraps on a terminal only: programs read whole lines. */
 static void print_text(const char *text, int indent)
 {
 	const size_t room = isatty(STDOUT_FILENO) ? (size_t)(WIDTH - indent) : SIZE_MAX;
@@ -85,19 +83,16 @@ static void print_finding(const struct report *r, const struct gp_finding *f)
 	print_text(f->advice, INDENT + 3);
 }
 
-static void json_finding(struct report *r, const struct gp_finding *f)
+static struct json_object *finding_to_json(const struct gp_finding *f)
 {
-	printf("%s{\"level\":\"%s\",\"subject\":", r->first ? "" : ",", level_names[f->level]);
-	gp_json_string(stdout, f->subject);
-	fputs(",\"text\":", stdout);
-	gp_json_string(stdout, f->text);
-	fputs(",\"advice\":", stdout);
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put_text(o, "level", level_names[f->level]);
+	gp_field_put_text(o, "subject", f->subject);
+	gp_field_put_text(o, "text", f->text);
 	if (f->advice)
-		gp_json_string(stdout, f->advice);
-	else
-		fputs("null", stdout);
-	putchar('}');
-	r->first = false;
+		gp_field_put_text(o, "advice", f->advice);
+	return o;
 }
 
 static void take_finding(void *arg, const struct gp_finding *f)
@@ -105,7 +100,7 @@ static void take_finding(void *arg, const struct gp_finding *f)
 	struct report *r = arg;
 	struct gp_finding note = *f;
 
-	/* Nobody misses the driver of a GPU that is not there. */
+	/* The driver of a GPU that the machine does not have is not missing. */
 	if (r->absent && f->level == GP_FINDING_MISSING) {
 		note.level = GP_FINDING_NOTE;
 		note.advice = NULL;
@@ -117,17 +112,14 @@ static void take_finding(void *arg, const struct gp_finding *f)
 			snprintf(r->todo, sizeof r->todo, "%s", f->advice ? f->advice : f->text);
 	}
 	if (env.json)
-		json_finding(r, f);
+		json_object_array_add(r->findings, finding_to_json(f));
 	else
 		print_finding(r, f);
 }
 
-/* ---- the undo file ------------------------------------------------------------------------------
- */
-
 struct left {
-	unsigned records; /* of processes that are there */
-	unsigned behind;  /* of these, whose holder is gone */
+	unsigned records; /* of living processes */
+	unsigned behind;  /* of these, the owner has ended */
 };
 
 static struct left count_records(const struct gp_undo_file *file)
@@ -168,17 +160,14 @@ static void check_undo(struct report *r, struct left *left)
 		}
 		if (left->records)
 			snprintf(text, sizeof text,
-			         "%u record%s in %s, %u left behind by who is gone", left->records,
-			         left->records == 1 ? "" : "s", path, left->behind);
+			         "%u record%s in %s, %u of them of owners that have ended",
+			         left->records, left->records == 1 ? "" : "s", path, left->behind);
 		else
 			snprintf(text, sizeof text, "nothing is held; records stand in %s", path);
 		gp_undo_close(file);
 	}
 	take_finding(r, &f);
 }
-
-/* ---- the whole ----------------------------------------------------------------------------------
- */
 
 static unsigned ready_devices(const struct gp_devices *devices, const struct gp_gpu_ops *ops)
 {
@@ -192,10 +181,10 @@ static unsigned ready_devices(const struct gp_devices *devices, const struct gp_
 
 static bool is_there(const struct gp_gpu_ops *ops)
 {
-	return ops->probe && ops->probe() != 0; /* an error, too, is about something */
+	return ops->probe && ops->probe() != 0; /* an error means that something is there */
 }
 
-/* No GPU of this kind, but of another: nothing wrong with that. */
+/* The machine has no GPU of this kind, but one of another kind. */
 static bool is_absent(const struct gp_gpu_ops *ops)
 {
 	bool others = false;
@@ -213,23 +202,27 @@ static bool any_there(void)
 	return false;
 }
 
+/* `backends` is the list with --json, else NULL. Returns the number of usable devices. */
 static unsigned examine(struct report *r, const struct gp_devices *devices,
-                        const struct gp_gpu_ops *ops, bool first)
+                        const struct gp_gpu_ops *ops, struct json_object *backends)
 {
+	struct json_object *o;
 	unsigned ready;
 
 	r->absent = is_absent(ops);
 	r->missing = false;
-	r->first = true;
-	if (env.json)
-		printf("%s{\"name\":\"%s\",\"findings\":[", first ? "" : ",", ops->name);
-	else
+	r->findings = backends ? json_object_new_array() : NULL;
+	if (!backends)
 		puts(ops->name);
-	if (ops->doctor)
-		ops->doctor(take_finding, r);
+	gp_backend_doctor(ops, take_finding, r);
 	ready = r->missing ? 0 : ready_devices(devices, ops);
-	if (env.json)
-		printf("],\"ready\":%u}", ready);
+	if (backends) {
+		o = json_object_new_object();
+		gp_field_put_text(o, "name", ops->name);
+		json_object_object_add(o, "findings", r->findings);
+		gp_field_put(o, "ready", ready);
+		json_object_array_add(backends, o);
+	}
 	return ready;
 }
 
@@ -244,8 +237,22 @@ static void print_verdict(const struct report *r, unsigned ready, const struct l
 		printf("\nready: %u GPU%s, but first run gpreempt resume --all\n", ready,
 		       ready == 1 ? "" : "s");
 	else
-		printf("\nready: %u GPU%s; gpreempt ps shows who uses %s\n", ready,
+		printf("\nready: %u GPU%s; gpreempt ps shows the processes on %s\n", ready,
 		       ready == 1 ? "" : "s", ready == 1 ? "it" : "them");
+}
+
+/* Takes both lists. */
+static void print_json(struct json_object *backends, struct json_object *undo,
+                       const struct left *left, unsigned ready)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_object_object_add(o, "backends", backends);
+	json_object_object_add(o, "undo", undo);
+	gp_field_put(o, "records", left->records);
+	gp_field_put(o, "left_behind", left->behind);
+	gp_field_put(o, "ready", ready);
+	gp_print_json_once(o);
 }
 
 static int run(int argc, char **argv)
@@ -253,11 +260,14 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Say what of this machine can be used, what is missing, and how to fix it.\v"
+		.doc = "Check which GPUs of this machine can be used, what is missing, and how to "
+		       "fix "
+		       "it.\v"
 		       "Exit code 4: no GPU is ready.\n\n"
 		       "Example:\n"
 		       "  gpreempt doctor\n",
 	};
+	struct json_object *backends;
 	struct report report = {0};
 	struct gp_devices devices;
 	struct left left = {0};
@@ -265,21 +275,17 @@ static int run(int argc, char **argv)
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	report.colour = !env.json && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-	gp_devices_open(&devices, 0, NULL); /* none is what this verb is there to explain */
-	if (env.json)
-		fputs("{\"backends\":[", stdout);
+	gp_devices_open(&devices, 0, NULL); /* may fail: this verb explains why */
+	backends = env.json ? json_object_new_array() : NULL;
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++)
-		ready += examine(&report, &devices, *b, b == gp_backends);
-	if (env.json)
-		fputs("],\"undo\":[", stdout);
-	else
-		puts("gpreempt");
-	report.first = true;
+		ready += examine(&report, &devices, *b, backends);
+	report.findings = env.json ? json_object_new_array() : NULL;
 	report.absent = false;
+	if (!env.json)
+		puts("gpreempt");
 	check_undo(&report, &left);
 	if (env.json)
-		printf("],\"records\":%u,\"left_behind\":%u,\"ready\":%u}\n", left.records,
-		       left.behind, ready);
+		print_json(backends, report.findings, &left, ready);
 	else
 		print_verdict(&report, ready, &left);
 	gp_devices_close(&devices);
@@ -288,6 +294,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_doctor = {
 	.name = "doctor",
-	.summary = "what this machine can do, what is missing, how to fix it",
+	.summary = "check what this machine can do, what is missing, how to fix it",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt events: what the daemon sees and does, as it happens. */
+/* gpreempt events: prints the events of the daemon as they happen. */
 #include <argp.h>
 #include <errno.h>
 #include <poll.h>
@@ -26,9 +26,9 @@ static struct {
 } env = {.for_ns = GP_NEVER};
 
 static const struct argp_option options[] = {
-	{"kind", 'k', "KIND[,KIND...]", 0, "Only these, such as task_in, held, released", 0},
+	{"kind", 'k', "KIND[,KIND...]", 0, "Only these kinds, such as task_in, held, released", 0},
 	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
-	{"json", 'j', NULL, 0, "Write JSON, an object a line for each event", 0},
+	{"json", 'j', NULL, 0, "Write JSON: one object per line for each event", 0},
 	{0},
 };
 
@@ -45,7 +45,8 @@ static void add_kind(struct argp_state *state, const char *word, size_t length)
 		snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "",
 		         kinds[i]);
 	}
-	argp_error(state, "there are no events '%.*s', only %s", (int)length, word, list);
+	argp_error(state, "there is no kind of event '%.*s'; the kinds are %s", (int)length, word,
+	           list);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -65,9 +66,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* ---- how it is said -----------------------------------------------------------------------------
- */
-
 static void print_time(struct json_object *event)
 {
 	uint64_t ns;
@@ -83,7 +81,7 @@ static void print_time(struct json_object *event)
 	printf("%s.%06llu  ", text, (unsigned long long)(ns % GP_NS_PER_S / 1000));
 }
 
-/* What else it says, in the daemon's order: a kind may have fields that we do not know. */
+/* The other fields, in the daemon's order. A newer daemon may have fields that are unknown here. */
 static void print_rest(struct json_object *event)
 {
 	static const char *const known[] = {"event", "at_ns", "mono_ns", "device",
@@ -123,7 +121,7 @@ static void print_event(struct json_object *event)
 	fflush(stdout);
 }
 
-/* A notification: an event, or that some were lost because we were slow. */
+/* A notification: an event, or the number of events lost because this program was slow. */
 static void show(struct json_object *notification)
 {
 	const char *method = gp_field_text(notification, "method");
@@ -142,9 +140,6 @@ static void show(struct json_object *notification)
 		print_event(params);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
-
 static int subscribe(struct gp_client *client, struct gp_error *err)
 {
 	struct json_object *params = json_object_new_object();
@@ -154,7 +149,7 @@ static int subscribe(struct gp_client *client, struct gp_error *err)
 	return gp_ask(client, "subscribe", params, NULL, err);
 }
 
-/* All that has come. 0, or -errno: the daemon has gone. */
+/* Prints all pending events. 0, or -errno: the daemon has ended. */
 static int drain(struct gp_client *client, struct gp_error *err)
 {
 	struct json_object *event;
@@ -183,7 +178,7 @@ static int follow(struct gp_client *client, struct gp_error *err)
 		if (ppoll(p, 3, env.for_ns == GP_NEVER ? NULL : &left, NULL) > 0)
 			r = drain(client, err);
 		if (p[2].revents & POLLERR)
-			break; /* whoever read it has gone */
+			break; /* the reader has gone */
 	}
 	return r;
 }
@@ -193,8 +188,8 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Follow what the daemon sees and does: tasks that come and go, holds, "
-		       "releases, changes of policy, failures.\v"
+		.doc = "Print the events of the daemon: tasks that come and go, holds, releases, "
+		       "changes of policy, failures.\v"
 		       "Examples:\n"
 		       "  gpreempt events\n"
 		       "  gpreempt events --kind held,released --for 10s --json\n",
@@ -216,6 +211,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_events = {
 	.name = "events",
-	.summary = "follow what the daemon sees and does",
+	.summary = "follow the events of the daemon",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt monitor: samples the queues of a process and says how stable they are. */
+/* gpreempt monitor: samples the queues of a process and reports how stable they are. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -19,10 +19,10 @@ static struct {
 } env = {.for_ns = 30 * GP_NS_PER_S, .every_ns = GP_NS_PER_S};
 
 static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "How long (30s); Ctrl-C ends it earlier", 0},
-	{"every", 'e', "TIME", 0, "How often to look (1s)", 0},
+	{"for", 'f', "TIME", 0, "Sample for this time (30s); Ctrl-C ends it earlier", 0},
+	{"every", 'e', "TIME", 0, "Interval between samples (1s)", 0},
 	{"plot", 'p', "FILE.svg", 0, "Draw the number of queues over time", 0},
-	{"closely", 'c', NULL, 0, "Attach to the process where that tells more", 0},
+	{"closely", 'c', NULL, 0, "Attach to the process where that shows more", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -40,17 +40,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'p': env.plot = arg; break;
 	case 'c': env.closely = true; break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_END:
-		if (!env.targets.n)
-			argp_error(state, "which process? gpreempt ps lists them");
-		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
-
-/* ---- sampling -----------------------------------------------------------------------------------
- */
 
 static int close_sample(struct gp_monitor *m, uint64_t now_ns, struct gp_error *err)
 {
@@ -84,7 +77,7 @@ static int sample_ref(struct gp_monitor *m, const struct gp_task_ref *ref, uint6
 	return n < 0 ? n : 0;
 }
 
-/* No queues is a sample as well: they may come. */
+/* A sample without queues counts: queues may come later. */
 static int sample(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 {
 	struct gp_task_ref ref[GP_DEVICES_MAX];
@@ -120,9 +113,6 @@ static int watch(struct gp_monitor *m, pid_t pid, struct gp_error *err)
 	}
 	return r;
 }
-
-/* ---- the whole ----------------------------------------------------------------------------------
- */
 
 static void forget(struct gp_monitor *m)
 {
@@ -168,30 +158,26 @@ static int monitor(const struct gp_devices *devices, pid_t pid, struct gp_out_fi
 	return r;
 }
 
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	GP_TARGETS_ARGP("PID"),
+	.doc = "Sample the queues of a process: number, stability, slices, share of the "
+	       "GPU, and what that means for scheduling the process.\v"
+	       "Examples:\n"
+	       "  gpreempt monitor 4711 --for 30s --every 5s\n"
+	       "  gpreempt monitor 4711 --for 10s --every 200ms --plot queues.svg\n",
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID",
-		.children = children,
-		.doc = "Sample the queues of a process: how many, how stable, which slices, how "
-		       "much of the GPU, and what that means for scheduling it.\v"
-		       "Examples:\n"
-		       "  gpreempt monitor 4711 --for 30s --every 5s\n"
-		       "  gpreempt monitor 4711 --for 10s --every 200ms --plot queues.svg\n",
-	};
 	struct gp_devices devices;
 	struct gp_error err = {0};
 	struct gp_out_file plot = {0};
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	r = gp_targets_resolve(&env.targets, &err);
-	if (!r)
-		r = gp_devices_open(&devices, 0, &err);
-	if (r)
+	if (gp_targets_open(&env.targets, &devices, &err))
 		return gp_cli_fail(&err);
 	r = gp_stop_open();
 	if (r < 0)
@@ -207,6 +193,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_monitor = {
 	.name = "monitor",
-	.summary = "sample the queues of a process: how many, how stable",
+	.summary = "sample the queues of a process: number and stability",
 	.run = run,
 };

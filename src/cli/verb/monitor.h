@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What gpreempt monitor saw of a process. Private to monitor.c and monitor_*.c. */
+/* The samples of gpreempt monitor. Private to monitor.c and monitor_*.c. */
 #ifndef GP_CLI_VERB_MONITOR_H
 #define GP_CLI_VERB_MONITOR_H
 
@@ -16,24 +16,19 @@ struct gp_monitor {
 	char name[32];
 	struct gp_queue_counts counts;
 	struct gp_share share[GP_DEVICES_MAX];
-	struct gp_task_ref ref[GP_DEVICES_MAX]; /* .gpu is NULL until the process was seen there */
-	/* Of each series of the census, where there is a plot. */
+	struct gp_task_ref
+		ref[GP_DEVICES_MAX]; /* .gpu is NULL until the process has queues there */
+	/* With --plot: for each series of the counts. */
 	unsigned nlines;
 	struct gp_plot_line *line;
 };
 
-/* ---- monitor_report.c --------------------------------------------------------------------------
- */
-
 void gp_monitor_print(const struct gp_monitor *m, pid_t pid);
 void gp_monitor_json(const struct gp_monitor *m, pid_t pid);
 
-/* ---- monitor_plot.c ----------------------------------------------------------------------------
- */
-
-/* That it cannot be written is said before the time is spent. 0 or -errno with a sentence. */
+/* Checks before sampling that the file can be written. 0 or -errno with a message. */
 int gp_monitor_plot_open(struct gp_out_file *file, const char *path, struct gp_error *err);
-/* The sample that was closed last. 0 or -ENOMEM. */
+/* Adds the last sample. 0 or -ENOMEM. */
 int gp_monitor_plot_sample(struct gp_monitor *m);
 int gp_monitor_plot_write(struct gp_monitor *m, pid_t pid, const char *path,
                           struct gp_out_file *file, struct gp_error *err);

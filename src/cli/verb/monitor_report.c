@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt monitor: what the samples come to, in words and as JSON. */
+/* gpreempt monitor: the report, as text and as JSON. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "cli/lib/grid.h"
 #include "cli/verb/monitor.h"
 
-#define IDS_SHOWN 40 /* all are in the JSON */
+#define IDS_SHOWN 40 /* JSON has all */
 
 static const char *advice(const struct gp_monitor *m)
 {
 	if (m->ended)
 		return "the process has ended";
 	if (m->counts.samples < 2)
-		return "one sample does not tell whether it is stable: take more (--for, --every)";
+		return "one sample does not show whether the queues are stable: take more (--for, "
+		       "--every)";
 	if (gp_queue_counts_is_stable(&m->counts))
 		return "stable: ready to be scheduled";
 	for (unsigned i = 0; i < m->counts.nseries; i++)
 		if (!m->counts.series[i].copies &&
 		    (m->counts.series[i].count.came || m->counts.series[i].count.went))
 			return "changing: schedule the process as a whole, never single queues; "
-			       "one that is new runs until it is seen";
-	return "only queues that copy change: ready to be scheduled";
+			       "a new queue runs until it is noticed";
+	return "only copy queues change: ready to be scheduled";
 }
 
 static double percent_of_all(const struct gp_monitor *m, const struct gp_queue_counts_series *s)
@@ -118,65 +120,81 @@ void gp_monitor_print(const struct gp_monitor *m, pid_t pid)
 	puts(advice(m));
 }
 
-static void json_number(const struct gp_monitor *m, const struct gp_queue_counts_count *n)
+static void add_count(struct json_object *o, const struct gp_monitor *m,
+                      const struct gp_queue_counts_count *n)
 {
-	printf("\"min\":%u,\"max\":%u,\"average\":%.2f", n->min, n->max,
-	       gp_queue_counts_average(&m->counts, n));
+	gp_field_put(o, "min", n->min);
+	gp_field_put(o, "max", n->max);
+	gp_field_put_decimal(o, "average", gp_queue_counts_average(&m->counts, n), 2);
 }
 
-static void json_series(const struct gp_monitor *m, const struct gp_queue_counts_series *s,
-                        bool first)
+static struct json_object *series_to_json(const struct gp_monitor *m,
+                                          const struct gp_queue_counts_series *s)
 {
-	printf("%s{\"device\":%u,\"type\":", first ? "" : ",", s->device);
-	gp_json_string(stdout, s->type);
-	putchar(',');
-	json_number(m, &s->count);
-	printf(",\"of_all_pct\":%.1f,\"came\":%u,\"went\":%u,\"slices_us\":[", percent_of_all(m, s),
-	       s->count.came, s->count.went);
+	struct json_object *o = json_object_new_object(), *slices = json_object_new_array();
+
+	gp_field_put(o, "device", s->device);
+	gp_field_put_text(o, "type", s->type);
+	add_count(o, m, &s->count);
+	gp_field_put_decimal(o, "of_all_pct", percent_of_all(m, s), 1);
+	gp_field_put(o, "came", s->count.came);
+	gp_field_put(o, "went", s->count.went);
 	for (unsigned i = 0; i < s->nslices; i++)
-		printf("%s%u", i ? "," : "", s->slice_us[i]);
-	fputs("]}", stdout);
+		json_object_array_add(slices, json_object_new_uint64(s->slice_us[i]));
+	json_object_object_add(o, "slices_us", slices);
+	return o;
 }
 
-static void json_ids(const struct gp_monitor *m)
+static struct json_object *id_to_json(const struct gp_queue_counts_queue *k)
 {
-	fputs("],\"ids\":[", stdout);
-	for (unsigned i = 0; i < m->counts.nqueues; i++) {
-		const struct gp_queue_counts_queue *k = &m->counts.queue[i];
+	struct json_object *o = json_object_new_object();
 
-		printf("%s{\"device\":%u,\"id\":%u,\"type\":", i ? "," : "", k->device,
-		       k->queue.id);
-		gp_json_string(stdout, k->queue.type);
-		gp_json_number("serial", k->queue.serial, k->queue.serial);
-		printf(",\"seen\":%u}", k->samples);
+	gp_field_put(o, "device", k->device);
+	gp_field_put(o, "id", k->queue.id);
+	gp_field_put_text(o, "type", k->queue.type);
+	gp_field_put_known(o, "serial", k->queue.serial);
+	gp_field_put(o, "seen", k->samples);
+	return o;
+}
+
+static struct json_object *device_to_json(const struct gp_monitor *m, unsigned i)
+{
+	const struct gp_share *share = &m->share[i];
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put(o, "device", i);
+	gp_field_put_text(o, "name", m->ref[i].gpu->info.name);
+	if (share->known) {
+		gp_field_put_decimal(o, "gpu_pct", gp_share_percent(share), 1);
+		gp_field_put_text(o, "run_source",
+		                  share->source == GP_RUN_GRANTED ? "granted" : "measured");
 	}
+	return o;
 }
 
 void gp_monitor_json(const struct gp_monitor *m, pid_t pid)
 {
-	bool first = true;
+	struct json_object *o = json_object_new_object(), *total = json_object_new_object(),
+			   *queues = json_object_new_array(), *ids = json_object_new_array(),
+			   *devices = json_object_new_array();
 
-	printf("{\"pid\":%d,\"name\":", pid);
-	gp_json_string(stdout, m->name);
-	printf(",\"samples\":%u,\"total\":{", m->counts.samples);
-	json_number(m, &m->counts.all);
-	fputs("},\"queues\":[", stdout);
+	gp_field_put(o, "pid", (uint64_t)pid);
+	gp_field_put_text(o, "name", m->name);
+	gp_field_put(o, "samples", m->counts.samples);
+	add_count(total, m, &m->counts.all);
+	json_object_object_add(o, "total", total);
 	for (unsigned i = 0; i < m->counts.nseries; i++)
-		json_series(m, &m->counts.series[i], !i);
-	json_ids(m);
-	fputs("],\"devices\":[", stdout);
-	for (unsigned i = 0; i < m->devices->n; i++) {
-		if (!m->ref[i].gpu)
-			continue;
-		printf("%s{\"device\":%u,\"name\":", first ? "" : ",", i);
-		gp_json_string(stdout, m->ref[i].gpu->info.name);
-		gp_share_json(&m->share[i]);
-		putchar('}');
-		first = false;
-	}
-	printf("],\"stable\":%s,\"ended\":%s,\"advice\":",
-	       gp_queue_counts_is_stable(&m->counts) ? "true" : "false",
-	       m->ended ? "true" : "false");
-	gp_json_string(stdout, advice(m));
-	puts("}");
+		json_object_array_add(queues, series_to_json(m, &m->counts.series[i]));
+	for (unsigned i = 0; i < m->counts.nqueues; i++)
+		json_object_array_add(ids, id_to_json(&m->counts.queue[i]));
+	for (unsigned i = 0; i < m->devices->n; i++)
+		if (m->ref[i].gpu)
+			json_object_array_add(devices, device_to_json(m, i));
+	json_object_object_add(o, "queues", queues);
+	json_object_object_add(o, "ids", ids);
+	json_object_object_add(o, "devices", devices);
+	gp_field_put_bool(o, "stable", gp_queue_counts_is_stable(&m->counts));
+	gp_field_put_bool(o, "ended", m->ended);
+	gp_field_put_text(o, "advice", advice(m));
+	gp_print_json_once(o);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt policy: which policies there are, which is in force, and another. */
+/* gpreempt policy: lists the policies, shows the one in force, or sets another. */
 #include <argp.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "cli/ask/with_daemon.h"
 #include "cli/lib/targets.h"
 #include "hold/devices.h"
@@ -18,8 +19,8 @@ static struct {
 
 static const struct argp_option options[] = {
 	{"list", 'l', NULL, 0, "List the policies with their parameters (the default)", 0},
-	{"names", 'n', NULL, 0, "List only their names", 0},
-	{"device", 'd', "N", 0, "Set it on this device only", 0},
+	{"names", 'n', NULL, 0, "List only the names", 0},
+	{"device", 'd', "N", 0, "Set the policy on this device only", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -38,7 +39,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_ARG:
 		if (env.policy)
-			argp_error(state, "one policy at a time; '%s' is one too many", arg);
+			argp_error(state, "give one policy; '%s' is one too many", arg);
 		if (gp_policy_parse(arg, &choice, &err))
 			argp_error(state, "%s", err.text);
 		env.policy = arg;
@@ -65,70 +66,65 @@ static void print_policy(const struct gp_policy_ops *p)
 	}
 }
 
-/* The policies of devices, as far as a daemon tells. */
+/* The policies of the devices; ndevices is -1 without a daemon. */
 struct in_force {
 	int ndevices; /* -1: not known */
 	char policy[GP_DEVICES_MAX][GP_DAEMON_POLICY_SIZE];
 };
 
-static void json_in_force(const struct in_force *f, const char *policy)
+static struct json_object *policy_to_json(const struct gp_policy_ops *p, const struct in_force *f)
 {
-	const char *comma = "";
+	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
 
-	if (f->ndevices < 0)
-		return;
-	fputs(",\"in_force\":[", stdout);
-	for (int i = 0; i < f->ndevices; i++)
-		if (!strcmp(f->policy[i], policy)) {
-			printf("%s%d", comma, i);
-			comma = ",";
-		}
-	putchar(']');
-}
+	gp_field_put_text(o, "name", p->name);
+	gp_field_put_text(o, "summary", p->summary);
+	if (f->ndevices >= 0) {
+		struct json_object *devices = json_object_new_array();
 
-static void json_policy(const struct gp_policy_ops *p, const struct in_force *f)
-{
-	fputs("{\"name\":", stdout);
-	gp_json_string(stdout, p->name);
-	fputs(",\"summary\":", stdout);
-	gp_json_string(stdout, p->summary);
-	json_in_force(f, p->name);
-	fputs(",\"parameters\":[", stdout);
+		for (int i = 0; i < f->ndevices; i++)
+			if (!strcmp(f->policy[i], p->name))
+				json_object_array_add(devices, json_object_new_int(i));
+		json_object_object_add(o, "in_force", devices);
+	}
 	for (uint32_t i = 0; i < p->nparam; i++) {
 		const struct gp_param *q = &p->param[i];
+		struct json_object *param = json_object_new_object();
 
-		printf("%s{\"name\":", i ? "," : "");
-		gp_json_string(stdout, q->name);
-		printf(",\"default\":%lld,\"min\":%lld,\"max\":%lld,\"unit\":", (long long)q->def,
-		       (long long)q->min, (long long)q->max);
-		gp_json_string(stdout, q->unit);
-		fputs(",\"summary\":", stdout);
-		gp_json_string(stdout, q->summary);
-		putchar('}');
+		gp_field_put_text(param, "name", q->name);
+		json_object_object_add(param, "default", json_object_new_int64(q->def));
+		json_object_object_add(param, "min", json_object_new_int64(q->min));
+		json_object_object_add(param, "max", json_object_new_int64(q->max));
+		gp_field_put_text(param, "unit", q->unit);
+		gp_field_put_text(param, "summary", q->summary);
+		json_object_array_add(list, param);
 	}
-	fputs("]}", stdout);
+	json_object_object_add(o, "parameters", list);
+	return o;
+}
+
+static void list_json(void)
+{
+	struct json_object *all = json_object_new_array();
+	struct in_force f;
+
+	f.ndevices = gp_daemon_policies(f.policy, GP_DEVICES_MAX);
+	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
+		json_object_array_add(all, policy_to_json(*p, &f));
+	gp_print_json_once(all);
 }
 
 static void list(void)
 {
-	struct in_force f = {.ndevices = -1};
-
 	if (env.json) {
-		f.ndevices = gp_daemon_policies(f.policy, GP_DEVICES_MAX);
-		putchar('[');
+		list_json();
+		return;
 	}
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
-		if (env.json && p != gp_policies)
-			putchar(',');
-		if (env.json)
-			json_policy(*p, &f);
-		else if (env.names)
+		if (env.names)
 			puts((*p)->name);
 		else
 			print_policy(*p);
 	}
-	if (env.json)
-		puts("]");
 }
 
 static int run(int argc, char **argv)
@@ -137,10 +133,9 @@ static int run(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "[NAME[:PARAM=VALUE...]]",
-		.doc = "List the scheduling policies and their parameters (name, default, range, "
-		       "meaning), and which is in force; or have the daemon use another.\v"
-		       "A parameter is given behind the policy: "
-		       "priority:quantum=50:age_after=200\n",
+		.doc = "List the scheduling policies with their parameters (name, default, range, "
+		       "meaning) and the policy in force, or set another policy in the daemon.\v"
+		       "Parameters follow the name: priority:quantum=50:age_after=200\n",
 	};
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
@@ -154,6 +149,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_policy = {
 	.name = "policy",
-	.summary = "which policies there are, which is in force, and another",
+	.summary = "list the policies, show the one in force, or set another",
 	.run = run,
 };

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
-#include "cli/lib/grid.h"
+#include "cli/lib/fields.h"
 #include "cli/lib/targets.h"
 #include "hold/devices.h"
 #include "hold/replay.h"
@@ -17,8 +17,8 @@ static struct {
 } env;
 
 static const struct argp_option options[] = {
-	{"c", 'c', NULL, 0, "Write their ids as a C array", 0},
-	{"min-priority", 'm', "N", 0, "Leave out queues of a lower priority than 0 to 15", 0},
+	{"c", 'c', NULL, 0, "Write the ids as a C array", 0},
+	{"min-priority", 'm', "N", 0, "Leave out queues with a priority below N, 0 to 15", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -33,10 +33,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'j': env.json = true; break;
 	case ARGP_KEY_END:
-		if (!env.targets.n)
-			argp_error(state, "of which process? gpreempt ps lists them");
 		if (env.json && env.c_array)
-			argp_error(state, "either --c or --json");
+			argp_error(state, "give either --c or --json");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -49,11 +47,8 @@ struct list {
 	struct gp_queue *queue;
 	unsigned n;
 	int64_t evicted_ms; /* -errno = not known */
-	bool from_afar;     /* nothing is known that takes attaching to it, not even what is held */
+	bool not_attached;  /* what only an attached process sees is not known, `held` included */
 };
-
-/* ---- for people ---------------------------------------------------------------------------------
- */
 
 static void add_bytes(struct gp_grid *grid, uint64_t bytes)
 {
@@ -74,7 +69,7 @@ static void add_queue(struct gp_grid *grid, const struct list *l, const struct g
 	gp_grid_cell(grid, "%u", q->id);
 	gp_grid_cell(grid, "%u", l->ref.device);
 	gp_grid_text(grid, q->type);
-	gp_grid_text(grid, l->from_afar ? NULL : q->held ? "yes" : "no");
+	gp_grid_text(grid, l->not_attached ? NULL : q->held ? "yes" : "no");
 	gp_grid_cell_if(grid, q->priority != UINT32_MAX, "%u", q->priority);
 	gp_grid_cell_if(grid, q->pending != UINT64_MAX, "%llu", (unsigned long long)q->pending);
 	add_address(grid, q->ring_address);
@@ -117,7 +112,7 @@ static void print_evicted(const struct list *l)
 	char text[32];
 
 	if (l->evicted_ms > 0)
-		printf("evicted for want of memory: %s so far, on device %u\n",
+		printf("evicted because memory was short: %s so far, on device %u\n",
 		       gp_cli_duration(text, sizeof text, (uint64_t)l->evicted_ms * GP_NS_PER_MS),
 		       l->ref.device);
 }
@@ -138,7 +133,7 @@ static void print_lists(const struct list *list, unsigned n)
 		{"HELD", 0},       {"PRIORITY", 0},  {"PENDING", 0},
 		{"RING", 0},       {"RING SIZE", 0}, {"SAVE AREA", 0},
 		{"SAVE SIZE", 0},  {"CHANNELS", 0},  {"SLICE", 0},
-		{"INTERLEAVE", 0}, {"OWNER", 0},     {"OBJECT", 0},
+		{"INTERLEAVE", 0}, {"CLIENT", 0},    {"OBJECT", 0},
 	};
 	struct gp_grid grid;
 
@@ -161,10 +156,7 @@ static void print_lists(const struct list *list, unsigned n)
 		print_evicted(&list[i]);
 }
 
-/* ---- for programs -------------------------------------------------------------------------------
- */
-
-/* A program chooses its own name: it does not end the comment. */
+/* A program chooses its own name: it must not end the comment. */
 static void print_c_name(const char *name)
 {
 	for (; *name; name++)
@@ -184,53 +176,56 @@ static void print_c(const struct list *list, unsigned n)
 	puts("};");
 }
 
-static void json_queue(const struct list *l, const struct gp_queue *q)
+static struct json_object *queue_to_json(const struct list *l, const struct gp_queue *q)
 {
-	printf("{\"id\":%u,\"device\":%u,\"type\":", q->id, l->ref.device);
-	gp_json_string(stdout, q->type);
-	printf(",\"copies\":%s", q->copies ? "true" : "false");
-	printf(",\"held\":%s", l->from_afar ? "null" : q->held ? "true" : "false");
-	gp_json_number("priority", q->priority != UINT32_MAX, q->priority);
-	gp_json_number("pending", q->pending != UINT64_MAX, q->pending);
-	gp_json_address("ring_address", q->ring_address);
-	gp_json_number("ring_bytes", q->ring_bytes, q->ring_bytes);
-	gp_json_address("save_address", q->save_address);
-	gp_json_number("save_bytes", q->save_bytes, q->save_bytes);
-	gp_json_number("channels", q->channels, q->channels);
-	gp_json_number("slice_us", q->slice_us, q->slice_us);
-	gp_json_number("interleave", q->interleave != UINT32_MAX, q->interleave);
-	gp_json_address("owner", q->owner);
-	gp_json_address("object", q->object);
-	gp_json_number("serial", q->serial, q->serial);
-	putchar('}');
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put(o, "id", q->id);
+	gp_field_put(o, "device", l->ref.device);
+	gp_field_put_text(o, "type", q->type);
+	gp_field_put_bool(o, "copies", q->copies);
+	if (!l->not_attached)
+		gp_field_put_bool(o, "held", q->held);
+	if (q->priority != UINT32_MAX)
+		gp_field_put(o, "priority", q->priority);
+	if (q->pending != UINT64_MAX)
+		gp_field_put(o, "pending", q->pending);
+	gp_field_put_address(o, "ring_address", q->ring_address);
+	gp_field_put_known(o, "ring_bytes", q->ring_bytes);
+	gp_field_put_address(o, "save_address", q->save_address);
+	gp_field_put_known(o, "save_bytes", q->save_bytes);
+	gp_field_put_known(o, "channels", q->channels);
+	gp_field_put_known(o, "slice_us", q->slice_us);
+	if (q->interleave != UINT32_MAX)
+		gp_field_put(o, "interleave", q->interleave);
+	gp_field_put_address(o, "client", q->owner);
+	gp_field_put_address(o, "object", q->object);
+	gp_field_put_known(o, "serial", q->serial);
+	return o;
 }
 
-static void json_lists(const struct list *list, unsigned n)
+static void print_json(const struct list *list, unsigned n)
 {
-	bool first = true;
+	struct json_object *all = json_object_new_object(), *devices = json_object_new_array(),
+			   *queues = json_object_new_array();
 
-	printf("{\"pid\":%d,\"name\":", list[0].ref.seen.pid);
-	gp_json_string(stdout, list[0].ref.seen.name);
-	fputs(",\"devices\":[", stdout);
+	gp_field_put(all, "pid", (uint64_t)list[0].ref.seen.pid);
+	gp_field_put_text(all, "name", list[0].ref.seen.name);
 	for (unsigned i = 0; i < n; i++) {
-		printf("%s{\"device\":%u,\"name\":", i ? "," : "", list[i].ref.device);
-		gp_json_string(stdout, list[i].ref.gpu->info.name);
-		gp_json_number("evicted_ms", list[i].evicted_ms >= 0, (uint64_t)list[i].evicted_ms);
-		putchar('}');
-	}
-	fputs("],\"queues\":[", stdout);
-	for (unsigned i = 0; i < n; i++)
-		for (unsigned k = 0; k < list[i].n; k++) {
-			if (!first)
-				putchar(',');
-			json_queue(&list[i], &list[i].queue[k]);
-			first = false;
-		}
-	puts("]}");
-}
+		struct json_object *device = json_object_new_object();
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+		gp_field_put(device, "device", list[i].ref.device);
+		gp_field_put_text(device, "name", list[i].ref.gpu->info.name);
+		if (list[i].evicted_ms >= 0)
+			gp_field_put(device, "evicted_ms", (uint64_t)list[i].evicted_ms);
+		json_object_array_add(devices, device);
+		for (unsigned k = 0; k < list[i].n; k++)
+			json_object_array_add(queues, queue_to_json(&list[i], &list[i].queue[k]));
+	}
+	json_object_object_add(all, "devices", devices);
+	json_object_object_add(all, "queues", queues);
+	gp_print_json_once(all);
+}
 
 static int compare_queues(const void *a, const void *b)
 {
@@ -239,8 +234,8 @@ static int compare_queues(const void *a, const void *b)
 	return p->id < q->id ? -1 : p->id > q->id;
 }
 
-/* Who has the process in his hands says more than that somebody has. */
-static void say_why_from_afar(const struct gp_task_ref *ref, const struct gp_error *why)
+/* Names the owner of the undo record, if there is one; else the reason from the driver. */
+static void print_why_not_attached(const struct gp_task_ref *ref, const struct gp_error *why)
 {
 	struct gp_undo_file *undo = NULL;
 	struct gp_error owner = {0};
@@ -248,7 +243,7 @@ static void say_why_from_afar(const struct gp_task_ref *ref, const struct gp_err
 	gp_undo_open(&undo, false, NULL);
 	gp_records_check_free(undo, ref->seen.pid, ref->seen.start_time, &owner);
 	gp_undo_close(undo);
-	fprintf(stderr, "gpreempt: not everything is known: %s\n",
+	fprintf(stderr, "gpreempt: some values are not known: %s\n",
 	        *owner.text ? owner.text : why->text);
 }
 
@@ -257,13 +252,13 @@ static int read_list(const struct gp_task_ref *ref, struct list *list, struct gp
 	struct gp_error why = {0};
 	int n = gp_task_ref_queues(ref, true, &list->queue, &why);
 
-	/* A process that cannot be attached to, or is in another's hands, can still be looked at;
-	 * one that may not be is not. */
+	/* A process that cannot be attached to, or that another process holds, can still be
+	 * listed. One that belongs to another user cannot. */
 	if (n == -ENOTSUP || n == -EBUSY) {
 		n = gp_task_ref_queues(ref, false, &list->queue, NULL);
-		list->from_afar = n >= 0;
+		list->not_attached = n >= 0;
 		if (n >= 0)
-			say_why_from_afar(ref, &why);
+			print_why_not_attached(ref, &why);
 	}
 	if (n < 0)
 		return gp_fail(err, n, "cannot list the queues of process %d: %s", ref->seen.pid,
@@ -276,8 +271,8 @@ static int read_list(const struct gp_task_ref *ref, struct list *list, struct gp
 	return 0;
 }
 
-/* What is not known is not too low. How many priorities are not. */
-static unsigned leave_out_low(struct list *list)
+/* Removes queues of a low priority. Keeps those of unknown priority, and returns their number. */
+static unsigned remove_low(struct list *list)
 {
 	unsigned kept = 0, unknown = 0;
 
@@ -296,15 +291,15 @@ static int print(struct list *list, unsigned n, struct gp_error *err)
 	unsigned unknown = 0;
 
 	for (unsigned i = 0; i < n && env.min_priority; i++)
-		unknown += leave_out_low(&list[i]);
+		unknown += remove_low(&list[i]);
 	if (env.c_array && !count(list, n)) /* C has no empty arrays */
 		return gp_fail(err, -ENODEV,
 		               "process %d has no queue with a priority of %u or more",
 		               list[0].ref.seen.pid, env.min_priority);
-	(env.json ? json_lists : env.c_array ? print_c : print_lists)(list, n);
+	(env.json ? print_json : env.c_array ? print_c : print_lists)(list, n);
 	if (unknown)
 		fprintf(stderr,
-		        "gpreempt: the priority of %u queue%s is not known; listed all the same\n",
+		        "gpreempt: the priority of %u queue%s is not known; listed nevertheless\n",
 		        unknown, unknown == 1 ? "" : "s");
 	return 0;
 }
@@ -326,30 +321,27 @@ static int list_queues(const struct gp_devices *devices, struct gp_error *err)
 	return r;
 }
 
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	GP_TARGETS_ARGP("PID"),
+	.doc = "List the queues of a process: the units that the driver can hold.\v"
+	       "A value that is not known is a dash, and absent from JSON. A column of "
+	       "dashes is left out.\n\n"
+	       "Examples:\n"
+	       "  gpreempt queues 4711\n"
+	       "  gpreempt queues 4711 --min-priority 8 --c\n"
+	       "  gpreempt queues --container web 1 --json\n",
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "PID",
-		.children = children,
-		.doc = "List the queues of a process: what the driver can stop and start.\v"
-		       "What is not known is a dash, and a column of them is left out.\n\n"
-		       "Examples:\n"
-		       "  gpreempt queues 4711\n"
-		       "  gpreempt queues 4711 --min-priority 8 --c\n"
-		       "  gpreempt queues --container web 1 --json\n",
-	};
 	struct gp_devices devices;
 	struct gp_error err = {0};
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	r = gp_targets_resolve(&env.targets, &err);
-	if (!r)
-		r = gp_devices_open(&devices, 0, &err);
-	if (r)
+	if (gp_targets_open(&env.targets, &devices, &err))
 		return gp_cli_fail(&err);
 	r = list_queues(&devices, &err);
 	gp_devices_close(&devices);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt resume: puts processes back, whoever held them and however that one died. */
+/* gpreempt resume: releases held processes, whichever process held them, also if that one died. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@
 static struct {
 	struct gp_targets targets;
 	bool all, json;
-	bool by_hand; /* no daemon is asked */
+	bool no_daemon;
 } env;
 
 enum { NO_DAEMON = 0x2000 };
 
 static const struct argp_option options[] = {
-	{"all", 'a', NULL, 0, "Every process that has queues here, recorded or not", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "By the records only, whatever a daemon does", 0},
+	{"all", 'a', NULL, 0, "All processes that have queues, with and without an undo record", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Use the undo records only, also if a daemon runs", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -35,10 +35,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
 	case 'a': env.all = true; break;
 	case 'j': env.json = true; break;
-	case NO_DAEMON: env.by_hand = true; break;
+	case NO_DAEMON: env.no_daemon = true; break;
 	case ARGP_KEY_END:
 		if (env.all == (env.targets.n > 0))
-			argp_error(state, "which process? Either PIDs or --all");
+			argp_error(state, "give either PIDs or --all");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -53,26 +53,26 @@ static bool is_target(pid_t pid)
 	return env.all;
 }
 
-/* And not ours to look into. */
-static bool is_someone_elses(pid_t pid)
+/* Belongs to another user, and this process may not inspect it. */
+static bool is_foreign(pid_t pid)
 {
 	uid_t uid;
 
 	return !gp_have_ptrace() && gp_process_uid(pid, &uid) && uid != geteuid();
 }
 
-/* Every back end is asked: a process may use several. How many queues were reached, or -errno. */
+/* Asks every back end: a process may use several. Returns the number of queues, or -errno. */
 static int release_everywhere(pid_t pid, struct gp_error *err)
 {
 	int reached = 0, r = -ENODEV;
 
 	for (const struct gp_gpu_ops *const *b = gp_backends; *b; b++) {
 		struct gp_error why = {0};
-		int n = (*b)->release_process ? (*b)->release_process(pid, &why) : -ENODEV;
+		int n = gp_backend_release_process(*b, pid, &why);
 
 		if (n >= 0)
 			reached += n;
-		else if (n != -ENODEV)
+		else if (n != -ENODEV && n != -ENOTSUP)
 			r = gp_fail(err, n, "%s", why.text);
 	}
 	if (reached)
@@ -80,7 +80,7 @@ static int release_everywhere(pid_t pid, struct gp_error *err)
 	return gp_fail(err, r, "process %d has no queues to release", pid);
 }
 
-/* Whether a signal has stopped it: /proc/PID/stat has its state behind the name in parentheses. */
+/* Stopped by a signal: /proc/PID/stat has the state after the name in parentheses. */
 static bool is_stopped(pid_t pid)
 {
 	char path[48], text[256] = "";
@@ -97,7 +97,8 @@ static bool is_stopped(pid_t pid)
 	return state && (state[2] == 'T' || state[2] == 't');
 }
 
-/* Who holds it lets go by itself when its record is gone; one that is stopped cannot. */
+/* An owner that runs releases by itself when its record is gone. A stopped owner cannot: the undo
+ * is done in its place. */
 static struct gp_undo undo_of(const struct gp_undo_entry *e)
 {
 	struct gp_undo undo = e->undo;
@@ -109,59 +110,54 @@ static struct gp_undo undo_of(const struct gp_undo_entry *e)
 	return undo;
 }
 
-/* ---- through the daemon -------------------------------------------------------------------------
- */
-
-/* What was held by hand, and is now released; and why a process was not. */
+/* Lets the daemon release what users held, and notes the targets that it refused. */
 static void ask_daemon(struct gp_outcome *o)
 {
 	struct gp_daemon_released released;
 
-	if (env.by_hand || !gp_daemon_resume(&env.targets, env.all, &released))
+	if (env.no_daemon || !gp_daemon_resume(&env.targets, env.all, &released))
 		return;
 	o->daemon = released.daemon;
-	o->its_own = o->daemon && is_someone_elses(o->daemon);
+	o->foreign_daemon = o->daemon && is_foreign(o->daemon);
 	o->answer = released.err;
 	for (unsigned i = 0; i < released.n; i++)
 		gp_outcome_released(o, released.pid[i], released.daemon);
 	if (released.others) {
 		struct gp_error err = {0};
 
-		gp_fail(&err, -EPERM, "%u that others hold by hand stay%s held; root releases them",
-		        released.others, released.others == 1 ? "s" : "");
+		gp_fail(&err, -EPERM,
+		        "%u task%s held by other users stay%s held; root can release them",
+		        released.others, released.others == 1 ? "" : "s",
+		        released.others == 1 ? "s" : "");
 		o->exit = gp_cli_fail(&err);
 	}
-	/* One of which the daemon knows nothing may have a record all the same. */
+	/* A process that the daemon does not know may still have a record. */
 	for (unsigned i = 0; released.err && i < env.targets.n; i++)
 		if (released.err[i].code && released.err[i].code != -ESRCH)
 			gp_outcome_failed(o, env.targets.pid[i], &released.err[i]);
 	free(released.pid);
 }
 
-/* It runs, or waits, as the daemon's policy wants it: that is nobody's to undo. */
-static void tell_scheduled(struct gp_outcome *o, pid_t pid)
+/* The daemon's policy decides whether it runs; there is nothing to undo. */
+static void report_scheduled(struct gp_outcome *o, pid_t pid)
 {
-	if (gp_outcome_is_told(o, pid))
+	if (gp_outcome_is_done(o, pid))
 		return;
 	gp_outcome_note(o, pid);
-	o->looked++;
+	o->unchanged++;
 	if (!env.all && !env.json)
-		printf("%d is scheduled by the daemon (%d) and not held by hand; gpreempt set %d "
-		       "--class unmanaged takes it out\n",
+		printf("%d is scheduled by the daemon (%d) and not held by a user; gpreempt set %d "
+		       "--class unmanaged ends that\n",
 		       pid, o->daemon, pid);
 }
 
-/* Those of which root's daemon knows, and which it did not hold by hand: its records would say so,
- * but are not for us to read. */
-static void tell_its_own(struct gp_outcome *o)
+/* Targets that root's daemon knows, and that no user held. Its records are not readable here. */
+static void report_foreign(struct gp_outcome *o)
 {
 	for (unsigned i = 0; o->answer && i < env.targets.n; i++)
 		if (!o->answer[i].code)
-			tell_scheduled(o, env.targets.pid[i]);
+			report_scheduled(o, env.targets.pid[i]);
 }
-
-/* ---- by record ----------------------------------------------------------------------------------
- */
 
 static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_undo_entry *e,
                    struct gp_outcome *o)
@@ -171,14 +167,16 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 	struct gp_error err = {0};
 	int r;
 
-	/* Also when it has ended: a child may have its queues. */
-	r = ops && ops->undo ? ops->undo(&undo, &err) : -ENOTSUP;
+	/* Also if the process has ended: a child may have its queues. */
+	r = ops ? gp_backend_undo(ops, &undo, &err) : -ENOTSUP;
 	if (!ops && !gp_record_process_lives(e))
 		r = -ESRCH;
 	if (r == -ENOTSUP)
-		gp_fail(&err, r, "the record of process %d is for '%s', unknown here", e->undo.pid,
-		        e->backend);
-	/* What the record is for may not be known here; that it runs again is more than nothing. */
+		gp_fail(&err, r,
+		        "the record of process %d is for back end '%s', which this build does not "
+		        "have",
+		        e->undo.pid, e->backend);
+	/* If the record cannot be applied, at least the queues are released. */
 	if (r && r != -ESRCH && release_everywhere(e->undo.pid, NULL) > 0)
 		r = 0;
 	if (r && r != -ESRCH) {
@@ -193,7 +191,7 @@ static void replay(struct gp_undo_file *file, unsigned slot, const struct gp_und
 		gp_outcome_released(o, e->undo.pid, e->owner);
 }
 
-/* The holder, if it lives, sees the epoch, or that its record is gone, and does not hold again. */
+/* A living owner sees the new epoch, or that its record is gone, and does not hold again. */
 static int replay_records(struct gp_outcome *o, struct gp_error *err)
 {
 	struct gp_undo_file *file;
@@ -211,7 +209,7 @@ static int replay_records(struct gp_outcome *o, struct gp_error *err)
 		if (!gp_undo_get(file, i, &e) || !is_target(e.undo.pid))
 			continue;
 		if (o->daemon && e.owner == o->daemon) {
-			tell_scheduled(o, e.undo.pid);
+			report_scheduled(o, e.undo.pid);
 			continue;
 		}
 		if (!done++)
@@ -224,10 +222,7 @@ static int replay_records(struct gp_outcome *o, struct gp_error *err)
 	return 0;
 }
 
-/* ---- without one --------------------------------------------------------------------------------
- */
-
-/* Whether there is something to put back, as far as it can be seen. */
+/* Whether a queue is visibly held or has a tiny slice. */
 static bool looks_changed(const struct gp_task_ref *ref)
 {
 	struct gp_queue *queue;
@@ -241,27 +236,28 @@ static bool looks_changed(const struct gp_task_ref *ref)
 	return changed;
 }
 
-/* The tasks of one process. Asked for in any case: not every driver tells that a queue is held. */
-static void release_seen(const struct gp_task_ref *ref, int n, struct gp_outcome *o)
+/* The tasks of one process. Always asks for a release: not every driver tells that a queue is
+ * held. */
+static void release_process(const struct gp_task_ref *ref, int n, struct gp_outcome *o)
 {
 	struct gp_error err = {0};
 	pid_t pid = ref->seen.pid;
 	bool changed = false;
 	int r;
 
-	if (gp_outcome_is_told(o, pid))
+	if (gp_outcome_is_done(o, pid))
 		return;
 	for (int i = 0; i < n; i++)
 		changed |= looks_changed(&ref[i]);
 	r = release_everywhere(pid, &err);
 	if (r == -ESRCH || r == -ENODEV)
-		return; /* it ended meanwhile */
+		return; /* the process has ended */
 	if (r < 0) {
 		gp_outcome_failed(o, pid, &err);
 	} else if (changed) {
 		gp_outcome_released(o, pid, 0);
 	} else {
-		o->looked++;
+		o->unchanged++;
 		gp_outcome_note(o, pid);
 	}
 }
@@ -278,7 +274,7 @@ static void release_all(const struct gp_devices *devices, struct gp_outcome *o)
 		int k = gp_devices_find(devices, ref[i].seen.pid, found, GP_DEVICES_MAX, NULL);
 
 		if (k > 0)
-			release_seen(found, k, o);
+			release_process(found, k, o);
 	}
 	free(ref);
 }
@@ -289,24 +285,24 @@ static void release_named(const struct gp_devices *devices, struct gp_outcome *o
 		struct gp_task_ref found[GP_DEVICES_MAX];
 		struct gp_error err = {0};
 		pid_t pid = env.targets.pid[i];
-		int n = gp_outcome_is_told(o, pid)
+		int n = gp_outcome_is_done(o, pid)
 		                ? 0
 		                : gp_devices_find(devices, pid, found, GP_DEVICES_MAX, &err);
 
-		/* On some devices everybody can see a process, but not whether it is held. */
-		if (n > 0 && is_someone_elses(pid))
+		/* Some drivers show processes of other users, but not whether they are held. */
+		if (n > 0 && is_foreign(pid))
 			n = gp_process_denied(&err, pid, -EPERM);
 		if (n < 0)
 			gp_outcome_failed(o, pid, &err);
 		else if (n)
-			release_seen(found, n, o);
+			release_process(found, n, o);
 	}
 }
 
-static bool all_told(const struct gp_outcome *o)
+static bool all_done(const struct gp_outcome *o)
 {
 	for (unsigned i = 0; i < env.targets.n; i++)
-		if (!gp_outcome_is_told(o, env.targets.pid[i]))
+		if (!gp_outcome_is_done(o, env.targets.pid[i]))
 			return false;
 	return !env.all;
 }
@@ -316,12 +312,12 @@ static void release_unrecorded(struct gp_outcome *o)
 	struct gp_devices devices;
 	struct gp_error err = {0};
 
-	if (o->its_own)
-		tell_its_own(o);
-	if (all_told(o) || (o->its_own && env.all))
-		return; /* what is left is as the daemon wants it */
+	if (o->foreign_daemon)
+		report_foreign(o);
+	if (all_done(o) || (o->foreign_daemon && env.all))
+		return; /* the rest is scheduled by the daemon */
 	if (gp_devices_open(&devices, 0, &err)) {
-		/* Where there is no device, nothing is held. */
+		/* Without a device nothing can be held. */
 		if (!env.all || err.code != -ENODEV)
 			o->exit = o->exit ? o->exit : gp_cli_fail(&err);
 		return;
@@ -330,19 +326,15 @@ static void release_unrecorded(struct gp_outcome *o)
 	gp_devices_close(&devices);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
-
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "PID...\n--all",
-		.children = children,
-		.doc = "Let processes run again that were held, by whom ever: by records of what "
-		       "they were like, and without.\v"
+		GP_TARGETS_ARGP("PID...\n--all"),
+		.doc = "Resume held processes, whichever process held them. Undo records are used "
+		       "where "
+		       "they exist.\v"
 		       "Examples:\n"
 		       "  gpreempt resume 4711\n"
 		       "  gpreempt resume --all\n",
@@ -356,12 +348,12 @@ static int run(int argc, char **argv)
 	outcome.json = env.json;
 	gp_outcome_begin(&outcome);
 	ask_daemon(&outcome);
-	/* Records that cannot be read are no reason to leave anything held. */
-	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.its_own))
+	/* Goes on if the records cannot be read: queues can be released without them. */
+	if (replay_records(&outcome, &err) && !(err.code == -EACCES && outcome.foreign_daemon))
 		outcome.exit = gp_cli_fail(&err);
 	release_unrecorded(&outcome);
 	gp_outcome_end(&outcome);
-	free(outcome.told);
+	free(outcome.done);
 	free(outcome.answer);
 	return outcome.exit;
 }

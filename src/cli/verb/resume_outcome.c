@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt resume: what came of it, and how that is told. */
+/* gpreempt resume: the result for each process, and its output. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/process.h"
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "cli/verb/resume.h"
 
-bool gp_outcome_is_told(const struct gp_outcome *o, pid_t pid)
+bool gp_outcome_is_done(const struct gp_outcome *o, pid_t pid)
 {
 	for (unsigned i = 0; i < o->n; i++)
-		if (o->told[i] == pid)
+		if (o->done[i] == pid)
 			return true;
 	return false;
 }
@@ -21,60 +22,85 @@ void gp_outcome_note(struct gp_outcome *o, pid_t pid)
 
 	if (o->n == o->capacity) {
 		o->capacity = o->capacity ? 2 * o->capacity : 64;
-		p = realloc(o->told, o->capacity * sizeof *p);
+		p = realloc(o->done, o->capacity * sizeof *p);
 		if (!p) {
 			fputs("gpreempt: no memory\n", stderr);
 			exit(GP_EXIT_FAILED);
 		}
-		o->told = p;
+		o->done = p;
 	}
-	o->told[o->n++] = pid;
+	o->done[o->n++] = pid;
+}
+
+static void print_released(const struct gp_outcome *o, pid_t pid, const char *name, pid_t owner)
+{
+	char holder[32];
+
+	if (!owner)
+		printf("released %d (%s)\n", pid, name);
+	else if (!gp_process_start_time(owner))
+		printf("released %d (%s), left held by process %d, which has ended\n", pid, name,
+		       owner);
+	else if (owner == o->daemon)
+		printf("released %d (%s); %s (%d) schedules it again\n", pid, name,
+		       gp_process_name(owner, holder, sizeof holder), owner);
+	else
+		printf("released %d (%s), which %d (%s) held\n", pid, name, owner,
+		       gp_process_name(owner, holder, sizeof holder));
 }
 
 void gp_outcome_released(struct gp_outcome *o, pid_t pid, pid_t owner)
 {
-	char name[32], who[32];
+	struct json_object *process;
+	char name[32];
 
-	if (gp_outcome_is_told(o, pid))
+	if (gp_outcome_is_done(o, pid))
 		return;
 	gp_outcome_note(o, pid);
 	gp_process_name(pid, name, sizeof name);
-	if (o->json) {
-		printf("%s{\"pid\":%d,\"name\":", o->released ? "," : "", pid);
-		gp_json_string(stdout, name);
-		printf(owner ? ",\"holder\":%d}" : ",\"holder\":null}", owner);
-	} else if (owner && gp_process_start_time(owner)) {
-		printf("released %d (%s), in the hands of %d (%s)\n", pid, name, owner,
-		       gp_process_name(owner, who, sizeof who));
-	} else if (owner) {
-		printf("released %d (%s), left behind by %d\n", pid, name, owner);
-	} else {
-		printf("released %d (%s)\n", pid, name);
-	}
 	o->released++;
+	if (!o->json) {
+		print_released(o, pid, name, owner);
+		return;
+	}
+	process = json_object_new_object();
+	gp_field_put(process, "pid", (uint64_t)pid);
+	gp_field_put_text(process, "name", name);
+	gp_field_put_known(process, "owner", (uint64_t)owner);
+	json_object_array_add(o->list, process);
 }
 
 void gp_outcome_failed(struct gp_outcome *o, pid_t pid, const struct gp_error *err)
 {
 	int code;
 
-	if (gp_outcome_is_told(o, pid))
-		return; /* of another record */
+	if (gp_outcome_is_done(o, pid))
+		return; /* by another record */
 	code = gp_cli_fail(err);
 	gp_outcome_note(o, pid);
 	o->exit = o->exit ? o->exit : code == GP_EXIT_USAGE ? GP_EXIT_FAILED : code;
 }
 
-void gp_outcome_begin(const struct gp_outcome *o)
+void gp_outcome_begin(struct gp_outcome *o)
 {
 	if (o->json)
-		fputs("{\"released\":[", stdout);
+		o->list = json_object_new_array();
+}
+
+static void print_json(const struct gp_outcome *o)
+{
+	struct json_object *all = json_object_new_object();
+
+	json_object_object_add(all, "released", o->list);
+	gp_field_put(all, "unchanged", o->unchanged);
+	gp_field_put(all, "ended", o->stale);
+	gp_print_json_once(all);
 }
 
 void gp_outcome_end(const struct gp_outcome *o)
 {
 	if (o->json) {
-		printf("],\"looked_at\":%u,\"ended\":%u}\n", o->looked, o->stale);
+		print_json(o);
 		return;
 	}
 	if (o->stale)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpreempt run: a command under the scheduler. This process registers itself and becomes the
- * command: nothing stays in between, so signals, files and the exit status are the command's own.
+ * gpreempt run: starts a command under the scheduler. This process registers itself and then
+ * becomes the command with exec, so signals, files and the exit status are those of the command.
  */
 #include <argp.h>
 #include <errno.h>
@@ -15,20 +15,21 @@
 #include "cli/lib/targets.h"
 #include "hold/devices.h"
 
-/* As env(1), nice(1) and others have it: apart from what commands answer themselves. */
+/* As in env(1) and nice(1): outside the range that commands use themselves. */
 enum { RUN_FAILED = 125, RUN_CANNOT = 126, RUN_NOT_FOUND = 127 };
 
 static struct {
-	struct gp_attr_source given;
+	struct gp_given_attrs given;
 	bool anyway, json;
 	int gpu; /* -1 = any */
 	char **command;
 } env = {.gpu = -1};
 
 static const struct argp_option options[] = {
-	{"gpu", 'g', "N", 0, "It sees only this GPU, by its number in gpreempt ps", 0},
-	{"anyway", 'a', NULL, 0, "Run it also when there is no daemon, or when it refuses", 0},
-	{"json", 'j', NULL, 0, "Write what is in force as JSON, on standard error", 0},
+	{"gpu", 'g', "N", 0, "Show the command only this GPU (number as in gpreempt ps)", 0},
+	{"anyway", 'a', NULL, 0, "Run the command also if no daemon runs, or if the daemon refuses",
+         0},
+	{"json", 'j', NULL, 0, "Write the attributes in force as JSON on standard error", 0},
 	{0},
 };
 
@@ -47,13 +48,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!env.command)
-			argp_error(state, "which command? gpreempt run --class be -- COMMAND");
+			argp_error(state, "give a command: gpreempt run --class be -- COMMAND");
 		if (!env.given.given)
-			argp_error(state, "run it as what? --class lc or --class be");
+			argp_error(state, "give a class: --class lc or --class be");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
+}
+
+/* On standard error: standard output belongs to the command. */
+static void print_json(struct json_object *attr)
+{
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put(o, "pid", (uint64_t)getpid());
+	json_object_object_add(o, "attr", json_object_get(attr));
+	fprintf(stderr, "%s\n", json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN));
+	json_object_put(o);
 }
 
 static int register_self(struct gp_error *err)
@@ -79,9 +91,7 @@ static int register_self(struct gp_error *err)
 	r = gp_ask(client, "set", params, &answer, err);
 	gp_client_close(client);
 	if (!r && env.json)
-		fprintf(stderr, "{\"pid\":%d,\"attr\":%s}\n", getpid(),
-		        json_object_to_json_string_ext(gp_field(answer, "attr"),
-		                                       JSON_C_TO_STRING_PLAIN));
+		print_json(gp_field(answer, "attr"));
 	json_object_put(answer);
 	return r;
 }
@@ -94,8 +104,8 @@ static int run(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "[--] COMMAND [ARGUMENT...]",
 		.children = children,
-		.doc = "Start a command under the scheduler: it, and what it starts, has these "
-		       "attributes from its first queue on.\v"
+		.doc = "Start a command under the scheduler. The command and its children have "
+		       "these attributes from their first queue on.\v"
 		       "Exit status: 125 gpreempt failed, 126 the command cannot be run, 127 there "
 		       "is no such command; else the command's own.\n\n"
 		       "Examples:\n"

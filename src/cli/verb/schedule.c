@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpreempt schedule: takes over the scheduling of running processes, in the foreground, until it is
- * told to end; then everything is as it was.
+ * gpreempt schedule: schedules running processes in the foreground, without a daemon. At the end
+ * all of them are put back as they were.
  */
 #include <argp.h>
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "cli/lib/attrs.h"
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "cli/verb/schedule.h"
 #include "cli/lib/stop.h"
 #include "hold/devices.h"
@@ -26,13 +27,10 @@ static const struct argp_option options[] = {
 	{"be", 'b', "PID[:QUEUE]", 0, "A best-effort process, or one queue of it", 0},
 	{"policy", 'p', "NAME[:PARAM=VALUE...]", 0, "Policy (default: priority)", 0},
 	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s or 5m (default: Ctrl-C)", 0},
-	{"force", 'F', NULL, 0, "Also servers whose queues run the work of many programs", 0},
+	{"force", 'F', NULL, 0, "Also for servers that work for many programs", 0},
 	{"json", 'j', NULL, 0, "Write the statistics as JSON", 0},
 	{0},
 };
-
-/* ---- arguments ---------------------------------------------------------------------------------
- */
 
 static void add_named(struct argp_state *state, const char *text, uint8_t class)
 {
@@ -78,7 +76,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG: argp_error(state, "'%s': give it with --lc or --be", arg); break;
 	case ARGP_KEY_END:
 		if (!env.nnamed)
-			argp_error(state, "which processes? --lc PID and --be PID");
+			argp_error(state, "give processes: --lc PID and --be PID");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -90,10 +88,7 @@ static error_t parse_attr(int key, char *arg, struct argp_state *state)
 	return gp_attr_parse(key, arg, state, env.nnamed ? &env.named[env.nnamed - 1].attr : NULL);
 }
 
-/* ---- all devices -------------------------------------------------------------------------------
- */
-
-/* Whether every process that was named has queues somewhere. */
+/* Checks that every named process has queues on some device. */
 static int check_found(struct gp_error *err)
 {
 	for (unsigned i = 0; i < env.nnamed; i++) {
@@ -109,7 +104,7 @@ static int check_found(struct gp_error *err)
 	return 0;
 }
 
-/* Keeps every device that has one of the processes, and closes the rest. How many, or -errno. */
+/* Keeps the devices that have one of the processes, and closes the rest. Their number or -errno. */
 static int keep_devices(struct gp_scheduled *list, const struct gp_devices *devices,
                         struct gp_undo_file *undo, struct gp_error *err)
 {
@@ -138,7 +133,7 @@ static bool any_left(void)
 	return false;
 }
 
-/* How a device stopped being driven by itself: 0 = it did not. */
+/* The reason why a device thread ended by itself; 0 = all run. */
 static int is_over(const struct gp_scheduled *list)
 {
 	for (const struct gp_scheduled *s = list; s->gpu; s++)
@@ -147,7 +142,7 @@ static int is_over(const struct gp_scheduled *list)
 	return 0;
 }
 
-/* Until a signal, the end of the time, or of every process that was named. 0 or -errno. */
+/* Waits for a signal, the end of the time, or the end of all named processes. 0 or -errno. */
 static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int ready_fd)
 {
 	uint64_t end_ns = env.for_ns ? gp_monotonic_ns() + env.for_ns : GP_NEVER;
@@ -161,7 +156,8 @@ static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int r
 		eventfd_t more;
 
 		if (over == 1)
-			fputs("gpreempt: everything was put back by somebody else\n", stderr);
+			fputs("gpreempt: another process released all tasks (gpreempt resume)\n",
+			      stderr);
 		if (over)
 			return over < 0 ? over : 0;
 		poll(p, 2, left_ns < 50 * GP_NS_PER_MS ? (int)(left_ns / GP_NS_PER_MS) : 50);
@@ -179,13 +175,14 @@ static int wait_for_end(const struct gp_scheduled *list, unsigned devices, int r
 }
 
 /*
- * Everything is put back before a word is written: whoever reads may let us wait. Then it is done
- * once more by the records, which costs little and tells whether it is so: what could not be put
- * back keeps its record.
+ * Releases all tasks before anything is written, because a reader of the output may block this
+ * program. Then replays the records: a task that could not be put back keeps its record, and the
+ * caller gets the error.
  */
 static int end_all(struct gp_scheduled *list, struct gp_undo_file *undo, int started,
                    bool with_stats, struct gp_error *err)
 {
+	struct json_object *json = with_stats && env.json ? json_object_new_array() : NULL;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = with_stats ? open_memstream(&text, &size) : NULL;
@@ -195,28 +192,30 @@ static int end_all(struct gp_scheduled *list, struct gp_undo_file *undo, int sta
 		if (i < started)
 			pthread_join(list[i].thread, NULL);
 		if (out)
-			gp_schedule_print(out, &list[i], i == 0);
+			gp_schedule_report(&list[i], out, json);
 		if (list[i].engine)
 			gp_engine_free(list[i].engine);
 		list[i].gpu->ops->close(list[i].gpu);
 	}
 	r = gp_records_settle(undo, err);
-	if (!out)
-		return r;
-	fclose(out);
-	printf(env.json ? "[%s]\n" : "%s", text);
+	if (out)
+		fclose(out);
+	if (json)
+		gp_print_json_once(json);
+	else if (out)
+		fputs(text, stdout);
 	free(text);
 	return r;
 }
 
-/* Who is idle must be known well only where best-effort tasks take turns. */
+/* Exact activity is needed only where best-effort tasks take turns. */
 static bool can_be_quiet(void)
 {
 	unsigned lc = 0;
 
 	for (unsigned i = 0; i < env.nnamed; i++)
 		lc += env.named[i].attr.class == GP_LATENCY_CRITICAL;
-	/* Other policies go by run times. */
+	/* Other policies use run times. */
 	return env.policy.ops == &gp_policy_priority && lc && env.nnamed - lc <= 1;
 }
 
@@ -261,17 +260,17 @@ static int run(int argc, char **argv)
 {
 	static const struct argp attrs = {.options = gp_attr_options, .parser = parse_attr};
 	static const struct argp_child children[] = {
-		{.argp = &attrs, .header = "Of the process named before:", .group = 1}, {0}};
+		{.argp = &attrs, .header = "Attributes of the preceding process:", .group = 1},
+		{0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
 		.children = children,
-		.doc = "Take over the scheduling of running GPU processes, until Ctrl-C; then all "
-		       "is as "
-		       "it was.\v"
-		       "A service beside two training jobs, none of them prepared for it:\n"
+		.doc = "Schedule running GPU processes until Ctrl-C, without a daemon. Then all of "
+		       "them are put back as they were.\v"
+		       "A service beside two training jobs, all of them unmodified:\n"
 		       "  gpreempt schedule --lc 4711 --be 4712 --be 4713\n"
-		       "A busy one whose requests are to be answered within 3 ms:\n"
+		       "A busy service with a deadline of 3 ms for each request:\n"
 		       "  gpreempt schedule --policy qos --lc 4711 --deadline 3ms --budget 200us "
 		       "--be "
 		       "4712\n\n"
@@ -283,12 +282,12 @@ static int run(int argc, char **argv)
 
 	gp_policy_defaults(&gp_policy_priority, &env.policy);
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	gp_stop_open(); /* before the first thread: signals come to who waits for them */
+	gp_stop_open(); /* before the first thread starts */
 	if (schedule(list, &err))
 		return gp_cli_fail(&err);
 	for (unsigned i = 0; i < GP_DEVICES_MAX; i++)
 		if (list[i].failed)
-			return GP_EXIT_FAILED; /* why was said when it happened */
+			return GP_EXIT_FAILED; /* the reason was printed when it happened */
 	return GP_EXIT_DONE;
 }
 

@@ -2,8 +2,8 @@
 /*
  * gpreempt schedule, private to:
  *   schedule.c         arguments, and all devices from the beginning to the end
- *   schedule_device.c  one device: who is scheduled on it, and the thread that does it
- *   schedule_stats.c   what came of it
+ *   schedule_device.c  one device: its tasks, and the thread that drives the engine
+ *   schedule_stats.c   the counters at the end
  */
 #ifndef GP_CLI_VERB_SCHEDULE_H
 #define GP_CLI_VERB_SCHEDULE_H
@@ -17,17 +17,17 @@
 
 #define GP_NAMED_MAX 256
 
-/* A process, or one queue of it, that somebody gave a class. */
+/* A process of the command line, or one queue of it, with its attributes. */
 struct gp_named {
 	pid_t pid;
 	uint32_t queue; /* or GP_QUEUE_ALL */
 	struct gp_task_attr attr;
 	bool found;
-	uint64_t key; /* of its task: the pid may become another's */
+	uint64_t key; /* of its task: the pid may be reused */
 	uint64_t start_time;
 };
 
-/* What was asked for. */
+/* The options of the command line. */
 struct gp_schedule {
 	struct gp_named named[GP_NAMED_MAX];
 	unsigned nnamed;
@@ -37,7 +37,7 @@ struct gp_schedule {
 	bool force;
 };
 
-/* A GPU with one of them. */
+/* A GPU with at least one of these processes. */
 struct gp_scheduled {
 	const struct gp_schedule *what;
 	struct gp_gpu *gpu;
@@ -50,19 +50,21 @@ struct gp_scheduled {
 	int stop_fd;
 	int ready_fd;
 	bool ready;
-	bool complained; /* that something cannot be held */
-	bool warned;     /* that somebody's work cannot be seen */
-	bool failed;     /* nothing could be */
-	atomic_int over; /* 0: it drives; 1: somebody else put everything back; -errno */
+	bool complained; /* a task that cannot be held was reported */
+	bool warned;     /* a task whose activity is not visible was reported */
+	bool failed;     /* no task could be held */
+	atomic_int over; /* 0: runs; 1: another process released all tasks; -errno */
 };
 
-/* Finds the named processes on a GPU. How many; `err` says why one could not be reached. */
+/* Finds the named processes on a GPU. Returns their number; `err` has the reason for a failure. */
 int gp_schedule_find(struct gp_schedule *what, struct gp_gpu *gpu, const struct gp_undo_file *undo,
                      struct gp_error *err);
-/* Starts the thread, which ends with stop_fd; what is `over` ended by itself. */
+/* Starts the thread. It ends when stop_fd is readable, or by itself, which `over` tells. */
 int gp_schedule_begin(struct gp_scheduled *s, struct gp_error *err);
 
-/* The thread has ended. `first`: of the devices. */
-void gp_schedule_print(FILE *out, struct gp_scheduled *s, bool first);
+struct json_object;
+
+/* After the end of the thread: adds an object to `list`, or prints a table if that is NULL. */
+void gp_schedule_report(struct gp_scheduled *s, FILE *out, struct json_object *list);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt schedule: one device, who is scheduled on it, and the thread that does it. */
+/* gpreempt schedule: the tasks of one device, and the thread that drives its engine. */
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ static int before_change(void *arg, const struct gp_undo *undo)
 	return 0;
 }
 
-/* Whether somebody else took our records away: then everything runs, and shall. */
+/* Whether another process replayed our records: then all tasks are released and stay so. */
 static bool is_resumed(const struct gp_scheduled *s)
 {
 	struct gp_undo_entry e;
@@ -56,7 +56,7 @@ static bool is_resumed(const struct gp_scheduled *s)
 	return false;
 }
 
-/* Whether every named task that is there is as the plan wants it. */
+/* Whether every named task is as the plan wants it. */
 static bool is_in_force(const struct gp_engine *e)
 {
 	const struct gp_plan *plan = gp_engine_plan(e);
@@ -76,17 +76,17 @@ static bool is_in_force(const struct gp_engine *e)
 	return managed;
 }
 
-/* Something failed and was never held: why, if the back end knows, is said once. */
+/* Prints once why a task could not be held, if the back end knows the reason. */
 static void complain(struct gp_scheduled *s)
 {
-	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && s->gpu->ops->why; i++) {
+	for (unsigned i = 0; i < gp_engine_tasks(s->engine) && gp_gpu_commands(s->gpu)->why; i++) {
 		struct gp_error why = {0};
 		struct gp_task_stats t;
 
 		gp_engine_task_stats(s->engine, i, &t);
 		if (!t.failures || t.held_ns || t.attr.class == GP_UNMANAGED)
 			continue;
-		s->gpu->ops->why(s->gpu, t.handle, &why);
+		gp_gpu_why(s->gpu, t.handle, &why);
 		if (!*why.text)
 			continue;
 		fprintf(stderr, "gpreempt: %s\n", why.text);
@@ -94,7 +94,7 @@ static void complain(struct gp_scheduled *s)
 	}
 }
 
-/* Nobody makes way for a service whose work cannot be seen. Said once, if the back end says why. */
+/* Prints once why the activity of a service is not visible: no task is held for such a service. */
 static void warn(struct gp_scheduled *s)
 {
 	const struct gp_view *view = gp_engine_view(s->engine);
@@ -107,7 +107,7 @@ static void warn(struct gp_scheduled *s)
 		if (t->class != GP_LATENCY_CRITICAL || t->known & GP_KNOWN_ACTIVE)
 			continue;
 		gp_engine_task_stats(s->engine, i, &stats);
-		s->gpu->ops->why(s->gpu, stats.handle, &why);
+		gp_gpu_why(s->gpu, stats.handle, &why);
 		if (!*why.text)
 			continue;
 		fprintf(stderr, "gpreempt: %s\n", why.text);
@@ -124,7 +124,7 @@ static int after_look(void *arg, uint64_t now_ns)
 		return 1;
 	if (!s->complained && gp_engine_stats(s->engine)->failures)
 		complain(s);
-	if (!s->warned && s->gpu->ops->why && gp_engine_policy(s->engine)->watches)
+	if (!s->warned && gp_gpu_commands(s->gpu)->why && gp_engine_policy(s->engine)->watches)
 		warn(s);
 	if (!s->ready && is_in_force(s->engine)) {
 		s->ready = true;
@@ -141,17 +141,17 @@ static void *drive(void *arg)
 	return NULL;
 }
 
-/* The task on a GPU that somebody named. */
+/* Finds the task of a named process on a GPU. */
 static int find_task(struct gp_gpu *gpu, const struct gp_named *n, struct gp_seen *seen,
                      struct gp_error *why)
 {
 	if (n->queue == GP_QUEUE_ALL)
-		return gpu->ops->find(gpu, n->pid, seen, why);
-	if (!gpu->ops->split)
+		return gp_gpu_find(gpu, n->pid, seen, why);
+	if (!gp_gpu_commands(gpu)->split)
 		return gp_fail(why, -ENOTSUP,
 		               "%s schedules whole processes only: name %d without a queue",
 		               gpu->info.name, n->pid);
-	return gpu->ops->split(gpu, n->pid, n->queue, seen, why);
+	return gp_gpu_split(gpu, n->pid, n->queue, seen, why);
 }
 
 int gp_schedule_find(struct gp_schedule *what, struct gp_gpu *gpu, const struct gp_undo_file *undo,

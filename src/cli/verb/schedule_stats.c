@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt schedule: what came of it, as tables or JSON. */
+/* gpreempt schedule: the counters at the end, as tables or JSON. */
 #include "cli/cli.h"
-#include "cli/lib/grid.h"
-#include "cli/sim/sim_report.h"
+#include "cli/lib/fields.h"
 #include "cli/verb/schedule.h"
 
 static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
@@ -22,24 +21,36 @@ static void add_task(struct gp_grid *grid, const struct gp_task_stats *t)
 	gp_grid_text(grid, t->name);
 }
 
-static void json_task(FILE *out, const struct gp_task_stats *t, bool first)
+static struct json_object *task_to_json(const struct gp_task_stats *t)
 {
-	fprintf(out, "%s{\"pid\":%d,\"class\":\"%s\",\"name\":", first ? "" : ",", t->pid,
-	        gp_class_name(t->attr.class));
-	gp_json_string(out, t->name);
+	struct json_object *o = json_object_new_object();
+
+	gp_field_put(o, "pid", (uint64_t)t->pid);
+	gp_field_put_text(o, "class", gp_class_name(t->attr.class));
+	gp_field_put_text(o, "name", t->name);
 	if (t->run_source != GP_RUN_UNKNOWN)
-		fprintf(out, ",\"run_ns\":%llu", (unsigned long long)t->run_ns);
-	if (t->scheduled)
-		fprintf(out, ",\"scheduled\":%llu", (unsigned long long)t->scheduled);
-	fprintf(out,
-	        ",\"held_ns\":%llu,\"preemptions\":%llu,\"failures\":%llu,"
-	        "\"undone\":%llu,\"refused\":%s}",
-	        (unsigned long long)t->held_ns, (unsigned long long)t->preemptions,
-	        (unsigned long long)t->failures, (unsigned long long)t->undone,
-	        t->refused ? "true" : "false");
+		gp_field_put(o, "run_ns", t->run_ns);
+	gp_field_put_known(o, "scheduled", t->scheduled);
+	gp_field_put(o, "held_ns", t->held_ns);
+	gp_field_put(o, "preemptions", t->preemptions);
+	gp_field_put(o, "failures", t->failures);
+	gp_field_put(o, "undone", t->undone);
+	gp_field_put_bool(o, "refused", t->refused);
+	return o;
 }
 
-void gp_schedule_print(FILE *out, struct gp_scheduled *s, bool first)
+/* Fills in the next scheduled task from index *i on. False: there is none. */
+static bool next_task(const struct gp_scheduled *s, unsigned *i, struct gp_task_stats *t)
+{
+	while (*i < gp_engine_tasks(s->engine)) {
+		gp_engine_task_stats(s->engine, (*i)++, t);
+		if (t->attr.class != GP_UNMANAGED)
+			return true;
+	}
+	return false;
+}
+
+static void print_table(FILE *out, const struct gp_scheduled *s)
 {
 	static const struct gp_column columns[] = {
 		{"PID", 0},
@@ -53,47 +64,50 @@ void gp_schedule_print(FILE *out, struct gp_scheduled *s, bool first)
 		{"NAME", GP_COLUMN_LEFT},
 	};
 	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
-	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
-	bool first_task = true;
+	struct gp_task_stats t;
 	struct gp_grid grid;
 
+	fprintf(out, "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu failures\n",
+	        s->gpu->info.name, gp_engine_policy(s->engine)->name,
+	        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
+	        (unsigned long long)stats->slices, (unsigned long long)stats->failures);
 	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
-	if (s->what->json) {
-		fprintf(out, "%s{\"device\":", first ? "" : ",");
-		gp_json_string(out, s->gpu->info.name);
-		fprintf(out,
-		        ",\"policy\":\"%s\",\"ticks\":%llu,\"holds\":%llu,\"releases\":%llu,"
-		        "\"slices\":%llu,\"failures\":%llu,\"ejections\":%llu,\"tasks\":[",
-		        gp_engine_policy(s->engine)->name, (unsigned long long)stats->ticks,
-		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
-		        (unsigned long long)stats->slices, (unsigned long long)stats->failures,
-		        (unsigned long long)stats->ejections);
-	} else {
-		fprintf(out,
-		        "%s, policy %s: %llu holds, %llu releases, %llu slices set, %llu "
-		        "failures\n",
-		        s->gpu->info.name, gp_engine_policy(s->engine)->name,
-		        (unsigned long long)stats->holds, (unsigned long long)stats->releases,
-		        (unsigned long long)stats->slices, (unsigned long long)stats->failures);
-	}
-	for (unsigned i = 0; i < gp_engine_tasks(s->engine); i++) {
-		struct gp_task_stats t;
+	for (unsigned i = 0; next_task(s, &i, &t);)
+		add_task(&grid, &t);
+	gp_grid_end(&grid, out);
+}
 
-		gp_engine_task_stats(s->engine, i, &t);
-		if (t.attr.class == GP_UNMANAGED)
-			continue;
-		if (s->what->json)
-			json_task(out, &t, first_task);
-		else
-			add_task(&grid, &t);
-		first_task = false;
-	}
-	if (s->what->json)
-		fputs("]}", out);
+static struct json_object *to_json(const struct gp_scheduled *s)
+{
+	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
+	struct json_object *o = json_object_new_object(), *tasks = json_object_new_array();
+	struct gp_task_stats t;
+
+	gp_field_put_text(o, "device", s->gpu->info.name);
+	gp_field_put_text(o, "policy", gp_engine_policy(s->engine)->name);
+	gp_field_put(o, "ticks", stats->ticks);
+	gp_field_put(o, "holds", stats->holds);
+	gp_field_put(o, "releases", stats->releases);
+	gp_field_put(o, "slices", stats->slices);
+	gp_field_put(o, "failures", stats->failures);
+	gp_field_put(o, "ejections", stats->ejections);
+	for (unsigned i = 0; next_task(s, &i, &t);)
+		json_object_array_add(tasks, task_to_json(&t));
+	json_object_object_add(o, "tasks", tasks);
+	return o;
+}
+
+void gp_schedule_report(struct gp_scheduled *s, FILE *out, struct json_object *list)
+{
+	const struct gp_engine_stats *stats = gp_engine_stats(s->engine);
+	const struct gp_ejection *ejection = gp_engine_ejection(s->engine);
+
+	if (list)
+		json_object_array_add(list, to_json(s));
 	else
-		gp_grid_end(&grid, out);
+		print_table(out, s);
 	s->failed = s->complained && !stats->holds;
 	if (ejection)
-		fprintf(stderr, "gpreempt: policy %s was thrown out: %s\n", ejection->policy->name,
+		fprintf(stderr, "gpreempt: policy %s was ejected: %s\n", ejection->policy->name,
 		        ejection->text);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt set: changes class, priority and so on of running processes, and says what is in force.
- */
+/* gpreempt set: changes the attributes of running processes, and prints those in force. */
 #include <argp.h>
 #include <errno.h>
 
@@ -11,13 +10,13 @@
 
 static struct {
 	struct gp_targets targets;
-	struct gp_attr_source given;
+	struct gp_given_attrs given;
 	bool inherit, json;
 } env;
 
 static const struct argp_option options[] = {
-	{"inherit", 'i', NULL, 0, "Also for the processes that it starts", 0},
-	{"json", 'j', NULL, 0, "Write JSON, an object a line for each process", 0},
+	{"inherit", 'i', NULL, 0, "Also for the children that the process starts", 0},
+	{"json", 'j', NULL, 0, "Write JSON: one object per line for each process", 0},
 	{0},
 };
 
@@ -33,9 +32,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j': env.json = true; break;
 	case ARGP_KEY_END:
 		if (!env.targets.n)
-			argp_error(state, "which process? gpreempt set PID --class be");
+			argp_error(state, "give a PID: gpreempt set PID --class be");
 		if (!env.given.given)
-			argp_error(state, "set what? At least one of --class, --priority ...");
+			argp_error(state, "give at least one attribute: --class, --priority, ...");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -60,7 +59,7 @@ static void say(pid_t pid, struct json_object *answer)
 		printf("in force on %llu device%s\n", (unsigned long long)tasks,
 		       tasks == 1 ? "" : "s");
 	else
-		puts("it has no queues yet: from its first on");
+		puts("not using a GPU yet; takes effect as soon as it does");
 }
 
 static int set(struct gp_client *client, pid_t pid, struct gp_error *err)
@@ -87,10 +86,10 @@ static int run(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "PID...",
 		.children = children,
-		.doc = "Change class, priority and the like of running processes, through the "
-		       "daemon, and say what is then in force.\v"
-		       "What is not said stays as it is; none takes back a share, ceiling, "
-		       "deadline, budget or gang.\n\n"
+		.doc = "Change the attributes of running processes through the daemon, and print "
+		       "those in force.\v"
+		       "Attributes that are not given stay as they are. The value none removes a "
+		       "share, ceiling, deadline, budget or gang.\n\n"
 		       "Examples:\n"
 		       "  gpreempt set 4711 --class lc\n"
 		       "  gpreempt set 4712 4713 --class be --weight 50\n"
@@ -103,7 +102,7 @@ static int run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	if (gp_targets_resolve(&env.targets, &err) || gp_client_connect(NULL, &client, &err))
 		return gp_cli_fail(&err);
-	/* One that is gone, or another's, is no reason to leave the rest as it was. */
+	/* Goes on after a failure: the other processes are changed all the same. */
 	for (unsigned i = 0; i < env.targets.n; i++) {
 		err = (struct gp_error){0};
 		if (set(client, env.targets.pid[i], &err)) {
@@ -118,6 +117,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_set = {
 	.name = "set",
-	.summary = "change class, priority and the like of running processes",
+	.summary = "change class, priority and other attributes of running processes",
 	.run = run,
 };

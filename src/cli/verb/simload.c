@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt simload: a program with work for a simulated GPU, for trying things. */
+/* gpreempt simload: a program that uses a simulated GPU, for tests and demonstrations. */
 #include <argp.h>
 #include <errno.h>
 #include <signal.h>
@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cli/cli.h"
+#include "cli/lib/fields.h"
 #include "cli/verb/simload.h"
 #include "cli/lib/stop.h"
 #include "cli/lib/targets.h"
@@ -35,22 +36,23 @@ static struct {
 enum { OPTION_AHEAD = 256, OPTION_MEMORY, OPTION_SEED, OPTION_SLICE, OPTION_WIDTH };
 
 static const struct argp_option options[] = {
-	{"device", 'd', "N", 0, "On which simulated GPU (0)", 0},
-	{"name", 'n', "NAME", 0, "What it is called (as its process)", 0},
-	{"every", 'e', "TIME", 0, "A request every so often", 0},
-	{"poisson", 'p', "TIME", 0, "The same on average, at random", 0},
-	{"closed", 'c', NULL, 0, "One after the other (the default)", 0},
+	{"device", 'd', "N", 0, "Number of the simulated GPU (0)", 0},
+	{"name", 'n', "NAME", 0, "Name of the program (default: that of the process)", 0},
+	{"every", 'e', "TIME", 0, "Interval between requests", 0},
+	{"poisson", 'p', "TIME", 0, "Mean interval between requests that come at random", 0},
+	{"closed", 'c', NULL, 0, "One request after the other (the default)", 0},
 	{"kernel", 'k', "TIME", 0, "GPU time of a kernel (1ms)", 0},
 	{"kernels", 'K', "N", 0, "Kernels of a request, one after the other (1)", 0},
-	{"gap", 'g', "TIME", 0, "Host time between two of them (0)", 0},
+	{"gap", 'g', "TIME", 0, "Host time between two kernels (0)", 0},
 	{"ahead", OPTION_AHEAD, "N", 0, "With --closed: requests queued at one time (2)", 0},
-	{"slice", OPTION_SLICE, "TIME", 0, "Time slice that it gives itself", 0},
-	{"width", OPTION_WIDTH, "PERCENT", 0, "Of the device that it can fill, on mi300x (100)", 0},
-	{"memory", OPTION_MEMORY, "MIB", 0, "GPU memory that it says it uses", 0},
+	{"slice", OPTION_SLICE, "TIME", 0, "Time slice that the program sets for itself", 0},
+	{"width", OPTION_WIDTH, "PERCENT", 0,
+         "Part of the device that a kernel fills, on mi300x (100)", 0},
+	{"memory", OPTION_MEMORY, "MIB", 0, "GPU memory that the program reports", 0},
 	{"for", 'f', "TIME", 0, "End after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
-	{"requests", 'r', "N", 0, "End when so many are done", 0},
-	{"processes", 'P', "N", 0, "So many of them, each a process (1)", 0},
-	{"seed", OPTION_SEED, "N", 0, "Of the random numbers (1)", 0},
+	{"requests", 'r', "N", 0, "End after this number of requests", 0},
+	{"processes", 'P', "N", 0, "Number of processes (1)", 0},
+	{"seed", OPTION_SEED, "N", 0, "Seed of the random numbers (1)", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -135,10 +137,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-/* ---- several processes --------------------------------------------------------------------------
- */
-
-/* Each has its own end: a signal for one is not for the others. */
+/* Each process handles signals by itself: a signal for one does not end the others. */
 static pid_t start_child(unsigned i, struct gp_simload_result *result)
 {
 	pid_t parent = getpid(), pid = fork();
@@ -164,7 +163,7 @@ static void say_ready(void)
 	if (env.json)
 		return;
 	puts("ready");
-	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+	fflush(stdout); /* a reader may wait at a pipe */
 }
 
 static void wait_for_children(const pid_t *child, const struct gp_simload_result *result)
@@ -211,9 +210,6 @@ static void run_children(struct gp_simload_result *result)
 	wait_for_children(child, result);
 }
 
-/* ---- what came of it ----------------------------------------------------------------------------
- */
-
 static void add_up(struct gp_simload_result *sum, const struct gp_simload_result *result)
 {
 	gp_hist_init(&sum->response_ns);
@@ -240,30 +236,39 @@ static double rate(const struct gp_simload_result *r)
 	return r->took_ns ? (double)r->requests * 1e9 / (double)r->took_ns : 0;
 }
 
-static void json_time(const char *prefix, const char *key, const struct gp_hist *h, uint64_t ns)
+static void add_time(struct json_object *o, const char *prefix, const char *key, uint64_t ns)
 {
-	if (h->count)
-		printf(",\"%s%s\":%.1f", prefix, key, (double)ns / 1e3);
-	else
-		printf(",\"%s%s\":null", prefix, key);
+	char name[32];
+
+	snprintf(name, sizeof name, "%s%s", prefix, key);
+	gp_field_put_decimal(o, name, (double)ns / 1e3, 1);
 }
 
-static void json_times(const char *prefix, const struct gp_hist *h)
+static void add_times(struct json_object *o, const char *prefix, const struct gp_hist *h)
 {
-	json_time(prefix, "p50_us", h, gp_hist_quantile(h, 500000));
-	json_time(prefix, "p99_us", h, gp_hist_quantile(h, 990000));
-	json_time(prefix, "max_us", h, h->max);
+	if (!h->count)
+		return;
+	add_time(o, prefix, "p50_us", gp_hist_quantile(h, 500000));
+	add_time(o, prefix, "p99_us", gp_hist_quantile(h, 990000));
+	add_time(o, prefix, "max_us", h->max);
 }
 
 static void print_json(const struct gp_simload_result *r)
 {
-	printf("{\"processes\":%u,\"requests\":%llu,\"left\":%llu,\"wrong\":%llu,"
-	       "\"seconds\":%.3f,\"per_second\":%.3f",
-	       env.processes, (unsigned long long)r->requests, (unsigned long long)r->left,
-	       (unsigned long long)r->wrong, (double)r->took_ns / 1e9, rate(r));
-	json_times("", &r->response_ns);
-	json_times("device_", &r->device_ns);
-	printf(",\"checksum\":\"%016llx\"}\n", (unsigned long long)r->checksum);
+	struct json_object *o = json_object_new_object();
+	char checksum[24];
+
+	snprintf(checksum, sizeof checksum, "%016llx", (unsigned long long)r->checksum);
+	gp_field_put(o, "processes", env.processes);
+	gp_field_put(o, "requests", r->requests);
+	gp_field_put(o, "left", r->left);
+	gp_field_put(o, "wrong", r->wrong);
+	gp_field_put_decimal(o, "seconds", (double)r->took_ns / 1e9, 3);
+	gp_field_put_decimal(o, "per_second", rate(r), 3);
+	add_times(o, "", &r->response_ns);
+	add_times(o, "device_", &r->device_ns);
+	gp_field_put_text(o, "checksum", checksum);
+	gp_print_json_once(o);
 }
 
 static void print_text(const struct gp_simload_result *r)
@@ -306,10 +311,10 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Use a simulated GPU as a program would, and measure what it gets.\v"
-		       "It needs gpreempt-simgpu. Prints `ready` when its context is there, and at "
-		       "the end requests, their rate, how long they took, and a checksum of their "
-		       "results, which is the same whatever happened in between.\n\n"
+		.doc = "Use a simulated GPU as a program does, and measure the response times.\v"
+		       "Needs gpreempt-simgpu. Prints `ready` when the context exists, and at the "
+		       "end the number of requests, their rate and times, and a checksum of the "
+		       "results. The checksum does not depend on holds or slices.\n\n"
 		       "Examples:\n"
 		       "  gpreempt simload --kernel 10ms\n"
 		       "  gpreempt simload --kernel 100us --every 3ms --for 10s\n",
@@ -325,7 +330,7 @@ static int run(int argc, char **argv)
 		fputs("gpreempt: no memory\n", stderr);
 		return GP_EXIT_FAILED;
 	}
-	if (env.processes == 1) /* whose pid is the one that the caller knows */
+	if (env.processes == 1) /* the caller knows the pid of this process */
 		gp_simload_run(&env.work, 0, result, say_ready);
 	else
 		run_children(result);
@@ -336,6 +341,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_simload = {
 	.name = "simload",
-	.summary = "a program with work for a simulated GPU, for trying things",
+	.summary = "a program that uses a simulated GPU, for tests",
 	.run = run,
 };

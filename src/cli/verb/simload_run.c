@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One program with work for a simulated GPU. */
+/* gpreempt simload: one process that uses a simulated GPU. */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -15,12 +15,12 @@ struct program {
 	struct gp_simload_result *result;
 	struct gp_rng rng;
 	int fd;
-	uint64_t right; /* what each request should come to */
+	uint64_t right; /* the expected result of each request */
 	uint64_t begin_ns, end_ns;
 	uint64_t submitted;  /* requests */
-	uint64_t arrival_ns; /* of the next one */
+	uint64_t arrival_ns; /* of the next request */
 	uint64_t last_done_ns;
-	uint64_t since_ns[GP_SIMGPU_QUEUED]; /* from when on each on its way is counted */
+	uint64_t since_ns[GP_SIMGPU_QUEUED]; /* start of the response time of each queued request */
 };
 
 static uint64_t draw_interval(struct program *p)
@@ -39,7 +39,7 @@ static bool is_complete(const struct program *p)
 	return p->work->requests && p->submitted == p->work->requests;
 }
 
-/* When the next request is to be sent; GP_NEVER: not before one is done. */
+/* The time of the next request; GP_NEVER: after a request is done. */
 static uint64_t next_ns(const struct program *p)
 {
 	uint64_t most = p->work->when == GP_SIMLOAD_CLOSED ? p->work->ahead : GP_SIMGPU_QUEUED;
@@ -49,8 +49,8 @@ static uint64_t next_ns(const struct program *p)
 	return p->arrival_ns;
 }
 
-/* A request is counted from when it should have come, also where it had to wait for its turn to be
- * sent. In a closed loop it comes when it is sent, or when the one before it is done. */
+/* A response time begins at the scheduled arrival, also if the request was sent later. In a closed
+ * loop a request arrives when it is sent, or when the previous request is done. */
 static int submit(struct program *p, uint64_t now_ns)
 {
 	const struct gp_simload_work *w = p->work;
@@ -75,7 +75,7 @@ static int submit_what_is_due(struct program *p)
 
 	while (!r && next_ns(p) <= now_ns && now_ns < p->end_ns)
 		r = submit(p, now_ns);
-	return r == -EAGAIN ? 0 : r; /* the socket is full: when something is done, there is room */
+	return r == -EAGAIN ? 0 : r; /* the socket is full; the end of a request makes room */
 }
 
 static int take_done(struct program *p)
@@ -88,8 +88,7 @@ static int take_done(struct program *p)
 	if (r)
 		return r;
 	if (done.status)
-		return gp_fail(&result->err, done.status,
-		               "the simulated GPU does not take a request: %s",
+		return gp_fail(&result->err, done.status, "the simulated GPU refused a request: %s",
 		               gp_error_name(done.status));
 	now_ns = gp_monotonic_ns();
 	since_ns = p->since_ns[result->requests % GP_SIMGPU_QUEUED];
@@ -98,7 +97,7 @@ static int take_done(struct program *p)
 	p->last_done_ns = now_ns;
 	gp_hist_add(&result->response_ns, now_ns > since_ns ? now_ns - since_ns : 0);
 	gp_hist_add(&result->device_ns, done.done_ns - done.submitted_ns);
-	/* In order, each once: a tag that is not the next one is a request lost or done twice. */
+	/* Requests end in order. Another tag than the next means a lost or doubled request. */
 	result->wrong += done.value != p->right || done.tag != result->requests;
 	result->checksum = (result->checksum ^ done.value) * 0x9e3779b97f4a7c15ull + done.tag;
 	result->requests++;
@@ -140,7 +139,8 @@ static int work_on(struct program *p)
 	p->begin_ns = gp_monotonic_ns();
 	p->end_ns = gp_time_add(p->begin_ns, p->work->for_ns);
 	p->arrival_ns = p->begin_ns;
-	if (p->work->when != GP_SIMLOAD_CLOSED) /* or all that start together would meet for ever */
+	if (p->work->when != GP_SIMLOAD_CLOSED) /* a random phase: programs that start together must
+	                                           not stay in step */
 		p->arrival_ns += gp_rng_below(&p->rng, p->work->every_ns);
 	while (!r && !is_over(p)) {
 		r = submit_what_is_due(p);

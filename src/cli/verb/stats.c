@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt stats: how long tasks ran and how often they came on the GPU, and who says so. */
+/* gpreempt stats: GPU time of the tasks in an interval, and what the daemon counted. */
 #include <argp.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "cli/cli.h"
 #include "cli/ask/with_daemon.h"
-#include "cli/lib/grid.h"
-#include "cli/lib/gpu_share.h"
+#include "cli/cli.h"
+#include "cli/lib/local_tasks.h"
 #include "cli/lib/stop.h"
 #include "cli/lib/targets.h"
-#include "hold/devices.h"
+#include "cli/lib/task_table.h"
 
-#define TICK_NS (20 * GP_NS_PER_MS)
 enum { NO_DAEMON = 0x2000 };
 
 static struct {
 	bool json;
-	bool by_hand; /* no daemon is asked */
+	bool no_daemon;
 	uint64_t for_ns;
 } env = {.for_ns = 2 * GP_NS_PER_S};
 
 static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "How long to watch (2s)", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Look at the GPUs, whatever a daemon knows", 0},
+	{"for", 'f', "TIME", 0, "Observe for this time (2s)", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Ask the GPUs directly, also if a daemon runs", 0},
 	{"json", 'j', NULL, 0, "Write JSON", 0},
 	{0},
 };
@@ -33,144 +31,116 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
 	case 'j': env.json = true; break;
-	case NO_DAEMON: env.by_hand = true; break;
+	case NO_DAEMON: env.no_daemon = true; break;
 	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
 
-static uint64_t ran_ns(const struct gp_share *s)
+/* "holds 12, releases 12, ...". A counter that is absent is not known and not printed. */
+static void print_counts(struct json_object *stats, const char *const *key)
 {
-	return s->end_run_ns - s->begin_run_ns;
+	bool any = false;
+	uint64_t value;
+
+	for (; *key; key++)
+		if (gp_field_number(stats, *key, &value)) {
+			printf("%s%s %llu", any ? ", " : "  ", *key, (unsigned long long)value);
+			any = true;
+		}
+	if (any)
+		putchar('\n');
 }
 
-/* Counted switches are exact; a share of utilisation has the width of its windows. */
-static const char *source_of(const struct gp_share *s)
-{
-	if (!s->known)
-		return "unknown";
-	if (s->source == GP_RUN_GRANTED)
-		return "granted";
-	return s->last.scheduled ? "switches" : "utilisation";
-}
-
-static void add_row(struct gp_grid *grid, const struct gp_task_ref *ref, const struct gp_share *s)
-{
-	char text[32];
-
-	gp_grid_cell(grid, "%d", ref->seen.pid);
-	gp_grid_cell(grid, "%u", ref->device);
-	gp_grid_text(grid, s->known ? gp_cli_duration(text, sizeof text, ran_ns(s)) : NULL);
-	gp_grid_text(grid, s->known ? gp_share_text(text, sizeof text, s) : NULL);
-	gp_grid_cell_if(grid, s->last.scheduled, "%llu", (unsigned long long)s->last.scheduled);
-	gp_grid_text(grid, s->last.scheduled ? gp_cli_duration(text, sizeof text,
-	                                                       ran_ns(s) / s->last.scheduled)
-	                                     : NULL);
-	gp_grid_text(grid, source_of(s));
-	gp_grid_text(grid, ref->seen.name);
-}
-
-/* A device that tells nothing of anybody. */
-static void say_what_is_unknown(const struct gp_devices *devices, const struct gp_task_ref *ref,
-                                const struct gp_share *share, int n)
-{
-	for (unsigned d = 0; d < devices->n; d++) {
-		bool any = false, known = false;
-
-		for (int i = 0; i < n; i++)
-			if (ref[i].device == d) {
-				any = true;
-				known |= share[i].known;
-			}
-		if (any && !known)
-			printf("device %u (%s) has told no run times\n", d,
-			       devices->device[d].gpu->info.name);
-	}
-}
-
-static void print_rows(const struct gp_devices *devices, const struct gp_task_ref *ref,
-                       const struct gp_share *share, int n)
+/* How long each kind of action took. */
+static void print_times(struct json_object *times)
 {
 	static const struct gp_column columns[] = {
-		{"PID", 0},
-		{"DEVICE", 0},
-		{"RUN", 0},
-		{"GPU", 0},
-		{"SCHEDULED", 0},
-		{"MEAN", 0},
-		{"SOURCE", GP_COLUMN_LEFT},
-		{"NAME", GP_COLUMN_LEFT},
-	};
+		{" ", GP_COLUMN_LEFT}, {"COUNT", 0}, {"P50", 0}, {"P99", 0}, {"MAX", 0}};
 	struct gp_grid grid;
 
-	if (!n) {
-		puts("nobody has queues on a GPU");
+	if (!times || !json_object_object_length(times))
+		return;
+	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
+	json_object_object_foreach(times, what, hist)
+	{
+		gp_grid_cell(&grid, "  %s", what);
+		gp_field_cell(&grid, hist, "count");
+		gp_field_cell_ns(&grid, hist, "p50_ns");
+		gp_field_cell_ns(&grid, hist, "p99_ns");
+		gp_field_cell_ns(&grid, hist, "max_ns");
+	}
+	gp_grid_end(&grid, stdout);
+}
+
+static void print_device(struct json_object *device)
+{
+	static const char *const done[] = {"ticks",  "decisions",   "holds", "releases",
+	                                   "slices", "preemptions", NULL};
+	static const char *const wrong[] = {"inversions", "failures",  "undone", "deferred",
+	                                    "blind",      "ejections", NULL};
+	struct json_object *stats = gp_field(device, "stats");
+	char text[32];
+
+	putchar('\n');
+	gp_show_device(device);
+	printf(", since %s\n",
+	       gp_cli_duration(text, sizeof text, gp_field_number_or(stats, "since_ns", 0)));
+	gp_show_ejection(device);
+	print_counts(stats, done);
+	print_counts(stats, wrong);
+	print_times(gp_field(device, "times"));
+}
+
+static void print_daemon(struct json_object *daemon)
+{
+	char up[32], cpu[32], memory[32];
+
+	printf("\ndaemon %llu: up %s, CPU %s, memory %s, clients %llu, requests %llu, keeper %s\n",
+	       (unsigned long long)gp_field_number_or(daemon, "pid", 0),
+	       gp_cli_duration(up, sizeof up, gp_field_number_or(daemon, "uptime_ns", 0)),
+	       gp_cli_duration(cpu, sizeof cpu, gp_field_number_or(daemon, "cpu_ns", 0)),
+	       gp_cli_bytes(memory, sizeof memory, gp_field_number_or(daemon, "rss_bytes", 0)),
+	       (unsigned long long)gp_field_number_or(daemon, "clients", 0),
+	       (unsigned long long)gp_field_number_or(daemon, "requests", 0),
+	       gp_field_text(daemon, "keeper") ? gp_field_text(daemon, "keeper") : "unknown");
+}
+
+/* Devices with tasks, but without a known run time of any. */
+static void print_unknown(struct json_object *tasks, struct json_object *devices)
+{
+	for (size_t d = 0; d < json_object_array_length(devices); d++) {
+		const char *name = gp_field_text(json_object_array_get_idx(devices, d), "name");
+		bool any = false, known = false;
+
+		for (size_t i = 0; i < json_object_array_length(tasks); i++) {
+			struct json_object *t = json_object_array_get_idx(tasks, i);
+
+			if (gp_field_number_or(t, "device", d + 1) != d)
+				continue;
+			any = true;
+			known |= gp_field(t, "ran_ns") != NULL;
+		}
+		if (any && !known)
+			printf("device %zu (%s) has told no run times\n", d, name ? name : "?");
+	}
+}
+
+static void print_all(struct json_object *answer)
+{
+	struct json_object *tasks = gp_field(answer, "tasks"),
+			   *devices = gp_field(answer, "devices"),
+			   *daemon = gp_field(answer, "daemon");
+
+	gp_task_table_print(tasks, gp_stats_columns);
+	if (!daemon) {
+		print_unknown(tasks, devices);
 		return;
 	}
-	gp_grid_begin(&grid, columns, sizeof columns / sizeof columns[0]);
-	for (int i = 0; i < n; i++)
-		add_row(&grid, &ref[i], &share[i]);
-	gp_grid_end(&grid, stdout);
-	say_what_is_unknown(devices, ref, share, n);
-}
-
-static void json_row(const struct gp_task_ref *ref, const struct gp_share *s, bool first)
-{
-	printf("%s{\"pid\":%d,\"device\":%u,\"name\":", first ? "" : ",", ref->seen.pid,
-	       ref->device);
-	gp_json_string(stdout, ref->seen.name);
-	if (s->known)
-		printf(",\"run_us\":%.1f", (double)ran_ns(s) / 1e3);
-	else
-		fputs(",\"run_us\":null", stdout);
-	if (s->last.scheduled)
-		printf(",\"scheduled\":%llu", (unsigned long long)s->last.scheduled);
-	else
-		fputs(",\"scheduled\":null", stdout);
-	gp_share_json(s);
-	printf(",\"source\":\"%s\"}", source_of(s));
-}
-
-static void watch(const struct gp_task_ref *ref, struct gp_share *share, int n)
-{
-	uint64_t end_ns = gp_monotonic_ns() + env.for_ns;
-
-	for (int i = 0; i < n; i++)
-		gp_share_begin(&share[i], &ref[i]);
-	do {
-		for (int i = 0; i < n; i++)
-			gp_share_tick(&share[i], &ref[i]);
-	} while (gp_monotonic_ns() < end_ns && !gp_stop_sleep(gp_monotonic_ns() + TICK_NS));
-	for (int i = 0; i < n; i++)
-		gp_share_end(&share[i], &ref[i]);
-}
-
-static int stats(const struct gp_devices *devices, struct gp_error *err)
-{
-	struct gp_task_ref *ref;
-	struct gp_share *share;
-	int n = gp_devices_scan(devices, GP_DEVICES_MAX, &ref, err);
-
-	if (n < 0)
-		return n;
-	share = calloc((size_t)n + 1, sizeof *share);
-	if (!share) {
-		free(ref);
-		return gp_fail(err, -ENOMEM, "no memory");
-	}
-	watch(ref, share, n);
-	if (env.json) {
-		putchar('[');
-		for (int i = 0; i < n; i++)
-			json_row(&ref[i], &share[i], i == 0);
-		puts("]");
-	} else {
-		print_rows(devices, ref, share, n);
-	}
-	free(share);
-	free(ref);
-	return 0;
+	for (size_t i = 0; i < gp_field_count(answer, "devices"); i++)
+		print_device(json_object_array_get_idx(devices, i));
+	print_daemon(daemon);
 }
 
 static int run(int argc, char **argv)
@@ -178,28 +148,31 @@ static int run(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "How long tasks ran, how often they came on the GPU, and who says so.\v"
-		       "Run times from counted switches are exact while others want the GPU; a "
-		       "task "
-		       "that is alone stays on it when it has finished.\n",
+		.doc = "Show the GPU time of the tasks in an interval, and what the daemon "
+		       "counted.\v"
+		       "Run times from counted switches are exact while several tasks want the "
+		       "GPU. A task that is alone stays on it when its work is finished.\n",
 	};
-	struct gp_devices devices;
+	struct json_object *answer = NULL;
 	struct gp_error err = {0};
-	int r;
+	int exit = GP_EXIT_DONE;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
-	if (!env.by_hand && gp_daemon_stats(env.for_ns, env.json, &r))
-		return r;
-	r = gp_devices_open(&devices, 0, &err);
-	if (!r)
-		r = stats(&devices, &err);
-	gp_devices_close(&devices);
-	return r ? gp_cli_fail(&err) : GP_EXIT_DONE;
+	if ((env.no_daemon ||
+	     !gp_daemon_tasks(env.for_ns ? env.for_ns : 1, true, &answer, &exit)) &&
+	    gp_local_tasks(env.for_ns, false, &answer, &err))
+		return gp_cli_fail(&err);
+	if (answer && env.json)
+		gp_print_json(answer);
+	else if (answer)
+		print_all(answer);
+	json_object_put(answer);
+	return exit;
 }
 
 const struct gp_verb gp_verb_stats = {
 	.name = "stats",
-	.summary = "how long tasks ran, how often they came on the GPU, and who says so",
+	.summary = "GPU time of the tasks in an interval, and the daemon's counters",
 	.run = run,
 };

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt suspend: keeps processes off the GPU until Ctrl-C, or for a time. */
+/* gpreempt suspend: holds processes until Ctrl-C, for a time, or through the daemon. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/ask/with_daemon.h"
+#include "cli/lib/hold_event.h"
 #include "cli/lib/stop.h"
 #include "cli/verb/suspend.h"
-#include "gpu/amd/amd_backend.h"
 #include "hold/hold.h"
 
 #define TICK_NS  (100 * GP_NS_PER_MS)
@@ -20,47 +19,29 @@ enum { NO_DAEMON = 0x2000 };
 static struct gp_suspend env = {.device = GP_DEVICES_MAX, .for_ns = GP_NEVER};
 
 static const struct argp_option options[] = {
-	{"device", 'd', "N", 0, "Only on this device; without a PID, everybody on it", 0},
+	{"device", 'd', "N", 0, "Only on this device; without a PID, all processes on it", 0},
 	{"queue", 'q', "ID", 0, "Only this queue of the process (see gpreempt queues)", 0},
 	{"for", 'f', "TIME", 0, "Release after this time, as 500ms, 10s, 2m (else Ctrl-C)", 0},
-	{"type", 't', "WAY", 0,
-         "save: what runs is saved at once; drain: what is short may end first (AMD)", 0},
-	{"grace", 'g', "N", 0, "drain: for how many 1,000 GPU clocks, 1 to 255 (255)", 0},
-	{"force", 'F', NULL, 0, "Also a server that works for many programs", 0},
-	{"no-daemon", NO_DAEMON, NULL, 0, "Do it here, not through the daemon", 0},
-	{"json", 'j', NULL, 0, "Write JSON, an object a line for each event", 0},
+	{"type", 't', "NAME", 0,
+         "Preemption type: save (save running work at once; the default), drain (let short work "
+         "finish first), or another type that the GPU offers",
+         0},
+	{"grace", 'g', "N", 0, "With drain: wait at most N times 1,000 GPU clocks, 1 to 255 (255)",
+         0},
+	{"force", 'F', NULL, 0, "Hold also a server that works for many programs", 0},
+	{"no-daemon", NO_DAEMON, NULL, 0, "Hold from this program, not through the daemon", 0},
+	{"json", 'j', NULL, 0, "Write JSON: one object per line for each event", 0},
 	{0},
 };
-
-static enum gp_suspend_way parse_way(struct argp_state *state, const char *text)
-{
-	static const char *const names[] = {
-		[GP_WAY_SAVE] = "save", [GP_WAY_DRAIN] = "drain", [GP_WAY_RESET] = "reset"};
-
-	for (unsigned i = GP_WAY_SAVE; i <= GP_WAY_RESET; i++)
-		if (!strcmp(names[i], text))
-			return (enum gp_suspend_way)i;
-	argp_error(state, "--type takes save or drain, not '%s'", text);
-	return GP_WAY_DEVICE;
-}
-
-static void check_way(struct argp_state *state)
-{
-	if (env.grace && env.way == GP_WAY_DEVICE)
-		env.way = GP_WAY_DRAIN;
-	if (env.grace && env.way != GP_WAY_DRAIN)
-		argp_error(state, "--grace goes with --type drain");
-	if (env.way == GP_WAY_DRAIN && !env.grace)
-		env.grace = GP_AMD_DRAIN;
-}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	switch (key) {
 	case ARGP_KEY_INIT: gp_targets_init(&env.targets, GP_TARGETS_MAX, state); break;
-	case 't': env.way = parse_way(state, arg); break;
+	case 't': env.type = arg; break;
 	case 'g':
-		env.grace = (unsigned)gp_option_number(state, "--grace", arg, 1, GP_AMD_DRAIN);
+		env.grace =
+			(unsigned)gp_option_number(state, "--grace", arg, 1, GP_PREEMPT_GRACE_MAX);
 		break;
 	case 'd':
 		env.device =
@@ -73,48 +54,40 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f': env.for_ns = gp_option_duration(state, "--for", arg); break;
 	case 'F': env.force = true; break;
 	case 'j': env.json = true; break;
-	case NO_DAEMON: env.by_hand = true; break;
+	case NO_DAEMON: env.no_daemon = true; break;
 	case ARGP_KEY_END:
 		if (!env.targets.n && env.device == GP_DEVICES_MAX)
-			argp_error(state, "which process? A PID, or --device N for all on it");
+			argp_error(state, "give a PID, or --device N for all processes on it");
 		if (env.one_queue && env.targets.n != 1)
 			argp_error(state, "--queue needs one PID");
-		check_way(state);
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
 }
 
-/* A daemon holds processes as a whole. */
+/* The daemon holds whole processes, and on all devices. */
 static bool is_for_daemon(void)
 {
-	return !env.by_hand && !env.one_queue && env.device == GP_DEVICES_MAX &&
-	       env.way == GP_WAY_DEVICE;
+	return !env.no_daemon && !env.one_queue && env.device == GP_DEVICES_MAX && !env.type &&
+	       !env.grace;
 }
 
-/* ---- what is said -------------------------------------------------------------------------------
- */
-
-static void say(const struct gp_hold *h, const char *event, const char *key, uint64_t ns,
-                const char *text)
+static void print_event(const struct gp_hold *h, enum gp_hold_event_kind kind, uint64_t ns)
 {
-	char name[160], duration[32];
+	const struct gp_hold_event event = {
+		.kind = kind,
+		.pid = h->ref.seen.pid,
+		.name = h->ref.seen.name,
+		.device = (int)h->ref.device,
+		.device_name = h->ref.gpu->info.name,
+		.ns = ns,
+		.again = h->again,
+		.lifetime = env.for_ns == GP_NEVER ? GP_HOLD_UNTIL_SIGNAL : GP_HOLD_FOR_TIME,
+		.for_ns = env.for_ns,
+	};
 
-	gp_hold_name(name, sizeof name, &h->ref);
-	gp_cli_duration(duration, sizeof duration, ns);
-	if (env.json) {
-		printf("{\"event\":\"%s\",\"pid\":%d,\"name\":", event, h->ref.seen.pid);
-		gp_json_string(stdout, h->ref.seen.name);
-		printf(",\"device\":%u,\"%s\":%.1f,\"again\":%u}\n", h->ref.device, key,
-		       (double)ns / 1e3, h->again);
-	} else {
-		printf(text, name, duration);
-		if (h->again && !strcmp(event, "released"))
-			printf(" (held again %u time%s)", h->again, h->again == 1 ? "" : "s");
-		putchar('\n');
-	}
-	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+	gp_hold_event_print(&event, env.json);
 }
 
 static uint64_t held_for(const struct gp_hold *h)
@@ -122,10 +95,7 @@ static uint64_t held_for(const struct gp_hold *h)
 	return gp_monotonic_ns() - h->since_ns;
 }
 
-/* ---- holding ------------------------------------------------------------------------------------
- */
-
-/* Drops those that ended or that somebody resumed. */
+/* Drops tasks that have ended or that another process released. */
 static void drop_gone(struct gp_holds *holds)
 {
 	for (unsigned i = holds->n; i-- > 0;) {
@@ -134,13 +104,12 @@ static void drop_gone(struct gp_holds *holds)
 
 		if (!ended && gp_hold_is_recorded(holds, h))
 			continue;
-		say(h, ended ? "ended" : "resumed", "held_us", held_for(h),
-		    ended ? "%s has ended, held for %s" : "%s was resumed by somebody after %s");
+		print_event(h, ended ? GP_HOLD_ENDED : GP_HOLD_RESUMED, held_for(h));
 		gp_holds_remove(holds, i, true);
 	}
 }
 
-/* Somebody released it, or it has a new queue: the same again. */
+/* Holds tasks again that were released, or that have a new queue. */
 static int hold_again(struct gp_holds *holds, struct gp_error *err)
 {
 	bool any = false;
@@ -152,12 +121,11 @@ static int hold_again(struct gp_holds *holds, struct gp_error *err)
 			continue;
 		any = true;
 		if (!h->again++)
-			say(h, "again", "held_us", held_for(h),
-			    "%s ran again after %s (a new queue?): holding it again");
+			print_event(h, GP_HOLD_AGAIN, held_for(h));
 	}
 	if (!any)
 		return 0;
-	/* Against somebody who releases it all the time: not as fast as the driver can. */
+	/* Limits the rate against a process that releases the task all the time. */
 	gp_stop_sleep(gp_monotonic_ns() + AGAIN_NS);
 	return gp_stop_asked() ? 0 : gp_holds_hold(holds, err);
 }
@@ -178,7 +146,7 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 		gp_holds_refresh(holds);
 		if (!gp_stop_asked())
 			r = hold_again(holds, err);
-		if (r == -ESRCH) { /* it ended meanwhile: the next look says so */
+		if (r == -ESRCH) { /* the process has ended; drop_gone reports it */
 			*err = (struct gp_error){0};
 			r = 0;
 		}
@@ -186,45 +154,77 @@ static int hold_until_end(struct gp_holds *holds, struct gp_error *err)
 	return r;
 }
 
-/* Where there is no choice, saving is what happens anyway. */
-static int choose_way(const struct gp_holds *holds, struct gp_error *err)
+/* Fails with the preemption types of the device, or only those with a grace. */
+static int refuse_type(const struct gp_gpu *gpu, bool with_grace, struct gp_error *err)
 {
-	unsigned mode = env.way == GP_WAY_DRAIN ? env.grace : GP_AMD_SAVE;
+	unsigned n;
+	const struct gp_preempt_type *type = gp_gpu_preempt_types(gpu, &n);
+	char offered[128] = "";
+
+	for (unsigned i = 0; i < n; i++)
+		if (!with_grace || type[i].grace_max)
+			snprintf(offered + strlen(offered), sizeof offered - strlen(offered),
+			         "%s%s", *offered ? ", " : "", type[i].name);
+	if (!with_grace)
+		return gp_fail(err, -EINVAL, "%s has no preemption type '%s'; it offers: %s",
+		               gpu->info.name, env.type, offered);
+	if (*offered)
+		return gp_fail(err, -EINVAL, "--grace goes with --type %s; leave it out", offered);
+	return gp_fail(err, -EINVAL, "%s has no preemption type with a grace; leave out --grace",
+	               gpu->info.name);
+}
+
+/* The device's type that --type names. Without --type it is the default, or with --grace the first
+ * type that has one. NULL: the device has no such type. */
+static const struct gp_preempt_type *find_type(const struct gp_preempt_type *type, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (env.type ? !strcmp(type[i].name, env.type) : !env.grace || type[i].grace_max)
+			return &type[i];
+	return NULL;
+}
+
+static int choose_type(const struct gp_hold *h, struct gp_error *err)
+{
+	struct gp_gpu *gpu = h->ref.gpu;
+	unsigned n;
+	const struct gp_preempt_type *offered = gp_gpu_preempt_types(gpu, &n);
+	const struct gp_preempt_type *type = find_type(offered, n);
+	int r;
+
+	if (!type)
+		return refuse_type(gpu, !env.type, err);
+	if (env.grace > type->grace_max)
+		return refuse_type(gpu, true, err);
+	if (type == offered) /* a task that was just attached has the default */
+		return 0;
+	r = gp_gpu_set_preempt_type(gpu, h->handle, env.grace ? env.grace : type->value);
+	return r ? gp_fail(err, r, "%s refuses preemption type %s: %s", gpu->info.name, type->name,
+	                   gp_error_name(r))
+	         : 0;
+}
+
+static int choose_types(const struct gp_holds *holds, struct gp_error *err)
+{
 	int r = 0;
 
-	for (unsigned i = 0; i < holds->n && env.way != GP_WAY_DEVICE && !r; i++) {
-		struct gp_gpu *gpu = holds->hold[i].ref.gpu;
-
-		if (gpu->ops == &gp_amd_ops && gpu->info.caps & GP_CAP_PREEMPT_MODE)
-			r = gpu->ops->set_preempt_mode(gpu, holds->hold[i].handle, mode);
-		else if (env.way == GP_WAY_DRAIN)
-			r = gp_fail(err, -EINVAL,
-			            "--type drain does not apply to %s: what runs there is saved "
-			            "at once",
-			            gpu->info.name);
-		else
-			fprintf(stderr,
-			        "gpreempt: --type does not apply to %s: what runs there is saved "
-			        "at once\n",
-			        gpu->info.name);
-	}
-	return r ? gp_fail(err, r, "cannot choose how to suspend: %s", gp_error_name(r)) : 0;
+	for (unsigned i = 0; i < holds->n && !r; i++)
+		r = choose_type(&holds->hold[i], err);
+	return r;
 }
 
 static int suspend(struct gp_holds *holds, struct gp_error *err)
 {
-	int r = choose_way(holds, err);
+	int r = choose_types(holds, err);
 
 	if (!r)
 		r = gp_holds_hold(holds, err);
 	for (unsigned i = 0; i < holds->n && !r; i++)
-		say(&holds->hold[i], "held", "took_us", holds->hold[i].took_ns, "held %s in %s");
-	if (!r && !env.json && env.for_ns == GP_NEVER && isatty(STDOUT_FILENO))
-		puts("Ctrl-C releases");
+		print_event(&holds->hold[i], GP_HOLD_BEGAN, holds->hold[i].took_ns);
 	return r ? r : hold_until_end(holds, err);
 }
 
-/* Whatever happened, nothing stays held. A sentence that is there already stays the first. */
+/* Releases everything, also after a failure. An earlier message in `err` is kept. */
 static int release(struct gp_holds *holds, struct gp_error *err)
 {
 	int r = gp_holds_release(holds, err);
@@ -238,7 +238,7 @@ static int release(struct gp_holds *holds, struct gp_error *err)
 			        "resume %d\n",
 			        h->ref.seen.pid, h->ref.seen.pid);
 		else if (h->since_ns)
-			say(h, "released", "held_us", held_for(h), "released %s after %s");
+			print_event(h, GP_HOLD_RELEASED, held_for(h));
 	}
 	return r;
 }
@@ -263,15 +263,15 @@ static int run_on(const struct gp_devices *devices, struct gp_error *err)
 
 static int run(int argc, char **argv)
 {
-	static const struct argp_child children[] = {{&gp_targets_argp, 0, NULL, 0}, {0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "PID...\n--device N",
-		.children = children,
-		.doc = "Keep processes off the GPU until Ctrl-C. They lose nothing: their work "
-		       "waits.\v"
-		       "However this program ends, gpreempt resume --all releases what it held.\n\n"
+		GP_TARGETS_ARGP("PID...\n--device N"),
+		.doc = "Keep processes off the GPU. Their work waits and is not lost. The first "
+		       "line says how long the hold lasts: until Ctrl-C, for the time of --for, "
+		       "or, if a daemon runs, until gpreempt resume.\v"
+		       "If this program is killed, gpreempt resume --all releases the "
+		       "processes.\n\n"
 		       "Examples:\n"
 		       "  gpreempt suspend 4711\n"
 		       "  gpreempt suspend 4711 4712 --for 10s\n"
@@ -283,9 +283,9 @@ static int run(int argc, char **argv)
 	int r;
 
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
-	if (env.way == GP_WAY_RESET) {
+	if (env.type && !strcmp(env.type, "reset")) {
 		gp_fail(&err, -EINVAL,
-		        "a reset is not offered: the program would lose its work; --type save "
+		        "--type reset is not offered: the program would lose its work; --type save "
 		        "keeps it");
 		return gp_cli_fail(&err);
 	}
@@ -308,6 +308,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_suspend = {
 	.name = "suspend",
-	.summary = "keep processes off the GPU until Ctrl-C, or for a time",
+	.summary = "keep processes off the GPU until Ctrl-C, for a time, or until resume",
 	.run = run,
 };

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt suspend: what was asked for, and which tasks that is. Private to suspend.c and
- * suspend_places.c. */
+/* The options of gpreempt suspend and the choice of its tasks. Private to suspend.c and
+ * suspend_targets.c. */
 #ifndef GP_CLI_VERB_SUSPEND_H
 #define GP_CLI_VERB_SUSPEND_H
 
 #include "cli/lib/targets.h"
 #include "hold/devices.h"
 
-/* What becomes of the waves that are on the GPU. */
-enum gp_suspend_way { GP_WAY_DEVICE, GP_WAY_SAVE, GP_WAY_DRAIN, GP_WAY_RESET };
-
 struct gp_suspend {
 	struct gp_targets targets;
 	bool json, force, one_queue;
-	bool by_hand; /* no daemon is asked */
-	enum gp_suspend_way way;
-	unsigned grace;  /* in 1,000 GPU clocks; 0 = not given */
-	unsigned device; /* GP_DEVICES_MAX = all */
+	bool no_daemon;
+	const char *type; /* preemption type; NULL = the device's default */
+	unsigned grace;   /* in 1,000 GPU clocks; 0 = not given */
+	unsigned device;  /* GP_DEVICES_MAX = all */
 	uint32_t queue;
 	uint64_t for_ns;
 };
@@ -26,7 +23,7 @@ struct gp_task_refs {
 	unsigned n;
 };
 
-/* The tasks to hold, each once. The caller frees list->place, also after a failure. */
+/* The tasks to hold, each once. The caller frees list->ref, also after a failure. */
 int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *devices,
                       struct gp_task_refs *list, struct gp_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt suspend: which tasks are meant. */
+/* gpreempt suspend: finds the tasks to hold. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static int add_process(const struct gp_suspend *what, const struct gp_devices *d
 	return 0;
 }
 
-/* Makes the queue a task of its own: on the one device that has it. */
+/* Makes the queue a task of its own, on the one device that has it. */
 static int split_queue(const struct gp_suspend *what, struct gp_task_refs *list,
                        struct gp_error *err)
 {
@@ -46,9 +46,7 @@ static int split_queue(const struct gp_suspend *what, struct gp_task_refs *list,
 
 	for (unsigned i = 0; i < list->n; i++) {
 		struct gp_task_ref *p = &list->ref[i];
-		int r = p->gpu->ops->split
-		                ? p->gpu->ops->split(p->gpu, pid, what->queue, &p->seen, NULL)
-		                : -ENOTSUP;
+		int r = gp_gpu_split(p->gpu, pid, what->queue, &p->seen, NULL);
 
 		if (r == -ENOENT)
 			continue;
@@ -64,8 +62,9 @@ static int split_queue(const struct gp_suspend *what, struct gp_task_refs *list,
 		               "process %d has no queue %u to hold; see gpreempt queues %d", pid,
 		               what->queue, pid);
 	if (kept > 1)
-		return gp_fail(err, -EINVAL, "queue %u is on %u devices; say which: --device N",
-		               what->queue, kept);
+		return gp_fail(err, -EINVAL,
+		               "queue %u is on %u devices; choose one with --device N", what->queue,
+		               kept);
 	return 0;
 }
 
@@ -97,7 +96,7 @@ int gp_suspend_choose(const struct gp_suspend *what, const struct gp_devices *de
 
 		list->n = n > 0 ? (unsigned)n : 0;
 		r = n < 0    ? n
-		    : n == 0 ? gp_fail(err, -ESRCH, "nobody has queues on %s",
+		    : n == 0 ? gp_fail(err, -ESRCH, "no process has queues on %s",
 		                       devices->device[what->device].gpu->info.name)
 		             : 0;
 	}

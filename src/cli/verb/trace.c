@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt trace: what the daemon's tasks did for a while, for Perfetto. */
+/* gpreempt trace: records a timeline of the daemon's tasks, for Perfetto. */
 #include <argp.h>
 #include <errno.h>
 #include <poll.h>
@@ -21,9 +21,9 @@ static struct {
 } env = {.for_ns = 5 * GP_NS_PER_S, .every_ns = 10 * GP_NS_PER_MS};
 
 static const struct argp_option options[] = {
-	{"for", 'f', "TIME", 0, "How long, as 500ms, 5s (the default), 2m", 0},
-	{"every", 'e', "TIME", 0, "How often to look at the tasks (10ms)", 0},
-	{"json", 'j', NULL, 0, "Write what was written as JSON", 0},
+	{"for", 'f', "TIME", 0, "Record for this time, as 500ms, 5s (the default), 2m", 0},
+	{"every", 'e', "TIME", 0, "Interval between samples of the tasks (10ms)", 0},
+	{"json", 'j', NULL, 0, "Write the summary as JSON", 0},
 	{0},
 };
 
@@ -39,12 +39,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'j': env.json = true; break;
 	case ARGP_KEY_ARG:
 		if (env.path)
-			argp_error(state, "one file at a time; '%s' is one too many", arg);
+			argp_error(state, "give one file; '%s' is one too many", arg);
 		env.path = arg;
 		break;
 	case ARGP_KEY_END:
 		if (!env.path)
-			argp_error(state, "into which file? gpreempt trace --for 5s out.json");
+			argp_error(state, "give a file: gpreempt trace --for 5s out.json");
 		break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
@@ -75,7 +75,7 @@ static int take_sample(struct gp_client *client, struct gp_tracks *tracks, struc
 	return 0;
 }
 
-/* Until `until_ns`, a signal, or something has come. */
+/* Waits until `until_ns`, a signal, or an event. */
 static void wait_for_events(struct gp_client *client, uint64_t until_ns)
 {
 	uint64_t now_ns = gp_monotonic_ns();
@@ -89,14 +89,14 @@ static void wait_for_events(struct gp_client *client, uint64_t until_ns)
 static int record(struct gp_client *client, struct gp_tracks *tracks, struct gp_error *err)
 {
 	uint64_t next_ns = gp_time_add(tracks->begin_ns, env.every_ns), now_ns;
-	/* Who is there, and who is held, before the first event is about them. */
+	/* The first sample comes before the events: they refer to its tasks. */
 	int r = take_sample(client, tracks, err);
 
 	while (!r && (now_ns = gp_monotonic_ns()) < tracks->end_ns && !gp_stop_asked()) {
 		r = take_events(client, tracks, err);
 		if (!r && now_ns >= next_ns) {
 			r = take_sample(client, tracks, err);
-			/* A daemon that is slow to answer is not asked more often than it can. */
+			/* A slow daemon is not asked more often than it answers. */
 			next_ns = gp_monotonic_ns() + env.every_ns;
 			gp_progress("%llu samples, %llu events",
 			            (unsigned long long)tracks->samples,
@@ -115,24 +115,27 @@ static void say(const struct gp_tracks *t, uint64_t took_ns)
 	char duration[32];
 
 	if (env.json) {
-		fputs("{\"file\":", stdout);
-		gp_json_string(stdout, env.path);
-		printf(",\"for_ns\":%llu,\"devices\":%zu,\"tasks\":%u,\"samples\":%llu,"
-		       "\"events\":%llu,\"lost\":%llu}\n",
-		       (unsigned long long)took_ns, json_object_array_length(t->devices), t->n,
-		       (unsigned long long)t->samples, (unsigned long long)t->events,
-		       (unsigned long long)t->lost);
+		struct json_object *o = json_object_new_object();
+
+		gp_field_put_text(o, "file", env.path);
+		gp_field_put(o, "for_ns", took_ns);
+		gp_field_put(o, "devices", json_object_array_length(t->devices));
+		gp_field_put(o, "tasks", t->n);
+		gp_field_put(o, "samples", t->samples);
+		gp_field_put(o, "events", t->events);
+		gp_field_put(o, "lost", t->lost);
+		gp_print_json_once(o);
 		return;
 	}
 	printf("%s: %s, tasks %u, events %llu, samples %llu; open it in ui.perfetto.dev\n",
 	       env.path, gp_cli_duration(duration, sizeof duration, took_ns), t->n,
 	       (unsigned long long)t->events, (unsigned long long)t->samples);
 	if (t->lost)
-		printf("%llu events are missing: they came faster than they were read\n",
+		printf("%llu events are missing: this program was too slow to read them\n",
 		       (unsigned long long)t->lost);
 }
 
-/* What was seen is written also when the daemon goes away in the middle. */
+/* The file is written also if the daemon ends early. */
 static int trace(struct gp_client *client, struct json_object *devices, uint64_t begin_ns,
                  struct gp_error *err)
 {
@@ -175,7 +178,7 @@ static int run(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
 	gp_stop_open();
 	r = gp_client_connect(NULL, &client, &err);
-	begin_ns = gp_monotonic_ns(); /* no event of ours is earlier */
+	begin_ns = gp_monotonic_ns(); /* no recorded event is earlier */
 	if (!r)
 		r = gp_ask(client, "subscribe", NULL, NULL, &err);
 	if (!r)
@@ -189,6 +192,6 @@ static int run(int argc, char **argv)
 
 const struct gp_verb gp_verb_trace = {
 	.name = "trace",
-	.summary = "a timeline of what the daemon's tasks did, for Perfetto",
+	.summary = "record a timeline of the daemon's tasks, for Perfetto",
 	.run = run,
 };

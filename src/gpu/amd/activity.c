@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is there, and who works: from sysfs, and from the pointers that each queue keeps in the
- * memory of its process. A packet that the hardware has not taken is work; so is one that came
- * since the last look, and so are compute units that a process occupies, where the driver counts
- * them (gfx9). On other chips a kernel that was taken cannot be seen: it is believed to run for
- * GP_AMD_LINGER_NS.
- * Whose memory does not come when it is read is not looked at for a while (glance.h).
+ * The activity thread: lists the tasks (from sysfs) and finds the active ones (from the read and
+ * write pointers that each queue has in the memory of its process).
+ *
+ * A task is active if a packet waits, if a packet was added since the last reading, or if the
+ * process occupies compute units, which the driver counts on gfx9. On other chips a running kernel
+ * is not visible: a packet that was taken is assumed to run for GP_AMD_LINGER_NS.
+ * A process whose memory cannot be read in time is not read for a while (memory_reader.h).
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,19 +20,16 @@
 #include "gpu/amd/memory_reader.h"
 
 #define QUEUES_MAX 1024
-#define STUCK_NS   (10 * GP_NS_PER_S) /* the first time, then twice as long */
+#define STUCK_NS   (10 * GP_NS_PER_S) /* the first time; doubled each time */
 
-/* Who reads the memory of others. */
-struct eyes {
+/* Reads the memory of the tasks. */
+struct observer {
 	struct gp_amd_readers readers;
-	struct gp_amd_task **task; /* that it looks at */
+	struct gp_amd_task **task; /* the tasks of the current reading */
 	unsigned capacity;
 };
 
-/* ---- who is there ------------------------------------------------------------------------------
- */
-
-/* One look at all processes. Made without the lock, and handed over with it. */
+/* A scan of all processes. It is made without the lock and published with it. */
 struct scan {
 	struct gp_kfd_thread *kfd_thread;
 	unsigned ngpus;
@@ -52,22 +50,23 @@ static void add_seen(struct scan *scan, unsigned i, const struct gp_amd_seen *se
 		struct gp_amd_seen *s = realloc(l->seen, capacity * sizeof *s);
 
 		if (!s)
-			return; /* it comes with the next look */
+			return; /* the next scan adds it */
 		l->seen = s;
 		l->capacity = capacity;
 	}
 	l->seen[l->n++] = *seen;
 }
 
-/* Serial numbers that are near each other are far apart in a sum of these. */
+/* A hash: close serials must give different sums. */
 static uint64_t spread(uint64_t serial)
 {
 	serial *= 0x9e3779b97f4a7c15ull;
 	return (serial ^ serial >> 32) * 0x9e3779b97f4a7c15ull;
 }
 
-/* Which of the queues belong to the task. */
-static void count(const struct scan *scan, unsigned n, struct gp_amd_seen *seen, uint32_t gpu_id)
+/* Counts the queues of the task. Caller holds requests.lock. */
+static void count_queues(const struct scan *scan, unsigned n, struct gp_amd_seen *seen,
+                         uint32_t gpu_id)
 {
 	seen->queues = 0;
 	seen->mark = 0;
@@ -82,15 +81,15 @@ static void count(const struct scan *scan, unsigned n, struct gp_amd_seen *seen,
 	}
 }
 
-/* The process on a GPU, and those of its queues there that are tasks of their own. */
-static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_seen *process)
+/* Adds the main task of a process on a GPU, and its queues that are tasks of their own. */
+static void add_tasks(struct scan *scan, unsigned i, unsigned n, const struct gp_seen *process)
 {
 	struct gp_kfd_thread *h = scan->kfd_thread;
 	struct gp_amd_seen s = {.is = *process};
 
 	s.is.memory = gp_amd_memory(process->pid, scan->gpu_id[i]);
-	pthread_mutex_lock(&h->lock);
-	count(scan, n, &s, scan->gpu_id[i]);
+	pthread_mutex_lock(&h->requests.lock);
+	count_queues(scan, n, &s, scan->gpu_id[i]);
 	if (s.queues)
 		add_seen(scan, i, &s);
 	for (unsigned k = 0; k < h->nsplits; k++) {
@@ -99,14 +98,14 @@ static void see_on(struct scan *scan, unsigned i, unsigned n, const struct gp_se
 		if (gp_amd_process_of(s.is.key) != process->key ||
 		    h->split[k].gpu_id != scan->gpu_id[i])
 			continue;
-		count(scan, n, &s, scan->gpu_id[i]);
+		count_queues(scan, n, &s, scan->gpu_id[i]);
 		if (s.queues)
 			add_seen(scan, i, &s);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
-static int see(void *arg, pid_t pid)
+static int add_process(void *arg, pid_t pid)
 {
 	struct scan *scan = arg;
 	int n = pid == getpid() ? 0 : gp_amd_sysfs_queues(pid, scan->queue, QUEUES_MAX);
@@ -120,7 +119,7 @@ static int see(void *arg, pid_t pid)
 	process.key = gp_process_key(process.start_time, pid);
 	gp_process_name(pid, process.name, sizeof process.name);
 	for (unsigned i = 0; i < scan->ngpus; i++)
-		see_on(scan, i, (unsigned)(n < QUEUES_MAX ? n : QUEUES_MAX), &process);
+		add_tasks(scan, i, (unsigned)(n < QUEUES_MAX ? n : QUEUES_MAX), &process);
 	return 0;
 }
 
@@ -142,16 +141,16 @@ static void note_queues(struct gp_amd_gpu *gpu, const struct list *l)
 				gpu->task[i]->queues_mark = l->seen[k].mark;
 }
 
-/* Copied: a device may be open twice. */
-static void hand_over(struct gp_amd_gpu *gpu, const struct list *l)
+/* Copies the list: a device may be open twice. */
+static void publish_list(struct gp_amd_gpu *gpu, const struct list *l)
 {
-	bool news = !is_same(gpu, l);
+	bool changed = !is_same(gpu, l);
 
 	if (l->n > gpu->seen_capacity) {
 		struct gp_amd_seen *seen = realloc(gpu->seen, l->n * sizeof *seen);
 
 		if (!seen)
-			return; /* as before; the next look tries again */
+			return; /* the next scan tries again */
 		gpu->seen = seen;
 		gpu->seen_capacity = l->n;
 	}
@@ -160,69 +159,66 @@ static void hand_over(struct gp_amd_gpu *gpu, const struct list *l)
 	gpu->nseen = l->n;
 	gpu->scanned = true;
 	note_queues(gpu, l);
-	if (news)
+	if (changed)
 		gp_amd_notify(gpu);
 }
 
-/* Returns with the lock: what was found is true then. */
+/* Returns with requests.lock held, so that the list is still valid. */
 static void scan_all(struct gp_kfd_thread *h, struct scan *scan)
 {
 	unsigned nsplits;
 
-	pthread_mutex_lock(&h->lock);
-	do { /* a queue that became a task meanwhile may not be in the list */
+	pthread_mutex_lock(&h->requests.lock);
+	do { /* repeated if a queue was split off meanwhile */
 		nsplits = h->nsplits;
 		scan->ngpus = h->ngpus;
 		for (unsigned i = 0; i < h->ngpus; i++) {
 			scan->gpu_id[i] = h->gpu[i]->node.gpu_id;
 			scan->list[i].n = 0;
 		}
-		pthread_mutex_unlock(&h->lock);
-		gp_amd_each_process(see, scan);
-		pthread_mutex_lock(&h->lock);
+		pthread_mutex_unlock(&h->requests.lock);
+		gp_amd_each_process(add_process, scan);
+		pthread_mutex_lock(&h->requests.lock);
 	} while (nsplits != h->nsplits);
 }
 
-static void look_around(struct gp_kfd_thread *h, struct scan *scan)
+static void scan_tasks(struct gp_kfd_thread *h, struct scan *scan)
 {
 	scan->kfd_thread = h;
 	scan_all(h, scan);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < scan->ngpus; k++)
 			if (h->gpu[i]->node.gpu_id == scan->gpu_id[k])
-				hand_over(h->gpu[i], &scan->list[k]);
-	pthread_cond_broadcast(&h->changed);
-	pthread_mutex_unlock(&h->lock);
+				publish_list(h->gpu[i], &scan->list[k]);
+	pthread_cond_broadcast(&h->requests.changed);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
-/* ---- who works ---------------------------------------------------------------------------------
- */
-
-/* What a held task had begun when it was held, it has still to end. */
+/* A task that was active when it was held still has work. */
 static bool is_active(const struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	return g->work == GP_AMD_WORK_SEEN || (t->held && t->looked && t->active) ||
 	       (g->work == GP_AMD_WORK_MAYBE && now_ns < t->worked_ns + GP_AMD_LINGER_NS);
 }
 
-/* They could not be read: another program is there, or other queues. */
-static void doubt_pointers(struct gp_amd_task *t)
+/* The pointers could not be read: the program or its queues have changed. */
+static void drop_pointers(struct gp_amd_task *t)
 {
 	if (t->mem_fd >= 0)
 		close(t->mem_fd);
 	t->mem_fd = -1;
-	if (!t->target) /* whose session says which there are */
+	if (!t->target) /* a session would report new pointers */
 		t->has_pointers = false;
 }
 
 static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g, uint64_t now_ns)
 {
 	bool active = g->known && is_active(t, g, now_ns);
-	bool news = g->known != t->looked || active != t->active;
+	bool changed = g->known != t->looked || active != t->active;
 
 	t->mem_fd = g->mem_fd;
 	if (!g->known)
-		doubt_pointers(t);
+		drop_pointers(t);
 	if (active && !t->active)
 		t->active_since_ns = now_ns;
 	if (active && (g->work == GP_AMD_WORK_SEEN || t->held))
@@ -231,11 +227,11 @@ static bool note_activity(struct gp_amd_task *t, const struct gp_amd_reading *g,
 	t->active = active;
 	t->pending = g->pending;
 	t->written = g->written;
-	return news;
+	return changed;
 }
 
-/* `all`: also those that nobody is waiting for. */
-static bool is_to_be_seen(const struct gp_amd_task *t, bool all, uint64_t now_ns)
+/* `all`: also tasks whose activity is not needed now. */
+static bool is_readable(const struct gp_amd_task *t, bool all, uint64_t now_ns)
 {
 	return t && !t->gone && now_ns >= t->stuck_until_ns && (t->prepare || all) &&
 	       t->has_pointers;
@@ -255,8 +251,8 @@ static void reading_of(struct gp_amd_task *t, struct gp_amd_reading *g)
 	memcpy(g->pointer, t->pointer, g->n * sizeof *g->pointer);
 }
 
-/* Tasks whose activity matters and whose pointers are known: how many, the first `max` written.
- * Under the lock; a task is freed by this thread only. */
+/* Writes up to `max` tasks to read and returns their number. Caller holds requests.lock. Only this
+ * thread frees tasks. */
 static unsigned choose(const struct gp_kfd_thread *h, bool all, struct gp_amd_task **task,
                        unsigned max)
 {
@@ -267,7 +263,7 @@ static unsigned choose(const struct gp_kfd_thread *h, bool all, struct gp_amd_ta
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *t = h->gpu[i]->task[k];
 
-			if (!is_to_be_seen(t, all, now_ns))
+			if (!is_readable(t, all, now_ns))
 				continue;
 			if (n < max)
 				task[n] = t;
@@ -276,25 +272,26 @@ static unsigned choose(const struct gp_kfd_thread *h, bool all, struct gp_amd_ta
 	return n < max ? n : max ? max : n;
 }
 
-/* Room for `n` tasks, and somebody to look at them. NULL: it cannot be. */
-static struct gp_amd_reading *open_eyes(struct eyes *eyes, unsigned n)
+/* Makes room for `n` tasks and starts a reader if there is none. NULL: no memory or no reader. */
+static struct gp_amd_reading *prepare_reading(struct observer *observer, unsigned n)
 {
-	if (n > eyes->capacity) {
-		struct gp_amd_task **task = realloc(eyes->task, n * sizeof(struct gp_amd_task *));
+	if (n > observer->capacity) {
+		struct gp_amd_task **task =
+			realloc(observer->task, n * sizeof(struct gp_amd_task *));
 
 		if (!task)
 			return NULL;
-		eyes->task = task;
-		eyes->capacity = n;
+		observer->task = task;
+		observer->capacity = n;
 	}
-	return gp_amd_readers_room(&eyes->readers, n);
+	return gp_amd_readers_room(&observer->readers, n);
 }
 
-/* Its memory does not come: nothing is known of it for a while. When nobody is left to look,
- * nothing is known of anybody, until one of those who went comes back. */
-static void give_up(struct gp_kfd_thread *h, const struct eyes *eyes, struct gp_amd_task *t)
+/* Reading the memory of the task did not return: its activity is unknown for a while. If all
+ * readers are stuck, the activity of all tasks is unknown until a reader returns. */
+static void give_up(struct gp_kfd_thread *h, const struct observer *observer, struct gp_amd_task *t)
 {
-	bool blind = eyes->readers.nout == GP_AMD_READERS_MAX;
+	bool blind = observer->readers.nout == GP_AMD_READERS_MAX;
 
 	t->stuck_for_ns = t->stuck_for_ns ? 2 * t->stuck_for_ns : STUCK_NS;
 	t->stuck_until_ns = gp_monotonic_ns() + t->stuck_for_ns;
@@ -307,39 +304,36 @@ static void give_up(struct gp_kfd_thread *h, const struct eyes *eyes, struct gp_
 	gp_amd_notify(t->gpu);
 }
 
-/* Returns how many were looked at. */
-static unsigned look_who_works(struct gp_kfd_thread *h, bool all, struct eyes *eyes)
+/* Returns the number of tasks that were read. */
+static unsigned read_activity(struct gp_kfd_thread *h, bool all, struct observer *observer)
 {
 	struct gp_amd_reading *reading;
 	uint64_t now_ns;
 	unsigned n;
 	int late;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	n = choose(h, all, NULL, 0);
-	pthread_mutex_unlock(&h->lock);
-	reading = n ? open_eyes(eyes, n) : NULL;
+	pthread_mutex_unlock(&h->requests.lock);
+	reading = n ? prepare_reading(observer, n) : NULL;
 	if (!reading)
 		return 0;
-	pthread_mutex_lock(&h->lock);
-	n = choose(h, all, eyes->task, n);
+	pthread_mutex_lock(&h->requests.lock);
+	n = choose(h, all, observer->task, n);
 	for (unsigned i = 0; i < n; i++)
-		reading_of(eyes->task[i], &reading[i]);
-	pthread_mutex_unlock(&h->lock);
-	late = gp_amd_readers_run(&eyes->readers, n);
+		reading_of(observer->task[i], &reading[i]);
+	pthread_mutex_unlock(&h->requests.lock);
+	late = gp_amd_readers_run(&observer->readers, n);
 	now_ns = gp_monotonic_ns();
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	if (late >= 0)
-		give_up(h, eyes, eyes->task[late]);
+		give_up(h, observer, observer->task[late]);
 	for (unsigned i = 0; late < 0 && i < n; i++)
-		if (note_activity(eyes->task[i], &reading[i], now_ns))
-			gp_amd_notify(eyes->task[i]->gpu);
-	pthread_mutex_unlock(&h->lock);
+		if (note_activity(observer->task[i], &reading[i], now_ns))
+			gp_amd_notify(observer->task[i]->gpu);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
-
-/* ---- the loop ----------------------------------------------------------------------------------
- */
 
 static void free_task(struct gp_amd_task *task)
 {
@@ -351,7 +345,7 @@ static void free_task(struct gp_amd_task *task)
 
 static void free_gone(struct gp_kfd_thread *h)
 {
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task **t = &h->gpu[i]->task[k];
@@ -360,44 +354,44 @@ static void free_gone(struct gp_kfd_thread *h)
 				continue;
 			free_task(*t);
 			*t = NULL;
-			pthread_cond_broadcast(&h->changed);
+			pthread_cond_broadcast(&h->requests.changed);
 		}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
-/* Somebody waits for a look. */
-static bool is_asked(struct gp_kfd_thread *h)
+/* A scan() or find() waits for a new list. */
+static bool scan_is_requested(struct gp_kfd_thread *h)
 {
 	bool asked = false;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		asked |= !h->gpu[i]->scanned;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return asked;
 }
 
-/* Until the time, or somebody has a word for us. True: to end. */
-static bool rest(struct gp_kfd_thread *h, uint64_t for_ns)
+/* Waits for the time or for activity_fd. true: the thread must end. */
+static bool wait_or_quit(struct gp_kfd_thread *h, uint64_t for_ns)
 {
-	struct pollfd p = {.fd = h->watch_fd, .events = POLLIN};
+	struct pollfd p = {.fd = h->activity_fd, .events = POLLIN};
 	struct timespec timeout = {.tv_nsec = (long)for_ns};
 	eventfd_t ignored;
 	bool quit;
 
 	if (ppoll(&p, 1, &timeout, NULL) > 0)
-		eventfd_read(h->watch_fd, &ignored);
-	pthread_mutex_lock(&h->lock);
-	quit = h->watch_quit;
-	pthread_mutex_unlock(&h->lock);
+		eventfd_read(h->activity_fd, &ignored);
+	pthread_mutex_lock(&h->requests.lock);
+	quit = h->activity_quit;
+	pthread_mutex_unlock(&h->requests.lock);
 	return quit;
 }
 
-void *gp_amd_watch(void *kfd_thread)
+void *gp_amd_activity_thread(void *kfd_thread)
 {
 	struct gp_kfd_thread *h = kfd_thread;
 	struct scan *scan = calloc(1, sizeof *scan);
-	struct eyes eyes = {0};
+	struct observer observer = {0};
 	unsigned looked = 0;
 	uint64_t scan_ns = 0;
 
@@ -406,17 +400,17 @@ void *gp_amd_watch(void *kfd_thread)
 		bool all = now_ns >= scan_ns;
 
 		free_gone(h);
-		if (scan && (all || is_asked(h))) {
-			look_around(h, scan);
+		if (scan && (all || scan_is_requested(h))) {
+			scan_tasks(h, scan);
 			gp_amd_find_pointers(h, now_ns);
 			scan_ns = now_ns + GP_AMD_SCAN_NS;
 		}
-		looked = look_who_works(h, all, &eyes);
-	} while (!rest(h, looked ? GP_AMD_DETECT_NS : GP_AMD_SCAN_NS));
+		looked = read_activity(h, all, &observer);
+	} while (!wait_or_quit(h, looked ? GP_AMD_DETECT_NS : GP_AMD_SCAN_NS));
 	for (unsigned i = 0; scan && i < GP_AMD_OPEN_MAX; i++)
 		free(scan->list[i].seen);
 	free(scan);
-	gp_amd_readers_end(&eyes.readers);
-	free(eyes.task);
+	gp_amd_readers_end(&observer.readers);
+	free(observer.task);
 	return NULL;
 }

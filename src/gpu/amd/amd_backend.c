@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of functions for AMD GPUs. What it says, the host and the watch found out before. */
+/* The tables of functions for AMD GPUs. They return the state that the other threads found. */
 #include "gpu/amd/amd_backend.h"
 
 #include <errno.h>
@@ -19,9 +19,6 @@ static struct gp_amd_gpu *of(struct gp_gpu *gpu)
 {
 	return (struct gp_amd_gpu *)gpu; /* `base` is the first member */
 }
-
-/* ---- devices ------------------------------------------------------------------------------------
- */
 
 static int probe(void)
 {
@@ -49,11 +46,11 @@ static void fill_info(struct gp_amd_gpu *d, unsigned index)
 	info->caps = GP_CAP_ACTIVITY | GP_CAP_EVENTS;
 	if (gp_amd_can_suspend(&d->node)) {
 		info->caps |= GP_CAP_HOLD;
-		if (!gp_amd_has_mes(&d->node)) /* which takes no notice of a mode, and stops one */
+		if (!gp_amd_has_mes(&d->node)) /* MES ignores a grace and stops single queues */
 			info->caps |= GP_CAP_PREEMPT_MODE | GP_CAP_STOPS_ALL;
 		info->max_held = gp_amd_debugs_many(&d->node) ? HELD_MAX : 1;
 	}
-	/* What a hold costs depends on what runs: nothing is known before it is measured. */
+	/* The cost of a hold depends on the running work, so it is not known in advance. */
 	info->sample_period_ns = GP_AMD_DETECT_NS;
 	info->notice_ns = GP_AMD_DETECT_NS;
 }
@@ -64,7 +61,7 @@ static int amd_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	int n = gp_amd_nodes(node, GP_AMD_NODES_MAX), r;
 	struct gp_amd_gpu *d;
 
-	(void)flags; /* looking costs the GPU nothing */
+	(void)flags; /* observation costs the GPU nothing */
 	if (!gp_amd_sees_host_pids())
 		return -EPERM;
 	if (n < 0 || index >= (unsigned)n || index >= GP_AMD_NODES_MAX)
@@ -99,10 +96,7 @@ static void amd_close(struct gp_gpu *gpu)
 	free(d);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------
- */
-
-/* The first call waits until everybody was looked at once. */
+/* The first call waits until the activity thread has listed all processes once. */
 static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
 	struct gp_amd_gpu *d = of(gpu);
@@ -110,20 +104,20 @@ static int amd_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	int n;
 
 	(void)now_ns;
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	if (!d->scanned)
-		eventfd_write(h->watch_fd, 1);
+		eventfd_write(h->activity_fd, 1);
 	while (!d->scanned)
-		pthread_cond_wait(&h->changed, &h->lock);
+		pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 	n = (int)d->nseen;
 	for (unsigned i = 0; i < d->nseen && i < max; i++)
 		seen[i] = d->seen[i].is;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
 
-/* A free place; -1: no memory. */
-static int find_place(struct gp_amd_gpu *d)
+/* A free handle; -1: no memory. */
+static int find_handle(struct gp_amd_gpu *d)
 {
 	struct gp_amd_task **task;
 
@@ -159,9 +153,9 @@ static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct gp_amd_gpu *d = of(gpu);
 	const struct gp_amd_seen *found = NULL;
-	int place = -1, r = 0;
+	int free_handle = -1, r = 0;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key)
 			found = &d->seen[i];
@@ -171,15 +165,15 @@ static int amd_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 	if (!found)
 		r = -ESRCH;
 	if (!r) {
-		place = find_place(d);
-		r = place < 0 ? -ENOMEM : gp_amd_make_room(d->kfd_thread);
+		free_handle = find_handle(d);
+		r = free_handle < 0 ? -ENOMEM : gp_amd_make_room(d->kfd_thread);
 	}
 	if (!r) {
-		d->task[place] = make_task(d, found);
-		r = d->task[place] ? 0 : -ENOMEM;
-		*handle = (uint32_t)place;
+		d->task[free_handle] = make_task(d, found);
+		r = d->task[free_handle] ? 0 : -ENOMEM;
+		*handle = (uint32_t)free_handle;
 	}
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return r;
 }
 
@@ -187,11 +181,11 @@ static void amd_detach(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	d->task[handle]->leaving = true;
 	d->kfd_thread->leaving++;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
-	gp_amd_wake(d->kfd_thread);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	gp_requests_wake(&d->kfd_thread->requests);
 }
 
 static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_held)
@@ -199,15 +193,15 @@ static void amd_prepare_task(struct gp_gpu *gpu, uint32_t handle, bool will_be_h
 	struct gp_amd_gpu *d = of(gpu);
 	struct gp_amd_task *t;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	t = d->task[handle];
 	t->prepare = true;
 	t->wants_hold |= will_be_held;
 	if (will_be_held && !t->target)
 		gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t);
-	pthread_mutex_unlock(&d->kfd_thread->lock);
-	gp_amd_wake(d->kfd_thread);
-	eventfd_write(d->kfd_thread->watch_fd, 1);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	gp_requests_wake(&d->kfd_thread->requests);
+	eventfd_write(d->kfd_thread->activity_fd, 1);
 }
 
 static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *seen, unsigned n)
@@ -215,12 +209,12 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 	struct gp_amd_gpu *d = of(gpu);
 
 	(void)now_ns;
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		const struct gp_amd_task *t = d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
 
-		/* Nobody but a session of ours can have suspended it, as far as we can see. */
+		/* A suspend by another process is not visible here. */
 		o->known = GP_KNOWN_HELD;
 		o->held = t->held;
 		o->under_way = t->queued ? GP_UNDER_WAY_HOLD : 0;
@@ -235,41 +229,44 @@ static int amd_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observatio
 			o->active_since_ns = t->active_since_ns;
 		}
 	}
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return 0;
 }
 
-/* ---- actions ------------------------------------------------------------------------------------
- */
-
-static int ask_all(struct gp_gpu *gpu, enum gp_amd_request_kind kind, struct gp_action *a,
+static int amd_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
                    unsigned n)
 {
+	enum gp_amd_request_kind request = kind == GP_ACT_HOLD ? GP_AMD_HOLD : GP_AMD_RELEASE;
 	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	(void)now_ns;
+	if (kind == GP_ACT_SLICE)
+		return -ENOTSUP;
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < n; i++)
-		a[i].status = gp_amd_ask(d->kfd_thread, kind, d->task[a[i].handle]) ? -EINPROGRESS
-		                                                                    : -EAGAIN;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
-	gp_amd_wake(d->kfd_thread);
+		a[i].status = gp_amd_ask(d->kfd_thread, request, d->task[a[i].handle])
+		                      ? -EINPROGRESS
+		                      : -EAGAIN;
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	gp_requests_wake(&d->kfd_thread->requests);
 	return 0;
 }
 
-static int amd_hold_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static const struct gp_preempt_type *amd_preempt_types(const struct gp_gpu *gpu, unsigned *n)
 {
-	(void)now_ns;
-	return ask_all(gpu, GP_AMD_HOLD, a, n);
+	static const struct gp_preempt_type type[] = {
+		GP_PREEMPT_TYPE_SAVE,
+		{.name = "drain",
+	         .summary = "let short waves finish first",
+	         .value = GP_AMD_DRAIN,
+	         .grace_max = GP_AMD_DRAIN},
+	};
+
+	*n = gpu->info.caps & GP_CAP_PREEMPT_MODE ? 2 : 1;
+	return type;
 }
 
-static int amd_release_all(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return ask_all(gpu, GP_AMD_RELEASE, a, n);
-}
-
-/* For the holds that follow. */
-static int amd_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
+static int amd_set_preempt_type(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
 {
 	struct gp_amd_gpu *d = of(gpu);
 
@@ -277,9 +274,9 @@ static int amd_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mo
 		return -EINVAL;
 	if (mode != GP_AMD_SAVE && !(d->base.info.caps & GP_CAP_PREEMPT_MODE))
 		return -ENOTSUP;
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	d->task[handle]->grace = mode == GP_AMD_SAVE ? KFD_GRACE_DEFAULT : mode;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	return 0;
 }
 
@@ -288,11 +285,8 @@ static int amd_event_fd(struct gp_gpu *gpu)
 	return of(gpu)->event_fd;
 }
 
-/* ---- putting back -------------------------------------------------------------------------------
- */
-
-/* A task that has no session gets one by it; one that could not have it tries again, not too often.
- * Under the lock: 0, -EAGAIN or what went wrong. */
+/* Requests a session for a task that has none. After a failure it tries again once a second. Caller
+ * holds requests.lock. 0, -EAGAIN, or the failure. */
 static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
 {
 	t->wants_hold = t->prepare = true;
@@ -305,40 +299,51 @@ static int want_session(struct gp_amd_gpu *d, struct gp_amd_task *t)
 	return gp_amd_ask(d->kfd_thread, GP_AMD_PREPARE, t) ? -EAGAIN : -ENOMEM;
 }
 
-/* The driver resumes everything when we end, in whatever way. The record is there so that others
- * see who holds the process, and can tell us to let go of it by taking it away. */
+/* The driver resumes all queues when this process ends. The record shows the owner of the hold to
+ * other processes. Removing the record tells the owner to release the task. */
 static int amd_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
 	struct gp_amd_gpu *d = of(gpu);
 	const struct gp_amd_task *t;
 	int r;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	t = d->task[handle];
 	*undo = (struct gp_undo){.key = t->key ^ (uint64_t)d->node.gpu_id << 32,
 	                         .pid = t->pid,
 	                         .start_time = t->start_time};
 	r = want_session(d, d->task[handle]);
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	if (r == -EAGAIN)
-		gp_amd_wake(d->kfd_thread);
+		gp_requests_wake(&d->kfd_thread->requests);
 	return r;
 }
-
-/* ---- questions ----------------------------------------------------------------------------------
- */
 
 static void amd_why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 {
 	struct gp_amd_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	if (d->task[handle]->why.code)
 		*err = d->task[handle]->why;
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 }
 
-/* The driver itself resumes what somebody held, when he ends: nothing is ever left behind. */
+/* The runtimes number GPUs by the driver's nodes, as this back end does. */
+static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)
+{
+	char text[16];
+
+	(void)name;
+	(void)bus;
+	(void)err;
+	/* HIP_VISIBLE_DEVICES selects among the GPUs that ROCR_VISIBLE_DEVICES leaves. */
+	unsetenv("HIP_VISIBLE_DEVICES");
+	snprintf(text, sizeof text, "%u", index);
+	return setenv("ROCR_VISIBLE_DEVICES", text, 1) ? -errno : 0;
+}
+
+/* Nothing to do: the driver resumes the queues when the process that held them ends. */
 static int amd_release_process(pid_t pid, struct gp_error *err)
 {
 	int n = gp_amd_sysfs_queues(pid, NULL, 0);
@@ -346,8 +351,25 @@ static int amd_release_process(pid_t pid, struct gp_error *err)
 	return n == -ESRCH ? gp_amd_not_a_user(pid, -ENODEV, err) : n;
 }
 
+static const struct gp_gpu_command_ops commands = {
+	.find = gp_amd_find,
+	.queues = gp_amd_queues,
+	.split = gp_amd_split,
+	.why = amd_why,
+	.evicted_ms = gp_amd_process_evicted_ms,
+	.preempt_types = amd_preempt_types,
+	.set_preempt_type = amd_set_preempt_type,
+	.hold_self = gp_amd_hold_self,
+	.release_self = gp_amd_release_self,
+	.undo = gp_amd_undo,
+	.release_process = amd_release_process,
+	.make_visible = make_visible,
+	.doctor = gp_amd_doctor,
+};
+
 const struct gp_gpu_ops gp_amd_ops = {
 	.name = "amd",
+	.command = &commands,
 	.probe = probe,
 	.open = amd_open,
 	.close = amd_close,
@@ -356,19 +378,7 @@ const struct gp_gpu_ops gp_amd_ops = {
 	.detach = amd_detach,
 	.prepare = amd_prepare_task,
 	.observe = amd_observe,
-	.hold = amd_hold_all,
-	.release = amd_release_all,
-	.set_preempt_mode = amd_set_preempt_mode,
+	.act = amd_act,
 	.event_fd = amd_event_fd,
 	.undo_record = amd_undo_record,
-	.undo = gp_amd_undo,
-	.release_process = amd_release_process,
-	.why = amd_why,
-	.find = gp_amd_find,
-	.split = gp_amd_split,
-	.queues = gp_amd_queues,
-	.evicted_ms = gp_amd_process_evicted_ms,
-	.hold_self = gp_amd_hold_self,
-	.release_self = gp_amd_release_self,
-	.doctor = gp_amd_doctor,
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AMD GPUs behind the contract: what the parts share.
+ * The state of AMD GPUs, shared by the files of this folder.
  *
- *   backend.c   the table of functions; called by the threads that own devices; never waits
- *   questions.c those of them that people ask, and wait for
- *   host.c      a thread that makes every call to amdkfd, for all devices: a session belongs to a
- *               process with all its GPUs, and the driver to the thread that traces
- *   targets.c   what that thread does with one process
- *   self.c      this process's own queues, without a session that lasts
- *   watch.c     a thread that looks who is there and who works, without asking the driver
- *   pointers.c  where those have their pointers that nobody is attached to, for it
- *   glance.c    one that reads the memory of others for it
+ *   amd_backend.c     the tables of functions; called by the threads that own devices
+ *   amd_queries.c     find, split and queues, which may wait
+ *   kfd_thread.c      the KFD thread: makes every call to amdkfd, for all devices, because a
+ *                     session covers all GPUs of a process and belongs to the tracing thread
+ *   kfd_sessions.c    on the KFD thread: the sessions with processes
+ *   own_queues.c      the queues of this process itself, without a lasting session
+ *   activity.c        the activity thread: finds tasks and active tasks without driver calls
+ *   queue_pointers.c  on the activity thread: where queues without a session have their pointers
+ *   memory_reader.c   a thread that reads the memory of other processes
  *
- * Under `lock`, which nobody holds while calling the driver or reading somebody's memory: requests,
- * devices, tasks. Targets are the host thread's own.
+ * requests.lock protects requests, devices and tasks. No thread holds it during a driver call or
+ * while it reads the memory of a process. Targets belong to the KFD thread alone.
  */
 #ifndef GP_GPU_AMD_AMD_DEVICE_H
 #define GP_GPU_AMD_AMD_DEVICE_H
@@ -24,21 +24,22 @@
 #include "gpu/amd/session.h"
 #include "gpu/amd/topology.h"
 #include "gpu/gpu.h"
+#include "gpu/requests.h"
 
-#define GP_AMD_SPLITS_MAX 63                      /* of a process: a key has 6 bits for them */
-#define GP_AMD_BATCH_MAX  (GP_AMD_SPLITS_MAX + 1) /* requests that are done at once */
-#define GP_AMD_OPEN_MAX   (2 * GP_AMD_NODES_MAX)  /* one may be open twice */
-#define GP_AMD_DETECT_NS  (1 * GP_NS_PER_MS)      /* how soon a packet in a queue is seen */
-/* Where the driver does not count occupied compute units: how long work that was taken is taken to
- * run. Longer, and best-effort work waits for nothing after each request; shorter, and it comes
- * back beside kernels that take so long. */
+#define GP_AMD_SPLITS_MAX 63 /* for each process: a key has 6 bits for the split */
+#define GP_AMD_BATCH_MAX  (GP_AMD_SPLITS_MAX + 1) /* requests in one driver call */
+#define GP_AMD_OPEN_MAX   (2 * GP_AMD_NODES_MAX)  /* a device may be open twice */
+#define GP_AMD_DETECT_NS  (1 * GP_NS_PER_MS)      /* how soon a packet in a queue is noticed */
+/* If the driver does not count occupied compute units: how long a packet that the hardware took is
+ * assumed to run. A longer time delays best-effort work after each request; with a shorter time it
+ * runs beside longer kernels of the service. */
 #define GP_AMD_LINGER_NS (10 * GP_NS_PER_MS)
-#define GP_AMD_SCAN_NS   (50 * GP_NS_PER_MS) /* how soon a process with its first queue is */
+#define GP_AMD_SCAN_NS   (50 * GP_NS_PER_MS) /* how soon a new process is noticed */
 
-/* Where a queue says how far it is, in the memory of its process. */
+/* Addresses of the read and write pointer of a queue, in the memory of its process. */
 struct gp_amd_pointers {
 	uint64_t read_address, write_address;
-	uint64_t mask; /* of what they count modulo the ring; ~0: they only grow */
+	uint64_t mask; /* for pointers that wrap at the end of the ring; ~0: they only grow */
 };
 
 struct gp_amd_task {
@@ -46,77 +47,71 @@ struct gp_amd_task {
 	uint64_t key;
 	pid_t pid;
 	uint64_t start_time;
-	uint32_t queue; /* the one that it is, or GP_QUEUE_ALL */
-	bool leaving;   /* detached: the host lets go of it, then the watch frees it */
+	uint32_t queue; /* as in struct gp_seen */
+	bool leaving;   /* detached: the KFD thread releases it, the activity thread frees it */
 	bool gone;
 
-	/* What was asked for. */
-	bool prepare;    /* its activity matters */
-	bool wants_hold; /* ... and it will be held, or cannot be watched without a session */
-	bool hold_want;  /* whether a hold or a release was asked for last */
-	uint32_t grace;  /* of its holds */
-	unsigned queued; /* requests that have not ended */
+	/* Requested. */
+	bool prepare;    /* its activity must be known */
+	bool wants_hold; /* it needs a session: it will be held, or its activity needs one */
+	bool hold_want;  /* the last request was a hold, not a release */
+	uint32_t grace;  /* of its holds, in 1,000 GPU clocks */
+	unsigned queued; /* number of requests that have not ended */
 
-	/* What the host knows. */
-	struct gp_amd_target *target; /* NULL: no session */
-	uint64_t tried_ns;            /* when we tried to have one; 0 = not yet */
-	struct gp_error why;          /* what went wrong last: code and sentence */
+	/* Written by the KFD thread. */
+	struct gp_amd_target *target; /* NULL = no session */
+	uint64_t tried_ns;            /* last attempt to open a session; 0 = none yet */
+	struct gp_error why;          /* the last failure: code and sentence */
 	bool held;
 	int32_t failed;
 	struct gp_amd_pointers *pointer; /* of its compute queues */
 	unsigned npointers;
 	bool has_pointers;
-	bool new_pointers; /* the watch has not looked at them yet */
+	bool new_pointers; /* not read yet */
 
-	/* What the watch knows. */
-	uint64_t queues_mark; /* of its queues, as sysfs shows them */
+	/* Written by the activity thread. */
+	uint64_t queues_mark; /* hash of the serials of its queues in sysfs */
 	int mem_fd;
-	uint64_t stuck_until_ns, stuck_for_ns; /* its memory did not come */
-	bool looked;                           /* activity is known */
+	uint64_t stuck_until_ns, stuck_for_ns; /* reading its memory did not return */
+	bool looked;                           /* `active` and `pending` are known */
 	bool active;
 	uint64_t pending;
-	uint64_t written;   /* sum of the write pointers at the last look */
-	uint64_t worked_ns; /* when work was last seen */
+	uint64_t written;   /* sum of the write pointers at the last reading */
+	uint64_t worked_ns; /* when it last had work */
 	uint64_t active_since_ns;
-	/* Pointers of one without a session: when they were looked for, of which queues, when next.
-	 */
+	/* Search for the pointers of a task without a session: time, queues_mark and wait of the
+	 * last one. */
 	uint64_t mqds_ns, mqds_mark, mqds_wait_ns;
-	uint64_t pointers_mark; /* of the queues whose they are */
-	bool blind;             /* there is no way to find them: that was said */
+	uint64_t pointers_mark; /* queues_mark at the time when `pointer` was read */
+	bool blind;             /* the pointers cannot be found; `why` says so */
 };
 
 enum gp_amd_request_kind { GP_AMD_PREPARE, GP_AMD_HOLD, GP_AMD_RELEASE };
 
-struct gp_amd_request {
-	enum gp_amd_request_kind kind;
-	struct gp_amd_task *task;
-};
-
-/* A question that somebody waits for. */
+/* A question of a command, which waits for the answer. */
 struct gp_amd_call {
+	struct gp_question question;
 	struct gp_amd_gpu *gpu;
 	pid_t pid;
 	uint64_t start_time;
 	struct gp_queue *queue;
-	struct gp_amd_pointers *pointer; /* beside it */
+	struct gp_amd_pointers *pointer; /* same order as `queue` */
 	unsigned max;
 	struct gp_error *err;
-	int result;
-	bool done;
 };
 
 /* A process with a session. */
 struct gp_amd_target {
 	struct gp_amd_session session;
-	unsigned users; /* tasks on devices, and who asked about its queues, until the end */
-	bool parting;   /* no session any more; only its link is still to end */
+	unsigned users; /* number of tasks; plus one, for good, after gp_amd_queues */
+	bool parting;   /* the session has ended, but not yet the ptrace link */
 };
 
 /* A process with compute queues on a device. */
 struct gp_amd_seen {
 	struct gp_seen is;
 	unsigned queues;
-	uint64_t mark; /* another when one of them is another */
+	uint64_t mark; /* hash of their serials: changes when a queue changes */
 };
 
 struct gp_amd_gpu {
@@ -128,138 +123,124 @@ struct gp_amd_gpu {
 	unsigned ntasks;
 	struct gp_amd_seen *seen;
 	unsigned nseen, seen_capacity;
-	bool scanned; /* `seen` is filled in */
+	bool scanned; /* `seen` is valid */
 };
 
 /* A queue that is a task of its own. */
 struct gp_amd_split {
-	uint64_t key;    /* of the task */
-	uint32_t gpu_id; /* and where */
+	uint64_t key; /* of the split task */
+	uint32_t gpu_id;
 	uint32_t queue;
 };
 
-/* The queues of this process itself, and which of them it has taken off the hardware. */
+/* The queues of this process itself, see own_queues.c. */
 struct gp_amd_self {
-	pthread_mutex_t lock; /* of all of it */
+	pthread_mutex_t lock; /* protects all members */
 	unsigned n;
-	struct amd_own *own;
+	struct gp_amd_own_queue *own;
 };
 
 struct gp_kfd_thread {
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a call is done, or the first scan */
-	bool quit;
-	bool watch_quit;
+	struct gp_requests requests; /* its lock protects the members down to `leaving` */
+	bool activity_quit;
 	struct gp_amd_gpu *gpu[GP_AMD_OPEN_MAX];
 	unsigned ngpus;
-	struct gp_amd_request *ring;
-	unsigned ring_first, ring_count, ring_capacity;
-	struct gp_amd_call *call;
-	struct gp_amd_split *split; /* only grows: they are few, and made by hand */
+	struct gp_amd_split *split; /* only grows: users make few of them */
 	unsigned nsplits;
-	unsigned leaving; /* tasks that wait for the host to let go of them */
+	unsigned leaving; /* number of detached tasks that the KFD thread has to release */
 	struct gp_amd_self self;
 
 	int kfd;
-	int wake_fd;  /* for the host's thread */
-	int watch_fd; /* for the watch */
+	int activity_fd; /* wakes the activity thread */
 	int epoll_fd;
-	pthread_t thread, watch;
+	pthread_t thread, activity;
 
-	/* The host thread's own. */
+	/* KFD thread only. */
 	enum gp_amd_rule rule;
 	struct gp_amd_target **target;
 	unsigned ntargets;
 	uint64_t tick_ns;
 };
 
-/* The key of the process's own task, from that of any of its tasks. */
+/* The key of the main task of a process, from the key of any of its tasks. */
 static inline uint64_t gp_amd_process_of(uint64_t key)
 {
 	return key & ~(uint64_t)GP_AMD_SPLITS_MAX;
 }
 
-/* ---- host.c -------------------------------------------------------------------------------------
- */
+/* kfd_thread.c */
 
-/* One for all devices of this process. The last that lets go of it ends it. */
+/* One thread serves all devices of this process. It ends when the last device leaves. */
 int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err);
 void gp_kfd_thread_leave(struct gp_amd_gpu *gpu);
 
-/* Under the lock: adds a request; false: there is no room, which is made at attach. */
+/* Adds a request. Caller holds requests.lock. false: no room, which gp_amd_make_room makes. */
 bool gp_amd_ask(struct gp_kfd_thread *h, enum gp_amd_request_kind kind, struct gp_amd_task *task);
 int gp_amd_make_room(struct gp_kfd_thread *h);
-void gp_amd_wake(struct gp_kfd_thread *h);
-void gp_amd_notify(struct gp_amd_gpu *gpu); /* there is news for the engine */
+void gp_amd_notify(struct gp_amd_gpu *gpu); /* makes event_fd readable */
 
-/* Under the lock: whether a queue belongs to the task `key` and `queue` name. */
+/* Whether queue `id` belongs to the task with `key` and `queue`. Caller holds requests.lock. */
 bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
                   uint32_t id);
 
-/* ---- targets.c: on the host's thread ------------------------------------------------------------
- */
+/* kfd_sessions.c, on the KFD thread */
 
 void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task);
-/* Tasks of one process, all or none of them. 0 or -errno. */
+/* For tasks of one process: all of them, or none. 0 or -errno. */
 int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n);
 int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n);
 void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task);
 void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call);
 
-/* Under the lock: writes what is known of the target's queues into its tasks. */
+/* Writes the state of the queues into the tasks of the target. Caller holds requests.lock. */
 void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool queues_changed);
-/* Queues came or went: what follows from it, for all tasks of the process. */
+/* Queues were created or destroyed: holds the new queues of held tasks and publishes the state. */
 void gp_amd_settle(struct gp_kfd_thread *h, struct gp_amd_target *target);
 void gp_amd_target_events(struct gp_kfd_thread *h, struct gp_amd_target *target);
-/* The session is over. The tasks may live on: a program that runs another has no queues. */
+/* The session has ended. Its tasks may remain: after exec a process has no queues. */
 void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target);
-/* What has to be done every few ms while a target is traced, or could not be answered. */
+/* To be called every few ms while a target is traced, or has an unanswered event. */
 void gp_amd_tick(struct gp_kfd_thread *h);
 void gp_amd_forget_targets(struct gp_kfd_thread *h);
 
-/* ---- watch.c ------------------------------------------------------------------------------------
- */
+/* activity.c */
 
-void *gp_amd_watch(void *kfd_thread);
+void *gp_amd_activity_thread(void *kfd_thread);
 
-/* ---- pointers.c ---------------------------------------------------------------------------------
- */
+/* queue_pointers.c */
 
-/* Of one task at a time. Where the kernel's debug files tell, nobody needs to be attached.
- * Otherwise a session tells, unless it would take the only place from a task that is to be held. */
+/* Finds the pointers of one task for each call: from the kernel's debug files if they are readable,
+ * else from a session. A session is not opened if it would use the only debug slot. */
 void gp_amd_find_pointers(struct gp_kfd_thread *h, uint64_t now_ns);
 
-/* Under the lock: whether all queues of its process there are the task's. What is known of a
- * process is not known of its parts. */
+/* Whether the task has all queues of its process on the device. Values of a process are not valid
+ * for a part of it. Caller holds requests.lock. */
 bool gp_amd_is_whole(const struct gp_amd_task *t);
 
-/* ---- glance.c -----------------------------------------------------------------------------------
- */
+/* memory_reader.c */
 
-/* A process's memory, to read; -1: it may not be. */
+/* A descriptor to read the memory of a process; -1: no permission. */
 int gp_amd_open_memory(pid_t pid);
-/* Packets in a queue; UINT64_MAX: they cannot be read. */
+/* Number of packets in a queue; UINT64_MAX: not readable. */
 uint64_t gp_amd_read_pending(int fd, const struct gp_amd_pointers *pointers);
 
-/* ---- mqds.c -------------------------------------------------------------------------------------
- */
+/* mqds.c */
 
-/* A compute queue, as the kernel's debug files show it. */
+/* A compute queue in the kernel's debug files. */
 struct gp_amd_mqd {
 	uint64_t ring_address;
 	uint64_t read_address, write_address;
 	uint64_t pointer_mask; /* as in struct gp_amd_pointers */
-	uint32_t priority;     /* of the queue in its pipe */
+	uint32_t priority;     /* 0 to 15 */
 };
 
-/* Those of a process on a GPU: how many, the first `max` filled in, or -errno: the files cannot be
- * read. */
+/* Reads up to `max` queues of a process on a GPU. Returns the number of queues, or -errno: the file
+ * cannot be read. */
 int gp_amd_read_mqds(pid_t pid, uint32_t gpu_id, struct gp_amd_mqd *mqd, unsigned max);
-bool gp_amd_has_mqds(void); /* whether they can be, as far as one can say without */
+bool gp_amd_has_mqds(void); /* whether the file looks readable */
 const char *gp_amd_debugfs(void);
 
-/* ---- questions.c --------------------------------------------------------------------------------
- */
+/* amd_queries.c */
 
 int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err);
 int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
@@ -268,19 +249,16 @@ int gp_amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queu
                   unsigned max, struct gp_error *err);
 int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid);
 
-/* ---- undo.c -------------------------------------------------------------------------------------
- */
+/* amd_undo.c */
 
 int gp_amd_undo(const struct gp_undo *undo, struct gp_error *err);
 
-/* ---- self.c -------------------------------------------------------------------------------------
- */
+/* own_queues.c */
 
 int gp_amd_hold_self(struct gp_gpu *gpu, unsigned flags, struct gp_error *err);
 int gp_amd_release_self(struct gp_gpu *gpu, struct gp_error *err);
 
-/* ---- doctor.c -----------------------------------------------------------------------------------
- */
+/* amd_doctor.c */
 
 void gp_amd_doctor(gp_finding_fn *say, void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of this machine can be used, what is missing, why, and what would help. */
+/* gpreempt doctor for AMD: what can be used, what is missing, the reason and the remedy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,69 +12,72 @@ static const char *driver_advice(int code)
 {
 	switch (code) {
 	case -ENOTSUP: return "use Linux 6.5 or later";
-	case -EBUSY: return "try again in a few seconds; the kernel's log says what happens";
+	case -EBUSY: return "try again in a few seconds; the kernel's log has the reason";
 	default: return "run as root, or as a member of the group `render`";
 	}
 }
 
-static bool check_driver(const struct gp_teller *to)
+static bool check_driver(const struct gp_reporter *to)
 {
 	struct gp_error err = {0};
 	struct kfd_version version;
 	int kfd = gp_kfd_open(&err);
 
 	if (kfd >= 0 && !gp_kfd_version(kfd, &version)) {
-		gp_say(to, GP_FINDING_OK, "driver", NULL, "amdkfd, interface %u.%u", version.major,
-		       version.minor);
+		gp_report(to, GP_FINDING_OK, "driver", NULL, "amdkfd, interface %u.%u",
+		          version.major, version.minor);
 		close(kfd);
 		return true;
 	}
 	if (kfd == -ENOENT)
-		gp_say(to, GP_FINDING_NOTE, "driver", NULL, "%s", err.text);
+		gp_report(to, GP_FINDING_NOTE, "driver", NULL, "%s", err.text);
 	else
-		gp_say(to, GP_FINDING_MISSING, "driver", driver_advice(kfd), "%s", err.text);
+		gp_report(to, GP_FINDING_MISSING, "driver", driver_advice(kfd), "%s", err.text);
 	return false;
 }
 
-static void check_node(const struct gp_teller *to, const struct gp_amd_node *node)
+static void check_node(const struct gp_reporter *to, const struct gp_amd_node *node)
 {
 	char gfx[16];
 
 	gp_amd_gfx_name(node, gfx, sizeof gfx);
-	gp_say(to, GP_FINDING_OK, "gpu", NULL, "%s (%s), %u compute units, %u XCC%s, id %u", gfx,
-	       *node->name ? node->name : "unnamed", node->compute_units, node->xccs,
-	       node->xccs == 1 ? "" : "s", node->gpu_id);
+	gp_report(to, GP_FINDING_OK, "gpu", NULL, "%s (%s), %u compute units, %u XCC%s, id %u", gfx,
+	          *node->name ? node->name : "unnamed", node->compute_units, node->xccs,
+	          node->xccs == 1 ? "" : "s", node->gpu_id);
 	if (!gp_amd_can_suspend(node)) {
-		gp_say(to, GP_FINDING_MISSING, "suspend",
-		       "install newer firmware for this GPU (linux-firmware, "
-		       "firmware-amd-graphics)",
-		       "%s: its firmware cannot suspend queues for us, and then ROCm does not ask "
-		       "for it on any GPU of the machine",
-		       gfx);
+		gp_report(to, GP_FINDING_MISSING, "suspend",
+		          "install newer firmware for this GPU (linux-firmware, "
+		          "firmware-amd-graphics)",
+		          "%s: its firmware cannot suspend queues, and ROCm then does not enable "
+		          "suspends on any GPU of the machine",
+		          gfx);
 		return;
 	}
 	if (gp_amd_has_mes(node))
-		gp_say(to, GP_FINDING_OK, "suspend", NULL, "%s: queues are suspended one by one",
-		       gfx);
+		gp_report(to, GP_FINDING_OK, "suspend", NULL, "%s: queues are suspended one by one",
+		          gfx);
 	else
-		gp_say(to, GP_FINDING_NOTE, "suspend", NULL,
-		       "%s: each suspend and each resume stops every queue of the GPU for a "
-		       "moment, the latency-critical ones too",
-		       gfx);
+		gp_report(to, GP_FINDING_NOTE, "suspend", NULL,
+		          "%s: each suspend and each resume stops every queue of the GPU for a "
+		          "moment, the latency-critical ones too",
+		          gfx);
 	if (!gp_amd_chip_debugs_many(node))
-		gp_say(to, GP_FINDING_WARNING, "processes",
-		       "name one best-effort process; services are watched without attaching",
-		       "%s: one process at a time can be held, and no debugger beside it, on any "
-		       "GPU of the machine",
-		       gfx);
+		gp_report(
+			to, GP_FINDING_WARNING, "processes",
+			"name one best-effort process; services are watched without attaching",
+			"%s: only one process at a time can be held or debugged, on any GPU of the "
+			"machine",
+			gfx);
 	if (node->gfx >= 110000 && node->gfx <= 110003)
-		gp_say(to, GP_FINDING_WARNING, "compute units", NULL,
-		       "%s: the driver halves the compute units of a process while it is attached",
-		       gfx);
+		gp_report(
+			to, GP_FINDING_WARNING, "compute units", NULL,
+			"%s: the driver halves the compute units of a process while it is attached",
+			gfx);
 }
 
-/* `one_place`: who is watched cannot be attached to, for that would take it from who is held. */
-static void check_sources(const struct gp_teller *to, bool one_place)
+/* `one_slot`: a GPU has one debug slot, which held processes need; services cannot be attached to.
+ */
+static void check_sources(const struct gp_reporter *to, bool one_slot)
 {
 	char path[320];
 	int fd;
@@ -83,65 +86,66 @@ static void check_sources(const struct gp_teller *to, bool one_place)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		close(fd);
-		gp_say(to, GP_FINDING_OK, "activity", NULL,
-		       "the queues of processes can be watched without attaching to them");
+		gp_report(to, GP_FINDING_OK, "activity", NULL,
+		          "the queues of processes can be watched without attaching to them");
 	} else {
-		gp_say(to, one_place ? GP_FINDING_WARNING : GP_FINDING_NOTE, "activity",
-		       geteuid() ? "run as root" : "mount debugfs, or switch lockdown off",
-		       "%s cannot be read (%s): %s", path, gp_error_name(-errno),
-		       one_place ? "the work of services cannot be seen on a GPU that debugs one "
-		                   "process at a time"
-		                 : "who is watched must be attached to");
+		gp_report(to, one_slot ? GP_FINDING_WARNING : GP_FINDING_NOTE, "activity",
+		          geteuid() ? "run as root" : "mount debugfs, or switch lockdown off",
+		          "%s cannot be read (%s): %s", path, gp_error_name(-errno),
+		          one_slot ? "the work of services cannot be seen on a GPU that debugs one "
+		                     "process at a time"
+		                   : "gpreempt must attach to a process to see its activity");
 	}
 }
 
-/* What the kernel could do and we do not, so that nobody looks for it; and the one that a program
- * can do itself. */
-static void say_other_ways(const struct gp_teller *to)
+/* Other ways to take queues off the GPU: the one that the library offers, and those that gpreempt
+ * does not offer, with the reason. */
+static void report_other_ways(const struct gp_reporter *to)
 {
-	gp_say(to, GP_FINDING_OK, "from inside", NULL,
-	       "a program that links the library can take its own queues off the GPU: "
-	       "gpreempt_hold_self(3)");
-	gp_say(to, GP_FINDING_NOTE, "cu masks", NULL,
-	       "not offered: they preempt nothing, and cannot be put back, since the driver shows "
-	       "nobody the mask that a queue has");
-	gp_say(to, GP_FINDING_NOTE, "criu pause", NULL,
-	       "not offered: nobody resumes the queues if the one who paused them dies");
-	gp_say(to, GP_FINDING_NOTE, "whole device", NULL,
-	       "stopping a whole GPU is not offered: what the kernel has for it "
-	       "(enforce_isolation, "
-	       "hang_hws) cannot be undone by its user, or resets the GPU");
-	gp_say(to, GP_FINDING_NOTE, "reset", NULL,
-	       "stopping a queue by a reset is not offered: its program would lose its work");
+	gp_report(to, GP_FINDING_OK, "from inside", NULL,
+	          "a program that links the library can take its own queues off the GPU: "
+	          "gpreempt_hold_self(3)");
+	gp_report(to, GP_FINDING_NOTE, "cu masks", NULL,
+	          "not offered: they preempt nothing, and cannot be put back, because the driver "
+	          "does "
+	          "not show the mask of a queue");
+	gp_report(to, GP_FINDING_NOTE, "criu pause", NULL,
+	          "not offered: the queues stay paused if the process that paused them dies");
+	gp_report(to, GP_FINDING_NOTE, "whole device", NULL,
+	          "stopping a whole GPU is not offered: the kernel's means (enforce_isolation, "
+	          "hang_hws) cannot be undone, or reset the GPU");
+	gp_report(to, GP_FINDING_NOTE, "reset", NULL,
+	          "stopping a queue by a reset is not offered: its program would lose its work");
 }
 
 void gp_amd_doctor(gp_finding_fn *say, void *arg)
 {
-	struct gp_teller to = {.say = say, .arg = arg};
+	struct gp_reporter to = {.say = say, .arg = arg};
 	struct gp_amd_node node[GP_AMD_NODES_MAX];
-	bool one_place = false;
+	bool one_slot = false;
 	int n;
 
 	if (!check_driver(&to))
 		return;
 	if (!gp_amd_sees_host_pids()) {
-		gp_say(&to, GP_FINDING_MISSING, "processes",
-		       "run it on the host, or in a container with the host's pid namespace",
-		       "amdkfd names processes by the host's numbers, which are not ours here: run "
-		       "in the host's pid namespace");
+		gp_report(&to, GP_FINDING_MISSING, "processes",
+		          "run it on the host, or in a container with the host's pid namespace",
+		          "amdkfd names processes by the host's numbers, which are not valid here: "
+		          "run "
+		          "in the host's pid namespace");
 		return;
 	}
 	n = gp_amd_nodes(node, GP_AMD_NODES_MAX);
 	if (n <= 0) {
-		gp_say(&to, GP_FINDING_MISSING, "gpu", NULL,
-		       n < 0 ? "%s cannot be read" : "amdkfd has no GPU in %s", gp_amd_sysfs());
+		gp_report(&to, GP_FINDING_MISSING, "gpu", NULL,
+		          n < 0 ? "%s cannot be read" : "amdkfd has no GPU in %s", gp_amd_sysfs());
 		return;
 	}
 	for (int i = 0; i < n && i < GP_AMD_NODES_MAX; i++) {
 		check_node(&to, &node[i]);
-		one_place |= !gp_amd_debugs_many(&node[i]);
+		one_slot |= !gp_amd_debugs_many(&node[i]);
 	}
-	gp_say_rights(&to);
-	check_sources(&to, one_place);
-	say_other_ways(&to);
+	gp_report_rights(&to);
+	check_sources(&to, one_slot);
+	report_other_ways(&to);
 }

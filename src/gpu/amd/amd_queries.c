@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody asks about one process and waits for: its task, one of its queues, all of them. */
+/* Questions of commands about one process: find, split, queues. They may wait. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,33 +16,30 @@ static struct gp_amd_gpu *of(struct gp_gpu *gpu)
 	return (struct gp_amd_gpu *)gpu; /* `base` is the first member */
 }
 
-/* ---- a process, or one queue of it --------------------------------------------------------------
- */
-
-/* A fresh look, and what it shows of a task. Twice: the first may have begun before the process had
- * its queues. */
-static int look_for(struct gp_amd_gpu *d, uint64_t key, struct gp_seen *seen)
+/* Finds a task in a new scan. Tries twice: the first scan may have begun before the process had its
+ * queues. */
+static int scan_for(struct gp_amd_gpu *d, uint64_t key, struct gp_seen *seen)
 {
 	struct gp_kfd_thread *h = d->kfd_thread;
 	int r = -ENODEV;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (int i = 0; i < 2 && r; i++) {
 		d->scanned = false;
-		eventfd_write(h->watch_fd, 1);
+		eventfd_write(h->activity_fd, 1);
 		while (!d->scanned)
-			pthread_cond_wait(&h->changed, &h->lock);
+			pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 		for (unsigned k = 0; k < d->nseen; k++)
 			if (d->seen[k].is.key == key) {
 				*seen = d->seen[k].is;
 				r = 0;
 			}
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return r;
 }
 
-/* It has queues here, but none is a task: they only copy. */
+/* Whether the process has queues here that only copy, which are no task. */
 static bool only_copies(const struct gp_amd_gpu *d, pid_t pid, uint64_t start_time,
                         struct gp_seen *seen)
 {
@@ -72,12 +69,13 @@ int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_e
 	r = gp_amd_sysfs_queues(pid, NULL, 0);
 	if (r == -ESRCH)
 		return gp_amd_not_a_user(pid, -ENODEV, err);
-	r = look_for(of(gpu), gp_process_key(start_time, pid), seen);
+	r = scan_for(of(gpu), gp_process_key(start_time, pid), seen);
 	if (r && only_copies(of(gpu), pid, start_time, seen))
-		return gp_fail(err, -ENODATA,
-		               "process %d has no compute queue on this GPU, only such as copy; "
-		               "gpreempt queues %d lists them",
-		               pid, pid);
+		return gp_fail(
+			err, -ENODATA,
+			"process %d has no compute queue on this GPU, only queues that copy; "
+			"gpreempt queues %d lists them",
+			pid, pid);
 	return r ? gp_fail(err, r,
 	                   "process %d has no compute queue on this GPU; gpreempt ps lists those "
 	                   "that have one",
@@ -85,7 +83,7 @@ int gp_amd_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_e
 	         : 0;
 }
 
-/* The key of a queue's task: a new one unless it is one already. 0: too many. */
+/* The key of the task of a queue, new or existing. 0: too many splits. */
 static uint64_t split_key(struct gp_amd_gpu *d, uint64_t process, uint32_t queue)
 {
 	struct gp_kfd_thread *h = d->kfd_thread;
@@ -110,7 +108,7 @@ static uint64_t split_key(struct gp_amd_gpu *d, uint64_t process, uint32_t queue
 	return process | number;
 }
 
-/* A queue that leaves its process's task while that is held would belong to nobody. */
+/* A queue that is split off while its process is held would never be released. */
 static bool is_held(const struct gp_amd_gpu *d, uint64_t process)
 {
 	for (unsigned i = 0; i < d->ntasks; i++) {
@@ -142,9 +140,9 @@ static struct gp_amd_seen *find_seen(struct gp_amd_gpu *d, uint64_t key)
 	return NULL;
 }
 
-/* Under the lock: as the next scan will find it, which need not be waited for. false: the process
- * is not known, or there is no memory. */
-static bool see_split(struct gp_amd_gpu *d, uint64_t key, uint32_t queue, struct gp_seen *seen)
+/* Adds the split to the list, as the next scan will do. Caller holds requests.lock. false: the
+ * process is not known, or there is no memory. */
+static bool add_split(struct gp_amd_gpu *d, uint64_t key, uint32_t queue, struct gp_seen *seen)
 {
 	struct gp_amd_seen *found = find_seen(d, key), split;
 
@@ -185,12 +183,12 @@ int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *
 		               "process %d has no compute queue %u on this GPU; gpreempt queues %d "
 		               "lists those that it has",
 		               pid, queue, pid);
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	held = is_held(d, gp_process_key(start_time, pid));
 	key = held ? 0 : split_key(d, gp_process_key(start_time, pid), queue);
 	if (key)
-		known = see_split(d, key, queue, seen);
-	pthread_mutex_unlock(&d->kfd_thread->lock);
+		known = add_split(d, key, queue, seen);
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
 	if (held)
 		return gp_fail(err, -EBUSY, "process %d is held as a whole; release it first", pid);
 	if (!key)
@@ -198,7 +196,7 @@ int gp_amd_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *
 			err, -ENOSPC,
 			"at most %d single queues of process %d can be held; hold it as a whole",
 			GP_AMD_SPLITS_MAX, pid);
-	r = known ? 0 : look_for(d, key, seen);
+	r = known ? 0 : scan_for(d, key, seen);
 	return r ? gp_fail(err, -ENOENT, "process %d has no compute queue %u any more", pid, queue)
 	         : 0;
 }
@@ -208,12 +206,9 @@ int64_t gp_amd_process_evicted_ms(struct gp_gpu *gpu, pid_t pid)
 	return gp_amd_evicted_ms(pid, of(gpu)->node.gpu_id);
 }
 
-/* ---- its queues ---------------------------------------------------------------------------------
- */
-
-/* As anybody can see them, without attaching. */
-static int look_from_afar(const struct gp_amd_gpu *d, pid_t pid, struct gp_queue *queue,
-                          unsigned max)
+/* Reads the queues from sysfs, without attaching. */
+static int queues_from_sysfs(const struct gp_amd_gpu *d, pid_t pid, struct gp_queue *queue,
+                             unsigned max)
 {
 	struct gp_amd_sysfs_queue list[QUEUES_MAX];
 	int all = gp_amd_sysfs_queues(pid, list, QUEUES_MAX), n = 0;
@@ -239,20 +234,20 @@ static int look_from_afar(const struct gp_amd_gpu *d, pid_t pid, struct gp_queue
 	return all < 0 ? all : n;
 }
 
-/* Read here and not on the host's thread: the memory is the process's own. */
+/* Not on the KFD thread: reading the memory of a process can block. */
 static void read_pending(const struct gp_amd_call *call, int n)
 {
 	int fd = gp_amd_open_memory(call->pid);
 
 	for (int i = 0; i < n; i++)
-		if (!call->queue[i].copies) /* those count in units of their own */
+		if (!call->queue[i].copies) /* SDMA pointers have other units */
 			call->queue[i].pending = gp_amd_read_pending(fd, &call->pointer[i]);
 	if (fd >= 0)
 		close(fd);
 }
 
-/* After the session was asked: a queue that was made again in between is seen as what it is now,
- * and that only one sample too early. */
+/* Read after the session: a queue that was created again meanwhile gets its new serial one sample
+ * too early, which is harmless. */
 static void read_serials(const struct gp_amd_call *call, int n)
 {
 	struct gp_amd_sysfs_queue list[QUEUES_MAX];
@@ -264,43 +259,35 @@ static void read_serials(const struct gp_amd_call *call, int n)
 				call->queue[i].serial = list[k].serial;
 }
 
-static int look_closely(struct gp_amd_gpu *d, struct gp_amd_call *call)
+static int queues_from_session(struct gp_amd_gpu *d, struct gp_amd_call *call)
 {
-	struct gp_kfd_thread *h = d->kfd_thread;
 	int n;
 
-	pthread_mutex_lock(&h->lock);
-	while (h->call)
-		pthread_cond_wait(&h->changed, &h->lock);
-	h->call = call;
-	gp_amd_wake(h);
-	while (!call->done)
-		pthread_cond_wait(&h->changed, &h->lock);
-	pthread_mutex_unlock(&h->lock);
-	n = call->result < (int)call->max ? call->result : (int)call->max;
+	gp_requests_ask(&d->kfd_thread->requests, &call->question);
+	n = call->question.result < (int)call->max ? call->question.result : (int)call->max;
 	if (n > 0) {
 		read_pending(call, n);
 		read_serials(call, n);
 	}
-	return call->result;
+	return call->question.result;
 }
 
-/* A process that only copies is no task, and not among those seen. */
-struct named {
+/* A search for a process by key: a process that only copies is not in the list of tasks. */
+struct search {
 	uint64_t key;
 	pid_t pid; /* 0: not found */
 	uint64_t start_time;
 };
 
-static int is_named(void *arg, pid_t pid)
+static int has_key(void *arg, pid_t pid)
 {
-	struct named *who = arg;
+	struct search *search = arg;
 	uint64_t start_time = gp_process_start_time(pid);
 
-	if (!start_time || gp_process_key(start_time, pid) != who->key)
+	if (!start_time || gp_process_key(start_time, pid) != search->key)
 		return 0;
-	who->pid = pid;
-	who->start_time = start_time;
+	search->pid = pid;
+	search->start_time = start_time;
 	return 1;
 }
 
@@ -310,28 +297,28 @@ int gp_amd_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queu
 	struct gp_amd_gpu *d = of(gpu);
 	struct gp_error why = {0};
 	struct gp_amd_call call = {.gpu = d, .queue = queue, .max = max, .err = err ? err : &why};
-	struct named who = {.key = key};
+	struct search search = {.key = key};
 	int r;
 
-	pthread_mutex_lock(&d->kfd_thread->lock);
+	pthread_mutex_lock(&d->kfd_thread->requests.lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].is.key == key) {
-			who.pid = d->seen[i].is.pid;
-			who.start_time = d->seen[i].is.start_time;
+			search.pid = d->seen[i].is.pid;
+			search.start_time = d->seen[i].is.start_time;
 		}
-	pthread_mutex_unlock(&d->kfd_thread->lock);
-	if (!who.pid)
-		gp_amd_each_process(is_named, &who);
-	call.pid = who.pid;
-	call.start_time = who.start_time;
+	pthread_mutex_unlock(&d->kfd_thread->requests.lock);
+	if (!search.pid)
+		gp_amd_each_process(has_key, &search);
+	call.pid = search.pid;
+	call.start_time = search.start_time;
 	if (!call.pid)
 		return gp_fail(err, -ESRCH, "the process has ended");
 	if (!closely)
-		return look_from_afar(d, call.pid, queue, max);
+		return queues_from_sysfs(d, call.pid, queue, max);
 	call.pointer = calloc(max + 1, sizeof *call.pointer);
 	if (!call.pointer)
 		return gp_fail(err, -ENOMEM, "no memory");
-	r = look_closely(d, &call);
+	r = queues_from_session(d, &call);
 	free(call.pointer);
 	return r;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Putting a process back. The driver resumes everything when who held it ends, in whatever way, so
- * there is something to do only while that one lives and does not let go: stopped, or hanging. Then
- * its session is ended from outside, which resumes all queues. It finds that out from its end of
- * the session's pipe.
+ * Puts a process back. The driver resumes all queues when the owner of the session ends. So undo
+ * acts only if the owner lives but does not release: it is stopped or hangs. It then ends the
+ * owner's session, which resumes all queues. The owner notices it by the closed pipe.
  *
- * The driver lets a tracer end a session. Since 6.12.103 a holder gives up its link at once, so
- * that we can be that; before, it is the tracer itself, and the driver lets anybody end sessions.
+ * The driver lets a tracer end a session. Since 6.12.103 the owner gives up its link at once, so
+ * this process can become the tracer. Before, the owner is the tracer, and the driver lets any
+ * process end sessions.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,9 +24,9 @@ static bool is_thread_of(pid_t thread, pid_t pid)
 	return thread && access(path, F_OK) == 0;
 }
 
-/* A debugger's session, if it has one now, is not ours to end: only that of the holder's thread. */
-static int end_as_anybody(const struct gp_amd_session *s, pid_t owner, int code,
-                          struct gp_error *err)
+/* Ends a session of the owner's thread only; the session of a debugger must stay. */
+static int end_without_link(const struct gp_amd_session *s, pid_t owner, int code,
+                            struct gp_error *err)
 {
 	int r;
 
@@ -36,7 +36,7 @@ static int end_as_anybody(const struct gp_amd_session *s, pid_t owner, int code,
 	if (r >= 0 || r == -EINVAL)
 		return 0;
 	*err = (struct gp_error){0};
-	return gp_fail(err, r, "process %d cannot be taken from process %d: %s", s->pid, owner,
+	return gp_fail(err, r, "process %d cannot be released from process %d: %s", s->pid, owner,
 	               gp_error_name(r));
 }
 
@@ -53,7 +53,7 @@ static int take_from(const struct gp_undo *undo, struct gp_error *err)
 		s.enabled = gp_kfd_snapshot(kfd, s.pid, 0, NULL, 0) >= 0;
 		gp_amd_session_close(&s);
 	} else if (kfd >= 0) {
-		r = end_as_anybody(&s, undo->owner, r, &why);
+		r = end_without_link(&s, undo->owner, r, &why);
 	}
 	if (s.pidfd >= 0)
 		close(s.pidfd);

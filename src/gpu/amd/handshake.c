@@ -9,37 +9,38 @@
 
 #include "gpu/amd/kfd_abi.h"
 
-#define LOOK_US   1000 /* from one look at the threads to the next */
-#define LOOKS_MAX 10
+#define CHECK_US   1000 /* between two checks of the threads */
+#define CHECKS_MAX 10
 
-enum handshake { NOT_IN_IT, MAY_BE, IN_IT };
+enum handshake { HANDSHAKE_NO, HANDSHAKE_MAYBE, HANDSHAKE_YES };
 
-/* "16 0x3 0xc0104b25 ...": the call that a thread is in and its first arguments, or "running". */
+/* Parses "16 0x3 0xc0104b25": the number and first arguments of a thread's system call. The text is
+ * "running" for a thread outside of system calls. */
 static enum handshake read_call(const char *text)
 {
 	char *end;
 	unsigned long number = strtoul(text, &end, 10);
 
 	if (end == text)
-		return MAY_BE;
+		return HANDSHAKE_MAYBE;
 	if (number != SYS_ioctl)
-		return NOT_IN_IT;
+		return HANDSHAKE_NO;
 	strtoul(end, &end, 16);
-	return strtoul(end, NULL, 16) == KFD_IOC_RUNTIME_ENABLE ? IN_IT : NOT_IN_IT;
+	return strtoul(end, NULL, 16) == KFD_IOC_RUNTIME_ENABLE ? HANDSHAKE_YES : HANDSHAKE_NO;
 }
 
-/* Whether a thread of the target is in the call with which its runtime starts or ends. */
-static enum handshake look_at_threads(pid_t pid)
+/* Whether a thread of the target is in the call that starts or ends its runtime. */
+static enum handshake check_threads(pid_t pid)
 {
-	enum handshake found = NOT_IN_IT;
+	enum handshake found = HANDSHAKE_NO;
 	char path[320], text[128];
 	struct dirent *entry;
 	DIR *dir;
 
 	snprintf(path, sizeof path, "/proc/%d/task", pid);
 	dir = opendir(path);
-	while (dir && found != IN_IT && (entry = readdir(dir))) {
-		enum handshake this = NOT_IN_IT;
+	while (dir && found != HANDSHAKE_YES && (entry = readdir(dir))) {
+		enum handshake this = HANDSHAKE_NO;
 		FILE *f;
 
 		snprintf(path, sizeof path, "/proc/%d/task/%s/syscall", pid, entry->d_name);
@@ -60,13 +61,13 @@ bool gp_amd_is_in_handshake(pid_t pid)
 {
 	unsigned seen = 0;
 
-	for (int i = 0; i < LOOKS_MAX && seen < 2; i++) {
-		enum handshake state = look_at_threads(pid);
+	for (int i = 0; i < CHECKS_MAX && seen < 2; i++) {
+		enum handshake state = check_threads(pid);
 
-		if (state == NOT_IN_IT)
+		if (state == HANDSHAKE_NO)
 			return false;
-		seen += state == IN_IT;
-		usleep(LOOK_US);
+		seen += state == HANDSHAKE_YES;
+		usleep(CHECK_US);
 	}
 	return seen >= 2;
 }

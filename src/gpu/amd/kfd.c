@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* The messages for a missing or closed /dev/kfd are in explain_open. */
 const char *gp_kfd_path(void)
 {
 	const char *path = secure_getenv("GPREEMPT_KFD");
@@ -19,12 +20,11 @@ static int check_version(int kfd, struct gp_error *err)
 	int r = gp_kfd_version(kfd, &v);
 
 	if (r)
-		return gp_fail(err, r, "%s does not answer as amdkfd does: %s", gp_kfd_path(),
-		               gp_error_name(r));
+		return gp_fail(err, r, "%s is not amdkfd: %s", gp_kfd_path(), gp_error_name(r));
 	if (v.major != KFD_DEBUG_MAJOR || v.minor < KFD_DEBUG_MINOR)
 		return gp_fail(err, -ENOTSUP,
-		               "amdkfd's interface is %u.%u and suspends queues from 1.13 on: "
-		               "Linux 6.5 or later has it",
+		               "amdkfd's interface is %u.%u, but only 1.13 and later suspend "
+		               "queues: use Linux 6.5 or later",
 		               v.major, v.minor);
 	return 0;
 }
@@ -37,9 +37,11 @@ static int explain_open(int code, struct gp_error *err)
 	case -ENOENT:
 	case -ENXIO:
 	case -ENODEV:
-		return gp_fail(err, -ENOENT, "there is no %s: no AMD GPU, or amdgpu is not loaded",
+		return gp_fail(err, -ENOENT,
+		               "there is no %s: no AMD GPU, or amdgpu is not loaded, or the "
+		               "container does not have the device",
 		               path);
-	case -EINVAL: /* to open is to begin a process, which a locked driver does not */
+	case -EINVAL: /* opening makes a KFD process, which a locked driver refuses */
 	case -EAGAIN:
 		return gp_fail(err, -EBUSY,
 		               "%s cannot be opened now: the driver is resetting a GPU, or has put "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What amdkfd's interface 1.13 and later (Linux 6.5) looks like: numbers, structures, and names as
- * the driver has them. Every size and offset is checked at compile time, in kfd_abi_check.c.
+ * The interface of amdkfd, version 1.13 and later (Linux 6.5): ioctl numbers, structures and names
+ * of the driver. A number of a new driver is added here. kfd_abi_check.c checks every size and
+ * offset at compile time.
  */
 #ifndef GP_GPU_AMD_KFD_ABI_H
 #define GP_GPU_AMD_KFD_ABI_H
@@ -11,17 +12,16 @@
 #include <sys/ioctl.h>
 
 #define KFD_DEBUG_MAJOR 1
-#define KFD_DEBUG_MINOR 13 /* the first with AMDKFD_IOC_DBG_TRAP as it is here */
+#define KFD_DEBUG_MINOR 13 /* the first version with this AMDKFD_IOC_DBG_TRAP */
 
-/* ---- version, queues, runtime ------------------------------------------------------------------
- */
+/* Version, queues, runtime. */
 
 struct kfd_version {
 	uint32_t major;
 	uint32_t minor;
 };
 
-/* As the ioctls number them; sysfs has other numbers (KFD_SYSFS_QUEUE_*). */
+/* Numbers in ioctls. sysfs uses other numbers (KFD_SYSFS_QUEUE_*). */
 enum kfd_queue_type {
 	KFD_QUEUE_COMPUTE = 0, /* PM4 packets */
 	KFD_QUEUE_SDMA = 1,
@@ -67,7 +67,7 @@ struct kfd_destroy_queue {
 	uint32_t pad;
 };
 
-/* Percentage 0 takes the queue off the hardware, its waves saved. Own process only. */
+/* Percentage 0 saves the waves of a queue and takes it off the hardware. Own process only. */
 struct kfd_update_queue {
 	uint64_t ring_base_address;
 	uint32_t queue_id;
@@ -122,7 +122,7 @@ struct kfd_criu {
 enum kfd_runtime_state {
 	KFD_RUNTIME_DISABLED = 0,
 	KFD_RUNTIME_ENABLED = 1,
-	KFD_RUNTIME_BUSY = 2,  /* somebody else has the hardware's only debug slot */
+	KFD_RUNTIME_BUSY = 2,  /* another process has the hardware's only debug slot */
 	KFD_RUNTIME_ERROR = 3, /* the hardware could not be set up */
 };
 
@@ -154,8 +154,7 @@ struct kfd_save_area_header {
 	uint32_t reserved;
 };
 
-/* ---- the debugger's interface ------------------------------------------------------------------
- */
+/* The debugger's interface. */
 
 enum kfd_dbg_op {
 	KFD_DBG_ENABLE = 0,
@@ -185,15 +184,15 @@ enum kfd_dbg_op {
 #define KFD_EC_MASK_DEVICE            0xf80000000ull
 #define KFD_EC_MASK_PROCESS           0x1800000000000ull
 
-/* What SUSPEND and RESUME leave in the array of queue ids. */
+/* Bits that SUSPEND and RESUME set in the array of queue ids. */
 #define KFD_DBG_QUEUE_ERROR   0x40000000u
 #define KFD_DBG_QUEUE_INVALID 0x80000000u
 #define KFD_DBG_QUEUE_ID_MASK 0x3fffffffu
 
 #define KFD_DBG_QUEUES_MAX    1024u /* in one call, since 6.12.93 */
 
-/* How long waves may go on before they are saved, in 1,000 GPU clocks. Any other value is cut to 8
- * bits by the driver, and 0 then means for ever. */
+/* How long waves may run before they are saved, in 1,000 GPU clocks. The driver cuts any other
+ * value to 8 bits, and 0 then means without limit. */
 #define KFD_GRACE_MIN     1u
 #define KFD_GRACE_MAX     255u
 #define KFD_GRACE_DEFAULT 0xffffffffu
@@ -232,7 +231,7 @@ struct kfd_dbg_trap {
 			uint32_t num_queues;
 			uint32_t grace_period;
 		} suspend_queues;
-		struct { /* not the order of the above */
+		struct { /* the order of members differs from the struct above */
 			uint64_t queue_array_ptr;
 			uint32_t num_queues;
 			uint32_t pad;
@@ -267,7 +266,7 @@ struct kfd_dbg_trap {
 		struct {
 			uint64_t exception_mask; /* to be cleared */
 			uint64_t snapshot_buf_ptr;
-			uint32_t num_queues; /* in: room; out: how many there are */
+			uint32_t num_queues; /* in: room; out: number of queues */
 			uint32_t entry_size; /* in: stride; out: bytes of each */
 		} queue_snapshot;
 		struct {
@@ -313,8 +312,7 @@ struct kfd_device_snapshot_entry {
 	uint32_t debug_prop;
 };
 
-/* ---- numbers -----------------------------------------------------------------------------------
- */
+/* Numbers. */
 
 #define KFD_IOC_GET_VERSION           _IOR('K', 0x01, struct kfd_version)
 #define KFD_IOC_CREATE_QUEUE          _IOWR('K', 0x02, struct kfd_create_queue)
@@ -344,11 +342,10 @@ _Static_assert(KFD_IOC_DBG_TRAP == 0xc0204b26, "");
 
 #define KFD_IOC_LAST_NR 0x26
 
-/* ---- topology ----------------------------------------------------------------------------------
- */
+/* Topology. */
 
 #define KFD_CAP_TRAP_DEBUG_SUPPORT  0x00008000u
-#define KFD_CAP_TRAP_DEBUG_FIRMWARE 0x20000000u /* the firmware can do it */
+#define KFD_CAP_TRAP_DEBUG_FIRMWARE 0x20000000u /* the firmware supports it */
 #define KFD_CAP_DEBUG               (KFD_CAP_TRAP_DEBUG_SUPPORT | KFD_CAP_TRAP_DEBUG_FIRMWARE)
 
 /* Dwords of a compute queue's MQD, the same on gfx9 to gfx12; rptr and wptr are old while mapped.
@@ -369,8 +366,7 @@ enum kfd_mqd_dword {
 #define KFD_MQD_COMPUTE_DWORDS 512u
 #define KFD_MQD_PQ_SIZE_MASK   0x3fu /* of PQ_CONTROL: log2 of the ring's dwords, less 1 */
 
-/* ---- SMI events --------------------------------------------------------------------------------
- */
+/* SMI events. */
 
 enum kfd_smi_event {
 	KFD_SMI_GPU_PRE_RESET = 3,

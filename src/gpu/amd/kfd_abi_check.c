@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every member of every structure of kfd_abi.h stands where the driver has it: the numbers are
- * those of its own header. A test sees that none is left out (tests/kfd/abi.sh).
+ * Checks at compile time that every member of every structure in kfd_abi.h has the offset and size
+ * of the driver's own header. tests/kfd/abi.sh checks that no member is left out.
  */
 #include "gpu/amd/kfd_abi.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host thread's work: sessions with processes, and what becomes of them. */
+/* Sessions with processes. Runs on the KFD thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +12,10 @@
 
 #define MQDS_MAX     256
 #define SETTLE_TRIES 3
-#define BLAMED_MAX   8   /* that are named in a sentence */
-#define HELD_MAX     256 /* tasks of one process: on each GPU, and its queues that are tasks */
+#define BLAMED_MAX   8   /* failed queues named in a message */
+#define HELD_MAX     256 /* tasks of one process, on all GPUs */
 
-/* ---- what is known goes to the tasks -----------------------------------------------------------
- */
-
-/* Under the lock. */
+/* Caller holds requests.lock. */
 static bool is_of(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 {
 	const struct gp_amd_task *task = arg;
@@ -33,7 +30,7 @@ static struct gp_amd_pointers pointers_of(const struct kfd_queue_snapshot_entry 
 	return (struct gp_amd_pointers){
 		.read_address = is->read_pointer_address,
 		.write_address = is->write_pointer_address,
-		/* AQL counts packets for ever, PM4 dwords in the ring. */
+		/* AQL counts packets without wrapping, PM4 dwords in the ring. */
 		.mask = is->queue_type == KFD_QUEUE_COMPUTE_AQL ? UINT64_MAX
 	                                                        : is->ring_size / 4 - 1,
 	};
@@ -48,7 +45,7 @@ static void publish_pointers(struct gp_amd_task *task, const struct gp_amd_sessi
 		n += is_of(task, &s->queue[i].is);
 	pointer = realloc(task->pointer, (n + 1) * sizeof *pointer);
 	if (!pointer)
-		return; /* as before; the next change tries again */
+		return; /* the next change tries again */
 	task->pointer = pointer;
 	task->npointers = 0;
 	for (unsigned i = 0; i < s->nqueues; i++)
@@ -66,7 +63,7 @@ static void publish_held(struct gp_amd_task *task, const struct gp_amd_session *
 			queues++;
 			suspended += s->queue[i].suspended;
 		}
-	/* Between the two, a hold is not there yet, and a release not either. */
+	/* If only some queues are suspended, the hold or release has not taken effect yet. */
 	task->held = queues && (task->hold_want ? suspended == queues : suspended > 0);
 }
 
@@ -83,47 +80,44 @@ void gp_amd_publish(struct gp_kfd_thread *h, struct gp_amd_target *target, bool 
 			publish_held(task, &target->session);
 		}
 	if (queues_changed)
-		eventfd_write(h->watch_fd, 1);
+		eventfd_write(h->activity_fd, 1);
 }
 
-static void tell_all(struct gp_kfd_thread *h)
+static void notify_all(struct gp_kfd_thread *h)
 {
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		gp_amd_notify(h->gpu[i]);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 }
 
 /* Tasks of one process. */
-struct some {
+struct task_list {
 	struct gp_amd_task *const *task;
 	unsigned n;
 };
 
-/* For the session, which is asked without the lock: splits come from other threads. */
+/* For the session, which runs without the lock: other threads make splits. */
 static bool is_meant(const void *arg, const struct kfd_queue_snapshot_entry *queue)
 {
-	const struct some *some = arg;
-	struct gp_kfd_thread *h = some->task[0]->gpu->kfd_thread;
+	const struct task_list *list = arg;
+	struct gp_kfd_thread *h = list->task[0]->gpu->kfd_thread;
 	bool meant = false;
 
-	pthread_mutex_lock(&h->lock);
-	for (unsigned i = 0; i < some->n && !meant; i++)
-		meant = is_of(some->task[i], queue);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
+	for (unsigned i = 0; i < list->n && !meant; i++)
+		meant = is_of(list->task[i], queue);
+	pthread_mutex_unlock(&h->requests.lock);
 	return meant;
 }
 
 static int resume(struct gp_amd_task *const *task, unsigned n)
 {
-	struct some some = {.task = task, .n = n};
-	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &some};
+	struct task_list list = {.task = task, .n = n};
+	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &list};
 
 	return gp_amd_session_resume(&task[0]->target->session, &choice);
 }
-
-/* ---- sessions ----------------------------------------------------------------------------------
- */
 
 static struct gp_amd_target *find_target(struct gp_kfd_thread *h, pid_t pid, uint64_t start_time)
 {
@@ -134,12 +128,12 @@ static struct gp_amd_target *find_target(struct gp_kfd_thread *h, pid_t pid, uin
 	return NULL;
 }
 
-static int listen_to(struct gp_kfd_thread *h, struct gp_amd_target *target)
+static int watch_target(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
-	struct epoll_event news = {.events = EPOLLIN, .data.ptr = target};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = target};
 	struct epoll_event end = {.events = EPOLLIN, .data.ptr = (void *)((uintptr_t)target | 1)};
 
-	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.event_fd, &news) ||
+	if (epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.event_fd, &event) ||
 	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, target->session.pidfd, &end))
 		return -errno;
 	return 0;
@@ -155,7 +149,7 @@ static void forget(struct gp_kfd_thread *h, struct gp_amd_target *target)
 	free(target);
 }
 
-/* With its files epoll forgets them. One that cannot be unlinked yet stays, without a session. */
+/* Closing the files removes them from epoll. A target that is still linked stays in the list. */
 static void drop_target(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	gp_amd_session_close(&target->session);
@@ -164,7 +158,7 @@ static void drop_target(struct gp_kfd_thread *h, struct gp_amd_target *target)
 		forget(h, target);
 }
 
-/* A link of ours that has not ended yet shall not: the new session has it. */
+/* The new session reuses a link of this thread whose unlink is not complete. */
 static void take_over_link(struct gp_kfd_thread *h, pid_t pid)
 {
 	for (unsigned i = h->ntargets; i-- > 0;)
@@ -172,7 +166,7 @@ static void take_over_link(struct gp_kfd_thread *h, pid_t pid)
 			forget(h, h->target[i]);
 }
 
-/* Another process that we are attached to; 0: none. */
+/* Another process with a session of this process; 0: none. */
 static pid_t other_than(const struct gp_kfd_thread *h, const struct gp_amd_target *target)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
@@ -207,9 +201,10 @@ static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uin
 	if (!r && target->session.start_time != start_time)
 		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
 	if (!r) {
-		r = listen_to(h, target);
+		r = watch_target(h, target);
 		if (r)
-			gp_fail(err, r, "cannot listen to process %d: %s", pid, gp_error_name(r));
+			gp_fail(err, r, "cannot wait for events of process %d: %s", pid,
+			        gp_error_name(r));
 	}
 	if (!r)
 		return target;
@@ -217,7 +212,8 @@ static struct gp_amd_target *make_target(struct gp_kfd_thread *h, pid_t pid, uin
 	return NULL;
 }
 
-/* Under the lock. Who lives is tried again at once: a keeper that took it has let go by then. */
+/* Caller holds requests.lock. A live process is tried again at once: a keeper that ended the
+ * session has released the process by then. */
 static void note_loss(struct gp_amd_task *task, bool ended)
 {
 	task->why = (struct gp_error){0};
@@ -225,7 +221,9 @@ static void note_loss(struct gp_amd_task *task, bool ended)
 		gp_fail(&task->why, -ESRCH, "process %d has ended", task->pid);
 		return;
 	}
-	gp_fail(&task->why, -EBUSY, "somebody took process %d from us, or it began another program",
+	gp_fail(&task->why, -EBUSY,
+	        "the session with process %d was ended by another process, or the process started "
+	        "another program",
 	        task->pid);
 	task->tried_ns = 0;
 }
@@ -234,7 +232,7 @@ void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	bool ended = gp_pidfd_ended(target->session.pidfd);
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *task = h->gpu[i]->task[k];
@@ -243,16 +241,17 @@ void gp_amd_lose(struct gp_kfd_thread *h, struct gp_amd_target *target)
 				continue;
 			task->target = NULL;
 			task->held = task->has_pointers = false;
-			task->looked = task->active = false; /* the watch cannot look any more */
+			task->looked = task->active =
+				false; /* the pointers are not valid any more */
 			task->npointers = 0;
 			note_loss(task, ended);
 		}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	drop_target(h, target);
-	tell_all(h);
+	notify_all(h);
 }
 
-/* A session for the task: the process's, or a new one. 0 or -errno. */
+/* Gives the task the session of its process, or a new one. 0 or -errno. */
 static int get_session(struct gp_kfd_thread *h, struct gp_amd_task *task)
 {
 	struct gp_error err = {0};
@@ -263,7 +262,7 @@ static int get_session(struct gp_kfd_thread *h, struct gp_amd_task *task)
 	target = find_target(h, task->pid, task->start_time);
 	if (!target)
 		target = make_target(h, task->pid, task->start_time, &err);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	task->tried_ns = gp_monotonic_ns();
 	task->why = err;
 	if (target) {
@@ -271,7 +270,7 @@ static int get_session(struct gp_kfd_thread *h, struct gp_amd_task *task)
 		task->target = target;
 		gp_amd_publish(h, target, true);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return target ? 0 : err.code ? err.code : -EIO;
 }
 
@@ -279,10 +278,10 @@ void gp_amd_prepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 {
 	bool wanted;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	wanted = task->wants_hold;
-	pthread_mutex_unlock(&h->lock);
-	if (wanted) /* one that will not be held is watched without, where that is possible */
+	pthread_mutex_unlock(&h->requests.lock);
+	if (wanted) /* a task that is not held needs no session if debugfs shows its queues */
 		get_session(h, task);
 }
 
@@ -294,29 +293,26 @@ void gp_amd_unprepare(struct gp_kfd_thread *h, struct gp_amd_task *task)
 		return;
 	if (target->users > 1)
 		resume(&task, 1);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	task->target = NULL;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!--target->users)
 		drop_target(h, target);
 }
 
-/* ---- actions -----------------------------------------------------------------------------------
- */
-
 static int suspend(struct gp_amd_task *const *task, unsigned n)
 {
-	struct some some = {.task = task, .n = n};
-	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &some};
+	struct task_list list = {.task = task, .n = n};
+	struct gp_amd_choice choice = {.is_meant = is_meant, .arg = &list};
 	uint32_t grace;
 
-	pthread_mutex_lock(&task[0]->gpu->kfd_thread->lock);
+	pthread_mutex_lock(&task[0]->gpu->kfd_thread->requests.lock);
 	grace = task[0]->grace;
-	pthread_mutex_unlock(&task[0]->gpu->kfd_thread->lock);
+	pthread_mutex_unlock(&task[0]->gpu->kfd_thread->requests.lock);
 	return gp_amd_session_suspend(&task[0]->target->session, &choice, grace);
 }
 
-/* "queue 2" or "queues 0, 1, 5": those of the task whose fault it was. */
+/* "queue 2" or "queues 0, 1, 5": the queues of the task that failed. */
 static const char *name_blamed(const struct gp_amd_task *task, char *out, size_t size)
 {
 	const struct gp_amd_session *s = &task->target->session;
@@ -324,13 +320,13 @@ static const char *name_blamed(const struct gp_amd_task *task, char *out, size_t
 	size_t length = 0;
 	unsigned n = 0;
 
-	for (unsigned i = s->nqueues; i-- > 0;) { /* the oldest first */
+	for (unsigned i = s->nqueues; i-- > 0;) { /* oldest first */
 		if (!s->queue[i].blamed || !is_of(task, &s->queue[i].is) || ++n > BLAMED_MAX)
 			continue;
 		length += (size_t)snprintf(list + length, sizeof list - length, "%s%u",
 		                           n == 1 ? "" : ", ", s->queue[i].is.queue_id);
 	}
-	if (!n) /* another task's, in the same call */
+	if (!n) /* queues of another task in the same call */
 		snprintf(out, size, "some queues");
 	else if (n > BLAMED_MAX)
 		snprintf(out, size, "queues %s and %u more", list, n - BLAMED_MAX);
@@ -346,15 +342,16 @@ static void explain(struct gp_amd_task *task, int code, bool hold)
 	task->why = (struct gp_error){0};
 	if (code == -EIO)
 		gp_fail(&task->why, code,
-		        "the GPU did not %s %s of process %d in time: it may be about to be reset",
+		        "the GPU did not %s %s of process %d in time; the driver may reset it",
 		        hold ? "stop" : "start", name_blamed(task, blamed, sizeof blamed),
 		        task->pid);
 	else if (code == -EPERM || code == -EINVAL)
 		gp_fail(&task->why, code,
-		        "process %d has ended its runtime, or runs another program", task->pid);
+		        "process %d has shut down its ROCm runtime, or runs another program",
+		        task->pid);
 	else
-		gp_fail(&task->why, code, "the driver says no to process %d: %s", task->pid,
-		        gp_error_name(code));
+		gp_fail(&task->why, code, "the driver refuses to suspend or resume process %d: %s",
+		        task->pid, gp_error_name(code));
 }
 
 static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n,
@@ -362,11 +359,12 @@ static int note_failure(struct gp_kfd_thread *h, struct gp_amd_task *const *task
 {
 	if (code >= 0)
 		return 0;
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		explain(task[i], code, hold);
-	pthread_mutex_unlock(&h->lock);
-	/* Somebody ended the session, or the program is another: the next try begins anew. */
+	pthread_mutex_unlock(&h->requests.lock);
+	/* The session was ended, or the target runs another program: the next try opens a new
+	 * session. */
 	if (code == -EINVAL || code == -ESRCH)
 		gp_amd_lose(h, task[0]->target);
 	return code;
@@ -384,11 +382,11 @@ int gp_amd_hold(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsign
 		task[i]->hold_want = true;
 	r = suspend(task, n);
 	for (unsigned i = 0; i < n && r < 0; i++)
-		task[i]->hold_want = false; /* what comes later is not held for it */
+		task[i]->hold_want = false; /* new queues are not held */
 	return note_failure(h, task, n, r, true);
 }
 
-/* Who has no session has nothing suspended. */
+/* A task without a session has no suspended queues. */
 int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, unsigned n)
 {
 	struct gp_amd_task *mine[GP_AMD_BATCH_MAX];
@@ -402,16 +400,13 @@ int gp_amd_release(struct gp_kfd_thread *h, struct gp_amd_task *const *task, uns
 	return nmine ? note_failure(h, mine, nmine, resume(mine, nmine), false) : 0;
 }
 
-/* ---- what targets do ---------------------------------------------------------------------------
- */
-
-/* The tasks of a process that are to be held. */
+/* The tasks of a process whose last request was a hold. */
 static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *target,
                           struct gp_amd_task *held[HELD_MAX])
 {
 	unsigned n = 0;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		for (unsigned k = 0; k < h->gpu[i]->ntasks; k++) {
 			struct gp_amd_task *task = h->gpu[i]->task[k];
@@ -420,17 +415,17 @@ static unsigned find_held(struct gp_kfd_thread *h, const struct gp_amd_target *t
 			    n < HELD_MAX)
 				held[n++] = task;
 		}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
 
-/* The queues that came while their task is held are held with it. */
+/* Holds new queues of held tasks. */
 static void hold_arrivals(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	struct gp_amd_task *held[HELD_MAX];
 	unsigned n = find_held(h, target, held);
 
-	for (unsigned i = 0; i < n; i++) /* only this thread lets tasks go */
+	for (unsigned i = 0; i < n; i++) /* only this thread detaches tasks */
 		suspend(&held[i], 1);
 }
 
@@ -438,12 +433,12 @@ void gp_amd_settle(struct gp_kfd_thread *h, struct gp_amd_target *target)
 {
 	for (int i = 0; i < SETTLE_TRIES && target->session.changed; i++) {
 		target->session.changed = false;
-		hold_arrivals(h, target); /* which may find others */
+		hold_arrivals(h, target); /* may find new queues */
 	}
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	gp_amd_publish(h, target, true);
-	pthread_mutex_unlock(&h->lock);
-	tell_all(h);
+	pthread_mutex_unlock(&h->requests.lock);
+	notify_all(h);
 }
 
 void gp_amd_target_events(struct gp_kfd_thread *h, struct gp_amd_target *target)
@@ -471,7 +466,7 @@ void gp_amd_tick(struct gp_kfd_thread *h)
 		tick(h, h->target[i]);
 }
 
-/* The end of this thread ends the links that are left. */
+/* The end of this thread ends the remaining links. */
 void gp_amd_forget_targets(struct gp_kfd_thread *h)
 {
 	while (h->ntargets) {
@@ -482,9 +477,6 @@ void gp_amd_forget_targets(struct gp_kfd_thread *h)
 		forget(h, target);
 	}
 }
-
-/* ---- questions ---------------------------------------------------------------------------------
- */
 
 static const char *const type_names[] = {
 	[KFD_QUEUE_COMPUTE] = "pm4",
@@ -510,7 +502,7 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 		.ring_address = q->is.ring_base_address,
 		.ring_bytes = q->is.ring_size,
 		.save_address = q->is.ctx_save_restore_address,
-		/* The driver says what one XCC needs; each has its own, one behind the other. */
+		/* The driver gives the size for one XCC; the areas of all XCCs are adjacent. */
 		.save_bytes = (uint64_t)q->is.ctx_save_restore_area_size * node->xccs,
 		.pending = UINT64_MAX,
 		.priority = UINT32_MAX,
@@ -523,7 +515,7 @@ static struct gp_queue describe_queue(const struct gp_amd_queue *q, const struct
 	return out;
 }
 
-/* A session that is made for it stays: who looks once looks again. */
+/* The session stays open: a command that reads the queues once usually reads them again. */
 void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 {
 	uint32_t gpu_id = call->gpu->node.gpu_id;
@@ -536,7 +528,7 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	} else {
 		target = make_target(h, call->pid, call->start_time, call->err);
 		if (!target) {
-			call->result = call->err->code;
+			call->question.result = call->err->code;
 			return;
 		}
 		target->users = 1;
@@ -556,5 +548,5 @@ void gp_amd_list_queues(struct gp_kfd_thread *h, struct gp_amd_call *call)
 	}
 	if (target->session.changed)
 		gp_amd_settle(h, target);
-	call->result = n;
+	call->question.result = n;
 }

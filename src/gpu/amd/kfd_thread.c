@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that calls amdkfd. What was asked for is done in order; then it waits for requests,
- * for what its targets have to say, and for their end. On the way from a request to the driver
- * there are a wake-up, the call, and the word that it is done: three system calls and no memory.
+ * The KFD thread makes the calls to amdkfd. It does requests in order, then waits for requests, for
+ * events of its targets, and for their end. A request costs three system calls (wake-up, driver
+ * call, notification) and no allocation.
  *
- * There is one host in a process, whatever number of devices it has open: the driver knows a
- * debugger by its process, and a target by all its GPUs.
+ * A process has one KFD thread for all its devices: the driver identifies a debugger by its
+ * process, and a session covers all GPUs of its target.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,86 +17,67 @@
 #include "gpu/amd/amd_device.h"
 
 #define EVENTS_MAX 16
-#define TICK_NS    (2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for us */
+#define TICK_NS                                                                          \
+	(2 * GP_NS_PER_MS) /* while a target is traced: its signals wait for this thread \
+	                    */
 
 static pthread_mutex_t only_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_kfd_thread *only;
-
-void gp_amd_wake(struct gp_kfd_thread *h)
-{
-	eventfd_write(h->wake_fd, 1);
-}
 
 void gp_amd_notify(struct gp_amd_gpu *gpu)
 {
 	eventfd_write(gpu->event_fd, 1);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------
- */
-
-/* A task has at most three requests under way: to prepare, and one of a kind at a time. */
+/* A task has at most three requests under way: prepare, hold and release. */
 int gp_amd_make_room(struct gp_kfd_thread *h)
 {
 	unsigned tasks = 1, capacity;
-	struct gp_amd_request *ring;
 
 	for (unsigned i = 0; i < h->ngpus; i++)
 		tasks += h->gpu[i]->ntasks;
 	capacity = 4 * tasks;
-	if (capacity <= h->ring_capacity)
-		return 0;
-	capacity *= 2;
-	ring = calloc(capacity, sizeof *ring);
-	if (!ring)
-		return -ENOMEM;
-	for (unsigned i = 0; i < h->ring_count; i++)
-		ring[i] = h->ring[(h->ring_first + i) % h->ring_capacity];
-	free(h->ring);
-	h->ring = ring;
-	h->ring_first = 0;
-	h->ring_capacity = capacity;
-	return 0;
+	return capacity <= h->requests.capacity ? 0
+	                                        : gp_requests_reserve(&h->requests, 2 * capacity);
 }
 
 bool gp_amd_ask(struct gp_kfd_thread *h, enum gp_amd_request_kind kind, struct gp_amd_task *task)
 {
-	if (h->ring_count == h->ring_capacity)
+	if (!gp_requests_put(&h->requests, (struct gp_request){.kind = kind, .task = task}))
 		return false;
-	h->ring[(h->ring_first + h->ring_count++) % h->ring_capacity] =
-		(struct gp_amd_request){.kind = kind, .task = task};
 	task->queued++;
 	return true;
 }
 
-/* Whether a request can be done by the same call as the first: the driver takes queues of one
- * process, and each call may stop the whole device. */
-static bool goes_with(const struct gp_amd_request *first, const struct gp_amd_request *r)
+/* Whether the same driver call can do both requests: a call takes queues of one process. Few calls
+ * are better, because each may stop the whole device for a moment. */
+static bool goes_with(const struct gp_request *first, const struct gp_request *r)
 {
-	return r->kind == first->kind && r->kind != GP_AMD_PREPARE &&
-	       r->task->pid == first->task->pid && r->task->start_time == first->task->start_time &&
-	       r->task->grace == first->task->grace;
+	const struct gp_amd_task *a = first->task, *b = r->task;
+
+	return r->kind == first->kind && r->kind != GP_AMD_PREPARE && b->pid == a->pid &&
+	       b->start_time == a->start_time && b->grace == a->grace;
 }
 
-/* Those that are next and go together. */
-static unsigned take(struct gp_kfd_thread *h, struct gp_amd_request request[GP_AMD_BATCH_MAX])
+/* Takes the oldest request and those that the same driver call can do. */
+static unsigned take(struct gp_kfd_thread *h, struct gp_request request[GP_AMD_BATCH_MAX])
 {
+	const struct gp_request *next;
 	unsigned n = 0;
 
-	pthread_mutex_lock(&h->lock);
-	while (h->ring_count && n < GP_AMD_BATCH_MAX &&
-	       (!n || goes_with(&request[0], &h->ring[h->ring_first]))) {
-		request[n++] = h->ring[h->ring_first];
-		h->ring_first = (h->ring_first + 1) % h->ring_capacity;
-		h->ring_count--;
+	pthread_mutex_lock(&h->requests.lock);
+	while ((next = gp_requests_first(&h->requests)) && n < GP_AMD_BATCH_MAX &&
+	       (!n || goes_with(&request[0], next))) {
+		request[n++] = *next;
+		gp_requests_drop_first(&h->requests);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	return n;
 }
 
 static bool act(struct gp_kfd_thread *h)
 {
-	struct gp_amd_request r[GP_AMD_BATCH_MAX];
+	struct gp_request r[GP_AMD_BATCH_MAX];
 	struct gp_amd_task *task[GP_AMD_BATCH_MAX];
 	unsigned n = take(h, r);
 	int failed = 0;
@@ -109,7 +90,7 @@ static bool act(struct gp_kfd_thread *h)
 		gp_amd_prepare(h, task[0]);
 	else
 		failed = (r[0].kind == GP_AMD_HOLD ? gp_amd_hold : gp_amd_release)(h, task, n);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		task[i]->queued--;
 		if (r[0].kind != GP_AMD_PREPARE)
@@ -117,7 +98,7 @@ static bool act(struct gp_kfd_thread *h)
 	}
 	if (task[0]->target)
 		gp_amd_publish(h, task[0]->target, false);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		if (!i || task[i]->gpu != task[i - 1]->gpu)
 			gp_amd_notify(task[i]->gpu);
@@ -125,9 +106,6 @@ static bool act(struct gp_kfd_thread *h)
 		gp_amd_settle(h, task[0]->target);
 	return true;
 }
-
-/* ---- queues that are tasks ---------------------------------------------------------------------
- */
 
 bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, uint32_t gpu_id,
                   uint32_t id)
@@ -141,9 +119,6 @@ bool gp_amd_is_of(const struct gp_kfd_thread *h, uint64_t key, uint32_t queue, u
 	return true;
 }
 
-/* ---- tasks that leave --------------------------------------------------------------------------
- */
-
 static struct gp_amd_task *find_leaving(struct gp_kfd_thread *h)
 {
 	for (unsigned i = 0; i < h->ngpus; i++)
@@ -156,59 +131,36 @@ static struct gp_amd_task *find_leaving(struct gp_kfd_thread *h)
 	return NULL;
 }
 
-static bool leave(struct gp_kfd_thread *h)
+static bool finish_detach(struct gp_kfd_thread *h)
 {
 	struct gp_amd_task *task;
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	task = h->leaving ? find_leaving(h) : NULL;
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!task)
 		return false;
 	gp_amd_unprepare(h, task);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	h->leaving--;
 	task->gone = true;
-	pthread_mutex_unlock(&h->lock);
-	eventfd_write(h->watch_fd, 1); /* which frees it */
+	pthread_mutex_unlock(&h->requests.lock);
+	eventfd_write(h->activity_fd, 1); /* the activity thread frees it */
 	return true;
 }
-
-/* ---- questions ---------------------------------------------------------------------------------
- */
 
 static bool answer(struct gp_kfd_thread *h)
 {
-	struct gp_amd_call *call;
+	struct gp_question *question = gp_requests_question(&h->requests);
 
-	pthread_mutex_lock(&h->lock);
-	call = h->call;
-	pthread_mutex_unlock(&h->lock);
-	if (!call)
+	if (!question)
 		return false;
-	gp_amd_list_queues(h, call);
-	pthread_mutex_lock(&h->lock);
-	h->call = NULL;
-	call->done = true;
-	pthread_cond_broadcast(&h->changed);
-	pthread_mutex_unlock(&h->lock);
+	gp_amd_list_queues(h, (struct gp_amd_call *)question); /* its first member */
+	gp_requests_answered(&h->requests);
 	return true;
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------
- */
-
-static bool is_to_quit(struct gp_kfd_thread *h)
-{
-	bool quit;
-
-	pthread_mutex_lock(&h->lock);
-	quit = h->quit;
-	pthread_mutex_unlock(&h->lock);
-	return quit;
-}
-
-/* Whether a target wants something that does not announce itself. */
+/* Whether a target needs gp_amd_session_tick. */
 static bool needs_ticks(const struct gp_kfd_thread *h)
 {
 	for (unsigned i = 0; i < h->ntargets; i++)
@@ -217,7 +169,7 @@ static bool needs_ticks(const struct gp_kfd_thread *h)
 	return false;
 }
 
-/* What an event is about: NULL our own, else a target; with the lowest bit its end. */
+/* `about`: NULL for wake_fd, else a target; the lowest bit means the end of the target. */
 static void take_event(struct gp_kfd_thread *h, void *about)
 {
 	struct gp_amd_target *target = (void *)((uintptr_t)about & ~(uintptr_t)1);
@@ -253,9 +205,9 @@ static void *run(void *arg)
 	struct gp_kfd_thread *h = arg;
 
 	for (;;) {
-		if (act(h) || leave(h))
+		if (act(h) || finish_detach(h))
 			continue;
-		if (is_to_quit(h))
+		if (gp_requests_must_quit(&h->requests))
 			break;
 		if (answer(h))
 			continue;
@@ -265,31 +217,26 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------
- */
-
 static int start_threads(struct gp_kfd_thread *h)
 {
-	/* Edge: a word is enough, nobody reads it. */
+	/* Edge-triggered: the eventfd is never read. */
 	struct epoll_event wake = {.events = EPOLLIN | EPOLLET};
 	sigset_t all, before;
 	int r;
 
 	h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	h->watch_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->epoll_fd < 0 || h->wake_fd < 0 || h->watch_fd < 0 ||
-	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->wake_fd, &wake))
+	h->activity_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->epoll_fd < 0 || h->activity_fd < 0 ||
+	    epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, h->requests.wake_fd, &wake))
 		return -errno;
-	/* Signals are for the threads of whoever uses this. */
+	/* Signals are for the threads of the program that uses the library. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&h->thread, NULL, run, h);
 	if (!r) {
-		r = pthread_create(&h->watch, NULL, gp_amd_watch, h);
+		r = pthread_create(&h->activity, NULL, gp_amd_activity_thread, h);
 		if (r) {
-			h->quit = true;
-			gp_amd_wake(h);
+			gp_requests_quit(&h->requests);
 			pthread_join(h->thread, NULL);
 		}
 	}
@@ -297,43 +244,40 @@ static int start_threads(struct gp_kfd_thread *h)
 	return -r;
 }
 
-static void free_host(struct gp_kfd_thread *h)
+static void free_thread(struct gp_kfd_thread *h)
 {
-	int fd[] = {h->kfd, h->wake_fd, h->watch_fd, h->epoll_fd};
+	int fd[] = {h->kfd, h->activity_fd, h->epoll_fd};
 
 	for (unsigned i = 0; i < sizeof fd / sizeof fd[0]; i++)
 		if (fd[i] >= 0)
 			close(fd[i]);
-	pthread_cond_destroy(&h->changed);
-	pthread_mutex_destroy(&h->lock);
+	gp_requests_close(&h->requests);
 	pthread_mutex_destroy(&h->self.lock);
 	free(h->self.own);
-	free(h->ring);
 	free(h->split);
 	free(h->target);
 	free(h);
 }
 
-static int make_host(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
+static int make_thread(struct gp_kfd_thread **kfd_thread, struct gp_error *err)
 {
 	struct gp_kfd_thread *h = calloc(1, sizeof *h);
-	int r;
+	int r, ready;
 
 	if (!h)
 		return gp_fail(err, -ENOMEM, "no memory");
-	h->wake_fd = h->watch_fd = h->epoll_fd = -1;
-	pthread_mutex_init(&h->lock, NULL);
+	h->activity_fd = h->epoll_fd = -1;
+	ready = gp_requests_open(&h->requests);
 	pthread_mutex_init(&h->self.lock, NULL);
-	pthread_cond_init(&h->changed, NULL);
 	h->kfd = gp_kfd_open(err);
 	r = h->kfd < 0 ? h->kfd : gp_amd_make_room(h);
 	if (!r) {
-		r = start_threads(h);
+		r = ready ? ready : start_threads(h);
 		if (r)
-			gp_fail(err, r, "cannot start: %s", gp_error_name(r));
+			gp_fail(err, r, "cannot start the thread for amdkfd: %s", gp_error_name(r));
 	}
 	if (r) {
-		free_host(h);
+		free_thread(h);
 		return r;
 	}
 	*kfd_thread = h;
@@ -346,22 +290,23 @@ int gp_kfd_thread_join(struct gp_amd_gpu *gpu, struct gp_error *err)
 
 	pthread_mutex_lock(&only_lock);
 	if (!only)
-		r = make_host(&only, err);
+		r = make_thread(&only, err);
 	if (!r) {
-		pthread_mutex_lock(&only->lock);
+		pthread_mutex_lock(&only->requests.lock);
 		if (only->ngpus < GP_AMD_OPEN_MAX) {
 			gpu->kfd_thread = only;
 			only->gpu[only->ngpus++] = gpu;
 		} else {
-			r = gp_fail(err, -EMFILE, "too many devices are open");
+			r = gp_fail(err, -EMFILE, "too many AMD devices are open (at most %d)",
+			            GP_AMD_OPEN_MAX);
 		}
-		pthread_mutex_unlock(&only->lock);
+		pthread_mutex_unlock(&only->requests.lock);
 	}
 	pthread_mutex_unlock(&only_lock);
 	return r;
 }
 
-/* Nothing of the device is left with the two threads. */
+/* The other threads have freed all tasks of the device. */
 static bool is_empty(const struct gp_amd_gpu *gpu)
 {
 	for (unsigned i = 0; i < gpu->ntasks; i++)
@@ -372,16 +317,13 @@ static bool is_empty(const struct gp_amd_gpu *gpu)
 
 static void end_threads(struct gp_kfd_thread *h)
 {
-	pthread_mutex_lock(&h->lock);
-	h->quit = true;
-	pthread_mutex_unlock(&h->lock);
-	gp_amd_wake(h);
+	gp_requests_quit(&h->requests);
 	pthread_join(h->thread, NULL);
-	pthread_mutex_lock(&h->lock);
-	h->watch_quit = true;
-	pthread_mutex_unlock(&h->lock);
-	eventfd_write(h->watch_fd, 1);
-	pthread_join(h->watch, NULL);
+	pthread_mutex_lock(&h->requests.lock);
+	h->activity_quit = true;
+	pthread_mutex_unlock(&h->requests.lock);
+	eventfd_write(h->activity_fd, 1);
+	pthread_join(h->activity, NULL);
 }
 
 void gp_kfd_thread_leave(struct gp_amd_gpu *gpu)
@@ -389,22 +331,22 @@ void gp_kfd_thread_leave(struct gp_amd_gpu *gpu)
 	struct gp_kfd_thread *h = gpu->kfd_thread;
 
 	pthread_mutex_lock(&only_lock);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	for (unsigned i = 0; i < gpu->ntasks; i++)
 		if (gpu->task[i] && !gpu->task[i]->leaving) {
 			gpu->task[i]->leaving = true;
 			h->leaving++;
 		}
-	gp_amd_wake(h);
+	gp_requests_wake(&h->requests);
 	while (!is_empty(gpu))
-		pthread_cond_wait(&h->changed, &h->lock);
+		pthread_cond_wait(&h->requests.changed, &h->requests.lock);
 	for (unsigned i = 0; i < h->ngpus; i++)
 		if (h->gpu[i] == gpu)
 			h->gpu[i] = h->gpu[--h->ngpus];
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!h->ngpus) {
 		end_threads(h);
-		free_host(h);
+		free_thread(h);
 		only = NULL;
 	}
 	pthread_mutex_unlock(&only_lock);

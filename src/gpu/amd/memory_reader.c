@@ -8,20 +8,24 @@
 #include <time.h>
 #include <unistd.h>
 
-struct amd_reader {
+struct gp_amd_reader {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
-	/* Given up: when it comes back it is to be freed; left alone: it frees itself. */
-	enum { IDLE, ASKED, GIVEN_UP, BACK, LEFT_ALONE } state;
+	/* READER_ABANDONED: the owner frees it when it returns. READER_DETACHED: it frees itself.
+	 */
+	enum {
+		READER_IDLE,
+		READER_READING,
+		READER_ABANDONED,
+		READER_RETURNED,
+		READER_DETACHED
+	} state;
 	struct gp_amd_reading *reading;
 	unsigned n, capacity;
-	unsigned at; /* the one that is being looked at */
+	unsigned at; /* index of the current reading */
 	uint64_t since_ns;
 };
-
-/* ---- one glance --------------------------------------------------------------------------------
- */
 
 static bool read_pointer(int fd, uint64_t address, uint64_t *value)
 {
@@ -36,7 +40,7 @@ int gp_amd_open_memory(pid_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Packets that were not taken, and how much was ever written. */
+/* Number of packets that were not taken, and the write pointer. */
 static bool read_queue(int fd, const struct gp_amd_pointers *p, uint64_t *pending,
                        uint64_t *written)
 {
@@ -72,8 +76,8 @@ static void read_queues(struct gp_amd_reading *g)
 	}
 }
 
-/* A packet that waits is work, and so is one that came and was taken between two looks. Whether
- * one that was taken still runs cannot be seen in the pointers. */
+/* A waiting packet is work, and so is a packet that was added and taken since the last reading. The
+ * pointers do not show whether a packet that was taken still runs. */
 static enum gp_amd_work find_work(const struct gp_amd_reading *g)
 {
 	int occupied;
@@ -86,17 +90,14 @@ static enum gp_amd_work find_work(const struct gp_amd_reading *g)
 	return occupied < 0 ? GP_AMD_WORK_MAYBE : occupied ? GP_AMD_WORK_SEEN : GP_AMD_WORK_NONE;
 }
 
-static void look_at(struct gp_amd_reading *g)
+static void read_task(struct gp_amd_reading *g)
 {
 	read_queues(g);
 	if (g->known)
 		g->work = find_work(g);
 }
 
-/* ---- the thread --------------------------------------------------------------------------------
- */
-
-static void free_reader(struct amd_reader *r)
+static void free_reader(struct gp_amd_reader *r)
 {
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
@@ -104,22 +105,22 @@ static void free_reader(struct amd_reader *r)
 	free(r);
 }
 
-static void close_opened(struct amd_reader *r)
+static void close_opened(struct gp_amd_reader *r)
 {
 	for (unsigned i = 0; i <= r->at; i++)
 		if (r->reading[i].opened && r->reading[i].mem_fd >= 0)
 			close(r->reading[i].mem_fd);
 }
 
-/* With the lock held, but not while it looks. False: given up. */
-static bool look_at_all(struct amd_reader *r)
+/* Caller holds r->lock, which is released during each read. false: the reader was abandoned. */
+static bool read_all(struct gp_amd_reader *r)
 {
 	for (r->at = 0; r->at < r->n; r->at++) {
 		r->since_ns = gp_monotonic_ns();
 		pthread_mutex_unlock(&r->lock);
-		look_at(&r->reading[r->at]);
+		read_task(&r->reading[r->at]);
 		pthread_mutex_lock(&r->lock);
-		if (r->state != ASKED) {
+		if (r->state != READER_READING) {
 			close_opened(r);
 			return false;
 		}
@@ -127,32 +128,32 @@ static bool look_at_all(struct amd_reader *r)
 	return true;
 }
 
-static void *read_on(void *arg)
+static void *reader_loop(void *arg)
 {
-	struct amd_reader *r = arg;
+	struct gp_amd_reader *r = arg;
 	bool left_alone;
 
 	pthread_mutex_lock(&r->lock);
-	while (r->state == IDLE || r->state == ASKED) {
-		if (r->state == IDLE) {
+	while (r->state == READER_IDLE || r->state == READER_READING) {
+		if (r->state == READER_IDLE) {
 			pthread_cond_wait(&r->changed, &r->lock);
 			continue;
 		}
-		if (look_at_all(r))
-			r->state = IDLE;
+		if (read_all(r))
+			r->state = READER_IDLE;
 		pthread_cond_broadcast(&r->changed);
 	}
-	left_alone = r->state == LEFT_ALONE;
-	r->state = BACK;
+	left_alone = r->state == READER_DETACHED;
+	r->state = READER_RETURNED;
 	pthread_mutex_unlock(&r->lock);
 	if (left_alone)
 		free_reader(r);
 	return NULL;
 }
 
-static struct amd_reader *start_reader(void)
+static struct gp_amd_reader *start_reader(void)
 {
-	struct amd_reader *r = calloc(1, sizeof *r);
+	struct gp_amd_reader *r = calloc(1, sizeof *r);
 	pthread_condattr_t attr;
 
 	if (!r)
@@ -162,20 +163,20 @@ static struct amd_reader *start_reader(void)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	if (pthread_create(&r->thread, NULL, read_on, r)) {
+	if (pthread_create(&r->thread, NULL, reader_loop, r)) {
 		free_reader(r);
 		return NULL;
 	}
 	return r;
 }
 
-/* Frees one that has come back. */
-static bool take_back(struct amd_reader *r)
+/* Frees a reader that has returned. */
+static bool free_returned(struct gp_amd_reader *r)
 {
 	bool back;
 
 	pthread_mutex_lock(&r->lock);
-	back = r->state == BACK;
+	back = r->state == READER_RETURNED;
 	pthread_mutex_unlock(&r->lock);
 	if (!back)
 		return false;
@@ -184,28 +185,25 @@ static bool take_back(struct amd_reader *r)
 	return true;
 }
 
-/* ---- for the watch -----------------------------------------------------------------------------
- */
-
-static void take_back_all(struct gp_amd_readers *readers)
+static void free_all_returned(struct gp_amd_readers *readers)
 {
 	for (unsigned i = readers->nout; i-- > 0;)
-		if (take_back(readers->out[i]))
+		if (free_returned(readers->out[i]))
 			readers->out[i] = readers->out[--readers->nout];
 }
 
 struct gp_amd_reading *gp_amd_readers_room(struct gp_amd_readers *readers, unsigned n)
 {
-	struct amd_reader *r;
+	struct gp_amd_reader *r;
 	struct gp_amd_reading *g;
 
-	take_back_all(readers);
+	free_all_returned(readers);
 	if (!readers->reader && readers->nout < GP_AMD_READERS_MAX)
 		readers->reader = start_reader();
 	r = readers->reader;
 	if (!r)
 		return NULL;
-	if (n > r->capacity) { /* it is idle: nobody reads there */
+	if (n > r->capacity) { /* the reader is idle and does not use the array */
 		g = realloc(r->reading, n * sizeof *g);
 		if (!g)
 			return NULL;
@@ -215,8 +213,8 @@ struct gp_amd_reading *gp_amd_readers_room(struct gp_amd_readers *readers, unsig
 	return r->reading;
 }
 
-/* From when the reader began with it, if it has begun at all. */
-static bool is_late(const struct amd_reader *r, uint64_t patience_ns)
+/* Counted from the begin of the current reading, if it has begun. */
+static bool is_late(const struct gp_amd_reader *r, uint64_t patience_ns)
 {
 	return r->since_ns && gp_monotonic_ns() >= r->since_ns + patience_ns;
 }
@@ -224,22 +222,22 @@ static bool is_late(const struct amd_reader *r, uint64_t patience_ns)
 int gp_amd_readers_run(struct gp_amd_readers *readers, unsigned n)
 {
 	uint64_t patience_ns = readers->patience_ns ? readers->patience_ns : GP_AMD_PATIENCE_NS;
-	struct amd_reader *r = readers->reader;
+	struct gp_amd_reader *r = readers->reader;
 	int late = -1;
 
 	pthread_mutex_lock(&r->lock);
 	r->n = n;
 	r->at = 0;
 	r->since_ns = 0;
-	r->state = ASKED;
+	r->state = READER_READING;
 	pthread_cond_broadcast(&r->changed);
-	while (r->state == ASKED) {
+	while (r->state == READER_READING) {
 		struct timespec until = gp_timespec(gp_monotonic_ns() + patience_ns / 4);
 
 		pthread_cond_timedwait(&r->changed, &r->lock, &until);
-		if (r->state == ASKED && is_late(r, patience_ns)) {
+		if (r->state == READER_READING && is_late(r, patience_ns)) {
 			late = (int)r->at;
-			r->state = GIVEN_UP;
+			r->state = READER_ABANDONED;
 		}
 	}
 	pthread_mutex_unlock(&r->lock);
@@ -250,20 +248,20 @@ int gp_amd_readers_run(struct gp_amd_readers *readers, unsigned n)
 	return late;
 }
 
-/* Nobody waits for it. It may free itself as soon as it can have the lock. */
-static void leave_alone(struct amd_reader *r)
+/* Detaches a reader. It may free itself as soon as it gets the lock. */
+static void leave_alone(struct gp_amd_reader *r)
 {
 	pthread_t thread = r->thread;
 	bool back;
 
 	pthread_mutex_lock(&r->lock);
-	back = r->state == BACK;
+	back = r->state == READER_RETURNED;
 	if (!back)
-		r->state = LEFT_ALONE;
+		r->state = READER_DETACHED;
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
 	if (back)
-		take_back(r);
+		free_returned(r);
 	else
 		pthread_detach(thread);
 }

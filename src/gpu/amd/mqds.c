@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's dump of queue descriptors (debugfs, root only): what is known of the queues of a
- * process that nobody is attached to. Lines of hexadecimal numbers under a line for the process and
- * one for the queue; several dumps follow each other where the chip has several XCCs.
+ * Parses the kernel's dump of queue descriptors (MQDs; debugfs, root only), which describes queues
+ * without attaching to their process. Lines of hexadecimal numbers follow a line for the process
+ * and a line for the queue. A chip with several XCCs has a dump for each XCC.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ const char *gp_amd_debugfs(void)
 struct reader {
 	pid_t pid;
 	uint32_t gpu_id;
-	bool ours;  /* below the line of the process */
-	bool queue; /* below the line of a compute queue on the GPU */
+	bool ours;  /* in the part of the process */
+	bool queue; /* in the part of a compute queue on the GPU */
 	unsigned dwords;
 	uint32_t dword[KFD_MQD_COMPUTE_DWORDS];
 	struct gp_amd_mqd *mqd;
@@ -37,8 +37,8 @@ static uint64_t pair(const struct reader *r, unsigned dword)
 	return (uint64_t)r->dword[dword + 1] << 32 | r->dword[dword];
 }
 
-/* What read and write pointer differ by at the most, and a bit more: a ring of dwords (PM4, whose
- * read pointer wraps) is longer than one of packets (AQL), so this does for both. */
+/* A mask for the difference of write and read pointer. A ring of dwords (PM4, whose read pointer
+ * wraps) has more entries than a ring of packets (AQL), so its mask is valid for both. */
 static uint64_t pointer_mask(const struct reader *r)
 {
 	unsigned log2 = (r->dword[KFD_MQD_PQ_CONTROL] & KFD_MQD_PQ_SIZE_MASK) + 1;
@@ -46,7 +46,7 @@ static uint64_t pointer_mask(const struct reader *r)
 	return log2 >= 32 ? UINT64_MAX : (1ull << log2) - 1;
 }
 
-/* The dump of a queue has ended. Of several XCCs the first counts. */
+/* The dump of a queue has ended. Only the dump of the first XCC is used. */
 static void end_queue(struct reader *r)
 {
 	if (r->queue && r->dwords > KFD_MQD_PQ_WPTR + 1) {
@@ -71,7 +71,7 @@ static void take_dwords(struct reader *r, const char *line)
 	unsigned long offset = strtoul(line, &end, 16);
 
 	if (!r->queue || *end != ':' || offset != r->dwords * sizeof(uint32_t))
-		return; /* not ours, or the next XCC's, which begins at 0 again */
+		return; /* another queue, or the next XCC, whose offsets begin at 0 again */
 	end++;
 	for (unsigned i = 0; i < DWORDS_PER_LINE && r->dwords < KFD_MQD_COMPUTE_DWORDS; i++) {
 		char *next;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program's own queues, from inside: with a percentage of 0 the driver takes a queue off the
- * hardware, its waves saved, and with 100 puts it back (UPDATE_QUEUE). That takes no debugger, no
- * ptrace and no consent of the runtime, and works beside a debugger: a queue runs when neither has
- * stopped it, and the driver has not evicted it.
+ * Holds the queues of the calling program from inside, with UPDATE_QUEUE: a percentage of 0 saves
+ * the waves of a queue and takes it off the hardware, 100 puts it back. It needs no debugger, no
+ * ptrace and no support of the runtime, and works beside a debugger: a queue runs if neither has
+ * stopped it and the driver has not evicted it.
  *
- * The call sets everything anew: ring, size and priority must be given as they are. The ring stands
- * in the snapshot of a debug session only; so when there are queues that were not seen before, the
- * program debugs itself for the moment of one, which the driver allows without a link. Where it has
- * a debugger, its session does. The priority stands in debugfs only.
+ * The call sets all properties, so ring, size and priority must be passed unchanged. Only the
+ * snapshot of a debug session has the ring. For new queues the program therefore debugs itself for
+ * one snapshot, which the driver allows without a link, or uses the session of its debugger. Only
+ * debugfs has the priority.
  *
- * A queue that is destroyed while it is held is gone, with all that it had: the driver does not
- * wait for us, as it would for a debugger. One that is made under its id has another serial number,
- * and is not touched.
+ * A queue that is destroyed while it is held loses its work: the driver does not wait, as it does
+ * for a debugger. A new queue with the same id has another serial and is not changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,47 +22,44 @@
 #define MQDS_MAX        256
 #define TRIES           3
 #define PERCENT_ON      100
-#define PRIORITY_NORMAL 7 /* with which ROCm makes every queue */
+#define PRIORITY_NORMAL 7 /* ROCm's default */
 
-struct amd_own {
+struct gp_amd_own_queue {
 	struct kfd_queue_snapshot_entry is;
 	uint64_t serial;
-	uint32_t priority; /* UINT32_MAX: not known */
+	uint32_t priority; /* UINT32_MAX = not known */
 	bool held;
 };
 
-/* What sysfs shows, read once. */
-struct sight {
+/* The queues of this process in sysfs, read once. */
+struct own_list {
 	int n;
 	struct gp_amd_sysfs_queue queue[KFD_DBG_QUEUES_MAX];
 };
 
-/* ---- which there are ---------------------------------------------------------------------------
- */
-
-/* To be freed; NULL: no memory. */
-static struct sight *look(void)
+/* The caller frees the result; NULL: no memory. */
+static struct own_list *list_own(void)
 {
-	struct sight *sight = malloc(sizeof *sight);
+	struct own_list *list = malloc(sizeof *list);
 
-	if (!sight)
+	if (!list)
 		return NULL;
-	sight->n = gp_amd_sysfs_queues(getpid(), sight->queue, KFD_DBG_QUEUES_MAX);
-	if (sight->n > (int)KFD_DBG_QUEUES_MAX)
-		sight->n = (int)KFD_DBG_QUEUES_MAX;
-	return sight;
+	list->n = gp_amd_sysfs_queues(getpid(), list->queue, KFD_DBG_QUEUES_MAX);
+	if (list->n > (int)KFD_DBG_QUEUES_MAX)
+		list->n = (int)KFD_DBG_QUEUES_MAX;
+	return list;
 }
 
-/* 0: it is not there. */
-static uint64_t serial_of(const struct sight *sight, uint32_t id)
+/* 0: no queue has this id. */
+static uint64_t serial_of(const struct own_list *list, uint32_t id)
 {
-	for (int i = 0; i < sight->n; i++)
-		if (sight->queue[i].id == id)
-			return sight->queue[i].serial;
+	for (int i = 0; i < list->n; i++)
+		if (list->queue[i].id == id)
+			return list->queue[i].serial;
 	return 0;
 }
 
-static struct amd_own *find(struct gp_amd_self *self, uint32_t id, uint64_t serial)
+static struct gp_amd_own_queue *find(struct gp_amd_self *self, uint32_t id, uint64_t serial)
 {
 	for (unsigned i = 0; i < self->n; i++)
 		if (self->own[i].is.queue_id == id && self->own[i].serial == serial)
@@ -71,28 +67,28 @@ static struct amd_own *find(struct gp_amd_self *self, uint32_t id, uint64_t seri
 	return NULL;
 }
 
-static bool knows_all(struct gp_amd_self *self, const struct sight *sight)
+static bool knows_all(struct gp_amd_self *self, const struct own_list *list)
 {
-	for (int i = 0; i < sight->n; i++)
-		if (sight->queue[i].type == KFD_SYSFS_QUEUE_COMPUTE &&
-		    !find(self, sight->queue[i].id, sight->queue[i].serial))
+	for (int i = 0; i < list->n; i++)
+		if (list->queue[i].type == KFD_SYSFS_QUEUE_COMPUTE &&
+		    !find(self, list->queue[i].id, list->queue[i].serial))
 			return false;
 	return true;
 }
 
-static void forget_gone(struct gp_amd_self *self, const struct sight *sight)
+static void forget_gone(struct gp_amd_self *self, const struct own_list *list)
 {
 	for (unsigned i = self->n; i-- > 0;)
-		if (serial_of(sight, self->own[i].is.queue_id) != self->own[i].serial)
+		if (serial_of(list, self->own[i].is.queue_id) != self->own[i].serial)
 			self->own[i] = self->own[--self->n];
 }
 
-/* Adds what is new. One that came after `sight` was taken is for the next time. */
-static int add(struct gp_amd_self *self, const struct sight *sight,
+/* Adds a new queue. A queue that is newer than `list` is added by the next call. */
+static int add(struct gp_amd_self *self, const struct own_list *list,
                const struct kfd_queue_snapshot_entry *entry)
 {
-	uint64_t serial = serial_of(sight, entry->queue_id);
-	struct amd_own *own;
+	uint64_t serial = serial_of(list, entry->queue_id);
+	struct gp_amd_own_queue *own;
 
 	if (!serial || !gp_amd_computes(entry) || find(self, entry->queue_id, serial))
 		return 0;
@@ -100,12 +96,13 @@ static int add(struct gp_amd_self *self, const struct sight *sight,
 	if (!own)
 		return -ENOMEM;
 	self->own = own;
-	own[self->n++] = (struct amd_own){.is = *entry, .serial = serial, .priority = UINT32_MAX};
+	own[self->n++] =
+		(struct gp_amd_own_queue){.is = *entry, .serial = serial, .priority = UINT32_MAX};
 	return 0;
 }
 
-/* In a session of our own. -EBUSY: another's has begun meanwhile. */
-static int learn_alone(struct gp_amd_self *self, int kfd, const struct sight *sight,
+/* Reads the queues in a session of this process. -EBUSY: a debugger attached meanwhile. */
+static int learn_alone(struct gp_amd_self *self, int kfd, const struct own_list *list,
                        struct gp_error *err)
 {
 	enum gp_amd_rule none = GP_AMD_RULE_TRACER;
@@ -115,36 +112,37 @@ static int learn_alone(struct gp_amd_self *self, int kfd, const struct sight *si
 	if (r)
 		return r;
 	for (unsigned i = 0; i < session.nqueues && !r; i++)
-		r = add(self, sight, &session.queue[i].is);
+		r = add(self, list, &session.queue[i].is);
 	gp_amd_session_close(&session);
 	return r;
 }
 
-/* In the session of whoever debugs us. -EINVAL: nobody does. */
-static int learn_beside(struct gp_amd_self *self, int kfd, const struct sight *sight)
+/* Reads the queues in the session of a debugger. -EINVAL: there is none. */
+static int learn_beside(struct gp_amd_self *self, int kfd, const struct own_list *list)
 {
 	struct kfd_queue_snapshot_entry *entry = calloc(KFD_DBG_QUEUES_MAX, sizeof *entry);
 	int n, r = 0;
 
 	if (!entry)
 		return -ENOMEM;
-	/* Nothing is cleared: what is new is new for him. */
+	/* Clears nothing: the debugger has to see new queues. */
 	n = gp_kfd_snapshot(kfd, getpid(), 0, entry, KFD_DBG_QUEUES_MAX);
 	for (int i = 0; i < n && i < (int)KFD_DBG_QUEUES_MAX && !r; i++)
-		r = add(self, sight, &entry[i]);
+		r = add(self, list, &entry[i]);
 	free(entry);
 	return n < 0 ? n : r;
 }
 
-static int learn(struct gp_amd_self *self, int kfd, const struct sight *sight, struct gp_error *err)
+static int learn(struct gp_amd_self *self, int kfd, const struct own_list *list,
+                 struct gp_error *err)
 {
 	int r = -EBUSY;
 
 	for (int i = 0; i < TRIES && r == -EBUSY; i++) {
 		*err = (struct gp_error){0};
-		r = learn_beside(self, kfd, sight);
+		r = learn_beside(self, kfd, list);
 		if (r == -EINVAL)
-			r = learn_alone(self, kfd, sight, err);
+			r = learn_alone(self, kfd, list, err);
 	}
 	return r ? gp_fail(err, r, "the program's own queues cannot be read: %s", gp_error_name(r))
 	         : 0;
@@ -152,25 +150,22 @@ static int learn(struct gp_amd_self *self, int kfd, const struct sight *sight, s
 
 static int refresh(struct gp_amd_self *self, int kfd, struct gp_error *err)
 {
-	struct sight *sight = look();
+	struct own_list *list = list_own();
 	int r = 0;
 
-	if (!sight)
+	if (!list)
 		return gp_fail(err, -ENOMEM, "no memory");
-	if (sight->n < 0 && sight->n != -ESRCH) {
-		r = gp_fail(err, sight->n, "%s cannot be read: %s", gp_amd_sysfs(),
-		            gp_error_name(sight->n));
+	if (list->n < 0 && list->n != -ESRCH) {
+		r = gp_fail(err, list->n, "%s cannot be read: %s", gp_amd_sysfs(),
+		            gp_error_name(list->n));
 	} else {
-		forget_gone(self, sight);
-		if (!knows_all(self, sight))
-			r = learn(self, kfd, sight, err);
+		forget_gone(self, list);
+		if (!knows_all(self, list))
+			r = learn(self, kfd, list, err);
 	}
-	free(sight);
+	free(list);
 	return r;
 }
-
-/* ---- what must be known of them ----------------------------------------------------------------
- */
 
 static void read_priorities(struct gp_amd_self *self, uint32_t gpu_id)
 {
@@ -184,30 +179,26 @@ static void read_priorities(struct gp_amd_self *self, uint32_t gpu_id)
 				self->own[i].priority = mqd[k].priority;
 }
 
-/* Whether it could be put back as it was. */
-static int check(const struct gp_amd_gpu *d, struct amd_own *own, unsigned flags,
+/* Whether the queue could be put back unchanged. */
+static int check(const struct gp_amd_gpu *d, struct gp_amd_own_queue *own, unsigned flags,
                  struct gp_error *err)
 {
 	if (own->is.queue_type == KFD_QUEUE_COMPUTE && d->node.xccs > 1)
 		return gp_fail(err, -ENOTSUP,
-		               "queue %u takes PM4 packets on a GPU with several XCCs: which of "
-		               "them it uses is not known",
+		               "queue %u takes PM4 packets on a GPU with several XCCs, and its XCC "
+		               "is not known",
 		               own->is.queue_id);
 	if (own->priority > KFD_QUEUE_PRIORITY_MAX && flags & GP_SELF_NORMAL_PRIORITY)
 		own->priority = PRIORITY_NORMAL;
 	if (own->priority <= KFD_QUEUE_PRIORITY_MAX)
 		return 0;
-	return gp_fail(
-		err, -ENODATA,
-		"the priority of queue %u would be lost: %s/mqds, where it stands, cannot be "
-		"read",
-		own->is.queue_id, gp_amd_debugfs());
+	return gp_fail(err, -ENODATA,
+	               "the priority of queue %u would be lost: %s/mqds, which has it, cannot be "
+	               "read",
+	               own->is.queue_id, gp_amd_debugfs());
 }
 
-/* ---- holding and releasing ---------------------------------------------------------------------
- */
-
-static int set_percent(int kfd, const struct amd_own *own, uint32_t percent)
+static int set_percent(int kfd, const struct gp_amd_own_queue *own, uint32_t percent)
 {
 	return gp_kfd_update_queue(
 		kfd, &(struct kfd_update_queue){.ring_base_address = own->is.ring_base_address,
@@ -217,8 +208,8 @@ static int set_percent(int kfd, const struct amd_own *own, uint32_t percent)
 	                                        .queue_priority = own->priority});
 }
 
-/* One that is gone by now is not held. */
-static bool is_gone(const struct amd_own *own)
+/* A destroyed queue is not held. */
+static bool is_gone(const struct gp_amd_own_queue *own)
 {
 	return gp_amd_queue_serial(getpid(), own->is.queue_id) != own->serial;
 }
@@ -229,7 +220,7 @@ static int release_own(struct gp_amd_self *self, const struct gp_amd_gpu *d, uns
 	int failed = 0;
 
 	for (unsigned i = 0; i < self->n; i++) {
-		struct amd_own *own = &self->own[i];
+		struct gp_amd_own_queue *own = &self->own[i];
 		int r;
 
 		if (!own->held || own->is.gpu_id != d->node.gpu_id)
@@ -246,14 +237,14 @@ static int release_own(struct gp_amd_self *self, const struct gp_amd_gpu *d, uns
 	return failed;
 }
 
-/* How many are, or -errno: the first that failed. That one may be off all the same: the driver has
- * noted what it could not do. */
+/* Returns the number of held queues, or -errno of the first failure. The failed queue may be off
+ * the hardware: the driver records the percentage before it fails. */
 static int hold_own(struct gp_amd_self *self, const struct gp_amd_gpu *d)
 {
 	int n = 0;
 
 	for (unsigned i = 0; i < self->n; i++) {
-		struct amd_own *own = &self->own[i];
+		struct gp_amd_own_queue *own = &self->own[i];
 		int r = 0;
 
 		if (own->is.gpu_id != d->node.gpu_id)

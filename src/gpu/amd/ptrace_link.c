@@ -16,7 +16,7 @@
 #define UNLINK_TRIES    200
 #define UNLINK_PAUSE_US 50
 
-/* A number of /proc/PID/status; 0: not to be seen. */
+/* A number in /proc/PID/status; 0: not readable. */
 static pid_t status_of(pid_t pid, const char *key)
 {
 	char path[48], line[128];
@@ -44,13 +44,13 @@ static int explain(const struct gp_amd_session *s, int code, struct gp_error *er
 	pid_t tracer = gp_amd_tracer_of(s->pid);
 	char name[32];
 
-	if (code == -ESRCH || gp_pidfd_ended(s->pidfd)) /* a zombie may not be traced */
+	if (code == -ESRCH || gp_pidfd_ended(s->pidfd)) /* a zombie cannot be traced */
 		return gp_fail(err, -ESRCH, "there is no process %d", s->pid);
 	if (tracer)
 		return gp_fail(
 			err, -EBUSY,
-			"process %d is traced by %s (process %d), and only one can: end that "
-			"first",
+			"process %d is traced by %s (process %d), and a process has one tracer "
+			"only: end that first",
 			s->pid, gp_process_name(tracer, name, sizeof name), tracer);
 	return gp_process_denied(err, s->pid, code);
 }
@@ -59,12 +59,12 @@ int gp_amd_link(struct gp_amd_session *s, struct gp_error *err)
 {
 	int r = ptrace(PTRACE_SEIZE, s->pid, NULL, NULL) ? -errno : 0;
 
-	/* A link that was to end and has not yet is as good: its interrupt is waved through. */
+	/* A link whose unlink is not complete is used again; its interrupt is ignored. */
 	if (r && gp_amd_tracer_of(s->pid) != gettid())
 		return explain(s, r, err);
 	s->link = GP_AMD_LINKED;
 	s->is_child = status_of(s->pid, "PPid:") == getpid();
-	/* While what the pidfd stands for lives, nobody else has the number. */
+	/* While the process of the pidfd lives, the pid cannot belong to another process. */
 	if (!gp_pidfd_ended(s->pidfd))
 		return 0;
 	gp_amd_unlink_now(s);
@@ -83,7 +83,7 @@ static bool is_event_stop(const siginfo_t *info)
 	return info->si_code >> 8 == PTRACE_EVENT_STOP;
 }
 
-/* Stopped by somebody's SIGSTOP, not by us, and to stay so. */
+/* Stopped by a SIGSTOP of another process: the target must stay stopped. */
 static bool is_group_stop(const siginfo_t *info)
 {
 	int signal = info->si_signo;
@@ -92,8 +92,8 @@ static bool is_group_stop(const siginfo_t *info)
 	       (signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU);
 }
 
-/* It stopped: by our interrupt, or because it has a signal, which it gets. */
-static void let_go_on(struct gp_amd_session *s, const siginfo_t *info)
+/* The target stopped for the interrupt of gp_amd_unlink, or for a signal, which is delivered. */
+static void continue_target(struct gp_amd_session *s, const siginfo_t *info)
 {
 	uintptr_t signal = is_event_stop(info) ? 0 : (uintptr_t)info->si_signo;
 
@@ -107,8 +107,8 @@ static void let_go_on(struct gp_amd_session *s, const siginfo_t *info)
 	}
 }
 
-/* The parent of a traced process learns of its end when the tracer has. */
-static void hear_of_end(struct gp_amd_session *s)
+/* The kernel notifies the parent of a traced process after its tracer has waited for it. */
+static void collect_end(struct gp_amd_session *s)
 {
 	siginfo_t ignored;
 
@@ -117,22 +117,22 @@ static void hear_of_end(struct gp_amd_session *s)
 	s->link = GP_AMD_UNLINKED;
 }
 
-/* Asks the target itself, not wait(2): what that tells, somebody else here may have heard. */
+/* Asks the target itself and not wait(2): other code of this process may have called wait(2). */
 void gp_amd_session_tick(struct gp_amd_session *s)
 {
 	siginfo_t info;
 
 	if (s->link != GP_AMD_UNLINKED && gp_pidfd_ended(s->pidfd))
-		hear_of_end(s);
+		collect_end(s);
 	if (s->link != GP_AMD_UNLINKED && !ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info))
-		let_go_on(s, &info);
+		continue_target(s, &info);
 	if (s->link == GP_AMD_UNLINKED && s->kfd < 0 && s->pidfd >= 0) {
-		close(s->pidfd); /* of a session that was closed before */
+		close(s->pidfd); /* the session was closed before */
 		s->pidfd = -1;
 	}
 }
 
-/* Its leader stands still from the interrupt to the detach: look often. */
+/* The main thread of the target is stopped from the interrupt to the detach: checks often. */
 void gp_amd_unlink_now(struct gp_amd_session *s)
 {
 	gp_amd_unlink(s);
@@ -149,7 +149,7 @@ struct probe {
 	int result;
 };
 
-static void *ask_as_stranger(void *arg)
+static void *call_as_other_thread(void *arg)
 {
 	struct probe *p = arg;
 
@@ -162,7 +162,7 @@ enum gp_amd_rule gp_amd_find_rule(int kfd, pid_t pid)
 	struct probe p = {.kfd = kfd, .pid = pid};
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, ask_as_stranger, &p))
+	if (pthread_create(&thread, NULL, call_as_other_thread, &p))
 		return GP_AMD_RULE_UNKNOWN;
 	pthread_join(thread, NULL);
 	return p.result >= 0        ? GP_AMD_RULE_DEBUGGER

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Where the queues of a task that nobody is attached to have their pointers: on the watch's thread.
- */
+/* Finds the read and write pointers of queues without a session. Runs on the activity thread. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "gpu/amd/memory_reader.h"
 
-#define MQDS_NS     (50 * GP_NS_PER_MS) /* between two looks for pointers ... */
-#define MQDS_MAX_NS (2 * GP_NS_PER_S)   /* ... of queues that are the same, at the most */
+#define MQDS_NS     (50 * GP_NS_PER_MS) /* between two searches for one task */
+#define MQDS_MAX_NS (2 * GP_NS_PER_S)   /* largest interval, if its queues have not changed */
 
 bool gp_amd_is_whole(const struct gp_amd_task *t)
 {
@@ -24,7 +22,7 @@ bool gp_amd_is_whole(const struct gp_amd_task *t)
 	return true;
 }
 
-/* It has no pointers, or those of queues that it had before. */
+/* The task has no pointers, or those of earlier queues. */
 static bool is_unknown(const struct gp_amd_task *t)
 {
 	return t && !t->leaving && !t->wants_hold && !t->target &&
@@ -36,7 +34,7 @@ static bool is_due(const struct gp_amd_task *t, uint64_t now_ns)
 	return now_ns >= t->mqds_ns + (t->mqds_mark == t->queues_mark ? t->mqds_wait_ns : MQDS_NS);
 }
 
-/* Those that somebody waits for first, then who was not tried for longest. */
+/* Tasks whose activity is needed come first, then the task with the oldest search. */
 static bool comes_before(const struct gp_amd_task *a, const struct gp_amd_task *b)
 {
 	if (!b || a->prepare != b->prepare)
@@ -44,7 +42,8 @@ static bool comes_before(const struct gp_amd_task *a, const struct gp_amd_task *
 	return a->mqds_ns < b->mqds_ns;
 }
 
-/* `readable`: the debug files are; without them nothing can follow for whom nobody waits. */
+/* `readable`: the debug files are readable. Without them only tasks whose activity is needed are
+ * searched. */
 static struct gp_amd_task *find_unknown(struct gp_kfd_thread *h, bool readable, uint64_t now_ns)
 {
 	struct gp_amd_task *first = NULL;
@@ -60,8 +59,8 @@ static struct gp_amd_task *find_unknown(struct gp_kfd_thread *h, bool readable, 
 	return first;
 }
 
-/* A try that nothing came of is made again, less and less often: the kernel stops all processes
- * from making queues while it writes the file. */
+/* A failed search is repeated at growing intervals: while the kernel writes the file, no process
+ * can create queues. */
 static void note_try(struct gp_amd_task *t, uint64_t now_ns)
 {
 	bool again = t->mqds_ns && t->mqds_mark == t->queues_mark;
@@ -88,11 +87,11 @@ static void set_pointers(struct gp_amd_task *t, const struct gp_amd_mqd *mqd, un
 	t->has_pointers = n > 0;
 	t->new_pointers = true;
 	t->blind = false;
-	/* As the last scan had them: if there were others by now, the next one says so. */
+	/* The mark of the last scan: if the queues have changed since, the next scan shows it. */
 	t->pointers_mark = t->mqds_mark;
 }
 
-/* Somebody waits for it, and it cannot be: said once. */
+/* The activity is needed and cannot be known. Reported once. */
 static void note_blindness(struct gp_amd_task *t)
 {
 	if (t->blind)
@@ -101,22 +100,19 @@ static void note_blindness(struct gp_amd_task *t)
 	if (!gp_amd_is_whole(t))
 		gp_fail(&t->why, -ENOTSUP,
 		        "the work of single queues of process %d cannot be seen on a GPU that "
-		        "debugs "
-		        "one process at a time: name the whole process",
+		        "debugs one process at a time: name the whole process",
 		        t->pid);
 	else
 		gp_fail(&t->why, -ENOTSUP,
-		        "the work of process %d cannot be seen, so nobody makes way for it: its "
-		        "GPU "
+		        "the work of process %d cannot be seen, so no task is held for it: its GPU "
 		        "debugs one process at a time, and %s/mqds cannot be read; be root and "
-		        "mount "
-		        "debugfs",
+		        "mount debugfs",
 		        t->pid, gp_amd_debugfs());
 	gp_log(GP_LOG_WARN, "activity.unknown", "pid=%d", t->pid);
 	gp_amd_notify(t->gpu);
 }
 
-/* A session tells. Under the lock. */
+/* A session reports the pointers. Caller holds requests.lock. */
 static void ask_for_session(struct gp_kfd_thread *h, struct gp_amd_task *t)
 {
 	if (t->gpu->base.info.max_held <= 1)
@@ -130,26 +126,27 @@ void gp_amd_find_pointers(struct gp_kfd_thread *h, uint64_t now_ns)
 	struct gp_amd_mqd mqd[GP_AMD_POINTERS_MAX];
 	bool readable = gp_amd_has_mqds(), whole = false;
 	struct gp_amd_task *t;
-	int n = -ENOTSUP; /* descriptors do not say which queue they are of */
+	int n = -ENOTSUP; /* the file does not show queue ids, so it is of no use for a part of a
+	                     process */
 
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	t = find_unknown(h, readable, now_ns);
 	if (t) {
 		note_try(t, now_ns);
 		whole = gp_amd_is_whole(t);
 	}
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (!t)
 		return;
 	if (whole)
 		n = gp_amd_read_mqds(t->pid, t->gpu->node.gpu_id, mqd, GP_AMD_POINTERS_MAX);
-	pthread_mutex_lock(&h->lock);
+	pthread_mutex_lock(&h->requests.lock);
 	if (n > 0 && !t->target)
 		set_pointers(t, mqd,
 		             (unsigned)n < GP_AMD_POINTERS_MAX ? (unsigned)n : GP_AMD_POINTERS_MAX);
 	if (n < 0 && t->prepare && !t->leaving && !t->target)
 		ask_for_session(h, t);
-	pthread_mutex_unlock(&h->lock);
+	pthread_mutex_unlock(&h->requests.lock);
 	if (n < 0)
-		gp_amd_wake(h);
+		gp_requests_wake(&h->requests);
 }

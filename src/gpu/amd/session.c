@@ -10,20 +10,18 @@
 #include "gpu/amd/handshake.h"
 #include "gpu/amd/ptrace_link.h"
 
-/* Nothing else: for what nobody subscribes to, the driver tells the program's own runtime. */
+/* The driver reports all other exceptions to the program's own runtime. */
 #define EXCEPTIONS   (KFD_EC_PROCESS_RUNTIME | KFD_EC_QUEUE_NEW | KFD_EC_QUEUE_DELETE)
 
 #define FIRST_QUEUES 16
 #define END_TRIES    3
-#define EVENTS_MAX   64 /* in one go: a target that makes them all the time does not keep us */
+#define EVENTS_MAX \
+	64 /* in one call: a target that raises events all the time must not block the thread */
 
 bool gp_amd_computes(const struct kfd_queue_snapshot_entry *queue)
 {
 	return queue->queue_type == KFD_QUEUE_COMPUTE || queue->queue_type == KFD_QUEUE_COMPUTE_AQL;
 }
-
-/* ---- queues ------------------------------------------------------------------------------------
- */
 
 static int make_room(struct gp_amd_session *s, unsigned n)
 {
@@ -51,7 +49,7 @@ static int make_room(struct gp_amd_session *s, unsigned n)
 	return 0;
 }
 
-/* Ids are reused: it is the same queue when it also has the same ring. */
+/* Queue ids are reused. The same queue also has the same ring. */
 static const struct gp_amd_queue *find_same(const struct gp_amd_session *s,
                                             const struct kfd_queue_snapshot_entry *entry)
 {
@@ -66,7 +64,7 @@ static const struct gp_amd_queue *find_same(const struct gp_amd_session *s,
 	return NULL;
 }
 
-/* Takes over what the snapshot says; what is known of a queue that stays is kept. */
+/* Takes over the snapshot. The state of a queue that is still there is kept. */
 static void take_snapshot(struct gp_amd_session *s, unsigned n)
 {
 	bool changed = n != s->nqueues;
@@ -106,15 +104,13 @@ int gp_amd_session_refresh(struct gp_amd_session *s)
 	}
 }
 
-/* ---- suspend and resume ------------------------------------------------------------------------
- */
-
 static bool is_meant(const struct gp_amd_choice *choice, const struct gp_amd_queue *q)
 {
 	return gp_amd_computes(&q->is) && choice->is_meant(choice->arg, &q->is);
 }
 
-/* The ids of those meant that are not suspended, or of those that are, or may be. */
+/* Collects the ids of the selected queues that are not suspended, or of those that are or may be.
+ */
 static uint32_t gather(struct gp_amd_session *s, const struct gp_amd_choice *choice, bool suspended)
 {
 	uint32_t n = 0;
@@ -131,8 +127,8 @@ static uint32_t gather(struct gp_amd_session *s, const struct gp_amd_choice *cho
 	return n;
 }
 
-/* What the bits say. A suspend that failed has marked the queue as suspended all the same, and a
- * resume as not: whether it runs then is not known, so it is resumed again. */
+/* Evaluates the result bits. After a failed suspend the driver has the queue marked as suspended,
+ * after a failed resume as running. Its real state is unknown, so it is resumed again. */
 static void note_bits(struct gp_amd_session *s, uint32_t n, bool suspended)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -165,7 +161,7 @@ static bool any_refused(const struct gp_amd_session *s, const struct gp_amd_choi
 	return false;
 }
 
-/* Kept for who reports it: the bits are those of the next call soon. */
+/* Keeps the failed queues for the message: the next call overwrites the bits. */
 static void blame(struct gp_amd_session *s, const struct gp_amd_choice *choice)
 {
 	for (unsigned i = 0; i < s->nqueues; i++)
@@ -209,9 +205,9 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
 	int r = suspend_once(s, choice, grace);
 
 	if (r >= 0 && any_failed(s, choice)) {
-		r = -EIO; /* the driver may not have come to the others */
+		r = -EIO; /* the driver may have skipped the other queues */
 	} else if (r >= 0 && any_refused(s, choice)) {
-		/* One that is not there any more, or came in this moment: look, and once more. */
+		/* A queue is gone or new: refresh the list and try again. */
 		int again = gp_amd_session_refresh(s);
 
 		if (again >= 0)
@@ -219,15 +215,12 @@ int gp_amd_session_suspend(struct gp_amd_session *s, const struct gp_amd_choice 
 		r = again < 0 ? again : any_failed(s, choice) ? -EIO : r + again;
 	}
 	blame(s, choice);
-	if (r < 0) /* half a hold is none */
+	if (r < 0) /* a partial hold is undone */
 		resume_once(s, choice);
 	return r;
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
-
-/* It starts or ends its runtime, and waits for us. */
+/* The target starts or ends its runtime, and waits for the answer. */
 static int answer_runtime(struct gp_amd_session *s)
 {
 	int r = gp_kfd_send_runtime_event(s->kfd, s->pid);
@@ -237,13 +230,13 @@ static int answer_runtime(struct gp_amd_session *s)
 	s->owes_answer = false;
 	r = gp_kfd_try_suspend(s->kfd, s->pid);
 	s->runtime_state = r == -EPERM ? KFD_RUNTIME_DISABLED : KFD_RUNTIME_ENABLED;
-	if (r == -EPERM) /* its end resumed all queues */
+	if (r == -EPERM) /* the end of the runtime resumed all queues */
 		for (unsigned i = 0; i < s->nqueues; i++)
 			s->queue[i].suspended = false;
 	return 1;
 }
 
-/* There is no session, and will be none, whatever is tried. */
+/* The error means that the session has ended. */
 static bool is_over(int code)
 {
 	return code == -ESRCH || code == -EINVAL || code == -EPERM;
@@ -260,16 +253,16 @@ int gp_amd_session_events(struct gp_amd_session *s)
 	do
 		n = read(s->event_fd, ignored, sizeof ignored);
 	while (n > 0);
-	if (!n) /* the driver has let go of its end: the program is another, or has ended */
+	if (!n) /* the driver closed the pipe: the target ended or runs another program */
 		return -ESRCH;
-	if (s->owes_answer) { /* the driver has forgotten about it */
+	if (s->owes_answer) { /* the driver does not repeat this event */
 		r = answer_runtime(s);
 		changed = r > 0;
 	}
 	for (unsigned i = 0; r >= 0 && i < EVENTS_MAX; i++) {
 		uint64_t raised;
 
-		/* What is new is cleared by the snapshot, after which it can be suspended. */
+		/* The snapshot clears QUEUE_NEW; the queue can be suspended afterwards. */
 		r = gp_kfd_query_event(s->kfd, s->pid, EXCEPTIONS & ~KFD_EC_QUEUE_NEW, &raised);
 		if (r < 0)
 			break;
@@ -284,15 +277,12 @@ int gp_amd_session_events(struct gp_amd_session *s)
 	}
 	if (r >= 0 || r == -EAGAIN)
 		return changed;
-	s->again = !is_over(r); /* the word was read, and not understood */
+	s->again = !is_over(r); /* the event was read, but not answered */
 	return r;
 }
 
-/* ---- beginning and end -------------------------------------------------------------------------
- */
-
-/* ENABLE, with a pipe whose writing end only the driver has: when it lets go, the session is over.
- */
+/* Enables a session with a pipe. Only the driver has the writing end, and closes it at the end of
+ * the session. */
 static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *info)
 {
 	int fd[2], r;
@@ -311,7 +301,7 @@ static int enable_with_pipe(struct gp_amd_session *s, struct kfd_runtime_info *i
 	return 0;
 }
 
-static int say_place_is_taken(const struct gp_amd_session *s, pid_t other, struct gp_error *err)
+static int fail_slot_in_use(const struct gp_amd_session *s, pid_t other, struct gp_error *err)
 {
 	if (other)
 		return gp_fail(
@@ -319,32 +309,34 @@ static int say_place_is_taken(const struct gp_amd_session *s, pid_t other, struc
 			"process %d cannot be suspended beside process %d: a GPU here debugs "
 			"one process at a time; choose one of them",
 			s->pid, other);
-	return gp_fail(err, -EBUSY,
-	               "process %d cannot be suspended: a GPU here debugs one process at a time, "
-	               "and another one is attached; end its debugger, or gpreempt resume it",
-	               s->pid);
+	return gp_fail(
+		err, -EBUSY,
+		"process %d cannot be suspended: a GPU here debugs one process at a time, "
+		"and another process is attached; end its debugger, or run gpreempt resume on it",
+		s->pid);
 }
 
 int gp_amd_session_check(const struct gp_amd_session *s, pid_t other, struct gp_error *err)
 {
 	switch (s->runtime_state) {
 	case KFD_RUNTIME_ENABLED: return 0;
-	case KFD_RUNTIME_BUSY: return say_place_is_taken(s, other, err);
+	case KFD_RUNTIME_BUSY: return fail_slot_in_use(s, other, err);
 	case KFD_RUNTIME_ERROR:
 		return gp_fail(err, -EIO,
 		               "process %d cannot be suspended: the driver could not set up its "
 		               "GPU for it; the kernel's log says more",
 		               s->pid);
 	default:
-		return gp_fail(err, -ENOTSUP,
-		               "process %d cannot be suspended: its runtime has not told the "
-		               "driver that it is there; ROCm 6 does so where every GPU's "
-		               "firmware can debug (see gpreempt doctor)",
-		               s->pid);
+		return gp_fail(
+			err, -ENOTSUP,
+			"process %d cannot be suspended: its runtime has not registered with "
+			"the driver; ROCm 6 does so if the firmware of every GPU can "
+			"debug (see gpreempt doctor)",
+			s->pid);
 	}
 }
 
-/* Who debugs itself needs no link, and cannot have one. */
+/* A process that debugs itself needs no link, and cannot have one. */
 static int link_to(struct gp_amd_session *s, struct gp_error *err)
 {
 	return s->pid == getpid() || s->link == GP_AMD_LINKED ? 0 : gp_amd_link(s, err);
@@ -362,7 +354,7 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 	case -ESRCH: return gp_amd_not_a_user(s->pid, code, err);
 	case -EALREADY:
 		return gp_fail(err, -EBUSY,
-		               "process %d is in the hands of another debugger or scheduler; end "
+		               "process %d is attached to another debugger or scheduler; end "
 		               "that first",
 		               s->pid);
 	case -EBUSY:
@@ -376,8 +368,8 @@ static int explain_enable(const struct gp_amd_session *s, int code, struct gp_er
 		               "start it in a container without that GPU",
 		               s->pid);
 	default:
-		return gp_fail(err, code, "the driver does not let process %d be attached: %s",
-		               s->pid, gp_error_name(code));
+		return gp_fail(err, code, "the driver refuses to attach to process %d: %s", s->pid,
+		               gp_error_name(code));
 	}
 }
 
@@ -386,8 +378,9 @@ static int enable(struct gp_amd_session *s, enum gp_amd_rule *rule, struct gp_er
 	struct kfd_runtime_info info = {0};
 	int r;
 
-	/* To try would be enough to take it from another: the driver notes who enabled last, also
-	 * when it said no, and when he ends the session is nobody's: its queues stay suspended. */
+	/* Trap: even a failed ENABLE takes the session from its owner, because the driver records
+	 * the last process that tried. When that process ends, the session has no owner, and its
+	 * queues stay suspended. So a session of another process is looked for first. */
 	if (gp_kfd_snapshot(s->kfd, s->pid, 0, NULL, 0) >= 0)
 		return explain_enable(s, -EALREADY, err);
 	r = enable_with_pipe(s, &info);
@@ -438,9 +431,8 @@ static void disable(const struct gp_amd_session *s)
 }
 
 /*
- * A target whose runtime waits for our answer would wait on: the end of the session does not wake
- * it. One that began to wait between our last answer and the end is there for a while: back in, and
- * an answer that nobody asked for through the driver any more.
+ * Trap: the end of the session does not wake a target whose runtime waits for an answer. If the
+ * target began to wait between the last answer and the end, a short second session answers it.
  */
 static void end_session(struct gp_amd_session *s)
 {

@@ -21,7 +21,7 @@ const char *gp_amd_sysfs(void)
 	return path && *path ? path : "/sys/class/kfd/kfd";
 }
 
-/* The number that the kernel gives the first pid namespace (PROC_PID_INIT_INO). */
+/* Inode number of the first pid namespace (PROC_PID_INIT_INO in the kernel). */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
 
 bool gp_amd_sees_host_pids(void)
@@ -32,10 +32,7 @@ bool gp_amd_sees_host_pids(void)
 	       st.st_ino == FIRST_PID_NAMESPACE;
 }
 
-/* ---- files -------------------------------------------------------------------------------------
- */
-
-/* The file's text, cut to `size` - 1. How long it is, or -errno. */
+/* Reads the text of a file, cut to `size` - 1. Returns its length, or -errno. */
 static ssize_t read_text(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -64,7 +61,7 @@ static int64_t read_number(const char *path)
 	return end == text || value < 0 ? -EINVAL : value;
 }
 
-/* A name that is a number, as folders of nodes, processes and queues are; false: it is none. */
+/* Folders of nodes, processes and queues have numbers as names. false: the name is no number. */
 static bool is_number(const char *name, uint32_t *value)
 {
 	char *end;
@@ -76,9 +73,6 @@ static bool is_number(const char *name, uint32_t *value)
 	*value = (uint32_t)v;
 	return !*end && v <= INT32_MAX;
 }
-
-/* ---- GPUs --------------------------------------------------------------------------------------
- */
 
 /* `properties` has lines of "key value". */
 static uint32_t property(const char *text, const char *key)
@@ -109,7 +103,7 @@ static int read_node(unsigned number, struct gp_amd_node *node)
 		node->name[strcspn(node->name, "\n")] = '\0';
 	snprintf(path, sizeof path, "%s/topology/nodes/%u/properties", gp_amd_sysfs(), number);
 	if (read_text(path, text, sizeof text) < 0)
-		return -EPERM; /* the device cgroup says no */
+		return -EPERM; /* refused by the device cgroup */
 	node->gfx = property(text, "gfx_target_version");
 	node->capability = property(text, "capability");
 	node->xccs = property(text, "num_xcc");
@@ -127,7 +121,7 @@ int gp_amd_nodes(struct gp_amd_node *node, unsigned max)
 	unsigned n = 0;
 	bool there = false, one_at_a_time = false;
 
-	/* Numbered without gaps; a gap would be a node that is being removed. */
+	/* Nodes are numbered without gaps. A gap is a node that is being removed. */
 	for (unsigned i = 0; i < GP_AMD_NODES_MAX * 2; i++) {
 		struct gp_amd_node found;
 		int r = read_node(i, &found);
@@ -153,8 +147,8 @@ bool gp_amd_has_mes(const struct gp_amd_node *node)
 	return node->gfx >= 110000;
 }
 
-/* Those with debug registers for each VMID: the chips that the driver calls 9.4.2 (gfx90a), 9.4.3
- * and 9.4.4 (gfx94x), and 11.0 and later. */
+/* Chips with debug registers for each VMID: in the driver's numbers 9.4.2 (gfx90a), 9.4.3 and 9.4.4
+ * (gfx94x), and 11.0 and later. */
 bool gp_amd_chip_debugs_many(const struct gp_amd_node *node)
 {
 	return node->gfx == 90010 || (node->gfx >= 90400 && node->gfx < 100000) ||
@@ -178,13 +172,10 @@ bool gp_amd_has_occupancy(const struct gp_amd_node *node)
 
 const char *gp_amd_gfx_name(const struct gp_amd_node *node, char *out, size_t size)
 {
-	/* In names the stepping is a hexadecimal digit. */
+	/* The stepping is a hexadecimal digit in names. */
 	snprintf(out, size, "gfx%u%u%x", node->gfx / 10000, node->gfx / 100 % 100, node->gfx % 100);
 	return out;
 }
-
-/* ---- processes ---------------------------------------------------------------------------------
- */
 
 int gp_amd_each_process(int (*each)(void *arg, pid_t pid), void *arg)
 {
@@ -242,7 +233,7 @@ int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned ma
 		struct gp_amd_sysfs_queue q;
 
 		if (!is_number(entry->d_name, &id) || read_queue(pid, id, &q))
-			continue; /* destroyed in between */
+			continue; /* destroyed meanwhile */
 		q.serial = entry->d_ino;
 		if (n < max)
 			queue[n] = q;

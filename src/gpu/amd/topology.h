@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sysfs says of AMD GPUs and of the processes that use them. Needs no rights. */
+/* AMD GPUs and the processes that use them, as sysfs shows them. Needs no privileges. */
 #ifndef GP_GPU_AMD_TOPOLOGY_H
 #define GP_GPU_AMD_TOPOLOGY_H
 
@@ -9,33 +9,34 @@
 
 #define GP_AMD_NODES_MAX 64
 
-/* A KFD node with a GPU: one scheduling domain (a partition of the chip where it has several). */
+/* A KFD node with a GPU: one scheduling domain, which can be a partition of a chip. */
 struct gp_amd_node {
-	unsigned number; /* of its folder */
+	unsigned number; /* of its folder in sysfs */
 	uint32_t gpu_id;
-	char name[32];       /* "aldebaran": the chip's */
+	char name[32];       /* of the chip: "aldebaran" */
 	uint32_t gfx;        /* gfx_target_version: 90010 is gfx90a, 90402 gfx942 */
 	uint32_t capability; /* KFD_CAP_* */
 	uint32_t xccs;
 	uint32_t compute_units;
 	uint32_t fw_version;
-	bool one_at_a_time; /* some GPU of the machine, this or another, debugs one process only */
+	bool one_at_a_time; /* a GPU of the machine can debug one process only */
 };
 
-/* "/sys/class/kfd/kfd", or what GPREEMPT_KFD_SYSFS says. */
+/* "/sys/class/kfd/kfd", or the path in GPREEMPT_KFD_SYSFS. */
 const char *gp_amd_sysfs(void);
 
-/* Whether the pids in sysfs are ours: they are the host's. */
+/* Whether the pids in sysfs, which are those of the host, are valid in this pid namespace. */
 bool gp_amd_sees_host_pids(void);
 
-/* Fills in up to `max`. How many GPUs there are, or -errno. */
+/* Fills in up to `max` nodes. Returns the number of GPUs, or -errno. */
 int gp_amd_nodes(struct gp_amd_node *node, unsigned max);
 
-/* The firmware has MES, which stops single queues; without, one call stops all of the device. */
+/* Whether the firmware has MES, which stops single queues. Without MES each call stops the whole
+ * device for a moment. */
 bool gp_amd_has_mes(const struct gp_amd_node *node);
 
-/* Whether a second process can be debugged at the same time: attaching covers all GPUs that it
- * sees, so every one of the machine must be able to. The second: whether this one is. */
+/* Whether two processes can be debugged at the same time. Attaching covers all GPUs that a process
+ * sees, so every GPU of the machine must support it. The second function is for this GPU only. */
 bool gp_amd_debugs_many(const struct gp_amd_node *node);
 bool gp_amd_chip_debugs_many(const struct gp_amd_node *node);
 
@@ -53,25 +54,26 @@ struct gp_amd_sysfs_queue {
 	uint32_t gpu_id;
 	uint64_t size; /* bytes of the ring */
 	uint32_t type; /* enum kfd_sysfs_queue_type */
-	/* That of its folder, which no other gets before the next boot: one that was destroyed and
-	 * made again, with the same id and the same ring, has another. */
+	/* Inode of its folder, unique until the next boot. A queue that was destroyed and created
+	 * again with the same id and ring has a different serial. */
 	uint64_t serial;
 };
 
-/* Calls `each` for every process that uses KFD until it answers other than 0. -errno: no sysfs. */
+/* Calls `each` for every process that uses KFD, until it returns other than 0. -errno: no sysfs. */
 int gp_amd_each_process(int (*each)(void *arg, pid_t pid), void *arg);
 
-/* Fills in up to `max` queues of a process. How many it has; -ESRCH: it does not use KFD. */
+/* Fills in up to `max` queues of a process. Returns the number of queues; -ESRCH: the process does
+ * not use KFD. */
 int gp_amd_sysfs_queues(pid_t pid, struct gp_amd_sysfs_queue *queue, unsigned max);
 
-/* The serial number of one of them; 0: there is none with this id. */
+/* The serial of a queue; 0: no queue has this id. */
 uint64_t gp_amd_queue_serial(pid_t pid, uint32_t id);
 
-/* Compute units that it occupies now; -errno: not known. */
+/* Number of compute units that the process occupies now; -errno: not known. */
 int gp_amd_occupancy(pid_t pid, uint32_t gpu_id);
 
-/* How long the driver kept its queues off the GPU for want of memory, evictions that have ended;
- * -errno: not known. */
+/* For how many ms the driver kept the queues of the process off the GPU for lack of memory, in
+ * completed evictions; -errno: not known. */
 int64_t gp_amd_evicted_ms(pid_t pid, uint32_t gpu_id);
 
 /* Bytes of GPU memory; 0: not known. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a process has: clients, found by asking for one handle after the other from the newest
- * client of the machine downwards, and their objects, found around those that RM names.
+ * Finds the clients of a process by asking RM for one handle after the other, from the newest
+ * client of the machine downwards, and their objects around the handles that RM names.
  *
- * A handle does not say what it stands for, and RM lists nothing; but it answers the question for
- * the class of a handle without taking a GPU lock, in 2 to 4 us.
+ * RM has no list of clients or objects. It returns the class of a handle without taking a GPU lock,
+ * in 2 to 4 us (H200, driver 580).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "gpu/nvidia/target.h"
 
-#define MISSES_UP     64    /* handles in a row that are not there end a region */
-#define MISSES_DOWN   8     /* libraries count upwards */
-#define MISSES_ADDED  16    /* when only newer ones are looked for */
-#define GO_ON_INDICES 32    /* after a find: a process makes its clients at about the same time */
+#define MISSES_UP     64    /* unused handles in a row end a region */
+#define MISSES_DOWN   8     /* libraries number objects upwards */
+#define MISSES_ADDED  16    /* in a search for newer objects only */
+#define GO_ON_INDICES 32    /* after a find: clients of a process have close indices */
 #define HANDLES_MAX   65536 /* of one region */
 
 int gp_nv_file(const struct gp_nv_target *t, uint32_t client)
@@ -26,9 +26,6 @@ int gp_nv_file(const struct gp_nv_target *t, uint32_t client)
 				return t->borrowed[f];
 	return -1;
 }
-
-/* ---- the objects of one client -----------------------------------------------------------------
- */
 
 static bool matters(uint32_t class)
 {
@@ -52,7 +49,7 @@ static bool add_object(struct gp_nv_client *c, struct gp_nv_object o)
 	return true;
 }
 
-/* Whether there is something under this handle; what matters is noted. */
+/* Whether the handle is in use. Objects of the classes above are added to the list. */
 static bool ask(struct gp_nv_client *c, int fd, uint32_t handle)
 {
 	uint32_t class = gp_rm_class(fd, c->handle, handle);
@@ -102,7 +99,7 @@ static bool is_covered(const struct gp_nv_client *c, uint32_t handle)
 	return false;
 }
 
-/* Looks at a handle that RM named, and around it. */
+/* Searches around a handle that RM named. */
 static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
 {
 	struct gp_nv_region *r;
@@ -116,7 +113,7 @@ static void explore(struct gp_nv_client *c, int fd, uint32_t handle)
 	extend_down(c, fd, r);
 }
 
-/* Whether a channel of the group is among the objects. */
+/* Whether the list has a channel of the group. */
 static bool has_channel(const struct gp_nv_client *c, uint32_t group)
 {
 	for (unsigned i = 0; i < c->nobjects; i++)
@@ -125,11 +122,11 @@ static bool has_channel(const struct gp_nv_client *c, uint32_t group)
 	return false;
 }
 
-/* Libraries choose their handles as they like: what RM names as a first child is looked at, too. */
+/* Libraries choose handles freely, so the first children that RM names are searched, too. */
 static void explore_named(struct gp_nv_client *c, int fd)
 {
 	for (unsigned i = 0; i < c->nobjects; i++) {
-		struct gp_nv_object o = c->object[i]; /* the array may move */
+		struct gp_nv_object o = c->object[i]; /* a copy: the array may move */
 
 		if (o.class == NV01_DEVICE_0) {
 			explore(c, fd, gp_rm_child(fd, c->handle, o.handle, NV_INTERNAL_SUBDEVICE));
@@ -148,9 +145,6 @@ static void explore_client(struct gp_nv_client *c, int fd)
 	explore_named(c, fd);
 }
 
-/* ---- groups, from objects ----------------------------------------------------------------------
- */
-
 static const struct gp_nv_object *find_object(const struct gp_nv_client *c, uint32_t handle)
 {
 	for (unsigned i = 0; i < c->nobjects; i++)
@@ -168,7 +162,8 @@ static const struct gp_nv_object *find_child(const struct gp_nv_client *c, uint3
 	return NULL;
 }
 
-/* A compute object under one of its channels makes a compute group; copy objects are in both. */
+/* A group is a compute group if one of its channels has a compute object. Copy objects occur in
+ * both kinds of groups. */
 static void list_channels(const struct gp_nv_client *c, struct gp_nv_group *g)
 {
 	g->nchannels = 0;
@@ -186,7 +181,7 @@ static void list_channels(const struct gp_nv_client *c, struct gp_nv_group *g)
 	}
 }
 
-/* A compute object may have a handle far away from its channel. */
+/* The handle of a compute object may be far from that of its channel. */
 static void ask_for_compute(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
 	uint32_t object = gp_rm_child(fd, c->handle, g->channel[0], NV_INTERNAL_GRAPHICS_OBJECT);
@@ -194,7 +189,7 @@ static void ask_for_compute(const struct gp_nv_client *c, int fd, struct gp_nv_g
 	g->compute = object && NV_IS_COMPUTE_CLASS(gp_rm_class(fd, c->handle, object));
 }
 
-/* Any compute object among what was found says that they are not hidden elsewhere. */
+/* If any compute object is in the list, the others are, too. */
 static bool any_compute(const struct gp_nv_client *c)
 {
 	for (unsigned i = 0; i < c->nobjects; i++)
@@ -203,7 +198,7 @@ static bool any_compute(const struct gp_nv_client *c)
 	return false;
 }
 
-/* How the records of context switches name the group. Older drivers do not say. */
+/* The ids that name the group in the records of context switches. Older drivers lack the call. */
 static void read_context_ids(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
 	struct nv2080_group_ids ids = {.client = c->handle, .channel_or_group = g->handle};
@@ -216,7 +211,7 @@ static void read_context_ids(const struct gp_nv_client *c, int fd, struct gp_nv_
 	memcpy(g->context_id, ids.channel_id, g->ncontexts * sizeof *g->context_id);
 }
 
-/* Fills in what RM knows of a group. false: it is gone. */
+/* Reads a group from RM. false: it is gone. */
 static bool read_group(const struct gp_nv_client *c, int fd, struct gp_nv_group *g)
 {
 	const struct gp_nv_object *sub = find_child(c, g->device, NV20_SUBDEVICE_0);
@@ -250,14 +245,14 @@ static struct gp_nv_group *find_group(struct gp_nv_target *t, uint32_t client, u
 	return NULL;
 }
 
-/* true: the group is new, or another one under the same handle. */
+/* true: the group is new, or differs from the known group with this handle. */
 static bool take_group(struct gp_nv_target *t, const struct gp_nv_group *now)
 {
 	struct gp_nv_group *g = find_group(t, now->client, now->handle), *p;
 	bool is_new = !g || g->tsg_id != now->tsg_id || g->gpu_id != now->gpu_id;
 	bool ours = !is_new && g->slice_is_ours;
 	uint32_t found_us = ours ? g->slice_found_us : now->slice_us;
-	/* Channels that came since are not disabled: all of it is disabled again. */
+	/* New channels are enabled, so the group does not count as disabled. */
 	bool disabled = !is_new && g->disabled && g->nchannels == now->nchannels;
 	bool mode_is_ours = !is_new && g->mode_is_ours;
 	uint64_t since_ns = is_new ? gp_monotonic_ns() : g->since_ns;
@@ -294,7 +289,7 @@ static bool take_groups(struct gp_nv_target *t, const struct gp_nv_client *c, in
 	return changed;
 }
 
-/* Only RM's word that it is not there counts: a call, or a borrow, may fail for a moment. */
+/* Only these statuses prove that an object is gone: calls and borrows can fail temporarily. */
 static bool is_gone(int fd, uint32_t client, uint32_t object)
 {
 	struct nv0000_handle_info p = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
@@ -316,7 +311,7 @@ static bool knows_client(const struct gp_nv_target *t, uint32_t client)
 	return false;
 }
 
-/* A group of a client that is gone is gone with it. */
+/* A group is gone when RM says so, or when its client is gone. */
 static bool drop_unseen_groups(struct gp_nv_target *t)
 {
 	unsigned kept = 0, before = t->ngroups;
@@ -339,9 +334,6 @@ bool gp_nv_computes(const struct gp_nv_target *t)
 			return true;
 	return false;
 }
-
-/* ---- clients -----------------------------------------------------------------------------------
- */
 
 bool gp_nv_search_client(struct gp_nv_target *t, uint32_t client)
 {
@@ -392,7 +384,7 @@ bool gp_nv_search(struct gp_nv_target *t, uint32_t indices, bool until_found)
 	return t->searched < NV_CLIENT_COUNT;
 }
 
-/* A program may close one number of its file and go on with another. */
+/* A program may duplicate its control file and close the first descriptor. */
 static int find_file(const struct gp_nv_target *t, struct gp_nv_client *c)
 {
 	for (unsigned f = 0; f < t->nfiles; f++)
@@ -403,7 +395,7 @@ static int find_file(const struct gp_nv_target *t, struct gp_nv_client *c)
 	return -1;
 }
 
-/* Gone is what RM says is gone; or what has no file left, when all files could be asked. */
+/* A client is gone if RM says so, or if no file reaches it and all files could be borrowed. */
 static bool client_is_gone(const struct gp_nv_target *t, const struct gp_nv_client *c, int fd)
 {
 	if (fd >= 0)
@@ -420,7 +412,7 @@ static void keep_groups(struct gp_nv_target *t, const struct gp_nv_client *c)
 		t->group[i].seen |= t->group[i].client == c->handle;
 }
 
-bool gp_nv_look(struct gp_nv_target *t, bool all)
+bool gp_nv_rescan(struct gp_nv_target *t, bool all)
 {
 	bool changed = false;
 	unsigned kept = 0;
@@ -437,7 +429,7 @@ bool gp_nv_look(struct gp_nv_target *t, bool all)
 			free(c->object);
 			continue;
 		}
-		if (fd < 0) { /* out of reach for now: what is known of it stays */
+		if (fd < 0) { /* not reachable now: keep its groups */
 			keep_groups(t, c);
 			t->client[kept++] = *c;
 			continue;

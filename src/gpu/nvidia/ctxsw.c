@@ -37,7 +37,7 @@ bool gp_ctxsw_next(struct gp_ctxsw_ring *ring, struct gp_ctxsw_event *event)
 	}
 }
 
-/* Memory that RM writes and we may only read. */
+/* Memory that RM writes and this process only reads. */
 static uint32_t alloc_memory(const struct gp_rm *rm, uint32_t *handle, uint64_t size)
 {
 	struct nv_memory_alloc p = {
@@ -50,7 +50,7 @@ static uint32_t alloc_memory(const struct gp_rm *rm, uint32_t *handle, uint64_t 
 	                   sizeof p);
 }
 
-/* A file carries one mapping: each has its own, which is not needed after the mmap. */
+/* A file carries one mapping, so each mapping opens a file, and closes it after mmap. */
 static uint32_t map_memory(const struct gp_rm *rm, uint32_t handle, size_t size, void **address)
 {
 	int fd = open(gp_rm_path(), O_RDWR | O_CLOEXEC);
@@ -83,10 +83,10 @@ static uint32_t make_buffer(struct gp_ctxsw *c)
 {
 	const struct gp_rm *rm = c->rm;
 	struct nv_event_buffer_alloc p = {
-		.record_size = sizeof(struct nv_fecs_record), /* a smaller one RM overruns */
+		.record_size = sizeof(struct nv_fecs_record), /* RM overruns a smaller one */
 		.record_count = RECORDS,
 		.records_free_threshold = RECORDS,
-		.subdevice = rm->subdevice, /* not 0: RM takes it for granted */
+		.subdevice = rm->subdevice, /* RM does not check for 0 */
 		.header_memory = c->header_memory,
 		.record_memory = c->record_memory,
 	};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The context switches of a GPU, as its firmware records them: which context came on the engine and
- * went off it, and when. True run times, for every process, without touching one.
+ * The context switches of a GPU, as its firmware records them: the context that was put on the
+ * engine or taken off it, and the time. They give true run times of every process, without any
+ * change to a process.
  *
- * Root sees everybody's; others would see their own. Records come when they are asked for (a flush
- * is 3 to 15 us on an H200), and a third of a second is kept.
+ * Root sees the records of all users; other users see their own. A flush (3 to 15 us on an H200)
+ * delivers the records. The firmware keeps a third of a second.
  */
 #ifndef GP_GPU_NVIDIA_CTXSW_H
 #define GP_GPU_NVIDIA_CTXSW_H
@@ -14,11 +15,11 @@
 struct gp_ctxsw_event {
 	uint32_t context_id; /* the unique id of a channel */
 	uint32_t pid;
-	bool on;        /* came on the engine; otherwise its state was saved and it is off */
-	uint64_t at_ns; /* the GPU's clock: gp_rm_clock_offset */
+	bool on;        /* put on the engine; else saved and taken off */
+	uint64_t at_ns; /* GPU clock, see gp_rm_clock_offset */
 };
 
-/* Where records are and how far they were read; by itself for tests. */
+/* The buffer of records and the read position. Separate from gp_ctxsw for tests. */
 struct gp_ctxsw_ring {
 	const volatile struct nv_event_buffer_header *header;
 	const volatile struct nv_fecs_record *record;
@@ -26,10 +27,10 @@ struct gp_ctxsw_ring {
 	uint32_t next;
 	bool has_seqno;
 	uint16_t seqno;
-	uint64_t lost; /* records that came and were not read in time */
+	uint64_t lost; /* records that were overwritten before they were read */
 };
 
-/* The next event; false: there is none now. */
+/* The next event; false: none now. */
 bool gp_ctxsw_next(struct gp_ctxsw_ring *ring, struct gp_ctxsw_event *event);
 
 struct gp_ctxsw {
@@ -39,11 +40,12 @@ struct gp_ctxsw {
 	struct gp_ctxsw_ring ring;
 };
 
-/* `rm` has a GPU open and stays valid until the close. -ENOTSUP, -EPERM ...: no records here. */
+/* `rm` has a GPU open and stays valid until gp_ctxsw_close. -ENOTSUP, -EPERM and others: no
+ * records. */
 int gp_ctxsw_open(struct gp_ctxsw *c, const struct gp_rm *rm, struct gp_error *err);
 void gp_ctxsw_close(struct gp_ctxsw *c);
 
-/* Has the records so far delivered. Returns the status. */
+/* Delivers the records so far. Returns the status. */
 uint32_t gp_ctxsw_flush(struct gp_ctxsw *c);
 
 #endif

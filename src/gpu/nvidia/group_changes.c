@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changes to groups, each after a look that the group is still the one that was meant. */
+/* Changes to channel groups. Each change first verifies that the group is still the same. */
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 
@@ -61,8 +61,8 @@ uint32_t gp_nv_get_interleave(struct gp_nv_target *t, const struct gp_nv_group *
 	return status;
 }
 
-/* One call for the channels that are listed, through a file and subdevice of the first. */
-static uint32_t send(const struct gp_nv_place *via, struct nv2080_disable_channels *p)
+/* One call for the listed channels, through the file and subdevice of `via`. */
+static uint32_t send(const struct gp_nv_group_ref *via, struct nv2080_disable_channels *p)
 {
 	if (!p->count)
 		return NV_OK;
@@ -73,21 +73,21 @@ static uint32_t send(const struct gp_nv_place *via, struct nv2080_disable_channe
 	                     sizeof *p);
 }
 
-/* The groups of `place`, `n` of them that have status 0, in calls as full as possible. */
-static uint32_t switch_together(struct gp_nv_place *place, unsigned n, bool disable)
+/* Switches the groups whose status is 0, with as few calls as possible. */
+static uint32_t switch_together(struct gp_nv_group_ref *ref, unsigned n, bool disable)
 {
 	struct nv2080_disable_channels p = {.disable = disable};
-	const struct gp_nv_place *via = NULL;
+	const struct gp_nv_group_ref *via = NULL;
 	uint32_t status = NV_OK;
 	bool whole;
 
 	for (unsigned i = 0; i < n; i++) {
-		const struct gp_nv_group *g = place[i].group;
+		const struct gp_nv_group *g = ref[i].group;
 
-		if (place[i].status)
+		if (ref[i].status)
 			continue;
-		via = via ? via : &place[i];
-		/* A group may be named instead of its channels: where they are not all known. */
+		via = via ? via : &ref[i];
+		/* If not all channels are known, the group handle replaces its channels. */
 		whole = g->ncontexts > g->nchannels;
 		for (unsigned k = 0; k < (whole ? 1 : g->nchannels) && !status; k++) {
 			p.client[p.count] = g->client;
@@ -101,26 +101,26 @@ static uint32_t switch_together(struct gp_nv_place *place, unsigned n, bool disa
 	return status || !via ? status : send(via, &p);
 }
 
-static bool verify(struct gp_nv_place *place)
+static bool verify(struct gp_nv_group_ref *ref)
 {
-	bool there = gp_nv_group_verify(place->target, place->group);
+	bool there = gp_nv_group_verify(ref->target, ref->group);
 
-	place->status = there ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
+	ref->status = there ? NV_OK : NV_ERR_OBJECT_NOT_FOUND;
 	return there;
 }
 
-void gp_nv_switch(struct gp_nv_place *place, unsigned n, bool disable)
+void gp_nv_switch(struct gp_nv_group_ref *ref, unsigned n, bool disable)
 {
 	unsigned good = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		good += verify(&place[i]);
-	/* A call that fails has done what stands before the entry that it failed at. */
-	if (good && switch_together(place, n, disable))
+		good += verify(&ref[i]);
+	/* A failed call has switched the entries before the one that failed. */
+	if (good && switch_together(ref, n, disable))
 		for (unsigned i = 0; i < n; i++)
-			if (!place[i].status && verify(&place[i]))
-				place[i].status = switch_together(&place[i], 1, disable);
+			if (!ref[i].status && verify(&ref[i]))
+				ref[i].status = switch_together(&ref[i], 1, disable);
 	for (unsigned i = 0; i < n; i++)
-		if (!place[i].status)
-			place[i].group->disabled = disable;
+		if (!ref[i].status)
+			ref[i].group->disabled = disable;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of functions for NVIDIA GPUs. What it says, the worker found out before. */
+/* The tables of functions for NVIDIA GPUs. They return the state that the other threads found. */
 #include "gpu/nvidia/nvidia_backend.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #include "gpu/nvidia/nvidia_device.h"
 
-/* Measured on an H200 with driver 580.159.04: `gpreempt bench PID` measures others. */
+/* Measured on an H200 with driver 580.159.04. `gpreempt bench PID` measures other GPUs. */
 #define HOLD_COST_NS    (620 * GP_NS_PER_US)
 #define RELEASE_COST_NS (300 * GP_NS_PER_US)
 #define SLICE_COST_NS   (273 * GP_NS_PER_US)
@@ -23,9 +23,6 @@ static struct gp_nv_gpu *of(struct gp_gpu *gpu)
 {
 	return (struct gp_nv_gpu *)gpu; /* `base` is the first member */
 }
-
-/* ---- devices ------------------------------------------------------------------------------------
- */
 
 static int probe(void)
 {
@@ -40,7 +37,7 @@ static int probe(void)
 	return n < 0 ? 0 : n;
 }
 
-/* Records make every switch a few microseconds longer. */
+/* Records of context switches make each switch a few microseconds longer. */
 static bool wants_records(unsigned flags)
 {
 	const char *records = secure_getenv("GPREEMPT_NVIDIA_RECORDS");
@@ -93,17 +90,13 @@ static void release_sources(struct gp_nv_gpu *d)
 		gp_ctxsw_close(&d->ctxsw);
 	gp_nvml_close(d->nvml);
 	gp_rm_close(&d->rm);
-	for (unsigned i = 0; i < 3; i++) {
-		int fd = i == 0 ? d->wake_fd : i == 1 ? d->event_fd : d->stop_fd;
-
-		if (fd >= 0)
-			close(fd);
-	}
+	if (d->event_fd >= 0)
+		close(d->event_fd);
+	if (d->stop_fd >= 0)
+		close(d->stop_fd);
 	gp_table_free(&d->memory);
 	gp_table_free(&d->by_context);
-	pthread_cond_destroy(&d->changed);
-	pthread_mutex_destroy(&d->lock);
-	free(d->ring);
+	gp_requests_close(&d->requests);
 	free(d->task);
 	free(d->seen);
 	free(d->seen_task);
@@ -115,12 +108,11 @@ static int start_threads(struct gp_nv_gpu *d)
 	sigset_t all, before;
 	int r;
 
-	d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	d->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (d->wake_fd < 0 || d->event_fd < 0 || d->stop_fd < 0)
+	if (d->event_fd < 0 || d->stop_fd < 0)
 		return -errno;
-	/* Signals are for the threads of whoever uses this. */
+	/* Signals are for the threads of the program that uses the library. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&d->worker, NULL, gp_nv_rm_thread, d);
@@ -134,16 +126,17 @@ static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 {
 	struct gp_nv_gpu *d = calloc(1, sizeof *d);
 	uint32_t id[32];
-	int n, r;
+	int n, r, ready;
 
 	if (!d)
 		return -ENOMEM;
 	d->base.ops = &gp_nvidia_ops;
 	d->self = getpid();
-	d->wake_fd = d->event_fd = d->stop_fd = -1;
-	pthread_mutex_init(&d->lock, NULL);
-	pthread_cond_init(&d->changed, NULL);
+	d->event_fd = d->stop_fd = -1;
+	ready = gp_requests_open(&d->requests);
 	r = gp_rm_open(&d->rm, NULL);
+	if (!r)
+		r = ready;
 	if (!r) {
 		n = gp_rm_gpus(&d->rm, id);
 		r = n < 0 ? n : index >= (unsigned)n ? -ENODEV : 0;
@@ -163,66 +156,50 @@ static int nv_open(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	return 0;
 }
 
-/* Everything that was asked for is done first, and what was attached is put back. */
+/* The RM thread does all requests first and puts all attached tasks back. */
 static void nv_close(struct gp_gpu *gpu)
 {
 	struct gp_nv_gpu *d = of(gpu);
 
 	eventfd_write(d->stop_fd, 1);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < d->ntasks; i++)
 		d->task[i].leaving = d->task[i].used;
-	d->quit = true;
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_quit(&d->requests);
 	pthread_join(d->worker, NULL);
 	if (d->has_sampler)
 		pthread_join(d->sampler, NULL);
 	release_sources(d);
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------
- */
-
-/* The first call waits until the worker has looked at every process once. */
+/* The first call waits until the RM thread has examined every process once. */
 static int nv_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsigned max)
 {
 	struct gp_nv_gpu *d = of(gpu);
 	int n;
 
 	(void)now_ns;
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	while (!d->swept)
-		pthread_cond_wait(&d->changed, &d->lock);
+		pthread_cond_wait(&d->requests.changed, &d->requests.lock);
 	n = (int)d->nseen;
 	for (unsigned i = 0; i < d->nseen && i < max; i++)
 		seen[i] = d->seen[i];
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return n;
 }
 
-/* A free place, with room in the ring for what can be under way. -1: no memory. */
-static int find_place(struct gp_nv_gpu *d)
+/* A free handle, with room in the ring for the requests of all tasks. -1: no memory. */
+static int find_handle(struct gp_nv_gpu *d)
 {
-	unsigned i, capacity;
-	struct gp_nv_request *ring;
 	struct gp_nv_task *task;
 
-	for (i = 0; i < d->ntasks; i++)
+	for (unsigned i = 0; i < d->ntasks; i++)
 		if (!d->task[i].used)
 			return (int)i;
-	capacity = 8 * (d->ntasks + 8);
-	if (capacity > d->ring_capacity) {
-		ring = calloc(capacity, sizeof *ring);
-		if (!ring)
-			return -1;
-		for (unsigned k = 0; k < d->ring_count; k++)
-			ring[k] = d->ring[(d->ring_first + k) % d->ring_capacity];
-		free(d->ring);
-		d->ring = ring;
-		d->ring_first = 0;
-		d->ring_capacity = capacity;
-	}
+	if (gp_requests_reserve(&d->requests, 8 * (d->ntasks + 8)))
+		return -1;
 	task = realloc(d->task, (d->ntasks + 1) * sizeof *task);
 	if (!task)
 		return -1;
@@ -235,9 +212,9 @@ static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 {
 	struct gp_nv_gpu *d = of(gpu);
 	const struct gp_nv_task *found = NULL;
-	int place, r = 0;
+	int free_handle, r = 0;
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < d->nseen; i++)
 		if (d->seen[i].key == key)
 			found = &d->seen_task[i];
@@ -246,17 +223,17 @@ static int nv_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 			r = -EBUSY;
 	if (!found)
 		r = -ESRCH;
-	place = r ? -1 : find_place(d);
-	if (!r && place < 0)
+	free_handle = r ? -1 : find_handle(d);
+	if (!r && free_handle < 0)
 		r = -ENOMEM;
 	if (!r) {
-		d->task[place] = *found;
-		d->task[place].generation = ++d->generation;
+		d->task[free_handle] = *found;
+		d->task[free_handle].generation = ++d->generation;
 		d->fresh = true;
-		*handle = (uint32_t)place;
+		*handle = (uint32_t)free_handle;
 	}
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_wake(&d->requests);
 	return r;
 }
 
@@ -264,10 +241,10 @@ static void nv_detach(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->task[handle].leaving = true;
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_wake(&d->requests);
 }
 
 static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observation *o)
@@ -280,14 +257,14 @@ static void describe_use(struct gp_nv_task *t, uint64_t now_ns, struct gp_observ
 	o->run_at_ns = t->run_at_ns < now_ns ? t->run_at_ns : now_ns;
 	if (t->on_since_ns && t->run_at_ns > t->on_since_ns)
 		o->run_ns += t->run_at_ns - t->on_since_ns;
-	/* A record that comes late shortens what was taken for granted. */
-	if (o->run_ns < t->run_told_ns)
-		o->run_ns = t->run_told_ns;
-	t->run_told_ns = o->run_ns;
+	/* A late record can shorten the current run; the reported value must not fall. */
+	if (o->run_ns < t->run_reported_ns)
+		o->run_ns = t->run_reported_ns;
+	t->run_reported_ns = o->run_ns;
 	o->scheduled = t->scheduled;
 	o->on_at_ns = t->on_at_ns;
 	o->off_at_ns = t->off_at_ns;
-	/* A held task does nothing, whether it wants to or not. */
+	/* The activity of a held task is not known: it cannot run. */
 	if (t->active_known && !t->held) {
 		o->known |= GP_KNOWN_ACTIVE;
 		o->active = t->active;
@@ -298,7 +275,7 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_nv_task *t = &d->task[seen[i].handle];
 		struct gp_observation *o = &seen[i];
@@ -312,12 +289,9 @@ static int nv_observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation
 		o->driver_code = t->hold_failed ? t->hold_code : t->slice_code;
 		describe_use(t, now_ns, o);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return 0;
 }
-
-/* ---- actions ------------------------------------------------------------------------------------
- */
 
 static void ask(struct gp_nv_gpu *d, enum gp_nv_request_kind kind, struct gp_action *a)
 {
@@ -327,12 +301,12 @@ static void ask(struct gp_nv_gpu *d, enum gp_nv_request_kind kind, struct gp_act
 		a->status = -EINVAL;
 		return;
 	}
-	if (d->ring_count == d->ring_capacity) {
+	if (!gp_requests_put(
+		    &d->requests,
+		    (struct gp_request){.kind = kind, .handle = a->handle, .value = a->slice_us})) {
 		a->status = -EAGAIN;
 		return;
 	}
-	d->ring[(d->ring_first + d->ring_count++) % d->ring_capacity] =
-		(struct gp_nv_request){.kind = kind, .handle = a->handle, .value = a->slice_us};
 	if (kind == GP_NV_SLICE)
 		t->slices_queued++;
 	else if (kind != GP_NV_MODE)
@@ -345,33 +319,28 @@ static int ask_all(struct gp_gpu *gpu, enum gp_nv_request_kind kind, struct gp_a
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < n; i++)
 		ask(d, kind, &a[i]);
-	pthread_mutex_unlock(&d->lock);
-	gp_nv_wake(d);
+	pthread_mutex_unlock(&d->requests.lock);
+	gp_requests_wake(&d->requests);
 	return 0;
 }
 
-static int nv_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+static int nv_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+                  unsigned n)
 {
+	static const enum gp_nv_request_kind request[] = {[GP_ACT_HOLD] = GP_NV_HOLD,
+	                                                  [GP_ACT_RELEASE] = GP_NV_RELEASE,
+	                                                  [GP_ACT_SLICE] = GP_NV_SLICE};
+
 	(void)now_ns;
-	return ask_all(gpu, GP_NV_HOLD, a, n);
+	return ask_all(gpu, request[kind], a, n);
 }
 
-static int nv_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return ask_all(gpu, GP_NV_RELEASE, a, n);
-}
-
-static int nv_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return ask_all(gpu, GP_NV_SLICE, a, n);
-}
-
-static int nv_set_preempt_mode(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
+/* Modes below CILP are not offered as preemption types: RM does not report the mode that was set
+ * before, so an undo record could not restore it after a crash. */
+static int nv_set_preempt_type(struct gp_gpu *gpu, uint32_t handle, unsigned mode)
 {
 	struct gp_action a = {.handle = handle, .slice_us = mode};
 
@@ -389,31 +358,17 @@ static int nv_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *u
 {
 	struct gp_nv_gpu *d = of(gpu);
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	*undo = d->task[handle].undo;
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return 0;
-}
-
-/* ---- questions ----------------------------------------------------------------------------------
- */
-
-static int ask_and_wait(struct gp_nv_gpu *d, struct gp_nv_call *call)
-{
-	pthread_mutex_lock(&d->lock);
-	d->call = call;
-	gp_nv_wake(d);
-	while (!call->done)
-		pthread_cond_wait(&d->changed, &d->lock);
-	pthread_mutex_unlock(&d->lock);
-	return call->result;
 }
 
 static int nv_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
 	struct gp_nv_call call = {.kind = GP_NV_CALL_FIND, .pid = pid, .seen = seen, .err = err};
 
-	return ask_and_wait(of(gpu), &call);
+	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
 
 static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_seen *seen,
@@ -422,7 +377,7 @@ static int nv_split(struct gp_gpu *gpu, pid_t pid, uint32_t queue, struct gp_see
 	struct gp_nv_call call = {
 		.kind = GP_NV_CALL_SPLIT, .pid = pid, .queue_id = queue, .seen = seen, .err = err};
 
-	return ask_and_wait(of(gpu), &call);
+	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
 
 static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_queue *queue,
@@ -432,11 +387,59 @@ static int nv_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct gp_q
 		.kind = GP_NV_CALL_QUEUES, .key = key, .queue = queue, .max = max, .err = err};
 
 	(void)closely;
-	return ask_and_wait(of(gpu), &call);
+	return gp_requests_ask(&of(gpu)->requests, &call.question);
 }
+
+/* Reads the UUID of a GPU from the driver's /proc file. */
+static int read_uuid(const char *bus, char *uuid, size_t size)
+{
+	char path[96], line[128];
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", bus);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	*uuid = 0;
+	while (fgets(line, sizeof line, f))
+		if (!strncmp(line, "GPU UUID:", 9)) {
+			const char *begin = line + 9 + strspn(line + 9, " \t");
+
+			snprintf(uuid, size, "%.*s", (int)strcspn(begin, " \t\n"), begin);
+		}
+	fclose(f);
+	return *uuid ? 0 : -ENOENT;
+}
+
+/* CUDA's numbers depend on the driver and on the GPUs that a container shows; the UUID does not. */
+static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)
+{
+	char uuid[64];
+	int r = bus ? read_uuid(bus, uuid, sizeof uuid) : -ENOENT;
+
+	(void)index;
+	if (r)
+		return gp_fail(err, -ENOTSUP,
+		               "the id of %s cannot be read (%s); set CUDA_VISIBLE_DEVICES instead "
+		               "of --gpu",
+		               name, gp_error_name(r));
+	return setenv("CUDA_VISIBLE_DEVICES", uuid, 1) ? -errno : 0;
+}
+
+static const struct gp_gpu_command_ops commands = {
+	.find = nv_find,
+	.queues = nv_queues,
+	.split = nv_split,
+	.set_preempt_type = nv_set_preempt_type,
+	.undo = gp_nv_undo_replay,
+	.release_process = gp_nv_release_process,
+	.make_visible = make_visible,
+	.doctor = gp_nv_doctor,
+};
 
 const struct gp_gpu_ops gp_nvidia_ops = {
 	.name = "nvidia",
+	.command = &commands,
 	.probe = probe,
 	.open = nv_open,
 	.close = nv_close,
@@ -444,16 +447,7 @@ const struct gp_gpu_ops gp_nvidia_ops = {
 	.attach = nv_attach,
 	.detach = nv_detach,
 	.observe = nv_observe,
-	.hold = nv_hold,
-	.release = nv_release,
-	.set_slice = nv_set_slice,
-	.set_preempt_mode = nv_set_preempt_mode,
+	.act = nv_act,
 	.event_fd = nv_event_fd,
 	.undo_record = nv_undo_record,
-	.undo = gp_nv_undo_replay,
-	.release_process = gp_nv_release_process,
-	.find = nv_find,
-	.split = nv_split,
-	.queues = nv_queues,
-	.doctor = gp_nv_doctor,
 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One NVIDIA GPU behind the contract: what its parts share.
+ * The state of one NVIDIA GPU, shared by the files of this folder.
  *
- *   backend.c    the table of functions; called by the thread that owns the device; waits only for
- *                the first sweep and for answers to questions
- *   worker.c     a thread that makes the calls to RM about processes: actions first, in the order
- *                they came
- *   processes.c  its chores: the processes that are known, what changed, who ended
- *   sweep.c      ... who came: RM's list of those that compute, a look at every process
- *   questions.c  ... what somebody asks about one process
- *   sampler.c    a thread that finds out who worked
+ *   nvidia_backend.c  the tables of functions; called by the thread that owns the device; waits
+ *                     only for the first sweep and for answers
+ *   rm_thread.c       the RM thread: makes the calls to RM about processes, actions first, in the
+ *                     order of the requests
+ *   processes.c       on the RM thread: the known processes, their changes and their end
+ *   process_scan.c    on the RM thread: new processes
+ *   nvidia_queries.c  on the RM thread: answers to find, split and queues
+ *   sampler.c         the sampler thread: which tasks were active
  *
- * Under `lock`, which nobody holds while calling the driver: requests, tasks, what was seen. The
- * processes belong to the worker alone.
+ * requests.lock protects requests, tasks and the list of seen tasks. No thread holds it during a
+ * driver call. The processes belong to the RM thread alone.
  */
 #ifndef GP_GPU_NVIDIA_NVIDIA_DEVICE_H
 #define GP_GPU_NVIDIA_NVIDIA_DEVICE_H
@@ -24,51 +24,48 @@
 #include "gpu/nvidia/ctxsw.h"
 #include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
+#include "gpu/requests.h"
 
 #define GP_NV_SPLITS_MAX 63
-#define GP_NV_WINDOW_NS  (20 * GP_NS_PER_MS)  /* how often switches are read */
-#define GP_NV_USE_NS     (200 * GP_NS_PER_MS) /* how often NVML is asked: it has no news sooner */
-#define GP_NV_USE_AGE_NS (500 * GP_NS_PER_MS) /* what it said is at most that old, as a rule */
+#define GP_NV_WINDOW_NS  (20 * GP_NS_PER_MS)  /* how often context switches are read */
+#define GP_NV_USE_NS     (200 * GP_NS_PER_MS) /* how often NVML is read; it updates no faster */
+#define GP_NV_USE_AGE_NS (500 * GP_NS_PER_MS) /* usual largest age of an NVML sample */
 
 /* A process with a control file. */
 struct gp_nv_process {
-	uint64_t key; /* of its main task; stays when a child takes over after a fork */
+	uint64_t key; /* of its main task; kept when a forked child takes over */
 	struct gp_nv_target target;
-	/* Stands for this one, which has the same open file: the two are one. It is the one that RM
-	 * says computes, else the one that started first. NULL: this one stands for itself. */
+	/* A process with the same open file that represents this one: both are one task. The leader
+	 * is the process that RM lists as computing, else the one that started first. NULL: this
+	 * process represents itself. */
 	struct gp_nv_process *leader;
 	unsigned nsplits;
 	uint32_t split[GP_NV_SPLITS_MAX]; /* queues that are tasks of their own */
-	bool settled;       /* its groups have the slice they will have: see is_settled */
-	bool computes;      /* RM said so, or could not tell when somebody asked for it */
-	bool searching;     /* there are clients yet to be asked for */
-	uint64_t search_ns; /* when to go on with that */
-	bool touched;       /* by us: looked at more often */
-	bool verify;        /* whether the last hold or release had its effect */
-	unsigned looks;
-	uint64_t look_ns; /* when to look next */
+	bool settled;                     /* its groups have their final slice, see is_settled */
+	bool computes;                    /* RM lists it, or has no list and a command named it */
+	bool searching;                   /* not all client indices were searched */
+	uint64_t search_ns;               /* when to continue the search */
+	bool touched;                     /* gpreempt changed it: it is examined more often */
+	bool verify;                      /* read back the effect of the last hold or release */
+	unsigned rescans;
+	uint64_t rescan_ns; /* when to examine it next */
 };
 
+/* Kinds of requests. Their value is a slice in microseconds or a preemption mode. */
 enum gp_nv_request_kind { GP_NV_HOLD, GP_NV_RELEASE, GP_NV_SLICE, GP_NV_MODE };
-
-struct gp_nv_request {
-	enum gp_nv_request_kind kind;
-	uint32_t handle;
-	uint32_t value; /* slice or mode */
-};
 
 struct gp_nv_task {
 	bool used;
-	bool leaving; /* detached; the worker puts it back and frees the place */
+	bool leaving; /* detached; the RM thread puts it back and frees the handle */
 	uint64_t key;
 	pid_t pid;
 	uint32_t queue;
-	uint32_t slice_want_us; /* last asked for; 0 = as found */
+	uint32_t slice_want_us; /* last requested; 0 = as found */
 	bool touched;
-	bool hold_want;      /* whether a hold or a release was asked for last */
-	uint32_t generation; /* of its place: the next task there has another */
+	bool hold_want;      /* the last request was a hold, not a release */
+	uint32_t generation; /* of its handle: the next task with this handle has another */
 
-	/* What the worker knows. */
+	/* Written by the RM thread. */
 	bool has_groups;
 	bool held;
 	uint32_t slice_us;
@@ -77,27 +74,28 @@ struct gp_nv_task {
 	uint32_t hold_code, slice_code;
 	struct gp_undo undo;
 
-	/* What the sampler knows. */
+	/* Written by the sampler. */
 	bool sampled;
-	bool placed; /* whether it is on the engine is known: there was a record since it came */
+	bool position_known; /* there was a record since attach: known to be on or off the engine */
 	bool active_known, active;
-	uint64_t run_ns;         /* closed runs */
-	uint64_t on_since_ns;    /* 0 = off the engine */
-	uint64_t on_at_ns;       /* when it last came */
-	uint64_t off_at_ns;      /* when it last went */
-	uint64_t run_at_ns;      /* up to when that is known */
-	uint64_t run_told_ns;    /* what was told: it never falls */
-	uint64_t scheduled;      /* how often it came on the engine */
-	uint64_t window_came;    /* of those, at the beginning of the window */
-	uint64_t loose_since_ns; /* when it was last released; GP_NEVER = held */
-	uint64_t loose_from_ns;  /* the last time before that: from then */
-	uint64_t loose_until_ns; /* until it was held */
-	uint32_t percent;        /* what NVML said last */
-	uint64_t percent_ns;     /* about the time from then on */
+	uint64_t run_ns;            /* sum of the completed runs */
+	uint64_t on_since_ns;       /* 0 = off the engine */
+	uint64_t on_at_ns;          /* when it was last put on the engine */
+	uint64_t off_at_ns;         /* when it was last taken off */
+	uint64_t run_at_ns;         /* time up to which run_ns is known */
+	uint64_t run_reported_ns;   /* last value that observe returned; never falls */
+	uint64_t scheduled;         /* how often it was put on the engine */
+	uint64_t window_scheduled;  /* the same, at the beginning of the window */
+	uint64_t released_since_ns; /* when it was last released; GP_NEVER = held */
+	uint64_t released_from_ns;  /* the interval before that: its beginning */
+	uint64_t released_until_ns; /* and its end, when the task was held */
+	uint32_t percent;           /* last NVML sample */
+	uint64_t percent_ns;        /* begin of the window of that sample */
 };
 
-/* A question that somebody waits for. */
+/* A question of a command, which waits for the answer. */
 struct gp_nv_call {
+	struct gp_question question;
 	enum { GP_NV_CALL_FIND, GP_NV_CALL_SPLIT, GP_NV_CALL_QUEUES } kind;
 	pid_t pid;
 	uint64_t key;
@@ -106,8 +104,6 @@ struct gp_nv_call {
 	struct gp_queue *queue;
 	unsigned max;
 	struct gp_error *err;
-	int result;
-	bool done;
 };
 
 struct gp_nv_gpu {
@@ -115,93 +111,86 @@ struct gp_nv_gpu {
 	uint32_t gpu_id;
 	char pci[16];
 
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a call is done, or the first sweep */
-	bool quit;
+	struct gp_requests requests; /* its lock protects the members down to `generation` */
 	bool swept;
-	bool fresh; /* a task was attached: the worker notes its contexts */
-	struct gp_nv_request *ring;
-	unsigned ring_first, ring_count, ring_capacity;
+	bool fresh; /* a task was attached: the RM thread publishes it */
 	struct gp_nv_task *task;
 	unsigned ntasks;
 	struct gp_seen *seen;
-	struct gp_nv_task *seen_task; /* beside it: what a task begins with when it is attached */
+	struct gp_nv_task *seen_task; /* same order: the initial state of an attached task */
 	unsigned nseen, seen_capacity;
-	struct gp_nv_call *call;
 	struct gp_table memory;     /* pid -> bytes */
 	struct gp_table by_context; /* unique channel id -> generation and handle of a task */
 	uint32_t generation;
 
-	int wake_fd;  /* for the worker */
-	int event_fd; /* for whoever drives the engine */
+	int event_fd; /* for the thread that runs the engine */
 	int stop_fd;  /* for the sampler */
 	pthread_t worker, sampler;
 	bool has_sampler;
 
-	/* The worker's own. */
-	pid_t self; /* is nobody's task */
+	/* RM thread only. */
+	pid_t self; /* never a task */
 	struct gp_rm rm;
 	struct gp_nv_process **process;
 	unsigned nprocesses;
-	/* Who could not be added: pid -> number of open files then; for those that RM named,
-	 * pid | 1 << 32 -> start time. */
-	struct gp_table looked_at;
-	bool has_pids; /* RM lists who computes: no need to look at everybody */
+	/* Processes that could not be added: pid -> number of open files at that time; for those
+	 * that RM lists, pid | 1 << 32 -> start time. */
+	struct gp_table examined;
+	bool has_pids; /* RM lists the computing processes: few sweeps are needed */
 	unsigned sweeps;
-	pid_t *to_sweep; /* those yet to be looked at in this sweep */
+	pid_t *to_sweep; /* the processes of this sweep */
 	unsigned nto_sweep, next_to_sweep, to_sweep_capacity;
-	uint64_t sweep_ns; /* when to look next at every process */
-	uint64_t bury_ns;  /* when to look next for those that have ended */
-	uint64_t pids_ns;  /* when to ask next who computes */
+	uint64_t sweep_ns;      /* when to begin the next sweep */
+	uint64_t drop_ended_ns; /* when to look next for processes that have ended */
+	uint64_t pids_ns;       /* when to ask RM next for the computing processes */
 
-	/* The sampler's own. */
+	/* Sampler thread only. */
 	struct gp_ctxsw ctxsw;
 	bool has_ctxsw;
 	int64_t clock_offset_ns; /* from the GPU's clock to CLOCK_MONOTONIC */
-	uint64_t clock_ns;       /* when that was last asked for */
+	uint64_t clock_ns;       /* when the offset was last read */
 	struct gp_nvml *nvml;
 	void *nvml_device;
-	bool has_use;       /* NVML tells who worked */
+	bool has_use;       /* NVML reports utilisation by process */
 	uint64_t use_us;    /* the newest sample that was read */
-	unsigned silent;    /* how often in a row there was none */
-	uint32_t busy;      /* percent, all processes together, in that */
-	unsigned workers;   /* processes that did something in it */
-	uint64_t lost;      /* records of switches that came too late */
-	uint64_t use_ns;    /* when to ask NVML next */
+	unsigned silent;    /* number of reads in a row without a sample */
+	uint32_t busy;      /* percent, all processes together, in that sample */
+	unsigned workers;   /* active processes in that sample */
+	uint64_t lost;      /* records of switches that were overwritten */
+	uint64_t use_ns;    /* when to read NVML next */
 	uint64_t memory_ns; /* the same for memory */
 };
 
-/* worker.c */
+/* rm_thread.c */
 void *gp_nv_rm_thread(void *gpu);
-void gp_nv_wake(struct gp_nv_gpu *d);
-void gp_nv_notify(struct gp_nv_gpu *d); /* there is news for the engine */
+void gp_nv_notify(struct gp_nv_gpu *d); /* makes event_fd readable */
 
-/* Writes what is known of the process's groups into its tasks, and who there is into `seen`. */
+/* Writes the state of the groups of a process into its tasks, and the list of tasks into `seen`. */
 void gp_nv_publish_process(struct gp_nv_gpu *d, struct gp_nv_process *p);
 void gp_nv_publish_seen(struct gp_nv_gpu *d);
 
-/* Fills in what is known of the groups of a task that has `key` and `queue`. */
+/* Fills in the state of a task from its groups. `key` and `queue` are set. */
 void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
                          struct gp_nv_task *t);
 
-/* Whether a group belongs to a task: of this GPU, computing, and not a task of its own elsewhere.
- * GP_QUEUE_ALL is the process's main task. */
+/* Whether a compute group of this GPU belongs to the task `queue`. The main task, GP_QUEUE_ALL, has
+ * every group that is not a task of its own. */
 bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
                       const struct gp_nv_group *g, uint32_t queue);
 
 /* processes.c */
 struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key);
-/* The next chore that is due; true when there was one. */
+/* Does the next housekeeping step that is due; false: none is. */
 bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns);
 uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d);
-/* Before those that ended are dropped: a child that one forked may have its queues. */
+/* Called before ended processes are dropped: a forked child may have inherited the queues. */
 void gp_nv_find_new_owners(struct gp_nv_gpu *d);
 void gp_nv_process_ended(struct gp_nv_gpu *d, struct gp_nv_process *p);
-/* After an action: at once when it failed, for what it meant may be gone. */
+/* After an action. A failed one may mean that the group is gone: examines the process at once. */
 void gp_nv_refresh_soon(struct gp_nv_process *p, bool failed, bool verify);
 void gp_nv_forget_processes(struct gp_nv_gpu *d);
 
-/* questions.c */
+/* nvidia_queries.c */
 void gp_nv_answer(struct gp_nv_gpu *d, struct gp_nv_call *call);
 
 /* sampler.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of this machine can be used, what is missing, why, and what would help. */
+/* gpreempt doctor for NVIDIA: what can be used, what is missing, the reason and the remedy. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,42 +13,42 @@
 #include "gpu/nvidia/nvml.h"
 #include "gpu/nvidia/target.h"
 
-/* Older ones lack the firmware through which channels are held. */
-static void check_version(const struct gp_teller *to, const struct gp_rm *rm)
+/* Older drivers lack the firmware that disables channels. */
+static void check_version(const struct gp_reporter *to, const struct gp_rm *rm)
 {
 	long branch = strtol(rm->version, NULL, 10);
 
 	if (branch >= 550)
-		gp_say(to, GP_FINDING_OK, "driver", NULL, "NVIDIA driver %s", rm->version);
+		gp_report(to, GP_FINDING_OK, "driver", NULL, "NVIDIA driver %s", rm->version);
 	else
-		gp_say(to, GP_FINDING_WARNING, "driver", "use a driver of branch 550 or later",
-		       "NVIDIA driver %s has not been tried",
-		       *rm->version ? rm->version : "(unknown)");
+		gp_report(to, GP_FINDING_WARNING, "driver", "use a driver of branch 550 or later",
+		          "NVIDIA driver %s was not tested",
+		          *rm->version ? rm->version : "(unknown)");
 }
 
-static void check_sources(const struct gp_teller *to, const struct gp_rm *rm)
+static void check_sources(const struct gp_reporter *to, const struct gp_rm *rm)
 {
 	struct gp_error err = {0};
 	struct gp_ctxsw ctxsw;
 
 	if (rm->diag)
-		gp_say(to, GP_FINDING_OK, "holds", NULL,
-		       "the hardware confirms that a channel is held or runs");
+		gp_report(to, GP_FINDING_OK, "holds", NULL,
+		          "the hardware confirms that a channel is held or runs");
 	else
-		gp_say(to, GP_FINDING_NOTE, "holds", NULL,
-		       "that a channel is held is taken from the driver's word");
+		gp_report(to, GP_FINDING_NOTE, "holds", NULL,
+		          "the driver reports holds; the hardware does not confirm them");
 	if (!gp_ctxsw_open(&ctxsw, rm, &err)) {
 		gp_ctxsw_close(&ctxsw);
-		gp_say(to, GP_FINDING_OK, "activity", NULL,
-		       "run times are measured from the firmware's records of context switches");
+		gp_report(to, GP_FINDING_OK, "activity", NULL,
+		          "run times are measured from the firmware's records of context switches");
 	} else {
-		gp_say(to, GP_FINDING_NOTE, "activity",
-		       geteuid() ? "run as root to see every process's switches" : NULL, "%s",
-		       err.text);
+		gp_report(to, GP_FINDING_NOTE, "activity",
+		          geteuid() ? "run as root to see every process's switches" : NULL, "%s",
+		          err.text);
 	}
 }
 
-static void check_nvml_device(const struct gp_teller *to, struct gp_nvml *nvml, const char *pci,
+static void check_nvml_device(const struct gp_reporter *to, struct gp_nvml *nvml, const char *pci,
                               void **device)
 {
 	char name[64];
@@ -58,18 +58,18 @@ static void check_nvml_device(const struct gp_teller *to, struct gp_nvml *nvml, 
 	if (!*device)
 		return;
 	if (gp_nvml_name(nvml, *device, name, sizeof name))
-		gp_say(to, GP_FINDING_OK, "gpu", NULL, "%s at %s", name, pci);
+		gp_report(to, GP_FINDING_OK, "gpu", NULL, "%s at %s", name, pci);
 	if (gp_nvml_use(nvml, *device, 0, NULL, 0) < 0)
-		gp_say(to, GP_FINDING_NOTE, "utilisation", NULL,
-		       "NVML does not tell what single processes use of this GPU");
+		gp_report(to, GP_FINDING_NOTE, "utilisation", NULL,
+		          "NVML does not report the use of this GPU by process");
 	mig = gp_nvml_mig_instances(nvml, *device);
 	if (mig >= 0)
-		gp_say(to, GP_FINDING_WARNING, "mig",
-		       "instances are isolated by hardware; gpreempt schedules inside one",
-		       "MIG is on, with %d instances: this has not been tried", mig);
+		gp_report(to, GP_FINDING_WARNING, "mig",
+		          "instances are isolated by hardware; gpreempt schedules inside one",
+		          "MIG is on, with %d instances: gpreempt was not tested with it", mig);
 }
 
-static void check_gpus(const struct gp_teller *to, const struct gp_rm *own)
+static void check_gpus(const struct gp_reporter *to, const struct gp_rm *own)
 {
 	char why[128] = "", pci[16] = "";
 	struct gp_nvml *nvml = gp_nvml_open(why, sizeof why);
@@ -77,8 +77,8 @@ static void check_gpus(const struct gp_teller *to, const struct gp_rm *own)
 	int n = gp_rm_gpus(own, id);
 
 	if (!nvml)
-		gp_say(to, GP_FINDING_NOTE, "nvml", "install the driver's libnvidia-ml",
-		       "names, memory and utilisation are not known: %s", why);
+		gp_report(to, GP_FINDING_NOTE, "nvml", "install the driver's libnvidia-ml",
+		          "names, memory and utilisation are not known: %s", why);
 	for (int i = 0; i < n; i++) {
 		struct gp_error err = {0};
 		void *device = NULL;
@@ -90,36 +90,38 @@ static void check_gpus(const struct gp_teller *to, const struct gp_rm *own)
 		if (nvml)
 			check_nvml_device(to, nvml, pci, &device);
 		if (!device)
-			gp_say(to, GP_FINDING_OK, "gpu", NULL, "an NVIDIA GPU at %s", pci);
+			gp_report(to, GP_FINDING_OK, "gpu", NULL, "an NVIDIA GPU at %s", pci);
 		if (gp_rm_open_gpu(&rm, id[i], &err))
-			gp_say(to, GP_FINDING_NOTE, "activity",
-			       "is /dev/nvidiaN there and readable?", "%s", err.text);
+			gp_report(to, GP_FINDING_NOTE, "activity",
+			          "check that /dev/nvidiaN exists and that this user may read it",
+			          "%s", err.text);
 		else
 			check_sources(to, &rm);
 		gp_rm_close(&rm);
 	}
 	if (n == 0)
-		gp_say(to, GP_FINDING_MISSING, "gpu", NULL, "the driver is there, but no GPU");
+		gp_report(to, GP_FINDING_MISSING, "gpu", NULL,
+		          "the NVIDIA driver is loaded, but it has no GPU");
 	gp_nvml_close(nvml);
 }
 
 void gp_nv_doctor(gp_finding_fn *say, void *arg)
 {
-	struct gp_teller to = {.say = say, .arg = arg};
+	struct gp_reporter to = {.say = say, .arg = arg};
 	struct gp_error err = {0};
 	struct gp_rm rm;
 	int r = gp_rm_open(&rm, &err);
 
 	if (r) {
-		gp_say(&to, GP_FINDING_MISSING, "driver",
-		       r == -ENODEV ? "install the NVIDIA driver, or, in a container, pass the "
-		                      "device in"
-		                    : "is it readable and writable for this user?",
-		       "%s", err.text);
+		gp_report(&to, GP_FINDING_MISSING, "driver",
+		          r == -ENODEV ? "install the NVIDIA driver, or, in a container, pass the "
+		                         "device in"
+		                       : "make the file readable and writable for this user",
+		          "%s", err.text);
 		return;
 	}
 	check_version(&to, &rm);
-	gp_say_rights(&to);
+	gp_report_rights(&to);
 	check_gpus(&to, &rm);
 	gp_rm_close(&rm);
 }

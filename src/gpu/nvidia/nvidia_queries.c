@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody asks about one process and waits for: its task, one of its queues, all of them. */
+/* Questions of commands about one process: find, split and queues. Runs on the RM thread. */
 #include <stdio.h>
 
 #include "gpu/nvidia/processes.h"
 
-/* The process that stands for it, found. NULL: `call->result` says why not. */
+/* The process that stands for it, found. NULL: `call->question.result` says why not. */
 static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 {
 	struct gp_nv_process *p = gp_nv_find_pid(d, call->pid);
 
-	call->result = 0;
+	call->question.result = 0;
 	if (!p) {
-		call->result =
+		call->question.result =
 			gp_nv_add_process(d, call->pid, gp_nv_may_compute(d, call->pid), call->err);
-		if (call->result)
+		if (call->question.result)
 			return NULL;
 		p = d->process[d->nprocesses - 1];
 	}
@@ -25,11 +25,12 @@ static struct gp_nv_process *find(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		gp_nv_refresh(d, p, gp_monotonic_ns());
 	gp_nv_search_until_found(d, p);
 	if (!gp_nv_has_task(d, p, GP_QUEUE_ALL) && !p->nsplits) {
-		call->result = gp_fail(call->err, -ENODEV,
-		                       "process %d has no compute queue on this GPU", call->pid);
+		call->question.result =
+			gp_fail(call->err, -ENODEV, "process %d has no compute queue on this GPU",
+		                call->pid);
 		return NULL;
 	}
-	p->settled = true; /* who asks for it means it as it is */
+	p->settled = true; /* a command names the process: its slice is taken as it is */
 	gp_nv_publish_seen(d);
 	return p;
 }
@@ -40,7 +41,7 @@ static int split(struct gp_nv_gpu *d, struct gp_nv_call *call)
 	unsigned i;
 
 	if (!p)
-		return call->result;
+		return call->question.result;
 	if (!gp_nv_has_task(d, p, call->queue_id))
 		return gp_fail(call->err, -ENOENT, "process %d has no compute queue %u on this GPU",
 		               call->pid, call->queue_id);
@@ -48,13 +49,13 @@ static int split(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		if (p->split[i] == call->queue_id)
 			break;
 	if (i == GP_NV_SPLITS_MAX)
-		return gp_fail(call->err, -ENOSPC, "too many queues of process %d are tasks",
-		               call->pid);
+		return gp_fail(call->err, -ENOSPC,
+		               "too many queues of process %d are tasks of their own", call->pid);
 	if (i == p->nsplits)
 		p->split[p->nsplits++] = call->queue_id;
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	gp_nv_describe_seen(d, p, i + 1, call->seen);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_publish_process(d, p);
 	gp_nv_publish_seen(d);
 	return 0;
@@ -67,8 +68,8 @@ static int list_queues(struct gp_nv_gpu *d, struct gp_nv_call *call)
 
 	if (!p || gp_nv_target_borrow(&p->target))
 		return -ESRCH;
-	gp_nv_look(&p->target, true);
-	gp_nv_verify(d, p); /* somebody else may hold them */
+	gp_nv_rescan(&p->target, true);
+	gp_nv_verify(d, p); /* another program may hold them */
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		const struct gp_nv_group *g = &p->target.group[i];
 		struct gp_queue q = {
@@ -106,11 +107,11 @@ void gp_nv_answer(struct gp_nv_gpu *d, struct gp_nv_call *call)
 		p = find(d, call);
 		if (!p)
 			break;
-		pthread_mutex_lock(&d->lock);
+		pthread_mutex_lock(&d->requests.lock);
 		gp_nv_describe_seen(d, p, 0, call->seen);
-		pthread_mutex_unlock(&d->lock);
+		pthread_mutex_unlock(&d->requests.lock);
 		break;
-	case GP_NV_CALL_SPLIT: call->result = split(d, call); break;
-	case GP_NV_CALL_QUEUES: call->result = list_queues(d, call); break;
+	case GP_NV_CALL_SPLIT: call->question.result = split(d, call); break;
+	case GP_NV_CALL_QUEUES: call->question.result = list_queues(d, call); break;
 	}
 }

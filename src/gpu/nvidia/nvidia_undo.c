@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Putting a process back without knowing more of it than a record that another, perhaps dead,
- * program left. The groups are looked for again: the record says what slices they had, and groups
- * it does not name get that of the first it does.
+ * Puts a process back by an undo record that another, perhaps dead, process wrote. The groups are
+ * searched again. The record has their slices; a group that it does not list gets the slice of the
+ * first group that it lists.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,18 +60,18 @@ static uint32_t slice_of(const struct record *r, const struct gp_nv_group *g)
 	return r->slice_us;
 }
 
-/* Everything runs first; then slices. The first error is the result, but all is tried. */
+/* Enables all groups, then sets the slices. Goes on after an error and returns the first. */
 static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 {
 	uint32_t status = NV_OK;
 
 	for (unsigned i = 0; i < t->ngroups; i++) {
-		struct gp_nv_place place = {.target = t, .group = &t->group[i]};
+		struct gp_nv_group_ref ref = {.target = t, .group = &t->group[i]};
 
 		if (!t->group[i].compute || t->group[i].gpu_id != r->gpu_id)
 			continue;
-		gp_nv_switch(&place, 1, false);
-		status = status ? status : place.status;
+		gp_nv_switch(&ref, 1, false);
+		status = status ? status : ref.status;
 	}
 	for (unsigned i = 0; i < t->ngroups; i++) {
 		struct gp_nv_group *g = &t->group[i];
@@ -85,8 +85,7 @@ static uint32_t restore(struct gp_nv_target *t, const struct record *r)
 	return status;
 }
 
-/* A client comes with a file of its own: where each file has one that is known, there is no other.
- */
+/* Each client has a file of its own. If each file has a known client, no client is missing. */
 static bool knows_all_files(const struct gp_nv_target *t)
 {
 	for (unsigned f = 0; f < t->nfiles; f++) {
@@ -100,8 +99,8 @@ static bool knows_all_files(const struct gp_nv_target *t)
 	return true;
 }
 
-/* The clients that are known first, which is often all; then those that came since, and a little
- * further. A record that is full may not name them all: then, and without one, far back. */
+/* Searches the recorded clients first, which is often sufficient, then newer clients and a little
+ * further back. Without a record, or with a full one, it searches far back. */
 static void find_groups(struct gp_nv_target *t, const struct record *r)
 {
 	bool complete = r && r->n && r->n < sizeof r->group / sizeof *r->group;
@@ -118,7 +117,7 @@ static void find_groups(struct gp_nv_target *t, const struct record *r)
 	gp_rm_close(&rm);
 }
 
-/* A process with its groups found. 0 or -errno; then it is to be closed. */
+/* Opens a target and finds its groups. 0 or -errno. The caller closes the target after 0. */
 static int open_with_groups(struct gp_nv_target *t, pid_t pid, const struct record *r,
                             struct gp_error *err)
 {
@@ -137,15 +136,15 @@ static int open_with_groups(struct gp_nv_target *t, pid_t pid, const struct reco
 	return gp_fail(err, code, "process %d cannot be reached: %s", pid, gp_error_name(code));
 }
 
-/* A process that reaches a client of the record, when the one it is about has ended. */
+/* A search for a process that inherited the recorded groups from the process that ended. */
 struct heir {
 	const struct record *record;
-	pid_t pid; /* of the record: who has it now is another */
+	pid_t pid; /* of the record; a process that has this pid now is another */
 	uint32_t status;
 	bool found;
 };
 
-/* Client numbers are used again some day: the group must be the one that was meant. */
+/* Client handles are reused, so the group must match the record, too. */
 static bool has_recorded_group(struct gp_nv_target *t, const struct record *r)
 {
 	for (uint32_t i = 0; i < r->n; i++) {
@@ -176,7 +175,7 @@ static int try_heir(void *arg, pid_t pid)
 	return h->found;
 }
 
-/* A child that was forked has the same open file, and with it the queues: they live on. */
+/* A forked child has the same open file, which keeps the queues alive. */
 static int replay_on_heir(const struct gp_undo *undo, const struct record *r, struct gp_error *err)
 {
 	struct heir h = {.record = r, .pid = undo->pid};
@@ -185,7 +184,9 @@ static int replay_on_heir(const struct gp_undo *undo, const struct record *r, st
 	if (!h.found)
 		return gp_fail(err, -ESRCH, "process %d has ended", undo->pid);
 	if (h.status)
-		return gp_fail(err, gp_rm_errno(h.status), "who has the queues of process %d: %s",
+		return gp_fail(err, gp_rm_errno(h.status),
+		               "the process that inherited the queues of process %d cannot be put "
+		               "back: %s",
 		               undo->pid, gp_rm_status_name(h.status));
 	return 0;
 }
@@ -198,7 +199,8 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 	int code;
 
 	if (undo->size != sizeof r)
-		return gp_fail(err, -EINVAL, "the undo record of process %d is not one", undo->pid);
+		return gp_fail(err, -EINVAL, "the undo record of process %d has a wrong size",
+		               undo->pid);
 	memcpy(&r, undo->data, sizeof r);
 	if (r.n > sizeof r.group / sizeof *r.group || undo->pid <= 0)
 		return gp_fail(err, -EINVAL, "the undo record of process %d is damaged", undo->pid);
@@ -206,12 +208,12 @@ int gp_nv_undo_replay(const struct gp_undo *undo, struct gp_error *err)
 		return replay_on_heir(undo, &r, err);
 	code = open_with_groups(&t, undo->pid, &r, err);
 	if (code)
-		return code == -ENODEV ? -ESRCH : code; /* it no longer uses the GPU */
+		return code == -ENODEV ? -ESRCH : code; /* the process no longer uses the GPU */
 	status = t.start_time == undo->start_time ? restore(&t, &r) : NV_OK;
 	gp_nv_target_close(&t);
 	if (status)
-		return gp_fail(err, gp_rm_errno(status), "process %d: %s", undo->pid,
-		               gp_rm_status_name(status));
+		return gp_fail(err, gp_rm_errno(status), "process %d cannot be put back: %s",
+		               undo->pid, gp_rm_status_name(status));
 	return 0;
 }
 
@@ -224,19 +226,19 @@ int gp_nv_release_process(pid_t pid, struct gp_error *err)
 	if (code)
 		return code;
 	for (unsigned i = 0; i < t.ngroups; i++) {
-		struct gp_nv_place place = {.target = &t, .group = &t.group[i]};
+		struct gp_nv_group_ref ref = {.target = &t, .group = &t.group[i]};
 
 		if (!t.group[i].compute)
 			continue;
-		gp_nv_switch(&place, 1, false);
-		if (!place.status && t.group[i].slice_us <= GP_TINY_SLICE_US)
-			place.status = gp_nv_set_slice(&t, &t.group[i], GP_NV_SLICE_DEFAULT_US);
-		status = status ? status : place.status;
+		gp_nv_switch(&ref, 1, false);
+		if (!ref.status && t.group[i].slice_us <= GP_TINY_SLICE_US)
+			ref.status = gp_nv_set_slice(&t, &t.group[i], GP_NV_SLICE_DEFAULT_US);
+		status = status ? status : ref.status;
 		groups++;
 	}
 	gp_nv_target_close(&t);
 	if (status)
-		return gp_fail(err, gp_rm_errno(status), "process %d: %s", pid,
+		return gp_fail(err, gp_rm_errno(status), "process %d cannot be released: %s", pid,
 		               gp_rm_status_name(status));
 	return groups;
 }

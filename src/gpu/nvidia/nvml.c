@@ -47,7 +47,7 @@ struct gp_nvml {
 	int (*mig_device)(void *, unsigned, void **);
 };
 
-/* A function that is missing is one this version of the library does not have. */
+/* A pointer stays NULL if this version of the library lacks the function. */
 static void find_functions(struct gp_nvml *n)
 {
 	const struct {
@@ -169,7 +169,7 @@ int gp_nvml_use(struct gp_nvml *n, void *device, uint64_t since_us, struct gp_nv
 		return -ENOMEM;
 	r = n->process_use(device, sample, &count, since_us);
 	for (unsigned i = 0; !r && i < count && i < SAMPLES_MAX && kept < max; i++) {
-		/* Places that were not filled in have no time; old samples come again. */
+		/* Unused entries have no time, and old samples are repeated. */
 		if (sample[i].at_us <= since_us || sample[i].sm > 100)
 			continue;
 		use[kept++] = (struct gp_nvml_use){

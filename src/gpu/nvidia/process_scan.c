@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who uses the GPU: RM's own list of those that compute, and, for those that it does not name, a
- * sweep over all processes of the machine.
+ * Finds the processes that use the GPU: from RM's list of computing processes, and, for processes
+ * that RM does not list, by a sweep over all processes of the machine.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +12,9 @@
 
 #define PIDS_NS         (20 * GP_NS_PER_MS)
 #define SWEEP_NS        (250 * GP_NS_PER_MS)
-#define SWEEP_SELDOM_NS (2 * GP_NS_PER_S) /* where RM lists who computes */
+#define SWEEP_SELDOM_NS (2 * GP_NS_PER_S) /* if RM lists the computing processes */
 #define SWEEP_STEP_NS   (GP_NS_PER_MS / 2)
-#define SWEEPS_PER_FULL 16 /* a sweep that trusts nothing it remembers */
-
-/* ---- every process -----------------------------------------------------------------------------
- */
+#define SWEEPS_PER_FULL 16 /* every 16th sweep examines all processes again */
 
 static uint64_t open_files(pid_t pid)
 {
@@ -28,7 +25,7 @@ static uint64_t open_files(pid_t pid)
 	return stat(path, &s) ? 0 : (uint64_t)s.st_size; /* 0 before Linux 6.2 */
 }
 
-static int look_at_pid(void *arg, pid_t pid)
+static int examine_pid(void *arg, pid_t pid)
 {
 	struct gp_nv_gpu *d = arg;
 	uint64_t files, before;
@@ -36,12 +33,12 @@ static int look_at_pid(void *arg, pid_t pid)
 	if (pid == d->self || gp_nv_find_pid(d, pid))
 		return 0;
 	files = open_files(pid);
-	if (files && gp_table_get(&d->looked_at, (uint64_t)pid, &before) && before == files)
+	if (files && gp_table_get(&d->examined, (uint64_t)pid, &before) && before == files)
 		return 0;
 	if (gp_process_is_our_fork(pid))
 		return 0;
 	if (gp_nv_add_process(d, pid, false, NULL) && files)
-		gp_table_put(&d->looked_at, (uint64_t)pid, files);
+		gp_table_put(&d->examined, (uint64_t)pid, files);
 	return 0;
 }
 
@@ -68,23 +65,23 @@ static void end_sweep(struct gp_nv_gpu *d)
 	d->nto_sweep = d->next_to_sweep = 0;
 	d->sweep_ns = gp_time_add(gp_monotonic_ns(), d->has_pids ? SWEEP_SELDOM_NS : SWEEP_NS);
 	gp_nv_publish_seen(d);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->swept = true;
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+	pthread_cond_broadcast(&d->requests.changed);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 
-/* Notes who there is, as /proc lists them. They are looked at step by step: no action waits. */
+/* Lists the processes in /proc. They are examined step by step, so that actions do not wait. */
 static void begin_sweep(struct gp_nv_gpu *d)
 {
 	if (d->sweeps++ % SWEEPS_PER_FULL == 0)
-		gp_table_clear(&d->looked_at);
+		gp_table_clear(&d->examined);
 	d->nto_sweep = d->next_to_sweep = 0;
 	gp_process_each(note_pid, d);
-	d->sweep_ns = GP_NEVER; /* until this one has ended */
+	d->sweep_ns = GP_NEVER; /* until this sweep has ended */
 	if (!d->nto_sweep)
-		end_sweep(d); /* nothing can be known; but nobody waits for it for ever */
+		end_sweep(d); /* no memory: a waiting scan() must not wait for ever */
 }
 
 static void sweep_step(struct gp_nv_gpu *d)
@@ -92,7 +89,7 @@ static void sweep_step(struct gp_nv_gpu *d)
 	uint64_t until_ns = gp_monotonic_ns() + SWEEP_STEP_NS;
 
 	while (d->next_to_sweep < d->nto_sweep && gp_monotonic_ns() < until_ns)
-		look_at_pid(d, d->to_sweep[d->next_to_sweep++]);
+		examine_pid(d, d->to_sweep[d->next_to_sweep++]);
 	if (d->next_to_sweep == d->nto_sweep)
 		end_sweep(d);
 }
@@ -114,25 +111,22 @@ void gp_nv_sweep_all(struct gp_nv_gpu *d)
 		sweep_step(d);
 }
 
-/* ---- who computes ------------------------------------------------------------------------------
- */
-
-/* One that could not be added (it may not be looked into) is not tried every time. */
+/* A process that could not be added (no permission) is not tried again. */
 static bool try_to_add(struct gp_nv_gpu *d, pid_t pid)
 {
 	uint64_t key = (uint64_t)(uint32_t)pid | (uint64_t)1 << 32,
 		 start_time = gp_process_start_time(pid), before;
 
 	if (pid <= 0 || pid == d->self || !start_time ||
-	    (gp_table_get(&d->looked_at, key, &before) && before == start_time))
+	    (gp_table_get(&d->examined, key, &before) && before == start_time))
 		return false;
 	if (!gp_nv_add_process(d, pid, true, NULL))
 		return true;
-	gp_table_put(&d->looked_at, key, start_time);
+	gp_table_put(&d->examined, key, start_time);
 	return false;
 }
 
-/* They are in the list within a moment of their first group. */
+/* RM lists a process soon after it has made its first group. */
 static void read_pids(struct gp_nv_gpu *d)
 {
 	struct nv2080_pids pids;
@@ -148,7 +142,7 @@ static void read_pids(struct gp_nv_gpu *d)
 			came |= try_to_add(d, pid);
 		if (p && !p->leader && !p->computes) {
 			p->computes = true;
-			p->look_ns = 0;
+			p->rescan_ns = 0;
 		}
 	}
 	if (!came)

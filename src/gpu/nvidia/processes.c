@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes that are known: how their groups are found, looked at again for groups that came or
- * went and for settings that somebody changed, and handed to a child when their process ends.
+ * The known processes: their groups are found, examined again for new groups and changed settings,
+ * and handed to a child when their process ends.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "base/process.h"
 #include "gpu/nvidia/processes.h"
 
-#define TICK_TOUCHED_NS (50 * GP_NS_PER_MS)
-#define LOOK_NS         (500 * GP_NS_PER_MS)
-#define TICKS_PER_FULL  20
-#define SETTLE_NS       (100 * GP_NS_PER_MS) /* CUDA gives a new group its slice well before */
-#define TICK_SETTLE_NS  (2 * GP_NS_PER_MS)
-#define VERIFY_NS       (2 * GP_NS_PER_MS) /* after an action: the next one goes first */
-#define SEARCH_PAUSE_NS (5 * GP_NS_PER_MS) /* between steps of a long search: a tenth of a core */
-#define SEARCH_STEP     256 /* indices between two looks for something better to do */
+#define RESCAN_TOUCHED_NS (50 * GP_NS_PER_MS)
+#define RESCAN_NS         (500 * GP_NS_PER_MS)
+#define RESCANS_PER_FULL  20
+#define SETTLE_NS         (100 * GP_NS_PER_MS) /* CUDA sets the slice of a new group sooner */
+#define RESCAN_SETTLE_NS  (2 * GP_NS_PER_MS)
+#define VERIFY_NS         (2 * GP_NS_PER_MS) /* after an action; the next action goes first */
+#define SEARCH_PAUSE_NS   (5 * GP_NS_PER_MS) /* between steps of a long search: 10 % of a core */
+#define SEARCH_STEP       256                /* indices between two checks for other work */
 
 struct gp_nv_process *gp_nv_find_process(struct gp_nv_gpu *d, uint64_t key)
 {
@@ -33,9 +33,6 @@ struct gp_nv_process *gp_nv_find_pid(struct gp_nv_gpu *d, pid_t pid)
 			return d->process[i];
 	return NULL;
 }
-
-/* ---- who there is ------------------------------------------------------------------------------
- */
 
 bool gp_nv_has_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p, uint32_t queue)
 {
@@ -63,8 +60,8 @@ void gp_nv_describe_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, uns
 }
 
 /*
- * CUDA gives a group its slice a moment after it made it. A process that was found in between, and
- * is put back one day, would get the driver's default instead of its own: it is no task until then.
+ * CUDA sets the slice of a group shortly after it creates the group. The undo record of a process
+ * found in between would hold the driver's default slice. Such a process is not a task yet.
  */
 static bool is_settled(const struct gp_nv_process *p)
 {
@@ -80,18 +77,18 @@ static bool is_settled(const struct gp_nv_process *p)
 	return gp_nv_computes(&p->target);
 }
 
-/* Once it is, it stays so: contexts that come later have the slice of the first, if put back. */
+/* A settled process stays settled: the undo record gives later contexts the slice of the first. */
 static bool note_settled(struct gp_nv_process *p)
 {
 	bool was = p->settled;
 
 	p->settled = was || is_settled(p);
 	if (!p->settled && gp_nv_computes(&p->target))
-		p->look_ns = gp_monotonic_ns() + TICK_SETTLE_NS;
+		p->rescan_ns = gp_monotonic_ns() + RESCAN_SETTLE_NS;
 	return p->settled != was;
 }
 
-/* The list only grows, and under the lock; a task that finds no room comes with the next. */
+/* Caller holds d->requests.lock. Without memory the task is added by a later call. */
 static void add_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigned split)
 {
 	if (d->nseen == d->seen_capacity) {
@@ -113,14 +110,14 @@ static void add_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigne
 		.used = true,
 		.key = d->seen[d->nseen].key,
 		.queue = d->seen[d->nseen].queue,
-		.loose_since_ns = gp_monotonic_ns(),
+		.released_since_ns = gp_monotonic_ns(),
 	};
 	gp_nv_describe_task(d, p, &d->seen_task[d->nseen++]);
 }
 
 void gp_nv_publish_seen(struct gp_nv_gpu *d)
 {
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->nseen = 0;
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		const struct gp_nv_process *p = d->process[i];
@@ -131,11 +128,8 @@ void gp_nv_publish_seen(struct gp_nv_gpu *d)
 			if (gp_nv_has_task(d, p, split ? p->split[split - 1] : GP_QUEUE_ALL))
 				add_seen(d, p, split);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 }
-
-/* ---- coming ------------------------------------------------------------------------------------
- */
 
 static bool has_client(const struct gp_nv_process *p, uint32_t client)
 {
@@ -145,8 +139,8 @@ static bool has_client(const struct gp_nv_process *p, uint32_t client)
 	return false;
 }
 
-/* Another process that reaches the same client has the same open file: a fork. (Our own client is
- * reached by children of ours, between fork and exec.) */
+/* A process that reaches the same client has the same open file: the two are related by fork. The
+ * client of this process is excluded: its children reach it between fork and exec. */
 static struct gp_nv_process *find_sharer(struct gp_nv_gpu *d, const struct gp_nv_process *p)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++) {
@@ -160,7 +154,7 @@ static struct gp_nv_process *find_sharer(struct gp_nv_gpu *d, const struct gp_nv
 	return NULL;
 }
 
-/* `leader` stands for `q` from now on, and for whom that stood for. */
+/* `leader` represents `q` from now on, and the processes that `q` represented. */
 static void follow(struct gp_nv_gpu *d, struct gp_nv_process *q, struct gp_nv_process *leader)
 {
 	for (unsigned i = 0; i < d->nprocesses; i++)
@@ -169,21 +163,21 @@ static void follow(struct gp_nv_gpu *d, struct gp_nv_process *q, struct gp_nv_pr
 	q->leader = leader;
 }
 
-/* The one that started first stands for both. */
+/* The process that started first represents both. */
 static void note_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	struct gp_nv_process *q = p->leader ? NULL : find_sharer(d, p);
 
 	if (!q)
 		return;
-	/* Whom RM names made the client; a scheduler that has borrowed the file did not. */
+	/* The process that RM lists made the client; a scheduler that borrowed the file did not. */
 	if (q->computes != p->computes ? q->computes : q->target.start_time <= p->target.start_time)
 		follow(d, p, q);
 	else
 		follow(d, q, p);
 }
 
-/* It has a compute group somewhere, or will have one. */
+/* The process has, or will have, a compute group. */
 static bool wants_to_compute(const struct gp_nv_process *p)
 {
 	return p->target.uses_cuda || p->computes;
@@ -193,12 +187,13 @@ static void search(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t indice
 {
 	bool more = gp_nv_search(&p->target, indices, until_found);
 
-	/* Who computes has a group somewhere, however old; others are not worth a long search, nor
-	 * are more groups: a process makes its clients at about the same time. */
+	/* A computing process has a group, however old its client. Other processes and further
+	 * groups do not justify a long search: a process makes its clients at about the same
+	 * time. */
 	p->searching = more && (p->target.searched < GP_NV_SEARCH_QUICK ||
 	                        (wants_to_compute(p) && !gp_nv_computes(&p->target)));
 	p->search_ns = 0;
-	/* One that is known already can wait: others have ended, or were not looked at yet. */
+	/* The search for a known task pauses: other processes have ended or are unexamined. */
 	if (p->target.searched >= GP_NV_SEARCH_QUICK || gp_nv_computes(&p->target))
 		p->search_ns = gp_monotonic_ns() + SEARCH_PAUSE_NS;
 	note_sharer(d, p);
@@ -236,15 +231,12 @@ int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_e
 	gp_nv_search_begin(&p->target, newest ? newest : d->rm.client);
 	search(d, p, GP_NV_SEARCH_QUICK, true);
 	gp_nv_target_give_back(&p->target);
-	p->look_ns = gp_time_add(gp_monotonic_ns(), LOOK_NS);
+	p->rescan_ns = gp_time_add(gp_monotonic_ns(), RESCAN_NS);
 	note_settled(p);
 	return 0;
 }
 
-/* ---- changing ----------------------------------------------------------------------------------
- */
-
-/* New clients are newer than the last one that was asked for. */
+/* New clients have indices above the newest one that was searched. */
 static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	uint32_t top = p->target.search_top, searched = p->target.searched;
@@ -260,7 +252,7 @@ static void search_newer(struct gp_nv_gpu *d, struct gp_nv_process *p)
 	note_sharer(d, p);
 }
 
-/* One channel stands for its group. */
+/* Reads one channel for each group. */
 void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	p->verify = false;
@@ -271,7 +263,7 @@ void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 		if (!g->compute || g->gpu_id != d->gpu_id || !g->nchannels)
 			continue;
 		enabled = gp_rm_is_enabled(&d->rm, g->client, g->channel[0]);
-		if (!enabled && g->nchannels > 1) /* channels that came later are the last */
+		if (!enabled && g->nchannels > 1) /* newer channels are the last */
 			enabled = gp_rm_is_enabled(&d->rm, g->client, g->channel[g->nchannels - 1]);
 		if (enabled >= 0)
 			g->disabled = !enabled;
@@ -280,18 +272,17 @@ void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p)
 
 void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns)
 {
-	bool full = ++p->looks % TICKS_PER_FULL == 0 || !p->look_ns;
+	bool full = ++p->rescans % RESCANS_PER_FULL == 0 || !p->rescan_ns;
 	bool had = gp_nv_has_task(d, p, GP_QUEUE_ALL), changed;
 
-	p->look_ns = gp_time_add(now_ns, p->touched ? TICK_TOUCHED_NS : LOOK_NS);
+	p->rescan_ns = gp_time_add(now_ns, p->touched ? RESCAN_TOUCHED_NS : RESCAN_NS);
 	changed = (full || !had) && gp_nv_target_refresh_files(&p->target);
 	if (gp_nv_target_borrow(&p->target))
 		return;
-	/* A client comes with a file of its own, or with the first group of a program that starts.
-	 */
+	/* A new client has a new file, or belongs to a program that is starting. */
 	if (changed || (wants_to_compute(p) && !gp_nv_computes(&p->target)))
 		search_newer(d, p);
-	changed |= gp_nv_look(&p->target, full);
+	changed |= gp_nv_rescan(&p->target, full);
 	if (p->verify || (full && p->touched))
 		gp_nv_verify(d, p);
 	gp_nv_target_give_back(&p->target);
@@ -307,9 +298,9 @@ void gp_nv_refresh_soon(struct gp_nv_process *p, bool failed, bool with_verify)
 
 	p->verify |= with_verify;
 	if (failed)
-		p->look_ns = 0;
-	else if (p->verify && p->look_ns > soon_ns)
-		p->look_ns = soon_ns;
+		p->rescan_ns = 0;
+	else if (p->verify && p->rescan_ns > soon_ns)
+		p->rescan_ns = soon_ns;
 }
 
 static void search_on(struct gp_nv_gpu *d, struct gp_nv_process *p)
@@ -339,18 +330,18 @@ void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t
 {
 	bool shares = false;
 
-	p->look_ns = gp_time_add(now_ns, LOOK_NS);
+	p->rescan_ns = gp_time_add(now_ns, RESCAN_NS);
 	gp_nv_target_refresh_files(&p->target);
 	if (gp_nv_target_borrow(&p->target))
 		return;
-	gp_nv_look(&p->target, true);
+	gp_nv_rescan(&p->target, true);
 	gp_nv_target_give_back(&p->target);
 	for (unsigned i = 0; i < p->target.nclients; i++)
 		shares |= has_client(p->leader, p->target.client[i].handle);
 	if (shares)
 		return;
 	p->leader = NULL;
-	p->look_ns = 0;
+	p->rescan_ns = 0;
 	gp_nv_publish_seen(d);
 }
 
@@ -358,12 +349,12 @@ bool gp_nv_housekeeping(struct gp_nv_gpu *d, uint64_t now_ns)
 {
 	if (gp_nv_list_computing(d, now_ns))
 		return true;
-	if (!d->swept) /* the first scan waits for it */
+	if (!d->swept) /* the first scan() waits for the first sweep */
 		return gp_nv_sweep_some(d, now_ns);
 	for (unsigned i = 0; i < d->nprocesses; i++) {
 		struct gp_nv_process *p = d->process[i];
 
-		if (now_ns >= p->look_ns) {
+		if (now_ns >= p->rescan_ns) {
 			if (p->leader)
 				gp_nv_refresh_sharer(d, p, now_ns);
 			else
@@ -387,14 +378,11 @@ uint64_t gp_nv_next_housekeeping_ns(const struct gp_nv_gpu *d)
 
 		if (!p->leader && p->searching && p->search_ns < next_ns)
 			next_ns = p->search_ns;
-		if (p->look_ns < next_ns)
-			next_ns = p->look_ns;
+		if (p->rescan_ns < next_ns)
+			next_ns = p->rescan_ns;
 	}
 	return next_ns;
 }
-
-/* ---- going -------------------------------------------------------------------------------------
- */
 
 static void drop_process(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
@@ -405,7 +393,7 @@ static void drop_process(struct gp_nv_gpu *d, struct gp_nv_process *p)
 	free(p);
 }
 
-/* What the settings were, by group: the child's own look saw them as we left them. */
+/* Copies the original settings by group: the rescan of the child saw the changed ones. */
 static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target *parent)
 {
 	for (unsigned i = 0; i < child->ngroups; i++)
@@ -423,7 +411,7 @@ static void inherit_groups(struct gp_nv_target *child, const struct gp_nv_target
 		}
 }
 
-/* The queues live on in a child that has the same open file: it takes the parent's place. */
+/* A child with the same open file keeps the queues alive and replaces the parent. */
 static bool hand_over(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
 	struct gp_nv_process *heir = NULL;
@@ -435,7 +423,7 @@ static bool hand_over(struct gp_nv_gpu *d, struct gp_nv_process *p)
 	if (!heir)
 		return false;
 	if (!gp_nv_target_borrow(&heir->target)) {
-		gp_nv_look(&heir->target, true);
+		gp_nv_rescan(&heir->target, true);
 		gp_nv_target_give_back(&heir->target);
 	}
 	inherit_groups(&heir->target, &p->target);
@@ -480,6 +468,6 @@ void gp_nv_forget_processes(struct gp_nv_gpu *d)
 		drop_process(d, d->process[0]);
 	free(d->process);
 	d->process = NULL;
-	gp_table_free(&d->looked_at);
+	gp_table_free(&d->examined);
 	free(d->to_sweep);
 }

@@ -1,55 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes.c, sweep.c and questions.c, all of the worker's thread, know of each other. */
+/* Shared by processes.c, process_scan.c and nvidia_queries.c. All of it runs on the RM thread. */
 #ifndef GP_GPU_NVIDIA_PROCESSES_H
 #define GP_GPU_NVIDIA_PROCESSES_H
 
 #include "gpu/nvidia/nvidia_device.h"
 
-/* ---- processes.c -------------------------------------------------------------------------------
- */
+/* processes.c */
 
 struct gp_nv_process *gp_nv_find_pid(struct gp_nv_gpu *d, pid_t pid);
 
-/* The process is new here. 0 or -errno; it is then the last in the list. */
+/* Adds a process at the end of the list. 0 or -errno. */
 int gp_nv_add_process(struct gp_nv_gpu *d, pid_t pid, bool computes, struct gp_error *err);
 
-/* Whether the process has a group of the task that `queue` names. */
+/* Whether the process has a group that belongs to the task `queue`. */
 bool gp_nv_has_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p, uint32_t queue);
 
-/* The task as scan tells of it: 0 is the main task, `split` counts from 1. Under the lock. */
+/* The task as scan reports it. `split` 0 is the main task, 1 the first split queue. Caller holds
+ * d->requests.lock. */
 void gp_nv_describe_seen(struct gp_nv_gpu *d, const struct gp_nv_process *p, unsigned split,
                          struct gp_seen *out);
 
-/* Looks now for what came, went or changed. */
+/* Examines the process now. */
 void gp_nv_refresh(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns);
 
-/* The same for one that another stands for: it may run a program of its own by now. */
+/* The same for a process with a leader: it may have started another program. */
 void gp_nv_refresh_sharer(struct gp_nv_gpu *d, struct gp_nv_process *p, uint64_t now_ns);
 
-/* Goes on searching, however long, until it has the compute group that it must have. */
+/* Searches until the compute group that the process must have is found. */
 void gp_nv_search_until_found(struct gp_nv_gpu *d, struct gp_nv_process *p);
 
-/* Whether the hardware has the groups as we left them; a difference is seen by the engine, which
- * applies its will again. Between borrow and give back. */
+/* Reads back whether the hardware has the groups disabled or enabled. The engine sees a difference
+ * and repeats its action. The caller calls it between borrow and give back. */
 void gp_nv_verify(struct gp_nv_gpu *d, struct gp_nv_process *p);
 
-/* ---- sweep.c -----------------------------------------------------------------------------------
- */
+/* process_scan.c */
 
-/* Asks RM who computes, when it is time to. false: it is not. */
+/* Asks RM for the computing processes if that is due. false: not due. */
 bool gp_nv_list_computing(struct gp_nv_gpu *d, uint64_t now_ns);
 
-/* Whether RM says that it computes; where RM does not say, it may. */
+/* Whether RM lists the process as computing; true if RM has no list. */
 bool gp_nv_may_compute(struct gp_nv_gpu *d, pid_t pid);
 
-/* Begins a sweep when it is time to, and goes on with the one that is under way for a moment.
- * false: there is none. */
+/* Begins a sweep over all processes if one is due, and continues it for 0.5 ms. false: no sweep is
+ * under way. */
 bool gp_nv_sweep_some(struct gp_nv_gpu *d, uint64_t now_ns);
 
-/* A whole sweep, now. */
+/* Makes a complete sweep now. */
 void gp_nv_sweep_all(struct gp_nv_gpu *d);
 
-/* When one of these has something to do next. */
+/* When the next list or sweep is due. */
 uint64_t gp_nv_next_sweep_ns(const struct gp_nv_gpu *d);
 
 #endif

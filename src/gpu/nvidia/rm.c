@@ -32,8 +32,8 @@ static bool is_control(const struct stat *s)
 }
 
 /*
- * The text of the link is looked at first: a stat of a file on a dead network mount would hang. It
- * ends with the name in every container, whatever directory it is mounted at.
+ * Compares the text of the link first, because stat() of a file on a dead network mount hangs. The
+ * text ends with the same name in every container, whatever directory the device is mounted in.
  */
 bool gp_rm_is_control_file(const char *link_text, const char *proc_path)
 {
@@ -174,8 +174,6 @@ int gp_rm_errno(uint32_t status)
 	return -EIO;
 }
 
-/* ---- a client of our own --------------------------------------------------------------------- */
-
 uint32_t gp_rm_alloc(int fd, uint32_t client, uint32_t parent, uint32_t *handle, uint32_t class,
                      void *params, uint32_t size)
 {
@@ -209,7 +207,7 @@ static uint32_t make_client(int fd, uint32_t *client)
 	return gp_rm_alloc(fd, 0, 0, client, NV01_ROOT_CLIENT, NULL, 0);
 }
 
-/* Drivers before 570 have a shorter answer that begins in the same way. */
+/* Drivers before 570 return a shorter structure with the same beginning. */
 static void read_version(struct gp_rm *rm)
 {
 	struct nv0000_build_version v = {0};
@@ -240,7 +238,8 @@ int gp_rm_open(struct gp_rm *rm, struct gp_error *err)
 	if (status) {
 		close(rm->fd);
 		rm->fd = -1;
-		return gp_fail(err, gp_rm_errno(status), "%s gives no client: %s", path,
+		return gp_fail(err, gp_rm_errno(status),
+		               "the NVIDIA driver refuses a client on %s: %s", path,
 		               gp_rm_status_name(status));
 	}
 	read_version(rm);
@@ -250,7 +249,7 @@ int gp_rm_open(struct gp_rm *rm, struct gp_error *err)
 void gp_rm_close(struct gp_rm *rm)
 {
 	if (rm->fd >= 0)
-		close(rm->fd); /* which frees the client */
+		close(rm->fd); /* frees the client, too */
 	if (rm->gpu_fd >= 0)
 		close(rm->gpu_fd);
 	rm->fd = rm->gpu_fd = -1;
@@ -299,10 +298,7 @@ bool gp_rm_pci(const struct gp_rm *rm, uint32_t gpu_id, char out[16])
 	return true;
 }
 
-/* ---- one GPU -----------------------------------------------------------------------------------
- */
-
-/* /dev/nvidia0 for the GPU at this place; beside an emulated control file there is none. */
+/* Opens /dev/nvidiaN of the GPU at a PCI address. An emulated control file has no such file. */
 static int open_gpu_file(const char *pci)
 {
 	char path[96], line[128];
@@ -332,7 +328,7 @@ int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
 	uint32_t status;
 
 	gp_rm_pci(rm, gpu_id, pci);
-	rm->gpu_fd = open_gpu_file(pci); /* RM asks for it before it gives a device */
+	rm->gpu_fd = open_gpu_file(pci); /* RM allocates no device without it */
 	status = gp_rm_control(rm->fd, rm->client, rm->client, NV0000_CTRL_CMD_GPU_GET_ID_INFO_V2,
 	                       &id, sizeof id);
 	device.device_id = id.device_instance;
@@ -350,7 +346,7 @@ int gp_rm_open_gpu(struct gp_rm *rm, uint32_t gpu_id, struct gp_error *err)
 	return 0;
 }
 
-/* RM lists the processes with objects of one class; each generation has its own. */
+/* RM lists the processes with objects of one class. Each GPU generation has its own class. */
 int gp_rm_pids(const struct gp_rm *rm, struct nv2080_pids *pids)
 {
 	static const uint32_t compute_class[] = {0xcec0, 0xcdc0, 0xcbc0, 0xc9c0,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of NVIDIA's resource manager (RM) interface is used here: numbers and layouts as the open
- * kernel modules 550 to 595 have them, under the driver's own names. Every size is asserted. RM
- * compares the size of the parameters with its own and answers NV_ERR_INVALID_ARGUMENT when they
- * differ.
+ * Control numbers, class numbers, status codes and parameter layouts of NVIDIA's resource manager
+ * (RM), under the driver's own names, as in the open kernel modules 550 to 595. A control number or
+ * layout of a new driver is added here.
+ *
+ * Every size is asserted: RM compares the size of the parameters with its own and returns
+ * NV_ERR_INVALID_ARGUMENT when they differ.
  */
 #ifndef GP_GPU_NVIDIA_RM_ABI_H
 #define GP_GPU_NVIDIA_RM_ABI_H
@@ -12,7 +14,8 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 
-/* ---- the file, and the calls on it ----------------------------------------------------------- */
+/* The control file and its ioctls. */
+
 #define NV_CTL_DEVICE       "/dev/nvidiactl"
 #define NV_MAJOR            195
 #define NV_CTL_DEVICE_MINOR 255
@@ -74,7 +77,8 @@ static_assert(sizeof(struct nv_rm_map) == 56, "NVOS33");
 #define NV_ESC_RM_MAP_MEMORY          _IOWR(NV_IOCTL_MAGIC, 0x4e, struct nv_rm_map)
 #define NVOS33_FLAGS_ACCESS_READ_ONLY 1u
 
-/* ---- status codes ---------------------------------------------------------------------------- */
+/* Status codes. */
+
 #define NV_OK                           0x00u
 #define NV_ERR_BUSY_RETRY               0x03u
 #define NV_ERR_GPU_IS_LOST              0x0fu
@@ -102,7 +106,8 @@ static_assert(sizeof(struct nv_rm_map) == 56, "NVOS33");
 #define NV_ERR_TIMEOUT                  0x65u
 #define NV_ERR_TIMEOUT_RETRY            0x66u
 
-/* ---- classes --------------------------------------------------------------------------------- */
+/* Classes. */
+
 #define NV01_ROOT_CLIENT        0x00000041u /* a client */
 #define NV01_DEVICE_0           0x00000080u
 #define NV20_SUBDEVICE_0        0x00002080u
@@ -141,8 +146,8 @@ struct nv2080_alloc {
 #define NV_MEMORY_NO_DEVICE 0x000090ceu /* NV01_MEMORY_DEVICELESS */
 
 /*
- * The names that RM itself has for kinds of objects: CLIENT_GET_CHILD_HANDLE wants these, not the
- * class numbers above (measured with 580.159.04; the same in the sources of 550 to 595).
+ * RM's internal numbers for kinds of objects. CLIENT_GET_CHILD_HANDLE takes these, not the class
+ * numbers above (measured with 580.159.04; the same in the sources of 550 to 595).
  */
 #define NV_INTERNAL_DEVICE          0x00e0ac20u
 #define NV_INTERNAL_SUBDEVICE       0x004b01b3u
@@ -154,8 +159,8 @@ struct nv2080_alloc {
 #define NV_CLIENT_BASE  0xc1d00000u
 #define NV_CLIENT_COUNT 0x00100000u
 
-/* ---- controls on a client (object = the client) -----------------------------------------------
- */
+/* Controls on a client (object = the client). */
+
 #define NV0000_CTRL_CMD_SYSTEM_GET_BUILD_VERSION_V2 0x13eu
 struct nv0000_build_version {
 	char driver_version[256]; /* "580.159.04" */
@@ -170,12 +175,12 @@ static_assert(sizeof(struct nv0000_build_version) == 1032, "GET_BUILD_VERSION_V2
 
 #define NV0000_CTRL_CMD_GPU_GET_ATTACHED_IDS 0x201u
 struct nv0000_gpu_ids {
-	uint32_t gpu_id[32]; /* the unused ones are NV0000_CTRL_GPU_INVALID_ID */
+	uint32_t gpu_id[32]; /* unused entries: NV0000_CTRL_GPU_INVALID_ID */
 };
 static_assert(sizeof(struct nv0000_gpu_ids) == 128, "GET_ATTACHED_IDS");
 #define NV0000_CTRL_GPU_INVALID_ID 0xffffffffu
 
-/* The third array came after 570: a driver before that wants the size without it. */
+/* The third array came after 570. An older driver accepts only the size without it. */
 #define NV0000_CTRL_CMD_GPU_GET_PROBED_IDS 0x214u
 struct nv0000_probed_ids {
 	uint32_t gpu_id[32];
@@ -225,8 +230,8 @@ struct nv0000_child_handle {
 };
 static_assert(sizeof(struct nv0000_child_handle) == 12, "GET_CHILD_HANDLE");
 
-/* ---- controls on a subdevice ------------------------------------------------------------------
- */
+/* Controls on a subdevice. */
+
 #define NV2080_CTRL_CMD_GPU_GET_ID 0x20800142u
 struct nv2080_gpu_id {
 	uint32_t gpu_id;
@@ -258,7 +263,7 @@ static_assert(sizeof(struct nv2080_time_correlation) == 264, "GPU_CPU_TIME_CORRE
 struct nv2080_bind_evtbuf {
 	uint32_t event_buffer;
 	uint32_t record_size;
-	uint32_t level_of_detail; /* for users always the simple one, whatever is asked for */
+	uint32_t level_of_detail; /* RM always uses the simple level for users */
 	uint32_t event_filter;
 	uint8_t all_users;
 	uint8_t pad[3];
@@ -272,10 +277,10 @@ struct nv2080_disable_channels {
 	uint8_t disable;
 	uint8_t pad0[3];
 	uint32_t count;
-	uint8_t only_disable_scheduling; /* do not preempt what runs */
+	uint8_t only_disable_scheduling; /* do not preempt running work */
 	uint8_t rewind_gp_put;
 	uint8_t pad1[6];
-	uint64_t runlist_preempt_event; /* the kernel's own; 0 */
+	uint64_t runlist_preempt_event; /* for the kernel only; 0 */
 	uint32_t client[NV2080_DISABLE_CHANNELS_MAX];
 	uint32_t channel[NV2080_DISABLE_CHANNELS_MAX];
 };
@@ -306,8 +311,8 @@ struct nv2080_preemption_mode {
 };
 static_assert(sizeof(struct nv2080_preemption_mode) == 32, "GR_SET_CTXSW_PREEMPTION_MODE");
 
-/* ---- controls on a diagnostic subdevice --------------------------------------------------------
- */
+/* Controls on a diagnostic subdevice. */
+
 #define NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE 0x208f0403u
 struct nv208f_channel_state {
 	uint32_t channel;
@@ -323,8 +328,8 @@ struct nv208f_channel_state {
 };
 static_assert(sizeof(struct nv208f_channel_state) == 16, "FIFO_GET_CHANNEL_STATE");
 
-/* ---- memory without a device, and the event buffer in it ----------------------------------------
- */
+/* Memory without a device, and the event buffer in it. */
+
 struct nv_memory_alloc { /* NV_MEMORY_ALLOCATION_PARAMS */
 	uint32_t owner, type, flags, width, height;
 	int32_t pitch;
@@ -375,27 +380,27 @@ struct nv_fecs_record { /* NV_EVENT_BUFFER_RECORD with a FECS_EVENT_RECORD_V2 */
 	uint8_t vmid;
 	uint16_t seqno;
 	uint32_t context_id; /* the unique id of a channel of the context */
-	uint32_t pid;        /* of the initial pid namespace; ~0 = the kernel's own */
+	uint32_t pid;        /* in the initial pid namespace; ~0 = the kernel */
 	uint16_t pad;
 	uint8_t gpu_instance;
 	uint8_t compute_instance;
 	uint64_t timestamp_ns; /* the GPU's timer */
 };
 static_assert(sizeof(struct nv_fecs_record) == 32, "FECS record");
-#define NV_FECS_TAG_SIMPLE_START                  6u /* the context is on the engine */
-#define NV_FECS_TAG_SIMPLE_END                    7u /* it was saved and is off */
+#define NV_FECS_TAG_SIMPLE_START                  6u /* the context is now on the engine */
+#define NV_FECS_TAG_SIMPLE_END                    7u /* the context was saved and is off the engine */
 
 #define NV90CD_CTRL_CMD_EVENT_BUFFER_ENABLE_EVENT 0x90cd0101u
 struct nv90cd_enable {
 	uint8_t enable;
 	uint8_t pad[3];
-	uint32_t flags; /* 1 keep the oldest, 2 keep the newest */
+	uint32_t flags; /* 1 = keep the oldest, 2 = keep the newest */
 };
 #define NV90CD_CTRL_CMD_EVENT_BUFFER_FLUSH 0x90cd0104u /* no parameters */
 
-/* ---- controls on a channel group ---------------------------------------------------------------
- */
-#define NVA06C_CTRL_CMD_GPFIFO_SCHEDULE 0xa06c0101u /* accepted, and without effect: not used */
+/* Controls on a channel group. */
+
+#define NVA06C_CTRL_CMD_GPFIFO_SCHEDULE 0xa06c0101u /* accepted without effect; not used */
 struct nva06c_gpfifo_schedule {
 	uint8_t enable;
 	uint8_t skip_submit;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that calls the driver. Calls that reach the GPU's firmware take 0.3 to 0.8 ms on an
- * H200 and can take seconds: the engine never waits for them. What was asked for is done in order;
- * holds, and releases, that follow each other become one call. Chores come when nothing is asked.
+ * The RM thread makes the driver calls. Calls that reach the GPU's firmware take 0.3 to 0.8 ms on
+ * an H200 and can take seconds, so the engine never waits for them. Requests are done in order;
+ * consecutive holds, or releases, become one call. Housekeeping runs when there is no request.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -15,14 +15,9 @@
 #include "gpu/nvidia/nvidia_backend.h"
 #include "gpu/nvidia/nvidia_device.h"
 
-#define BATCH_MAX 32
-#define REFS_MAX  256
-#define BURY_NS   (20 * GP_NS_PER_MS) /* between two looks for those that have ended */
-
-void gp_nv_wake(struct gp_nv_gpu *d)
-{
-	eventfd_write(d->wake_fd, 1);
-}
+#define BATCH_MAX     32
+#define REFS_MAX      256
+#define DROP_ENDED_NS (20 * GP_NS_PER_MS) /* between two checks for ended processes */
 
 void gp_nv_notify(struct gp_nv_gpu *d)
 {
@@ -33,9 +28,6 @@ static uint64_t now(void)
 {
 	return gp_monotonic_ns();
 }
-
-/* ---- what is known goes to the tasks -----------------------------------------------------------
- */
 
 bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
                       const struct gp_nv_group *g, uint32_t queue)
@@ -50,7 +42,7 @@ bool gp_nv_is_of_task(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
 	return true;
 }
 
-/* The slice to report: what was asked for when every group has it, else one that differs. */
+/* The slice to report: the requested one if every group has it, else one that differs. */
 static uint32_t slice_of(const struct gp_nv_gpu *d, const struct gp_nv_process *p,
                          const struct gp_nv_task *t)
 {
@@ -64,15 +56,16 @@ static uint32_t slice_of(const struct gp_nv_gpu *d, const struct gp_nv_process *
 	return t->slice_want_us;
 }
 
-/* Since when it is free to run, and when it was before: what is not seen to work then is idle. */
-static void note_loose(struct gp_nv_task *t)
+/* Records when the task was free to run: the sampler takes an inactive task of that time as idle.
+ */
+static void note_released(struct gp_nv_task *t)
 {
-	if (t->held && t->loose_since_ns != GP_NEVER) {
-		t->loose_from_ns = t->loose_since_ns;
-		t->loose_until_ns = now();
-		t->loose_since_ns = GP_NEVER;
-	} else if (!t->held && t->loose_since_ns == GP_NEVER) {
-		t->loose_since_ns = now();
+	if (t->held && t->released_since_ns != GP_NEVER) {
+		t->released_from_ns = t->released_since_ns;
+		t->released_until_ns = now();
+		t->released_since_ns = GP_NEVER;
+	} else if (!t->held && t->released_since_ns == GP_NEVER) {
+		t->released_since_ns = now();
 	}
 }
 
@@ -91,16 +84,16 @@ void gp_nv_describe_task(const struct gp_nv_gpu *d, const struct gp_nv_process *
 	}
 	t->pid = p->target.pid;
 	t->has_groups = groups;
-	/* Between the two, a hold is not there yet, and a release not either. */
+	/* If only some groups are disabled, the hold or release has not taken effect yet. */
 	t->held = groups && (t->hold_want ? disabled == groups : disabled > 0);
 	t->slice_us = slice_of(d, p, t);
-	note_loose(t);
+	note_released(t);
 	gp_nv_undo_record(&p->target, d->gpu_id, &t->undo);
-	/* A process on two GPUs has a record for each. */
+	/* A process on two GPUs has an undo record for each GPU. */
 	t->undo.key = t->key ^ (uint64_t)d->gpu_id << 32;
 }
 
-/* How the records of context switches name the task. */
+/* Maps the ids in the records of context switches to the task. */
 static void note_contexts(struct gp_nv_gpu *d, const struct gp_nv_process *p,
                           const struct gp_nv_task *t)
 {
@@ -121,20 +114,20 @@ static void publish_task(struct gp_nv_gpu *d, struct gp_nv_process *p, struct gp
 
 void gp_nv_publish_process(struct gp_nv_gpu *d, struct gp_nv_process *p)
 {
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < d->ntasks; i++)
 		if (d->task[i].used && gp_nv_find_process(d, d->task[i].key) == p)
 			publish_task(d, p, &d->task[i]);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 
-/* The records of context switches find a task that was just attached. */
-static bool greet(struct gp_nv_gpu *d)
+/* Publishes newly attached tasks, so that the sampler finds them. */
+static bool publish_attached(struct gp_nv_gpu *d)
 {
 	bool fresh;
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	fresh = d->fresh;
 	d->fresh = false;
 	for (unsigned i = 0; fresh && i < d->ntasks; i++) {
@@ -144,46 +137,41 @@ static bool greet(struct gp_nv_gpu *d)
 		if (p)
 			publish_task(d, p, &d->task[i]);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	if (fresh)
 		gp_nv_notify(d);
 	return fresh;
 }
 
-/* ---- actions -----------------------------------------------------------------------------------
- */
-
-/* A request with the task as it was when the batch was taken. */
+/* A request, with key and queue of its task at the time when it was taken. */
 struct action {
-	struct gp_nv_request request;
+	struct gp_request request;
 	uint64_t key;
 	uint32_t queue;
 	struct gp_nv_process *process;
 	uint32_t status;
 };
 
-/* Takes requests of one kind from the front. How many. */
+/* Takes the oldest requests of one kind. Returns their number. */
 static unsigned take_batch(struct gp_nv_gpu *d, struct action *batch)
 {
+	const struct gp_request *r;
 	unsigned n = 0;
 
-	pthread_mutex_lock(&d->lock);
-	while (d->ring_count && n < BATCH_MAX) {
-		struct gp_nv_request r = d->ring[d->ring_first];
-
-		if (n && r.kind != batch[0].request.kind)
+	pthread_mutex_lock(&d->requests.lock);
+	while ((r = gp_requests_first(&d->requests)) && n < BATCH_MAX) {
+		if (n && r->kind != batch[0].request.kind)
 			break;
-		batch[n++] = (struct action){.request = r,
-		                             .key = d->task[r.handle].key,
-		                             .queue = d->task[r.handle].queue};
-		d->ring_first = (d->ring_first + 1) % d->ring_capacity;
-		d->ring_count--;
+		batch[n++] = (struct action){.request = *r,
+		                             .key = d->task[r->handle].key,
+		                             .queue = d->task[r->handle].queue};
+		gp_requests_drop_first(&d->requests);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return n;
 }
 
-/* Finds the processes and borrows their files; those that cannot be reached have a status. */
+/* Finds the processes and borrows their files. Sets the status of those that are unreachable. */
 static void borrow(struct gp_nv_gpu *d, struct action *batch, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -206,35 +194,35 @@ static void give_back(struct action *batch, unsigned n)
 
 static void switch_tasks(struct gp_nv_gpu *d, struct action *batch, unsigned n, bool disable)
 {
-	struct gp_nv_place place[REFS_MAX];
-	unsigned whose[REFS_MAX], places = 0;
+	struct gp_nv_group_ref ref[REFS_MAX];
+	unsigned whose[REFS_MAX], refs = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_nv_process *p = batch[i].process;
-		unsigned before = places;
+		unsigned before = refs;
 
 		for (unsigned k = 0; !batch[i].status && k < p->target.ngroups; k++) {
 			if (!gp_nv_is_of_task(d, p, &p->target.group[k], batch[i].queue))
 				continue;
-			if (places == REFS_MAX) {
+			if (refs == REFS_MAX) {
 				batch[i].status = NV_ERR_INSUFFICIENT_RESOURCES;
 				break;
 			}
-			whose[places] = i;
-			place[places++] = (struct gp_nv_place){.target = &p->target,
+			whose[refs] = i;
+			ref[refs++] = (struct gp_nv_group_ref){.target = &p->target,
 			                                       .group = &p->target.group[k]};
 		}
-		if (!batch[i].status && places == before)
+		if (!batch[i].status && refs == before)
 			batch[i].status = NV_ERR_OBJECT_NOT_FOUND;
 	}
-	gp_nv_switch(place, places, disable);
-	for (unsigned k = 0; k < places; k++)
-		if (place[k].status)
-			batch[whose[k]].status = place[k].status;
-	/* Half a hold is none: what was stopped of a task that could not be held goes on. */
-	for (unsigned k = 0; disable && k < places; k++)
-		if (!place[k].status && batch[whose[k]].status)
-			gp_nv_switch(&place[k], 1, false);
+	gp_nv_switch(ref, refs, disable);
+	for (unsigned k = 0; k < refs; k++)
+		if (ref[k].status)
+			batch[whose[k]].status = ref[k].status;
+	/* A task that could not be held completely is released again. */
+	for (unsigned k = 0; disable && k < refs; k++)
+		if (!ref[k].status && batch[whose[k]].status)
+			gp_nv_switch(&ref[k], 1, false);
 }
 
 static void set_each(struct gp_nv_gpu *d, struct action *a)
@@ -275,10 +263,10 @@ static void note_outcome(struct gp_nv_task *t, const struct action *a)
 	}
 }
 
-/* The outcome of a batch, and the state it led to. */
-static void settle(struct gp_nv_gpu *d, struct action *batch, unsigned n)
+/* Publishes the outcome of a batch and the new state of its tasks. */
+static void publish_outcome(struct gp_nv_gpu *d, struct action *batch, unsigned n)
 {
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_nv_task *t = &d->task[batch[i].request.handle];
 
@@ -293,7 +281,7 @@ static void settle(struct gp_nv_gpu *d, struct action *batch, unsigned n)
 		                   batch[i].request.kind == GP_NV_HOLD ||
 		                           batch[i].request.kind == GP_NV_RELEASE);
 	}
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 
@@ -310,44 +298,42 @@ static bool act(struct gp_nv_gpu *d)
 		give_back(batch, n);
 	}
 	for (unsigned i = 0; i < n && batch[0].request.kind > GP_NV_RELEASE; i++) {
-		borrow(d, &batch[i], 1); /* one at a time: who waits must not be kept alive */
+		borrow(d, &batch[i],
+		       1); /* one at a time: a borrowed file keeps a dead process's memory */
 		if (!batch[i].status)
 			set_each(d, &batch[i]);
 		give_back(&batch[i], 1);
 	}
-	settle(d, batch, n);
+	publish_outcome(d, batch, n);
 	return true;
 }
-
-/* ---- detach ------------------------------------------------------------------------------------
- */
 
 #define PUT_BACK_TRIES    5
 #define PUT_BACK_PAUSE_US 20000
 
-/* Slices and modes as found, everything enabled. The first status that is not good. */
+/* Enables all groups and restores slices and modes. Returns the first error. */
 static uint32_t put_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t queue)
 {
 	uint32_t bad = NV_OK;
 
 	for (unsigned i = 0; i < p->target.ngroups; i++) {
 		struct gp_nv_group *g = &p->target.group[i];
-		struct gp_nv_place place = {.target = &p->target, .group = g};
+		struct gp_nv_group_ref ref = {.target = &p->target, .group = g};
 		uint32_t status = NV_OK;
 
 		if (!gp_nv_is_of_task(d, p, g, queue))
 			continue;
-		gp_nv_switch(&place, 1, false); /* also a group that grew while it was held */
+		gp_nv_switch(&ref, 1, false); /* also a group that got channels while it was held */
 		if (g->slice_us != g->slice_found_us)
 			status = gp_nv_set_slice(&p->target, g, g->slice_found_us);
 		if (!status && g->mode_is_ours)
-			status = gp_nv_set_mode(&p->target, g, GP_NV_CILP); /* CUDA's own */
-		bad = bad ? bad : place.status ? place.status : status;
+			status = gp_nv_set_mode(&p->target, g, GP_NV_CILP); /* CUDA's default */
+		bad = bad ? bad : ref.status ? ref.status : status;
 	}
 	return bad;
 }
 
-/* With patience: what is not put back here stays so. */
+/* Tries several times: after a failure the task would stay changed. */
 static void put_task_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t queue)
 {
 	for (int i = 0; i < PUT_BACK_TRIES; i++) {
@@ -358,7 +344,7 @@ static void put_task_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t
 			usleep(PUT_BACK_PAUSE_US);
 		r = gp_nv_target_borrow(&p->target);
 		if (!r) {
-			gp_nv_look(&p->target, false); /* slices as they are now */
+			gp_nv_rescan(&p->target, false); /* reads the current slices */
 			status = put_back(d, p, queue);
 			gp_nv_target_give_back(&p->target);
 		}
@@ -368,65 +354,45 @@ static void put_task_back(struct gp_nv_gpu *d, struct gp_nv_process *p, uint32_t
 	gp_log(GP_LOG_ERROR, "put-back.failed", "pid=%d", p->target.pid);
 }
 
-static bool leave(struct gp_nv_gpu *d)
+static bool finish_detach(struct gp_nv_gpu *d)
 {
 	struct gp_nv_task task = {0};
 	struct gp_nv_process *p;
 	unsigned i;
 
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	for (i = 0; i < d->ntasks; i++)
 		if (d->task[i].used && d->task[i].leaving)
 			break;
 	if (i < d->ntasks)
 		task = d->task[i];
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	if (!task.used)
 		return false;
 	p = gp_nv_find_process(d, task.key);
 	if (p && task.touched)
 		put_task_back(d, p, task.queue);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->task[i] = (struct gp_nv_task){0};
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	return true;
 }
-
-/* ---- the loop ----------------------------------------------------------------------------------
- */
 
 static bool answer(struct gp_nv_gpu *d)
 {
-	struct gp_nv_call *call;
+	struct gp_question *question = gp_requests_question(&d->requests);
 
-	pthread_mutex_lock(&d->lock);
-	call = d->call;
-	pthread_mutex_unlock(&d->lock);
-	if (!call)
+	if (!question)
 		return false;
-	gp_nv_answer(d, call);
-	pthread_mutex_lock(&d->lock);
-	d->call = NULL;
-	call->done = true;
-	pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+	gp_nv_answer(d, (struct gp_nv_call *)question); /* its first member */
+	gp_requests_answered(&d->requests);
 	return true;
 }
 
-static bool is_to_quit(struct gp_nv_gpu *d)
+/* Starts again after each process: handling an end can change the list. */
+static void drop_ended(struct gp_nv_gpu *d)
 {
-	bool quit;
-
-	pthread_mutex_lock(&d->lock);
-	quit = d->quit;
-	pthread_mutex_unlock(&d->lock);
-	return quit;
-}
-
-/* One by one: an end can bring others into the list and take others from it. */
-static void bury(struct gp_nv_gpu *d)
-{
-	d->bury_ns = now() + BURY_NS;
+	d->drop_ended_ns = now() + DROP_ENDED_NS;
 	gp_nv_find_new_owners(d);
 	for (unsigned i = 0; i < d->nprocesses; i++)
 		if (gp_pidfd_ended(d->process[i]->target.pidfd)) {
@@ -435,7 +401,7 @@ static void bury(struct gp_nv_gpu *d)
 		}
 }
 
-/* Until somebody asks for something, a process ends, or a chore is due. */
+/* Waits for a request, the end of a process, or the next housekeeping step. */
 static void wait_for_work(struct gp_nv_gpu *d)
 {
 	unsigned n = d->nprocesses;
@@ -449,13 +415,13 @@ static void wait_for_work(struct gp_nv_gpu *d)
 		usleep(1000);
 		return;
 	}
-	p[n] = (struct pollfd){.fd = d->wake_fd, .events = POLLIN};
+	p[n] = (struct pollfd){.fd = d->requests.wake_fd, .events = POLLIN};
 	for (unsigned i = 0; i < n; i++)
 		p[i] = (struct pollfd){.fd = d->process[i]->target.pidfd, .events = POLLIN};
 	if (ppoll(p, n + 1, &timeout, NULL) > !!p[n].revents)
-		bury(d);
+		drop_ended(d);
 	if (p[n].revents)
-		eventfd_read(d->wake_fd, &ignored);
+		eventfd_read(d->requests.wake_fd, &ignored);
 	free(p);
 }
 
@@ -464,14 +430,14 @@ void *gp_nv_rm_thread(void *gpu)
 	struct gp_nv_gpu *d = gpu;
 
 	for (;;) {
-		if (greet(d) || act(d) || leave(d))
+		if (publish_attached(d) || act(d) || finish_detach(d))
 			continue;
-		if (is_to_quit(d))
+		if (gp_requests_must_quit(&d->requests))
 			break;
 		if (!answer(d) && !gp_nv_housekeeping(d, now()))
 			wait_for_work(d);
-		else if (now() >= d->bury_ns)
-			bury(d); /* however much there is to do */
+		else if (now() >= d->drop_ended_ns)
+			drop_ended(d); /* also when there is always other work */
 	}
 	gp_nv_forget_processes(d);
 	return NULL;

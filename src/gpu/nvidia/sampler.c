@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who worked. Two sources, and neither says it all:
+ * The sampler thread: which tasks were active. It combines two incomplete sources:
  *
- *   The firmware's records of context switches (ctxsw.h) give true run times. But a context stays
- *   on the engine when it has finished and nobody else wants it: being on says nothing then.
- *   NVML's utilisation per process says who really ran kernels, but only every 0.2 s, and what it
- *   says can be 0.5 s old (GP_NV_USE_NS, GP_NV_USE_AGE_NS).
+ *   The firmware's records of context switches (ctxsw.h) give true run times. But an idle context
+ *   stays on the engine until another context needs it, so being on the engine proves no work.
+ *   NVML's utilisation by process counts only running kernels, but it is updated every 0.2 s and
+ *   can be 0.5 s old (GP_NV_USE_NS, GP_NV_USE_AGE_NS).
  *
- * So: who came on the engine had work. Who did not, although it was free to and others took turns
- * or the GPU had time, had none. Who stays on alone is asked NVML about, and so is who was on it
- * before we came and has not left since. Anything else is unknown.
+ * A task that was put on the engine had work. A task that was not, although it was free to run and
+ * the others took turns or the GPU had time, had none. NVML decides for a task that stays on the
+ * engine, or that was on it before gpreempt attached. Otherwise the activity is unknown.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,10 +21,7 @@
 #define SILENT_MAX   3
 #define MEMORY_NS    (2 * GP_NS_PER_S)
 #define CLOCK_NS     GP_NS_PER_S
-#define FREE_PERCENT 98 /* a GPU that is less busy had time for whoever wanted it */
-
-/* ---- run times ---------------------------------------------------------------------------------
- */
+#define FREE_PERCENT 98 /* a GPU that is less busy had time for every task */
 
 static void take_event(struct gp_nv_gpu *d, const struct gp_ctxsw_event *event)
 {
@@ -55,53 +52,55 @@ static uint64_t overlap(uint64_t from, uint64_t until, uint64_t begin, uint64_t 
 	return last > first ? last - first : 0;
 }
 
-/* For a quarter of the window at least. It may be held again by now: NVML's windows are old. */
+/* Whether the task was released for at least a quarter of the window. NVML's windows are old: the
+ * task may be held again by now. */
 static bool was_free(const struct gp_nv_task *t, uint64_t begin_ns, uint64_t end_ns)
 {
-	uint64_t free_ns = overlap(t->loose_from_ns, t->loose_until_ns, begin_ns, end_ns);
+	uint64_t free_ns = overlap(t->released_from_ns, t->released_until_ns, begin_ns, end_ns);
 
-	if (t->loose_since_ns != GP_NEVER)
-		free_ns += overlap(t->loose_since_ns, GP_NEVER, begin_ns, end_ns);
+	if (t->released_since_ns != GP_NEVER)
+		free_ns += overlap(t->released_since_ns, GP_NEVER, begin_ns, end_ns);
 	return free_ns >= (end_ns - begin_ns) / 4;
 }
 
-/* Until there is other evidence: a task that is held in between, or not asked about, is as idle as
- * before. */
-static void believe_idle(struct gp_nv_task *t)
+/* The task counts as idle until there is other evidence. */
+static void assume_idle(struct gp_nv_task *t)
 {
 	t->active_known = true;
 	t->active = false;
 }
 
-/* What a window of switches says. `round`: the engine went round among several. */
-static void judge_by_switches(const struct gp_nv_gpu *d, struct gp_nv_task *t, bool round,
+/* Judges by a window of context switches. `turns`: several tasks took turns in it. */
+static void judge_by_switches(const struct gp_nv_gpu *d, struct gp_nv_task *t, bool turns,
                               uint64_t now_ns)
 {
-	bool worked = t->scheduled != t->window_came;
-	bool free = t->loose_since_ns < now_ns && now_ns - t->loose_since_ns >= GP_NV_WINDOW_NS;
-	/* NVML's windows are older and longer: what it says counts for who was free then. */
+	bool worked = t->scheduled != t->window_scheduled;
+	bool free =
+		t->released_since_ns < now_ns && now_ns - t->released_since_ns >= GP_NV_WINDOW_NS;
+	/* NVML's windows are older and longer, so the task must have been free then. */
 	bool seen_idle = !t->percent && d->has_use && d->busy < FREE_PERCENT &&
 	                 was_free(t, t->percent_ns, t->percent_ns + GP_NV_USE_NS);
 
-	t->window_came = t->scheduled;
+	t->window_scheduled = t->scheduled;
 	t->run_at_ns = now_ns;
 	t->sampled = true;
 	if (worked)
 		t->active_known = t->active = true;
 	else if (t->on_since_ns && t->percent_ns >= t->on_since_ns)
-		t->active = t->percent; /* it had work when it came; NVML looked at it since */
-	else if (!t->on_since_ns && ((free && round) || seen_idle))
-		believe_idle(t);
+		t->active = t->percent; /* it had work when it was put on; NVML sampled it since */
+	else if (!t->on_since_ns && ((free && turns) || seen_idle))
+		assume_idle(t);
 }
 
-/* Whether two came on the engine, and one of them twice: whoever waited had its turn. */
-static bool went_round(const struct gp_nv_gpu *d)
+/* Whether two tasks were put on the engine, and one of them twice: then each waiting task had its
+ * turn. */
+static bool took_turns(const struct gp_nv_gpu *d)
 {
 	unsigned came = 0;
 	bool twice = false;
 
 	for (unsigned i = 0; i < d->ntasks; i++) {
-		uint64_t times = d->task[i].scheduled - d->task[i].window_came;
+		uint64_t times = d->task[i].scheduled - d->task[i].window_scheduled;
 
 		came += d->task[i].used && times > 0;
 		twice |= d->task[i].used && times > 1;
@@ -109,12 +108,12 @@ static bool went_round(const struct gp_nv_gpu *d)
 	return came >= 2 && twice;
 }
 
-/* Records were lost: who is on the engine, and since when, is not known any more. */
-static void forget_places(struct gp_nv_gpu *d)
+/* Records were lost: the task on the engine is not known any more. */
+static void forget_positions(struct gp_nv_gpu *d)
 {
 	d->lost = d->ctxsw.ring.lost;
 	for (unsigned i = 0; i < d->ntasks; i++) {
-		d->task[i].placed = false;
+		d->task[i].position_known = false;
 		d->task[i].on_since_ns = 0;
 	}
 }
@@ -123,28 +122,25 @@ static void read_switches(struct gp_nv_gpu *d)
 {
 	struct gp_ctxsw_event event;
 	uint64_t now_ns = gp_monotonic_ns();
-	bool any = false, round; /* any: who is not on the engine then is known to be off it */
+	bool any = false, turns; /* any: a task without a record is known to be off the engine */
 
 	if (now_ns >= d->clock_ns + CLOCK_NS && gp_rm_clock_offset(&d->rm, &d->clock_offset_ns))
 		d->clock_ns = now_ns;
 	gp_ctxsw_flush(&d->ctxsw);
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	now_ns = gp_monotonic_ns();
 	while (gp_ctxsw_next(&d->ctxsw.ring, &event)) {
 		if (d->ctxsw.ring.lost != d->lost)
-			forget_places(d);
+			forget_positions(d);
 		take_event(d, &event);
 		any = true;
 	}
-	round = went_round(d);
+	turns = took_turns(d);
 	for (unsigned i = 0; i < d->ntasks; i++)
-		if (d->task[i].used && (d->task[i].placed |= any))
-			judge_by_switches(d, &d->task[i], round, now_ns);
-	pthread_mutex_unlock(&d->lock);
+		if (d->task[i].used && (d->task[i].position_known |= any))
+			judge_by_switches(d, &d->task[i], turns, now_ns);
+	pthread_mutex_unlock(&d->requests.lock);
 }
-
-/* ---- NVML --------------------------------------------------------------------------------------
- */
 
 static uint32_t percent_of(const struct gp_nvml_use *use, int n, pid_t pid, uint64_t *at_us)
 {
@@ -158,7 +154,7 @@ static uint32_t percent_of(const struct gp_nvml_use *use, int n, pid_t pid, uint
 	return percent;
 }
 
-/* Without a record of a switch, NVML is all there is: the same rules, on its windows. */
+/* Without records of switches the same rules apply to NVML's windows. */
 static void judge_by_use(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64_t window_ns)
 {
 	bool free = was_free(t, t->percent_ns, t->percent_ns + window_ns);
@@ -169,10 +165,10 @@ static void judge_by_use(const struct gp_nv_gpu *d, struct gp_nv_task *t, uint64
 	if (t->percent)
 		t->active_known = t->active = true;
 	else if (free && (d->busy < FREE_PERCENT || d->workers >= 2))
-		believe_idle(t);
+		assume_idle(t);
 }
 
-/* When the window began that ended at `at_us` since the epoch, on our clock. */
+/* Begin, in CLOCK_MONOTONIC, of the window that ended `at_us` after the epoch. */
 static uint64_t begin_of_window(uint64_t at_us, uint64_t now_ns)
 {
 	struct timespec real;
@@ -189,7 +185,7 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 	int n = gp_nvml_use(d->nvml, d->nvml_device, d->use_us, use, 256);
 	uint64_t newest_us = d->use_us, window_ns, began_ns;
 
-	/* No sample may only be no sample yet; but a GPU that nobody uses has none at all. */
+	/* One read without a sample proves nothing; an unused GPU never has samples. */
 	d->silent = n ? 0 : d->silent + 1;
 	if (n < 0 || (!n && d->silent < SILENT_MAX))
 		return;
@@ -203,7 +199,7 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 		window_ns = 0;
 	d->use_us = newest_us;
 	began_ns = n ? begin_of_window(newest_us, now_ns) : now_ns - GP_NV_USE_NS;
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	d->busy = d->workers = 0;
 	for (unsigned i = 0; i < d->ntasks; i++) {
 		struct gp_nv_task *t = &d->task[i];
@@ -216,11 +212,11 @@ static void read_use(struct gp_nv_gpu *d, uint64_t now_ns)
 		d->busy += t->percent;
 		d->workers += t->percent > 0;
 	}
-	/* The first sample, and one after a pause, says nothing about a time that is known. */
+	/* The first sample, and the first after a pause, has a window of unknown length. */
 	for (unsigned i = 0; window_ns && i < d->ntasks; i++)
-		if (d->task[i].used && !d->task[i].placed)
+		if (d->task[i].used && !d->task[i].position_known)
 			judge_by_use(d, &d->task[i], window_ns);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 	gp_nv_notify(d);
 }
 
@@ -231,15 +227,12 @@ static void read_memory(struct gp_nv_gpu *d)
 
 	if (n < 0)
 		return;
-	pthread_mutex_lock(&d->lock);
+	pthread_mutex_lock(&d->requests.lock);
 	gp_table_clear(&d->memory);
 	for (int i = 0; i < n; i++)
 		gp_table_put(&d->memory, memory[i].pid, memory[i].bytes);
-	pthread_mutex_unlock(&d->lock);
+	pthread_mutex_unlock(&d->requests.lock);
 }
-
-/* ---- the loop ----------------------------------------------------------------------------------
- */
 
 static void sample(struct gp_nv_gpu *d)
 {

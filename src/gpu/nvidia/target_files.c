@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process: its control files, and duplicates of them for a moment. */
+/* The control files of a process, and duplicates of them for the duration of an operation. */
 #include "gpu/nvidia/target.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 
 #include "base/process.h"
 
-#define MPS_SERVER "nvidia-cuda-mps" /* of "nvidia-cuda-mps-server": names are cut at 15 */
+#define MPS_SERVER "nvidia-cuda-mps" /* "nvidia-cuda-mps-server", cut at 15 characters */
 
 struct file_list {
 	unsigned n;
@@ -65,7 +65,7 @@ int gp_nv_target_open(struct gp_nv_target *t, pid_t pid, struct gp_error *err)
 	*t = (struct gp_nv_target){.pid = pid, .pidfd = gp_pidfd_open(pid)};
 	if (t->pidfd < 0)
 		return gp_fail(err, -ESRCH, "there is no process %d", pid);
-	/* With the pidfd open the pid cannot become another's before the start time is read. */
+	/* The open pidfd keeps the pid from being reused before the start time is read. */
 	t->start_time = gp_process_start_time(pid);
 	if (!t->start_time || gp_pidfd_ended(t->pidfd)) {
 		r = gp_fail(err, -ESRCH, "process %d has ended", pid);
@@ -147,7 +147,7 @@ int gp_nv_target_borrow(struct gp_nv_target *t)
 			r = t->borrowed[i];
 			t->borrowed[i] = -1;
 		} else if (!gp_rm_is_control_fd(t->borrowed[i])) {
-			/* Closed, and the number used again for something else. */
+			/* The target closed the file and reused its number. */
 			close(t->borrowed[i]);
 			t->borrowed[i] = -1;
 		} else {

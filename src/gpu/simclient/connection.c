@@ -34,9 +34,10 @@ static int connect_to(const char *path, struct gp_error *err)
 	int fd, r;
 
 	if (!*path || strlen(path) >= sizeof address.sun_path)
-		return gp_fail(err, -ENAMETOOLONG,
-		               "the name of the simulated GPU's socket is too long; name another "
-		               "with GPREEMPT_SIMGPU");
+		return gp_fail(
+			err, -ENAMETOOLONG,
+			"the path of the simulated GPU's socket is too long; set a shorter one "
+			"with GPREEMPT_SIMGPU");
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
@@ -54,7 +55,7 @@ static int connect_to(const char *path, struct gp_error *err)
 	return gp_fail(err, r, "cannot reach the simulated GPU at %s: %s", path, gp_error_name(r));
 }
 
-/* At most two files come with it; more are closed. */
+/* Takes the first two descriptors of the message and closes all others. */
 static void take_files(struct msghdr *m, int fd[2])
 {
 	unsigned n = 0;
@@ -112,7 +113,7 @@ static int say_hello(int s, const char *path, const struct gp_simgpu_hello *hell
 	if (n != sizeof *w || w->kind != GP_SIMGPU_WELCOME || w->version != GP_SIMGPU_VERSION ||
 	    w->devices > GP_SIMGPU_DEVICES || w->status > 0)
 		return gp_fail(err, -EPROTO,
-		               "what answers at %s is no simulated GPU of this version", path);
+		               "the server at %s is not a gpreempt-simgpu of this version", path);
 	w->text[sizeof w->text - 1] = 0;
 	if (w->status)
 		return gp_fail(err, w->status, "%s", *w->text ? w->text : gp_error_name(w->status));
@@ -128,7 +129,7 @@ int gp_simgpu_connect(const char *path, const struct gp_simgpu_hello *hello,
 		return s;
 	r = say_hello(s, path, hello, welcome, got, err);
 	if (!r && fd && (got[0] < 0 || got[1] < 0))
-		r = gp_fail(err, -EPROTO, "the simulated GPU at %s gave nothing to look at", path);
+		r = gp_fail(err, -EPROTO, "the simulated GPU at %s did not send its state", path);
 	for (unsigned i = 0; i < 2; i++) {
 		if (!r && fd)
 			fd[i] = got[i];

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of functions for simulated GPUs. What is, is read from the mapped state; what is asked
- * for is a packet that the state answers. So nothing waits, and one system call a look is for
- * whether the server is still there.
+ * The tables of functions for simulated GPUs. Observations come from the mapped state. Actions are
+ * packets, whose results appear in the state. So no function blocks, and one system call for each
+ * tick checks that the server is still there.
  */
 #include "gpu/simclient/simclient_backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "gpu/simclient/simclient_device.h"
 
-/* ---- devices ------------------------------------------------------------------------------------
- */
-
-/* Only who wants a simulated GPU asks for one: that none is there is worth a sentence. */
+/* A missing server is an error: this back end is used only when it was selected. */
 static int probe(void)
 {
 	char path[GP_SIMGPU_PATH_SIZE];
@@ -32,10 +32,7 @@ static int open_device(unsigned index, unsigned flags, struct gp_gpu **gpu)
 	return r;
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------
- */
-
-/* Those whose detach did not fit into the socket. */
+/* Sends RESTORE for detached tasks, until the socket is full. */
 static void send_leaving(struct gp_simclient_gpu *d, bool wait)
 {
 	for (unsigned i = 0; i < d->top && d->leaving; i++) {
@@ -74,12 +71,12 @@ static int scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, unsig
 {
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	struct gp_simgpu_context c;
-	uint32_t places = gp_simclient_is_lost(d) ? 0 : gp_simclient_tasks_seen(d);
+	uint32_t slots = gp_simclient_is_lost(d) ? 0 : gp_simclient_tasks_seen(d);
 	unsigned n = 0;
 
 	(void)now_ns;
 	send_leaving(d, false);
-	for (uint32_t i = 0; i < places; i++) {
+	for (uint32_t i = 0; i < slots; i++) {
 		if (!gp_simclient_read(d, i, &c))
 			continue;
 		if (n < max)
@@ -123,7 +120,7 @@ static int attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 	return 0;
 }
 
-/* Who was only looked at is left as it is. */
+/* A task that was not changed needs no RESTORE. */
 static void detach(struct gp_gpu *gpu, uint32_t handle)
 {
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
@@ -138,9 +135,6 @@ static void detach(struct gp_gpu *gpu, uint32_t handle)
 	send_leaving(d, false);
 }
 
-/* ---- looking ------------------------------------------------------------------------------------
- */
-
 static uint64_t not_after(uint64_t at_ns, uint64_t now_ns)
 {
 	return at_ns < now_ns ? at_ns : now_ns;
@@ -152,10 +146,10 @@ static void observe_run(struct gp_simclient_task *t, uint64_t now_ns, struct gp_
 
 	o->run_source = GP_RUN_MEASURED;
 	o->run_ns = ran_ns > t->base_run_ns ? ran_ns - t->base_run_ns : 0;
-	/* That it stopped running is told a moment later. */
-	if (o->run_ns < t->told_run_ns)
-		o->run_ns = t->told_run_ns;
-	t->told_run_ns = o->run_ns;
+	/* The end of a run is reported late; the reported value must not fall. */
+	if (o->run_ns < t->reported_run_ns)
+		o->run_ns = t->reported_run_ns;
+	t->reported_run_ns = o->run_ns;
 }
 
 static void observe_task(const struct gp_simclient_gpu *d, struct gp_simclient_task *t,
@@ -196,33 +190,36 @@ static int observe(struct gp_gpu *gpu, uint64_t now_ns, struct gp_observation *s
 	if (gp_simclient_is_lost(d))
 		return -EIO;
 	send_leaving(d, false);
-	answered = gp_simclient_answered(d); /* first: what comes after it is newer */
+	answered =
+		gp_simclient_answered(d); /* read first: the contexts read afterwards are newer */
 	for (unsigned i = 0; i < n; i++)
 		observe_task(d, &d->task[seen[i].handle], answered, now_ns, &seen[i]);
 	return 0;
 }
 
-/* ---- acting -------------------------------------------------------------------------------------
- */
-
-static bool is_possible(const struct gp_simclient_gpu *d, enum gp_simgpu_kind kind,
+static bool is_possible(const struct gp_simclient_gpu *d, enum gp_act_kind kind,
                         const struct gp_action *a)
 {
 	const struct gp_gpu_info *info = &d->base.info;
 
-	if (kind != GP_SIMGPU_SLICE)
+	if (kind != GP_ACT_SLICE)
 		return info->caps & GP_CAP_HOLD;
 	return info->caps & GP_CAP_SLICE && (!a->slice_us || (a->slice_us >= info->slice_min_us &&
 	                                                      a->slice_us <= info->slice_max_us));
 }
 
-/* All in one packet: the device does a batch in one call. */
-static int act(struct gp_gpu *gpu, enum gp_simgpu_kind kind, struct gp_action *a, unsigned n)
+/* All targets go into one packet: the device does them in one call. */
+static int act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+               unsigned n)
 {
+	static const enum gp_simgpu_kind packet[] = {[GP_ACT_HOLD] = GP_SIMGPU_HOLD,
+	                                             [GP_ACT_RELEASE] = GP_SIMGPU_RELEASE,
+	                                             [GP_ACT_SLICE] = GP_SIMGPU_SLICE};
 	struct gp_simclient_gpu *d = gp_simclient_of(gpu);
 	unsigned targets = 0;
 	int r = 0;
 
+	(void)now_ns;
 	if (n > GP_SIMGPU_CONTEXTS)
 		return -E2BIG;
 	for (unsigned i = 0; i < n; i++) {
@@ -236,7 +233,7 @@ static int act(struct gp_gpu *gpu, enum gp_simgpu_kind kind, struct gp_action *a
 			.key = t->key, .slot = t->slot, .slice_us = a[i].slice_us};
 	}
 	if (targets)
-		r = gp_simclient_send(d, kind, targets, false);
+		r = gp_simclient_send(d, packet[kind], targets, false);
 	for (unsigned i = 0; i < n; i++) {
 		struct gp_simclient_task *t = &d->task[a[i].handle];
 
@@ -245,28 +242,10 @@ static int act(struct gp_gpu *gpu, enum gp_simgpu_kind kind, struct gp_action *a
 		if (r)
 			a[i].status = r;
 		else
-			*(kind == GP_SIMGPU_SLICE ? &t->slice_serial : &t->hold_serial) = d->serial;
+			*(kind == GP_ACT_SLICE ? &t->slice_serial : &t->hold_serial) = d->serial;
 		t->touched |= !r;
 	}
 	return 0;
-}
-
-static int hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return act(gpu, GP_SIMGPU_HOLD, a, n);
-}
-
-static int release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return act(gpu, GP_SIMGPU_RELEASE, a, n);
-}
-
-static int set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	(void)now_ns;
-	return act(gpu, GP_SIMGPU_SLICE, a, n);
 }
 
 static int event_fd(struct gp_gpu *gpu)
@@ -283,12 +262,34 @@ static void why(struct gp_gpu *gpu, uint32_t handle, struct gp_error *err)
 	if (d->lost)
 		gp_fail(err, -EIO, "the simulated GPU at %s is gone", d->path);
 	else if (code)
-		gp_fail(err, code, "%s refuses that for process %d: %s", d->base.info.name, c->pid,
-		        gp_error_name(code));
+		gp_fail(err, code, "%s refuses the last action on process %d: %s",
+		        d->base.info.name, c->pid, gp_error_name(code));
 }
+
+static int make_visible(unsigned index, const char *name, const char *bus, struct gp_error *err)
+{
+	char text[16];
+
+	(void)name;
+	(void)bus;
+	(void)err;
+	snprintf(text, sizeof text, "%u", index);
+	return setenv("GPREEMPT_SIM_DEVICE", text, 1) ? -errno : 0;
+}
+
+static const struct gp_gpu_command_ops commands = {
+	.find = gp_simclient_find,
+	.queues = gp_simclient_queues,
+	.why = why,
+	.undo = gp_simclient_undo,
+	.release_process = gp_simclient_release_process,
+	.make_visible = make_visible,
+	.doctor = gp_simclient_doctor,
+};
 
 const struct gp_gpu_ops gp_simgpu_ops = {
 	.name = "sim",
+	.command = &commands,
 	.probe = probe,
 	.open = open_device,
 	.close = close_device,
@@ -296,15 +297,7 @@ const struct gp_gpu_ops gp_simgpu_ops = {
 	.attach = attach,
 	.detach = detach,
 	.observe = observe,
-	.hold = hold,
-	.release = release,
-	.set_slice = set_slice,
+	.act = act,
 	.event_fd = event_fd,
 	.undo_record = gp_simclient_undo_record,
-	.undo = gp_simclient_undo,
-	.release_process = gp_simclient_release_process,
-	.find = gp_simclient_find,
-	.why = why,
-	.queues = gp_simclient_queues,
-	.doctor = gp_simclient_doctor,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Simulated GPUs in real time (gpreempt-simgpu) behind the contract of gpu.h. It is used only where
- * somebody selected it: gp_backends_select.
+ * Simulated GPUs in real time (gpreempt-simgpu). This back end is used only if gp_backends_select
+ * selected it.
  *
- * Its server is to it what a driver is to the others, and can go away: from then on nobody is found
- * on the device (scan says 0) and everything else answers -EIO. What it held is gone with it.
+ * The server takes the place of a driver, and it can end. From then on scan returns 0 tasks and all
+ * other functions return -EIO. The held contexts end with the server.
  */
 #ifndef GP_GPU_SIMCLIENT_SIMCLIENT_BACKEND_H
 #define GP_GPU_SIMCLIENT_SIMCLIENT_BACKEND_H

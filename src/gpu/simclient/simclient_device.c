@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device: the connection to its server, and what is said on it. */
+/* A device: opening it, sending packets, and noticing the end of the server. */
 #include "gpu/simclient/simclient_device.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ void gp_simclient_free(struct gp_simclient_gpu *d)
 	free(d);
 }
 
-/* The full name: who replays a record may be in another folder. */
+/* Stores the absolute path: a process that replays the undo record may have another folder. */
 static int take_path(struct gp_simclient_gpu *d, const char *path)
 {
 	char *full = *path == '/' ? NULL : realpath(path, NULL);
@@ -48,7 +48,7 @@ int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu 
 	r = take_path(d, path);
 	if (r) {
 		free(d);
-		return gp_fail(err, r, "the full name of %s is too long for a socket", path);
+		return gp_fail(err, r, "the absolute path of %s is too long for a socket", path);
 	}
 	d->fd = gp_simgpu_connect(path, &hello, &welcome, fd, err);
 	if (d->fd < 0) {
@@ -62,8 +62,7 @@ int gp_simclient_open(const char *path, unsigned index, struct gp_simclient_gpu 
 	close(fd[0]);
 	if (r) {
 		gp_simclient_free(d);
-		return gp_fail(err, r, "the simulated GPU at %s shows nothing that can be read",
-		               path);
+		return gp_fail(err, r, "the simulated GPU at %s has an invalid state", path);
 	}
 	*gpu = d;
 	return 0;
@@ -73,7 +72,7 @@ bool gp_simclient_is_lost(struct gp_simclient_gpu *d)
 {
 	char byte;
 
-	/* It never says anything here: a word is as good as the end. */
+	/* The server sends nothing on this socket: any data is treated like its end. */
 	if (!d->lost && (recv(d->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
 	                 (errno != EAGAIN && errno != EINTR)))
 		d->lost = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people and commands ask of a simulated GPU, and putting tasks back. These may wait. */
+/* The functions for commands: find, queues, undo, release_process and doctor. They may wait. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "gpu/simclient/simclient_device.h"
 
 #define PATIENCE_NS (5 * GP_NS_PER_S)
-#define LOOK_MS     100 /* also without news: a server that is gone says nothing */
+#define CHECK_MS    100 /* without an event: a server that is gone sends none */
 
 int gp_simclient_find(struct gp_gpu *gpu, pid_t pid, struct gp_seen *seen, struct gp_error *err)
 {
@@ -58,9 +58,6 @@ int gp_simclient_queues(struct gp_gpu *gpu, uint64_t key, bool closely, struct g
 	return 1;
 }
 
-/* ---- putting back -------------------------------------------------------------------------------
- */
-
 #define RECORD_VERSION 1
 
 struct record {
@@ -69,7 +66,7 @@ struct record {
 	char path[GP_SIMGPU_PATH_SIZE];
 };
 
-_Static_assert(sizeof(struct record) <= sizeof(((struct gp_undo *)0)->data), "it must fit");
+_Static_assert(sizeof(struct record) <= sizeof(((struct gp_undo *)0)->data), "fits an undo record");
 
 int gp_simclient_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo *undo)
 {
@@ -88,8 +85,8 @@ int gp_simclient_undo_record(struct gp_gpu *gpu, uint32_t handle, struct gp_undo
 	return 0;
 }
 
-/* 0: it is as it was; -ESRCH: it is gone; -EAGAIN: not yet. */
-static int look_restored(struct gp_simclient_gpu *d, uint32_t slot, uint64_t key)
+/* 0: the context is restored; -ESRCH: it is gone; -EAGAIN: not yet. */
+static int check_restored(struct gp_simclient_gpu *d, uint32_t slot, uint64_t key)
 {
 	struct gp_simgpu_context c;
 
@@ -115,20 +112,20 @@ static int restore(struct gp_simclient_gpu *d, uint32_t slot, uint64_t key, stru
 	d->packet.target[0] = (struct gp_simgpu_target){.key = key, .slot = slot};
 	r = gp_simclient_send(d, GP_SIMGPU_RESTORE, 1, true);
 	if (r == -EIO)
-		r = -ESRCH; /* gone with all that was on it */
+		r = -ESRCH; /* the device and all its contexts are gone */
 	else if (!r)
-		r = look_restored(d, slot, key);
+		r = check_restored(d, slot, key);
 	while (r == -EAGAIN && gp_monotonic_ns() < until_ns) {
-		/* Not everything is news: what was never changed is restored without any. */
-		if (poll(&p, 1, gp_simclient_answered(d) < d->serial ? 1 : LOOK_MS) > 0 &&
+		/* Restoring an unchanged context raises no event, so the state is polled, too. */
+		if (poll(&p, 1, gp_simclient_answered(d) < d->serial ? 1 : CHECK_MS) > 0 &&
 		    read(d->event_fd, &ignored, sizeof ignored) < 0)
 			continue;
-		r = look_restored(d, slot, key);
+		r = check_restored(d, slot, key);
 	}
 	if (r == -EAGAIN)
 		r = -ETIMEDOUT;
 	if (r && r != -ESRCH)
-		return gp_fail(err, r, "%s does not put a process back: %s", d->base.info.name,
+		return gp_fail(err, r, "%s cannot put the process back: %s", d->base.info.name,
 		               gp_error_name(r));
 	return r;
 }
@@ -151,7 +148,7 @@ int gp_simclient_undo(const struct gp_undo *undo, struct gp_error *err)
 		               undo->pid);
 	r = gp_simclient_open(record.path, record.device, &d, err);
 	if (r == -ENODEV)
-		return gp_fail(err, -ESRCH, "its GPU is gone");
+		return gp_fail(err, -ESRCH, "the simulated GPU of process %d is gone", undo->pid);
 	if (r)
 		return r;
 	slot = gp_simclient_find_key(d, undo->key, &c);
@@ -185,44 +182,42 @@ int gp_simclient_release_process(pid_t pid, struct gp_error *err)
 			return r;
 		reached += !r;
 	}
-	return reached ? reached : gp_fail(err, -ENODEV, "process %d has no context here", pid);
+	return reached ? reached
+	               : gp_fail(err, -ENODEV, "process %d has no context on a simulated GPU", pid);
 }
-
-/* ---- the doctor ---------------------------------------------------------------------------------
- */
 
 static const char *activity_of(const struct gp_gpu_info *info)
 {
 	if (!(info->caps & GP_CAP_ACTIVITY))
-		return "does not tell who works";
+		return "does not report active tasks";
 	if (info->caps & GP_CAP_EVENTS)
-		return "announces who works";
-	return info->sample_period_ns ? "tells now and then who worked" : "tells who works";
+		return "announces active tasks";
+	return info->sample_period_ns ? "reports active tasks by samples" : "reports active tasks";
 }
 
 void gp_simclient_doctor(gp_finding_fn *say, void *arg)
 {
-	struct gp_teller to = {.say = say, .arg = arg};
+	struct gp_reporter to = {.say = say, .arg = arg};
 	struct gp_error err = {0};
 	char path[GP_SIMGPU_PATH_SIZE];
 	int n = gp_simgpu_devices(gp_simgpu_path(path, sizeof path), &err);
 
 	if (n < 0) {
-		gp_say(&to, GP_FINDING_MISSING, "gpu",
-		       n == -ENODEV ? "start one: gpreempt-simgpu &" : NULL, "%s", err.text);
+		gp_report(&to, GP_FINDING_MISSING, "gpu",
+		          n == -ENODEV ? "start one: gpreempt-simgpu &" : NULL, "%s", err.text);
 		return;
 	}
-	gp_say(&to, GP_FINDING_OK, "server", NULL, "gpreempt-simgpu answers at %s", path);
+	gp_report(&to, GP_FINDING_OK, "server", NULL, "gpreempt-simgpu answers at %s", path);
 	for (int i = 0; i < n; i++) {
 		struct gp_simclient_gpu *d;
 
 		err = (struct gp_error){0};
 		if (gp_simclient_open(path, (unsigned)i, &d, &err)) {
-			gp_say(&to, GP_FINDING_MISSING, "rights", NULL, "%s", err.text);
+			gp_report(&to, GP_FINDING_MISSING, "rights", NULL, "%s", err.text);
 			return;
 		}
-		gp_say(&to, GP_FINDING_OK, "gpu", NULL, "%s, which %s", d->base.info.name,
-		       activity_of(&d->base.info));
+		gp_report(&to, GP_FINDING_OK, "gpu", NULL, "%s, which %s", d->base.info.name,
+		          activity_of(&d->base.info));
 		gp_simclient_close(d);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading a device's mapped state. It belongs to another process, which may die in the middle of a
- * change or tell lies: every word is read once, and nothing of it is used that was not looked at.
+ * Reads the mapped state of a device. The state belongs to another process, which may die during a
+ * change or write invalid values. Each word is read once, and each value is checked before use.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -11,10 +11,7 @@
 
 #include "gpu/simclient/simclient_device.h"
 
-#define TRIES 100 /* one that changes faster than it can be read is a lie */
-
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+#define TRIES 100 /* a slot that changes this often is invalid */
 
 static uint32_t at_most(uint32_t value, uint32_t most)
 {
@@ -37,7 +34,7 @@ static void take_info(struct gp_simclient_gpu *d)
 	d->base.info = info;
 }
 
-/* One that could become smaller would be a trap: touching what is gone kills. */
+/* The file must be sealed: reading beyond the end of a file that shrank raises SIGBUS. */
 static int check_file(int fd)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -85,15 +82,12 @@ uint32_t gp_simclient_tasks_seen(const struct gp_simclient_gpu *d)
 	return used < GP_SIMGPU_CONTEXTS ? (uint32_t)used : GP_SIMGPU_CONTEXTS;
 }
 
-/* ---- a context ----------------------------------------------------------------------------------
- */
-
-static int32_t harmless_code(int32_t code)
+static int32_t valid_code(int32_t code)
 {
 	return code > 0 || code < -4095 ? -EIO : code;
 }
 
-static void make_harmless(struct gp_simgpu_context *c)
+static void sanitize(struct gp_simgpu_context *c)
 {
 	const uint32_t known = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_PENDING |
 	                       GP_KNOWN_ACTIVE_SINCE | GP_KNOWN_RUN | GP_KNOWN_HELD |
@@ -107,11 +101,11 @@ static void make_harmless(struct gp_simgpu_context *c)
 	c->running = c->running != 0;
 	c->held = c->held != 0;
 	c->under_way &= GP_UNDER_WAY_HOLD | GP_UNDER_WAY_SLICE;
-	c->hold_failed = harmless_code(c->hold_failed);
-	c->slice_failed = harmless_code(c->slice_failed);
+	c->hold_failed = valid_code(c->hold_failed);
+	c->slice_failed = valid_code(c->slice_failed);
 }
 
-/* What a key is at this moment; 0: nobody is here. */
+/* The current key in a slot; 0: the slot is free. */
 static uint64_t key_at(const struct gp_sim_slot *place)
 {
 	uint64_t sequence = __atomic_load_n(&place->sequence, __ATOMIC_ACQUIRE);
@@ -141,7 +135,7 @@ bool gp_simclient_read(const struct gp_simclient_gpu *d, uint32_t slot,
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (!copy(place, out))
 			continue;
-		make_harmless(out);
+		sanitize(out);
 		return out->key && out->pid > 0;
 	}
 	return false;
@@ -176,7 +170,7 @@ uint64_t gp_simclient_run_ns(const struct gp_simgpu_context *c, uint64_t now_ns,
 	*at_ns = c->run_at_ns < now_ns ? c->run_at_ns : now_ns;
 	if (!(c->known & GP_KNOWN_RUNNING))
 		return c->run_ns;
-	/* Where it is known who runs, no news is news, too. */
+	/* If the running tasks are known, the state is valid until the next change. */
 	*at_ns = c->running && c->runs_until_ns < now_ns ? c->runs_until_ns : now_ns;
 	return c->run_ns + (c->running && *at_ns > c->run_at_ns ? *at_ns - c->run_at_ns : 0);
 }

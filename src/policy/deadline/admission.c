@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each unit asks for, what it would cost, and who has a promise: as long as demand.c finds
- * room for all of them, in the order in which they came, those first who had one before they asked
- * for something else.
+ * Admission: what each entity asks for, what it would cost, and which entities have a promise. An
+ * entity gets a promise if demand.c finds that all promises can still be kept. Entities are tested
+ * in the order of their arrival. Those that had a promise and changed their attributes come first.
  *
- * The period is the deadline at first. A unit whose last 16 jobs came closer together on average
- * has that average for a period, and is asked anew; a longer period makes no difference.
+ * At first the period of an entity is its deadline. If its last 16 jobs came closer together on
+ * average, that average becomes the period and admission is repeated. A longer period makes no
+ * difference.
  */
 #include "policy/deadline/deadline.h"
 
@@ -15,54 +16,56 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 }
 
 /*
- * Whether a request's begin is known when it begins. A sample of the past is of no use for that;
- * on a device that gives no more, a unit is promised something when it first says so itself.
+ * Whether the begin of a request is known when it happens. A sample of the past does not show that.
+ * On a device with samples only, an entity gets a promise when it first sends a request mark.
  */
-static bool is_seen_in_time(const struct gp_view *view, const struct gp_deadline_entity *u)
+static bool is_seen_in_time(const struct gp_view *view, const struct gp_deadline_entity *e)
 {
-	return u->told || gp_tells_in_time(view->caps, view->sample_period_ns);
+	return e->marked || gp_tells_in_time(view->caps, view->sample_period_ns);
 }
 
 static uint64_t jitter_of(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct gp_deadline_entity *u)
+                          const struct gp_deadline_entity *e)
 {
 	uint64_t jitter_ns = (uint64_t)state->param[GP_DEADLINE_JITTER] * 1000;
 
-	jitter_ns = smaller(jitter_ns, u->asks.deadline_ns / 64) + (u->told ? 0 : view->notice_ns);
-	return smaller(jitter_ns, u->asks.within_ns / 2);
+	jitter_ns =
+		smaller(jitter_ns, e->asks.deadline_ns / 64) + (e->marked ? 0 : view->notice_ns);
+	return smaller(jitter_ns, e->asks.within_ns / 2);
 }
 
-/* The members of a gang run together: where the hardware takes turns, they take them too. */
-static uint64_t need_of(const struct gp_view *view, const struct gp_deadline_entity *u)
+/* The members of a gang run together. If the hardware takes turns, the members switch among
+ * themselves. */
+static uint64_t need_of(const struct gp_view *view, const struct gp_deadline_entity *e)
 {
-	uint64_t slice_ns = view->slice_default_us * 1000ull, turns = u->entity.members;
+	uint64_t slice_ns = view->slice_default_us * 1000ull, turns = e->entity.members;
 
-	if (u->entity.members < 2)
-		return u->asks.budget_ns;
+	if (e->entity.members < 2)
+		return e->asks.budget_ns;
 	if (slice_ns)
-		turns += u->asks.budget_ns / slice_ns;
-	return u->asks.budget_ns + turns * gp_full_switch_ns(view);
+		turns += e->asks.budget_ns / slice_ns;
+	return e->asks.budget_ns + turns * gp_full_switch_ns(view);
 }
 
-static void add_member(struct gp_deadline_entity *u, const struct gp_task_view *t, bool fresh)
+static void add_member(struct gp_deadline_entity *e, const struct gp_task_view *t, bool fresh)
 {
-	bool told = t->known & GP_KNOWN_REQUEST;
+	bool marked = t->known & GP_KNOWN_REQUEST;
 
-	/* Between its brackets a request has the device, gaps and all: run time is not all of it.
-	 */
-	u->told &= told;
-	u->run_known &=
-		fresh && !told && t->known & GP_KNOWN_RUN && t->run_source == GP_RUN_MEASURED;
-	u->run_ns += t->run_ns;
+	/* Between its request marks a request has the device, including gaps. So run time does not
+	 * measure all of it. */
+	e->marked &= marked;
+	e->run_known &=
+		fresh && !marked && t->known & GP_KNOWN_RUN && t->run_source == GP_RUN_MEASURED;
+	e->run_ns += t->run_ns;
 	if (gp_seen_active(t) && t->known & GP_KNOWN_ACTIVE_SINCE)
-		u->since_ns = smaller(u->since_ns, t->active_since_ns);
-	if (t->deadline_ns && (!u->asks.deadline_ns || t->deadline_ns < u->asks.deadline_ns))
-		u->asks.deadline_ns = smaller(t->deadline_ns, GP_TIME_CAP);
-	/* One member that does not say makes the sum mean nothing. */
-	if (!t->budget_ns || u->asks.budget_ns == UINT64_MAX)
-		u->asks.budget_ns = UINT64_MAX;
+		e->since_ns = smaller(e->since_ns, t->active_since_ns);
+	if (t->deadline_ns && (!e->asks.deadline_ns || t->deadline_ns < e->asks.deadline_ns))
+		e->asks.deadline_ns = smaller(t->deadline_ns, GP_TIME_CAP);
+	/* If one member declares no budget, the sum is meaningless. */
+	if (!t->budget_ns || e->asks.budget_ns == UINT64_MAX)
+		e->asks.budget_ns = UINT64_MAX;
 	else
-		u->asks.budget_ns += smaller(t->budget_ns, GP_TIME_CAP);
+		e->asks.budget_ns += smaller(t->budget_ns, GP_TIME_CAP);
 }
 
 static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
@@ -70,62 +73,63 @@ static bool is_same(const struct gp_asked *a, const struct gp_asked *b)
 	return a->seen == b->seen && a->deadline_ns == b->deadline_ns &&
 	       a->within_ns == b->within_ns && a->budget_ns == b->budget_ns &&
 	       a->jitter_ns == b->jitter_ns && a->change_ns == b->change_ns &&
-	       a->late_ns == b->late_ns && a->told == b->told && a->need_ns == b->need_ns;
+	       a->late_ns == b->late_ns && a->marked == b->marked && a->need_ns == b->need_ns;
 }
 
 static void complete(const struct gp_view *view, const struct gp_policy_state *state,
-                     struct gp_deadline_entity *u)
+                     struct gp_deadline_entity *e)
 {
 	struct gp_deadline_device *d = state->device;
 
-	if (u->asks.budget_ns == UINT64_MAX)
-		u->asks.budget_ns = 0;
-	if (u->asks.deadline_ns) {
-		u->asks.within_ns = smaller(u->asks.deadline_ns, view->starve_limit_ns / 2);
-		u->asks.jitter_ns = jitter_of(view, state, u);
-		u->asks.seen = is_seen_in_time(view, u);
-		u->asks.told = u->told;
-		u->asks.late_ns = u->told ? 0 : gp_late_ns(view, state);
-		u->asks.change_ns = gp_change_cost_ns(view) + u->asks.late_ns;
-		u->asks.need_ns = need_of(view, u);
+	if (e->asks.budget_ns == UINT64_MAX)
+		e->asks.budget_ns = 0;
+	if (e->asks.deadline_ns) {
+		e->asks.within_ns = smaller(e->asks.deadline_ns, view->starve_limit_ns / 2);
+		e->asks.jitter_ns = jitter_of(view, state, e);
+		e->asks.seen = is_seen_in_time(view, e);
+		e->asks.marked = e->marked;
+		e->asks.late_ns = e->marked ? 0 : gp_late_ns(view, state);
+		e->asks.change_ns = gp_change_cost_ns(view) + e->asks.late_ns;
+		e->asks.need_ns = need_of(view, e);
 	}
-	if (is_same(&u->asks, &u->asked))
+	if (is_same(&e->asks, &e->asked))
 		return;
-	if (u->asks.deadline_ns != u->asked.deadline_ns || u->asks.seen != u->asked.seen) {
-		u->period_ns = u->asks.deadline_ns;
-		u->nominal_ns = 0;
-		u->jobs = 0;
+	if (e->asks.deadline_ns != e->asked.deadline_ns || e->asks.seen != e->asked.seen) {
+		e->period_ns = e->asks.deadline_ns;
+		e->nominal_ns = 0;
+		e->jobs = 0;
 	}
-	u->asked = u->asks;
-	u->has_asked = u->asks.deadline_ns;
-	u->job.waits &= u->has_asked;
-	u->had_promise |= u->promised || u->in_promise;
-	u->promised = false;
+	e->asked = e->asks;
+	e->has_asked = e->asks.deadline_ns;
+	e->job.waits &= e->has_asked;
+	e->had_promise |= e->promised || e->in_promise;
+	e->promised = false;
 	d->ask_again = true;
 }
 
-/* A sample that says idle is old: what does not say so itself may begin to work at any time. */
+/* A sample that shows idle is old: a task without request marks may begin to work at any time. */
 static void doubt_samples(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct gp_deadline_entity *u = gp_deadline_entity(state, t->gang);
+		struct gp_deadline_entity *e = gp_deadline_entity(state, t->gang);
 
 		if (t->class != GP_UNMANAGED && !(t->known & GP_KNOWN_REQUEST))
-			u->busy = !u->entity.user_held;
+			e->busy = !e->entity.user_held;
 	}
 }
 
-/* Marks the units of which more must be known. */
+/* Marks the entities that ask for a deadline; more is recorded for these. */
 static void find_askers(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+		struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 		const struct gp_task_view *t = &view->task[i];
 
-		if (!u->entity.members && (u->has_asked || u->promised))
-			*u = (struct gp_deadline_entity){0}; /* nothing of what it was before */
-		u->busy = u->entity.members && !u->entity.idle && !u->entity.user_held;
+		if (!e->entity.members && (e->has_asked || e->promised))
+			*e = (struct gp_deadline_entity){
+				0}; /* forget the state of an earlier entity */
+		e->busy = e->entity.members && !e->entity.idle && !e->entity.user_held;
 		if (t->deadline_ns && t->class != GP_UNMANAGED)
 			gp_deadline_entity(state, t->gang)->has_asked = true;
 	}
@@ -140,24 +144,24 @@ void gp_admission_gather(const struct gp_view *view, const struct gp_policy_stat
 		doubt_samples(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
 		uint32_t first = view->task[i].gang;
-		struct gp_deadline_entity *u = gp_deadline_entity(state, first);
+		struct gp_deadline_entity *e = gp_deadline_entity(state, first);
 
-		if (view->task[i].class == GP_UNMANAGED || !u->has_asked)
+		if (view->task[i].class == GP_UNMANAGED || !e->has_asked)
 			continue;
-		if (i == first) { /* it comes before the others */
-			u->told = u->run_known = true;
-			u->run_ns = 0;
-			u->since_ns = UINT64_MAX;
-			u->asks = (struct gp_asked){0};
+		if (i == first) { /* the first member has the lowest index */
+			e->marked = e->run_known = true;
+			e->run_ns = 0;
+			e->since_ns = UINT64_MAX;
+			e->asks = (struct gp_asked){0};
 		}
-		add_member(u, &view->task[i], fresh);
+		add_member(e, &view->task[i], fresh);
 	}
 	for (uint32_t i = 0; i < view->n; i++)
 		if (gp_deadline_entity(state, i)->has_asked)
 			complete(view, state, gp_deadline_entity(state, i));
 }
 
-/* Everybody but one can be held: otherwise nobody can be kept out of a job's way. */
+/* All managed tasks but one can be held. Otherwise a job cannot be protected from the others. */
 static bool can_hold_others(const struct gp_view *view)
 {
 	uint32_t managed = 0;
@@ -167,18 +171,19 @@ static bool can_hold_others(const struct gp_view *view)
 	return managed < 2 || managed - 1 <= view->max_held;
 }
 
-/* One round: those who had a promise before they asked for something else, or all the others. */
+/* One round of admission: entities that had a promise before they changed their attributes, or all
+ * others. */
 static void ask_round(const struct gp_view *view, const struct gp_policy_state *state,
                       const struct gp_deadline_rules *rules, bool had_promise)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+		struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 
-		if (!u->has_asked || u->promised || u->had_promise != had_promise ||
-		    !u->asked.seen || !u->asked.budget_ns || !u->period_ns)
+		if (!e->has_asked || e->promised || e->had_promise != had_promise ||
+		    !e->asked.seen || !e->asked.budget_ns || !e->period_ns)
 			continue;
-		u->promised = rules->promise_all || gp_demand_fits(view, state, rules, u);
-		u->had_promise = false;
+		e->promised = rules->promise_all || gp_demand_fits(view, state, rules, e);
+		e->had_promise = false;
 	}
 }
 

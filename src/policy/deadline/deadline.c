@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs, the background and the plan of `edf` and `lax`: see deadline.h. */
+/* Jobs, the background and the plan of `edf` and `lax`; see deadline.h. */
 #include "policy/deadline/deadline.h"
 
-#define RHYTHM_JOBS 16 /* so many show how often a unit's requests come */
+#define RHYTHM_JOBS 16 /* number of jobs over which an entity's period is averaged */
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -14,133 +14,133 @@ static uint64_t less(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* ---- jobs ---- */
+/* Jobs. */
 
 /*
- * Requests may come closer together than a deadline. The average of some of them is taken, because
- * one that was late makes the distance to the next one short; half of what jitter does to it is
- * off. When they come as far apart as the deadline again, that is the period again: one burst is
- * no reason to be refused for ever.
+ * Requests may come closer together than a deadline. The period is the average over several
+ * requests, because the distance after a late request is short; half of the effect of jitter is
+ * subtracted. If requests come as far apart as the deadline again, that is the period again: one
+ * burst must not lead to a lasting refusal.
  */
-static void note_rhythm(const struct gp_policy_state *state, struct gp_deadline_entity *u,
+static void note_rhythm(const struct gp_policy_state *state, struct gp_deadline_entity *e,
                         uint64_t begin_ns)
 {
 	struct gp_deadline_device *d = state->device;
-	uint64_t blur_ns = u->asked.jitter_ns / (RHYTHM_JOBS / 2);
+	uint64_t blur_ns = e->asked.jitter_ns / (RHYTHM_JOBS / 2);
 	uint64_t mean_ns;
 
-	if (u->jobs++ % RHYTHM_JOBS)
+	if (e->jobs++ % RHYTHM_JOBS)
 		return;
-	mean_ns = (begin_ns - u->jobs_from_ns) / RHYTHM_JOBS;
-	u->jobs_from_ns = begin_ns;
-	if (u->jobs == 1)
+	mean_ns = (begin_ns - e->jobs_from_ns) / RHYTHM_JOBS;
+	e->jobs_from_ns = begin_ns;
+	if (e->jobs == 1)
 		return;
-	if (mean_ns >= u->asked.deadline_ns && u->period_ns < u->asked.deadline_ns) {
-		u->period_ns = u->asked.deadline_ns;
+	if (mean_ns >= e->asked.deadline_ns && e->period_ns < e->asked.deadline_ns) {
+		e->period_ns = e->asked.deadline_ns;
 		d->ask_again = true;
 	}
-	if (mean_ns + blur_ns >= u->period_ns || mean_ns <= blur_ns)
+	if (mean_ns + blur_ns >= e->period_ns || mean_ns <= blur_ns)
 		return;
-	u->period_ns = mean_ns - blur_ns;
-	u->nominal_ns = 0;
-	u->had_promise |= u->promised; /* it is asked anew, with what it really needs */
-	u->promised = false;
+	e->period_ns = mean_ns - blur_ns;
+	e->nominal_ns = 0;
+	e->had_promise |= e->promised; /* admission is repeated with the real period */
+	e->promised = false;
 	d->ask_again = true;
 }
 
 static void begin_job(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_deadline_entity *u)
+                      struct gp_deadline_entity *e)
 {
 	struct gp_deadline_device *d = state->device;
-	uint64_t jitter_ns = u->asked.jitter_ns, begin_ns = view->now_ns;
+	uint64_t jitter_ns = e->asked.jitter_ns, begin_ns = view->now_ns;
 
-	/* What was there before the first look, or was lost from sight, begins now. */
-	if (u->since_ns < begin_ns && d->last_ns)
-		begin_ns = later(u->since_ns, d->last_ns);
-	note_rhythm(state, u, begin_ns);
-	u->nominal_ns = u->nominal_ns
-	                        ? later(less(begin_ns, jitter_ns), u->nominal_ns + u->period_ns)
+	/* A job that was there before the first tick, or was not visible, begins now. */
+	if (e->since_ns < begin_ns && d->last_ns)
+		begin_ns = later(e->since_ns, d->last_ns);
+	note_rhythm(state, e, begin_ns);
+	e->nominal_ns = e->nominal_ns
+	                        ? later(less(begin_ns, jitter_ns), e->nominal_ns + e->period_ns)
 	                        : less(begin_ns, jitter_ns);
-	u->job = (struct gp_job){
+	e->job = (struct gp_job){
 		.waits = true,
-		.due_ns = later(u->nominal_ns, begin_ns) + u->asked.within_ns - jitter_ns,
-		.within_ns = u->asked.deadline_ns,
+		.due_ns = later(e->nominal_ns, begin_ns) + e->asked.within_ns - jitter_ns,
+		.within_ns = e->asked.deadline_ns,
 	};
-	u->overran = false;
-	u->run_from_ns = u->run_ns;
-	u->used_ns = 0;
-	u->cuts_before = d->cuts++; /* it may get on the device before it is held */
+	e->overran = false;
+	e->run_from_ns = e->run_ns;
+	e->used_ns = 0;
+	e->cuts_before = d->cuts++; /* it may run for a moment before it is held */
 }
 
-/* A job that was cut short gets its budget all the same: each time costs it a moment to be back.
- * Where having been chosen counts, so does waiting for a call that was on its way before. */
+/* A job that was interrupted still gets its budget: each interruption adds the cost of resuming. If
+ * run time is not measured, the time of a driver call that was under way is added, too. */
 static uint64_t allowed_ns(const struct gp_view *view, const struct gp_policy_state *state,
-                           const struct gp_deadline_entity *u)
+                           const struct gp_deadline_entity *e)
 {
 	const struct gp_deadline_device *d = state->device;
-	uint64_t cuts = d->cuts - u->cuts_before;
+	uint64_t cuts = d->cuts - e->cuts_before;
 
-	if (u->run_known)
-		return u->asked.need_ns + cuts * gp_refill_ns(view);
-	return u->asked.need_ns + cuts * u->asked.change_ns +
+	if (e->run_known)
+		return e->asked.need_ns + cuts * gp_refill_ns(view);
+	return e->asked.need_ns + cuts * e->asked.change_ns +
 	       later(view->hold_cost_ns, view->release_cost_ns);
 }
 
-/* Where nobody measures run time, having been chosen counts as running. */
+/* If run time is not measured, the time since the entity was chosen counts as run time. */
 static void note_use(const struct gp_view *view, const struct gp_policy_state *state,
-                     struct gp_deadline_entity *u, bool chosen)
+                     struct gp_deadline_entity *e, bool chosen)
 {
 	const struct gp_deadline_device *d = state->device;
 
-	if (u->run_known)
-		u->used_ns = less(u->run_ns, u->run_from_ns);
+	if (e->run_known)
+		e->used_ns = less(e->run_ns, e->run_from_ns);
 	else if (chosen)
-		u->used_ns += view->now_ns - d->last_ns;
-	u->job.left_ns = less(u->asked.need_ns, u->used_ns);
-	if (u->used_ns > allowed_ns(view, state, u))
-		u->overran = true;
+		e->used_ns += view->now_ns - d->last_ns;
+	e->job.left_ns = less(e->asked.need_ns, e->used_ns);
+	if (e->used_ns > allowed_ns(view, state, e))
+		e->overran = true;
 }
 
-/* Neither seen active nor idle: nobody knows, and what was stays. */
+/* If the entity is seen neither active nor idle, its job stays as it was. */
 static void note_job(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_deadline_device *d = state->device;
-	struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+	struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 	bool chosen = d->chosen == view->task[i].id;
 
-	if (!u->has_asked)
+	if (!e->has_asked)
 		return;
-	if (!u->busy || !u->asked.seen) {
-		u->job.waits = false;
-		u->overran = false;
+	if (!e->busy || !e->asked.seen) {
+		e->job.waits = false;
+		e->overran = false;
 		return;
 	}
-	if (u->entity.active &&
-	    (!u->job.waits || (u->since_ns != UINT64_MAX && u->since_ns > u->seen_ns)))
-		begin_job(view, state, u);
-	else if (u->job.waits)
-		note_use(view, state, u, chosen);
-	if (u->job.waits)
-		u->job.left_ns = less(u->asked.need_ns, u->used_ns);
-	if (u->entity.active)
-		u->seen_ns = view->now_ns;
+	if (e->entity.active &&
+	    (!e->job.waits || (e->since_ns != UINT64_MAX && e->since_ns > e->seen_ns)))
+		begin_job(view, state, e);
+	else if (e->job.waits)
+		note_use(view, state, e, chosen);
+	if (e->job.waits)
+		e->job.left_ns = less(e->asked.need_ns, e->used_ns);
+	if (e->entity.active)
+		e->seen_ns = view->now_ns;
 }
 
 /*
- * Who was not seen to work gets no turn for it: it may run beside whoever has one, and is seen if
- * it does. Where nothing is ever seen all take turns, but not services that have not said a word:
- * most of the time a service does nothing.
+ * An entity that was not seen active gets no turn: it may run beside the entity that has one, and
+ * its activity will be seen. If activity is never visible, all take turns. Entities with a deadline
+ * that have not sent a request mark are excluded: a service is idle most of the time.
  */
 static bool takes_turns(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
-	const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+	const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 
 	return gp_is_background(view, state, i) &&
-	       (u->entity.active || u->entity.rotating || !u->has_asked);
+	       (e->entity.active || e->entity.rotating || !e->has_asked);
 }
 
-/* Who wants the device: jobs, and how many without. To the rotation, all but some of those are
- * idle. */
+/* Counts jobs and background entities. The rotation sees all entities as idle that must not take
+ * turns. */
 static void survey(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	struct gp_deadline_device *d = state->device;
@@ -148,25 +148,25 @@ static void survey(const struct gp_view *view, const struct gp_policy_state *sta
 	d->jobs = d->unannounced = d->request_marks = false;
 	d->background = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+		struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 		bool background = gp_is_background(view, state, i);
 
-		d->jobs |= u->busy && !background;
-		d->request_marks |= u->promised && u->told;
-		d->unannounced |= u->promised && !u->told && !(view->caps & GP_CAP_EVENTS);
-		d->background += background && !u->entity.idle;
-		u->entity.idle |= !takes_turns(view, state, i);
+		d->jobs |= e->busy && !background;
+		d->request_marks |= e->promised && e->marked;
+		d->unannounced |= e->promised && !e->marked && !(view->caps & GP_CAP_EVENTS);
+		d->background += background && !e->entity.idle;
+		e->entity.idle |= !takes_turns(view, state, i);
 	}
 }
 
-/* ---- the background ---- */
+/* The background. */
 
 struct reserve {
-	uint64_t every_ns; /* within this time ... */
-	uint64_t run_ns;   /* ... the background has the device so long */
+	uint64_t every_ns; /* period of the reserve */
+	uint64_t run_ns;   /* device time of the background in it */
 };
 
-/* Each unit of the background must be reached well within the starvation limit, one at a time. */
+/* Each background entity must be reached well within the starvation limit, one at a time. */
 static struct reserve size_reserve(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	const struct gp_deadline_device *d = state->device;
@@ -181,19 +181,19 @@ static struct reserve size_reserve(const struct gp_view *view, const struct gp_p
 }
 
 /*
- * The reserve is one job in each period. What the background gets while nobody else wants the
- * device counts: had it enough, its next job begins a period from now.
+ * The reserve is one job in each period. Time that the background gets while no job waits counts.
+ * If that was enough, the next job of the reserve begins one period from now.
  */
 static void note_background(const struct gp_view *view, const struct gp_policy_state *state,
                             struct reserve *r)
 {
 	struct gp_deadline_device *d = state->device;
 	uint64_t had_ns = d->background_chosen ? view->now_ns - d->last_ns : 0;
-	uint64_t on_way_ns = had_ns < d->on_way_ns ? had_ns : d->on_way_ns;
+	uint64_t pending_ns = had_ns < d->pending_ns ? had_ns : d->pending_ns;
 
-	d->on_way_ns -= on_way_ns;
-	d->got_ns += had_ns - on_way_ns;
-	d->turn_got_ns += had_ns - on_way_ns;
+	d->pending_ns -= pending_ns;
+	d->got_ns += had_ns - pending_ns;
+	d->turn_got_ns += had_ns - pending_ns;
 	*r = size_reserve(view, state);
 	if (!d->background) {
 		d->from_ns = view->now_ns;
@@ -211,7 +211,8 @@ static void note_background(const struct gp_view *view, const struct gp_policy_s
 	                        .within_ns = r->every_ns};
 }
 
-/* A turn lasts until its unit had something of it. Returns whether they take turns. */
+/* A turn lasts until its entity has had some device time. Returns whether the background takes
+ * turns. */
 static bool rotate_background(const struct gp_view *view, const struct gp_policy_state *state,
                               uint32_t user_held, const struct reserve *r, struct gp_plan *plan)
 {
@@ -231,7 +232,7 @@ static bool rotate_background(const struct gp_view *view, const struct gp_policy
 	return rotates;
 }
 
-/* ---- the plan ---- */
+/* The plan. */
 
 uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
                          uint32_t current)
@@ -260,15 +261,15 @@ static uint32_t find_current(const struct gp_view *view, const struct gp_policy_
 	return UINT32_MAX;
 }
 
-/* The background works on until it is held, which counts: so it pays for that itself. */
+/* The background runs on until it is held. That time counts against its reserve. */
 static void move(const struct gp_view *view, struct gp_deadline_device *d, uint64_t id,
                  bool background)
 {
 	if (d->background_chosen)
 		d->got_ns += view->hold_cost_ns + view->release_cost_ns;
-	if (background) /* no more than jobs pay for when they interrupt it: what it has, counts */
-		d->on_way_ns = view->release_cost_ns + gp_full_switch_ns(view) +
-		               (d->jobs && d->chosen ? view->hold_cost_ns : 0);
+	if (background) /* the rest of its cost is paid by the jobs that interrupt it */
+		d->pending_ns = view->release_cost_ns + gp_full_switch_ns(view) +
+		                (d->jobs && d->chosen ? view->hold_cost_ns : 0);
 	d->cuts++;
 	d->before = d->chosen;
 	d->background_before = d->background_chosen;
@@ -288,11 +289,11 @@ static void choose(const struct gp_view *view, const struct gp_policy_state *sta
 	if (id != d->chosen || background != d->background_chosen)
 		move(view, d, id, background);
 	if (chosen < view->n) {
-		const struct gp_deadline_entity *u = gp_deadline_entity(state, chosen);
+		const struct gp_deadline_entity *e = gp_deadline_entity(state, chosen);
 
-		tick_in(view, plan, less(allowed_ns(view, state, u), u->used_ns) + 1);
+		tick_in(view, plan, less(allowed_ns(view, state, e), e->used_ns) + 1);
 	} else if (background && d->jobs) {
-		tick_in(view, plan, d->on_way_ns + d->reserve.left_ns);
+		tick_in(view, plan, d->pending_ns + d->reserve.left_ns);
 	}
 	if (d->jobs && d->background && d->from_ns > view->now_ns)
 		tick_in(view, plan, d->from_ns - view->now_ns);
@@ -319,7 +320,7 @@ int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state 
 		tick_in(view, plan, gp_late_ns(view, state));
 	if (rotates && d->background_chosen)
 		gp_plan_wake_at(plan, later(d->rotation.ends_ns,
-		                            view->now_ns + d->on_way_ns +
+		                            view->now_ns + d->pending_ns +
 		                                    less(reserve.run_ns, d->turn_got_ns)));
 	d->last_ns = view->now_ns;
 	return 0;

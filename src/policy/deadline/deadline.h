@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `edf` and `lax` share: jobs, the promise (admission.c, demand.c), what is left for tasks
- * without one, and the plan. They differ only in which job goes first.
+ * Code shared by `edf` and `lax`: jobs, promises (admission.c, demand.c), the background, and the
+ * plan. The two policies differ only in which job goes first.
  *
- * A unit (a gang, or a task without one) that has a deadline and a budget asks for a promise. Its
- * job begins when it is seen active, or says so with a bracket, and ends when it is idle; it is due
- * one deadline later. One unit at a time has the device, the others are held. Units without a
- * promise (background) have the device when no job is there, in turns, and a small reserve when
- * jobs leave nothing.
+ * An entity (a gang, or a task without one) that has a deadline and a budget asks for a promise.
+ * Its job begins when it is seen active or sends a request mark, and ends when it is idle. The job
+ * is due one deadline later. One entity at a time has the device; the others are held. Entities
+ * without a promise are the background: they take turns while no job waits. If jobs leave no time,
+ * the background has a small reserve.
  *
- * A unit's jobs count as at least one period apart, whenever they begin: one that comes earlier is
- * due as if it had come in time. So nobody gets more of the device by asking more often, and the
- * others' promises hold.
+ * The jobs of an entity count as at least one period apart. A job that begins earlier is due as if
+ * it had begun in time. So an entity cannot get more of the device by asking more often, and the
+ * promises to others hold.
  */
 #ifndef GP_POLICY_DEADLINE_DEADLINE_H
 #define GP_POLICY_DEADLINE_DEADLINE_H
 
 #include "policy/rotation.h"
 
-/* The parameters that both have; their own come behind. */
+/* The parameters that both policies have. Their own parameters follow. */
 enum {
 	GP_DEADLINE_RESERVE,
 	GP_DEADLINE_RESERVE_EVERY,
@@ -30,110 +30,119 @@ enum {
 
 /* clang-format off */
 #define GP_DEADLINE_PARAMS \
-	[GP_DEADLINE_RESERVE]       = {"reserve", "permille", "kept for tasks without promise", 20, 5, 500}, \
-	[GP_DEADLINE_RESERVE_EVERY] = {"reserve_every", "ms", "... at least once in this time", 1000, 10, 5000}, \
-	[GP_DEADLINE_QUANTUM]       = {"quantum", "ms", "their turns when no job is there", 100, 10, 10000}, \
-	[GP_DEADLINE_JITTER]        = {"jitter", "us", "so late is a request seen at most", 100, 0, 100000}, \
-	[GP_DEADLINE_POLL]          = {"poll", "us", "looks where nobody tells of jobs", 1000, 100, 100000}
+	[GP_DEADLINE_RESERVE] = \
+		{"reserve", "permille", "for tasks without a promise", 20, 5, 500}, \
+	[GP_DEADLINE_RESERVE_EVERY] = \
+		{"reserve_every", "ms", "period of the reserve", 1000, 10, 5000}, \
+	[GP_DEADLINE_QUANTUM] = \
+		{"quantum", "ms", "turn of tasks without a promise", 100, 10, 10000}, \
+	[GP_DEADLINE_JITTER] = \
+		{"jitter", "us", "longest delay of seeing a request", 100, 0, 100000}, \
+	[GP_DEADLINE_POLL] = \
+		{"poll", "us", "tick interval without events", 1000, 100, 100000}
 /* clang-format on */
 
-/* Something that wants the device by a certain time. */
+/* A piece of work that must be done by a certain time. */
 struct gp_job {
-	bool waits;         /* false: there is none */
-	uint64_t due_ns;    /* absolute */
-	uint64_t left_ns;   /* of its budget */
-	uint64_t within_ns; /* the deadline that was asked for */
+	bool waits;         /* false = there is no job */
+	uint64_t due_ns;    /* absolute time */
+	uint64_t left_ns;   /* the part of its budget that is not used yet */
+	uint64_t within_ns; /* the deadline that was asked for, from the begin of the job */
 };
 
-/* What a unit asks for, and what it would cost. A change of any of it is a new question. */
+/* What an entity asks for, and what it would cost. If any field changes, admission is repeated. */
 struct gp_asked {
-	bool seen;            /* it is known in time when its requests begin ... */
-	bool told;            /* ... because they say so themselves */
-	uint64_t deadline_ns; /* the shortest of its members; 0 = it asks for nothing */
-	uint64_t within_ns;   /* done in this time: the deadline, but soon enough not to starve */
-	uint64_t budget_ns;   /* of all members together; 0 = not said */
-	uint64_t jitter_ns;   /* its requests may be seen so much late, and so are due earlier */
-	uint64_t change_ns;   /* what one change of hands costs; see gp_change_cost_ns */
-	uint64_t late_ns;     /* so late are begin and end seen at worst */
-	uint64_t need_ns;     /* the budget, and switches among its own members */
+	bool seen;            /* the begin of its requests is known in time */
+	bool marked;          /* all its members send request marks */
+	uint64_t deadline_ns; /* the shortest of its members; 0 = no deadline */
+	uint64_t within_ns;   /* time limit of a job: the deadline, or less to avoid starvation */
+	uint64_t budget_ns;   /* the sum of all members; 0 = not declared */
+	uint64_t jitter_ns;   /* its requests may be seen this late, so they are due earlier */
+	uint64_t change_ns;   /* the cost of one handover; see gp_change_cost_ns */
+	uint64_t late_ns;     /* longest delay until begin or end of a job is seen */
+	uint64_t need_ns;     /* the budget, and the switches among its own members */
 };
 
-/* The task blob; in use at the first task of a unit. What is needed of units that ask for nothing
- * stands together: with many tasks, memory is what costs. */
+/*
+ * The task blob, used in the blob of an entity's first task. The fields that are needed for
+ * entities without a deadline are together at the start: with many tasks, memory accesses dominate
+ * the cost.
+ */
 struct gp_deadline_entity {
 	struct gp_entity
-		entity; /* first; as gp_rotate sees it: with a job that competes it is idle */
+		entity; /* must be first; for gp_rotate it is idle while its job competes */
 
-	/* Gathered anew at each decision. */
-	bool busy;      /* not known to be idle at this moment, and no user holds it */
-	bool has_asked; /* for a deadline, now or at the last decision; else the rest is not kept */
-	bool told;      /* all members say where their requests begin and end */
-	bool run_known; /* measured, and up to date */
+	/* Filled in anew at each decision. */
+	bool busy;      /* not known to be idle now, and not held by a user */
+	bool has_asked; /* it asks for a deadline, now or at the last decision; else the fields
+	                   below are unused */
+	bool marked;    /* all members send request marks */
+	bool run_known; /* run time is measured and up to date */
 
-	/* Kept by each member: its unit has a promise. The first of a gang may leave, and what is
-	 * left of it is not to stand behind those that were refused. */
+	/* Kept by each member: its entity has a promise. If the first task of a gang leaves, the
+	 * rest of the gang must not come after entities that were refused. */
 	bool in_promise;
 
 	/* The promise. */
 	bool promised;
-	bool had_promise; /* until it asked for something else: it comes before those without */
-	bool overran;     /* its job used more than it asked for: waits behind all promises */
-	struct gp_asked asks, asked; /* now, and when it was last decided about */
-	uint64_t period_ns;          /* its jobs count as this far apart at least */
+	bool had_promise; /* it had one before it changed its attributes; admitted before others */
+	bool overran;     /* its job used more than its budget, and waits behind all promises */
+	struct gp_asked asks, asked; /* current values, and those at the last admission */
+	uint64_t period_ns;          /* shortest distance of its jobs */
 
-	/* The job; also kept without a promise. */
+	/* The job; also recorded without a promise. */
 	struct gp_job job;
-	uint64_t run_ns;      /* of all members, now */
-	uint64_t since_ns;    /* since when one is active; UINT64_MAX = not known */
-	uint64_t seen_ns;     /* last seen active */
-	uint64_t nominal_ns;  /* when it counts as begun */
-	uint64_t run_from_ns; /* run_ns at its begin */
+	uint64_t run_ns;      /* of all members together */
+	uint64_t since_ns;    /* since when a member is active; UINT64_MAX = not known */
+	uint64_t seen_ns;     /* when it was last seen active */
+	uint64_t nominal_ns;  /* when the job counts as begun */
+	uint64_t run_from_ns; /* run_ns at the begin of the job */
 	uint64_t used_ns;
-	uint64_t cuts_before; /* what device->cuts was */
+	uint64_t cuts_before; /* device->cuts at the begin of the job */
 
-	/* Its rhythm. */
+	/* Measurement of its period. */
 	uint32_t jobs;
-	uint64_t jobs_from_ns; /* when the first of them began */
+	uint64_t jobs_from_ns; /* when the first of these jobs began */
 };
 
 struct gp_deadline_device {
 	struct gp_rotation rotation; /* of the background */
-	uint64_t last_ns;            /* the last decision; 0 = none yet */
-	uint64_t chosen;             /* id of the first task of who has the device ... */
-	bool background_chosen;      /* ... or all that have no promise */
-	uint64_t before;             /* the same of who had it before, and may work on */
+	uint64_t last_ns;            /* time of the last decision; 0 = none yet */
+	uint64_t chosen;             /* id of the first task of the entity that has the device */
+	bool background_chosen;      /* the background has the device */
+	uint64_t before; /* the same for the entity before, which may still be running */
 	bool background_before;
-	bool crowded;       /* somebody waits, or did since the last time without jobs */
-	bool request_marks; /* some who have a promise have brackets */
-	uint64_t cuts;      /* how often somebody may have been cut short */
-	bool jobs;          /* somebody has one that competes */
-	bool unannounced;   /* somebody's jobs are seen only by looking */
-	bool ask_again;     /* somebody asks for something else, or left */
-	uint64_t work;      /* what asking took in this decision: demand.c */
+	bool crowded;       /* an entity waits, or has waited since there were last no jobs */
+	bool request_marks; /* at least one entity with a promise sends request marks */
+	uint64_t cuts;      /* number of times that a job may have been interrupted */
+	bool jobs;          /* at least one job competes for the device */
+	bool unannounced;   /* some jobs are only seen at ticks, without an event */
+	bool ask_again;     /* admission must be repeated: an attribute changed, or a task left */
+	uint64_t work;      /* number of terms that admission added up in this decision */
 
 	/* The reserve: the background as a job of its own. */
-	uint32_t background; /* units */
+	uint32_t background; /* number of entities */
 	struct gp_job reserve;
-	uint64_t from_ns;     /* when its job begins, or began */
-	uint64_t got_ns;      /* what the background got of it */
-	uint64_t turn_got_ns; /* what the unit whose turn it is got */
-	uint64_t on_way_ns;   /* until it really has the device */
+	uint64_t from_ns;     /* begin of the current or next job of the reserve */
+	uint64_t got_ns;      /* device time of the background in this job */
+	uint64_t turn_got_ns; /* device time of the entity that has the turn */
+	uint64_t pending_ns;  /* time until the background really has the device */
 };
 
 struct gp_deadline_rules {
 	/*
-	 * Which job goes first: an index in the view, or view->n for the reserve. `current` is the
-	 * one that has the device and waits for the rest of it, or UINT32_MAX. Sets plan->next_ns
-	 * when the answer changes with time alone.
+	 * Chooses the job that goes first: an index in the view, or view->n for the reserve.
+	 * `current` is the job that has the device and is not finished, or UINT32_MAX. Sets
+	 * plan->next_ns if the answer changes with time alone.
 	 */
 	uint32_t (*pick)(const struct gp_view *view, const struct gp_policy_state *state,
 	                 uint32_t current, struct gp_plan *plan);
 
-	/* How often the device moves between jobs because of this one, beyond its begin and end.
-	 * NULL: never */
+	/* The number of handovers that this entity's job causes beyond its begin and end. NULL =
+	 * none. */
 	uint64_t (*more_moves)(const struct gp_policy_state *state, const struct gp_asked *asked);
 
-	bool promise_all; /* to find out what goes wrong without a test; no policy does that */
+	bool promise_all; /* for tests: promise without admission test */
 };
 
 static inline struct gp_deadline_entity *gp_deadline_entity(const struct gp_policy_state *state,
@@ -142,20 +151,21 @@ static inline struct gp_deadline_entity *gp_deadline_entity(const struct gp_poli
 	return gp_policy_task(state, i);
 }
 
-/* The job of a unit, or of the reserve (i == view->n). NULL: it has none that competes. */
+/* The job of an entity, or of the reserve (i == view->n). NULL if it has no job that competes. */
 static inline const struct gp_job *gp_job_of(const struct gp_view *view,
                                              const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_deadline_device *d = state->device;
-	const struct gp_deadline_entity *u;
+	const struct gp_deadline_entity *e;
 
 	if (i == view->n)
 		return d->reserve.waits ? &d->reserve : NULL;
-	u = gp_deadline_entity(state, i);
-	return u->promised && !u->overran && u->job.waits ? &u->job : NULL;
+	e = gp_deadline_entity(state, i);
+	return e->promised && !e->overran && e->job.waits ? &e->job : NULL;
 }
 
-/* Not at once: what the look waits for may itself wait, for a release that is under way. */
+/* Asks for a tick in `in_ns`, but not at once: the release that the tick waits for may still be
+ * under way. */
 static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uint64_t in_ns)
 {
 	const uint64_t soon_ns = GP_MS / 100;
@@ -163,55 +173,59 @@ static inline void tick_in(const struct gp_view *view, struct gp_plan *plan, uin
 	gp_plan_wake_at(plan, view->now_ns + (in_ns > soon_ns ? in_ns : soon_ns));
 }
 
-/* The one that is due first; `current` among equals, or else the oldest. UINT32_MAX: nobody. */
+/*
+ * The job that is due first; among equals `current`, then the oldest. UINT32_MAX = there is no job.
+ */
 uint32_t gp_earliest_due(const struct gp_view *view, const struct gp_policy_state *state,
                          uint32_t current);
 
 int gp_deadline_decide(const struct gp_view *view, const struct gp_policy_state *state,
                        const struct gp_deadline_rules *rules, struct gp_plan *plan);
 
-/* A task left: what it had may do for somebody else. */
+/* A task left: its time may be promised to others, so admission is repeated. */
 void gp_deadline_task_out(const struct gp_policy_state *state, const struct gp_task_view *task,
                           void *task_state);
 
-/* ---- admission.c ---- */
+/* Defined in admission.c. */
 
-/* Fills in what each unit asks for, and forgets promises to those that ask for something else. */
+/* Fills in what each entity asks for, and withdraws the promise of an entity that changed it. */
 void gp_admission_gather(const struct gp_view *view, const struct gp_policy_state *state);
 
-/* Gives promises as far as they can be kept, the oldest task first; takes none back. */
+/* Gives promises as far as they can be kept, the oldest task first. Withdraws none. */
 void gp_admission_decide(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct gp_deadline_rules *rules);
 
-/* ---- demand.c ---- */
+/* Defined in demand.c. */
 
-#define GP_TIME_CAP (1ull << 42) /* ns, 73 minutes: longer times count as this; products fit */
+#define GP_TIME_CAP (1ull << 42) /* ns, 73 minutes; limit of all times, so that products fit */
 
-/* Hold, release, and two switches. */
+/* The cost of a handover: a hold, a release, and two switches. */
 uint64_t gp_change_cost_ns(const struct gp_view *view);
 
-/* What a job may run for nothing each time that somebody is held. */
+/* Run time that each interruption adds to a job. */
 uint64_t gp_refill_ns(const struct gp_view *view);
 
-/* Whether it is better that who loses the device works on until the other is released. `brackets`:
- * somebody's requests have gaps. */
-bool gp_works_on(const struct gp_view *view, bool request_marks);
+/* Whether the entity that loses the device should run on until the next one is released.
+ * `request_marks`: requests may have gaps. */
+bool gp_runs_on(const struct gp_view *view, bool request_marks);
 
-/* Whether all that have a promise, and one more, can be done in time whatever happens. */
+/* Whether all promises and one more can be kept in the worst case. */
 bool gp_demand_fits(const struct gp_view *view, const struct gp_policy_state *state,
                     const struct gp_deadline_rules *rules,
-                    const struct gp_deadline_entity *newcomer);
+                    const struct gp_deadline_entity *candidate);
 
-/* ---- deadline_holds.c ---- */
+/* Defined in deadline_holds.c. */
 
-/* Fills in who is held: all but who is chosen. `rotates`: the background takes turns. */
+/*
+ * Fills in which tasks are held: all but the chosen entity. `rotates`: the background takes turns.
+ */
 void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state *state,
                        uint32_t user_held, bool rotates, struct gp_plan *plan);
 
-/* ---- both ---- */
+/* Used by several of these files. */
 
-/* The reserve's jobs are never closer together: at least half of it is to be run time, not changes
- * of hands. */
+/* The shortest distance of the reserve's jobs: at least half of the reserve must be run time, not
+ * handovers. */
 static inline uint64_t gp_reserve_apart_ns(const struct gp_view *view,
                                            const struct gp_policy_state *state)
 {
@@ -224,7 +238,7 @@ static inline bool gp_is_background(const struct gp_view *view, const struct gp_
 	return gp_deadline_entity(state, i)->busy && !gp_job_of(view, state, i);
 }
 
-/* How late the begin or end of a job is seen at worst. */
+/* Longest delay until the begin or end of a job is seen. */
 static inline uint64_t gp_late_ns(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint64_t poll_ns = (uint64_t)state->param[GP_DEADLINE_POLL] * 1000;
@@ -235,7 +249,7 @@ static inline uint64_t gp_late_ns(const struct gp_view *view, const struct gp_po
 	       (poll_ns > view->sample_period_ns ? poll_ns : view->sample_period_ns);
 }
 
-/* What a switch costs, with what refilling the device costs interrupted work. */
+/* The cost of a switch, including the time until the interrupted work fills the device again. */
 static inline uint64_t gp_full_switch_ns(const struct gp_view *view)
 {
 	return view->switch_cost_ns + view->switch_cost_ns / 4;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is held under `edf` and `lax`: all but who is chosen. What is free to run gets on the device
- * when it has work, whether it is its turn or not, until a hold is in force; so once somebody
- * waits, those who have nothing to do are held too, until no job is left: the call that holds the
- * one names the others as well. A request that nobody disputes costs no call.
+ * Which tasks are held under `edf` and `lax`: all but the chosen entity. A released task with work
+ * gets on the device at any time, until a hold is in force. So once an entity waits, idle entities
+ * are held, too, until no job is left; one call to the driver holds them all. A request without
+ * competition costs no call.
  *
- * The background is always kept out like that. Jobs are where the hardware takes turns: where every
- * call stops the device, one more to release them would cost more than it spares (demand.c).
+ * The background is always held in this way. Entities with a promise are, if the hardware takes
+ * turns. On devices on which every call stops the device, one more call to release them would cost
+ * more than it saves (demand.c).
  */
 #include "policy/deadline/deadline.h"
 
-/* Whether the one that is chosen is not released yet: no other call is to be in the way of that. */
-static bool is_on_its_way(const struct gp_view *view, const struct gp_deadline_device *d)
+/* Whether the chosen entity is not released yet. Then no other call should delay its release. */
+static bool release_pending(const struct gp_view *view, const struct gp_deadline_device *d)
 {
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].id == d->chosen)
@@ -19,7 +20,7 @@ static bool is_on_its_way(const struct gp_view *view, const struct gp_deadline_d
 	return false;
 }
 
-/* Somebody waits, or did since the last time without jobs. */
+/* Records whether an entity waits, or has waited since there were last no jobs. */
 static void note_crowd(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	struct gp_deadline_device *d = state->device;
@@ -30,58 +31,58 @@ static void note_crowd(const struct gp_view *view, const struct gp_policy_state 
 }
 
 static bool is_kept_out(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
-                        bool on_its_way)
+                        bool pending)
 {
 	const struct gp_deadline_device *d = state->device;
-	const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+	const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 
-	return d->crowded && u->entity.members && !u->entity.user_held &&
-	       (u->entity.policy_held || !on_its_way) &&
-	       (u->promised ? view->slice_default_us : !d->background_chosen);
+	return d->crowded && e->entity.members && !e->entity.user_held &&
+	       (e->entity.policy_held || !pending) &&
+	       (e->promised ? view->slice_default_us : !d->background_chosen);
 }
 
-static bool works_on(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
+static bool runs_on(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_deadline_device *d = state->device;
 	bool had_it = d->background_before && gp_is_background(view, state, i) &&
 	              !gp_deadline_entity(state, i)->entity.policy_held;
 
-	return gp_works_on(view, d->request_marks) && (had_it || view->task[i].id == d->before);
+	return gp_runs_on(view, d->request_marks) && (had_it || view->task[i].id == d->before);
 }
 
 static bool must_wait(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i,
-                      bool on_its_way, bool rotates)
+                      bool pending, bool rotates)
 {
 	const struct gp_deadline_device *d = state->device;
-	const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
+	const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
 
 	if (view->task[i].id == d->chosen)
 		return false;
-	if (!u->busy)
-		return is_kept_out(view, state, i, on_its_way);
-	if (on_its_way && works_on(view, state, i))
+	if (!e->busy)
+		return is_kept_out(view, state, i, pending);
+	if (pending && runs_on(view, state, i))
 		return false;
 	if (d->background_chosen && gp_is_background(view, state, i))
-		return rotates && u->entity.rotating && view->task[i].id != d->rotation.current;
+		return rotates && e->entity.rotating && view->task[i].id != d->rotation.current;
 	return d->chosen || d->background_chosen;
 }
 
-/* Who is held already comes first where there is not room for all, and the background before jobs:
- * then a look changes nothing without need. Who has nothing to do is not held then. */
+/* If not all can be held: entities that are held already come first, and the background before
+ * jobs. So a tick makes no unnecessary change. Idle entities are not held in this case. */
 static void hold_in_rounds(const struct gp_view *view, const struct gp_policy_state *state,
                            bool rotates, uint32_t room, struct gp_plan *plan)
 {
 	for (unsigned k = 0; k < 4 * view->n; k++) {
 		uint32_t i = k % view->n;
-		const struct gp_deadline_entity *u = gp_deadline_entity(state, i);
-		unsigned round = (u->entity.policy_held ? 0u : 2u) +
+		const struct gp_deadline_entity *e = gp_deadline_entity(state, i);
+		unsigned round = (e->entity.policy_held ? 0u : 2u) +
 		                 (gp_is_background(view, state, i) ? 0u : 1u);
 
 		if (k / view->n != round || !must_wait(view, state, i, false, rotates))
 			continue;
-		plan->task[i].want = !u->busy || u->entity.members > room ? GP_RUN : GP_HOLD;
+		plan->task[i].want = !e->busy || e->entity.members > room ? GP_RUN : GP_HOLD;
 		if (plan->task[i].want == GP_HOLD)
-			room -= u->entity.members;
+			room -= e->entity.members;
 	}
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
@@ -93,21 +94,21 @@ void gp_deadline_holds(const struct gp_view *view, const struct gp_policy_state 
 {
 	struct gp_deadline_device *d = state->device;
 	uint32_t room = user_held < view->max_held ? view->max_held - user_held : 0, held = 0;
-	bool on_its_way = is_on_its_way(view, d);
+	bool pending = release_pending(view, d);
 
 	note_crowd(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_deadline_entity *u = gp_deadline_entity(state, t->gang);
+		const struct gp_deadline_entity *e = gp_deadline_entity(state, t->gang);
 		bool waits;
 
 		if (t->class == GP_UNMANAGED)
 			continue;
-		waits = must_wait(view, state, t->gang, on_its_way, rotates);
+		waits = must_wait(view, state, t->gang, pending, rotates);
 		held += waits;
 		plan->task[i].want = waits ? GP_HOLD : GP_RUN;
-		plan->task[i].refused = t->deadline_ns && !u->promised;
-		plan->task[i].overran = t->deadline_ns && u->promised && u->overran;
+		plan->task[i].refused = t->deadline_ns && !e->promised;
+		plan->task[i].overran = t->deadline_ns && e->promised && e->overran;
 	}
 	if (held > room)
 		hold_in_rounds(view, state, rotates, room, plan);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * edf: the request that is due first has the device, the others are held. A deadline is promised
- * only if it can be kept (demand.c); whoever is refused runs with the tasks that have none.
+ * only if it can be kept (demand.c). A task with a refused deadline runs with the tasks that have
+ * none.
  *
- * Good for requests with known GPU time and a time by which they must be done: control loops,
- * frames, speech. The order of two requests never changes while both wait, so there are as few
- * switches as there can be. Bad without budgets: nobody can promise what nobody has measured; where
- * a hold takes as long as a request, since each job pays for one; and for narrow requests on a
- * device that could run several at once, since nobody tells how much of it they fill.
+ * Good for requests with a known GPU time and a time limit: control loops, frames, speech. The
+ * order of two requests never changes while both wait, so there are as few switches as possible.
+ *
+ * Bad without budgets: a deadline cannot be promised if the GPU time of a request is unknown. Bad
+ * if a hold takes as long as a request, since each job pays for one hold. Bad for small requests on
+ * a device that could run several at once, since it is not known how much of the device a request
+ * fills.
  */
 #include "policy/deadline/deadline.h"
 

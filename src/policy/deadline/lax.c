@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lax: the request with the least laxity has the device: the one that could wait least long, given
- * what is left of its budget, and still be done in time. Admission as with `edf`.
+ * lax: the request with the least laxity has the device. Laxity is the time that a request can
+ * still wait, given the rest of its budget, and be done in time. Admission is the same as for
+ * `edf`.
  *
- * Pure least laxity alternates between two requests at every look: who waits loses laxity, who runs
- * does not. So the one that is due later takes the device from the one that is due earlier only
- * when it has less laxity by more than `hysteresis`, a part of its deadline; the one that is due
- * earlier takes it back as soon as it has less.
+ * Pure least laxity would alternate between two requests at every tick: a waiting request loses
+ * laxity, a running one does not. So a request that is due later takes the device only if its
+ * laxity is smaller by more than `hysteresis`, a part of its deadline. The request that is due
+ * earlier takes the device back as soon as it has less laxity.
  *
- * That costs no promise, whatever the hysteresis. Let j run although e is due earlier, which
- * happens only while j has no more laxity than e. All that must be done by e's time, now or from
- * requests yet to come, must also be done by j's time, and j's own rest with it: so all of it fits
- * into j's laxity, which is no more than e's; and e can wait. And a request whose budget is no more
- * than the hysteresis never overtakes one that is due earlier; another one does so at most once for
- * each time the hysteresis goes into its budget, and each time the device moves twice more. Whoever
- * loses it works on until it is held, although it may be the one that is due later: so each of
- * these moves is charged as a whole change of hands (demand.c). With changes of 1 % and budgets of
- * 0.8 in all there is room for 12 tasks, where `edf` has room for 18: three of them can have more
- * than a quarter of their deadline for a budget.
+ * This breaks no promise, whatever the hysteresis. Let j run although e is due earlier. That
+ * happens only while j has no more laxity than e. All work that is due by e's deadline is also due
+ * by j's deadline, and so is the rest of j. All of it fits into j's laxity, which is no more than
+ * e's. So e can wait.
  *
- * Good where some requests are long for their deadlines and should get going early, because their
- * budgets are guesses. Bad where switching is dear: `edf` keeps the same promises with fewer
- * switches.
+ * A request with a budget of at most the hysteresis never overtakes one that is due earlier.
+ * Another request does so at most once for each time that the hysteresis fits into its budget; each
+ * time causes two more handovers. The request that loses the device runs on until it is held, even
+ * if it is due later. So each of these is charged as a whole handover (demand.c). With handovers of
+ * 1 % and budgets of 0.8 in total, 12 tasks can be admitted, compared with 18 under `edf`: three of
+ * them can have a budget of more than a quarter of their deadline.
+ *
+ * Good if some requests are long compared with their deadlines and should start early, because
+ * their budgets are estimates. Bad if switching is expensive: `edf` keeps the same promises with
+ * fewer switches.
  */
 #include "policy/deadline/deadline.h"
 
@@ -30,7 +32,7 @@ enum { HYSTERESIS = GP_DEADLINE_SHARED_PARAMS };
 /* clang-format off */
 static const struct gp_param lax_params[] = {
 	GP_DEADLINE_PARAMS,
-	[HYSTERESIS] = {"hysteresis", "permille", "less laxity that overtakes", 250, 50, 1000},
+	[HYSTERESIS] = {"hysteresis", "permille", "lead in laxity to overtake", 250, 50, 1000},
 };
 /* clang-format on */
 
@@ -39,13 +41,13 @@ static uint64_t hysteresis_ns(const struct gp_policy_state *state, uint64_t dead
 	return deadline_ns / 1000 * (uint64_t)state->param[HYSTERESIS] + 1; /* never 0 */
 }
 
-/* Below 0: it can not be done in time. */
+/* Negative: the job cannot be done in time. */
 static int64_t laxity_ns(const struct gp_view *view, const struct gp_job *job)
 {
 	return (int64_t)(job->due_ns - view->now_ns - job->left_ns);
 }
 
-/* How much longer `job` would have to wait before it takes the device from `from`; 0: now. */
+/* How much longer `job` must wait before it takes the device from `from`; 0 = it does now. */
 static int64_t until_it_overtakes_ns(const struct gp_view *view,
                                      const struct gp_policy_state *state, const struct gp_job *job,
                                      const struct gp_job *from)
@@ -57,8 +59,8 @@ static int64_t until_it_overtakes_ns(const struct gp_view *view,
 	return more_ns > 0 ? more_ns : 0;
 }
 
-/* The one with the least laxity of all that overtake `runs`, or of those only that are due earlier.
- * UINT32_MAX: none. */
+/* The job with the least laxity of all jobs that overtake `runs`. With `due_earlier`, only jobs
+ * that are due before `runs`. UINT32_MAX = none. */
 static uint32_t find_overtaking(const struct gp_view *view, const struct gp_policy_state *state,
                                 uint32_t runs, bool due_earlier)
 {
@@ -83,7 +85,8 @@ static uint32_t lax_pick(const struct gp_view *view, const struct gp_policy_stat
 	uint32_t runs = current == UINT32_MAX ? gp_earliest_due(view, state, current) : current;
 	uint32_t next = find_overtaking(view, state, runs, false);
 
-	/* Whom it overtakes in turn is due earlier: each step goes that way, so there is an end. */
+	/* A job that overtakes again is due earlier. Each step moves to an earlier deadline, so the
+	 * loop ends. */
 	while (next != UINT32_MAX) {
 		runs = next;
 		next = find_overtaking(view, state, runs, true);

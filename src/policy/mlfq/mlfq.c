@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mlfq: feedback levels, for tasks nobody described. A task starts at the top; one that works for
- * long at a stretch sinks, one whose stretches are short rises. The top goes before the others.
+ * mlfq: feedback levels, for tasks without a description. A task starts at the top level. It sinks
+ * if it works for long without a pause, and rises if its stretches of work are short. The top level
+ * goes before the others.
  *
- * Where it is known at once who works, a stretch lasts from one pause to the next: up to `short` at
- * the top, ten times that at the middle level. Elsewhere run times tell what part of the device
- * each takes between two samples: two levels, and who takes nearly as much as the one that takes
- * most is below.
+ * If activity is known at once, a stretch of work lasts from one pause to the next. It may take up
+ * to `short` at the top level, and ten times that at the middle level. If activity is known late,
+ * run times show which part of the device each entity takes between two samples. There are two
+ * levels then: entities that take nearly as much as the largest one are below the top.
  *
- * Where slices can be set, nobody waits for software: tasks at the top have long slices, one of the
- * others runs with a short one that gives way soon, and the rest of them are held and take long
- * turns, as long as that keeps the device busy. Elsewhere the others are held while one at the top
- * works, and let in from time to time.
+ * If slices can be set, software is not on the critical path. Tasks at the top have long slices.
+ * One task below the top runs with a short slice. The other tasks below are held and take long
+ * turns, as long as that keeps the device busy. Without slices, the tasks below are held while the
+ * top level works, and get aging windows.
  *
- * Good for a GPU that people share without saying what they do. Bad for those who know better: a
- * service with long requests, or one that wants more than an equal part, is taken for a job, and
- * `priority` answers sooner.
+ * Good for a GPU that users share without describing their work. Bad for services with long
+ * requests, or with more than an equal part of the work: they are taken for jobs. `priority`
+ * answers sooner, but needs classes.
  */
 #include "policy/mlfq/mlfq.h"
 
-#define SLICE_MIN_US 1000u /* under that, switching eats the GPU */
+#define SLICE_MIN_US 1000u /* with shorter slices, switching costs too much */
 
 /* clang-format off */
 static const struct gp_param mlfq_params[] = {
 	[GP_MLFQ_SHORT]   = {"short", "ms", "longest stretch of work at the top", 10, 1, 1000},
 	[GP_MLFQ_QUANTUM] = {"quantum", "ms", "turn among tasks below the top", 200, 10, 10000},
 	[GP_MLFQ_SLICE]   = {"slice", "us", "slice at the top", 10000, 1000, 1000000},
-	[GP_MLFQ_YIELD]   = {"yield", "us", "slice of the one below that runs", 1000, 1000, 100000},
-	[GP_MLFQ_BOOST]   = {"boost", "ms", "got nothing for so long: let in", 500, 10, 10000},
+	[GP_MLFQ_YIELD]   = {"yield", "us", "slice of the running task below", 1000, 1000, 100000},
+	[GP_MLFQ_BOOST]   = {"boost", "ms", "waiting time before an aging window", 500, 10, 10000},
 };
 /* clang-format on */
 
@@ -46,7 +47,8 @@ static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_s
 	                                 : (uint32_t)us;
 }
 
-/* The rotation knows classes and priorities: the top is no part of it, the middle goes first. */
+/* The rotation uses classes and priorities: entities at the top take no part, the middle level goes
+ * first. */
 static void label(struct gp_mlfq_task *t)
 {
 	t->entity.class = t->level == GP_MLFQ_TOP ? GP_LATENCY_CRITICAL : GP_BEST_EFFORT;
@@ -107,12 +109,12 @@ static bool rotate(const struct gp_view *view, const struct gp_policy_state *sta
 	return gp_rotate(view, state, &d->rotation, &rules, plan);
 }
 
-static bool knows_wait(const struct gp_view *view, const struct gp_entity *u)
+static bool knows_wait(const struct gp_view *view, const struct gp_entity *e)
 {
-	return u->waited_known && u->waited_ns <= view->now_ns;
+	return e->waited_known && e->waited_ns <= view->now_ns;
 }
 
-/* To be released for a gap that others fill is not to run. */
+/* An entity that was released in a gap which others filled has not run. */
 static void note_ran(const struct gp_view *view, struct gp_mlfq_task *t, bool waits)
 {
 	if (knows_wait(view, &t->entity))
@@ -122,12 +124,12 @@ static void note_ran(const struct gp_view *view, struct gp_mlfq_task *t, bool wa
 }
 
 /*
- * When one of those below is to be let in: when the top has worked for a while, or when one of them
- * has waited for longer than turns explain. The gaps of the top may be too short for it, and others
- * may fill them.
+ * When the next aging window is due: the top level has worked for a while, or an entity below has
+ * waited longer than turns explain. The gaps of the top level may be too short for it, and other
+ * entities may fill them.
  */
-static uint64_t let_in_at(const struct gp_view *view, const struct gp_policy_state *state,
-                          uint32_t below)
+static uint64_t aging_due_at(const struct gp_view *view, const struct gp_policy_state *state,
+                             uint32_t below)
 {
 	const struct gp_mlfq_device *d = state->device;
 	uint64_t boost = boost_ns(view, state, below);
@@ -135,20 +137,21 @@ static uint64_t let_in_at(const struct gp_view *view, const struct gp_policy_sta
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_mlfq_task *t = gp_policy_task(state, i);
-		const struct gp_entity *u = &t->entity;
+		const struct gp_entity *e = &t->entity;
 		uint64_t at_ns;
 
-		if (!u->members || t->level == GP_MLFQ_TOP || u->idle || u->user_held ||
-		    !knows_wait(view, u))
+		if (!e->members || t->level == GP_MLFQ_TOP || e->idle || e->user_held ||
+		    !knows_wait(view, e))
 			continue;
-		at_ns = view->now_ns - u->waited_ns + view->starve_limit_ns / 4;
+		at_ns = view->now_ns - e->waited_ns + view->starve_limit_ns / 4;
 		if (at_ns < due_ns)
 			due_ns = at_ns;
 	}
-	return due_ns > d->let_in_until_ns + boost ? due_ns : d->let_in_until_ns + boost;
+	return due_ns > d->aging_until_ns + boost ? due_ns : d->aging_until_ns + boost;
 }
 
-/* Those below that do not have the turn are held; `barred`: so is the one that has it. */
+/* Entities below the top that do not have the turn are held. With `barred`, the current entity is
+ * held, too. */
 static void plan_holds(const struct gp_view *view, const struct gp_policy_state *state,
                        bool rotates, bool barred, struct gp_plan *plan)
 {
@@ -182,9 +185,10 @@ static uint32_t long_slice(const struct gp_view *view, const struct gp_policy_st
 }
 
 /*
- * With slices the hardware arbitrates. They do not change with each pause: setting one is a call to
- * the driver. Where several below are not held, they keep their own: two short ones would only
- * waste the GPU on switching. If nobody is above them, long ones waste less.
+ * With slices the hardware arbitrates. Slices do not change at each pause, because setting one is a
+ * call to the driver. If several entities below the top are released, they keep the default slice:
+ * two short slices would waste the GPU on switching. Without entities at the top, long slices waste
+ * less.
  */
 static void plan_slices(const struct gp_view *view, const struct gp_policy_state *state,
                         const struct gp_mlfq_counts *c, bool rotates, struct gp_plan *plan)
@@ -206,10 +210,10 @@ static void plan_slices(const struct gp_view *view, const struct gp_policy_state
 }
 
 /*
- * The others run beside the one that is let in: so long that the hardware comes round to it, but
- * not so long that others below would starve.
+ * The length of an aging window. Other tasks run beside the entity, so the window is long enough
+ * for the hardware to reach it. It is short enough for the other entities below not to starve.
  */
-static uint64_t let_in_length(const struct gp_view *view, const struct gp_mlfq_counts *c)
+static uint64_t aging_length(const struct gp_view *view, const struct gp_mlfq_counts *c)
 {
 	uint64_t each_ns = view->slice_default_us * 1000ull + view->switch_cost_ns, round_ns = 0;
 	uint64_t most_ns = view->starve_limit_ns / 4 / (c->below + 1);
@@ -221,9 +225,9 @@ static uint64_t let_in_length(const struct gp_view *view, const struct gp_mlfq_c
 	return round_ns > GP_MLFQ_AGING_NS ? round_ns : GP_MLFQ_AGING_NS;
 }
 
-/* The one below that had nothing for longest is let in although the top works. */
-static void aging(const struct gp_view *view, const struct gp_policy_state *state,
-                  const struct gp_mlfq_counts *c)
+/* Opens an aging window for the entity below the top that has waited longest. */
+static void open_aging_window(const struct gp_view *view, const struct gp_policy_state *state,
+                              const struct gp_mlfq_counts *c)
 {
 	struct gp_mlfq_device *d = state->device;
 	uint32_t longest_waiting = c->below_only;
@@ -235,12 +239,12 @@ static void aging(const struct gp_view *view, const struct gp_policy_state *stat
 		if (t->entity.members && t->entity.rotating && t->ran_ns < h->ran_ns)
 			longest_waiting = i;
 	}
-	d->let_in_until_ns = view->now_ns + let_in_length(view, c);
-	gp_rotation_give(view, &d->rotation, longest_waiting, d->let_in_until_ns - view->now_ns,
+	d->aging_until_ns = view->now_ns + aging_length(view, c);
+	gp_rotation_give(view, &d->rotation, longest_waiting, d->aging_until_ns - view->now_ns,
 	                 true);
 }
 
-/* Whether those below must wait for the top; lets one in when they have waited for long. */
+/* Whether entities below must wait for the top level. Opens an aging window when it is due. */
 static bool is_barred(const struct gp_view *view, const struct gp_policy_state *state,
                       const struct gp_mlfq_counts *c, uint32_t room, struct gp_plan *plan)
 {
@@ -253,15 +257,15 @@ static bool is_barred(const struct gp_view *view, const struct gp_policy_state *
 	}
 	if (!d->barred_ns)
 		d->barred_ns = view->now_ns;
-	due_ns = let_in_at(view, state, c->below);
-	if (view->now_ns >= due_ns && view->now_ns >= d->let_in_until_ns) {
-		aging(view, state, c);
-		d->barred_ns = d->let_in_until_ns;
+	due_ns = aging_due_at(view, state, c->below);
+	if (view->now_ns >= due_ns && view->now_ns >= d->aging_until_ns) {
+		open_aging_window(view, state, c);
+		d->barred_ns = d->aging_until_ns;
 	}
-	if (view->now_ns < d->let_in_until_ns)
-		due_ns = d->let_in_until_ns;
+	if (view->now_ns < d->aging_until_ns)
+		due_ns = d->aging_until_ns;
 	gp_plan_wake_at(plan, due_ns);
-	return view->now_ns >= d->let_in_until_ns;
+	return view->now_ns >= d->aging_until_ns;
 }
 
 static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state *state,
@@ -290,7 +294,7 @@ static int mlfq_decide(const struct gp_view *view, const struct gp_policy_state 
 
 const struct gp_policy_ops gp_policy_mlfq = {
 	.name = "mlfq",
-	.summary = "feedback levels, for tasks nobody described",
+	.summary = "feedback levels, for tasks without attributes",
 	.param = mlfq_params,
 	.nparam = sizeof mlfq_params / sizeof *mlfq_params,
 	.device_state = sizeof(struct gp_mlfq_device),

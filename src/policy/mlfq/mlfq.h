@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of `mlfq` share: which level a task is at, whether those below take turns, and
- * what is done about it. */
+/* Declarations shared by the parts of `mlfq`: the level of each entity, and whether entities below
+ * the top take turns. */
 #ifndef GP_POLICY_MLFQ_MLFQ_H
 #define GP_POLICY_MLFQ_MLFQ_H
 
@@ -16,54 +16,54 @@ enum gp_mlfq_level { GP_MLFQ_TOP, GP_MLFQ_MIDDLE, GP_MLFQ_BOTTOM };
 
 struct gp_mlfq_device {
 	struct gp_rotation rotation;
-	uint64_t barred_ns;       /* since when those below wait for the top; 0 = they do not */
-	uint64_t let_in_until_ns; /* one of them is let in */
-	uint64_t decided_ns;      /* the last decision */
+	uint64_t barred_ns;      /* since when entities below wait for the top; 0 = they do not */
+	uint64_t aging_until_ns; /* end of the aging window of one of them */
+	uint64_t decided_ns;     /* time of the last decision */
 
-	/* Where activity is known late. */
-	bool turns;             /* those below are held and take turns */
-	uint64_t turns_ns;      /* for so long ... */
-	uint64_t turns_run_ns;  /* ... and they ran so much, since that was looked at */
-	uint32_t turns_part;    /* of the device, in thousandths, lately; 0 = not known */
-	uint64_t news_ns;       /* when a run time last grew */
-	uint64_t window_ns;     /* up to then, since it was last looked at ... */
-	uint64_t window_run_ns; /* ... what all have run */
-	uint32_t released_busy; /* in thousandths, when they last had no turns */
-	uint64_t given_up_ns;   /* when turns were ... */
-	uint64_t wait_ns;       /* ... and how long they are not tried again; 0 = they pay */
+	/* Used if activity is known late. "Part" means the part of the device, in thousandths. */
+	bool turns;             /* entities below the top are held and take turns */
+	uint64_t turns_ns;      /* time with turns since the last evaluation */
+	uint64_t turns_run_ns;  /* their run time in turns_ns */
+	uint32_t turns_part;    /* their recent part; 0 = not known */
+	uint64_t run_grew_ns;   /* when a run time last grew */
+	uint64_t window_ns;     /* length of the current measurement, up to run_grew_ns */
+	uint64_t window_run_ns; /* run time of all entities in it */
+	uint32_t released_busy; /* how busy the device was without turns, in thousandths */
+	uint64_t given_up_ns;   /* when turns were given up */
+	uint64_t wait_ns;       /* how long they are not tried again; 0 = turns are useful */
 };
 
-/* Of a unit, in the blob of its first task, but for the last two. */
+/* Stored in the blob of the entity's first task; run_ns and run_known are used in every blob. */
 struct gp_mlfq_task {
 	struct gp_entity entity;
 	uint8_t level;               /* enum gp_mlfq_level */
-	bool works;                  /* in a stretch of work; a pause of a moment is not its end */
+	bool works;                  /* in a stretch of work; a short pause does not end it */
 	bool released;               /* none of its members is held */
-	bool told;                   /* the run times of all are known */
-	uint64_t got_ns;             /* since the last decision */
-	uint64_t stretch_ns;         /* of work, up to now */
-	uint64_t idle_since_ns;      /* 0 = is not seen idle */
-	uint64_t window_run_ns;      /* since its part was taken ... */
-	uint64_t window_released_ns; /* ... of the time in which it could run */
-	uint32_t part;               /* of the device, in thousandths */
-	bool judged;                 /* ... is new: it is to be */
-	bool trusted;                /* ... was less than much */
-	uint64_t ran_ns;             /* when it was last not held */
+	bool runs_known;             /* the run times of all members are known */
+	uint64_t got_ns;             /* run time since the last decision */
+	uint64_t stretch_ns;         /* length of the current stretch of work */
+	uint64_t idle_since_ns;      /* when it was first seen idle; 0 = it is not idle */
+	uint64_t window_run_ns;      /* run time since its part was last computed */
+	uint64_t window_released_ns; /* time for which it was released since then */
+	uint32_t part;               /* its part of the device, in thousandths */
+	bool judged;                 /* `part` is new, and its level must be checked */
+	bool trusted;                /* `part` was small at the last check */
+	uint64_t ran_ns;             /* when it last ran or was released */
 
-	uint64_t run_ns; /* of this task, at the last decision */
+	uint64_t run_ns; /* run time of this task at the last decision */
 	bool run_known;
 };
 
 struct gp_mlfq_counts {
-	uint32_t top;        /* units at the top ... */
-	uint32_t sunk;       /* ... and below ... */
-	uint32_t below;      /* ... that are not idle */
-	uint32_t tasks;      /* of those */
-	bool top_works;      /* one at the top does, or has just paused */
-	uint32_t below_only; /* index of the only unit below */
+	uint32_t top;        /* entities at the top */
+	uint32_t sunk;       /* entities below the top */
+	uint32_t below;      /* entities below the top that are not idle */
+	uint32_t tasks;      /* tasks of the entities in `below` */
+	bool top_works;      /* an entity at the top works, or has just paused */
+	uint32_t below_only; /* index of the last entity of `below`; the only one if below == 1 */
 };
 
-/* So long must be looked at run times, which are old when they are known. */
+/* Run times are old when they are reported, so they are measured for at least this time. */
 static inline uint64_t gp_mlfq_window(const struct gp_view *view)
 {
 	uint64_t window_ns = 4 * view->sample_period_ns;
@@ -71,11 +71,12 @@ static inline uint64_t gp_mlfq_window(const struct gp_view *view)
 	return window_ns < 400 * GP_MS ? 400 * GP_MS : window_ns;
 }
 
-/* Where activity is known late: whether those below are to take turns, in device->turns. */
+/* For devices on which activity is known late. Decides whether entities below the top take turns,
+ * and stores that in device->turns. */
 void gp_mlfq_weigh_turns(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct gp_mlfq_counts *c);
 
-/* `short_ns`: the longest stretch of work at the top. */
+/* `short_ns` is the longest stretch of work at the top level. */
 void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state *state,
                         uint64_t short_ns, struct gp_plan *plan);
 

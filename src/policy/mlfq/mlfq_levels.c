@@ -1,58 +1,60 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mlfq: which level each unit is at. */
+/* mlfq: the level of each entity. */
 #include "policy/mlfq/mlfq.h"
 
-#define PAUSE_NS      GP_MS /* a shorter one is not the end of a stretch of work */
-#define MIDDLE_FACTOR 10u   /* a stretch at the middle level may be so much longer */
+#define PAUSE_NS      GP_MS /* a shorter pause does not end a stretch of work */
+#define MIDDLE_FACTOR 10u   /* a stretch at the middle level may be this many times longer */
 
-/* Of what the one has that takes most, in thousandths. */
-#define MUCH            950u
-#define LITTLE          800u
-#define LITTLE_IN_TURNS 700u
+/* In thousandths of the largest part. */
+#define LARGE          950u
+#define SMALL          800u
+#define SMALL_IN_TURNS 700u
 
-#define IN_TURNS        4u /* so much longer is a unit watched that has turns */
+#define IN_TURNS       4u /* an entity that takes turns is measured this many times longer */
 
 static void note_member(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
 	const struct gp_task_view *t = &view->task[i];
 	struct gp_mlfq_task *own = gp_policy_task(state, i);
-	struct gp_mlfq_task *u = gp_policy_task(state, t->gang);
+	struct gp_mlfq_task *e = gp_policy_task(state, t->gang);
 
-	u->released &=
+	e->released &=
 		!((t->known & GP_KNOWN_HELD) ? t->held : (t->held_by & GP_HELD_BY_POLICY) != 0);
 	if (!(t->known & GP_KNOWN_RUN)) {
-		u->told &= own->run_known; /* one look without it is no loss: it only grows */
+		e->runs_known &=
+			own->run_known; /* one tick without it is harmless: run time only grows */
 		return;
 	}
 	if (own->run_known && t->run_ns > own->run_ns)
-		u->got_ns += t->run_ns - own->run_ns;
+		e->got_ns += t->run_ns - own->run_ns;
 	own->run_ns = t->run_ns;
 	own->run_known = true;
 }
 
-/* What each got since the last decision: as measured, or, where that is not known, as granted. */
+/* The run time since the last decision: measured, or, if that is not known, the time for which the
+ * entity was released and working. */
 static void gather(const struct gp_view *view, const struct gp_policy_state *state,
                    uint64_t passed_ns)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		u->released = u->told = true;
-		u->got_ns = 0;
+		e->released = e->runs_known = true;
+		e->got_ns = 0;
 	}
 	for (uint32_t i = 0; i < view->n; i++)
 		if (view->task[i].class != GP_UNMANAGED)
 			note_member(view, state, i);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		/* One that was idle at the last look has only just come. */
-		if (!u->told)
-			u->got_ns = u->released && u->works && !u->idle_since_ns ? passed_ns : 0;
+		/* An entity that was idle at the last tick has only just become active. */
+		if (!e->runs_known)
+			e->got_ns = e->released && e->works && !e->idle_since_ns ? passed_ns : 0;
 	}
 }
 
-/* ---- where it is known at once who works: by stretches of work ---- */
+/* If activity is known at once: levels by stretches of work. */
 
 static uint64_t longest(uint8_t level, uint64_t short_ns)
 {
@@ -61,41 +63,41 @@ static uint64_t longest(uint8_t level, uint64_t short_ns)
 	                                 : UINT64_MAX;
 }
 
-static void end_stretch(struct gp_mlfq_task *u, uint64_t short_ns)
+static void end_stretch(struct gp_mlfq_task *e, uint64_t short_ns)
 {
-	if (u->level > GP_MLFQ_TOP && u->stretch_ns <= longest(u->level - 1, short_ns))
-		u->level--;
-	u->works = false;
-	u->stretch_ns = 0;
+	if (e->level > GP_MLFQ_TOP && e->stretch_ns <= longest(e->level - 1, short_ns))
+		e->level--;
+	e->works = false;
+	e->stretch_ns = 0;
 }
 
-static void follow_stretch(const struct gp_view *view, struct gp_mlfq_task *u, uint64_t short_ns,
+static void follow_stretch(const struct gp_view *view, struct gp_mlfq_task *e, uint64_t short_ns,
                            struct gp_plan *plan)
 {
-	u->stretch_ns += u->got_ns;
-	while (u->stretch_ns > longest(u->level, short_ns))
-		u->level++;
-	if (!u->entity.idle) {
-		u->idle_since_ns = 0;
-		u->works |= u->entity.active;
+	e->stretch_ns += e->got_ns;
+	while (e->stretch_ns > longest(e->level, short_ns))
+		e->level++;
+	if (!e->entity.idle) {
+		e->idle_since_ns = 0;
+		e->works |= e->entity.active;
 		return;
 	}
-	if (!u->idle_since_ns)
-		u->idle_since_ns = view->now_ns;
-	if (!u->works)
+	if (!e->idle_since_ns)
+		e->idle_since_ns = view->now_ns;
+	if (!e->works)
 		return;
-	if (view->now_ns >= u->idle_since_ns + PAUSE_NS)
-		end_stretch(u, short_ns);
+	if (view->now_ns >= e->idle_since_ns + PAUSE_NS)
+		end_stretch(e, short_ns);
 	else
-		gp_plan_wake_at(plan, u->idle_since_ns + PAUSE_NS);
+		gp_plan_wake_at(plan, e->idle_since_ns + PAUSE_NS);
 }
 
-/* ---- elsewhere: by what part of the time each has run ---- */
+/* If activity is known late: levels by the part of the device that each entity takes. */
 
 struct parts {
-	uint32_t largest; /* of all units, in thousandths */
-	uint32_t much;    /* ... is much from here on: two fifths of an equal part */
-	bool at_top;      /* the unit with the largest is at the top, and that is much */
+	uint32_t largest; /* the largest part of all entities, in thousandths */
+	uint32_t large;   /* a part counts as large from here on: 2/5 of an equal part */
+	bool at_top; /* the entity with the largest part is at the top, and its part is large */
 };
 
 static struct parts survey_parts(const struct gp_view *view, const struct gp_policy_state *state)
@@ -104,80 +106,82 @@ static struct parts survey_parts(const struct gp_view *view, const struct gp_pol
 	uint32_t workers = 0;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_mlfq_task *u = gp_policy_task(state, i);
+		const struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		if (!u->entity.members || u->entity.user_held || !u->part)
+		if (!e->entity.members || e->entity.user_held || !e->part)
 			continue;
 		workers++;
-		if (u->part <= p.largest)
+		if (e->part <= p.largest)
 			continue;
-		p.largest = u->part;
-		p.at_top = u->level == GP_MLFQ_TOP;
+		p.largest = e->part;
+		p.at_top = e->level == GP_MLFQ_TOP;
 	}
-	p.much = 400u / (workers > 2 ? workers : 2u);
-	p.at_top &= p.largest >= p.much;
+	p.large = 400u / (workers > 2 ? workers : 2u);
+	p.at_top &= p.largest >= p.large;
 	return p;
 }
 
 /*
- * Sinks with nearly as much as the one that takes most; not on a device that has much time left:
- * that is no reason to favour anybody. One that took little up to now may take much once: it works
- * off what gathered while it had to wait. Rises with clearly less, but not while the one that takes
- * most is at the top: with that ahead of it, it has little because it gets little.
+ * An entity sinks if its part is nearly the largest. It does not sink if the device has much time
+ * left, because no other entity would benefit. An entity that had a small part may have a large one
+ * once: it works off requests that came while it waited.
+ *
+ * It rises if its part is clearly smaller. It does not rise while the entity with the largest part
+ * is at the top: its part may be small only because that one goes before it.
  */
-static void judge(struct gp_mlfq_task *u, const struct parts *p, uint64_t little)
+static void judge(struct gp_mlfq_task *e, const struct parts *p, uint64_t small)
 {
-	uint64_t part = u->part * 1000ull;
+	uint64_t part = e->part * 1000ull;
 
-	u->judged = false;
-	if (u->part >= p->much && part >= (uint64_t)MUCH * p->largest) {
-		u->level = u->trusted ? u->level : GP_MLFQ_BOTTOM;
-		u->trusted = false;
+	e->judged = false;
+	if (e->part >= p->large && part >= (uint64_t)LARGE * p->largest) {
+		e->level = e->trusted ? e->level : GP_MLFQ_BOTTOM;
+		e->trusted = false;
 		return;
 	}
-	if (!p->at_top && (u->part < p->much / 2 || part < little * p->largest))
-		u->level = GP_MLFQ_TOP;
-	u->trusted = u->level == GP_MLFQ_TOP;
+	if (!p->at_top && (e->part < p->large / 2 || part < small * p->largest))
+		e->level = GP_MLFQ_TOP;
+	e->trusted = e->level == GP_MLFQ_TOP;
 }
 
-static bool has_turns(const struct gp_policy_state *state, const struct gp_mlfq_task *u)
+static bool has_turns(const struct gp_policy_state *state, const struct gp_mlfq_task *e)
 {
 	const struct gp_mlfq_device *d = state->device;
 
-	return d->turns && d->rotation.current && u->entity.members && u->entity.rotating;
+	return d->turns && d->rotation.current && e->entity.members && e->entity.rotating;
 }
 
 /*
- * What is known of run times is old, so a unit's part is taken only when it could run for several
- * times as long as that. In turns it has the device now and then only, and what it ran at the end
- * of one is known in the turn of another: that takes longer. Requests come at random: of one that
- * takes little, what it took before counts for more.
+ * Run times are old when they are reported. So the part is computed only after the entity was
+ * released for several times that delay. An entity that takes turns needs longer, because the run
+ * time at the end of its turn is reported in the next one's turn. Requests come at random: for an
+ * entity with a small part the earlier value has more weight.
  */
 static bool take_part(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_mlfq_task *u, uint64_t passed_ns)
+                      struct gp_mlfq_task *e, uint64_t passed_ns)
 {
 	const struct gp_mlfq_device *d = state->device;
-	bool turns = has_turns(state, u);
+	bool turns = has_turns(state, e);
 	uint64_t enough_ns = gp_mlfq_window(view) * (turns ? IN_TURNS : 1u);
 	uint32_t part;
 
-	u->window_run_ns += u->got_ns;
-	u->window_released_ns += u->released ? passed_ns : 0;
-	if (u->window_released_ns < enough_ns)
+	e->window_run_ns += e->got_ns;
+	e->window_released_ns += e->released ? passed_ns : 0;
+	if (e->window_released_ns < enough_ns)
 		return false;
-	u->judged = u->told;
-	if (u->told) {
-		part = (uint32_t)(u->window_run_ns * 1000 / u->window_released_ns);
-		u->part = turns        ? part / d->rotation.entities
-		          : u->trusted ? (3 * u->part + part) / 4
+	e->judged = e->runs_known;
+	if (e->runs_known) {
+		part = (uint32_t)(e->window_run_ns * 1000 / e->window_released_ns);
+		e->part = turns        ? part / d->rotation.entities
+		          : e->trusted ? (3 * e->part + part) / 4
 		                       : part;
 	}
-	u->window_run_ns = u->window_released_ns = 0;
-	return u->judged;
+	e->window_run_ns = e->window_released_ns = 0;
+	return e->judged;
 }
 
-/* Until its own part is known again, each that has turns has what they have on average: those at
- * the top must be compared with what the others had in the same time. */
+/* Until its own part is known again, each entity that takes turns has their average part. Entities
+ * at the top must be compared with the parts of the others in the same time. */
 static void share_turns(const struct gp_view *view, const struct gp_policy_state *state,
                         uint64_t passed_ns)
 {
@@ -185,9 +189,9 @@ static void share_turns(const struct gp_view *view, const struct gp_policy_state
 	uint64_t part;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_mlfq_task *u = gp_policy_task(state, i);
+		const struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		d->turns_run_ns += has_turns(state, u) ? u->got_ns : 0;
+		d->turns_run_ns += has_turns(state, e) ? e->got_ns : 0;
 	}
 	d->turns_ns += passed_ns;
 	if (d->turns_ns < gp_mlfq_window(view))
@@ -195,10 +199,10 @@ static void share_turns(const struct gp_view *view, const struct gp_policy_state
 	part = d->turns_run_ns * 1000 / d->turns_ns;
 	d->turns_part = d->turns_part ? (uint32_t)(d->turns_part + part) / 2 : (uint32_t)part;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		if (has_turns(state, u))
-			u->part = d->turns_part / d->rotation.entities;
+		if (has_turns(state, e))
+			e->part = d->turns_part / d->rotation.entities;
 	}
 	d->turns_run_ns = d->turns_ns = 0;
 }
@@ -216,10 +220,10 @@ static void judge_all(const struct gp_view *view, const struct gp_policy_state *
 		return;
 	p = survey_parts(view, state);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		if (u->judged)
-			judge(u, &p, has_turns(state, u) ? LITTLE_IN_TURNS : LITTLE);
+		if (e->judged)
+			judge(e, &p, has_turns(state, e) ? SMALL_IN_TURNS : SMALL);
 	}
 }
 
@@ -233,10 +237,10 @@ void gp_mlfq_set_levels(const struct gp_view *view, const struct gp_policy_state
 	d->decided_ns = view->now_ns;
 	if (gp_is_prompt(view)) {
 		for (uint32_t i = 0; i < view->n; i++) {
-			struct gp_mlfq_task *u = gp_policy_task(state, i);
+			struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-			if (u->entity.members)
-				follow_stretch(view, u, short_ns, plan);
+			if (e->entity.members)
+				follow_stretch(view, e, short_ns, plan);
 		}
 	} else {
 		judge_all(view, state, passed_ns);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mlfq: whether those below are held and take turns, where activity is known late.
+ * mlfq: whether entities below the top are held and take turns. Used if activity is known late.
  *
- * Turns spare switching and shorten the way to the top, but one that pauses in its turn leaves the
- * device idle while others have work, and nobody sees it in time. So turns are tried, and given up
- * when they left the device less busy than it should be; then they are tried ever more seldom.
+ * Turns save switches and shorten the response time of the top level. But an entity that pauses in
+ * its turn leaves the device idle while others have work, and that is seen too late. So turns are
+ * tried, and given up if the device was less busy than it should be. After each failure they are
+ * tried less often.
  */
 #include "policy/mlfq/mlfq.h"
 
-/* Of the time, in thousandths. */
-#define STAYS_BUSY   930u /* in turns nothing is lost between those below ... */
-#define TOP_COSTS    130u /* ... but for what requests of the top cost, which nobody measures */
-#define CLEARLY_IDLE 650u /* needs no second look */
-#define GAIN         30u  /* or so much more than without turns: they spare switching */
-#define FULL         850u /* without turns: the hardware hardly does more */
+/* In thousandths of the time. */
+#define STAYS_BUSY   930u /* turns are useful if the device is at least this busy */
+#define TOP_COSTS    130u /* subtracted if the top level works: its cost is not measured */
+#define CLEARLY_IDLE 650u /* turns are given up at once below this */
+#define GAIN         30u  /* turns are useful if they add this much: they save switches */
+#define FULL         850u /* without turns the hardware is hardly ever busier */
 
-#define SURE         4u              /* windows until it is believed that turns pay, or not */
-#define WAIT_NS      (10000 * GP_MS) /* until turns are tried again, and twice that the next time */
+#define SURE         4u              /* windows until turns are judged */
+#define WAIT_NS      (10000 * GP_MS) /* until turns are tried again; doubled after each failure */
 #define WAIT_MAX_NS  (16 * WAIT_NS)
-#define SELDOM       8u /* so many times as long where the device is not full */
+#define SELDOM       8u /* the wait is this many times longer if the device is not full */
 
 static void begin_window(const struct gp_view *view, const struct gp_policy_state *state,
                          bool turns)
@@ -32,13 +33,14 @@ static void begin_window(const struct gp_view *view, const struct gp_policy_stat
 	d->turns_run_ns = d->turns_ns = 0;
 	d->turns_part = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_mlfq_task *u = gp_policy_task(state, i);
+		struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		u->window_run_ns = u->window_released_ns = 0;
+		e->window_run_ns = e->window_released_ns = 0;
 	}
 }
 
-/* Time is taken from one news to the next: a run time that is old says nothing of now. */
+/* Time is measured from one growth of a run time to the next: between them a run time is out of
+ * date. */
 static void note_busy(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	struct gp_mlfq_device *d = state->device;
@@ -48,19 +50,19 @@ static void note_busy(const struct gp_view *view, const struct gp_policy_state *
 		got_ns += ((struct gp_mlfq_task *)gp_policy_task(state, i))->got_ns;
 	if (!got_ns)
 		return;
-	if (d->news_ns) {
-		d->window_ns += view->now_ns - d->news_ns;
+	if (d->run_grew_ns) {
+		d->window_ns += view->now_ns - d->run_grew_ns;
 		d->window_run_ns += got_ns;
 	}
-	d->news_ns = view->now_ns;
+	d->run_grew_ns = view->now_ns;
 }
 
 static bool works_at_top(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_mlfq_task *u = gp_policy_task(state, i);
+		const struct gp_mlfq_task *e = gp_policy_task(state, i);
 
-		if (u->entity.members && u->level == GP_MLFQ_TOP && u->part)
+		if (e->entity.members && e->level == GP_MLFQ_TOP && e->part)
 			return true;
 	}
 	return false;
@@ -108,7 +110,7 @@ void gp_mlfq_weigh_turns(const struct gp_view *view, const struct gp_policy_stat
 		return;
 	}
 	if (!d->turns)
-		enough_ns /= 2; /* to try costs little */
+		enough_ns /= 2; /* a trial costs little */
 	else if (enough_ns < d->rotation.round_ns)
 		enough_ns = d->rotation.round_ns;
 	if (d->window_ns < enough_ns)

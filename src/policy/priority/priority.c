@@ -2,15 +2,17 @@
 /*
  * priority: strict classes and priorities, with aging.
  *
- * Where slices can be set, the hardware arbitrates and no software is on the critical path: a
- * best-effort task with a tiny slice is put off the GPU as soon as a latency-critical one has work.
- * Two runnable tasks with tiny slices would starve each other, so only one may have it, and only
- * when no other task that is not latency-critical may be runnable; the other busy best-effort tasks
- * are held and take long turns. Elsewhere, tasks are held while one of higher rank is seen active.
+ * If slices can be set, the hardware arbitrates and no software is on the critical path. A
+ * best-effort task with a tiny slice leaves the GPU as soon as a latency-critical task has work.
+ * Two runnable tasks with tiny slices would starve each other. So only one task has a tiny slice,
+ * and only if no other task below latency-critical may be runnable. The other busy best-effort
+ * tasks are held and take long turns. Without slices, a task is held while a task of higher rank is
+ * seen active.
  *
- * Good for inference beside training. Bad where latency-critical work never pauses: best-effort
- * tasks then live on what aging gives them, a few percent at most; and where it pauses all the time
- * for moments shorter than a switch: each gap gives the GPU away, and the way back costs a switch.
+ * Good for inference beside training. Bad if latency-critical work never pauses: best-effort tasks
+ * then run only in aging windows, a few percent of the time at most. Bad also if it pauses all the
+ * time for less than a switch takes: each gap gives the GPU away, and a switch is needed to get it
+ * back.
  */
 #include "policy/priority/priority.h"
 

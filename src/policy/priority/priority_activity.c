@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * priority where slices cannot be set: a unit is held while one of higher rank is seen active, and
- * let in for a moment when it has waited long enough (aging).
+ * priority without slices: an entity is held while an entity of higher rank is seen active. When it
+ * has waited long enough, it gets an aging window.
  */
 #include "policy/priority/priority.h"
 
-static uint32_t rank(const struct gp_entity *u)
+static uint32_t rank(const struct gp_entity *e)
 {
-	return u->class * (GP_PRIORITY_MAX + 1) + u->priority;
+	return e->class * (GP_PRIORITY_MAX + 1) + e->priority;
 }
 
-/* Let in, and as far as can be seen the hardware has not come round to it yet. */
+/* The entity has an aging window, but as far as is known the hardware has not reached it yet. */
 static bool has_not_run(const struct gp_view *view, const struct gp_policy_state *state,
                         const struct gp_priority_task *p)
 {
@@ -20,17 +20,17 @@ static bool has_not_run(const struct gp_view *view, const struct gp_policy_state
 	       p->entity.waited_known && p->entity.waited_ns >= since_ns;
 }
 
-/* Whether a unit of lower rank is let in now, because it waited long enough. */
-static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *state,
-                      struct gp_priority_task *p, struct gp_plan *plan)
+/* Whether an entity of lower rank has an aging window now. Opens one if it waited long enough. */
+static bool in_aging_window(const struct gp_view *view, const struct gp_policy_state *state,
+                            struct gp_priority_task *p, struct gp_plan *plan)
 {
 	uint64_t due_ns;
 
-	/* To be released for a gap that others fill is not to run. */
+	/* A task that was released in a gap which other tasks filled has not run. */
 	if (p->entity.waited_known && p->entity.waited_ns <= view->now_ns)
 		p->ran_ns = view->now_ns - p->entity.waited_ns;
 	else if (!p->entity.policy_held)
-		p->ran_ns = view->now_ns; /* until now */
+		p->ran_ns = view->now_ns; /* it was released until now */
 	due_ns = p->ran_ns + param_ns(state, GP_PRIORITY_AGE_AFTER);
 	if (view->now_ns >= p->run_until_ns && view->now_ns >= due_ns) {
 		p->aging_ns = view->now_ns;
@@ -47,13 +47,16 @@ static bool is_let_in(const struct gp_view *view, const struct gp_policy_state *
 	return false;
 }
 
-static bool must_wait(const struct gp_entity *u, uint32_t top)
+static bool must_wait(const struct gp_entity *e, uint32_t top)
 {
-	return u->members && !u->user_held && !u->barred && !u->idle && rank(u) < top;
+	return e->members && !e->user_held && !e->barred && !e->idle && rank(e) < top;
 }
 
-/* Holds the units of a rank as far as there is room. Those held already come first, so that a
- * device that can hold few does not change its mind at every look. True when all are held. */
+/*
+ * Holds the entities of one rank while `room` lasts. Entities that are held already come first, so
+ * that a device that can hold few does not change its choice at every tick. Returns true if all are
+ * held.
+ */
 static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *state,
                       uint32_t of_rank, uint32_t *room, bool held_already, struct gp_plan *plan)
 {
@@ -61,22 +64,23 @@ static bool hold_rank(const struct gp_view *view, const struct gp_policy_state *
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_priority_task *p = gp_policy_task(state, i);
-		struct gp_entity *u = &p->entity;
+		struct gp_entity *e = &p->entity;
 
-		if (!must_wait(u, of_rank + 1) || rank(u) != of_rank ||
-		    u->policy_held != held_already)
+		if (!must_wait(e, of_rank + 1) || rank(e) != of_rank ||
+		    e->policy_held != held_already)
 			continue;
-		if (u->members > *room || is_let_in(view, state, p, plan)) {
+		if (e->members > *room || in_aging_window(view, state, p, plan)) {
 			all = false;
 			continue;
 		}
-		*room -= u->members;
+		*room -= e->members;
 		plan->task[i].want = GP_HOLD;
 	}
 	return all;
 }
 
-/* The lowest ranks first, and nobody of a higher class while one of a lower is let in. */
+/* Holds the lowest ranks first. Holds latency-critical entities only if all best-effort ones are
+ * held. */
 static void hold_lowest(const struct gp_view *view, const struct gp_policy_state *state,
                         uint32_t top, uint32_t room, struct gp_plan *plan)
 {
@@ -89,7 +93,8 @@ static void hold_lowest(const struct gp_view *view, const struct gp_policy_state
 	}
 }
 
-/* Holds all units of a class below `top` that are not let in. True when none is. */
+/* Holds all entities of a class with a rank below `top`, except in an aging window. Returns true if
+ * all are held. */
 static bool hold_class(const struct gp_view *view, const struct gp_policy_state *state,
                        uint32_t top, uint8_t class, struct gp_plan *plan)
 {
@@ -100,7 +105,7 @@ static bool hold_class(const struct gp_view *view, const struct gp_policy_state 
 
 		if (p->entity.class != class || !must_wait(&p->entity, top))
 			continue;
-		if (is_let_in(view, state, p, plan))
+		if (in_aging_window(view, state, p, plan))
 			all = false;
 		else
 			plan->task[i].want = GP_HOLD;
@@ -119,8 +124,8 @@ static void hold_below(const struct gp_view *view, const struct gp_policy_state 
 		if (must_wait(&p->entity, top))
 			needed += p->entity.members;
 		else
-			p->ran_ns =
-				view->now_ns; /* does not wait: it runs, is idle, or is no unit */
+			p->ran_ns = view->now_ns; /* it does not wait: it runs, is idle, or is no
+			                             entity */
 	}
 	if (needed > room)
 		hold_lowest(view, state, top, room, plan);
@@ -135,12 +140,12 @@ void gp_priority_by_activity(const struct gp_view *view, const struct gp_policy_
 	uint32_t room = room_for_holds(view, user_held);
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *u = gp_policy_task(state, i);
+		const struct gp_entity *e = gp_policy_task(state, i);
 
-		if (u->members && u->active && !u->user_held && !u->barred && rank(u) > top)
-			top = rank(u);
+		if (e->members && e->active && !e->user_held && !e->barred && rank(e) > top)
+			top = rank(e);
 		plan->task[i].want = view->task[i].class == GP_UNMANAGED ? GP_LEAVE
-		                     : u->barred                         ? GP_HOLD
+		                     : e->barred                         ? GP_HOLD
 		                                                         : GP_RUN;
 	}
 	if (!(view->caps & GP_CAP_HOLD))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * priority where slices can be set: the hardware arbitrates. Decides who has the tiny slice, whose
- * turn it is among busy best-effort tasks, and when best-effort work is let in although somebody
- * latency-critical wants the device (aging).
+ * priority with slices: the hardware arbitrates. This file decides which task has the tiny slice,
+ * which of the busy best-effort tasks has the turn, and when an aging window opens although
+ * latency-critical tasks want the device.
  */
 #include "policy/priority/priority.h"
 
@@ -16,19 +16,21 @@ static uint32_t slice_param(const struct gp_view *view, const struct gp_policy_s
 	                                 : (uint32_t)us;
 }
 
-/* Tasks that are not latency-critical and not held, and may be running. */
+/* Counts of tasks that are not latency-critical and not held, and so may be running. */
 struct released {
-	uint32_t runnable; /* active, or not known to be idle */
+	uint32_t runnable; /* active, or of unknown activity */
 	uint32_t all;
-	uint32_t task;      /* index of the only one */
-	uint32_t idle_task; /* index of the only one, if it is idle */
-	uint32_t be;        /* best-effort ones among the runnable; the others are unmanaged */
-	bool idle_be;       /* a best-effort one gets nothing */
-	bool starving;      /* a unit has got nothing for long, although others did */
-	bool blind;         /* of one, nobody ever said whether it got anything */
+	uint32_t task;      /* index of the last runnable one; the only one if runnable == 1 */
+	uint32_t idle_task; /* index of the last one; the only one if all == 1 */
+	uint32_t be;        /* best-effort tasks among the runnable; the others are unmanaged */
+	bool idle_be;       /* a released best-effort task makes no progress */
+	bool starving;      /* a best-effort entity is starving */
+	bool blind;         /* the run time of at least one was never known */
 };
 
-/* By how much the run time has grown, and since when; false: it has not, or is not known. */
+/*
+ * By how much the run time has grown, and in which time. False: it has not grown, or is not known.
+ */
 static bool take_growth(const struct gp_view *view, const struct gp_task_view *t,
                         struct gp_priority_task *p, uint64_t *ran_ns, uint64_t *in_ns)
 {
@@ -44,12 +46,13 @@ static bool take_growth(const struct gp_view *view, const struct gp_task_view *t
 }
 
 /*
- * Keeps book of when best-effort work had the device, as far as run times tell. Running is not
- * getting on: a task with the tiny slice that is let in for each gap of a busy service is taken off
- * as soon as its state is back (measured on an H200: it finishes nothing; by the model it runs up
- * to 9 % of the time). So
- *   - for best-effort work as a whole, a millisecond or 1/128 of the time is something,
- *   - a unit is fed by 20 ms, or 1/8 of the time.
+ * Records when best-effort work had the device, as far as run times show it. Run time is not always
+ * progress. A task with the tiny slice that runs in each gap of a busy service is preempted as soon
+ * as its state is restored. Measured on an H200, such a task finishes nothing; in the model it runs
+ * for up to 9 % of the time. Therefore:
+ *
+ *   - best-effort work as a whole had the device after 1 ms, or 1/128 of the time;
+ *   - an entity makes progress with 20 ms, or 1/8 of the time.
  */
 static void note_run(const struct gp_view *view, const struct gp_policy_state *state, uint32_t i)
 {
@@ -60,7 +63,7 @@ static void note_run(const struct gp_view *view, const struct gp_policy_state *s
 	uint64_t ran_ns, in_ns;
 	bool grew = take_growth(view, t, p, &ran_ns, &in_ns);
 
-	p->told |= (t->known & GP_KNOWN_RUN) != 0;
+	p->run_seen |= (t->known & GP_KNOWN_RUN) != 0;
 	if (grew && (ran_ns >= GP_MS || ran_ns >= in_ns / 128)) {
 		d->got_ns = view->now_ns;
 		first->got_ns = view->now_ns;
@@ -72,8 +75,8 @@ static void note_run(const struct gp_view *view, const struct gp_policy_state *s
 		first->progress_ns = view->now_ns;
 }
 
-/* A unit that has not had a meal for long, although others may have: longer than it waits for its
- * turn anyway. */
+/* An entity is starving if it made no progress for clearly longer than it waits for its turn
+ * anyway. Other entities may have made progress. */
 static bool is_starving(const struct gp_view *view, const struct gp_rotation *rotation,
                         const struct gp_priority_task *p)
 {
@@ -85,7 +88,7 @@ static bool is_starving(const struct gp_view *view, const struct gp_rotation *ro
 	       p->entity.class == GP_BEST_EFFORT && view->now_ns - p->progress_ns >= long_ns;
 }
 
-/* Released long enough for a sample to show it, and nothing to be seen. */
+/* The task has been released long enough for a sample to show a run time, and none was seen. */
 static bool gets_nothing(const struct gp_view *view, const struct gp_policy_state *state,
                          uint32_t i)
 {
@@ -95,7 +98,7 @@ static bool gets_nothing(const struct gp_view *view, const struct gp_policy_stat
 	uint64_t released_ns = view->now_ns - p->released_ns, got_ns = view->now_ns - first->got_ns;
 	uint64_t long_ns = param_ns(state, GP_PRIORITY_AGE_AFTER) + view->sample_period_ns;
 
-	if (!p->told || !released_ns || ((t->known & GP_KNOWN_HELD) && t->held))
+	if (!p->run_seen || !released_ns || ((t->known & GP_KNOWN_HELD) && t->held))
 		return false;
 	return released_ns >= view->sample_period_ns &&
 	       (got_ns >= released_ns || got_ns >= long_ns);
@@ -106,7 +109,7 @@ static struct released find_released(const struct gp_view *view,
                                      const struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
-	struct released l = {0};
+	struct released r = {0};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
@@ -114,7 +117,7 @@ static struct released find_released(const struct gp_view *view,
 
 		if (t->class == GP_BEST_EFFORT) {
 			note_run(view, state, i);
-			l.starving |= is_starving(view, &d->rotation, p);
+			r.starving |= is_starving(view, &d->rotation, p);
 		}
 		if (t->class == GP_LATENCY_CRITICAL || plan->task[i].want == GP_HOLD ||
 		    (t->held_by & GP_HELD_BY_USER)) {
@@ -123,26 +126,26 @@ static struct released find_released(const struct gp_view *view,
 		}
 		if (!p->released_ns)
 			p->released_ns = view->now_ns;
-		l.all++;
-		l.idle_task = i;
+		r.all++;
+		r.idle_task = i;
 		if (gp_seen_idle(t))
 			continue;
-		l.runnable++;
-		l.task = i;
+		r.runnable++;
+		r.task = i;
 		if (t->class != GP_BEST_EFFORT)
 			continue;
-		l.be++;
-		l.blind |= !p->told;
-		l.idle_be |= gets_nothing(view, state, i);
+		r.be++;
+		r.blind |= !p->run_seen;
+		r.idle_be |= gets_nothing(view, state, i);
 	}
-	if (!l.be || !d->got_ns)
+	if (!r.be || !d->got_ns)
 		d->got_ns = view->now_ns;
-	return l;
+	return r;
 }
 
-/* Whether it is time to let best-effort work in. */
+/* Whether it is time for an aging window. */
 static bool is_due(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct released *l, struct gp_plan *plan)
+                   const struct released *r, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
 	uint64_t from_ns = d->got_ns > d->aged_ns ? d->got_ns : d->aged_ns;
@@ -150,15 +153,15 @@ static bool is_due(const struct gp_view *view, const struct gp_policy_state *sta
 		 blind_ns = param_ns(state, GP_PRIORITY_AGE_BLIND);
 	uint64_t due_ns = UINT64_MAX;
 
-	if (l->idle_be)
-		due_ns =
-			from_ns + after_ns + view->sample_period_ns; /* what is known is that old */
-	/* Seldom, since it may be that only nobody looked; but all must be reached in time. */
-	if (l->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.entities + 1))
+	if (r->idle_be)
+		due_ns = from_ns + after_ns + view->sample_period_ns; /* a sample may be this old */
+	/* Seldom, because the run time may just not have been observed. But each entity must be
+	 * reached before the starvation limit. */
+	if (r->starving && blind_ns > view->starve_limit_ns / 4 / (d->rotation.entities + 1))
 		blind_ns = view->starve_limit_ns / 4 / (d->rotation.entities + 1);
 	if (blind_ns < after_ns)
 		blind_ns = after_ns;
-	if ((l->blind || l->starving) && d->aged_ns + blind_ns < due_ns)
+	if ((r->blind || r->starving) && d->aged_ns + blind_ns < due_ns)
 		due_ns = d->aged_ns + blind_ns;
 	if (view->now_ns >= due_ns)
 		return true;
@@ -167,20 +170,21 @@ static bool is_due(const struct gp_view *view, const struct gp_policy_state *sta
 }
 
 /*
- * Turns do not feed those that take them, because services never pause, and there are too many of
- * both to let them in one after the other before the first of them starves: for a while the
- * hardware shares among all.
+ * Gives up turns for a while, so that the hardware shares the device among all tasks. That is
+ * needed if services never pause and there are too many entities to give each an aging window
+ * before the first one starves.
  */
 static void give_up_turns(const struct gp_view *view, struct gp_priority_device *d,
-                          const struct released *l)
+                          const struct released *r)
 {
-	if (l->starving && d->rotation.entities * d->age_ns > view->starve_limit_ns)
+	if (r->starving && d->rotation.entities * d->age_ns > view->starve_limit_ns)
 		d->share_until_ns = view->now_ns + view->starve_limit_ns;
 }
 
-/* Opens and closes the time in which the hardware shares as if there were no classes. */
+/* Opens and closes the aging window, in which the hardware shares as if there were no classes.
+ * `opens` is set at the tick at which it opens. */
 static bool is_aging(const struct gp_view *view, const struct gp_policy_state *state,
-                     const struct released *l, struct gp_plan *plan, bool *opens)
+                     const struct released *r, struct gp_plan *plan, bool *opens)
 {
 	struct gp_priority_device *d = state->device;
 
@@ -190,7 +194,7 @@ static bool is_aging(const struct gp_view *view, const struct gp_policy_state *s
 		d->age_until_ns = 0;
 		d->aged_ns = view->now_ns;
 	}
-	*opens = !d->age_until_ns && is_due(view, state, l, plan);
+	*opens = !d->age_until_ns && is_due(view, state, r, plan);
 	if (*opens) {
 		d->age_from_ns = view->now_ns;
 		d->age_until_ns = view->now_ns + d->age_ns;
@@ -201,7 +205,7 @@ static bool is_aging(const struct gp_view *view, const struct gp_policy_state *s
 	return true;
 }
 
-/* The time of one that is let in begins when its release is in force, not when it was asked for. */
+/* An aging window begins when the release is in force, not when it was requested. */
 static void wait_for_release(const struct gp_view *view, struct gp_priority_device *d)
 {
 	if (!d->age_until_ns || view->now_ns >= d->age_from_ns + 10 * d->age_ns)
@@ -222,8 +226,11 @@ static bool rotate_best_effort(const struct gp_view *view, const struct gp_polic
                                uint32_t user_held, uint32_t lc, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
-	/* A newcomer whose activity is not known yet would keep the tiny slice from everybody: with
-	 * somebody to protect it waits for its turn, otherwise the hardware shares until it is. */
+	/*
+	 * The activity of a new process is not known yet, and it would keep the tiny slice from all
+	 * others. With latency-critical tasks it waits for its turn; without them the hardware
+	 * shares until its activity is known.
+	 */
 	struct gp_rotation_rules rules = {
 		.classes_apply = true,
 		.unknown_joins = lc > 0,
@@ -249,13 +256,13 @@ static void plan_turns(const struct gp_view *view, const struct gp_policy_state 
 	const struct gp_priority_device *d = state->device;
 
 	for (uint32_t i = 0; i < view->n; i++) {
-		const struct gp_entity *u = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, state, i);
 		bool current = view->task[view->task[i].gang].id == d->rotation.current;
 
-		bool waits = rotates && u->rotating && !current;
+		bool waits = rotates && e->rotating && !current;
 
 		if (view->task[i].class != GP_UNMANAGED)
-			plan->task[i].want = u->barred || waits ? GP_HOLD : GP_RUN;
+			plan->task[i].want = e->barred || waits ? GP_HOLD : GP_RUN;
 	}
 }
 
@@ -264,10 +271,10 @@ static uint64_t last_progress(const struct gp_priority_task *p)
 	return p->progress_ns > p->aging_turn_ns ? p->progress_ns : p->aging_turn_ns;
 }
 
-/* Of those that take turns, the one that had the device longest ago is let in now: left to chance,
- * the same one might have its turn each time. */
-static void feed_hungriest(const struct gp_view *view, const struct gp_policy_state *state,
-                           struct gp_plan *plan)
+/* Gives the turn in an aging window to the entity with the oldest progress. If it were left to
+ * chance, the same entity might have the turn each time. */
+static void give_longest_waiting_turn(const struct gp_view *view,
+                                      const struct gp_policy_state *state, struct gp_plan *plan)
 {
 	struct gp_priority_device *d = state->device;
 	struct gp_priority_task *longest_waiting = NULL;
@@ -292,7 +299,7 @@ static void feed_hungriest(const struct gp_view *view, const struct gp_policy_st
 	plan_turns(view, state, true, plan);
 }
 
-/* Everybody we manage has the same slice while somebody is let in. */
+/* In an aging window all managed tasks have the same slice. */
 static void set_aging_slices(const struct gp_view *view, const struct gp_policy_state *state,
                              struct gp_plan *plan)
 {
@@ -301,20 +308,20 @@ static void set_aging_slices(const struct gp_view *view, const struct gp_policy_
 			plan->task[i].slice_us = slice_param(view, state, GP_PRIORITY_AGE_SLICE);
 }
 
-/* A long slice is for a latency-critical task that shares with nobody but best-effort work: others
- * of its class and unmanaged tasks would wait for its end. */
+/* A latency-critical task has the long slice only if all its competitors are best-effort. Other
+ * latency-critical or unmanaged tasks would have to wait for the end of that slice. */
 static void set_slices(const struct gp_view *view, const struct gp_policy_state *state,
-                       const struct released *l, uint32_t lc, struct gp_plan *plan)
+                       const struct released *r, uint32_t lc, struct gp_plan *plan)
 {
-	bool alone = lc == 1 && l->runnable == l->be;
+	bool alone = lc == 1 && r->runnable == r->be;
 	uint32_t lc_slice = slice_param(view, state,
 	                                alone ? GP_PRIORITY_LC_SLICE : GP_PRIORITY_LC_SHARED_SLICE);
 	uint32_t chosen = UINT32_MAX;
 
-	if (l->runnable == 1)
-		chosen = l->task;
-	else if (l->runnable == 0 && l->all == 1)
-		chosen = l->idle_task; /* so that it has it when it wakes up */
+	if (r->runnable == 1)
+		chosen = r->task;
+	else if (r->runnable == 0 && r->all == 1)
+		chosen = r->idle_task; /* so that it has the tiny slice when it becomes active */
 	if (chosen != UINT32_MAX && view->task[chosen].class == GP_BEST_EFFORT)
 		plan->task[chosen].slice_us = slice_param(view, state, GP_PRIORITY_TINY_SLICE);
 	for (uint32_t i = 0; i < view->n; i++)
@@ -327,27 +334,27 @@ void gp_priority_by_slices(const struct gp_view *view, const struct gp_policy_st
 {
 	struct gp_priority_device *d = state->device;
 	bool rotates, aging, opens;
-	struct released l;
+	struct released r;
 
 	wait_for_release(view, d);
 	rotates = rotate_best_effort(view, state, user_held, lc, plan);
 	plan_turns(view, state, rotates, plan);
-	l = find_released(view, state, plan);
+	r = find_released(view, state, plan);
 	if (!lc) {
 		d->age_until_ns = 0;
-		return; /* nobody to make way for: hardware slices */
+		return; /* no latency-critical task: hardware slices are used */
 	}
 	d->age_ns =
-		aging_ns(view, state, lc + l.all, slice_param(view, state, GP_PRIORITY_AGE_SLICE));
-	give_up_turns(view, d, &l);
-	aging = is_aging(view, state, &l, plan, &opens);
+		aging_ns(view, state, lc + r.all, slice_param(view, state, GP_PRIORITY_AGE_SLICE));
+	give_up_turns(view, d, &r);
+	aging = is_aging(view, state, &r, plan, &opens);
 	if (opens && rotates) {
-		feed_hungriest(view, state, plan);
-		l = find_released(view, state, plan);
+		give_longest_waiting_turn(view, state, plan);
+		r = find_released(view, state, plan);
 		gp_plan_wake_at(plan, d->rotation.ends_ns);
 	}
 	if (aging)
 		set_aging_slices(view, state, plan);
 	else
-		set_slices(view, state, &l, lc, plan);
+		set_slices(view, state, &r, lc, plan);
 }

@@ -2,18 +2,18 @@
 /*
  * qos: each task can have a guaranteed share, a ceiling and, if it is latency-critical, a target:
  * the time in which 99 of 100 requests are to be answered. Targets are kept with the least loss of
- * best-effort work; a task for which nothing was said is treated as `priority` treats it.
+ * best-effort work. A task without such attributes is treated as by `priority`.
  *
- * With slices there are two ways, and the better one by measured run times is taken: a tiny slice
- * for best-effort work, as `priority`, where requests are rare; and windows, in which requests
- * gather and then share two switches, where they are frequent (qos_plan.c says when and why).
- * Without slices, a preemption waits as long as the target allows, where that spares some. A target
- * that the load forbids is refused.
+ * With slices there are two modes, and measured run times decide between them. Slices: best-effort
+ * work has a tiny slice, as under `priority`; this is better if requests are rare. Windows:
+ * requests are collected and then share two switches; this is better if requests are frequent
+ * (qos_plan.c explains when and why). Without slices, a preemption is delayed as long as the target
+ * allows, if that saves preemptions. A target that the load makes impossible is refused.
  *
- * Good for a service that is so busy that `priority` leaves best-effort work little, or itself
- * behind; much better when its programs say where a request begins and ends (brackets). Bad beside
- * unmanaged tasks, which run in every gap of the service: then it is `priority`. A target much
- * longer than need be is used up: answers come as late as was allowed.
+ * Good for a service that is so busy that `priority` leaves little time to best-effort work, or
+ * that cannot keep up itself. Much better if its programs send request marks. Bad beside unmanaged
+ * tasks, which run in every gap of the service: then it behaves as `priority`. A target that is
+ * longer than needed is used up: answers come as late as the target allows.
  */
 #include "policy/qos/qos.h"
 
@@ -23,14 +23,14 @@
 static const struct gp_param qos_params[] = {
 	GP_PRIORITY_PARAM_TABLE,
 	[GP_QOS_GAP]    = {"gap", "us", "host time between two requests", 30, 0, 10000},
-	[GP_QOS_KEEP]   = {"keep", "ms", "a choice stands for so long", 2000, 100, 60000},
-	[GP_QOS_FLOOR]  = {"floor", "permille", "least for be work in windows", 50, 10, 900},
-	[GP_QOS_WINDOW] = {"window", "ms", "longest time for be work in one go", 10, 1, 1000},
+	[GP_QOS_KEEP]   = {"keep", "ms", "shortest time between mode changes", 2000, 100, 60000},
+	[GP_QOS_FLOOR]  = {"floor", "permille", "minimum for be work in windows", 50, 10, 900},
+	[GP_QOS_WINDOW] = {"window", "ms", "longest window for be work", 10, 1, 1000},
 };
 /* clang-format on */
 
 static void count_lc_task(const struct gp_view *view, const struct gp_task_view *t,
-                          struct gp_qos_crew *c)
+                          struct gp_qos_counts *c)
 {
 	c->lc++;
 	c->untargeted += !t->deadline_ns && !gp_seen_idle(t);
@@ -47,23 +47,23 @@ static void count_lc_task(const struct gp_view *view, const struct gp_task_view 
 		c->since_ns = t->active_since_ns;
 }
 
-/* After the plan of `priority`: what that holds is not ours. */
-static struct gp_qos_crew gather_crew(const struct gp_view *view,
-                                      const struct gp_policy_state *state,
-                                      const struct gp_plan *plan)
+/* Called after `priority` has made its plan: tasks that are held there are not counted. */
+static struct gp_qos_counts gather_counts(const struct gp_view *view,
+                                          const struct gp_policy_state *state,
+                                          const struct gp_plan *plan)
 {
-	struct gp_qos_crew c = {.seen_at_once = true, .marked = true, .since_ns = UINT64_MAX};
+	struct gp_qos_counts c = {.seen_at_once = true, .marked = true, .since_ns = UINT64_MAX};
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_entity *u = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, state, i);
 		struct gp_qos_task *q = gp_policy_task(state, i);
 		bool managed = t->class != GP_UNMANAGED;
-		bool held = managed && (u->user_held || plan->task[i].want == GP_HOLD);
+		bool held = managed && (e->user_held || plan->task[i].want == GP_HOLD);
 
-		q->windowed = managed && !held && u->class == GP_BEST_EFFORT && !u->idle;
+		q->windowed = managed && !held && e->class == GP_BEST_EFFORT && !e->idle;
 		c.held += held;
-		c.strangers |= !managed && !gp_seen_idle(t);
+		c.unmanaged |= !managed && !gp_seen_idle(t);
 		if (!held && t->class == GP_LATENCY_CRITICAL)
 			count_lc_task(view, t, &c);
 		c.be += q->windowed;
@@ -74,17 +74,17 @@ static struct gp_qos_crew gather_crew(const struct gp_view *view,
 	return c;
 }
 
-/* Whether this device and these tasks allow windows at all, and something asks for them. */
-static bool can_have_windows(const struct gp_view *view, const struct gp_qos_crew *crew)
+/* Whether the device and the tasks allow windows, and a target or share asks for them. */
+static bool can_have_windows(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	bool asked = crew->share_ppm || (crew->target_ns && !crew->untargeted);
+	bool asked = counts->share_ppm || (counts->target_ns && !counts->untargeted);
 
-	return asked && (view->caps & GP_CAP_HOLD) && crew->lc && crew->be && !crew->strangers &&
-	       crew->held + crew->be <= view->max_held;
+	return asked && (view->caps & GP_CAP_HOLD) && counts->lc && counts->be &&
+	       !counts->unmanaged && counts->held + counts->be <= view->max_held;
 }
 
-/* Aging is for those who get nothing. In windows everybody gets something, and is only let in
- * beside requests when that does not come true. */
+/* Aging is for starving entities. In windows every entity makes progress, so aging windows beside
+ * requests are used only if one is starving all the same. */
 static bool any_starving(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
@@ -97,21 +97,21 @@ static bool any_starving(const struct gp_view *view, const struct gp_policy_stat
 	return false;
 }
 
-static bool refuses_shares(const struct gp_view *view, const struct gp_qos_crew *crew)
+static bool refuses_shares(const struct gp_view *view, const struct gp_qos_counts *counts)
 {
-	return asks_too_much(view) || crew->strangers || !(view->caps & GP_CAP_HOLD);
+	return asks_too_much(view) || counts->unmanaged || !(view->caps & GP_CAP_HOLD);
 }
 
 static void refuse(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct gp_qos_crew *crew, struct gp_plan *plan)
+                   const struct gp_qos_counts *counts, struct gp_plan *plan)
 {
 	const struct gp_qos_device *d = state->device;
-	bool shares = refuses_shares(view, crew);
+	bool shares = refuses_shares(view, counts);
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
 		bool late = t->deadline_ns < t->budget_ns + view->switch_cost_ns ||
-		            (d->refuses && t->deadline_ns == crew->target_ns);
+		            (d->refuses && t->deadline_ns == counts->target_ns);
 
 		if (t->class == GP_LATENCY_CRITICAL)
 			plan->task[i].refused = t->deadline_ns && late;
@@ -125,50 +125,50 @@ static void decide_with_slices(const struct gp_view *view, const struct gp_polic
 {
 	struct gp_qos_device *d = state->device;
 	uint64_t often_ns = view->sample_period_ns / 16;
-	struct gp_qos_crew crew;
+	struct gp_qos_counts counts;
 
-	gp_qos_favour(view, state);
+	gp_qos_favor(view, state);
 	gp_priority_by_slices(view, state, held, count_lc(view), plan);
-	crew = gather_crew(view, state, plan);
-	d->seen_at_once = crew.seen_at_once;
-	if (!can_have_windows(view, &crew)) {
+	counts = gather_counts(view, state, plan);
+	d->seen_at_once = counts.seen_at_once;
+	if (!can_have_windows(view, &counts)) {
 		d->windows = false;
 		d->refuses = false;
-		d->book.from_ns = 0;
+		d->period.from_ns = 0;
 	} else {
 		if (over) {
-			gp_qos_choose(view, state, &crew);
-			gp_qos_open_book(view, d);
+			gp_qos_choose(view, state, &counts);
+			gp_qos_begin_period(view, d);
 		}
 		if (d->windows && !(d->priority.age_until_ns && any_starving(view, state)))
-			gp_qos_apply_windows(view, state, &crew, plan);
-		/* A sample is to be seen soon after it was taken: it ends the period. */
+			gp_qos_apply_windows(view, state, &counts, plan);
+		/* A sample ends the period, so it must be seen soon after it was taken. */
 		gp_plan_wake_at(plan, view->now_ns + (often_ns > GP_MS ? often_ns : GP_MS));
 	}
-	refuse(view, state, &crew, plan);
+	refuse(view, state, &counts, plan);
 }
 
 static int qos_decide(const struct gp_view *view, const struct gp_policy_state *state,
                       struct gp_plan *plan)
 {
-	bool over = gp_qos_keep_book(view, state);
+	bool over = gp_qos_account(view, state);
 	uint32_t held = gp_entities_gather(view, state);
 
 	held += gp_qos_bar(view, state, held, plan);
 	if (view->caps & GP_CAP_SLICE) {
 		decide_with_slices(view, state, held, over, plan);
 	} else {
-		struct gp_qos_crew crew;
+		struct gp_qos_counts counts;
 
 		gp_qos_wait(view, state, plan);
 		gp_priority_by_activity(view, state, held, plan);
-		crew = gather_crew(view, state, plan);
-		refuse(view, state, &crew, plan);
+		counts = gather_counts(view, state, plan);
+		refuse(view, state, &counts, plan);
 	}
 	return 0;
 }
 
-/* Only what it runs from now on counts. */
+/* Run time before this moment does not count. */
 static void qos_task_in(const struct gp_policy_state *state, const struct gp_task_view *task,
                         void *task_state)
 {

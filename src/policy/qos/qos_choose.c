@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slices or windows, and what is refused.
+ * The choice between slices and windows, and the refusal of targets.
  *
- * Both are estimated from measured run times (qos_plan.c), for the least and for the most that the
- * load may be (qos_load.c). What keeps the target in any case is taken before what may not, and of
- * two that do the one that leaves more; if neither does, the one that answers sooner, and the
- * target is refused. As long as that is not sure, everything stays as it is.
+ * Both modes are estimated from measured run times (qos_plan.c), for the lowest and the highest
+ * possible load (qos_load.c). A mode that certainly keeps the target comes before one that may not.
+ * If both do, the mode that leaves more to best-effort work is taken. If neither does, the mode
+ * that answers sooner is taken, and the target is refused. As long as the estimate is uncertain,
+ * nothing changes.
  */
 #include "policy/qos/qos.h"
 
-#define GAIN_PPM     60000 /* windows are worth later answers from this on ... */
-#define LOSS_PPM     20000 /* ... and not worth it any more from this on */
-#define PERIODS      2     /* before windows are judged by what they bring */
+#define GAIN_PPM     60000 /* gain from which windows are worth later answers */
+#define LOSS_PPM     20000 /* gain below which windows are left again */
+#define PERIODS      2     /* number of periods before the effect of windows is judged */
 #define BACKOFF_NS   (10000 * GP_MS)
 #define BACKOFF_MOST (8 * BACKOFF_NS)
-#define PROBE_KEEPS  4 /* run times that hold idle time: slices, and a new measurement, so often */
+#define PROBE_KEEPS  4 /* slices are tried again after this many times the parameter `keep` */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -26,29 +27,29 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* What is to be expected, for a load as it is measured, and for the least and most it may be. */
-struct outlook {
-	uint64_t left_ppm; /* by slices, and with them answered in ... */
+/* The estimates for the measured load, and for the lowest and the highest possible load. */
+struct estimates {
+	uint64_t left_ppm; /* with slices: left to best-effort work; and the response times */
 	uint64_t late_ns, late_least_ns, late_most_ns;
 	struct gp_qos_windows windows, light, heavy;
-	bool usable; /* enough is known of the requests for windows */
+	bool usable; /* enough is known about the requests to use windows */
 };
 
 static void plan_for(const struct gp_view *view, const struct gp_policy_state *state,
-                     const struct gp_qos_crew *crew, struct outlook *o)
+                     const struct gp_qos_counts *counts, struct estimates *o)
 {
 	const struct gp_qos_device *d = state->device;
 
-	o->windows = gp_qos_plan_windows(view, state, crew, d->lc_ppm);
-	o->light = gp_qos_plan_windows(view, state, crew, lc_at_least(d));
-	o->heavy = gp_qos_plan_windows(view, state, crew, lc_at_most(d));
+	o->windows = gp_qos_plan_windows(view, state, counts, d->lc_ppm);
+	o->light = gp_qos_plan_windows(view, state, counts, lc_at_least(d));
+	o->heavy = gp_qos_plan_windows(view, state, counts, lc_at_most(d));
 }
 
-static struct outlook look_ahead(const struct gp_view *view, const struct gp_policy_state *state,
-                                 const struct gp_qos_crew *crew)
+static struct estimates estimate(const struct gp_view *view, const struct gp_policy_state *state,
+                                 const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = state->device;
-	struct outlook o = {
+	struct estimates o = {
 		.left_ppm = gp_qos_left_by_slices(view, d, d->lc_ppm),
 		.late_ns = gp_qos_late_by_slices(view, state, d->lc_ppm),
 		.late_least_ns = gp_qos_late_by_slices(view, state, lc_at_least(d)),
@@ -57,45 +58,45 @@ static struct outlook look_ahead(const struct gp_view *view, const struct gp_pol
 
 	if (d->full && !d->windows)
 		o.late_ns = o.late_least_ns = o.late_most_ns = UINT64_MAX;
-	plan_for(view, state, crew, &o);
-	/* A guess at the length of requests is not enough to gamble with them: they may be of many
-	 * kernels, and come in bursts. But a service that falls behind has nothing to lose. */
-	o.usable = !crew->untargeted &&
-	           (crew->seen_at_once || crew->budget_ns || o.late_ns == UINT64_MAX);
+	plan_for(view, state, counts, &o);
+	/* An estimated length of requests is not reliable enough for windows: requests may consist
+	 * of many kernels and come in bursts. A service that cannot keep up has nothing to lose. */
+	o.usable = !counts->untargeted &&
+	           (counts->seen_at_once || counts->budget_ns || o.late_ns == UINT64_MAX);
 	return o;
 }
 
 /*
- * The service ran in the very gaps between its requests: see qos_load.c. The first time that is
- * looked into at once, or a service that has time to spare is given more and more of it.
+ * The service also ran in the gaps between its requests; see qos_load.c. The first time this is
+ * checked at once; otherwise a service with spare time would get more and more time.
  */
 static bool wants_probe(const struct gp_view *view, const struct gp_policy_state *state,
-                        const struct gp_qos_crew *crew)
+                        const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = state->device;
-	uint64_t time_ns =
-		d->book.shut_ns - least(d->book.shut_ns, d->book.shuts * view->switch_cost_ns);
+	uint64_t time_ns = d->period.shut_ns -
+	                   least(d->period.shut_ns, d->period.shuts * view->switch_cost_ns);
 	uint64_t wait_ns = d->probed ? PROBE_KEEPS * param_ns(state, GP_QOS_KEEP) : 0;
 
-	return !crew->seen_at_once && gap_ns(state) && time_ns &&
-	       d->book.lc_ns >= time_ns - time_ns / 32 && view->now_ns >= d->chosen_ns + wait_ns;
+	return !counts->seen_at_once && gap_ns(state) && time_ns &&
+	       d->period.lc_ns >= time_ns - time_ns / 32 && view->now_ns >= d->chosen_ns + wait_ns;
 }
 
 /*
- * Windows that are there for best-effort work, and not for a target that slices would miss, are to
- * leave it more than it had, or the service. If neither has more, nobody wanted it: what slices
- * seemed to lose was idle time. Not again for a while, unless the service has more to do by then.
- * Where requests are not seen, what slices would miss is a guess: on an H200, whose run times hold
- * some idle time, windows took 16 points of 56 for a target that slices kept.
+ * Windows that were chosen for best-effort work, not for a target, must leave more time to it or to
+ * the service. If neither has more, there was no demand: the time that slices seemed to lose was
+ * idle time. Windows are then not tried for a while, unless the load of the service rises. If
+ * requests are not visible, the loss by slices is an estimate. Run times of an H200 include some
+ * idle time; there windows took 16 points of 56 for a target that slices kept.
  */
 static bool windows_failed(const struct gp_view *view, struct gp_qos_device *d,
-                           const struct gp_qos_crew *crew, const struct outlook *o)
+                           const struct gp_qos_counts *counts, const struct estimates *o)
 {
-	bool guessed = !crew->seen_at_once;
-	uint64_t be_ppm = d->way.ran_ns / (d->way.had_ns / GP_PPM + 1);
+	bool guessed = !counts->seen_at_once;
+	uint64_t be_ppm = d->be_sum.ran_ns / (d->be_sum.had_ns / GP_PPM + 1);
 
-	if (!d->windows || (!guessed && crew->target_ns && o->late_ns > crew->target_ns) ||
-	    d->way.had_ns < PERIODS * (view->now_ns - d->book.from_ns) ||
+	if (!d->windows || (!guessed && counts->target_ns && o->late_ns > counts->target_ns) ||
+	    d->be_sum.had_ns < PERIODS * (view->now_ns - d->period.from_ns) ||
 	    be_ppm >= d->be_before_ppm + LOSS_PPM / 4 ||
 	    d->lc_ppm > d->lc_before_ppm + d->lc_before_ppm / 8)
 		return false;
@@ -109,11 +110,11 @@ static bool may_try_windows(const struct gp_view *view, const struct gp_qos_devi
 	return view->now_ns >= d->retry_ns || d->lc_ppm > d->lc_before_ppm + d->lc_before_ppm / 2;
 }
 
-/* For the target, and of two ways that keep it for best-effort work. */
-static bool keeps_better_in_windows(const struct gp_qos_device *d, const struct gp_qos_crew *crew,
-                                    const struct outlook *o)
+/* Decides by the target; if both modes keep it, by the time that is left to best-effort work. */
+static bool windows_are_better(const struct gp_qos_device *d, const struct gp_qos_counts *counts,
+                               const struct estimates *o)
 {
-	uint64_t target_ns = crew->target_ns;
+	uint64_t target_ns = counts->target_ns;
 	bool slices_keep = !target_ns || o->late_most_ns <= target_ns;
 	bool slices_miss = target_ns && o->late_least_ns > target_ns;
 
@@ -123,23 +124,23 @@ static bool keeps_better_in_windows(const struct gp_qos_device *d, const struct 
 		return o->light.keeps || o->late_ns == UINT64_MAX;
 	}
 	if (slices_miss)
-		return o->windows.keeps || o->late_ns == UINT64_MAX; /* nothing does better */
-	/* Later answers have their price, unless it is not sure that others would be in time. */
+		return o->windows.keeps || o->late_ns == UINT64_MAX; /* no mode is better */
+	/* Later answers have a price, unless slices may miss the target. */
 	return o->heavy.keeps &&
 	       o->windows.be_ppm > o->left_ppm + (slices_keep ? GAIN_PPM : LOSS_PPM);
 }
 
 static bool prefers_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                            const struct gp_qos_crew *crew, const struct outlook *o)
+                            const struct gp_qos_counts *counts, const struct estimates *o)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t had_ppm = d->windows ? o->left_ppm : d->be_ppm + LOSS_PPM;
 
 	if (!may_try_windows(view, d))
 		return false;
-	if (least(o->left_ppm, had_ppm) < crew->share_ppm)
+	if (least(o->left_ppm, had_ppm) < counts->share_ppm)
 		return true;
-	return o->usable && keeps_better_in_windows(d, crew, o);
+	return o->usable && windows_are_better(d, counts, o);
 }
 
 void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *state, bool kept,
@@ -157,52 +158,52 @@ void gp_qos_judge(const struct gp_view *view, const struct gp_policy_state *stat
 }
 
 static void judge(const struct gp_view *view, const struct gp_policy_state *state,
-                  const struct gp_qos_crew *crew, const struct outlook *o)
+                  const struct gp_qos_counts *counts, const struct estimates *o)
 {
-	uint64_t target_ns = crew->target_ns;
+	uint64_t target_ns = counts->target_ns;
 	bool windows = o->usable && may_try_windows(view, state->device);
-	bool share = o->left_ppm >= crew->share_ppm;
+	bool share = o->left_ppm >= counts->share_ppm;
 	bool kept = (windows && o->heavy.keeps) || (o->late_most_ns <= target_ns && share);
 	bool missed = !(windows && o->light.keeps) && (o->late_least_ns > target_ns || !share);
 
-	/* With a line that has no end, what the service wants is not known, only that it waits. */
+	/* If the backlog grows without end, the demand is unknown, but requests certainly wait. */
 	missed |= ((const struct gp_qos_device *)state->device)->full;
 	gp_qos_judge(view, state, !target_ns || kept, target_ns && missed);
 }
 
-static void change_way(const struct gp_view *view, struct gp_qos_device *d, bool windows)
+static void change_mode(const struct gp_view *view, struct gp_qos_device *d, bool windows)
 {
 	d->windows = windows;
 	d->chosen_ns = view->now_ns;
-	d->be_before_ppm = d->way.ran_ns / (d->way.had_ns / GP_PPM + 1);
+	d->be_before_ppm = d->be_sum.ran_ns / (d->be_sum.had_ns / GP_PPM + 1);
 	d->lc_before_ppm = d->lc_ppm;
-	d->way = (struct gp_qos_sum){0};
+	d->be_sum = (struct gp_qos_sum){0};
 	d->shut = false; /* best-effort work runs: a window has just opened */
 	d->in_force = true;
 	d->phase_ns = view->now_ns;
 }
 
 void gp_qos_choose(const struct gp_view *view, const struct gp_policy_state *state,
-                   const struct gp_qos_crew *crew)
+                   const struct gp_qos_counts *counts)
 {
 	struct gp_qos_device *d = state->device;
 	bool windows, failed, stands;
-	struct outlook o;
+	struct estimates o;
 
-	d->between_ns = crew->lc > 1 ? view->switch_cost_ns : 0;
-	gp_qos_learn_load(view, state, crew);
-	o = look_ahead(view, state, crew);
-	judge(view, state, crew, &o);
-	failed = windows_failed(view, d, crew, &o);
-	windows = !failed && prefers_windows(view, state, crew, &o);
-	if (d->windows && wants_probe(view, state, crew)) {
-		change_way(view, d, false);
+	d->between_ns = counts->lc > 1 ? view->switch_cost_ns : 0;
+	gp_qos_learn_load(view, state, counts);
+	o = estimate(view, state, counts);
+	judge(view, state, counts, &o);
+	failed = windows_failed(view, d, counts, &o);
+	windows = !failed && prefers_windows(view, state, counts, &o);
+	if (d->windows && wants_probe(view, state, counts)) {
+		change_mode(view, d, false);
 		d->probed = true;
 		d->chosen_ns = 0;
 		return;
 	}
 	stands = d->chosen_ns && view->now_ns < d->chosen_ns + param_ns(state, GP_QOS_KEEP);
 	if (windows != d->windows && (!stands || failed || o.late_ns == UINT64_MAX))
-		change_way(view, d, windows);
+		change_mode(view, d, windows);
 	d->set = o.heavy;
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What to expect of slices, and of windows.
+ * Estimates for slices and for windows.
  *
- * With a tiny slice every request has two switches to itself, s each. A service that is busy for
- * u of the time with requests of r leaves best-effort work
- *     1 - u - 2 s u / r,
- * which is little when r is short against s, and nothing when requests come faster than one per
- * r + 2 s: then the service itself falls behind, since it too loses the GPU in every gap.
+ * With a tiny slice every request causes two switches of length s. A service with requests of
+ * length r that is busy for the part u of the time leaves to best-effort work
+ *     1 - u - 2 s u / r.
+ * That is little if r is short compared with s. It is nothing if requests come faster than one per
+ * r + 2 s. Then the service itself cannot keep up, since it loses the GPU in every gap, too.
  *
- * In windows, requests share the switches: best-effort work runs undisturbed for W, then it is
- * held for H, in which the service does what has gathered, back to back, and keeps the GPU in its
- * gaps. The request that waits longest came when the window opened: W + s + r, and what it waits
- * for others (qos_line.c). So W follows from the target, and H from u: the mean of what gathers,
- * and of its spread what one request in a hundred may meet. That leaves about (W - s) / (W + H).
+ * In windows, requests share the switches. Best-effort work runs undisturbed for W, then it is held
+ * for H. During H the service answers the collected requests one after the other, and keeps the GPU
+ * in its gaps. The request that waits longest came when the window opened: it takes W + s + r, and
+ * the time that it waits for other requests (qos_queueing.c). So the target determines W. H follows
+ * from u: the mean of the collected work, plus a margin for one request in a hundred. That leaves
+ * about (W - s) / (W + H).
  */
 #include "policy/qos/qos.h"
 
-#define OPEN_LEAST (GP_MS / 100) /* of a window, also where switching costs nothing */
+#define OPEN_LEAST (GP_MS / 100) /* shortest window, even if switching costs nothing */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -28,7 +29,7 @@ static uint64_t most(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The part of the time for which requests keep the service busy, with the host's time. */
+/* The part of the time for which requests keep the service busy, including the host's time. */
 static uint64_t load_of(const struct gp_policy_state *state, uint64_t lc_ppm)
 {
 	const struct gp_qos_device *d = state->device;
@@ -36,8 +37,11 @@ static uint64_t load_of(const struct gp_policy_state *state, uint64_t lc_ppm)
 	return least(lc_ppm * each_request(state) / most(d->request_ns, 1), GP_PPM);
 }
 
-/* What gathers in `open_ns`, while that is done, and so on. For requests that come at random: with
- * 9/4 standard deviations, 99 of 100 are answered in time (tried from 600 to 3,000 a second). */
+/*
+ * The work that is collected in `open_ns`, and while that work is done, and so on. Requests come at
+ * random: with 9/4 standard deviations, 99 of 100 are answered in time (tested with 600 to 3,000
+ * requests per second).
+ */
 static uint64_t work_behind(const struct gp_policy_state *state, uint64_t load_ppm,
                             uint64_t open_ns, bool with_spread)
 {
@@ -53,43 +57,43 @@ static uint64_t work_behind(const struct gp_policy_state *state, uint64_t load_p
 	return work_ns;
 }
 
-/* When 99 of 100 requests are answered, counted from the end of a window of `open_ns`. */
+/* The time within which 99 of 100 requests are answered, from the end of a window of `open_ns`. */
 static uint64_t answer_after(const struct gp_view *view, const struct gp_policy_state *state,
                              uint64_t load_ppm, uint64_t open_ns)
 {
 	uint64_t each_ns = each_request(state);
 
 	return view->switch_cost_ns + each_ns +
-	       gp_qos_line(each_ns, load_ppm, open_ns + view->switch_cost_ns);
+	       gp_qos_wait_for_others(each_ns, load_ppm, open_ns + view->switch_cost_ns);
 }
 
-/* The longest after which 99 of 100 requests are still answered in time. */
+/* The longest window after which 99 of 100 requests are still answered in time. */
 static uint64_t longest_window(const struct gp_view *view, const struct gp_policy_state *state,
-                               const struct gp_qos_crew *crew, uint64_t load_ppm, bool *keeps)
+                               const struct gp_qos_counts *counts, uint64_t load_ppm, bool *keeps)
 {
 	uint64_t shortest_ns = most(most(view->hold_cost_ns, 2 * view->switch_cost_ns), OPEN_LEAST);
 	uint64_t open_ns = param_ns(state, GP_QOS_WINDOW);
 	const struct gp_qos_device *d = state->device;
 
-	for (int i = 0; crew->target_ns && i < 4; i++) {
+	for (int i = 0; counts->target_ns && i < 4; i++) {
 		uint64_t answer_ns = answer_after(view, state, load_ppm, open_ns);
 
-		open_ns = crew->target_ns > answer_ns ? crew->target_ns - answer_ns : 0;
+		open_ns = counts->target_ns > answer_ns ? counts->target_ns - answer_ns : 0;
 		open_ns = least(open_ns, param_ns(state, GP_QOS_WINDOW));
 	}
 	*keeps = open_ns >= shortest_ns;
 	if (*keeps || !d->refuses)
 		return most(open_ns, shortest_ns);
-	/* It is missed in any case: not with more switches than need be. */
-	open_ns = crew->target_ns -
-	          least(crew->target_ns, view->switch_cost_ns + 2 * each_request(state));
+	/* The target is missed in any case: avoid unnecessary switches. */
+	open_ns = counts->target_ns -
+	          least(counts->target_ns, view->switch_cost_ns + 2 * each_request(state));
 	return most(least(open_ns, param_ns(state, GP_QOS_WINDOW)), shortest_ns);
 }
 
 /*
- * Where it is seen when there is work, a window stays open until the first request, on average for
- * r / u, and best-effort work is back a release after the last one. Returns how long the line may
- * be: two standard deviations more than on average.
+ * If activity is known, a window stays open until the first request, on average for r / u.
+ * Best-effort work comes back one release after the last request. Returns an upper bound of the
+ * time for which windows are closed: the mean and two standard deviations.
  */
 static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy_state *state,
                               uint64_t lc_ppm, struct gp_qos_windows *w)
@@ -100,15 +104,15 @@ static uint64_t estimate_seen(const struct gp_view *view, const struct gp_policy
 	uint64_t lost_ns = view->switch_cost_ns + view->release_cost_ns;
 	uint64_t load_ppm = least(load_of(state, lc_ppm), GP_QOS_LOAD_MOST);
 
-	lost_ns += each_request(state); /* the first one is there in any case */
+	lost_ns += each_request(state); /* the first request is always there */
 	w->shut_ns = lost_ns + work_behind(state, load_ppm, w->open_ns + lost_ns, false);
 	w->be_ppm = (run_ns - view->switch_cost_ns * 5 / 4) * GP_PPM / (run_ns + w->shut_ns);
 	return w->shut_ns + 2 * gp_qos_square_root(w->shut_ns * each_request(state)) * GP_PPM /
 	                            (GP_PPM - load_ppm);
 }
 
-/* So that best-effort work has `floor_ppm` also beside a service that gives the GPU up only at the
- * end of its slice. */
+/* The longest time for which a window may be closed, so that best-effort work has `floor_ppm` of
+ * the time. That must hold beside a service that gives the GPU up only at the end of its slice. */
 static uint64_t shut_at_most(const struct gp_view *view, const struct gp_policy_state *state,
                              uint64_t open_ns, uint64_t floor_ppm)
 {
@@ -120,49 +124,50 @@ static uint64_t shut_at_most(const struct gp_view *view, const struct gp_policy_
 	            view->release_cost_ns + view->switch_cost_ns);
 }
 
-/* A line that is longer than best-effort work can be held waits for another window, and one that is
- * so on average never ends. */
-static void allow_for_floor(const struct gp_qos_crew *crew, uint64_t mean_ns, uint64_t longest_ns,
-                            uint64_t most_ns, struct gp_qos_windows *w)
+/* A backlog that takes longer than best-effort work can be held waits for another window. If that
+ * happens on average, the backlog never ends. */
+static void allow_for_floor(const struct gp_qos_counts *counts, uint64_t mean_ns,
+                            uint64_t longest_ns, uint64_t most_ns, struct gp_qos_windows *w)
 {
 	uint64_t again_ns = (longest_ns - 1) / most_ns * w->open_ns;
 
-	if (crew->untargeted || mean_ns > most_ns)
+	if (counts->untargeted || mean_ns > most_ns)
 		w->late_ns = UINT64_MAX;
 	else
 		w->late_ns += again_ns;
-	w->keeps &= !again_ns || w->late_ns <= crew->target_ns;
+	w->keeps &= !again_ns || w->late_ns <= counts->target_ns;
 	w->keeps &= w->late_ns != UINT64_MAX;
 }
 
 struct gp_qos_windows gp_qos_plan_windows(const struct gp_view *view,
                                           const struct gp_policy_state *state,
-                                          const struct gp_qos_crew *crew, uint64_t lc_ppm)
+                                          const struct gp_qos_counts *counts, uint64_t lc_ppm)
 {
 	uint64_t switch_ns = view->switch_cost_ns, least_ns = view->release_cost_ns + switch_ns;
-	uint64_t floor_ppm = most((uint64_t)state->param[GP_QOS_FLOOR] * 1000, crew->share_ppm);
+	uint64_t floor_ppm = most((uint64_t)state->param[GP_QOS_FLOOR] * 1000, counts->share_ppm);
 	uint64_t load_ppm = load_of(state, lc_ppm), mean_ns, longest_ns;
 	const struct gp_qos_device *d = state->device;
 	struct gp_qos_windows w = {0};
 
 	floor_ppm = least(floor_ppm, GP_PPM * 9 / 10);
-	w.open_ns = longest_window(view, state, crew, load_ppm, &w.keeps);
+	w.open_ns = longest_window(view, state, counts, load_ppm, &w.keeps);
 	w.late_ns = w.open_ns + answer_after(view, state, load_ppm, w.open_ns);
 	w.most_ns = shut_at_most(view, state, w.open_ns, floor_ppm);
 	mean_ns = switch_ns + work_behind(state, load_ppm, w.open_ns + switch_ns, false);
-	if (crew->untargeted) { /* for shares alone */
+	if (counts->untargeted) { /* windows serve only the shares */
 		w.shut_ns = longest_ns = w.most_ns;
-	} else if (crew->seen_at_once) {
+	} else if (counts->seen_at_once) {
 		longest_ns = estimate_seen(view, state, lc_ppm, &w);
 		mean_ns = w.shut_ns;
 	} else {
 		longest_ns = switch_ns + work_behind(state, load_ppm, w.open_ns + switch_ns, true);
 		w.shut_ns = longest_ns = most(longest_ns, least_ns);
 	}
-	allow_for_floor(crew, mean_ns, longest_ns, (w.be_ppm > 2 * floor_ppm ? 4 : 1) * w.most_ns,
+	allow_for_floor(counts, mean_ns, longest_ns, (w.be_ppm > 2 * floor_ppm ? 4 : 1) * w.most_ns,
 	                &w);
-	/* The floor counts over some time: work that has more is not let into a long line. */
-	if (crew->seen_at_once && d->be_ppm > 3 * floor_ppm / 2)
+	/* The floor is an average: if best-effort work has clearly more, a long backlog is not
+	 * interrupted. */
+	if (counts->seen_at_once && d->be_ppm > 3 * floor_ppm / 2)
 		w.most_ns *= 4;
 	w.shut_ns = least(w.shut_ns, w.most_ns);
 	if (!w.be_ppm)
@@ -180,7 +185,7 @@ uint64_t gp_qos_left_by_slices(const struct gp_view *view, const struct gp_qos_d
 	return taken_ppm < GP_PPM ? GP_PPM - taken_ppm : 0;
 }
 
-/* Each request occupies the GPU for r + 2 s, of which the way back disturbs only the next one. */
+/* Each request occupies the GPU for r + 2 s. The switch back delays only the next request. */
 uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_policy_state *state,
                                uint64_t lc_ppm)
 {
@@ -190,5 +195,6 @@ uint64_t gp_qos_late_by_slices(const struct gp_view *view, const struct gp_polic
 
 	if (load_ppm >= GP_QOS_LOAD_MOST)
 		return UINT64_MAX;
-	return view->switch_cost_ns + each_request(state) + gp_qos_line(each_ns, load_ppm, 0);
+	return view->switch_cost_ns + each_request(state) +
+	       gp_qos_wait_for_others(each_ns, load_ppm, 0);
 }

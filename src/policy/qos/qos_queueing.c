@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the line of requests is that one in a hundred meets.
+ * How long requests wait for each other: the time that one request in a hundred exceeds.
  *
- * Requests of e come at random and keep the device busy for a part u of the time; whoever finds
- * nobody before it has to wait for B first (the end of a window, a hold). That is a queue with a
- * setup time: a request waits for what it would without (M/D/1), and for B or, if it came
- * meanwhile, for the rest of B. The tail of the former is C exp(-x t / e) with
- *     u = x / (exp(x) - 1),  C = (1 - u) / (u exp(x) - 1),
- * and so of all requests C (1 + u / x (1 - exp(-x B / e))) / (1 + u B / e) times exp(-x h / e) wait
- * for h longer than B. Bursts make longer lines. All in ppm.
+ * Requests of length e come at random and keep the device busy for the part u of the time. A
+ * request that finds no other one waits for B first (the end of a window, or a hold). That is a
+ * queue with a setup time. A request waits as long as without setup (M/D/1), plus B or, if it came
+ * during the setup, the rest of B. The tail of the M/D/1 waiting time is C exp(-x t / e) with
+ *     u = x / (exp(x) - 1),  C = (1 - u) / (u exp(x) - 1).
+ * So the part of all requests that waits for more than B + h is
+ *     C (1 + u / x (1 - exp(-x B / e))) / (1 + u B / e) exp(-x h / e).
+ * Bursts make requests wait longer. All numbers are in ppm.
  */
 #include "policy/qos/qos.h"
 
 #define LOAD_LEAST (GP_PPM / 1000)
 #define EACH_MOST  (1000 * GP_MS)
 #define SETUP_MOST (1000 * GP_MS)
-#define SLOPE_MOST (8 * GP_PPM) /* of x; it is 7.9 where the load is least */
+#define SLOPE_MOST (8 * GP_PPM) /* upper limit of x; x is 7.9 at the smallest load */
 
-/* The natural logarithm of `n`, at least 1: by w = (n - 1) / (n + 1), 2 (w + w^3 / 3 + w^5 / 5). */
+/*
+ * The natural logarithm of `n` >= 1: with w = (n - 1) / (n + 1), it is 2 (w + w^3 / 3 + w^5 / 5).
+ */
 static uint64_t logarithm(uint64_t n)
 {
 	const uint64_t of_two = 693147;
@@ -31,7 +34,7 @@ static uint64_t logarithm(uint64_t n)
 	       2 * (w + w * square / GP_PPM / 3 + w * square / GP_PPM * square / GP_PPM / 5);
 }
 
-/* For `x` up to SLOPE_MOST: the series for a sixteenth of it, to the sixteenth power. */
+/* For `x` up to SLOPE_MOST: the series for x / 16, to the 16th power. */
 static uint64_t exponential(uint64_t x)
 {
 	uint64_t part = x / 16, term = GP_PPM, sum = GP_PPM;
@@ -45,7 +48,7 @@ static uint64_t exponential(uint64_t x)
 	return sum;
 }
 
-/* The x to which a load of `u` belongs: the larger the load, the smaller it is. */
+/* The x that belongs to a load of `u`: the larger the load, the smaller is x. */
 static uint64_t slope_of(uint64_t u)
 {
 	uint64_t low = 1, high = SLOPE_MOST;
@@ -61,9 +64,12 @@ static uint64_t slope_of(uint64_t u)
 	return low;
 }
 
-/* Where fewer wait than one in a hundred, or those for less than one request, this is exact and the
- * tail is not: (1 - u) exp(u t / e) wait for t at most. UINT64_MAX: for more than that. */
-static uint64_t short_line(uint64_t each_ns, uint64_t u)
+/*
+ * The exact result if fewer than one request in a hundred wait, or if they wait for less than one
+ * request: the part (1 - u) exp(u t / e) waits for t at most. The tail formula is not exact there.
+ * UINT64_MAX = they wait longer than that.
+ */
+static uint64_t short_wait(uint64_t each_ns, uint64_t u)
 {
 	uint64_t wait_ppm;
 
@@ -73,20 +79,20 @@ static uint64_t short_line(uint64_t each_ns, uint64_t u)
 	return wait_ppm < GP_PPM ? each_ns * wait_ppm / GP_PPM : UINT64_MAX;
 }
 
-uint64_t gp_qos_line(uint64_t each_ns, uint64_t load_ppm, uint64_t setup_ns)
+uint64_t gp_qos_wait_for_others(uint64_t each_ns, uint64_t load_ppm, uint64_t setup_ns)
 {
 	uint64_t u = load_ppm < LOAD_LEAST         ? LOAD_LEAST
 	             : load_ppm < GP_QOS_LOAD_MOST ? load_ppm
 	                                           : GP_QOS_LOAD_MOST;
-	uint64_t scale = each_ns / EACH_MOST + 1; /* nothing overflows */
+	uint64_t scale = each_ns / EACH_MOST + 1; /* avoids overflow */
 	uint64_t x = slope_of(u), power, late, passed, in_setup;
 
 	each_ns /= scale;
 	setup_ns /= scale;
 	if (!each_ns)
 		return 0;
-	if (!setup_ns && short_line(each_ns, u) != UINT64_MAX)
-		return short_line(each_ns, u) * scale;
+	if (!setup_ns && short_wait(each_ns, u) != UINT64_MAX)
+		return short_wait(each_ns, u) * scale;
 	setup_ns = setup_ns < SETUP_MOST ? setup_ns : SETUP_MOST;
 	power = u * exponential(x) / GP_PPM;
 	late = 100 * (GP_PPM - u) * GP_PPM / (power > GP_PPM ? power - GP_PPM : 1);

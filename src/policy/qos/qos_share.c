@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ceilings and guaranteed shares: an account a task, credited with its part of the time that
- * passes and charged with what it ran. Run times come late where they are sampled, so a task that
- * is free to run counts as running until there is news; the news puts that right.
+ * Ceilings and guaranteed shares. Each task has an account: it is credited with its part of the
+ * elapsed time and charged with its run time. Sampled run times come late. So a released task
+ * counts as running until its run time is updated; the update corrects the account.
  */
 #include "policy/qos/qos.h"
 
-#define BURST_NS   (200 * (int64_t)GP_MS) /* of what a ceiling or share allows in so long */
-#define TURN_NS    (50 * GP_MS)           /* the least of a turn, before one for a share ... */
-#define SPURNED_NS (1000 * (int64_t)GP_MS)
-#define OWED_NS    (20 * (int64_t)GP_MS) /* ... of which so much is owed */
+#define BURST_NS  (200 * (int64_t)GP_MS)  /* accounts are limited to the part of this time */
+#define TURN_NS   (50 * GP_MS)            /* shortest turn before a turn for a share begins */
+#define UNUSED_NS (1000 * (int64_t)GP_MS) /* surplus that is noted after an unused turn */
+#define OWED_NS   (20 * (int64_t)GP_MS)   /* smallest deficit for which a turn is given */
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -21,7 +21,7 @@ static int64_t part_of(uint64_t ns, uint32_t permille)
 	return (int64_t)(ns * permille / 1000);
 }
 
-/* Others wait meanwhile, and their own turns are to come. */
+/* Limited, because the other entities wait during this turn and must have their own turns. */
 static uint64_t turn_for_share(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	uint64_t turn_ns = param_ns(state, GP_PRIORITY_QUANTUM),
@@ -30,8 +30,8 @@ static uint64_t turn_for_share(const struct gp_view *view, const struct gp_polic
 	return turn_ns < most_ns ? turn_ns : most_ns;
 }
 
-/* Whether a task used the turn that it was given for its share. One that did not wants less than
- * was promised: it is not given another soon. */
+/* Whether a task used the turn that it was given for its share. A task that did not wants less than
+ * its share, and does not get another turn soon. */
 static void judge_turn(const struct gp_view *view, const struct gp_policy_state *state,
                        struct gp_qos_task *q)
 {
@@ -40,9 +40,9 @@ static void judge_turn(const struct gp_view *view, const struct gp_policy_state 
 	if (!q->given_ns || view->now_ns < q->given_ns + turn_ns + 2 * view->sample_period_ns)
 		return;
 	q->given_ns = 0;
-	q->spurns = q->run_ns - q->given_run_ns < turn_ns / 4;
-	if (q->spurns)
-		q->behind_ns = -SPURNED_NS;
+	q->unused_turn = q->run_ns - q->given_run_ns < turn_ns / 4;
+	if (q->unused_turn)
+		q->behind_ns = -UNUSED_NS;
 }
 
 static void keep_account(const struct gp_view *view, const struct gp_task_view *t,
@@ -50,29 +50,30 @@ static void keep_account(const struct gp_view *view, const struct gp_task_view *
 {
 	uint64_t passed_ns = q->counted_ns ? view->now_ns - q->counted_ns : 0;
 	bool held = t->held_by || ((t->known & GP_KNOWN_HELD) && t->held);
-	bool told = t->known & GP_KNOWN_RUN;
-	int64_t ran_ns = (int64_t)(told ? q->ran_ns : held ? 0 : passed_ns);
+	bool known = t->known & GP_KNOWN_RUN;
+	int64_t ran_ns = (int64_t)(known ? q->ran_ns : held ? 0 : passed_ns);
 	int64_t burst_ns = part_of((uint64_t)BURST_NS, t->ceiling_permille);
 
 	if (!q->counted_ns)
 		q->room_ns = burst_ns;
 	q->counted_ns = view->now_ns;
-	if (!told || ran_ns)
+	if (!known || ran_ns)
 		q->unseen_ns = 0;
 	else if (!held)
 		q->unseen_ns += passed_ns;
-	else /* whatever it ran would be known by now */
+	else /* its run time would have been reported by now */
 		q->unseen_ns -= passed_ns < q->unseen_ns ? passed_ns : q->unseen_ns;
-	/* Nobody pays for a second and more: a task must not starve for its ceiling. */
+	/* The debt is limited: a task must not starve because of its ceiling. */
 	q->room_ns = clamp(q->room_ns + part_of(passed_ns, t->ceiling_permille) - ran_ns,
 	                   -part_of(view->starve_limit_ns / 8, t->ceiling_permille), burst_ns);
 	q->behind_ns = clamp(q->behind_ns + part_of(passed_ns, t->share_permille) - ran_ns,
-	                     q->spurns ? -SPURNED_NS : -BURST_NS, BURST_NS);
+	                     q->unused_turn ? -UNUSED_NS : -BURST_NS, BURST_NS);
 	if (!t->share_permille || gp_seen_idle(t) || (t->held_by & GP_HELD_BY_USER))
 		q->behind_ns = 0; /* it wants nothing */
 }
 
-/* Whether a task had what its ceiling allows. It comes back when there is room for a while. */
+/* Whether a task has used the time of its ceiling. It is released again when it has enough room for
+ * a while. */
 static bool is_over(const struct gp_view *view, const struct gp_task_view *t, struct gp_qos_task *q,
                     struct gp_plan *plan)
 {
@@ -96,29 +97,29 @@ uint32_t gp_qos_bar(const struct gp_view *view, const struct gp_policy_state *st
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		struct gp_entity *u = gp_entity_of(view, state, i);
+		struct gp_entity *e = gp_entity_of(view, state, i);
 		struct gp_qos_task *q = gp_policy_task(state, i);
 
 		keep_account(view, t, q);
 		if (refused)
 			q->behind_ns = 0;
 		judge_turn(view, state, q);
-		if (t->class == GP_UNMANAGED || !is_over(view, t, q, plan) || u->barred ||
-		    u->user_held || !(view->caps & GP_CAP_HOLD) ||
-		    u->members > room_for_holds(view, user_held + barred))
+		if (t->class == GP_UNMANAGED || !is_over(view, t, q, plan) || e->barred ||
+		    e->user_held || !(view->caps & GP_CAP_HOLD) ||
+		    e->members > room_for_holds(view, user_held + barred))
 			continue;
-		u->barred = true;
-		barred += u->members;
+		e->barred = true;
+		barred += e->members;
 	}
 	return barred;
 }
 
-void gp_qos_favour(const struct gp_view *view, const struct gp_policy_state *state)
+void gp_qos_favor(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	struct gp_qos_device *d = state->device;
 	struct gp_rotation *r = &d->priority.rotation;
 	struct gp_entity *current = NULL;
-	struct gp_qos_task *neediest = NULL;
+	struct gp_qos_task *furthest_behind = NULL;
 	uint32_t index = 0;
 	int64_t owed_ns = OWED_NS;
 
@@ -126,27 +127,27 @@ void gp_qos_favour(const struct gp_view *view, const struct gp_policy_state *sta
 		return;
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_qos_task *q = gp_policy_task(state, i);
-		struct gp_entity *u = &q->priority.entity;
+		struct gp_entity *e = &q->priority.entity;
 
-		if (!u->rotating || u->barred)
+		if (!e->rotating || e->barred)
 			continue;
 		if (view->task[i].id == r->current)
-			current = u;
-		else if (view->now_ns - u->queued_ns >= view->starve_limit_ns / 8)
-			return; /* it waits too long: the rotation must come round */
-		if (q->behind_ns <= owed_ns || (q->spurns && q->given_ns))
+			current = e;
+		else if (view->now_ns - e->queued_ns >= view->starve_limit_ns / 8)
+			return; /* this entity has waited too long and must be next */
+		if (q->behind_ns <= owed_ns || (q->unused_turn && q->given_ns))
 			continue;
 		owed_ns = q->behind_ns;
-		neediest = q;
+		furthest_behind = q;
 		index = i;
 	}
-	if (!neediest)
+	if (!furthest_behind)
 		return;
-	if (!neediest->given_ns) {
-		neediest->given_ns = view->now_ns;
-		neediest->given_run_ns = neediest->run_ns;
+	if (!furthest_behind->given_ns) {
+		furthest_behind->given_ns = view->now_ns;
+		furthest_behind->given_run_ns = furthest_behind->run_ns;
 	}
 	if (current)
-		current->queued_ns = view->now_ns; /* it had a turn, if a short one */
+		current->queued_ns = view->now_ns; /* it has had a turn, even if a short one */
 	gp_rotation_give(view, r, index, turn_for_share(view, state), true);
 }

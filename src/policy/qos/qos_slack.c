@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where slices cannot be set, `priority` holds best-effort work as soon as a latency-critical task
- * is seen active. A request that has time does not need that yet: perhaps it is answered beside the
- * others, and if not, several share one preemption. So the task counts as active only from when
- * a hold is due, and stays so a little longer than it is, since the next request may be on its way.
+ * Delayed preemption, for devices without slices. There `priority` holds best-effort work as soon
+ * as a latency-critical task is seen active. A request that has time left does not need that yet:
+ * it may be answered beside the others, and if not, several requests share one preemption. So the
+ * task counts as active only when a hold is due. It stays active a little longer than it is, since
+ * the next request may follow soon.
  */
 #include "policy/qos/qos.h"
 
-#define BEHIND_NS  (10 * (int64_t)GP_MS) /* so much of a guaranteed share may be owed */
-#define LOAD_NS    (500 * GP_MS)
-#define LONGEST_NS (1000 * GP_MS) /* of a request: longer ones are not worth the arithmetic */
-#define VAIN_ALL   256
-#define VAIN_MOST  (VAIN_ALL * 3 / 4) /* with more waits than that in vain, none is made ... */
-#define TRY_EVERY  32                 /* ... but one in so many, to see */
+#define BEHIND_NS    (10 * (int64_t)GP_MS) /* with a larger deficit a share precedes requests */
+#define LOAD_NS      (500 * GP_MS)
+#define LONGEST_NS   (1000 * GP_MS) /* upper limit of a request's length in these estimates */
+#define DELAYS_ALL   256
+#define USELESS_MOST (DELAYS_ALL * 3 / 4) /* with more, only one in TRY_EVERY is delayed */
+#define TRY_EVERY    32                   /* requests per delay, as a trial */
 
-/* So late at most is it known that the task has work, or none any more. */
+/* The longest delay until it is known that the task has work, or has none. */
 static uint64_t notice_of(const struct gp_view *view, const struct gp_task_view *t)
 {
 	return t->known & GP_KNOWN_REQUEST ? 0 : view->notice_ns;
@@ -25,7 +26,7 @@ static uint64_t request_of(const struct gp_task_view *t)
 	return t->budget_ns ? t->budget_ns : t->deadline_ns / 4;
 }
 
-/* With the host's time, where what was measured is without. */
+/* Includes the host's time, unless the measurement does so already. */
 static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct gp_task_view *t,
                                uint64_t lc_ppm)
 {
@@ -37,12 +38,12 @@ static uint64_t load_with_gaps(const struct gp_policy_state *state, const struct
 }
 
 /*
- * Where a task is looked at only now and then, a line of requests may not be seen: a look that
- * falls into a gap ends it. It is seen again when it has waited, but not if requests take so long
- * beside others that there is no end to it.
+ * If a task is observed only at ticks, its backlog may not be seen: a tick in a gap ends it. It is
+ * seen again when it has waited. But if requests take very long beside other tasks, the backlog may
+ * grow without end.
  */
-static bool may_drown_unseen(const struct gp_view *view, const struct gp_policy_state *state,
-                             const struct gp_task_view *t)
+static bool may_be_overloaded(const struct gp_view *view, const struct gp_policy_state *state,
+                              const struct gp_task_view *t)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t load_ppm = load_with_gaps(state, t, lc_at_most(d));
@@ -50,23 +51,23 @@ static bool may_drown_unseen(const struct gp_view *view, const struct gp_policy_
 	return notice_of(view, t) && (d->sharers + 1) * load_ppm >= GP_QOS_LOAD_MOST;
 }
 
-/* How long a hold for this task can wait, from when it became active. */
+/* How long a hold for this task can be delayed, counted from when it became active. */
 static uint64_t slack_of(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct gp_task_view *t)
 {
 	const struct gp_qos_device *d = state->device;
 	uint64_t request_ns = request_of(t);
-	uint64_t line_ns = gp_qos_line(request_ns, lc_at_most(d), t->deadline_ns / 2);
+	uint64_t line_ns = gp_qos_wait_for_others(request_ns, lc_at_most(d), t->deadline_ns / 2);
 	uint64_t needs_ns = notice_of(view, t) + view->hold_cost_ns + view->switch_cost_ns +
 	                    request_ns + line_ns;
 
 	if (!is_seen_at_once(view, t) || t->deadline_ns <= needs_ns ||
-	    may_drown_unseen(view, state, t))
+	    may_be_overloaded(view, state, t))
 		return 0;
 	return t->deadline_ns - needs_ns;
 }
 
-/* Once for each measurement of the load. */
+/* Computed once for each measurement of the load. */
 static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_state *state,
                           uint32_t i)
 {
@@ -79,8 +80,11 @@ static uint64_t slack_now(const struct gp_view *view, const struct gp_policy_sta
 	return q->slack_ns;
 }
 
-/* So long after its last request a service has no more. One that says so itself needs no time for
- * that, and where the next look comes later than that, nothing is learned in it. */
+/*
+ * How long after its last request a service is taken to have no more requests. A service with
+ * request marks needs no such time. If the next tick comes later than that, nothing is learned by
+ * waiting.
+ */
 static uint64_t linger_after(const struct gp_view *view, const struct gp_policy_state *state,
                              const struct gp_task_view *t)
 {
@@ -91,16 +95,16 @@ static uint64_t linger_after(const struct gp_view *view, const struct gp_policy_
 	return stays_ns;
 }
 
-/* What the latency-critical tasks want of the others. */
+/* What the latency-critical tasks demand. */
 struct demand {
 	bool wants;
-	bool untold;       /* one of those that want does not say how many requests it has */
-	uint64_t since_ns; /* the first of them; UINT64_MAX = not known */
-	uint64_t slack_ns; /* the shortest of those that want */
+	bool uncounted;    /* the requests of an active task cannot be counted */
+	uint64_t since_ns; /* when the first of them became active; UINT64_MAX = not known */
+	uint64_t slack_ns; /* the shortest of the active tasks */
 	uint64_t linger_ns;
 };
 
-/* Requests that say when they begin, and how long they are, can be counted. */
+/* Requests with request marks and a budget can be counted. */
 static bool count_requests(const struct gp_policy_state *state, const struct gp_task_view *t,
                            struct gp_qos_task *q)
 {
@@ -121,17 +125,17 @@ static struct demand gather_demand(const struct gp_view *view, const struct gp_p
 
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_entity *u = gp_entity_of(view, state, i);
+		const struct gp_entity *e = gp_entity_of(view, state, i);
 
-		if (t->class == GP_UNMANAGED || u->class != GP_LATENCY_CRITICAL || u->user_held ||
-		    u->barred)
+		if (t->class == GP_UNMANAGED || e->class != GP_LATENCY_CRITICAL || e->user_held ||
+		    e->barred)
 			continue;
 		if (linger_after(view, state, t) > m.linger_ns)
 			m.linger_ns = linger_after(view, state, t);
 		if (!gp_seen_active(t))
 			continue;
 		m.wants = true;
-		m.untold |= !count_requests(state, t, gp_policy_task(state, i));
+		m.uncounted |= !count_requests(state, t, gp_policy_task(state, i));
 		if ((t->known & GP_KNOWN_ACTIVE_SINCE) && t->active_since_ns < m.since_ns)
 			m.since_ns = t->active_since_ns;
 		if (slack_now(view, state, i) < m.slack_ns)
@@ -141,29 +145,30 @@ static struct demand gather_demand(const struct gp_view *view, const struct gp_p
 }
 
 /* Whether requests have the device to themselves. */
-static bool have_it_alone(const struct gp_view *view, const struct gp_policy_state *state,
-                          struct gp_qos_device *d)
+static bool have_device_alone(const struct gp_view *view, const struct gp_policy_state *state,
+                              struct gp_qos_device *d)
 {
 	bool all = true;
 
 	d->sharers = 0;
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_task_view *t = &view->task[i];
-		const struct gp_entity *u = gp_entity_of(view, state, i);
-		bool other = t->class != GP_LATENCY_CRITICAL && !gp_seen_idle(t) && !u->user_held;
+		const struct gp_entity *e = gp_entity_of(view, state, i);
+		bool other = t->class != GP_LATENCY_CRITICAL && !gp_seen_idle(t) && !e->user_held;
 
 		d->sharers += other;
 		all &= !other || ((t->known & GP_KNOWN_HELD) ? t->held : d->shut);
 	}
-	/* They are until a release has had its effect, but nobody runs meanwhile. */
+	/* Until the release takes effect the others are seen as held, but no task runs in that
+	 * time. */
 	return all && view->now_ns >= d->asked_ns + view->release_cost_ns;
 }
 
 /*
- * In which time 99 of 100 requests are answered if others are held as soon as there is one. What is
- * not noticed at once runs beside others meanwhile, and loses half of that time. Requests that are
- * looked at only now and then may wait for much longer than this, but not for 1/8 less: lines are
- * not seen, and a look that falls into a gap lets others in.
+ * The time within which 99 of 100 requests are answered if others are held at once. Until a request
+ * is noticed it runs beside others, and loses half of that time. If requests are observed only at
+ * ticks, they may wait much longer than this, but not more than 1/8 less: the backlog is not seen,
+ * and a tick in a gap releases the others.
  */
 static uint64_t late_at(const struct gp_view *view, const struct gp_policy_state *state,
                         const struct gp_task_view *t, uint64_t lc_ppm)
@@ -174,11 +179,11 @@ static uint64_t late_at(const struct gp_view *view, const struct gp_policy_state
 
 	if (!lost_ns)
 		lc_ppm = load_with_gaps(state, t, lc_ppm);
-	late_ns = setup_ns + each_ns + gp_qos_line(each_ns, lc_ppm, setup_ns);
+	late_ns = setup_ns + each_ns + gp_qos_wait_for_others(each_ns, lc_ppm, setup_ns);
 	return lost_ns ? late_ns - late_ns / 8 : late_ns;
 }
 
-/* The shortest target: whether it can be kept, if that is sure by now. */
+/* Judges the shortest target: whether it can certainly be kept, or certainly not. */
 static void judge_target(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	const struct gp_task_view *first = NULL;
@@ -205,23 +210,23 @@ static void judge_target(const struct gp_view *view, const struct gp_policy_stat
 				load_with_gaps(state, first, lc_at_least(d)) >= GP_QOS_LOAD_MOST);
 }
 
-/* For how much of the time requests keep the device busy; beside others they take longer. While a
- * hold or release is under way, most devices stand still. */
+/* Measures the part of the time for which requests keep the device busy. Beside others they take
+ * longer. While a hold or release is under way, most devices stand still. */
 static void measure_load(const struct gp_view *view, const struct gp_policy_state *state,
                          const struct demand *m)
 {
 	struct gp_qos_device *d = state->device;
 	uint64_t had_ns = view->now_ns - d->busy.from_ns;
-	bool alone = have_it_alone(view, state, d);
+	bool alone = have_device_alone(view, state, d);
 
-	if (d->busy.untold && d->busy.from_ns && d->busy.alone == d->shut)
+	if (d->busy.uncounted && d->busy.from_ns && d->busy.alone == d->shut)
 		d->busy.ran_ns +=
 			(view->now_ns - d->busy.seen_ns) / (d->busy.alone ? 1 : d->sharers + 1);
-	if (!d->busy.wanted || !d->shut) /* or it could wait */
+	if (!d->busy.wanted || !d->shut) /* or the hold was delayed */
 		d->busy.idle_ns += view->now_ns - d->busy.seen_ns;
 	d->busy.seen_ns = view->now_ns;
 	d->busy.wanted = m->wants;
-	d->busy.untold = m->untold;
+	d->busy.uncounted = m->uncounted;
 	d->busy.alone = alone;
 	if (d->busy.from_ns && had_ns < LOAD_NS)
 		return;
@@ -246,21 +251,22 @@ static bool is_share_owed(const struct gp_view *view, const struct gp_policy_sta
 }
 
 /*
- * A wait that does not spare the hold saves nothing, and costs: what the request did beside others
- * was done at half the speed. Whether requests are answered
- * while they wait depends on how much of the device they fill, which nobody says: it is tried.
+ * A delay that does not save the hold is harmful: the request ran beside others at half the speed.
+ * Whether requests are answered during the delay depends on how much of the device they fill. That
+ * is not known, so it is tried.
  */
-static bool is_worth_it(struct gp_qos_device *d)
+static bool delay_is_useful(struct gp_qos_device *d)
 {
-	bool worth = d->vain <= VAIN_MOST || d->unwaited >= TRY_EVERY;
+	bool worth = d->useless <= USELESS_MOST || d->undelayed >= TRY_EVERY;
 
-	d->unwaited = worth ? 0 : d->unwaited + 1;
+	d->undelayed = worth ? 0 : d->undelayed + 1;
 	return worth;
 }
 
-static void learn(struct gp_qos_device *d, bool vain)
+static void learn(struct gp_qos_device *d, bool useless)
 {
-	d->vain = vain ? d->vain + (VAIN_ALL - d->vain) / 8 : d->vain - d->vain / 8;
+	d->useless =
+		useless ? d->useless + (DELAYS_ALL - d->useless) / 8 : d->useless - d->useless / 8;
 }
 
 static void open_or_shut(const struct gp_view *view, const struct gp_policy_state *state,
@@ -273,7 +279,7 @@ static void open_or_shut(const struct gp_view *view, const struct gp_policy_stat
 	measure_load(view, state, &m);
 	note_work(view, d, m.wants, m.since_ns, m.linger_ns);
 	if (!had_work && d->waiting_ns)
-		d->waits = m.slack_ns && is_worth_it(d);
+		d->waits = m.slack_ns && delay_is_useful(d);
 	if (m.wants && !d->shut) {
 		uint64_t due_ns = d->waiting_ns + (d->waits ? m.slack_ns : 0);
 
@@ -301,9 +307,9 @@ void gp_qos_wait(const struct gp_view *view, const struct gp_policy_state *state
 
 	open_or_shut(view, state, plan);
 	for (uint32_t i = 0; i < view->n; i++) {
-		struct gp_entity *u = gp_policy_task(state, i);
+		struct gp_entity *e = gp_policy_task(state, i);
 
-		if (u->members && u->class == GP_LATENCY_CRITICAL)
-			u->active = d->shut && !owed;
+		if (e->members && e->class == GP_LATENCY_CRITICAL)
+			e->active = d->shut && !owed;
 	}
 }

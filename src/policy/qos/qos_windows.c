@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Best-effort work in windows: it runs for a while, with a slice that nobody interrupts, and is
- * then held for a while. Both count from the moment at which the release or hold is seen to be in
- * force, and the next one is asked for as long ahead as it takes.
+ * Best-effort work in windows: it runs for a while with a slice that is not interrupted, and is
+ * then held for a while. Both times count from the moment at which the release or hold is seen in
+ * force. The next action is requested earlier by the time that it takes.
  *
- * Where it is known at every moment whether a latency-critical task has work, a window stays open
+ * If it is known at every moment whether a latency-critical task has work, a window stays open
  * until one has, and best-effort work is held until none has.
  */
 #include "policy/qos/qos.h"
 
-/* Whether what was asked for is so. Where that cannot be seen: after as long as it usually takes.
- */
+/* Whether the requested hold or release has taken effect. If that cannot be seen, the usual time is
+ * assumed. */
 static bool is_in_force(const struct gp_view *view, const struct gp_policy_state *state)
 {
 	const struct gp_qos_device *d = state->device;
@@ -29,10 +29,10 @@ static bool is_in_force(const struct gp_view *view, const struct gp_policy_state
 	return true;
 }
 
-/* So long after its last request, a service has no more. */
-static uint64_t linger_of(const struct gp_policy_state *state, const struct gp_qos_crew *crew)
+/* How long after its last request a service is taken to have no more requests. */
+static uint64_t linger_of(const struct gp_policy_state *state, const struct gp_qos_counts *counts)
 {
-	return crew->marked ? 0 : linger_ns(state);
+	return counts->marked ? 0 : linger_ns(state);
 }
 
 static uint64_t ahead(uint64_t at_ns, uint64_t cost_ns)
@@ -40,18 +40,19 @@ static uint64_t ahead(uint64_t at_ns, uint64_t cost_ns)
 	return at_ns > cost_ns ? at_ns - cost_ns : 0;
 }
 
-/* When to ask for the end of the phase that is in force; UINT64_MAX: not before there is work. */
+/* When to request the end of the current phase. UINT64_MAX = not before there is work. */
 static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_state *state,
-                             const struct gp_qos_crew *crew)
+                             const struct gp_qos_counts *counts)
 {
 	const struct gp_qos_device *d = state->device;
-	uint64_t stays_ns = linger_of(state, crew);
+	uint64_t stays_ns = linger_of(state, counts);
 
-	if (!crew->seen_at_once || crew->untargeted)
+	if (!counts->seen_at_once || counts->untargeted)
 		return d->shut ? ahead(d->phase_ns + d->set.shut_ns, view->release_cost_ns)
 		               : ahead(d->phase_ns + d->set.open_ns, view->hold_cost_ns);
 	if (!d->shut && d->waiting_ns) {
-		/* A line that was cut short for the floor has waited long, and a window is one. */
+		/* A backlog that was interrupted for the floor has waited long already; the window
+		 * still has its full length. */
 		uint64_t from_ns = d->waiting_ns < d->asked_ns ? d->phase_ns : d->waiting_ns;
 
 		return ahead(from_ns + d->set.open_ns, view->hold_cost_ns);
@@ -64,19 +65,19 @@ static uint64_t end_of_phase(const struct gp_view *view, const struct gp_policy_
 }
 
 static void move_on(const struct gp_view *view, const struct gp_policy_state *state,
-                    const struct gp_qos_crew *crew, struct gp_plan *plan)
+                    const struct gp_qos_counts *counts, struct gp_plan *plan)
 {
 	struct gp_qos_device *d = state->device;
 	uint64_t end_ns;
 
-	note_work(view, d, crew->wants, crew->since_ns, linger_of(state, crew));
+	note_work(view, d, counts->wants, counts->since_ns, linger_of(state, counts));
 	if (!d->in_force) {
 		if (!is_in_force(view, state))
-			return; /* the engine looks again when it is, and repeats what was lost */
+			return; /* the engine ticks again when it is, and repeats lost actions */
 		d->in_force = true;
 		d->phase_ns = view->now_ns;
 	}
-	end_ns = end_of_phase(view, state, crew);
+	end_ns = end_of_phase(view, state, counts);
 	if (view->now_ns < end_ns) {
 		gp_plan_wake_at(plan, end_ns);
 		return;
@@ -84,8 +85,8 @@ static void move_on(const struct gp_view *view, const struct gp_policy_state *st
 	d->shut = !d->shut;
 	d->in_force = false;
 	d->asked_ns = view->now_ns;
-	d->book.shuts += d->shut;
-	d->book.cuts += !d->shut && d->waiting_ns;
+	d->period.shuts += d->shut;
+	d->period.cuts += !d->shut && d->waiting_ns;
 }
 
 static uint32_t possible_slice(const struct gp_view *view, uint64_t us)
@@ -95,7 +96,7 @@ static uint32_t possible_slice(const struct gp_view *view, uint64_t us)
 	                                 : (uint32_t)us;
 }
 
-/* Whole milliseconds, longer than a window and so never tiny. */
+/* Whole milliseconds, longer than a window, and so never tiny. */
 static uint32_t window_slice(const struct gp_view *view, const struct gp_qos_device *d)
 {
 	return possible_slice(view, (d->set.open_ns / GP_MS + 1) * 1000);
@@ -107,15 +108,15 @@ static uint32_t lc_slice(const struct gp_view *view, const struct gp_policy_stat
 }
 
 void gp_qos_apply_windows(const struct gp_view *view, const struct gp_policy_state *state,
-                          const struct gp_qos_crew *crew, struct gp_plan *plan)
+                          const struct gp_qos_counts *counts, struct gp_plan *plan)
 {
 	const struct gp_qos_device *d = state->device;
 
-	move_on(view, state, crew, plan);
+	move_on(view, state, counts, plan);
 	for (uint32_t i = 0; i < view->n; i++) {
 		const struct gp_qos_task *q = gp_policy_task(state, i);
 
-		/* One that never pauses would keep the window to itself. */
+		/* A service that never pauses would keep the GPU during the whole window. */
 		if (view->task[i].class == GP_LATENCY_CRITICAL && !d->set.keeps)
 			plan->task[i].slice_us = lc_slice(view, state);
 		if (!q->windowed)

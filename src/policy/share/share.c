@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share: each task has the part of the device it was guaranteed whenever it wants it; time that is
- * nobody's, or that its owner does not want, goes to all by weight; a ceiling limits what a task
- * can get of that. Guarantees of more than the whole are refused to those who came last.
+ * share: each task gets its guaranteed part of the device whenever it wants it. Time that is not
+ * guaranteed, or that the guaranteed task does not want, goes to all tasks by weight. A ceiling
+ * limits how much of that a task can get. Guarantees of more than 100 % in total are refused to the
+ * tasks that came last.
  *
- * The turns are those of `fair`, with weights that are worked out from all that at each look. Where
- * slices would do, holds are used all the same for two things. A ceiling that leaves time over is
- * kept by letting nobody have a turn. And one that pauses for a moment after each kernel gives the
- * rest of its slice away each time: if by its run times it lacks what it was guaranteed, all others
- * are held until it has it.
+ * The turns are those of `fair`; the weights are computed from shares, ceilings and weights at each
+ * tick. Holds are used for two purposes even if slices can be set. First, a ceiling can leave time
+ * that no task may use; the device then stays idle for a turn. Second, a task that pauses briefly
+ * after each kernel gives the rest of its slice away each time. If its run times are below its
+ * guarantee, all others are held until it has caught up.
  *
- * A part of the device is a part of its time: who has a turn has all of the device, whether it
- * fills it or not.
+ * A part of the device means a part of its time. A task has the whole device in its turn, whether
+ * it fills it or not.
  *
- * Good where somebody pays for a part of a GPU. Bad for latency: a part of the time is not a time;
- * and for kernels that fill only some of an AMD GPU: they could run side by side.
+ * Good if a fixed part of a GPU was assigned or paid for. Bad for latency: a part of the time says
+ * nothing about response times. Bad also for kernels that fill only a part of an AMD GPU: they
+ * could run side by side.
  */
 #include "policy/share/share.h"
 
@@ -67,7 +69,8 @@ static void gather_claims(const struct gp_view *view, const struct gp_policy_sta
 	}
 }
 
-/* Those that have a promise keep it as long as it can be kept, in the order of their arrival. */
+/* Admits guarantees in the order of the entities' arrival. Entities that were admitted before are
+ * called first, and keep their promise while it can be kept. */
 static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *state,
                       bool admitted_before, uint32_t left_permille)
 {
@@ -85,8 +88,8 @@ static uint32_t admit(const struct gp_view *view, const struct gp_policy_state *
 	return left_permille;
 }
 
-static void say_who_is_refused(const struct gp_view *view, const struct gp_policy_state *state,
-                               struct gp_plan *plan)
+static void mark_refused(const struct gp_view *view, const struct gp_policy_state *state,
+                         struct gp_plan *plan)
 {
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_share_task *own = gp_policy_task(state, i);
@@ -98,7 +101,7 @@ static void say_who_is_refused(const struct gp_view *view, const struct gp_polic
 	}
 }
 
-/* Whether a unit has a part in this: those that want the device, or all there are. */
+/* Whether an entity is included: with `all` every entity, else those that want the device. */
 static bool counts(const struct gp_share_task *s, bool all)
 {
 	return s->turn.entity.members && !s->turn.entity.user_held &&
@@ -106,8 +109,8 @@ static bool counts(const struct gp_share_task *s, bool all)
 }
 
 struct pool {
-	uint64_t weight; /* of those who share what is over */
-	uint64_t over;   /* in units of a turn's weight */
+	uint64_t weight; /* of the entities that are below their ceiling */
+	uint64_t over;   /* time that is not guaranteed, in the scale of turn weights */
 };
 
 static struct pool pool_of(const struct gp_view *view, const struct gp_policy_state *state,
@@ -128,7 +131,8 @@ static struct pool pool_of(const struct gp_view *view, const struct gp_policy_st
 	return p;
 }
 
-/* Gives each its part. Returns whether one more has reached its ceiling, and is taken out. */
+/* Assigns each entity its part. Returns true if at least one more reached its ceiling; the caller
+ * then repeats the computation. */
 static bool spread(const struct gp_view *view, const struct gp_policy_state *state, bool all,
                    const struct pool *p)
 {
@@ -146,17 +150,18 @@ static bool spread(const struct gp_view *view, const struct gp_policy_state *sta
 			more = s->capped = true;
 		if (s->capped)
 			part = s->ceiling_permille * PER_PERMILLE;
-		s->turn.weight = part ? (uint32_t)part : 1; /* nobody starves */
+		s->turn.weight = part ? (uint32_t)part : 1; /* never 0: no entity may starve */
 	}
 	return more;
 }
 
 /*
- * Returns what is left although everybody, if there is anybody, has all that its ceiling allows. A
- * few rounds settle it but for odd cases, which then lack some of their part: this is done at each
- * look, and must stay linear.
+ * Returns the time that is left if every entity has reached its ceiling; 0 without entities. A few
+ * rounds are enough except in rare cases, in which an entity gets less than its part. The number of
+ * rounds is limited because this runs at each tick and must stay linear.
  */
-static uint32_t work_out(const struct gp_view *view, const struct gp_policy_state *state, bool all)
+static uint32_t compute_parts(const struct gp_view *view, const struct gp_policy_state *state,
+                              bool all)
 {
 	struct pool p = {0};
 	bool more = true;
@@ -182,10 +187,11 @@ static int share_decide(const struct gp_view *view, const struct gp_policy_state
 
 	gather_claims(view, state);
 	admit(view, state, false, admit(view, state, true, WHOLE_PERMILLE));
-	say_who_is_refused(view, state, plan);
-	work_out(view, state, true); /* for those that want nothing now: so that they have it */
-	rules.nobody = work_out(view, state, false);
-	if (blind && !rules.nobody) {
+	mark_refused(view, state, plan);
+	compute_parts(view, state,
+	              true); /* so that entities that want nothing now have a weight, too */
+	rules.idle_weight = compute_parts(view, state, false);
+	if (blind && !rules.idle_weight) {
 		gp_turns_by_slices(view, state, turns, &rules, plan);
 		gp_share_make_up(view, state, room, plan);
 	} else {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns for those that get less by slices than they were guaranteed, where that is seen by run
- * times that come late.
+ * Turns for entities that get less by slices than they were guaranteed. Run times show that, with a
+ * delay.
  *
- * A unit that pauses for a moment after each kernel gives the rest of its slice away each time.
- * Each unit has an account of what was due and what it had. One that is behind gets a turn, in
- * which all others are held; then there are slices again. A unit that wants less than its part
- * looks just the same, but runs no more in a turn than without: it has another only for what it is
- * seen to want, or after a long time.
+ * An entity that pauses briefly after each kernel gives the rest of its slice away each time. Each
+ * entity has an account of the time that was due and the time that it had. An entity that lacks
+ * time gets a turn in which all others are held; afterwards all have slices again. The account of
+ * an entity that wants less than its part looks the same. But such an entity does not run more in a
+ * turn than without. It gets further turns only up to its measured demand, or after a long time.
  */
 #include "policy/share/share.h"
 
-#define LET_PASS      2u              /* permille: so much less than promised is let pass */
-#define LEAST_LEFT    100u            /* permille: others have at least this, for turns' lengths */
-#define SAMPLE_NS     (100 * GP_MS)   /* what is run in less says little */
-#define SWING_NS      (50 * GP_MS)    /* turns for less than that are not worth it */
-#define TICK_NS       (2 * GP_MS)     /* looking for news more often is not worth it */
-#define RETRY_NS      (15000 * GP_MS) /* a turn for nothing wastes a sample's time ... */
-#define RETRY_DOUBLES 4               /* ... so the next one comes ever later */
-#define NOBODY        UINT32_MAX
+#define TOLERANCE     2u              /* permille: a deficit below this is ignored */
+#define LEAST_LEFT    100u            /* permille: the others' part is taken as at least this */
+#define SAMPLE_NS     (100 * GP_MS)   /* a shorter measurement is not reliable */
+#define SWING_NS      (50 * GP_MS)    /* a turn for a smaller deficit is not worth its cost */
+#define TICK_NS       (2 * GP_MS)     /* shortest time between two ticks for new run times */
+#define RETRY_NS      (15000 * GP_MS) /* wait after a useless turn, which costs a sample period */
+#define RETRY_DOUBLES 4               /* the wait is doubled at most this often */
+#define NONE          UINT32_MAX
 
 /*
- * How far an account may swing to both sides although all is well: run times come in lumps as long
- * as a sample, and in a round each waits for the others once.
+ * How far an account may vary in both directions without cause: run times are reported once per
+ * sample, and in a round each entity waits for the others once.
  */
 static int64_t swing_of(const struct gp_view *view, const struct gp_share_device *d)
 {
@@ -31,8 +31,9 @@ static int64_t swing_of(const struct gp_view *view, const struct gp_share_device
 	return (int64_t)(swing_ns > SWING_NS ? swing_ns : SWING_NS);
 }
 
-/* News is looked for so often that it is known when what was run. */
-static uint64_t look_every(const struct gp_view *view)
+/* The time between two ticks: short against a sample period, so that run times can be assigned to
+ * turns. */
+static uint64_t tick_interval(const struct gp_view *view)
 {
 	return view->sample_period_ns / 16 > TICK_NS ? view->sample_period_ns / 16 : TICK_NS;
 }
@@ -48,7 +49,8 @@ static void count_from(struct gp_share_task *s, uint64_t now_ns)
 	s->got_ns = s->sliced_ns = s->sliced_got_ns = 0;
 }
 
-/* Its own pauses are made up for, as far as that costs nobody else what is his. */
+/* The entity's own pauses are compensated by up to 1/8 of its guarantee, as far as its weight
+ * allows: no other entity loses its part. */
 static uint32_t due_permille(const struct gp_share_task *s)
 {
 	uint32_t due = s->guarantee_permille + s->guarantee_permille / 8;
@@ -58,26 +60,26 @@ static uint32_t due_permille(const struct gp_share_task *s)
 		due = part;
 	if (s->retry_ns && due > s->wants_permille)
 		due = s->wants_permille;
-	return due < LET_PASS ? 0 : due - LET_PASS;
+	return due < TOLERANCE ? 0 : due - TOLERANCE;
 }
 
-/* One that did nothing in a sample wants nothing; unless a round is so long that it may only have
- * waited for its slice. */
+/* An entity that did not run during a sample wants nothing. If a round is longer than that, it may
+ * only have waited for its slice. */
 static bool is_idle(const struct gp_view *view, const struct gp_share_device *d,
                     const struct gp_share_task *s)
 {
 	uint64_t sample_ns = view->sample_period_ns * 3 / 4, round_ns = d->turns.round_ns;
 
-	return (s->turn.entity.idle || (d->news && !s->turn.ran_ns)) &&
+	return (s->turn.entity.idle || (d->fresh && !s->turn.ran_ns)) &&
 	       view->now_ns - s->worked_ns >= (round_ns > sample_ns ? round_ns : 0) + sample_ns;
 }
 
 static bool wants_its_part(const struct gp_view *view, const struct gp_share_device *d,
                            const struct gp_share_task *s)
 {
-	const struct gp_turn_entity *u = &s->turn;
+	const struct gp_turn_entity *e = &s->turn;
 
-	return s->guarantee_permille && u->told && u->entity.rotating && !u->joined &&
+	return s->guarantee_permille && e->runs_known && e->entity.rotating && !e->joined &&
 	       !is_idle(view, d, s);
 }
 
@@ -96,7 +98,7 @@ static void count(const struct gp_view *view, const struct gp_share_device *d,
 	s->marked_ns += ran_ns;
 }
 
-/* In a turn of its own it has all of the device, whether it uses it or not. */
+/* During its own turn an entity is charged for the whole device, whether it uses it or not. */
 static void keep_account(const struct gp_view *view, const struct gp_share_device *d,
                          struct gp_share_task *s, bool has_turn)
 {
@@ -113,14 +115,16 @@ static void keep_account(const struct gp_view *view, const struct gp_share_devic
 	if (wants_its_part(view, d, s) &&
 	    (has_turn || s->behind_ns >= -swing_ns * (s->helped ? 4 : 1)))
 		return;
-	/* It lacks nothing. What it had more than its part is no reason to let it wait for long. */
+	/*
+	 * It lacks nothing. A surplus is limited, so that it does not have to wait long afterwards.
+	 */
 	s->behind_ns = s->behind_ns < 0 ? -swing_ns : 0;
 	s->helped = false;
 	count_from(s, view->now_ns);
 }
 
-/* Of one that used its last turn it is known that slices are not enough. One that only had to wait
- * for the turns of others may get it back by slices. */
+/* If the entity used its last turn, slices are known to be insufficient. An entity that only had to
+ * wait for the turns of others may catch up by slices. */
 static bool lacks(const struct gp_view *view, const struct gp_share_device *d,
                   const struct gp_share_task *s)
 {
@@ -129,8 +133,8 @@ static bool lacks(const struct gp_view *view, const struct gp_share_device *d,
 	return s->behind_ns >= swing_of(view, d) * (!by_slices ? 3 : !s->helped);
 }
 
-/* So long that it is ahead afterwards, by as much as it may have been behind; less the time until
- * there is news, with which it ends. */
+/* The turn is long enough to leave a surplus as large as the usual deficit. Half a sample period is
+ * subtracted, because the turn ends only with the next new run time. */
 static void begin_turn(const struct gp_view *view, struct gp_share_device *d,
                        struct gp_share_task *s, uint64_t id)
 {
@@ -154,25 +158,25 @@ static void begin_turn(const struct gp_view *view, struct gp_share_device *d,
 	d->turn_ends_ns = view->now_ns + length_ns;
 }
 
-static void note_that_it_wants_no_more(const struct gp_view *view, struct gp_share_task *s)
+static void note_low_demand(const struct gp_view *view, struct gp_share_task *s)
 {
 	s->wants_permille = permille(s->got_ns, view->now_ns - s->since_ns);
-	s->retry_ns = view->now_ns + (RETRY_NS << s->spurned);
-	s->spurned += s->spurned < RETRY_DOUBLES;
+	s->retry_ns = view->now_ns + (RETRY_NS << s->useless_turns);
+	s->useless_turns += s->useless_turns < RETRY_DOUBLES;
 	s->behind_ns = 0;
 	s->helped = false;
 }
 
-/* Turns end with news, as they begin, so that it is known what was run in them. */
+/* Turns begin and end when run times were updated, so that the run time in a turn is known. */
 static bool turn_is_over(const struct gp_view *view, struct gp_share_device *d,
                          struct gp_share_task *s)
 {
 	uint64_t sampled_ns = view->now_ns - d->turn_mark_ns;
 	bool tells =
-		d->news && sampled_ns >= SAMPLE_NS && sampled_ns >= view->sample_period_ns * 3 / 4;
+		d->fresh && sampled_ns >= SAMPLE_NS && sampled_ns >= view->sample_period_ns * 3 / 4;
 
 	if (tells && permille(s->marked_ns, sampled_ns) < d->used_permille) {
-		note_that_it_wants_no_more(view, s);
+		note_low_demand(view, s);
 		return true;
 	}
 	if (tells) {
@@ -180,30 +184,30 @@ static bool turn_is_over(const struct gp_view *view, struct gp_share_device *d,
 		d->turn_mark_ns = view->now_ns;
 	}
 	if (view->now_ns < d->turn_ends_ns ||
-	    (!d->news && view->now_ns < d->turn_ends_ns + 2 * view->sample_period_ns))
+	    (!d->fresh && view->now_ns < d->turn_ends_ns + 2 * view->sample_period_ns))
 		return false;
-	s->spurned = 0;
+	s->useless_turns = 0;
 	s->retry_ns = 0;
 	s->helped = true;
 	return true;
 }
 
 struct survey {
-	uint32_t entities, tasks; /* that take part */
-	uint32_t current;         /* whose turn it is, NOBODY if it has left */
-	uint32_t next;            /* who lacks most; NOBODY if none does */
-	bool behind;              /* somebody is */
+	uint32_t entities, tasks; /* of the entities that take part */
+	uint32_t current;         /* index of the entity that has the turn; NONE if it has left */
+	uint32_t next; /* index of the entity with the largest deficit; NONE if there is none */
+	bool behind;   /* at least one entity lacks time */
 };
 
-static struct survey look_over(const struct gp_view *view, const struct gp_policy_state *state,
-                               struct gp_share_device *d)
+static struct survey survey_entities(const struct gp_view *view,
+                                     const struct gp_policy_state *state, struct gp_share_device *d)
 {
-	struct survey v = {.current = NOBODY, .next = NOBODY};
+	struct survey v = {.current = NONE, .next = NONE};
 	int64_t most_ns = 0;
 
-	d->news = false;
+	d->fresh = false;
 	for (uint32_t i = 0; i < view->n; i++)
-		d->news |= ((struct gp_share_task *)gp_policy_task(state, i))->turn.ran_ns != 0;
+		d->fresh |= ((struct gp_share_task *)gp_policy_task(state, i))->turn.ran_ns != 0;
 	for (uint32_t i = 0; i < view->n; i++) {
 		struct gp_share_task *s = gp_policy_task(state, i);
 		bool has_turn = view->task[i].id == d->turn_of;
@@ -222,24 +226,24 @@ static struct survey look_over(const struct gp_view *view, const struct gp_polic
 	return v;
 }
 
-/* Between two turns there is a round of slices, so that nobody starves. */
-static uint32_t whose_turn(const struct gp_view *view, const struct gp_policy_state *state,
-                           struct gp_share_device *d, const struct survey *v)
+/* Between two turns there is a round of slices, so that no entity starves. */
+static uint32_t choose_turn(const struct gp_view *view, const struct gp_policy_state *state,
+                            struct gp_share_device *d, const struct survey *v)
 {
-	if (v->current != NOBODY) {
+	if (v->current != NONE) {
 		struct gp_share_task *s = gp_policy_task(state, v->current);
 
 		if (!turn_is_over(view, d, s))
 			return v->current;
-		/* What it ran since the sample that this look sees is yet to be told. */
-		s->behind_ns += (int64_t)look_every(view) / 2;
+		/* Its run time after the sample that this tick sees is not reported yet. */
+		s->behind_ns += (int64_t)tick_interval(view) / 2;
 		count_from(s, view->now_ns);
 	}
 	if (d->turn_of)
 		d->rest_ns = view->now_ns + d->turns.round_ns;
 	d->turn_of = 0;
-	if (v->next == NOBODY || !d->news || view->now_ns < d->rest_ns)
-		return NOBODY;
+	if (v->next == NONE || !d->fresh || view->now_ns < d->rest_ns)
+		return NONE;
 	begin_turn(view, d, gp_policy_task(state, v->next), view->task[v->next].id);
 	return v->next;
 }
@@ -262,16 +266,16 @@ void gp_share_make_up(const struct gp_view *view, const struct gp_policy_state *
 
 	if (!d->tick_ns)
 		d->tick_ns = view->now_ns;
-	v = look_over(view, state, d);
+	v = survey_entities(view, state, d);
 	if (v.entities < 2 || v.tasks - 1 > room) {
 		gp_share_forget(view, state);
 		return;
 	}
 	d->tick_ns = view->now_ns;
-	current = whose_turn(view, state, d, &v);
-	if (current != NOBODY || v.behind)
-		gp_plan_wake_at(plan, view->now_ns + look_every(view));
-	if (current == NOBODY)
+	current = choose_turn(view, state, d, &v);
+	if (current != NONE || v.behind)
+		gp_plan_wake_at(plan, view->now_ns + tick_interval(view));
+	if (current == NONE)
 		return;
 	hold_others(view, state, current, plan);
 	if (d->turn_ends_ns > view->now_ns)

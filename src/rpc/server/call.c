@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request, from the line until it is answered. */
+/* A call: one request from its line to its answer. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "rpc/server/internal.h"
 
-struct gp_rpc_call *gp_rpc_call_new(struct conn *c, struct json_object *request,
+struct gp_rpc_call *gp_rpc_call_new(struct gp_rpc_conn *c, struct json_object *request,
                                     struct json_object *id, const int *fds, unsigned nfds)
 {
 	struct gp_rpc_call *call = calloc(1, sizeof *call);
@@ -31,7 +31,7 @@ struct gp_rpc_call *gp_rpc_call_new(struct conn *c, struct json_object *request,
 
 static void call_free(struct gp_rpc_call *call)
 {
-	struct conn *c = call->conn;
+	struct gp_rpc_conn *c = call->conn;
 
 	for (unsigned i = 0; i < call->nfds_all; i++)
 		if (call->fd[i] >= 0)
@@ -46,9 +46,6 @@ static void call_free(struct gp_rpc_call *call)
 		gp_rpc_conn_wake(c);
 	gp_rpc_conn_unref(c);
 }
-
-/* ---- answers ----------------------------------------------------------------------------------
- */
 
 /* {"jsonrpc":"2.0","id":ID,KEY:VALUE}; NULL: no memory. */
 static struct json_object *envelope(struct json_object *id, const char *key,
@@ -66,7 +63,7 @@ static struct json_object *envelope(struct json_object *id, const char *key,
 	return json;
 }
 
-struct json_object *gp_rpc_error_object(int code, int error, struct json_object *data,
+static struct json_object *error_object(int code, int error, struct json_object *data,
                                         const char *sentence)
 {
 	struct json_object *json = json_object_new_object();
@@ -87,7 +84,7 @@ struct json_object *gp_rpc_error_object(int code, int error, struct json_object 
 
 static void send_error(struct gp_rpc_call *call, struct json_object *error)
 {
-	struct conn *c = call->conn;
+	struct gp_rpc_conn *c = call->conn;
 
 	if (c->server)
 		c->server->counters.errors++;
@@ -110,7 +107,7 @@ int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result)
 int gp_rpc_fail_data(struct gp_rpc_call *call, int code, int error, struct json_object *data,
                      const char *sentence)
 {
-	send_error(call, gp_rpc_error_object(code, error, data, sentence));
+	send_error(call, error_object(code, error, data, sentence));
 	call_free(call);
 	return 0;
 }
@@ -126,23 +123,19 @@ int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *forma
 	return gp_rpc_fail_data(call, code, error, NULL, sentence);
 }
 
-void gp_rpc_calls_end(struct conn *c)
+void gp_rpc_calls_end(struct gp_rpc_conn *c)
 {
 	for (struct gp_rpc_call *call = c->calls; call; call = call->next)
-		send_error(call,
-		           gp_rpc_error_object(0, -ECANCELED, NULL,
-		                               "the daemon is ending; ask again when it is back"));
+		send_error(call, error_object(0, -ECANCELED, NULL,
+		                              "the daemon is shutting down; repeat the "
+		                              "request when it runs again"));
 }
 
-void gp_rpc_request_refused(struct conn *c, int code, int error, const char *sentence)
+void gp_rpc_request_refused(struct gp_rpc_conn *c, int code, int error, const char *sentence)
 {
 	c->server->counters.errors++;
-	gp_rpc_output_reply(
-		c, envelope(NULL, "error", gp_rpc_error_object(code, error, NULL, sentence)));
+	gp_rpc_output_reply(c, envelope(NULL, "error", error_object(code, error, NULL, sentence)));
 }
-
-/* ---- what a method may ask ---------------------------------------------------------------------
- */
 
 const struct gp_rpc_peer *gp_rpc_peer(const struct gp_rpc_call *call)
 {
@@ -158,24 +151,9 @@ bool gp_rpc_peer_in_group(const struct gp_rpc_peer *peer, gid_t gid)
 	return in;
 }
 
-uint64_t gp_rpc_client_id(const struct gp_rpc_call *call)
-{
-	return call->conn->id;
-}
-
-unsigned gp_rpc_socket_index(const struct gp_rpc_call *call)
-{
-	return call->conn->socket_index;
-}
-
 bool gp_rpc_is_notification(const struct gp_rpc_call *call)
 {
 	return !call->id;
-}
-
-bool gp_rpc_client_is_there(const struct gp_rpc_call *call)
-{
-	return call->conn->server && !call->conn->hung && !call->conn->doomed;
 }
 
 struct gp_error *gp_rpc_error(struct gp_rpc_call *call)
@@ -186,15 +164,6 @@ struct gp_error *gp_rpc_error(struct gp_rpc_call *call)
 int gp_rpc_fd(const struct gp_rpc_call *call, unsigned index)
 {
 	return index < call->nfds ? call->fd[index] : -1;
-}
-
-int gp_rpc_fd_take(struct gp_rpc_call *call, unsigned index)
-{
-	int fd = gp_rpc_fd(call, index);
-
-	if (fd >= 0)
-		call->fd[index] = -1;
-	return fd;
 }
 
 int gp_rpc_fd_give(struct gp_rpc_call *call, int fd)
@@ -210,9 +179,4 @@ int gp_rpc_fd_give(struct gp_rpc_call *call, int fd)
 void gp_rpc_subscribe(struct gp_rpc_call *call, uint64_t bits)
 {
 	call->conn->subscription = bits;
-}
-
-uint64_t gp_rpc_subscription(const struct gp_rpc_call *call)
-{
-	return call->conn->subscription;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One connection. Each time the loop comes to it (something to read, room to write, a timer, or an
- * answer that was queued) it sends what is queued, reads once, takes a few lines, and then settles
- * what it waits for next. A client that asks too fast, has too many open calls or does not read its
- * answers is not read from for a while: it waits, nobody else does.
+ * One connection: rate limit per client, flow control, idle timeout, open and close.
+ *
+ * The loop serves a connection when it is readable or writable, when a timer expires or when an
+ * answer was queued. A turn sends queued output, reads once, handles a few lines and sets what to
+ * wait for next. The server stops reading from a client that exceeds its rate, has too many open
+ * calls or does not read its answers. Only that client waits.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,13 +15,13 @@
 #include "base/clock.h"
 #include "rpc/server/internal.h"
 
-#define LINES_A_TURN 8
-#define LINE_UNIT    4096u /* bytes of a line that cost as much as a line */
-#define LINGER_US    (2 * GP_NS_PER_S / GP_NS_PER_US) /* to read the last error */
-#define US_PER_S     (GP_NS_PER_S / GP_NS_PER_US)
-#define TIMER_SLACK  1000 /* us */
+#define LINES_PER_TURN 8
+#define LINE_UNIT      4096u /* this many bytes cost as much as one line */
+#define LINGER_US      (2 * GP_NS_PER_S / GP_NS_PER_US) /* for the client to read the last error */
+#define US_PER_S       (GP_NS_PER_S / GP_NS_PER_US)
+#define TIMER_SLACK    1000 /* us */
 
-uint64_t gp_rpc_conn_now_us(const struct conn *c)
+uint64_t gp_rpc_conn_now_us(const struct gp_rpc_conn *c)
 {
 	uint64_t now = 0;
 
@@ -27,11 +29,11 @@ uint64_t gp_rpc_conn_now_us(const struct conn *c)
 	return now;
 }
 
-/* ---- rate -------------------------------------------------------------------------------------
+/*
+ * The rate limit: when the next line may be handled. A client may be `burst` lines ahead of its
+ * steady rate.
  */
-
-/* When the next line may be taken: `burst` lines ahead of the steady rate. */
-static uint64_t due_us(const struct conn *c)
+static uint64_t next_line_due_us(const struct gp_rpc_conn *c)
 {
 	const struct gp_rpc_limits *l = &c->listener->config.limits;
 	uint64_t ahead = (uint64_t)l->burst * US_PER_S / l->rate;
@@ -39,7 +41,7 @@ static uint64_t due_us(const struct conn *c)
 	return c->rate_us > ahead ? c->rate_us - ahead : 0;
 }
 
-void gp_rpc_conn_charge(struct conn *c, size_t length)
+void gp_rpc_conn_charge(struct gp_rpc_conn *c, size_t length)
 {
 	uint64_t now = gp_rpc_conn_now_us(c);
 	uint64_t cost = US_PER_S / c->listener->config.limits.rate;
@@ -49,10 +51,7 @@ void gp_rpc_conn_charge(struct conn *c, size_t length)
 	c->rate_us += (cost ? cost : 1) * (1 + length / LINE_UNIT);
 }
 
-/* ---- closing ----------------------------------------------------------------------------------
- */
-
-void gp_rpc_conn_unref(struct conn *c)
+void gp_rpc_conn_unref(struct gp_rpc_conn *c)
 {
 	if (--c->refs)
 		return;
@@ -62,7 +61,7 @@ void gp_rpc_conn_unref(struct conn *c)
 	free(c);
 }
 
-void gp_rpc_conn_close(struct conn *c)
+void gp_rpc_conn_close(struct gp_rpc_conn *c)
 {
 	struct gp_rpc_server *server = c->server;
 
@@ -80,12 +79,10 @@ void gp_rpc_conn_close(struct conn *c)
 	server->counters.clients--;
 	c->server = NULL;
 	c->listener = NULL;
-	if (server->config.gone)
-		server->config.gone(server->config.arg, c->id);
 	gp_rpc_conn_unref(c);
 }
 
-void gp_rpc_conn_cut_off(struct conn *c, int code, int error, const char *sentence)
+void gp_rpc_conn_cut_off(struct gp_rpc_conn *c, int code, int error, const char *sentence)
 {
 	if (c->linger_us)
 		return;
@@ -94,49 +91,46 @@ void gp_rpc_conn_cut_off(struct conn *c, int code, int error, const char *senten
 	c->linger_us = gp_rpc_conn_now_us(c) + LINGER_US;
 }
 
-/* ---- settling ---------------------------------------------------------------------------------
- */
-
-/* Waits for its own answers: open calls, or what it has not read. */
-static bool must_wait(const struct conn *c)
+/* The client has too many open calls or too much unread output. */
+static bool must_wait(const struct gp_rpc_conn *c)
 {
 	const struct gp_rpc_limits *l = &c->listener->config.limits;
 
 	return c->linger_us || c->in_flight >= l->in_flight || c->out.bytes > l->output / 2;
 }
 
-static bool is_finished(const struct conn *c)
+static bool is_finished(const struct gp_rpc_conn *c)
 {
 	if (c->doomed)
 		return true;
 	if (c->linger_us)
 		return !c->out.first || c->hung;
-	if (!c->eof) /* read only when all lines before it were taken */
+	if (!c->eof) /* set only after all earlier lines were handled */
 		return false;
 	return c->hung || (!c->in_flight && !c->out.first && !c->subscription);
 }
 
-static uint64_t idle_us(const struct conn *c)
+static uint64_t idle_us(const struct gp_rpc_conn *c)
 {
 	uint64_t idle_s = c->listener->config.limits.idle_s;
 
 	return c->in_flight || c->subscription ? UINT64_MAX : c->active_us + idle_s * US_PER_S;
 }
 
-static void set_timer(struct conn *c, uint64_t at_us)
+static void set_timer(struct gp_rpc_conn *c, uint64_t at_us)
 {
-	if (at_us >= c->timer_us) /* the earlier one will do: it settles again */
+	if (at_us >= c->timer_us) /* the earlier timer settles again */
 		return;
 	c->timer_us = at_us;
 	sd_event_source_set_time(c->timer, at_us);
 	sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
 }
 
-/* What to wait for; or closes. */
-static void settle(struct conn *c)
+/* Closes the connection, or sets which events it waits for. */
+static void settle(struct gp_rpc_conn *c)
 {
 	bool ready = gp_lines_ready(&c->lines), wait = must_wait(c);
-	uint64_t due = due_us(c), idle = idle_us(c);
+	uint64_t due = next_line_due_us(c), idle = idle_us(c);
 	bool fast = due > gp_rpc_conn_now_us(c);
 	uint32_t events = 0;
 
@@ -148,7 +142,7 @@ static void settle(struct conn *c)
 		events |= EPOLLIN;
 	if (c->out.first)
 		events |= EPOLLOUT;
-	/* A hang-up would be reported again and again. */
+	/* epoll would report the hang-up again and again. */
 	sd_event_source_set_enabled(c->io, c->hung && !events ? SD_EVENT_OFF : SD_EVENT_ON);
 	sd_event_source_set_io_events(c->io, events);
 	if (ready && !wait && !fast)
@@ -162,19 +156,16 @@ static void settle(struct conn *c)
 	gp_lines_shrink(&c->lines);
 }
 
-/* ---- the loop comes to it -----------------------------------------------------------------------
- */
-
-static void take_lines(struct conn *c)
+static void take_lines(struct gp_rpc_conn *c)
 {
 	size_t length;
 
-	for (unsigned i = 0; i < LINES_A_TURN && !c->doomed; i++) {
+	for (unsigned i = 0; i < LINES_PER_TURN && !c->doomed; i++) {
 		char *line;
 
 		if (must_wait(c))
 			return;
-		if (due_us(c) > gp_rpc_conn_now_us(c)) {
+		if (next_line_due_us(c) > gp_rpc_conn_now_us(c)) {
 			c->server->counters.paused += gp_lines_ready(&c->lines);
 			return;
 		}
@@ -185,10 +176,10 @@ static void take_lines(struct conn *c)
 	}
 	if (c->eof && !gp_lines_ready(&c->lines) && gp_lines_waiting(&c->lines) && !c->linger_us)
 		gp_rpc_conn_cut_off(c, GP_RPC_PARSE_ERROR, -EBADMSG,
-		                    "the last line has no newline");
+		                    "the last line does not end with a newline");
 }
 
-int gp_rpc_conn_take_turn(struct conn *c)
+int gp_rpc_conn_take_turn(struct gp_rpc_conn *c)
 {
 	take_lines(c);
 	gp_rpc_output_flush(c);
@@ -198,7 +189,7 @@ int gp_rpc_conn_take_turn(struct conn *c)
 
 static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	struct conn *c = arg;
+	struct gp_rpc_conn *c = arg;
 
 	(void)source;
 	(void)fd;
@@ -213,7 +204,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 {
-	struct conn *c = arg;
+	struct gp_rpc_conn *c = arg;
 	uint64_t now = gp_rpc_conn_now_us(c);
 
 	(void)source;
@@ -228,10 +219,7 @@ static int on_timer(sd_event_source *source, uint64_t at_us, void *arg)
 	return gp_rpc_conn_take_turn(c);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
-
-static int watch(struct conn *c)
+static int watch(struct gp_rpc_conn *c)
 {
 	sd_event *event = c->server->event;
 	int r = sd_event_add_io(event, &c->io, c->fd, EPOLLIN, on_io, c);
@@ -244,25 +232,23 @@ static int watch(struct conn *c)
 	return r < 0 ? r : 0;
 }
 
-int gp_rpc_conn_new(struct listener *l, int fd)
+int gp_rpc_conn_new(struct gp_rpc_listener *l, int fd)
 {
 	struct gp_rpc_server *server = l->server;
-	struct conn *c = calloc(1, sizeof *c);
+	struct gp_rpc_conn *c = calloc(1, sizeof *c);
 	int r;
 
 	if (!c) {
 		close(fd);
 		return -ENOMEM;
 	}
-	*c = (struct conn){.refs = 1,
-	                   .next = server->conns,
-	                   .server = server,
-	                   .listener = l,
-	                   .socket_index = l->index,
-	                   .id = ++server->next_id,
-	                   .fd = fd,
-	                   .peer = {.pidfd = -1},
-	                   .timer_us = UINT64_MAX};
+	*c = (struct gp_rpc_conn){.refs = 1,
+	                          .next = server->conns,
+	                          .server = server,
+	                          .listener = l,
+	                          .fd = fd,
+	                          .peer = {.pidfd = -1},
+	                          .timer_us = UINT64_MAX};
 	if (c->next)
 		c->next->prev = c;
 	server->conns = c;

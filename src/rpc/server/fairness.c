@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has something to do without anything having come. */
+/* The queue of connections that have work without a new epoll event. See struct gp_rpc_turns. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,9 +10,9 @@
 
 #define ROUND_NS (5 * GP_NS_PER_MS)
 
-void gp_rpc_conn_wake(struct conn *c)
+void gp_rpc_conn_wake(struct gp_rpc_conn *c)
 {
-	struct turns *turns = &c->server->turns;
+	struct gp_rpc_turns *turns = &c->server->turns;
 
 	c->active_us = gp_rpc_conn_now_us(c);
 	if (c->queued)
@@ -28,8 +28,11 @@ void gp_rpc_conn_wake(struct conn *c)
 	turns->last = &c->next_turn;
 }
 
-/* Others are on this loop, too: who is left has the next round, before those who come meanwhile. */
-static void put_off(struct turns *turns, struct conn *c, struct conn **last)
+/*
+ * Other event sources share this loop. The rest of the queue goes to the next round, before
+ * connections that were queued meanwhile.
+ */
+static void defer_rest(struct gp_rpc_turns *turns, struct gp_rpc_conn *c, struct gp_rpc_conn **last)
 {
 	if (turns->first)
 		*last = turns->first;
@@ -42,16 +45,16 @@ static void put_off(struct turns *turns, struct conn *c, struct conn **last)
 static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
 	uint64_t until_ns = gp_monotonic_ns() + ROUND_NS;
-	struct turns *turns = arg;
-	struct conn *c = turns->first, **last = turns->last;
+	struct gp_rpc_turns *turns = arg;
+	struct gp_rpc_conn *c = turns->first, **last = turns->last;
 	eventfd_t value;
 
 	(void)source;
 	(void)events;
 	eventfd_read(fd, &value);
-	turns->first = NULL; /* who wants another turn waits for the next round */
+	turns->first = NULL; /* connections that are queued from here on wait for the next round */
 	while (c) {
-		struct conn *next = c->next_turn;
+		struct gp_rpc_conn *next = c->next_turn;
 
 		c->queued = false;
 		if (c->server)
@@ -59,7 +62,7 @@ static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 		gp_rpc_conn_unref(c);
 		c = next;
 		if (c && gp_monotonic_ns() >= until_ns) {
-			put_off(turns, c, last);
+			defer_rest(turns, c, last);
 			break;
 		}
 	}
@@ -68,7 +71,7 @@ static int on_turns(sd_event_source *source, int fd, uint32_t events, void *arg)
 
 int gp_rpc_turns_open(struct gp_rpc_server *server)
 {
-	struct turns *turns = &server->turns;
+	struct gp_rpc_turns *turns = &server->turns;
 	int r;
 
 	turns->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -80,10 +83,10 @@ int gp_rpc_turns_open(struct gp_rpc_server *server)
 
 void gp_rpc_turns_close(struct gp_rpc_server *server)
 {
-	struct turns *turns = &server->turns;
+	struct gp_rpc_turns *turns = &server->turns;
 
 	while (turns->first) {
-		struct conn *c = turns->first;
+		struct gp_rpc_conn *c = turns->first;
 
 		turns->first = c->next_turn;
 		gp_rpc_conn_unref(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes from a client: bytes and files, until they are a line with its files. */
+/* Input from a client: bytes and file descriptors become lines with their file descriptors. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "rpc/server/internal.h"
 
-static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
+static void keep_passed(struct gp_rpc_conn *c, struct msghdr *head, size_t at)
 {
 	for (struct cmsghdr *m = CMSG_FIRSTHDR(head); m; m = CMSG_NXTHDR(head, m)) {
 		size_t n = (m->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -19,7 +19,7 @@ static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
 		memcpy(fd, CMSG_DATA(m), n * sizeof *fd);
 		for (size_t i = 0; i < n; i++) {
 			if (c->npassed < 2 * GP_RPC_FDS_MAX) {
-				c->passed[c->npassed++] = (struct passed_fd){fd[i], at};
+				c->passed[c->npassed++] = (struct gp_rpc_passed_fd){fd[i], at};
 				continue;
 			}
 			close(fd[i]);
@@ -27,16 +27,16 @@ static void keep_passed(struct conn *c, struct msghdr *head, size_t at)
 		}
 	}
 	if (head->msg_flags & MSG_CTRUNC) {
-		c->passed_over = true;
-		c->passed_over_at = at;
+		c->too_many_fds = true;
+		c->too_many_fds_at = at;
 	}
 }
 
 /*
- * Files come with the last byte that recvmsg returns: the kernel does not go on to bytes that were
- * sent after them. It closes those for which there is no room here.
+ * recvmsg returns file descriptors with the last byte of their message: the kernel does not
+ * continue to later bytes. It closes those for which there is no room.
  */
-void gp_rpc_input_receive(struct conn *c)
+void gp_rpc_input_receive(struct gp_rpc_conn *c)
 {
 	union {
 		struct cmsghdr align;
@@ -56,7 +56,7 @@ void gp_rpc_input_receive(struct conn *c)
 
 		if (r == -EMSGSIZE)
 			snprintf(sentence, sizeof sentence,
-			         "the line is too long: at most %u bytes are taken",
+			         "the line is too long; a line may have at most %u bytes",
 			         c->listener->config.limits.line);
 		gp_rpc_conn_cut_off(c, r == -EMSGSIZE ? GP_RPC_INVALID_REQUEST : GP_RPC_INTERNAL, r,
 		                    sentence);
@@ -67,7 +67,7 @@ void gp_rpc_input_receive(struct conn *c)
 	if (n < 0) {
 		if (errno == EAGAIN || errno == EINTR)
 			return;
-		c->hung = true; /* reset: the client closed without reading everything */
+		c->hung = true; /* reset: the client closed without reading all its answers */
 	}
 	if (n <= 0) {
 		c->eof = true;
@@ -77,10 +77,10 @@ void gp_rpc_input_receive(struct conn *c)
 	keep_passed(c, &head, gp_lines_waiting(&c->lines) - 1);
 }
 
-/* The files that belong to the next line of `length` bytes; -1: more than may. */
-static int take_passed(struct conn *c, size_t length, int fd[GP_RPC_FDS_MAX])
+/* The file descriptors of the next line, which has `length` bytes; -1: more than allowed. */
+static int take_passed(struct gp_rpc_conn *c, size_t length, int fd[GP_RPC_FDS_MAX])
 {
-	bool over = c->passed_over && c->passed_over_at <= length;
+	bool over = c->too_many_fds && c->too_many_fds_at <= length;
 	unsigned n = 0, kept = 0;
 
 	for (unsigned i = 0; i < c->npassed; i++) {
@@ -95,10 +95,10 @@ static int take_passed(struct conn *c, size_t length, int fd[GP_RPC_FDS_MAX])
 		}
 	}
 	c->npassed = kept;
-	if (c->passed_over && !over)
-		c->passed_over_at -= length + 1;
+	if (c->too_many_fds && !over)
+		c->too_many_fds_at -= length + 1;
 	else
-		c->passed_over = false;
+		c->too_many_fds = false;
 	if (!over)
 		return (int)n;
 	while (n)
@@ -111,7 +111,7 @@ static bool is_blank(const char *line)
 	return !line[strspn(line, " \t\r")];
 }
 
-void gp_rpc_input_line(struct conn *c, const char *line, size_t length)
+void gp_rpc_input_line(struct gp_rpc_conn *c, const char *line, size_t length)
 {
 	int fd[GP_RPC_FDS_MAX];
 	int n = take_passed(c, length, fd);
@@ -119,7 +119,7 @@ void gp_rpc_input_line(struct conn *c, const char *line, size_t length)
 	gp_rpc_conn_charge(c, length);
 	if (n < 0)
 		gp_rpc_request_refused(c, GP_RPC_INVALID_REQUEST, -EMFILE,
-		                       "at most 4 files may come with a line");
+		                       "too many file descriptors; a line may carry at most 4");
 	else if (length == strlen(line) && is_blank(line))
 		while (n > 0)
 			close(fd[--n]);

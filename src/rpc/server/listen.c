@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that clients connect to. */
+/* Listening sockets: creation, limits on the number of clients, accept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,24 +14,22 @@
 #include "base/log.h"
 #include "rpc/server/internal.h"
 
-#define BACKLOG       128
-#define ACCEPT_A_TURN 4
-#define RETRY_US      (200 * GP_NS_PER_MS / GP_NS_PER_US)
-
-/* ---- making them ------------------------------------------------------------------------------
- */
+#define BACKLOG          128
+#define ACCEPTS_PER_TURN 4
+#define RETRY_US         (200 * GP_NS_PER_MS / GP_NS_PER_US)
 
 static int address_of(const char *path, struct sockaddr_un *address, struct gp_error *err)
 {
 	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (strlen(path) >= sizeof address->sun_path)
-		return gp_fail(err, -ENAMETOOLONG, "%s is too long for a socket: up to %zu bytes",
-		               path, sizeof address->sun_path - 1);
+		return gp_fail(err, -ENAMETOOLONG,
+		               "socket path %s is too long; it may have at most %zu bytes", path,
+		               sizeof address->sun_path - 1);
 	memcpy(address->sun_path, path, strlen(path) + 1);
 	return 0;
 }
 
-/* Removes a socket that is left over; -EADDRINUSE: it is not. */
+/* Removes a leftover socket file; -EADDRINUSE if a server still uses it. */
 static int remove_stale(const struct sockaddr_un *address, struct gp_error *err)
 {
 	const char *path = address->sun_path;
@@ -42,20 +40,20 @@ static int remove_stale(const struct sockaddr_un *address, struct gp_error *err)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(s.st_mode))
 		return gp_fail(err, -EADDRINUSE,
-		               "%s is there and is not a socket: remove it, or choose another path",
+		               "%s exists and is not a socket; remove it, or choose another path",
 		               path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	r = connect(fd, (const struct sockaddr *)address, sizeof *address) ? -errno : 0;
 	close(fd);
-	if (r != -ECONNREFUSED) /* also when its backlog is full: somebody is there */
-		return gp_fail(err, -EADDRINUSE, "another daemon answers at %s: stop it first",
+	if (r != -ECONNREFUSED) /* a full backlog also means that a server listens */
+		return gp_fail(err, -EADDRINUSE, "another daemon answers at %s; stop it first",
 		               path);
 	return unlink(path) && errno != ENOENT ? -errno : 0;
 }
 
-static int bind_at(const struct listener *l, int fd, struct gp_error *err)
+static int bind_at(const struct gp_rpc_listener *l, int fd, struct gp_error *err)
 {
 	const struct gp_rpc_socket *config = &l->config;
 	struct sockaddr_un address;
@@ -67,7 +65,7 @@ static int bind_at(const struct listener *l, int fd, struct gp_error *err)
 		r = -errno;
 	if (r)
 		return r;
-	/* Nobody can connect before listen(2). */
+	/* No client can connect before listen(2). */
 	if ((config->gid != (gid_t)-1 && chown(config->path, (uid_t)-1, config->gid)) ||
 	    chmod(config->path, config->mode) || listen(fd, BACKLOG)) {
 		r = -errno;
@@ -76,7 +74,7 @@ static int bind_at(const struct listener *l, int fd, struct gp_error *err)
 	return r;
 }
 
-static int make_socket(struct listener *l, struct gp_error *err)
+static int make_socket(struct gp_rpc_listener *l, struct gp_error *err)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int r = fd < 0 ? -errno : bind_at(l, fd, err);
@@ -91,10 +89,7 @@ static int make_socket(struct listener *l, struct gp_error *err)
 	return gp_fail(err, r, "cannot listen at %s: %s", l->config.path, gp_error_name(r));
 }
 
-/* ---- accepting --------------------------------------------------------------------------------
- */
-
-static bool has_room(const struct listener *l, uid_t uid)
+static bool has_room(const struct gp_rpc_listener *l, uid_t uid)
 {
 	const struct gp_rpc_limits *limits = &l->config.limits;
 	bool ours = !uid || uid == geteuid();
@@ -102,16 +97,16 @@ static bool has_room(const struct listener *l, uid_t uid)
 
 	if (l->clients >= limits->clients - (ours ? 0 : limits->reserved))
 		return false;
-	for (const struct conn *c = l->server->conns; uid && c; c = c->next)
+	for (const struct gp_rpc_conn *c = l->server->conns; uid && c; c = c->next)
 		same += c->listener == l && c->peer.uid == uid;
 	return same < limits->per_user;
 }
 
-static void refuse(struct listener *l, int fd)
+static void refuse(struct gp_rpc_listener *l, int fd)
 {
 	static const char line[] =
 		"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32007,\"message\":"
-		"\"too many clients: close some, or try again\",\"data\":{\"errno\":\"EUSERS\"}}}"
+		"\"too many clients; close some, or try again\",\"data\":{\"errno\":\"EUSERS\"}}}"
 		"\n";
 
 	l->server->counters.refused++;
@@ -121,7 +116,7 @@ static void refuse(struct listener *l, int fd)
 
 static int on_retry(sd_event_source *source, uint64_t at_us, void *arg)
 {
-	struct listener *l = arg;
+	struct gp_rpc_listener *l = arg;
 
 	(void)source;
 	(void)at_us;
@@ -129,10 +124,13 @@ static int on_retry(sd_event_source *source, uint64_t at_us, void *arg)
 	return 0;
 }
 
-/* Most often there are no files left: those who wait would be reported again and again. */
-static void pause_listening(struct listener *l, int code)
+/*
+ * The usual cause is that no file descriptor is free. epoll would report the waiting clients again
+ * and again.
+ */
+static void pause_listening(struct gp_rpc_listener *l, int code)
 {
-	gp_log(GP_LOG_WARN, "rpc.accept", "error=%s", gp_error_name(code));
+	gp_log(GP_LOG_WARN, "rpc.accept-failed", "error=%s", gp_error_name(code));
 	sd_event_source_set_enabled(l->io, SD_EVENT_OFF);
 	sd_event_source_set_time_relative(l->retry, RETRY_US);
 	sd_event_source_set_enabled(l->retry, SD_EVENT_ONESHOT);
@@ -140,12 +138,12 @@ static void pause_listening(struct listener *l, int code)
 
 static int on_connect(sd_event_source *source, int fd, uint32_t events, void *arg)
 {
-	struct listener *l = arg;
+	struct gp_rpc_listener *l = arg;
 
 	(void)source;
 	(void)fd;
 	(void)events;
-	for (unsigned i = 0; i < ACCEPT_A_TURN; i++) {
+	for (unsigned i = 0; i < ACCEPTS_PER_TURN; i++) {
 		int client = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct ucred cred;
 		socklen_t size = sizeof cred;
@@ -165,9 +163,6 @@ static int on_connect(sd_event_source *source, int fd, uint32_t events, void *ar
 	return 0;
 }
 
-/* ---- opening and closing ----------------------------------------------------------------------
- */
-
 static int option(int fd, int name)
 {
 	int value = 0;
@@ -176,23 +171,23 @@ static int option(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &value, &size) ? -errno : value;
 }
 
-/* The service manager hands in sockets that block. Who asks is known on Unix sockets only. */
-static int adopt_socket(struct listener *l, struct gp_error *err)
+/* systemd passes blocking sockets. Only Unix sockets report the identity of the peer. */
+static int adopt_socket(struct gp_rpc_listener *l, struct gp_error *err)
 {
 	l->fd = l->config.fd;
 	if (option(l->fd, SO_DOMAIN) != AF_UNIX || option(l->fd, SO_TYPE) != SOCK_STREAM ||
 	    option(l->fd, SO_ACCEPTCONN) != 1)
 		return gp_fail(err, -EINVAL,
-		               "file %d is not a Unix stream socket that listens: see "
+		               "file descriptor %d is not a listening Unix stream socket; check "
 		               "ListenStream= of the socket unit",
 		               l->fd);
 	if (fcntl(l->fd, F_SETFL, O_NONBLOCK) || fcntl(l->fd, F_SETFD, FD_CLOEXEC))
-		return gp_fail(err, -errno, "file %d cannot be used: %s", l->fd,
+		return gp_fail(err, -errno, "cannot configure socket %d: %s", l->fd,
 		               gp_error_name(-errno));
 	return 0;
 }
 
-int gp_rpc_listener_open(struct listener *l, struct gp_error *err)
+int gp_rpc_listener_open(struct gp_rpc_listener *l, struct gp_error *err)
 {
 	sd_event *event = l->server->event;
 	int r = l->config.path ? make_socket(l, err) : adopt_socket(l, err);
@@ -205,10 +200,12 @@ int gp_rpc_listener_open(struct listener *l, struct gp_error *err)
 		                               l);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(l->retry, SD_EVENT_OFF);
-	return r < 0 ? gp_fail(err, r, "cannot watch a socket: %s", gp_error_name(r)) : 0;
+	return r < 0 ? gp_fail(err, r, "cannot add a socket to the event loop: %s",
+	                       gp_error_name(r))
+	             : 0;
 }
 
-void gp_rpc_listener_close(struct listener *l)
+void gp_rpc_listener_close(struct gp_rpc_listener *l)
 {
 	l->io = sd_event_source_disable_unref(l->io);
 	l->retry = sd_event_source_disable_unref(l->retry);

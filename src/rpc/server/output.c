@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes to a client: queued here, sent when the loop comes to the connection. */
+/* Output to a client: queued here, sent when the loop serves the connection. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 
 #include "rpc/server/internal.h"
 
-#define SEND_AT_ONCE 16                      /* messages in one system call */
-#define OUTPUT_ALL   (64ull << 20)           /* bytes that all clients together may leave unread */
-#define LINK_COST    sizeof(struct out_link) /* so that many tiny messages count too */
+#define SEND_AT_ONCE 16                             /* messages per system call */
+#define OUTPUT_ALL   (64ull << 20)                  /* unread bytes of all clients together */
+#define LINK_COST    sizeof(struct gp_rpc_out_link) /* tiny messages are not free */
 
-struct message *gp_rpc_message_new(struct json_object *json)
+struct gp_rpc_message *gp_rpc_message_new(struct json_object *json)
 {
-	struct message *m = NULL;
+	struct gp_rpc_message *m = NULL;
 	size_t length = 0;
 	const char *text = json ? gp_json_text(json, &length) : NULL;
 
@@ -30,24 +30,24 @@ struct message *gp_rpc_message_new(struct json_object *json)
 	return m;
 }
 
-void gp_rpc_message_unref(struct message *m)
+void gp_rpc_message_unref(struct gp_rpc_message *m)
 {
 	if (m && !--m->refs)
 		free(m);
 }
 
-/* Takes one reference when it returns true. */
-static bool append(struct conn *c, struct message *m, size_t limit)
+/* Takes one reference if it returns true. */
+static bool append(struct gp_rpc_conn *c, struct gp_rpc_message *m, size_t limit)
 {
 	size_t cost = m->length + LINK_COST;
-	struct out_link *link;
+	struct gp_rpc_out_link *link;
 
 	if (c->out.bytes + cost > limit || c->server->output_bytes + cost > OUTPUT_ALL)
 		return false;
 	link = malloc(sizeof *link);
 	if (!link)
 		return false;
-	*link = (struct out_link){.message = m};
+	*link = (struct gp_rpc_out_link){.message = m};
 	if (!c->out.first)
 		c->out.last = &c->out.first;
 	*c->out.last = link;
@@ -58,9 +58,9 @@ static bool append(struct conn *c, struct message *m, size_t limit)
 	return true;
 }
 
-void gp_rpc_output_reply(struct conn *c, struct json_object *json)
+void gp_rpc_output_reply(struct gp_rpc_conn *c, struct json_object *json)
 {
-	struct message *m;
+	struct gp_rpc_message *m;
 
 	if (!c->server || c->hung) {
 		json_object_put(json);
@@ -76,11 +76,11 @@ void gp_rpc_output_reply(struct conn *c, struct json_object *json)
 	gp_rpc_conn_wake(c);
 }
 
-/* The client hears of it before any notification that comes after the gap. */
-static void tell_lost(struct conn *c)
+/* Sends the number of lost notifications before any notification that follows the gap. */
+static void report_lost(struct gp_rpc_conn *c)
 {
 	struct json_object *json = json_object_new_object(), *params = json_object_new_object();
-	struct message *m;
+	struct gp_rpc_message *m;
 
 	json_object_object_add(json, "jsonrpc", json_object_new_string("2.0"));
 	json_object_object_add(json, "method", json_object_new_string("lost"));
@@ -93,7 +93,7 @@ static void tell_lost(struct conn *c)
 		gp_rpc_message_unref(m);
 }
 
-void gp_rpc_output_notify(struct conn *c, struct message *m)
+void gp_rpc_output_notify(struct gp_rpc_conn *c, struct gp_rpc_message *m)
 {
 	if (!c->server || c->hung)
 		return;
@@ -106,9 +106,9 @@ void gp_rpc_output_notify(struct conn *c, struct message *m)
 	c->server->counters.sent++;
 }
 
-static void pop(struct conn *c)
+static void pop(struct gp_rpc_conn *c)
 {
-	struct out_link *link = c->out.first;
+	struct gp_rpc_out_link *link = c->out.first;
 	size_t cost = link->message->length + LINK_COST;
 
 	c->out.first = link->next;
@@ -119,14 +119,15 @@ static void pop(struct conn *c)
 	free(link);
 }
 
-/* 0 or -errno. -EAGAIN: the client does not read. */
-static int send_some(struct conn *c)
+/* 0 or -errno. -EAGAIN: the socket buffer of the client is full. */
+static int send_some(struct gp_rpc_conn *c)
 {
 	struct iovec part[SEND_AT_ONCE];
 	struct msghdr head = {.msg_iov = part};
 	ssize_t n;
 
-	for (struct out_link *l = c->out.first; l && head.msg_iovlen < SEND_AT_ONCE; l = l->next)
+	for (struct gp_rpc_out_link *l = c->out.first; l && head.msg_iovlen < SEND_AT_ONCE;
+	     l = l->next)
 		part[head.msg_iovlen++] = (struct iovec){l->message->bytes, l->message->length};
 	part[0].iov_base = (char *)part[0].iov_base + c->out.sent;
 	part[0].iov_len -= c->out.sent;
@@ -146,21 +147,21 @@ static int send_some(struct conn *c)
 	return 0;
 }
 
-void gp_rpc_output_flush(struct conn *c)
+void gp_rpc_output_flush(struct gp_rpc_conn *c)
 {
 	int r = 0;
 
 	while (!r && c->out.first)
 		r = send_some(c);
-	if (r && r != -EAGAIN) { /* it has gone; what it wrote before may still be read */
+	if (r && r != -EAGAIN) { /* the client is gone; its earlier input may still be read */
 		c->hung = true;
 		gp_rpc_output_drop(c);
 	}
 	if (c->lost && !c->hung && c->out.bytes <= c->listener->config.limits.output / 2)
-		tell_lost(c);
+		report_lost(c);
 }
 
-void gp_rpc_output_drop(struct conn *c)
+void gp_rpc_output_drop(struct gp_rpc_conn *c)
 {
 	while (c->out.first)
 		pop(c);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is at the other end, as the kernel noted it. */
+/* The identity of the client process, as the kernel recorded it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -12,11 +12,11 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-static int read_groups(struct conn *c)
+static int read_groups(struct gp_rpc_conn *c)
 {
 	socklen_t size = 0;
 
-	/* The first call says how many there are; they do not change any more. */
+	/* The first call returns the size. The list does not change after connect(2). */
 	if (!getsockopt(c->fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) || !size)
 		return 0;
 	if (errno != ERANGE)
@@ -31,7 +31,7 @@ static int read_groups(struct conn *c)
 	return 0;
 }
 
-/* Without SO_PEERPIDFD the pid may be another process's by now: at least the user must be right. */
+/* Without SO_PEERPIDFD the pid may have been reused, so at least the user must match. */
 static int open_pidfd(const struct gp_rpc_peer *peer)
 {
 	int fd = gp_pidfd_open(peer->pid);
@@ -44,7 +44,7 @@ static int open_pidfd(const struct gp_rpc_peer *peer)
 	return fd;
 }
 
-int gp_rpc_peer_read(struct conn *c)
+int gp_rpc_peer_read(struct gp_rpc_conn *c)
 {
 	struct gp_rpc_peer *peer = &c->peer;
 	struct ucred cred;
@@ -64,8 +64,10 @@ int gp_rpc_peer_read(struct conn *c)
 		fd = errno == ENOPROTOOPT ? open_pidfd(peer) : -1;
 	if (fd < 0)
 		return 0;
-	/* Still there afterwards: so this was about the process itself. Once and now, because later
-	 * it may have ended and its pid be another's. */
+	/*
+	 * The process still lives after these reads, so they describe it. They happen once, here,
+	 * because the pid may be reused later.
+	 */
 	peer->start_time = gp_process_start_time(peer->pid);
 	peer->same_pidns = gp_process_same_pidns(peer->pid, getpid());
 	if (!peer->start_time || gp_pidfd_ended(fd)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a line to the method that it names. */
+/* Parses a line as a request and calls its method. Answers `hello`. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,10 +9,10 @@
 #include "rpc/params.h"
 #include "rpc/server/internal.h"
 
-#define ID_MAX 128 /* bytes of an id that is a string: it is sent back */
+#define ID_MAX 128 /* bytes of a string id, which the answer repeats */
 
-/* What is wrong with an object that should be a request, or NULL. */
-static const char *flaw(struct json_object *request, struct json_object **id, bool *has_id)
+/* What is wrong with `request`, or NULL. Sets `*id` and `*has_id`. */
+static const char *find_flaw(struct json_object *request, struct json_object **id, bool *has_id)
 {
 	struct json_object *version = json_object_object_get(request, "jsonrpc");
 	struct json_object *method = json_object_object_get(request, "method");
@@ -23,28 +23,26 @@ static const char *flaw(struct json_object *request, struct json_object **id, bo
 	            ? json_object_get_string_len(*id) > ID_MAX
 	            : *has_id && !json_object_is_type(*id, json_type_int)) {
 		*id = NULL;
-		return "id must be a whole number or a string of up to 128 bytes";
+		return "id must be a whole number or a string of at most 128 bytes";
 	}
 	if (!json_object_is_type(version, json_type_string) ||
 	    strcmp(json_object_get_string(version), "2.0") != 0)
-		return "\"jsonrpc\":\"2.0\" is missing";
+		return "the member \"jsonrpc\":\"2.0\" is missing";
 	if (!json_object_is_type(method, json_type_string))
 		return "method must be a string";
 	if (json_object_object_get_ex(request, "params", &params) &&
 	    !json_object_is_type(params, json_type_object))
-		return "params must be an object; they are given by name";
+		return "params must be an object with named members";
 	json_object_object_foreach(request, key, value)
 	{
 		(void)value;
 		if (strcmp(key, "jsonrpc") != 0 && strcmp(key, "id") != 0 &&
 		    strcmp(key, "method") != 0 && strcmp(key, "params") != 0)
-			return "a request has jsonrpc, id, method and params, and nothing else";
+			return "the request has an unknown member; only jsonrpc, id, method and "
+			       "params are allowed";
 	}
 	return NULL;
 }
-
-/* ---- methods ----------------------------------------------------------------------------------
- */
 
 static struct json_object *versions(void)
 {
@@ -56,12 +54,12 @@ static struct json_object *versions(void)
 
 static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
-	const struct conn *c = call->conn;
+	const struct gp_rpc_conn *c = call->conn;
 	struct json_object *result, *names, *data;
 	uint64_t version = 0;
 	int r;
 
-	(void)arg; /* the methods' */
+	(void)arg; /* for the caller's methods */
 	r = GP_PARAMS_KNOWN(params, &call->err, "version");
 	if (!r)
 		r = gp_params_u64(params, "version", 0, UINT64_MAX, &version, NULL, &call->err);
@@ -71,8 +69,8 @@ static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params
 		data = json_object_new_object();
 		json_object_object_add(data, "versions", versions());
 		return gp_rpc_fail_data(call, GP_RPC_VERSION_UNKNOWN, -EPROTONOSUPPORT, data,
-		                        "this daemon speaks version 1 of the protocol; "
-		                        "use a client of the same release");
+		                        "this daemon supports version 1 of the protocol; use a "
+		                        "client of the same release");
 	}
 	result = json_object_new_object();
 	names = json_object_new_array();
@@ -87,7 +85,7 @@ static int hello(void *arg, struct gp_rpc_call *call, struct json_object *params
 
 static const struct gp_rpc_method method_hello = {"hello", hello, 0};
 
-static const struct gp_rpc_method *find_method(const struct listener *l, const char *name)
+static const struct gp_rpc_method *find_method(const struct gp_rpc_listener *l, const char *name)
 {
 	if (strcmp(name, method_hello.name) == 0)
 		return &method_hello;
@@ -111,11 +109,8 @@ static int unknown_method(struct gp_rpc_call *call, const char *name)
 		                   "method '%.40s' is not known; perhaps '%s' is meant", name,
 		                   suggest.nearest);
 	return gp_rpc_fail(call, GP_RPC_UNKNOWN_METHOD, -ENOSYS,
-	                   "method '%.40s' is not known; hello lists those that are", name);
+	                   "method '%.40s' is not known; hello lists the available methods", name);
 }
-
-/* ---- a line -----------------------------------------------------------------------------------
- */
 
 static void invoke(struct gp_rpc_call *call)
 {
@@ -138,8 +133,8 @@ static void invoke(struct gp_rpc_call *call)
 		gp_rpc_fail(call, 0, r, "%s", call->err.text);
 }
 
-/* Only some methods may come without an id: of the others nobody would hear how they went. */
-static bool may_notify(const struct conn *c, struct json_object *request)
+/* Only some methods may come without an id. For the others the client must learn the result. */
+static bool may_notify(const struct gp_rpc_conn *c, struct json_object *request)
 {
 	const struct gp_rpc_method *m = find_method(
 		c->listener, json_object_get_string(json_object_object_get(request, "method")));
@@ -147,7 +142,7 @@ static bool may_notify(const struct conn *c, struct json_object *request)
 	return m && (m->flags & GP_RPC_MAY_NOTIFY);
 }
 
-static void refuse(struct conn *c, struct json_object *id, const char *sentence)
+static void refuse(struct gp_rpc_conn *c, struct json_object *id, const char *sentence)
 {
 	int none = -1;
 	struct gp_rpc_call *call = id ? gp_rpc_call_new(c, NULL, id, &none, 0) : NULL;
@@ -158,8 +153,8 @@ static void refuse(struct conn *c, struct json_object *id, const char *sentence)
 		gp_rpc_request_refused(c, GP_RPC_INVALID_REQUEST, -EBADMSG, sentence);
 }
 
-/* Whether the files are taken. */
-static bool request_object(struct conn *c, struct json_object *request, const int *fds,
+/* Returns true if the call took ownership of the file descriptors. */
+static bool request_object(struct gp_rpc_conn *c, struct json_object *request, const int *fds,
                            unsigned nfds)
 {
 	struct gp_rpc_call *call;
@@ -168,16 +163,17 @@ static bool request_object(struct conn *c, struct json_object *request, const in
 	bool has_id;
 
 	if (json_object_is_type(request, json_type_array)) {
-		refuse(c, NULL, "batches are not taken: send each request as a line of its own");
+		refuse(c, NULL,
+		       "batch requests are not supported; send each request as a line of its own");
 		return false;
 	}
 	if (!json_object_is_type(request, json_type_object)) {
-		refuse(c, NULL, "a request is an object");
+		refuse(c, NULL, "a request must be a JSON object");
 		return false;
 	}
-	wrong = flaw(request, &id, &has_id);
+	wrong = find_flaw(request, &id, &has_id);
 	if (!wrong && !has_id && !may_notify(c, request))
-		wrong = "id is missing: this method is answered";
+		wrong = "id is missing; this method cannot be sent as a notification";
 	if (wrong) {
 		refuse(c, id, wrong);
 		return false;
@@ -191,7 +187,7 @@ static bool request_object(struct conn *c, struct json_object *request, const in
 	return true;
 }
 
-void gp_rpc_request_line(struct conn *c, const char *line, size_t length, const int *fds,
+void gp_rpc_request_line(struct gp_rpc_conn *c, const char *line, size_t length, const int *fds,
                          unsigned nfds)
 {
 	struct json_object *request = NULL;

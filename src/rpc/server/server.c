@@ -6,37 +6,31 @@
 
 #include "rpc/server/internal.h"
 
-static void or_default(unsigned *value, unsigned usual)
+static void or_default(unsigned *value, unsigned default_value)
 {
 	if (!*value)
-		*value = usual;
+		*value = default_value;
 }
 
-/* As server.h says. */
+/* The caller has set the other limits. */
 static void fill_limits(struct gp_rpc_limits *l)
 {
-	or_default(&l->clients, 1024);
-	or_default(&l->per_user, 256);
 	or_default(&l->reserved, 16);
-	or_default(&l->line, GP_RPC_LINE_MAX);
-	or_default(&l->rate, 1000);
 	or_default(&l->burst, 200);
 	or_default(&l->in_flight, 16);
 	or_default(&l->output, 256u << 10);
 	or_default(&l->reply_output, 2u << 20);
-	or_default(&l->idle_s, 300);
 	if (l->reserved >= l->clients)
 		l->reserved = l->clients - 1;
 }
 
-/* What is handed in is taken from here on, also when nothing comes of it. */
+/* The server owns the passed file descriptors from here on, even if it fails to start. */
 static void fill_listeners(struct gp_rpc_server *server)
 {
 	for (unsigned i = 0; i < server->config.nsockets; i++) {
-		struct listener *l = &server->listener[i];
+		struct gp_rpc_listener *l = &server->listener[i];
 
-		*l = (struct listener){
-			.server = server, .config = server->config.socket[i], .index = i};
+		*l = (struct gp_rpc_listener){.server = server, .config = server->config.socket[i]};
 		l->fd = l->config.path ? -1 : l->config.fd;
 		if (!l->config.mode)
 			l->config.mode = 0600;
@@ -49,10 +43,10 @@ static int open_all(struct gp_rpc_server *server, struct gp_error *err)
 	int r = server->tokener ? gp_rpc_turns_open(server) : -ENOMEM;
 
 	if (r)
-		return gp_fail(err, r, "the server cannot start: %s", gp_error_name(r));
+		return gp_fail(err, r, "cannot start the RPC server: %s", gp_error_name(r));
 	for (unsigned i = 0; !r && i < server->config.nsockets; i++)
 		r = gp_rpc_listener_open(&server->listener[i], err);
-	server->config.socket = NULL; /* the caller's */
+	server->config.socket = NULL; /* belongs to the caller */
 	return r;
 }
 
@@ -88,7 +82,7 @@ void gp_rpc_server_free(struct gp_rpc_server *server)
 	if (!server)
 		return;
 	while (server->conns) {
-		struct conn *c = server->conns;
+		struct gp_rpc_conn *c = server->conns;
 
 		gp_rpc_calls_end(c);
 		gp_rpc_output_flush(c);
@@ -120,7 +114,7 @@ uint64_t gp_rpc_wanted(const struct gp_rpc_server *server)
 {
 	uint64_t bits = 0;
 
-	for (const struct conn *c = server->conns; c; c = c->next)
+	for (const struct gp_rpc_conn *c = server->conns; c; c = c->next)
 		bits |= c->subscription;
 	return bits;
 }
@@ -129,7 +123,7 @@ void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *meth
                    struct json_object *params)
 {
 	struct json_object *json;
-	struct message *m;
+	struct gp_rpc_message *m;
 
 	if (!(gp_rpc_wanted(server) & bits)) {
 		json_object_put(params);
@@ -140,7 +134,7 @@ void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *meth
 	json_object_object_add(json, "method", json_object_new_string(method));
 	json_object_object_add(json, "params", params);
 	m = gp_rpc_message_new(json);
-	for (struct conn *c = server->conns; c; c = c->next)
+	for (struct gp_rpc_conn *c = server->conns; c; c = c->next)
 		if (c->subscription & bits)
 			gp_rpc_output_notify(c, m);
 	gp_rpc_message_unref(m);

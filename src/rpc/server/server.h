@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON-RPC 2.0 over Unix sockets, one object a line (docs/protocol.md), in one thread on an
- * sd-event loop: everything here is called in that thread. No client can make another one wait:
- * nothing blocks, and everything a client can fill or use up has a limit.
+ * A JSON-RPC 2.0 server on Unix sockets, one object per line (docs/protocol.md). All functions and
+ * callbacks run in the thread of one sd-event loop. No client can delay another: no call blocks,
+ * and every resource that a client can use up has a limit.
  *
- * `hello` is answered here; all other methods are the caller's.
+ * The server answers `hello` itself. The caller provides all other methods.
  */
 #ifndef GP_RPC_SERVER_SERVER_H
 #define GP_RPC_SERVER_SERVER_H
@@ -20,36 +20,33 @@
 struct gp_rpc_server;
 struct gp_rpc_call;
 
-/* ---- who asks ---------------------------------------------------------------------------------
+/*
+ * The client process, as the kernel recorded it at connect(2). A connection that is passed to
+ * another process keeps the peer of its creator.
  */
-
-/* As the kernel noted it when the client connected. A connection that is handed on keeps it. */
 struct gp_rpc_peer {
 	uid_t uid;
 	gid_t gid;
 	const gid_t *groups; /* supplementary */
 	unsigned ngroups;
-	pid_t pid;           /* 0: in a pid namespace that cannot be named here */
-	uint64_t start_time; /* 0: not known, and pidfd is -1 */
-	int pidfd;           /* of that process for certain; -1: it cannot be had. Borrowed */
-	bool same_pidns;     /* is in our pid namespace, for certain */
+	pid_t pid;           /* 0: in a pid namespace that is not visible from here */
+	uint64_t start_time; /* 0: unknown; pidfd is -1 then */
+	int pidfd;           /* refers to exactly this process; -1: not available. Borrowed */
+	bool same_pidns;     /* known to be in the daemon's pid namespace */
 };
 
 bool gp_rpc_peer_in_group(const struct gp_rpc_peer *peer, gid_t gid);
 
-/* ---- methods ----------------------------------------------------------------------------------
- */
-
 enum gp_rpc_method_flag {
-	GP_RPC_MAY_NOTIFY = 1u << 0, /* may come without an id, and then gets no answer */
+	GP_RPC_MAY_NOTIFY = 1u << 0, /* a request without an id is allowed; it gets no answer */
 };
 
 /*
- * `call` is answered once: by gp_rpc_reply or gp_rpc_fail, here or later, whatever has become of
- * the client (the answer is then dropped) and of the server. The method returns 0 when it has
- * answered or will; -errno lets the server answer, with the sentence in gp_rpc_error(call) and,
- * for -EINVAL, GP_RPC_INVALID_PARAMS. `params` is an object, empty where the client gave none, and
- * borrowed: valid until the call is answered.
+ * A method answers `call` exactly once, by gp_rpc_reply or gp_rpc_fail, at once or later. The
+ * answer is dropped if the client or the server is gone by then. The method returns 0 if it has
+ * answered or will answer. If it returns -errno, the server answers with the message in
+ * gp_rpc_error(call) and, for -EINVAL, with GP_RPC_INVALID_PARAMS. `params` is an object (empty if
+ * the client sent none), borrowed until the call is answered.
  */
 struct gp_rpc_method {
 	const char *name;
@@ -59,125 +56,126 @@ struct gp_rpc_method {
 
 const struct gp_rpc_peer *gp_rpc_peer(const struct gp_rpc_call *call);
 
-/* Never reused. */
-uint64_t gp_rpc_client_id(const struct gp_rpc_call *call);
-
-/* Which of the configuration's sockets it came through. */
-unsigned gp_rpc_socket_index(const struct gp_rpc_call *call);
-
-/* Nobody waits for the answer: it came without an id. */
+/* The request has no id, so the client expects no answer. */
 bool gp_rpc_is_notification(const struct gp_rpc_call *call);
 
-/* The client is still there. */
-bool gp_rpc_client_is_there(const struct gp_rpc_call *call);
-
-/* For the helpers that explain themselves; see `call` above. Zeroed at first. */
+/* The error message of the call, zeroed at first; see struct gp_rpc_method. */
 struct gp_error *gp_rpc_error(struct gp_rpc_call *call);
 
 /*
- * File `index` of those that came with the line, close-on-exec, or -1. They are closed when the
- * call ends, but for those that are taken: these are the caller's.
+ * File descriptor `index` of those that came with the line, close-on-exec, or -1. It is closed when
+ * the call ends.
  */
 int gp_rpc_fd(const struct gp_rpc_call *call, unsigned index);
-int gp_rpc_fd_take(struct gp_rpc_call *call, unsigned index);
 
-/* A file that ends with the call. -EMFILE (and closed): it has as many as it can. */
+/*
+ * Makes `fd` owned by the call, which closes it at its end. Returns -EMFILE, and closes `fd`, if
+ * the call has no room.
+ */
 int gp_rpc_fd_give(struct gp_rpc_call *call, int fd);
 
-/* Takes `result` (NULL = null). Always 0, so that a method can return it. */
+/*
+ * Takes ownership of `result` (NULL = null). Always returns 0, so that a method can return its
+ * value.
+ */
 int gp_rpc_reply(struct gp_rpc_call *call, struct json_object *result);
 
 /*
- * `code` 0: what goes with `error` (-errno, said to the client by name in data.errno). The sentence
- * says what to do. gp_rpc_fail_data: with other members of `data`, which is taken. Always 0.
+ * Answers with an error. `error` is -errno; its name goes into data.errno. `code` 0 selects the
+ * code for `error`. The message says what to do next. gp_rpc_fail_data takes ownership of `data`,
+ * which may have more members. Both always return 0.
  */
 int gp_rpc_fail(struct gp_rpc_call *call, int code, int error, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 int gp_rpc_fail_data(struct gp_rpc_call *call, int code, int error, struct json_object *data,
                      const char *sentence);
 
-/* ---- events -----------------------------------------------------------------------------------
+/*
+ * Sets the event bits that this client subscribes to; the caller defines their meaning. 0
+ * unsubscribes.
  */
-
-/* What this client wants to be told: bits of the caller's choice. 0 ends it. */
 void gp_rpc_subscribe(struct gp_rpc_call *call, uint64_t bits);
-uint64_t gp_rpc_subscription(const struct gp_rpc_call *call);
 
-/* All that somebody wants: what nobody wants need not be made. */
+/* The union of all clients' subscriptions. Events outside it need not be created. */
 uint64_t gp_rpc_wanted(const struct gp_rpc_server *server);
 
 /*
- * A notification to all clients that want one of `bits`, written once. Takes `params` (an object).
- * A client that does not read loses it and hears later how many it lost (`lost`, {"count": N}).
+ * Sends a notification to all clients that subscribe to one of `bits`. The text is made once. Takes
+ * ownership of `params` (an object). A client with a full output queue loses the notification. It
+ * gets the notification `lost` with {"count": N} later.
  */
 void gp_rpc_notify(struct gp_rpc_server *server, uint64_t bits, const char *method,
                    struct json_object *params);
 
-/* ---- the server -------------------------------------------------------------------------------
+/*
+ * Limits of one socket; each socket counts its own clients. The caller sets the first group. In the
+ * second group 0 selects the default.
  */
-
-/* 0 stands for what is said here. Each socket has its own, and counts its own clients. */
 struct gp_rpc_limits {
-	unsigned clients;      /* 1024 */
-	unsigned per_user;     /* 256 clients; root has no limit of its own */
-	unsigned reserved;     /* 16 of `clients` are for root and the daemon's own user */
-	unsigned line;         /* 64 KiB: a longer line ends the connection */
-	unsigned rate;         /* 1000 lines a second, one more for each 4 KiB; then it waits */
-	unsigned burst;        /* 200 lines */
-	unsigned in_flight;    /* 16 calls, then it waits */
-	unsigned output;       /* 256 KiB that were not read: notifications are lost */
-	unsigned reply_output; /* 2 MiB that were not read: the next reply ends the connection */
-	unsigned idle_s;       /* 300 without a request, an open call or a subscription */
+	unsigned clients;  /* connected at the same time */
+	unsigned per_user; /* clients of one user; root has no such limit */
+	unsigned line;     /* bytes; a longer line ends the connection */
+	unsigned rate;     /* lines per second of one client; 4 KiB count as a line */
+	unsigned idle_s;   /* seconds without a request, an open call or a subscription */
+
+	unsigned reserved;     /* 16: part of `clients`, kept for root and the daemon's user */
+	unsigned burst;        /* 200: lines that a client may send ahead of its rate */
+	unsigned in_flight;    /* 16: open calls of one client; more have to wait */
+	unsigned output;       /* 256 KiB unread: further notifications are lost */
+	unsigned reply_output; /* 2 MiB unread: the next reply ends the connection */
 };
 
 struct gp_rpc_socket {
-	const char *path; /* NULL: see fd */
-	int fd;           /* listens already (socket activation); taken */
+	const char *path; /* NULL: use fd */
+	int fd;           /* already listens (socket activation); the server owns it */
 	mode_t mode;      /* 0: 0600 */
-	gid_t gid;        /* (gid_t)-1: as it is */
+	gid_t gid;        /* (gid_t)-1: unchanged */
 	const struct gp_rpc_method *method;
 	unsigned nmethods;
 	struct gp_rpc_limits limits;
 };
 
 struct gp_rpc_config {
-	const char *name; /* of the server and its version, for hello; must outlive it */
+	const char *name; /* name and version of the server for `hello`; must outlive it */
 	const struct gp_rpc_socket *socket;
 	unsigned nsockets;
-	void *arg;                                   /* for the methods */
-	void (*gone)(void *arg, uint64_t client_id); /* optional: that client has gone */
+	void *arg; /* for the methods */
 };
 
-/* Since the server began. */
+/* Counted since the server started, unless noted. */
 struct gp_rpc_counters {
-	uint64_t clients;  /* now */
+	uint64_t clients;  /* connected now */
 	uint64_t accepted; /* connections */
-	uint64_t refused;  /* connections: too many */
+	uint64_t refused;  /* connections above a limit */
 	uint64_t requests;
-	uint64_t errors;  /* answers that say so */
-	uint64_t cut_off; /* connections closed for a limit or for what nobody can read */
-	uint64_t idle;    /* connections closed because nothing came */
-	uint64_t paused;  /* times a client had to wait for its rate */
-	uint64_t sent;    /* notifications, each client's */
-	uint64_t lost;    /* notifications, each client's */
-	uint64_t output;  /* bytes that wait to be read, of all */
+	uint64_t errors;  /* error answers */
+	uint64_t cut_off; /* connections closed because of a limit or an unreadable request */
+	uint64_t idle;    /* connections closed because they were idle */
+	uint64_t paused;  /* how often a client had to wait for its rate limit */
+	uint64_t sent;    /* notifications, counted for each client */
+	uint64_t lost;    /* notifications, counted for each client */
+	uint64_t output;  /* unread bytes of all clients now */
 };
 
 /*
- * Listens on all sockets of the configuration, or on none and says why. A file at a path is
- * replaced if it is a socket on which nobody answers (-EADDRINUSE otherwise). `config` is copied,
- * with its sockets and their paths; methods and the name must outlive the server.
+ * Listens on all sockets of the configuration, or fails and listens on none. An existing socket
+ * file on which no server answers is replaced; otherwise the result is -EADDRINUSE. `config`, its
+ * sockets and their paths are copied. Methods and the name must outlive the server.
  */
 int gp_rpc_server_new(sd_event *event, const struct gp_rpc_config *config,
                       struct gp_rpc_server **server, struct gp_error *err);
 
 /*
- * Open calls are answered with GP_RPC_ENDING as far as clients take it at once; they stay with who
- * keeps them until they answer, as always. Sockets that were made here are removed. NULL is fine.
+ * Answers open calls with GP_RPC_ENDING, as far as clients read at once. A method that still keeps
+ * a call must still answer it. Removes the socket files that the server created. `server` may be
+ * NULL.
  */
 void gp_rpc_server_free(struct gp_rpc_server *server);
 
-/* A connection made elsewhere (socketpair) as a client of socket `index`; taken. 0 or -errno. */
+/*
+ * For tests: adds a connected socket as a client of socket `index`. The server owns `fd`. 0 or
+ * -errno.
+ */
 int gp_rpc_server_add(struct gp_rpc_server *server, unsigned index, int fd);
 
 void gp_rpc_server_counters(const struct gp_rpc_server *server, struct gp_rpc_counters *counters);

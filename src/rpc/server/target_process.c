@@ -11,10 +11,7 @@
 #include "rpc/params.h"
 #include "rpc/server/internal.h"
 
-/* ---- the process behind a pidfd -----------------------------------------------------------------
- */
-
-/* The number after "Pid:" in what the kernel says of the file; -EBADF: it is not a pidfd. */
+/* Reads the pid from the fdinfo of a pidfd; -EBADF: not a pidfd. */
 static int pid_of(int pidfd, pid_t *pid)
 {
 	char path[64], line[128];
@@ -38,8 +35,8 @@ static int pid_of(int pidfd, pid_t *pid)
 }
 
 /*
- * Opens `pid` and reads its start time; whoever can say that it is the right process says so
- * afterwards, while the pidfd made here has not ended: from then on all three belong together.
+ * Opens `pid` and reads its start time. The caller then verifies that it is the right process. If
+ * the new pidfd has not ended by then, pid, start time and pidfd belong together.
  */
 static int open_process(struct gp_rpc_call *call, pid_t pid, struct gp_target *out,
                         struct gp_error *err)
@@ -49,21 +46,19 @@ static int open_process(struct gp_rpc_call *call, pid_t pid, struct gp_target *o
 	if (fd == -ESRCH)
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);
 	if (fd == -EINVAL || fd == -ENOENT)
-		return gp_fail(err, -ESRCH, "%d is a thread: name its process", pid);
+		return gp_fail(err, -ESRCH,
+		               "%d is a thread, not a process; use the pid of its process", pid);
 	if (fd < 0)
-		return gp_fail(err, fd, "process %d cannot be opened: %s", pid, gp_error_name(fd));
+		return gp_fail(err, fd, "cannot open process %d: %s", pid, gp_error_name(fd));
 	*out = (struct gp_target){
 		.pid = pid, .start_time = gp_process_start_time(pid), .pidfd = fd};
 	r = gp_rpc_fd_give(call, fd);
 	if (r)
-		return gp_fail(err, r, "too many targets in one request");
+		return gp_fail(err, r, "too many targets in one request; send several requests");
 	if (!out->start_time || gp_pidfd_ended(fd))
 		return gp_fail(err, -ESRCH, "process %d has ended", pid);
 	return 0;
 }
-
-/* ---- the three ways to name one ----------------------------------------------------------------
- */
 
 static int read_self(struct gp_rpc_call *call, struct gp_target *out, struct gp_error *err)
 {
@@ -71,8 +66,8 @@ static int read_self(struct gp_rpc_call *call, struct gp_target *out, struct gp_
 
 	if (peer->pidfd < 0)
 		return gp_fail(err, -EPERM,
-		               "the process that connected cannot be told for certain: send a "
-		               "pidfd instead of self");
+		               "the process that connected cannot be identified; send a pidfd "
+		               "instead of self");
 	if (gp_pidfd_ended(peer->pidfd))
 		return gp_fail(err, -ESRCH, "the process that connected has ended");
 	*out = (struct gp_target){
@@ -93,17 +88,17 @@ static int read_pidfd(struct gp_rpc_call *call, struct json_object *target, stru
 	fd = gp_rpc_fd(call, (unsigned)index);
 	if (fd < 0)
 		return gp_fail(err, -EINVAL,
-		               "no file %u came with this line: send the pidfd with it",
+		               "no file descriptor %u came with this line; send the pidfd with it",
 		               (unsigned)index);
 	r = pid_of(fd, &pid);
 	if (r)
-		return gp_fail(err, -EINVAL, "file %u is not a pidfd", (unsigned)index);
+		return gp_fail(err, -EINVAL, "file descriptor %u is not a pidfd", (unsigned)index);
 	if (pid < 0)
 		return gp_fail(err, -ESRCH, "the process of that pidfd has ended");
 	if (!pid)
 		return gp_fail(err, -EPERM,
-		               "the process of that pidfd is in a pid namespace that cannot be "
-		               "seen from here: name it to a daemon of that namespace");
+		               "the process of that pidfd is in a pid namespace that the daemon "
+		               "cannot see; use a daemon in that namespace");
 	r = open_process(call, pid, out, err);
 	if (!r && gp_pidfd_ended(fd))
 		r = gp_fail(err, -ESRCH, "the process of that pidfd has ended");
@@ -124,16 +119,17 @@ static int read_pid(struct gp_rpc_call *call, struct json_object *target, struct
 	if (r)
 		return r;
 	if (!gp_rpc_peer(call)->same_pidns)
-		return gp_fail(err, -EPERM,
-		               "a pid means another process in your pid namespace: send a pidfd");
+		return gp_fail(
+			err, -EPERM,
+			"a pid of your pid namespace means another process here; send a pidfd");
 	r = open_process(call, (pid_t)pid, out, err);
 	if (!r && has_start_time && start_time != out->start_time)
-		r = gp_fail(err, -ESRCH, "process %d is another one by now", (pid_t)pid);
+		r = gp_fail(err, -ESRCH, "process %d has ended and its pid was reused", (pid_t)pid);
 	return r;
 }
 
-int gp_target_read(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-                   struct gp_error *err)
+static int read_target(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
+                       struct gp_error *err)
 {
 	bool self = false, has_self, has_pidfd, has_pid, has_start_time;
 	int r = GP_PARAMS_KNOWN(target, err, "self", "pidfd", "pid", "start_time");
@@ -164,5 +160,5 @@ int gp_target_param(struct gp_rpc_call *call, struct json_object *params, struct
 
 	if (r)
 		return r;
-	return present ? gp_target_read(call, target, out, err) : read_self(call, out, err);
+	return present ? read_target(call, target, out, err) : read_self(call, out, err);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process a client means: {"self": true}, {"pidfd": INDEX of a file that came with the line}
- * or {"pid": N, "start_time": T}. A number alone names another process in another pid namespace,
- * and another one again when the first has ended; what comes out of here is one process for
- * certain.
+ * Which process a request is about: {"self": true}, {"pidfd": INDEX of a file descriptor of the
+ * line} or {"pid": N, "start_time": T}. A bare pid is ambiguous: it differs between pid namespaces
+ * and is reused. The result here is exactly one process.
  */
 #ifndef GP_RPC_SERVER_TARGET_PROCESS_H
 #define GP_RPC_SERVER_TARGET_PROCESS_H
@@ -12,18 +11,15 @@
 
 struct gp_target {
 	pid_t pid;
-	uint64_t start_time; /* of that pid, as long as pidfd has not ended */
-	int pidfd;           /* ends with the call */
+	uint64_t start_time; /* valid while pidfd has not ended */
+	int pidfd;           /* owned by the call */
 };
 
 /*
- * -EINVAL: it cannot be read; -ESRCH: it has ended, or is another one by now; -EPERM: it cannot be
- * named like that. All with a sentence. Look at gp_pidfd_ended once more before acting on the pid.
+ * Reads the member `target` of `params`; without it, the target is the client itself. -EINVAL:
+ * malformed. -ESRCH: the process has ended, or its pid was reused. -EPERM: this client may not name
+ * it this way. Each with a message. Check gp_pidfd_ended again before acting on the pid.
  */
-int gp_target_read(struct gp_rpc_call *call, struct json_object *target, struct gp_target *out,
-                   struct gp_error *err);
-
-/* The member `target` of `params`; without one it is who asks ("self"). */
 int gp_target_param(struct gp_rpc_call *call, struct json_object *params, struct gp_target *out,
                     struct gp_error *err);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AMD: the queues of all tasks are on the hardware at once and share its compute units; compute
+ * AMD: the queues of all tasks are on the hardware at once and share its compute units. Compute
  * waves are saved and restored (CWSR) when a queue is taken off.
  *
- * A kernel has a width, the part of the device that it can fill. As long as the widths of those
- * that run fit, all run at full speed; beyond that they share in proportion, so that all slow down
- * alike: by `width` of all against the whole. Progress is whole nanoseconds; what a division leaves
- * over is carried on while the same tasks run and dropped when others do, so nobody ever gets more
- * than there is.
+ * A kernel has a width, the part of the device that it can fill. If the widths of all running
+ * kernels fit, all run at full speed. Otherwise they share the device in proportion: all slow down
+ * by the same factor, the sum of the widths. Progress is counted in whole nanoseconds. The
+ * remainder of a division is carried over while the same tasks run, and dropped when the set
+ * changes. So the total never exceeds the device.
  */
 #include <stdlib.h>
 
@@ -16,13 +16,13 @@
 void gp_cwsr_account(struct gp_sim *s)
 {
 	struct cwsr *c = s->state;
-	uint64_t from_ns = c->books_ns, took_ns = s->now_ns - from_ns;
+	uint64_t from_ns = c->accounted_ns, took_ns = s->now_ns - from_ns;
 	uint64_t done = took_ns * WHOLE + c->rest;
 	uint64_t progress_ns = done / slowness(c);
 
-	c->books_ns = s->now_ns;
+	c->accounted_ns = s->now_ns;
 	c->rest = done % slowness(c);
-	if (c->stand == GP_CWSR_STOPPED)
+	if (c->phase == GP_CWSR_STOPPED)
 		s->totals.switch_ns += took_ns;
 	if (c->non)
 		s->totals.busy_ns += took_ns;
@@ -37,7 +37,7 @@ void gp_cwsr_account(struct gp_sim *s)
 	}
 }
 
-/* When so much progress will be made, if nothing changes. */
+/* When `left_ns` of progress will be made, if nothing changes. */
 static uint64_t time_of(const struct gp_sim *s, uint64_t left_ns)
 {
 	const struct cwsr *c = s->state;
@@ -47,7 +47,8 @@ static uint64_t time_of(const struct gp_sim *s, uint64_t left_ns)
 	return need < GP_NEVER - s->now_ns ? s->now_ns + (uint64_t)need : GP_NEVER;
 }
 
-/* Until the first kernel ends or the first waves are back. The books are up to date. */
+/* Fires when the first kernel ends or the first waves are restored. The accounts must be up to
+ * date. */
 void gp_cwsr_set_timer(struct gp_sim *s)
 {
 	const struct cwsr *c = s->state;
@@ -104,14 +105,14 @@ void gp_cwsr_start(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	const struct cwsr *c = s->state;
 
-	if (!may_run(s, t) || c->stand != GP_CWSR_RUNNING || context_of(s, t)->place)
+	if (!may_run(s, t) || c->phase != GP_CWSR_RUNNING || context_of(s, t)->place)
 		return;
 	gp_cwsr_account(s);
 	gp_cwsr_come_on(s, t, context_of(s, t)->saved_ns);
 	gp_cwsr_set_timer(s);
 }
 
-/* ---- what happens ---- */
+/* Events. */
 
 static void work_arrives(struct gp_sim *s, struct gp_sim_task_state *t)
 {
@@ -149,17 +150,19 @@ static void leaves(struct gp_sim *s, struct gp_sim_task_state *t)
 
 static void joins(struct gp_sim *s, struct gp_sim_task_state *t)
 {
-	*context_of(s, t) = (struct context){0}; /* what the last one had in memory is gone */
+	*context_of(s, t) =
+		(struct context){0}; /* the saved waves of the program before it are gone */
 }
 
-/* Its kernel is finished. Whether it stays on, because the next one is there. */
+/* Its kernel is finished. Returns whether it stays on the hardware, because the next one follows at
+ * once. */
 static bool stays_on(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	const struct cwsr *c = s->state;
 
 	t->has_work = false;
 	gp_sim_program_kernel_done(s, t);
-	if (t->has_work && c->stand == GP_CWSR_RUNNING)
+	if (t->has_work && c->phase == GP_CWSR_RUNNING)
 		return true;
 	if (!t->has_work) {
 		gp_sim_notify(s, GP_SIM_DONE, t);
@@ -193,7 +196,7 @@ static uint64_t run_ns(const struct gp_sim *s, const struct gp_sim_task_state *t
 {
 	const struct cwsr *c = s->state;
 
-	return t->result.run_ns + (runs(s, t) ? s->now_ns - c->books_ns : 0);
+	return t->result.run_ns + (runs(s, t) ? s->now_ns - c->accounted_ns : 0);
 }
 
 static int init(struct gp_sim *s)
@@ -205,7 +208,8 @@ static int init(struct gp_sim *s)
 	s->state = c;
 	if (!c)
 		return -ENOMEM;
-	/* Each XCC saves its own waves, all at the same time, each with its part of the memory. */
+	/* Each XCC saves its own waves. All do so at the same time, each with its part of the
+	 * bandwidth. */
 	c->full_ns = (uint64_t)d->save_area_kb * 1000000 / (d->save_mb_per_s / d->xccs);
 	c->context = calloc(n, sizeof *c->context);
 	c->on = calloc(n, sizeof(struct gp_sim_task_state *));
@@ -236,7 +240,7 @@ const struct gp_sim_model_ops gp_sim_cwsr = {
 	.release = gp_cwsr_release,
 	.call_over = gp_cwsr_call_over,
 	.timer = timer,
-	.close_books = gp_cwsr_account,
+	.update_accounts = gp_cwsr_account,
 	.runs = runs,
 	.run_ns = run_ns,
 };

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holding and releasing on AMD's hardware.
+ * Hold and release on AMD hardware.
  *
- * With HWS (the scheduler in the firmware of Instinct GPUs) any suspend or resume takes every
- * queue of the device off, and a new list is loaded without or with the ones it was about:
+ * With HWS (the scheduler in the firmware of Instinct GPUs) each hold or release takes all queues
+ * of the device off. Then a new list is loaded, without or with the queues of the call:
  *
- *     driver's work | grace: no new kernel | unmap, save, map: nobody runs | waves come back
- *                   ^ stand = DRAINING     ^ STOPPED                       ^ RUNNING
+ *     driver's work | grace: no new kernel | unmap, save, map: all stopped | waves are restored
+ *                   ^ phase = DRAINING     ^ STOPPED                       ^ RUNNING
  *
- * A grace period is a suspend's: a resume has the driver's own, whose length is not known and
- * taken as nothing.
+ * A grace period belongs to a hold. A release has the driver's own grace period; its length is not
+ * known and taken as 0.
  *
- * With MES one queue is removed or added, and the others do not notice.
+ * With MES a single queue is removed or added, and the others are not disturbed.
  */
 #include "sim/model/cwsr.h"
 
-/* How long its waves take to save: those that did not end in the grace period, at the part of the
- * device that it has. */
+/* The time to save its waves: those that did not end in the grace period, at its part of the
+ * bandwidth. */
 static uint64_t save(struct gp_sim *s, const struct gp_sim_task_state *t, uint64_t grace_ns)
 {
 	const struct cwsr *c = s->state;
@@ -30,7 +30,7 @@ static uint64_t save(struct gp_sim *s, const struct gp_sim_task_state *t, uint64
 	return context_of(s, t)->saved_ns = (uint64_t)(saved_ns / WHOLE);
 }
 
-/* ---- calls ---- */
+/* Calls. */
 
 static uint64_t grace_of(const struct gp_sim *s, const struct control *call)
 {
@@ -43,25 +43,25 @@ static uint64_t stop_all(struct gp_sim *s, const struct control *call)
 	uint64_t save_ns = 0;
 
 	gp_cwsr_account(s);
-	for (uint32_t i = 0; i < c->non; i++) /* all of them while all still share */
+	for (uint32_t i = 0; i < c->non; i++) /* all of them, while they still share the device */
 		save_ns += save(s, c->on[i], grace_of(s, call));
 	while (c->non)
 		gp_cwsr_go_off(s, c->on[0]);
 	gp_cwsr_set_timer(s);
-	c->stand = GP_CWSR_STOPPED;
+	c->phase = GP_CWSR_STOPPED;
 	s->totals.switches++;
 	gp_sim_notify(s, GP_SIM_SWITCH, &s->task[call->task]);
 	return s->now_ns + s->device.unmap_ns + save_ns + s->device.map_ns;
 }
 
-/* Everybody who may run comes back, and their waves through the same memory. */
+/* Starts all tasks that may run; all waves are restored through the same memory. */
 static void start_all(struct gp_sim *s)
 {
 	struct cwsr *c = s->state;
 	uint64_t restore_ns = 0;
 
 	gp_cwsr_account(s);
-	c->stand = GP_CWSR_RUNNING;
+	c->phase = GP_CWSR_RUNNING;
 	for (uint32_t i = 0; i < s->top; i++)
 		if (may_run(s, &s->task[i]))
 			restore_ns += c->context[i].saved_ns;
@@ -80,7 +80,7 @@ static uint64_t hws_call(struct gp_sim *s, const struct control *call, unsigned 
 		return step ? GP_NEVER : s->now_ns;
 	switch (step) {
 	case 0: return s->now_ns + (call->kind == GP_SIM_CONTROL_HOLD ? d->hold_ns : d->release_ns);
-	case 1: c->stand = GP_CWSR_DRAINING; return s->now_ns + grace_of(s, call);
+	case 1: c->phase = GP_CWSR_DRAINING; return s->now_ns + grace_of(s, call);
 	case 2: return stop_all(s, call);
 	default: return GP_NEVER;
 	}
@@ -124,7 +124,7 @@ void gp_cwsr_call_over(struct gp_sim *s, struct gp_sim_task_state *t, bool last)
 {
 	context_of(s, t)->removed = false;
 	if (s->device.scheduler == GP_SIM_MES)
-		gp_cwsr_start(s, t); /* unless it is held now, as it was meant to be */
+		gp_cwsr_start(s, t); /* unless it is held now */
 	else if (last)
 		start_all(s);
 }
@@ -142,12 +142,12 @@ void gp_cwsr_release(struct gp_sim *s, struct gp_sim_task_state *t)
 	if (!t->held)
 		return;
 	t->held = false;
-	t->loose_since_ns = s->now_ns;
+	t->released_since_ns = s->now_ns;
 	gp_sim_notify(s, GP_SIM_RELEASED, t);
 	gp_cwsr_start(s, t);
 }
 
-/* As it is for a task that fills the device. */
+/* Costs for a task that fills the device. */
 void gp_cwsr_describe(const struct gp_sim *s, struct gp_gpu_info *info)
 {
 	const struct gp_sim_device *d = &s->device;
@@ -160,5 +160,5 @@ void gp_cwsr_describe(const struct gp_sim *s, struct gp_gpu_info *info)
 		info->hold_cost_ns += d->grace_ns + d->map_ns;
 		info->release_cost_ns += d->unmap_ns + c->full_ns;
 	}
-	info->switch_cost_ns = info->hold_cost_ns + c->full_ns; /* and waves that come back */
+	info->switch_cost_ns = info->hold_cost_ns + c->full_ns; /* includes restoring waves */
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs from outside, which come, submit requests and go. A request is launched while the one
- * before it runs, as with a queue: only one that finds the program idle waits for its launch.
+ * External programs, which join, submit requests and leave. A request is launched while the one
+ * before it runs, as with a real queue: only a request that finds the program idle waits for its
+ * launch.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/model/model.h"
 
-#define TIME_MAX_NS (86400 * GP_NS_PER_S) /* of a kernel or a gap */
+#define TIME_MAX_NS (86400 * GP_NS_PER_S) /* longest kernel or gap */
 
 int gp_sim_external_init(struct gp_sim *s)
 {
@@ -32,11 +33,10 @@ int gp_sim_external_init(struct gp_sim *s)
 	return 0;
 }
 
-/* ---- coming and going ---------------------------------------------------------------------------
- */
+/* Joining and leaving. */
 
-/* Not one that a control call is still about. */
-static struct gp_sim_task_state *find_place(struct gp_sim *s)
+/* Finds a free slot that no pending control call refers to. */
+static struct gp_sim_task_state *find_slot(struct gp_sim *s)
 {
 	for (uint32_t i = 0; i < s->ntasks; i++) {
 		struct gp_sim_task_state *t = &s->task[i];
@@ -54,7 +54,7 @@ static bool program_is_valid(const struct gp_sim_program *p)
 
 int gp_sim_join(struct gp_sim *s, const struct gp_sim_program *program, uint32_t *task)
 {
-	struct gp_sim_task_state *t = find_place(s);
+	struct gp_sim_task_state *t = find_slot(s);
 
 	if (!program_is_valid(program))
 		return -EINVAL;
@@ -72,7 +72,7 @@ int gp_sim_join(struct gp_sim *s, const struct gp_sim_program *program, uint32_t
 		.slice_us = program->slice_us ? program->slice_us : s->device.slice_us,
 		.present = true,
 		.attached = true,
-		.loose_since_ns = s->now_ns,
+		.released_since_ns = s->now_ns,
 	};
 	memcpy(t->config.name, program->name, sizeof t->config.name);
 	t->config.name[sizeof t->config.name - 1] = 0;
@@ -97,10 +97,9 @@ void gp_sim_leave(struct gp_sim *s, uint32_t task)
 	t->external->count = 0;
 }
 
-/* ---- requests -----------------------------------------------------------------------------------
- */
+/* Requests. */
 
-/* Any bit of what was executed changes every bit of it. */
+/* Each bit of the executed time changes every bit of the value. */
 static uint64_t mix(uint64_t value, uint64_t executed_ns)
 {
 	value = (value ^ executed_ns) * 0x9e3779b97f4a7c15ull;
@@ -189,8 +188,7 @@ const struct gp_sim_done *gp_sim_done(const struct gp_sim *s, uint32_t task)
 	return &s->task[task].external->done;
 }
 
-/* ---- what changed -------------------------------------------------------------------------------
- */
+/* Changes, for observers. */
 
 uint64_t gp_sim_runs_until_ns(const struct gp_sim *s)
 {

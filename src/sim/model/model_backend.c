@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated device behind the contract of gpu.h. Control calls take their measured time, one
- * after the other, and have their effect at the end of it: -EINPROGRESS, as from a back end with a
- * worker.
+ * The simulated device as a back end (gpu.h). Control calls take their measured time, one after the
+ * other, and take effect at the end. Until then the status is -EINPROGRESS, as from a back end with
+ * a worker thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int sim_scan(struct gp_gpu *gpu, uint64_t now_ns, struct gp_seen *seen, u
 	return (int)n;
 }
 
-/* 0: what the program itself wants. */
+/* 0 = the program's own slice. */
 static void set_slice(struct gp_sim *s, struct gp_sim_task_state *t, uint32_t slice_us)
 {
 	uint32_t own_us = t->config.slice_us ? t->config.slice_us : s->device.slice_us;
@@ -57,7 +57,7 @@ static int sim_attach(struct gp_gpu *gpu, uint64_t key, uint32_t *handle)
 		return -ESRCH;
 	if (t->attached)
 		return -EBUSY;
-	s->model->close_books(s); /* what it ran up to now is not counted */
+	s->model->update_accounts(s); /* run time before the attachment does not count */
 	t->attached = true;
 	t->attach_run_ns = t->result.run_ns;
 	*handle = t->index;
@@ -88,7 +88,7 @@ static void observe_run(const struct gp_sim *s, const struct gp_sim_task_state *
 static void observe_exactly(const struct gp_sim *s, const struct gp_sim_task_state *t,
                             struct gp_observation *o)
 {
-	bool looks = s->device.detect_ns; /* else it is known all the time */
+	bool looks = s->device.detect_ns; /* otherwise activity is known continuously */
 
 	o->known |= GP_KNOWN_ACTIVE | GP_KNOWN_PENDING;
 	o->active = looks ? t->found_active : t->has_work;
@@ -103,7 +103,7 @@ static void observe_exactly(const struct gp_sim *s, const struct gp_sim_task_sta
 		observe_run(s, t, o);
 }
 
-/* A held task does nothing, whether it wants to or not: its activity is not known. */
+/* A held task does not run, whether it has work or not, so its activity is not known. */
 static void observe_sample(const struct gp_sim_task_state *t, struct gp_observation *o)
 {
 	if (!t->sample_ns)
@@ -146,7 +146,7 @@ static uint32_t *queued_of(struct gp_sim *s, const struct control *c)
 	return c->kind == GP_SIM_CONTROL_SLICE ? &t->slices_queued : &t->holds_queued;
 }
 
-/* What the device refuses, it refuses at once, as a driver does. */
+/* The device refuses impossible calls at once, as a driver does. */
 static bool is_possible(const struct gp_sim *s, const struct control *c)
 {
 	if (c->kind != GP_SIM_CONTROL_SLICE)
@@ -160,7 +160,7 @@ static void apply(struct gp_sim *s, const struct control *c)
 	struct gp_sim_task_state *t = &s->task[c->task];
 
 	if (!t->attached || !t->present)
-		return; /* gone in the meantime */
+		return; /* it has left in the meantime */
 	switch (c->kind) {
 	case GP_SIM_CONTROL_HOLD: s->model->hold(s, t); break;
 	case GP_SIM_CONTROL_RELEASE: s->model->release(s, t); break;
@@ -192,48 +192,27 @@ static void ask(struct gp_sim *s, struct control c, struct gp_action *a)
 	a->status = -EINPROGRESS;
 }
 
-/* Every task of a batch is done with the first: one call names them all. */
-static int sim_hold(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
+/* All tasks of a batch are handled by one call. */
+static int sim_act(struct gp_gpu *gpu, uint64_t now_ns, enum gp_act_kind kind, struct gp_action *a,
+                   unsigned n)
 {
+	static const uint8_t control[] = {[GP_ACT_HOLD] = GP_SIM_CONTROL_HOLD,
+	                                  [GP_ACT_RELEASE] = GP_SIM_CONTROL_RELEASE,
+	                                  [GP_ACT_SLICE] = GP_SIM_CONTROL_SLICE};
 	struct gp_sim *s = of(gpu);
 
 	(void)now_ns;
 	for (unsigned i = 0; i < n; i++)
 		ask(s,
-		    (struct control){
-			    .kind = GP_SIM_CONTROL_HOLD, .task = a[i].handle, .joins = i > 0},
-		    &a[i]);
-	return 0;
-}
-
-static int sim_release(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	struct gp_sim *s = of(gpu);
-
-	(void)now_ns;
-	for (unsigned i = 0; i < n; i++)
-		ask(s,
-		    (struct control){
-			    .kind = GP_SIM_CONTROL_RELEASE, .task = a[i].handle, .joins = i > 0},
-		    &a[i]);
-	return 0;
-}
-
-static int sim_set_slice(struct gp_gpu *gpu, uint64_t now_ns, struct gp_action *a, unsigned n)
-{
-	struct gp_sim *s = of(gpu);
-
-	(void)now_ns;
-	for (unsigned i = 0; i < n; i++)
-		ask(s,
-		    (struct control){.kind = GP_SIM_CONTROL_SLICE,
+		    (struct control){.kind = control[kind],
 		                     .task = a[i].handle,
-		                     .slice_us = a[i].slice_us},
+		                     .joins = kind != GP_ACT_SLICE && i > 0,
+		                     .slice_us = kind == GP_ACT_SLICE ? a[i].slice_us : 0},
 		    &a[i]);
 	return 0;
 }
 
-/* The call at the front has got one step further. */
+/* The first call in the queue has finished a step. */
 void gp_sim_backend_control_timer(struct gp_sim *s)
 {
 	struct control c = s->queue[s->queue_first];
@@ -259,9 +238,9 @@ void gp_sim_backend_control_timer(struct gp_sim *s)
 }
 
 /*
- * What a utilisation counter says about the last window. Work was seen: active. None, although the
- * task was free to run for a good part of the window, and the device had time to spare or went
- * round among others and passed it over: idle. Anything else says nothing.
+ * The sample of a utilisation counter for the last window. Active: the task ran. Idle: it did not
+ * run, although it was released for a good part of the window, and the device had spare time or
+ * switched among other tasks. In all other cases its activity is not known.
  */
 void gp_sim_backend_window_timer(struct gp_sim *s)
 {
@@ -269,7 +248,7 @@ void gp_sim_backend_window_timer(struct gp_sim *s)
 	unsigned workers = 0;
 	bool had_time;
 
-	s->model->close_books(s);
+	s->model->update_accounts(s);
 	busy_ns = s->totals.busy_ns + s->totals.switch_ns;
 	had_time = busy_ns - s->window_busy_ns < window_ns - window_ns / 50;
 	s->window_busy_ns = busy_ns;
@@ -278,7 +257,7 @@ void gp_sim_backend_window_timer(struct gp_sim *s)
 	for (uint32_t i = 0; i < s->top; i++) {
 		struct gp_sim_task_state *t = &s->task[i];
 		bool worked = t->result.run_ns != t->window_run_ns;
-		bool was_free = !t->held && s->now_ns - t->loose_since_ns >= window_ns / 4;
+		bool was_free = !t->held && s->now_ns - t->released_since_ns >= window_ns / 4;
 
 		t->window_run_ns = t->result.run_ns;
 		t->sample_run_ns = t->result.run_ns;
@@ -290,7 +269,7 @@ void gp_sim_backend_window_timer(struct gp_sim *s)
 	gp_heap_set(&s->heap, &s->window_timer, s->now_ns + window_ns);
 }
 
-/* Somebody looks at the queues. What came and went since the last look is not seen. */
+/* Polls the queues. Activity that began and ended between two polls is not seen. */
 void gp_sim_backend_detect_timer(struct gp_sim *s)
 {
 	for (uint32_t i = 0; i < s->top; i++) {
@@ -325,9 +304,7 @@ static const struct gp_gpu_ops sim_ops = {
 	.attach = sim_attach,
 	.detach = sim_detach,
 	.observe = sim_observe,
-	.hold = sim_hold,
-	.release = sim_release,
-	.set_slice = sim_set_slice,
+	.act = sim_act,
 };
 
 int gp_sim_backend_init(struct gp_sim *s)
@@ -335,8 +312,7 @@ int gp_sim_backend_init(struct gp_sim *s)
 	const struct gp_sim_device *d = &s->device;
 	struct gp_gpu_info *info = &s->base.info;
 
-	/* Each task can have a hold and a slice on their way, and some from before it was detached.
-	 */
+	/* Each task can have a hold and a slice pending, and some from before it was detached. */
 	s->queue_capacity = 4 * s->ntasks + 4;
 	s->queue = calloc(s->queue_capacity, sizeof *s->queue);
 	if (!s->queue)
@@ -348,7 +324,7 @@ int gp_sim_backend_init(struct gp_sim *s)
 	             (d->activity == GP_ACTIVITY_EVENTS ? GP_CAP_EVENTS : 0);
 	info->max_held = d->max_held;
 	s->model->describe(s, info);
-	/* Found as soon as the engine would find it by itself, it counts as known at once. */
+	/* If polling is as fast as the engine's own ticks, activity counts as known at once. */
 	info->notice_ns = d->detect_ns;
 	if (d->detect_ns > GP_NS_PER_MS)
 		info->sample_period_ns = d->detect_ns;

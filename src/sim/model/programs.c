@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs. Each has at most one request on its way, as a server that handles one at a time;
- * the next one starts at its scheduled arrival or as soon as the last is finished, whichever is
- * later. So a backlog needs no memory: it is the time between the two.
+ * The built-in programs. Each handles one request at a time, as a simple server does. The next
+ * request starts at its scheduled arrival or when the last one is finished, whichever is later. So
+ * a backlog needs no memory: it is the time between the two.
  */
 #include "sim/model/model.h"
 
@@ -12,7 +12,8 @@ static uint64_t draw_interval(struct gp_sim_task_state *t)
 	                                         : t->config.every_ns;
 }
 
-/* When the next request comes, whether or not the last one is finished. False: none will. */
+/* Computes the arrival of the next request, whether or not the last one is finished. Returns false
+ * if there are no more. */
 static bool next_arrival(struct gp_sim_task_state *t)
 {
 	if (t->config.load != GP_LOAD_TRACE) {
@@ -56,7 +57,7 @@ static void wait_for(struct gp_sim *s, struct gp_sim_task_state *t, enum stage s
 
 void gp_sim_program_begin_request(struct gp_sim *s, struct gp_sim_task_state *t)
 {
-	s->signalled = true; /* the program speaks: whoever listens hears it at once */
+	s->signalled = true; /* a request mark reaches its receiver at once */
 	gp_sim_notify(s, GP_SIM_BEGIN, t);
 }
 
@@ -66,7 +67,7 @@ static void end_mark(struct gp_sim *s, struct gp_sim_task_state *t)
 	gp_sim_notify(s, GP_SIM_END, t);
 }
 
-/* The program turns to the request that came at arrival_ns, or will come. */
+/* The program waits for, or begins, the request that arrives at arrival_ns. */
 static void take_request(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	t->kernels_left = t->config.kernels ? t->config.kernels : 1;
@@ -79,8 +80,8 @@ static void take_request(struct gp_sim *s, struct gp_sim_task_state *t)
 }
 
 /*
- * The way of the next request to the GPU. With a hint, a kernel that does nothing goes first and
- * takes the GPU; the real one behind it needs only a part of the launch time.
+ * Sends the next request to the GPU. With a hint, an empty kernel goes first and takes the GPU; the
+ * real kernel then needs only a part of the launch time.
  */
 static void send_request(struct gp_sim *s, struct gp_sim_task_state *t)
 {
@@ -112,20 +113,20 @@ void gp_sim_program_begin_kernel(struct gp_sim_task_state *t)
 	if (t->external)
 		t->external->work_done_ns = t->result.work_ns;
 	t->left_ns = t->config.kernel_ns;
-	t->cut = false;
+	t->interrupted = false;
 	t->has_work = true;
 }
 
 static void start(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	t->present = true;
-	t->loose_since_ns = s->now_ns;
+	t->released_since_ns = s->now_ns;
 	s->rescan = true;
 	s->signalled |= s->device.activity == GP_ACTIVITY_EVENTS;
 	if (t->config.stop_ns != GP_NEVER)
 		gp_heap_set(&s->heap, &t->stop_timer, t->config.stop_ns);
 	switch (t->config.load) {
-	case GP_LOAD_PERIODIC: /* at a random phase, or all periodic tasks would meet */
+	case GP_LOAD_PERIODIC: /* at a random phase; otherwise all periodic tasks would coincide */
 		t->arrival_ns = s->now_ns + (t->config.phase_ns
 		                                     ? t->config.phase_ns
 		                                     : gp_rng_below(&t->rng, t->config.every_ns));
@@ -213,7 +214,8 @@ void gp_sim_program_kernel_done(struct gp_sim *s, struct gp_sim_task_state *t)
 			send_request(s, t);
 		return;
 	}
-	/* Kernels of a closed loop are queued ahead: no launch in between, only the gap. */
+	/* Kernels of a closed loop are queued in advance: there is no launch time between them,
+	 * only the gap. */
 	t->arrival_ns = s->now_ns + t->config.gap_ns;
 	take_request(s, t);
 	begin_kernel_after(s, t, t->config.gap_ns);
@@ -227,11 +229,11 @@ void gp_sim_program_stop(struct gp_sim *s, struct gp_sim_task_state *t)
 	s->model->leaves(s, t);
 	t->present = false;
 	s->rescan = true;
-	s->signalled = true; /* an exit is always seen: somebody holds a pidfd */
+	s->signalled = true; /* an exit is always noticed, through a pidfd */
 	gp_sim_notify(s, GP_SIM_GONE, t);
 }
 
-/* One request is in work at a time, so those that are not finished are the rest of the list. */
+/* One request is in work at a time, so the unfinished ones are the rest of the list. */
 static uint64_t count_trace(const struct gp_sim_task_state *t, uint64_t end_ns)
 {
 	uint64_t i = t->result.finished;
@@ -241,7 +243,8 @@ static uint64_t count_trace(const struct gp_sim_task_state *t, uint64_t end_ns)
 	return i - t->result.finished;
 }
 
-/* Requests that arrived by `end_ns` and were not finished. A closed loop has the one in work. */
+/* Counts requests that arrived by `end_ns` and were not finished. A closed loop has one, the
+ * request in work. */
 void gp_sim_program_count_left(struct gp_sim_task_state *t, uint64_t end_ns)
 {
 	if (!t->present || t->config.load == GP_LOAD_IDLE)
@@ -260,6 +263,6 @@ void gp_sim_program_count_left(struct gp_sim_task_state *t, uint64_t end_ns)
 	}
 	if (t->arrival_ns >= end_ns)
 		return;
-	/* One has arrived; the rest of a Poisson backlog is what is to be expected. */
+	/* One has arrived. For the rest of a Poisson backlog the expected number is taken. */
 	t->result.left = 1 + (end_ns - t->arrival_ns - 1) / t->config.every_ns;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One context at a time, round robin by slice, in the fixed order of the runlist. A context that
- * falls idle yields at once and stays loaded, so that its next kernel starts without a switch if
- * nobody came in between. A slice that ends while nobody else is ready begins anew: a newcomer
- * waits for the end of the current one, and with a slice of 1 us not at all.
+ * NVIDIA: one context at a time, round robin by slice, in the fixed order of the runlist. A context
+ * that becomes idle yields at once and stays loaded. Its next kernel starts without a switch if no
+ * other context was loaded in between. A slice that ends while no other context is ready begins
+ * again. So a context that becomes ready waits for the end of the current slice; with a slice of 1
+ * us it does not wait.
  */
 #include <stdlib.h>
 
@@ -14,17 +15,18 @@ enum phase { PHASE_IDLE, PHASE_RUN, PHASE_SWITCH };
 struct runlist {
 	enum phase phase;
 	struct gp_sim_task_state
-		*loaded; /* whose context is on the hardware; stays when it falls idle */
-	struct gp_sim_task_state nobody;  /* loaded at first: has nothing to do, last in the list */
-	struct gp_sim_task_state *target; /* of the switch under way */
-	uint64_t *ready; /* a bit for each task that waits for its turn, in runlist order */
+		*loaded; /* its context is on the hardware; stays when it becomes idle */
+	struct gp_sim_task_state
+		idle_context; /* loaded at first: it never has work, and is last in the list */
+	struct gp_sim_task_state *target; /* of the current switch */
+	uint64_t *ready; /* one bit per task that waits for its turn, in runlist order */
 	uint32_t nready;
-	uint64_t phase_ns;  /* since when the books are open for this phase */
-	uint64_t turn_ns;   /* since when the loaded context has its slice */
-	uint64_t refill_ns; /* still to go */
+	uint64_t phase_ns;  /* the accounts of this phase are up to this time */
+	uint64_t turn_ns;   /* begin of the loaded context's slice */
+	uint64_t refill_ns; /* rest of the refill */
 };
 
-static void line_add(struct gp_sim *s, const struct gp_sim_task_state *t)
+static void ready_add(struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
@@ -32,7 +34,7 @@ static void line_add(struct gp_sim *s, const struct gp_sim_task_state *t)
 	r->nready++;
 }
 
-static void line_remove(struct gp_sim *s, const struct gp_sim_task_state *t)
+static void ready_remove(struct gp_sim *s, const struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 	uint64_t bit = 1ull << (t->index % 64);
@@ -43,15 +45,15 @@ static void line_remove(struct gp_sim *s, const struct gp_sim_task_state *t)
 	r->nready--;
 }
 
-static bool line_is_empty(const struct gp_sim *s)
+static bool ready_is_empty(const struct gp_sim *s)
 {
 	const struct runlist *r = s->state;
 
 	return !r->nready;
 }
 
-/* The first that is ready behind the loaded one, round the end of the list. It is not empty. */
-static struct gp_sim_task_state *line_next(const struct gp_sim *s)
+/* The first ready task after the loaded one, cyclic. At least one must be ready. */
+static struct gp_sim_task_state *ready_next(const struct gp_sim *s)
 {
 	const struct runlist *r = s->state;
 	uint32_t words = s->ntasks / 64 + 1;
@@ -67,7 +69,7 @@ static struct gp_sim_task_state *line_next(const struct gp_sim *s)
 }
 
 /* Brings time and progress of the current phase up to now. */
-static void keep_books(struct gp_sim *s)
+static void update_accounts(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
 	uint64_t took_ns = s->now_ns - r->phase_ns;
@@ -101,7 +103,7 @@ static void enter(struct gp_sim *s, enum phase phase)
 	r->phase = phase;
 }
 
-/* When the running context must give way to those in line. */
+/* When the running context must yield to the ready ones. */
 static uint64_t slice_end(const struct gp_sim *s)
 {
 	const struct runlist *r = s->state;
@@ -117,10 +119,10 @@ static void set_run_timer(struct gp_sim *s)
 	struct runlist *r = s->state;
 	uint64_t refilled_ns = s->now_ns + r->refill_ns, end_ns = GP_NEVER;
 
-	gp_sim_changed(s, r->loaded); /* until when it runs is part of what is seen */
+	gp_sim_changed(s, r->loaded); /* its end time is part of what observers see */
 	if (!r->loaded->spins)
 		end_ns = refilled_ns + r->loaded->left_ns;
-	if (!line_is_empty(s) && slice_end(s) < end_ns)
+	if (!ready_is_empty(s) && slice_end(s) < end_ns)
 		end_ns = slice_end(s) > refilled_ns ? slice_end(s) : refilled_ns;
 	if (end_ns == GP_NEVER)
 		gp_heap_cancel(&s->heap, &s->timer);
@@ -135,26 +137,26 @@ static void run_loaded(struct gp_sim *s)
 
 	enter(s, PHASE_RUN);
 	r->turn_ns = s->now_ns;
-	r->refill_ns = t->cut ? s->device.refill_ns : 0;
-	t->cut = false;
+	r->refill_ns = t->interrupted ? s->device.refill_ns : 0;
+	t->interrupted = false;
 	gp_sim_notify(s, GP_SIM_RUN, t);
 	set_run_timer(s);
 }
 
-/* The next in line, or nobody. */
-static void give_to_next(struct gp_sim *s)
+/* Switches to the next ready task, or becomes idle. */
+static void switch_to_next(struct gp_sim *s)
 {
 	struct runlist *r = s->state;
 	bool idle = !r->loaded->has_work;
 	struct gp_sim_task_state *t;
 
-	if (line_is_empty(s)) {
+	if (ready_is_empty(s)) {
 		enter(s, PHASE_IDLE);
 		gp_heap_cancel(&s->heap, &s->timer);
 		return;
 	}
-	t = line_next(s);
-	line_remove(s, t);
+	t = ready_next(s);
+	ready_remove(s, t);
 	if (t == r->loaded) {
 		run_loaded(s);
 		return;
@@ -169,7 +171,7 @@ static void give_to_next(struct gp_sim *s)
 
 static void take_off(struct gp_sim *s, struct gp_sim_task_state *t)
 {
-	t->cut = !t->spins && t->left_ns < t->config.kernel_ns;
+	t->interrupted = !t->spins && t->left_ns < t->config.kernel_ns;
 	s->totals.preemptions++;
 }
 
@@ -183,7 +185,7 @@ static void finish_switch(struct gp_sim *s)
 	if (t->has_work && !t->held)
 		run_loaded(s);
 	else
-		give_to_next(s);
+		switch_to_next(s);
 }
 
 static void finish_kernel(struct gp_sim *s)
@@ -194,12 +196,12 @@ static void finish_kernel(struct gp_sim *s)
 	t->has_work = false;
 	gp_sim_program_kernel_done(s, t);
 	if (t->has_work) {
-		set_run_timer(s); /* goes on in its slice */
+		set_run_timer(s); /* it continues in its slice */
 		return;
 	}
 	gp_sim_notify(s, GP_SIM_DONE, t);
 	gp_sim_backend_activity_changed(s, t);
-	give_to_next(s);
+	switch_to_next(s);
 }
 
 static void timer(struct gp_sim *s)
@@ -207,26 +209,26 @@ static void timer(struct gp_sim *s)
 	struct runlist *r = s->state;
 	struct gp_sim_task_state *t = r->loaded;
 
-	keep_books(s);
+	update_accounts(s);
 	if (r->phase == PHASE_SWITCH) {
 		finish_switch(s);
 	} else if (!t->spins && !t->left_ns) {
 		finish_kernel(s);
 	} else {
 		take_off(s, t);
-		line_add(s, t);
-		give_to_next(s);
+		ready_add(s, t);
+		switch_to_next(s);
 	}
 }
 
-static void join_line(struct gp_sim *s, struct gp_sim_task_state *t)
+static void become_ready(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
-	keep_books(s);
-	line_add(s, t);
+	update_accounts(s);
+	ready_add(s, t);
 	if (r->phase == PHASE_IDLE)
-		give_to_next(s);
+		switch_to_next(s);
 	else if (r->phase == PHASE_RUN)
 		set_run_timer(s);
 }
@@ -239,7 +241,7 @@ static void work_arrives(struct gp_sim *s, struct gp_sim_task_state *t)
 	gp_sim_notify(s, GP_SIM_READY, t);
 	gp_sim_backend_activity_changed(s, t);
 	if (!t->held && t != r->target)
-		join_line(s, t);
+		become_ready(s, t);
 }
 
 static void work_changes(struct gp_sim *s, struct gp_sim_task_state *t)
@@ -247,27 +249,27 @@ static void work_changes(struct gp_sim *s, struct gp_sim_task_state *t)
 	struct runlist *r = s->state;
 
 	if (r->phase == PHASE_RUN && r->loaded == t) {
-		keep_books(s);
+		update_accounts(s);
 		t->spins = false;
 		set_run_timer(s);
 	}
 	t->spins = false;
 }
 
-/* Off the hardware or out of the line, whichever it is in. */
+/* Takes the task off the hardware, or off the ready list. */
 static void withdraw(struct gp_sim *s, struct gp_sim_task_state *t, bool leaves)
 {
 	struct runlist *r = s->state;
 
-	line_remove(s, t);
+	ready_remove(s, t);
 	if (r->phase == PHASE_RUN && r->loaded == t) {
-		keep_books(s);
+		update_accounts(s);
 		if (!leaves)
 			take_off(s, t);
-		give_to_next(s);
+		switch_to_next(s);
 	} else if (r->phase == PHASE_RUN) {
-		keep_books(s);
-		set_run_timer(s); /* perhaps nobody waits any more */
+		update_accounts(s);
+		set_run_timer(s); /* the ready list may be empty now */
 	}
 }
 
@@ -281,13 +283,15 @@ static void task_leaves(struct gp_sim *s, struct gp_sim_task_state *t)
 		gp_sim_notify(s, GP_SIM_DONE, t);
 }
 
-/* That the last one in this place is still loaded does not help a newcomer. */
+/*
+ * A new program must not benefit from the loaded context of the program that had its slot before.
+ */
 static void task_joins(struct gp_sim *s, struct gp_sim_task_state *t)
 {
 	struct runlist *r = s->state;
 
 	if (r->loaded == t)
-		r->loaded = &r->nobody;
+		r->loaded = &r->idle_context;
 }
 
 static void hold(struct gp_sim *s, struct gp_sim_task_state *t)
@@ -307,13 +311,13 @@ static void release(struct gp_sim *s, struct gp_sim_task_state *t)
 	if (!t->held)
 		return;
 	t->held = false;
-	t->loose_since_ns = s->now_ns;
+	t->released_since_ns = s->now_ns;
 	gp_sim_notify(s, GP_SIM_RELEASED, t);
 	if (t->has_work && t != r->target)
-		join_line(s, t);
+		become_ready(s, t);
 }
 
-/* Takes effect at once: the slice begins anew. */
+/* Takes effect at once: the slice begins again. */
 static void set_slice(struct gp_sim *s, struct gp_sim_task_state *t, uint32_t slice_us)
 {
 	struct runlist *r = s->state;
@@ -321,7 +325,7 @@ static void set_slice(struct gp_sim *s, struct gp_sim_task_state *t, uint32_t sl
 	t->slice_us = slice_us;
 	if (r->phase != PHASE_RUN || r->loaded != t)
 		return;
-	keep_books(s);
+	update_accounts(s);
 	r->turn_ns = s->now_ns;
 	set_run_timer(s);
 }
@@ -340,7 +344,7 @@ static uint64_t run_ns(const struct gp_sim *s, const struct gp_sim_task_state *t
 	return t->result.run_ns + (runs(s, t) ? s->now_ns - r->phase_ns : 0);
 }
 
-/* The driver's calls take their time and disturb nobody. */
+/* The driver's calls take time, but do not disturb running tasks. */
 static uint64_t call(struct gp_sim *s, const struct control *c, unsigned step)
 {
 	const struct gp_sim_device *d = &s->device;
@@ -362,8 +366,8 @@ static int init(struct gp_sim *s)
 	if (!r)
 		return -ENOMEM;
 	r->ready = calloc(s->ntasks / 64 + 1, sizeof *r->ready);
-	r->loaded = &r->nobody;
-	r->nobody.index = s->ntasks - 1;
+	r->loaded = &r->idle_context;
+	r->idle_context.index = s->ntasks - 1;
 	return r->ready ? 0 : -ENOMEM;
 }
 
@@ -402,7 +406,7 @@ const struct gp_sim_model_ops gp_sim_runlist = {
 	.set_slice = set_slice,
 	.call = call,
 	.timer = timer,
-	.close_books = keep_books,
+	.update_accounts = update_accounts,
 	.runs = runs,
 	.run_ns = run_ns,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making a simulated GPU, and letting time pass on it. */
+/* Creates a simulated GPU and advances its time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +22,11 @@ const struct gp_sim_device gp_sim_h200 = {
 	.activity_window_ns = 167 * GP_NS_PER_MS,
 };
 
-/* The save area is the kernel's figure for this chip, 22.1 MiB an XCC; the rate 70 % of its
- * memory's 5.3 TB/s. The rest is assumed, so that taking work off takes about the 0.2 ms seen on an
- * MI100. */
+/*
+ * The save area is the kernel's value for this chip, 22.1 MiB per XCC. The rate is 70 % of its
+ * memory bandwidth of 5.3 TB/s. The other values are assumed, so that taking work off the device
+ * takes about the 0.2 ms that were measured on an MI100.
+ */
 const struct gp_sim_device gp_sim_mi300x = {
 	.model = GP_SIM_CWSR,
 	.scheduler = GP_SIM_HWS,
@@ -50,7 +52,7 @@ static const struct gp_sim_model_ops *const models[] = {
 	[GP_SIM_CWSR] = &gp_sim_cwsr,
 };
 
-/* Longer times than this could wrap when they are added up: 146 years. */
+/* Sums of longer times could overflow: 146 years. */
 #define TIME_MAX (UINT64_MAX / 4)
 
 static bool trace_is_valid(const struct gp_sim_task *t)
@@ -103,8 +105,9 @@ static bool has_histogram(const struct gp_sim_task *t)
 	return t->load != GP_LOAD_IDLE && t->load != GP_LOAD_EXTERNAL;
 }
 
-/* Histograms are large: only tasks that make requests have one, and no place for programs. */
-static int give_histograms(struct gp_sim *s, const struct gp_sim_config *config)
+/* Histograms are large. Only tasks that make requests have one; slots for external programs have
+ * none. */
+static int allocate_histograms(struct gp_sim *s, const struct gp_sim_config *config)
 {
 	uint32_t n = 0;
 
@@ -146,8 +149,8 @@ int gp_sim_new(const struct gp_sim_config *config, struct gp_sim **sim)
 	s->model = models[s->device.model];
 	r = s->task ? s->model->init(s) : -ENOMEM;
 	if (!r)
-		r = give_histograms(s, config);
-	if (!r) /* three timers a task, and the device's four */
+		r = allocate_histograms(s, config);
+	if (!r) /* three timers per task, and four of the device */
 		r = gp_heap_init(&s->heap, 3 * (size_t)s->ntasks + 4);
 	if (!r)
 		r = gp_sim_backend_init(s);
@@ -201,7 +204,7 @@ uint64_t gp_sim_next_ns(const struct gp_sim *s)
 	return first ? first->at_ns : GP_NEVER;
 }
 
-/* Timers stand inside what they belong to: the address tells which one fired. */
+/* Timers are members of the objects they belong to, so the address tells which one fired. */
 static void fire(struct gp_sim *s, struct gp_timer *timer)
 {
 	struct gp_sim_task_state *t;
@@ -254,7 +257,7 @@ bool gp_sim_take_signal(struct gp_sim *s, bool *rescan)
 
 void gp_sim_finish(struct gp_sim *s, uint64_t end_ns)
 {
-	s->model->close_books(s);
+	s->model->update_accounts(s);
 	for (uint32_t i = 0; i < s->ntasks; i++)
 		gp_sim_program_count_left(&s->task[i], end_ns);
 }
@@ -271,7 +274,7 @@ const struct gp_sim_totals *gp_sim_totals(const struct gp_sim *s)
 
 size_t gp_sim_bytes_per_task(void)
 {
-	/* The task, its three places in the heap and its four in the control queue. */
+	/* The task, its three entries in the heap and its four in the control queue. */
 	return sizeof(struct gp_sim_task_state) + sizeof(struct gp_hist) +
 	       3 * sizeof(struct gp_timer *) + 4 * sizeof(struct control);
 }

@@ -5,13 +5,13 @@
 
 static int run_alone(const struct gp_scenario *s, uint32_t task, uint32_t device, uint64_t *work_ns)
 {
-	struct gp_hist *const nowhere = NULL; /* only the work counts */
+	struct gp_hist *const nowhere = NULL; /* response times are not needed */
 	struct gp_sim_config config = {
 		.device = s->device,
 		.task = &s->task[task],
 		.ntasks = 1,
 		.seed = s->seed,
-		/* the same arrivals as in company */
+		/* the same arrivals as together with the other tasks */
 		.first_stream = (uint64_t)device * s->ntasks + task,
 		.response = &nowhere,
 	};
@@ -30,7 +30,7 @@ static int run_alone(const struct gp_scenario *s, uint32_t task, uint32_t device
 	return 0;
 }
 
-/* Nothing is random in a closed loop: it is the same on every device. */
+/* A closed loop has no randomness: the result is the same on every device. */
 static int measure_task(const struct gp_scenario *s, uint32_t task, uint64_t *alone_ns)
 {
 	bool same = s->task[task].load == GP_LOAD_CLOSED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times at which requests come, from a file: a time a line. */
+/* Arrival times of requests from a file: one time per line. */
 #include "build_config.h"
 
 #if GP_HAVE_YAML
@@ -29,7 +29,7 @@ int gp_arrivals_add(struct arrivals *a, uint64_t at_ns)
 	return 0;
 }
 
-/* Cuts off what stands behind a # and the space on both sides. */
+/* Removes a comment (#) and the space on both sides. */
 static char *trim(char *line)
 {
 	size_t length = strcspn(line, "#");
@@ -53,8 +53,9 @@ static int add_line(struct arrivals *a, const char *path, unsigned number, const
 		return gp_yaml_fail_at(err, path, number,
 		                       "a line must be a time of at most 24h, as in 12.5ms");
 	if (a->n && at_ns < a->at_ns[a->n - 1])
-		return gp_yaml_fail_at(err, path, number,
-		                       "the times must be in order; this one is before the last");
+		return gp_yaml_fail_at(
+			err, path, number,
+			"the times must be in order; this time is before the previous one");
 	return gp_arrivals_add(a, at_ns);
 }
 
@@ -71,7 +72,7 @@ static int add_lines(struct arrivals *a, const char *path, char *text, struct gp
 			r = add_line(a, path, number, word, err);
 	}
 	if (!r && !a->n)
-		return gp_fail(err, -EINVAL, "%s: there is no time in this file", path);
+		return gp_fail(err, -EINVAL, "%s: the file has no arrival time", path);
 	return r;
 }
 
@@ -85,7 +86,8 @@ static int load_file(struct arrivals *a, const char *path, struct gp_error *err)
 		r = gp_fail(err, (int)n, "cannot read the trace %s: %s", path,
 		            gp_error_name((int)n));
 	} else if ((size_t)n > FILE_MAX || memchr(text, '\0', (size_t)n)) {
-		r = gp_fail(err, -EINVAL, "%s: a trace is text of at most 16 MiB", path);
+		r = gp_fail(err, -EINVAL, "%s: a trace must be a text file of at most 16 MiB",
+		            path);
 	} else {
 		text[n] = '\0';
 		r = add_lines(a, path, text, err);

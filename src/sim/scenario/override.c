@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A change of one value of a scenario. It is made while the file is read, right behind what stands
- * there, so that whatever holds for the file (ranges, units, what fits together) holds for it too.
+ * Changes one value of a scenario. The change is made while the file is read, right after the value
+ * in the file. So the same checks (ranges, units, combinations) apply to it.
  */
 #include "build_config.h"
 

@@ -13,7 +13,7 @@ static const char *const model_words[] = {
 	NULL,
 };
 
-/* What a device is that says nothing else. */
+/* The defaults of each model. */
 static const struct gp_sim_device *const defaults[] = {
 	[GP_SIM_RUNLIST] = &gp_sim_h200,
 	[GP_SIM_CWSR] = &gp_sim_mi300x,
@@ -33,18 +33,19 @@ static const char *const activity_words[] = {
 	NULL,
 };
 
-static const char *const tells_words[] = {"true", "false", NULL}; /* kept as `hides` */
+static const char *const tells_words[] = {"true", "false",
+                                          NULL}; /* stored inverted, in hides_run */
 
 #define COST DURATION(0, 10 * GP_NS_PER_S)
 
 /* clang-format off */
 enum {
 	KEY_MODEL,
-	/* of model runlist ... */
+	/* of model runlist */
 	KEY_SWITCH, KEY_SWITCH_IDLE, KEY_REFILL, KEY_SLICE, KEY_SLICES, KEY_SET_SLICE,
-	/* ... cwsr ... */
+	/* of model cwsr */
 	KEY_SCHEDULER, KEY_XCCS, KEY_SAVE_AREA, KEY_SAVE_BANDWIDTH, KEY_GRACE, KEY_UNMAP, KEY_MAP,
-	/* ... and both */
+	/* of both */
 	KEY_LAUNCH, KEY_LAUNCH_JITTER, KEY_LAUNCH_HINTED, KEY_HOLD, KEY_RELEASE, KEY_MAX_HELD,
 	KEY_ACTIVITY, KEY_ACTIVITY_WINDOW, KEY_DETECTION, KEY_RUN_TIME, DEVICE_KEYS
 };
@@ -55,15 +56,17 @@ static const struct gp_yaml_key device_keys[] = {
 	[KEY_SWITCH]          = {"switch",          COST, IN(switch_ns)},
 	[KEY_SWITCH_IDLE]     = {"switch_idle",     COST, IN(switch_idle_ns)},
 	[KEY_REFILL]          = {"refill",          COST, IN(refill_ns)},
-	[KEY_SLICE]           = {"slice",           MICROSECONDS(GP_NS_PER_US, 10 * GP_NS_PER_S), IN(slice_us)},
+	[KEY_SLICE]           = {"slice",           MICROSECONDS(GP_NS_PER_US, 10 * GP_NS_PER_S),
+						    IN(slice_us)},
 	[KEY_SLICES]          = {"slices",          BOOL, IN(slices)},
 	[KEY_SET_SLICE]       = {"set_slice",       COST, IN(set_slice_ns)},
 	[KEY_SCHEDULER]       = {"scheduler",       WORD(scheduler_words), IN(scheduler)},
 	[KEY_XCCS]            = {"xccs",            WHOLE(1, 64), IN(xccs)},
-	[KEY_SAVE_AREA]       = {"save_area",       .type = GP_YAML_NUMBER, .max = 1000000, .scale = 1000,
-						    .unit = "MB", IN(save_area_kb)},
-	[KEY_SAVE_BANDWIDTH]  = {"save_bandwidth",  .type = GP_YAML_NUMBER, .min = 1000, .max = 100000000,
-						    .scale = 1000, .unit = "GB/s", IN(save_mb_per_s)},
+	[KEY_SAVE_AREA]       = {"save_area",       .type = GP_YAML_NUMBER, .max = 1000000,
+						    .scale = 1000, .unit = "MB", IN(save_area_kb)},
+	[KEY_SAVE_BANDWIDTH]  = {"save_bandwidth",  .type = GP_YAML_NUMBER, .min = 1000,
+						    .max = 100000000, .scale = 1000, .unit = "GB/s",
+						    IN(save_mb_per_s)},
 	[KEY_GRACE]           = {"grace",           DURATION(0, 10 * GP_NS_PER_MS), IN(grace_ns)},
 	[KEY_UNMAP]           = {"unmap",           COST, IN(unmap_ns)},
 	[KEY_MAP]             = {"map",             COST, IN(map_ns)},
@@ -74,7 +77,8 @@ static const struct gp_yaml_key device_keys[] = {
 	[KEY_RELEASE]         = {"release",         COST, IN(release_ns)},
 	[KEY_MAX_HELD]        = {"max_held",        WHOLE(0, 1000000), IN(max_held)},
 	[KEY_ACTIVITY]        = {"activity",        WORD(activity_words), IN(activity)},
-	[KEY_ACTIVITY_WINDOW] = {"activity_window", DURATION(GP_NS_PER_MS, 60 * GP_NS_PER_S), IN(activity_window_ns)},
+	[KEY_ACTIVITY_WINDOW] = {"activity_window", DURATION(GP_NS_PER_MS, 60 * GP_NS_PER_S),
+						    IN(activity_window_ns)},
 	[KEY_DETECTION]       = {"detection",       COST, IN(detect_ns)},
 	[KEY_RUN_TIME]        = {"run_time",        WORD(tells_words), IN(hides_run)},
 };
@@ -92,7 +96,7 @@ static bool fits(unsigned key, enum gp_sim_model model)
 	return key < KEY_SCHEDULER || key >= KEY_LAUNCH || model == GP_SIM_CWSR;
 }
 
-/* The order of the keys must not matter, so the defaults are put in at the end. */
+/* The order of the keys must not matter, so the defaults are filled in at the end. */
 static int settle(struct gp_yaml *y, struct reading *reading, struct gp_sim_device *given,
                   unsigned line[GP_YAML_KEYS_MAX])
 {
@@ -108,7 +112,7 @@ static int settle(struct gp_yaml *y, struct reading *reading, struct gp_sim_devi
 		if (!line[i])
 			continue;
 		if (!fits(i, given->model))
-			return gp_yaml_fail(y, line[i], "'%s' means nothing with model '%s'",
+			return gp_yaml_fail(y, line[i], "'%s' does not apply to model '%s'",
 			                    k->name, model_words[given->model]);
 		memcpy((char *)device + k->offset, (const char *)given + k->offset, k->size);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scenario file as a whole (man gpreempt-scenario(5)). */
+/* A scenario file (man gpreempt-scenario(5)). */
 #include "build_config.h"
 #include "sim/scenario/scenario.h"
 
@@ -16,7 +16,10 @@
 #define FILE_MAX ((size_t)1 << 20)
 
 /* clang-format off */
-enum { KEY_NAME, KEY_ABOUT, KEY_DURATION, KEY_SEED, KEY_DEVICES, KEY_DEVICE, KEY_TASKS, SCENARIO_KEYS };
+enum {
+	KEY_NAME, KEY_ABOUT, KEY_DURATION, KEY_SEED, KEY_DEVICES, KEY_DEVICE, KEY_TASKS,
+	SCENARIO_KEYS
+};
 
 #define IN(member) AT(struct reading, scenario.member)
 static const struct gp_yaml_key scenario_keys[] = {
@@ -113,7 +116,7 @@ int gp_scenario_load(struct gp_scenario *s, const char *path, struct gp_error *e
 int gp_scenario_load_changed(struct gp_scenario *s, const char *path,
                              const struct gp_scenario_change *change, struct gp_error *err)
 {
-	size_t size = FILE_MAX + 1; /* one more than is allowed: then it is too large */
+	size_t size = FILE_MAX + 1; /* one more byte than is allowed, to detect a larger file */
 	char *text = malloc(size);
 	ssize_t n;
 	int r;

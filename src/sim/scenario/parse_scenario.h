@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a scenario file may say (man gpreempt-scenario(5)): shared by the files that read its parts,
- * and by nobody else.
+ * Declarations shared by the files that parse the parts of a scenario file (man
+ * gpreempt-scenario(5)); not used elsewhere.
  */
 #ifndef GP_SIM_SCENARIO_PARSE_SCENARIO_H
 #define GP_SIM_SCENARIO_PARSE_SCENARIO_H
@@ -13,29 +13,30 @@ struct reading {
 	struct gp_scenario scenario;
 	const char *path;
 	struct gp_error *err;
-	uint32_t entries; /* of the list `tasks`: a task with copies is one */
-	void *gangs;      /* a tree of gangs, by name: tsearch(3) */
+	uint32_t entries; /* entries of the list `tasks`; a task with copies is one entry */
+	void *gangs;      /* a tree of gangs by name; see tsearch(3) */
 	uint64_t ngangs;
-	const struct gp_scenario_change *change; /* NULL: none */
-	bool changed;                            /* what it is about was found */
-	char names[128];                         /* of the tasks so far, for a sentence */
+	const struct gp_scenario_change *change; /* NULL = none */
+	bool changed;                            /* the change was applied */
+	char names[128]; /* names of the tasks that were read, for a message */
 };
 
-/* `of` was read into `target` and `line`: if the change is about it, it is made now. */
+/* To be called after `of` was read into `target` and `line`: applies the change if it belongs to
+ * `of`. */
 int gp_scenario_change(struct reading *r, struct gp_yaml *y, const char *of,
                        const struct gp_yaml_map *map, void *target,
                        unsigned line[GP_YAML_KEYS_MAX]);
 
-/* -EINVAL with a sentence for a change that was not about anything. */
+/* Returns -EINVAL with a message if the change was not applied. */
 int gp_scenario_check_change(const struct reading *r, struct gp_error *err);
 
 /* Each gets a struct reading. */
 gp_yaml_read gp_scenario_read_device, gp_scenario_read_tasks;
 
-/* A file that says nothing about the device. */
+/* Used if the file has no key `device`. */
 gp_yaml_read gp_scenario_no_device;
 
-/* Times of arrival, as they are read. */
+/* Arrival times that were read. */
 struct arrivals {
 	uint64_t *at_ns;
 	uint32_t n, room;
@@ -46,13 +47,13 @@ struct arrivals {
 int gp_arrivals_add(struct arrivals *a, uint64_t at_ns);
 
 /*
- * Reads the file `name` in the folder of the file `scenario`: a time a line, never falling; empty
- * lines and what stands behind a # are passed over. 0 or -errno, with a sentence.
+ * Reads the file `name` in the folder of the file `scenario`: one time per line, in ascending
+ * order. Empty lines and comments (#) are ignored. Returns 0, or -errno with a message.
  */
 int gp_arrivals_load(struct arrivals *a, const char *scenario, const char *name,
                      struct gp_error *err);
 
-/* Up to `size` bytes of a file. Returns how many, or -errno. */
+/* Reads up to `size` bytes of a file. Returns their number, or -errno. */
 ssize_t gp_scenario_read_file(const char *path, char *text, size_t size);
 
 #endif

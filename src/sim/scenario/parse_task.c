@@ -12,7 +12,7 @@
 #include "sim/scenario/parse_scenario.h"
 
 #define TASKS_MAX  100000u
-#define RATE_SCALE GP_NS_PER_S /* a rate is kept in requests per 1e9 s, to divide exactly */
+#define RATE_SCALE GP_NS_PER_S /* rates are stored per 1e9 s, so that divisions are exact */
 
 struct gang {
 	char name[32];
@@ -24,17 +24,10 @@ struct task_entry {
 	struct gp_sim_task task;
 	struct gp_task_attr attr;
 	char gang[sizeof((struct gang *)NULL)->name];
-	uint64_t rate; /* RATE_SCALE */
+	uint64_t rate; /* in units of 1 / RATE_SCALE */
 	uint32_t count;
-	char trace[64];           /* name of a file with arrivals ... */
-	struct arrivals arrivals; /* ... or they stand here */
-};
-
-static const char *const class_words[] = {
-	[GP_UNMANAGED] = "unmanaged",
-	[GP_BEST_EFFORT] = "be",
-	[GP_LATENCY_CRITICAL] = "lc",
-	NULL,
+	char trace[64];           /* name of a file with arrival times */
+	struct arrivals arrivals; /* arrival times in the scenario itself */
 };
 
 static const char *const load_words[] = {
@@ -48,14 +41,14 @@ static gp_yaml_read read_arrivals;
 enum {
 	KEY_TASK_NAME, KEY_CLASS, KEY_PRIORITY, KEY_WEIGHT, KEY_SHARE, KEY_CEILING, KEY_DEADLINE,
 	KEY_BUDGET, KEY_GANG, KEY_LOAD, KEY_EVERY, KEY_RATE, KEY_PHASE, KEY_ARRIVALS, KEY_TRACE,
-	KEY_KERNEL, KEY_WIDTH, KEY_WAVE, KEY_KERNELS, KEY_KERNEL_GAP, KEY_GAP, KEY_PREPARE, KEY_HINT,
-	KEY_REQUEST_MARKS, KEY_START, KEY_STOP, KEY_SLICE, KEY_COUNT, TASK_KEYS
+	KEY_KERNEL, KEY_WIDTH, KEY_WAVE, KEY_KERNELS, KEY_KERNEL_GAP, KEY_GAP, KEY_PREPARE,
+	KEY_HINT, KEY_REQUEST_MARKS, KEY_START, KEY_STOP, KEY_SLICE, KEY_COUNT, TASK_KEYS
 };
 
 #define IN(member) AT(struct task_entry, member)
 static const struct gp_yaml_key task_keys[] = {
 	[KEY_TASK_NAME] = {"name",     TEXT, IN(task.name)},
-	[KEY_CLASS]     = {"class",    WORD(class_words), IN(attr.class)},
+	[KEY_CLASS]     = {"class",    WORD(gp_class_words), IN(attr.class)},
 	[KEY_PRIORITY]  = {"priority", WHOLE(0, GP_PRIORITY_MAX), IN(attr.priority)},
 	[KEY_WEIGHT]    = {"weight",   WHOLE(1, 10000), IN(attr.weight)},
 	[KEY_SHARE]     = {"share",    PERCENT, IN(attr.share_permille)},
@@ -83,7 +76,8 @@ static const struct gp_yaml_key task_keys[] = {
 	[KEY_REQUEST_MARKS]   = {"request_marks", BOOL, IN(task.request_marks)},
 	[KEY_START]     = {"start",    DURATION(0, DAY), IN(task.start_ns)},
 	[KEY_STOP]      = {"stop",     DURATION(0, DAY), IN(task.stop_ns)},
-	[KEY_SLICE]     = {"slice",    MICROSECONDS(GP_NS_PER_US, 10 * GP_NS_PER_S), IN(task.slice_us)},
+	[KEY_SLICE]     = {"slice",    MICROSECONDS(GP_NS_PER_US, 10 * GP_NS_PER_S),
+				       IN(task.slice_us)},
 	[KEY_COUNT]     = {"count",    WHOLE(1, TASKS_MAX), IN(count)},
 };
 #undef IN
@@ -93,7 +87,7 @@ _Static_assert(TASK_KEYS <= GP_YAML_KEYS_MAX, "gp_yaml_read_map's array of lines
 
 static const struct gp_yaml_map task_map = {"a task", TASK_KEYS, task_keys};
 
-/* ---- what fits together -------------------------------------------------------------- */
+/* Which keys fit together. */
 
 #define LOAD(name) (1u << GP_LOAD_##name)
 #define REGULAR    (LOAD(PERIODIC) | LOAD(POISSON))
@@ -131,22 +125,22 @@ static int check_fit(const struct gp_yaml *y, const struct task_entry *e, const 
 	for (unsigned i = 0; i < sizeof fits / sizeof *fits; i++)
 		if (line[fits[i].key] && !load_is_among(e, fits[i].loads))
 			return gp_yaml_fail(y, line[fits[i].key],
-			                    "'%s' means nothing with load '%s'; it goes with %s",
+			                    "'%s' does not apply to load '%s'; it applies to %s",
 			                    task_keys[fits[i].key].name, load_words[e->task.load],
 			                    fits[i].names);
 	return 0;
 }
 
-/* Of two keys that say the same thing a task needs exactly one. */
+/* A task needs exactly one of two keys that have the same meaning. */
 static int check_one_of(const struct gp_yaml *y, const struct task_entry *e, const unsigned line[],
                         unsigned at, unsigned key, unsigned other)
 {
 	if (line[key] && line[other])
 		return gp_yaml_fail(y, line[other],
-		                    "'%s' and '%s' say the same thing; remove one of them",
+		                    "'%s' and '%s' have the same meaning; remove one of them",
 		                    task_keys[key].name, task_keys[other].name);
 	if (!line[key] && !line[other])
-		return gp_yaml_fail(y, at, "the task needs '%s' or '%s', as its load is '%s'",
+		return gp_yaml_fail(y, at, "the task needs '%s' or '%s', because its load is '%s'",
 		                    task_keys[key].name, task_keys[other].name,
 		                    load_words[e->task.load]);
 	return 0;
@@ -171,22 +165,23 @@ static int check_task(const struct gp_yaml *y, const struct task_entry *e, const
 	if (r)
 		return r;
 	if (load_is_among(e, WORKS) && !line[KEY_KERNEL])
-		return gp_yaml_fail(y, at, "the task needs 'kernel', as its load is '%s'",
+		return gp_yaml_fail(y, at, "the task needs 'kernel', because its load is '%s'",
 		                    load_words[e->task.load]);
 	if (strchr(e->trace, '/'))
 		return gp_yaml_fail(y, line[KEY_TRACE],
 		                    "'trace' names a file in the folder of the scenario, without "
 		                    "a path");
 	if (line[KEY_KERNEL_GAP] && e->task.kernels < 2)
-		return gp_yaml_fail(y, line[KEY_KERNEL_GAP],
-		                    "'kernel_gap' lies between two kernels; 'kernels' must be 2 or "
-		                    "more");
+		return gp_yaml_fail(
+			y, line[KEY_KERNEL_GAP],
+			"'kernel_gap' is the time between two kernels; 'kernels' must be 2 or "
+			"more");
 	if (e->task.stop_ns <= e->task.start_ns)
 		return gp_yaml_fail(y, line[KEY_STOP], "'stop' must be later than 'start'");
 	return 0;
 }
 
-/* ---- arrivals ------------------------------------------------------------------------ */
+/* Arrival times. */
 
 static int read_arrival(struct gp_yaml *y, void *target)
 {
@@ -200,8 +195,8 @@ static int read_arrival(struct gp_yaml *y, void *target)
 	if (r)
 		return r;
 	if (a->n && at_ns < a->at_ns[a->n - 1])
-		return gp_yaml_fail(y, at,
-		                    "'arrivals' must be in order; this one is before the last");
+		return gp_yaml_fail(
+			y, at, "'arrivals' must be in order; this time is before the previous one");
 	return gp_arrivals_add(a, at_ns);
 }
 
@@ -210,7 +205,7 @@ static int read_arrivals(struct gp_yaml *y, void *target)
 	return gp_yaml_read_list(y, "arrivals", read_arrival, target);
 }
 
-/* The scenario keeps the list; its copies share it. */
+/* The scenario owns the list; copies of the task share it. */
 static int keep_arrivals(struct reading *r, struct task_entry *e)
 {
 	int failed = 0;
@@ -226,14 +221,16 @@ static int keep_arrivals(struct reading *r, struct task_entry *e)
 	return failed;
 }
 
-/* ---- the list ------------------------------------------------------------------------ */
+/* The list. */
 
 static int compare_gangs(const void *a, const void *b)
 {
 	return strcmp(((const struct gang *)a)->name, ((const struct gang *)b)->name);
 }
 
-/* The number of the gang of that name: 1, 2, ... as they are first named. 0 or -ENOMEM. */
+/*
+ * The number of the gang with that name: 1, 2, ... in the order of first use. Returns 0 or -ENOMEM.
+ */
 static int find_gang(struct reading *r, const char *name, uint64_t *number)
 {
 	struct gang *new = malloc(sizeof *new);
@@ -280,14 +277,14 @@ static int add_entry(const struct gp_yaml *y, struct reading *r, struct task_ent
 	if (e->count > TASKS_MAX - r->scenario.ntasks)
 		return gp_yaml_fail(y, at,
 		                    "with this task and its copies there are more than %u tasks, "
-		                    "the most there can be",
+		                    "the maximum",
 		                    TASKS_MAX);
 	if (e->gang[0])
 		failed = find_gang(r, e->gang, &e->attr.gang);
 	return failed ? failed : add_copies(&r->scenario, e);
 }
 
-/* A change of `rate` takes the place of `every` too, and the other way round. */
+/* A change of `rate` also replaces `every`, and vice versa. */
 static int change_entry(struct gp_yaml *y, struct reading *r, struct task_entry *e,
                         unsigned line[GP_YAML_KEYS_MAX])
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulated device drives the engine in virtual time, as the daemon does with a real one. */
+/* Runs a scenario: the simulated device drives the engine in virtual time, as the daemon does with
+ * a real device. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/scenario/alone.h"
 
-/* Counts inversions from what happens on the device: exact, where the engine only sees looks. */
+/*
+ * Counts inversions from the events of the device. That is exact, while the engine only sees ticks.
+ */
 struct observer {
 	const struct gp_scenario *scenario;
 	const struct gp_run_options *options;
@@ -20,7 +23,7 @@ struct observer {
 	uint64_t since_ns;
 };
 
-/* Takes what is true of a task into the counts, or out of them. */
+/* Adds a task to the counts, or removes it. */
 static void count(struct observer *o, uint32_t task, int change)
 {
 	const struct seen *seen = &o->seen[task];
@@ -32,7 +35,7 @@ static void count(struct observer *o, uint32_t task, int change)
 		o->be_running += (uint32_t)change;
 }
 
-/* One that began and ended at the same moment is none. */
+/* An inversion that begins and ends at the same instant is not counted. */
 static void count_inversion(struct observer *o, uint64_t now_ns)
 {
 	o->run->inversions += now_ns > o->since_ns;
@@ -72,7 +75,7 @@ static void observe(void *arg, const struct gp_sim_event *event)
 	case GP_SIM_RUN: o->seen[t].running = true; break;
 	case GP_SIM_STOP: o->seen[t].running = false; break;
 	case GP_SIM_BEGIN:
-	case GP_SIM_END: /* of a task that was not found yet it is lost, as in real life */
+	case GP_SIM_END: /* a mark of a task that was not found yet is lost, as in reality */
 		gp_engine_mark(o->engine, event->now_ns, t + 1u, event->what == GP_SIM_BEGIN);
 		break;
 	case GP_SIM_REQUEST: count_missed(o, event); break;
@@ -93,12 +96,12 @@ static void classify(void *arg, const struct gp_seen *seen, struct gp_task_attr 
 
 struct progress {
 	const struct gp_run_options *options;
-	uint64_t before_ns; /* of the devices that are done ... */
-	uint64_t end_ns;    /* ... and of all */
+	uint64_t before_ns; /* simulated time of the finished devices */
+	uint64_t end_ns;    /* simulated time of all devices */
 	unsigned reported;
 };
 
-/* At each thousandth of the way, which is often enough and costs nothing. */
+/* Reports once per thousandth of the time. */
 static void report_progress(struct progress *p, uint64_t now_ns)
 {
 	uint64_t step_ns = p->end_ns / 1000 ? p->end_ns / 1000 : 1;
@@ -131,7 +134,7 @@ static void drive(struct gp_sim *sim, struct gp_engine *engine, uint64_t end_ns,
 	}
 }
 
-/* A task that was refused on one of the devices was refused. */
+/* A task counts as refused if it was refused on at least one device. */
 static void collect_refused(const struct gp_engine *engine, struct gp_run *run)
 {
 	struct gp_task_stats stats;
@@ -142,7 +145,7 @@ static void collect_refused(const struct gp_engine *engine, struct gp_run *run)
 	}
 }
 
-/* Adds what happened on one device to what happened on those before it. */
+/* Adds the results of one device to those of the devices before it. */
 static void collect(struct gp_run *run, const struct gp_sim *sim, const struct gp_engine *engine)
 {
 	const struct gp_ejection *ejection = gp_engine_ejection(engine);
@@ -183,7 +186,7 @@ static void summarise(const struct gp_scenario *s, struct gp_run *run)
 	}
 }
 
-/* Tasks that make requests have a histogram, one for all devices. */
+/* Each task that makes requests has one histogram, for all devices. */
 static int prepare(const struct gp_scenario *s, struct gp_run *run, struct gp_hist **response)
 {
 	uint32_t n = 0;
@@ -205,7 +208,7 @@ static int prepare(const struct gp_scenario *s, struct gp_run *run, struct gp_hi
 	return 0;
 }
 
-/* One device after the other: this is one of them. */
+/* Runs one device; the devices run one after the other. */
 static int run_device(const struct gp_scenario *s, struct observer *o,
                       const struct gp_policy_choice *policy, const struct gp_sim_config *config,
                       struct progress *p, struct gp_error *err)
@@ -232,7 +235,8 @@ static int run_device(const struct gp_scenario *s, struct observer *o,
 			count_inversion(o, s->duration_ns);
 		collect(o->run, sim, engine);
 	}
-	gp_sim_set_watch(sim, NULL, NULL); /* freeing the engine puts tasks back: not part of it */
+	gp_sim_set_watch(sim, NULL,
+	                 NULL); /* freeing the engine restores tasks; that is not part of the run */
 	gp_engine_free(engine);
 	gp_sim_free(sim);
 	return r;

@@ -30,7 +30,7 @@ void gp_scenario_free(struct gp_scenario *s)
 	s->ntasks = 0;
 }
 
-/* Both arrays have room for the next power of two, so growing happens only at those. */
+/* Both arrays have room for the next power of two, so they grow only at these sizes. */
 static int grow(struct gp_scenario *s)
 {
 	size_t capacity = s->ntasks ? 2 * (size_t)s->ntasks : 1;

@@ -11,28 +11,27 @@
 #include "base/process.h"
 #include "sim/server/sim_server.h"
 
-#define STRANGERS_MAX 64 /* that have not said hello */
-#define ACCEPTS       16 /* in one round: those who are here already come first */
+#define UNIDENTIFIED_MAX 64 /* clients that have not sent a hello */
+#define ACCEPTS          16 /* new connections per pass; existing clients come first */
 
-/* ---- coming -------------------------------------------------------------------------------------
- */
+/* Connecting. */
 
-/* Who connects and says nothing must not keep others out. */
-static void drop_oldest_stranger(struct server *s)
+/* Clients that connect and send nothing must not keep others out. */
+static void drop_oldest_unidentified(struct server *s)
 {
 	struct client *oldest = NULL;
-	unsigned strangers = 0;
+	unsigned unidentified = 0;
 
 	for (uint32_t i = 0; i < s->nclients; i++) {
 		struct client *c = &s->client[i];
 
 		if (c->fd < 0 || c->gone || c->is_known)
 			continue;
-		strangers++;
+		unidentified++;
 		if (!oldest || c->since_ns < oldest->since_ns)
 			oldest = c;
 	}
-	if (strangers > STRANGERS_MAX)
+	if (unidentified > UNIDENTIFIED_MAX)
 		gp_sim_client_end(oldest);
 }
 
@@ -56,15 +55,15 @@ struct client *gp_sim_client_add(struct server *s, int fd)
 			c->uid = peer.uid;
 			c->start_time = peer.pid > 0 ? gp_process_start_time(peer.pid) : 0;
 		}
-		drop_oldest_stranger(s);
+		drop_oldest_unidentified(s);
 		return c;
 	}
 	return NULL;
 }
 
-/* Without a free descriptor the one in reserve is used to send the next one away: otherwise it
- * would stay at the door, and we would be woken for it for ever. */
-static void send_one_away(struct server *s)
+/* If no descriptor is free, the spare one is used to accept and close the next connection.
+ * Otherwise it would stay pending, and the server would wake up for it all the time. */
+static void reject_one(struct server *s)
 {
 	if (s->spare_fd >= 0)
 		close(s->spare_fd);
@@ -83,7 +82,7 @@ void gp_sim_clients_accept(struct server *s)
 
 		if (fd < 0) {
 			if (errno == EMFILE || errno == ENFILE)
-				send_one_away(s);
+				reject_one(s);
 			return;
 		}
 		if (!c)
@@ -93,13 +92,12 @@ void gp_sim_clients_accept(struct server *s)
 	}
 }
 
-/* ---- what they become ---------------------------------------------------------------------------
- */
+/* Roles. */
 
-static bool is_here(const struct device *d, const struct client *c)
+static bool has_context(const struct device *d, const struct client *c)
 {
 	for (uint32_t i = 0; i < GP_SIMGPU_CONTEXTS; i++) {
-		const struct client *p = d->place[i].program;
+		const struct client *p = d->slots[i].program;
 
 		if (p && p->pid == c->pid && p->start_time == c->start_time)
 			return true;
@@ -107,7 +105,7 @@ static bool is_here(const struct device *d, const struct client *c)
 	return false;
 }
 
-/* Names are shown to people. */
+/* Names are displayed, so control characters are replaced. */
 static void take_name(char to[32], const char from[32], pid_t pid)
 {
 	memcpy(to, from, 32);
@@ -132,26 +130,31 @@ int gp_sim_client_becomes_program(struct server *s, struct client *c, struct dev
 	struct gp_sim_program program = {.slice_us = hello->slice_us,
 	                                 .width_permille = hello->width_permille,
 	                                 .wave_ns = hello->wave_ns};
-	struct place *p;
+	struct context_slot *p;
 	int r;
 
 	if (!c->start_time)
-		return gp_fail(err, -ESRCH, "your process cannot be seen from here");
-	if (is_here(d, c))
-		return gp_fail(err, -EBUSY, "process %d has a context on device %u already", c->pid,
+		return gp_fail(err, -ESRCH,
+		               "process %d is not visible here; start it in the PID namespace of "
+		               "gpreempt-simgpu",
+		               c->pid);
+	if (has_context(d, c))
+		return gp_fail(err, -EBUSY, "process %d already has a context on device %u", c->pid,
 		               d->number);
 	if (!slice_is_possible(d, hello->slice_us))
-		return gp_fail(err, -EINVAL, "%s takes no slice of %u us", d->state->info.name,
-		               hello->slice_us);
+		return gp_fail(err, -EINVAL, "%s cannot set a slice of %u us; it takes %u to %u us",
+		               d->state->info.name, hello->slice_us, d->state->info.slice_min_us,
+		               d->state->info.slice_max_us);
 	take_name(program.name, hello->name, c->pid);
 	r = gp_sim_join(d->sim, &program, &c->slot);
 	if (r == -ENOSPC)
-		return gp_fail(err, r, "device %u has %u contexts, and no more fit", d->number,
-		               d->programs);
+		return gp_fail(err, r, "device %u is full: it has %u contexts, the maximum",
+		               d->number, d->programs);
 	if (r)
-		return gp_fail(err, r, "a program cannot be like that: %s", gp_error_name(r));
-	p = &d->place[c->slot];
-	*p = (struct place){
+		return gp_fail(err, r, "invalid width or wave length of the program: %s",
+		               gp_error_name(r));
+	p = &d->slots[c->slot];
+	*p = (struct context_slot){
 		.program = c,
 		.key = s->next_key++,
 		.memory = hello->memory,
@@ -173,16 +176,18 @@ int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct 
 
 	if (c->uid != 0 && c->uid != s->uid)
 		return gp_fail(err, -EPERM,
-		               "only user %u, whose simulated GPU this is, and root may control it",
+		               "only its owner (user %u) and root may control this simulated GPU",
 		               s->uid);
 	while (i < GP_SIMGPU_CONTROLLERS && d->controller[i])
 		i++;
 	if (i == GP_SIMGPU_CONTROLLERS)
-		return gp_fail(err, -EBUSY, "device %u has %u controllers, and no more fit",
+		return gp_fail(err, -EBUSY,
+		               "device %u has %u controllers, the maximum; close one of them",
 		               d->number, i);
 	c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (c->event_fd < 0)
-		return gp_fail(err, -errno, "no event for news: %s", gp_error_name(-errno));
+		return gp_fail(err, -errno, "cannot create an eventfd for device %u: %s", d->number,
+		               gp_error_name(-errno));
 	c->role = GP_SIMGPU_CONTROLS;
 	c->device = d;
 	c->number = i;
@@ -191,8 +196,7 @@ int gp_sim_client_becomes_controller(struct server *s, struct client *c, struct 
 	return 0;
 }
 
-/* ---- speaking and going -------------------------------------------------------------------------
- */
+/* Sending and closing. */
 
 void gp_sim_client_send(struct client *c, const void *data, size_t size)
 {
@@ -206,16 +210,17 @@ void gp_sim_client_end(struct client *c)
 	c->server->any_gone = true;
 }
 
-/* What a controller held stays held: nobody undoes it but who has a record, or asks for it. */
+/* Contexts that a controller held stay held. Only a program with an undo record, or an explicit
+ * request, releases them. */
 void gp_sim_client_drop(struct client *c)
 {
 	struct device *d = c->device;
 
 	if (d && c->role == GP_SIMGPU_PROGRAM) {
 		gp_sim_device_advance(d);
-		d->to_restore -= d->place[c->slot].to_restore;
-		d->place[c->slot].to_restore = false;
-		d->place[c->slot].program = NULL;
+		d->to_restore -= d->slots[c->slot].to_restore;
+		d->slots[c->slot].to_restore = false;
+		d->slots[c->slot].program = NULL;
 		gp_sim_leave(d->sim, c->slot);
 		d->programs--;
 	} else if (d) {

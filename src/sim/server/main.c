@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpreempt-simgpu: a process that stands for GPUs. */
+/* gpreempt-simgpu: simulates GPUs in real time; the command line. */
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +22,17 @@ static struct {
 };
 
 enum { OPTION_SEED = 256 };
-enum { EXIT_USAGE = 2, EXIT_NOT_PERMITTED }; /* as those of gpreempt */
+enum { EXIT_USAGE = 2, EXIT_NOT_PERMITTED }; /* the same as those of gpreempt */
 
 static const struct argp_option options[] = {
-	{"devices", 'n', "N", 0, "How many GPUs (1)", 0},
-	{"device", 'd', "MODEL", 0, "h200 or mi300x (h200)", 0},
+	{"devices", 'n', "N", 0, "Number of GPUs (default: 1)", 0},
+	{"device", 'd', "MODEL", 0, "Model: h200 or mi300x (default: h200)", 0},
 	{"activity", 'a', "HOW", 0,
-         "What is told of activity: none, sampled, exact, events (events)", 0},
-	{"socket", 's', "PATH", 0, "Where to listen (simgpu.sock in the run-time folder)", 0},
-	{"seed", OPTION_SEED, "N", 0, "Of the random numbers (1)", 0},
-	{"json", 'j', NULL, 0, "Write the statistics at the end as JSON", 0},
+         "How activity is reported: none, sampled, exact or events (default: events)", 0},
+	{"socket", 's', "PATH", 0,
+         "Path of the socket (default: simgpu.sock in the run-time folder)", 0},
+	{"seed", OPTION_SEED, "N", 0, "Seed of the random numbers (default: 1)", 0},
+	{"json", 'j', NULL, 0, "Write the final statistics as JSON", 0},
 	{0},
 };
 
@@ -41,7 +42,7 @@ static int choose(struct argp_state *state, const char *option, const char *text
 	for (int i = 0; names[i]; i++)
 		if (!strcmp(names[i], text))
 			return i;
-	argp_error(state, "%s does not take '%s'; see --help", option, text);
+	argp_error(state, "%s: invalid value '%s'; see --help", option, text);
 	return 0;
 }
 
@@ -84,7 +85,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 's': env.server.path = arg; break;
 	case OPTION_SEED: env.server.seed = number(state, "--seed", arg, 0, UINT64_MAX); break;
 	case 'j': env.json = true; break;
-	case ARGP_KEY_ARG: argp_error(state, "takes no argument, and here is '%s'", arg); break;
+	case ARGP_KEY_ARG: argp_error(state, "unexpected argument '%s'", arg); break;
 	default: return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
@@ -106,11 +107,11 @@ static int serve(struct gp_error *err)
 	if (r)
 		return r;
 	puts("ready");
-	fflush(stdout); /* somebody waits for it, perhaps through a pipe */
+	fflush(stdout); /* a client may wait for this line through a pipe */
 	r = gp_sim_server_run(server);
 	gp_sim_server_report(server, env.json);
 	gp_sim_server_free(server);
-	return r ? gp_fail(err, r, "cannot wait: %s", gp_error_name(r)) : 0;
+	return r ? gp_fail(err, r, "waiting for events failed: %s", gp_error_name(r)) : 0;
 }
 
 int main(int argc, char **argv)
@@ -118,9 +119,10 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Stand for GPUs: a model of them, in real time. No GPU and no root needed.\v"
-		       "Prints `ready` when programs can use it, and statistics at the end, which "
-		       "Ctrl-C brings.\n\n"
+		.doc = "Simulate GPUs in real time. Needs no GPU and no root.\v"
+		       "Prints `ready` when programs can connect. Ends on SIGINT (Ctrl-C), SIGTERM "
+		       "or "
+		       "SIGHUP, and prints statistics.\n\n"
 		       "Example:\n"
 		       "  gpreempt-simgpu &\n"
 		       "  gpreempt simload --kernel 10ms &\n"

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every packet is checked whole before any of it is done: sizes, ranges, and who may say it. One
- * that nobody can read ends the connection. */
+/* Every packet is checked completely (sizes, ranges, permission) before any part of it is executed.
+ * An invalid packet ends the connection. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "sim/server/sim_server.h"
 
-#define PACKETS 1024 /* of a controller, in one round: more do not fit into a socket */
+#define PACKETS 1024 /* packets of a controller per pass; a socket holds no more */
 
 static void refuse(struct server *s, struct client *c)
 {
-	s->wrong++;
+	s->invalid++;
 	gp_sim_client_end(c);
 }
 
-/* ---- hello --------------------------------------------------------------------------------------
- */
+/* Hello. */
 
 static void send_welcome(struct client *c, const struct gp_simgpu_welcome *w)
 {
@@ -48,15 +47,17 @@ static int take_role(struct server *s, struct client *c, const struct gp_simgpu_
 	struct device *d = hello->device < s->ndevices ? &s->device[hello->device] : NULL;
 
 	if (hello->version != GP_SIMGPU_VERSION)
-		return gp_fail(err, -EPROTO, "this simulated GPU speaks version %u, not %u",
+		return gp_fail(err, -EPROTO,
+		               "this simulated GPU uses protocol version %u, not %u; use the same "
+		               "release of both",
 		               GP_SIMGPU_VERSION, hello->version);
 	if (hello->role == GP_SIMGPU_ASKS)
 		return 0;
 	if (hello->role > GP_SIMGPU_CONTROLS)
-		return gp_fail(err, -EINVAL, "there is no role %u", hello->role);
+		return gp_fail(err, -EINVAL, "invalid role %u in the hello packet", hello->role);
 	if (!d)
-		return gp_fail(err, -ENODEV, "there is no device %u: there are %u", hello->device,
-		               s->ndevices);
+		return gp_fail(err, -ENODEV, "there is no device %u; this simulated GPU has %u",
+		               hello->device, s->ndevices);
 	gp_sim_device_advance(d);
 	return hello->role == GP_SIMGPU_PROGRAM ? gp_sim_client_becomes_program(s, c, d, hello, err)
 	                                        : gp_sim_client_becomes_controller(s, c, d, err);
@@ -77,19 +78,19 @@ static void take_hello(struct server *s, struct client *c, size_t size)
 	snprintf(w.text, sizeof w.text, "%s", err.text);
 	if (!w.status && c->role == GP_SIMGPU_PROGRAM) {
 		w.slot = c->slot;
-		w.key = c->device->place[c->slot].key;
+		w.key = c->device->slots[c->slot].key;
 	}
 	w.controller = c->number;
 	c->is_known = true;
 	if (c->device)
-		gp_sim_device_publish(c->device); /* who knows that it is there can be seen, too */
+		gp_sim_device_publish(c->device); /* the context must be visible before its program
+		                                     knows that it exists */
 	send_welcome(c, &w);
 	if (w.status)
 		gp_sim_client_end(c);
 }
 
-/* ---- a program ----------------------------------------------------------------------------------
- */
+/* Programs. */
 
 static void take_submit(struct server *s, struct client *c, size_t size)
 {
@@ -114,14 +115,13 @@ static void take_submit(struct server *s, struct client *c, size_t size)
 		                   sizeof(struct gp_simgpu_done));
 }
 
-/* ---- a controller -------------------------------------------------------------------------------
- */
+/* Controllers. */
 
-/* Whether this is still the context that was meant. */
-static bool is_meant(const struct device *d, const struct gp_simgpu_target *t)
+/* Whether the slot still has the context that the packet refers to. */
+static bool is_current(const struct device *d, const struct gp_simgpu_target *t)
 {
-	return t->slot < GP_SIMGPU_CONTEXTS && d->place[t->slot].program &&
-	       d->place[t->slot].key == t->key;
+	return t->slot < GP_SIMGPU_CONTEXTS && d->slots[t->slot].program &&
+	       d->slots[t->slot].key == t->key;
 }
 
 static bool control_is_valid(const struct gp_simgpu_control *m, size_t size)
@@ -145,8 +145,9 @@ static void take_control(struct server *s, struct client *c, size_t size)
 	for (uint32_t i = 0; i < m->count; i++) {
 		const struct gp_simgpu_target *t = &m->target[i];
 
-		if (!is_meant(d, t))
-			d->has_news = true; /* it is gone, and whoever asked shall look */
+		if (!is_current(d, t))
+			d->wake_controllers = true; /* the context is gone, and the controller must
+			                       observe that */
 		else if (m->kind == GP_SIMGPU_RESTORE)
 			gp_sim_device_restore(d, t->slot);
 		else
@@ -158,8 +159,7 @@ static void take_control(struct server *s, struct client *c, size_t size)
 	c->is_answered = false;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* Dispatch. */
 
 void gp_sim_client_packet(struct server *s, struct client *c, size_t size)
 {
@@ -176,8 +176,8 @@ void gp_sim_client_packet(struct server *s, struct client *c, size_t size)
 }
 
 /*
- * Of a controller all that is there, and so before anybody who came after its death: whoever undoes
- * what it did must not be overtaken by what it had said. Of others one packet a round.
+ * Reads all pending packets of a controller, but only one per pass of other clients. So the last
+ * packets of a controller that died are executed before those of a process that undoes its work.
  */
 void gp_sim_client_receive(struct server *s, struct client *c)
 {

@@ -35,8 +35,8 @@ static void print_device(struct device *d, uint64_t for_ns)
 	       plain(d->counts.requests), plain(d->counts.programs), plain(t->switches),
 	       plain(d->counts.holds), plain(d->counts.releases), plain(d->counts.slices));
 	if (d->slipped_ns)
-		printf("%s could not keep up: it is %.3f s behind\n", d->state->info.name,
-		       (double)d->slipped_ns / 1e9);
+		printf("%s could not keep up with real time: it is %.3f s behind\n",
+		       d->state->info.name, (double)d->slipped_ns / 1e9);
 }
 
 void gp_sim_server_report(struct server *s, bool json)
@@ -45,7 +45,7 @@ void gp_sim_server_report(struct server *s, bool json)
 
 	if (json)
 		printf("{\"ran_ns\":%llu,\"wrong_packets\":%llu,\"devices\":[", plain(for_ns),
-		       plain(s->wrong));
+		       plain(s->invalid));
 	for (uint32_t i = 0; i < s->ndevices; i++) {
 		struct device *d = &s->device[i];
 

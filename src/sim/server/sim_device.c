@@ -10,12 +10,11 @@
 #include "base/clock.h"
 #include "sim/server/sim_server.h"
 
-#define INSTANTS 10000 /* of the model in one go: then others have their turn */
+#define EVENTS_MAX 10000 /* events of the model in one go, so that other devices are served */
 
-/* ---- what is published --------------------------------------------------------------------------
- */
+/* Publishing. */
 
-/* The model's time begins at 0; what it does not know is 0, too. */
+/* The model's time begins at 0; 0 also means unknown. */
 static uint64_t real_ns(const struct device *d, uint64_t model_ns)
 {
 	return model_ns ? model_ns + d->origin_ns : 0;
@@ -23,7 +22,7 @@ static uint64_t real_ns(const struct device *d, uint64_t model_ns)
 
 static void describe_program(const struct device *d, uint32_t slot, struct gp_simgpu_context *out)
 {
-	const struct place *p = &d->place[slot];
+	const struct context_slot *p = &d->slots[slot];
 
 	out->key = p->key;
 	out->pid = p->program->pid;
@@ -38,7 +37,7 @@ static void describe_program(const struct device *d, uint32_t slot, struct gp_si
 static void describe_work(const struct device *d, uint32_t slot, struct gp_simgpu_context *out)
 {
 	struct gp_observation o = {.handle = slot};
-	const struct place *p = &d->place[slot];
+	const struct context_slot *p = &d->slots[slot];
 
 	gp_gpu_observe(gp_sim_gpu(d->sim), 0, &o, 1);
 	out->known = o.known;
@@ -55,14 +54,14 @@ static void describe_work(const struct device *d, uint32_t slot, struct gp_simgp
 	out->run_ns = o.run_ns;
 	out->run_at_ns = real_ns(d, o.run_at_ns);
 	if (!(o.known & GP_KNOWN_RUNNING))
-		return; /* where that cannot be seen, nor can this */
+		return; /* if `running` is not visible, these fields are not, either */
 	out->runs_until_ns = gp_time_add(gp_sim_runs_until_ns(d->sim), d->origin_ns);
 	out->scheduled = p->scheduled;
 	out->on_at_ns = real_ns(d, p->on_at_ns);
 	out->off_at_ns = real_ns(d, p->off_at_ns);
 }
 
-/* Sends readers to the other copy, and changes the one that they have left; twice. */
+/* Directs readers to the other copy, then changes this one; once for each copy. */
 static void write_context(struct gp_sim_slot *place, const struct gp_simgpu_context *from)
 {
 	const uint64_t *source = (const uint64_t *)from;
@@ -81,7 +80,7 @@ static void publish_context(struct device *d, uint32_t slot)
 {
 	struct gp_simgpu_context c = {0};
 
-	if (d->place[slot].program) {
+	if (d->slots[slot].program) {
 		describe_program(d, slot, &c);
 		describe_work(d, slot, &c);
 	}
@@ -90,16 +89,15 @@ static void publish_context(struct device *d, uint32_t slot)
 	write_context(&d->state->place[slot], &c);
 }
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
+/* Calls. */
 
 static void note_status(struct device *d, const struct gp_action *a, bool is_slice)
 {
-	struct place *p = &d->place[a->handle];
+	struct context_slot *p = &d->slots[a->handle];
 
 	*(is_slice ? &p->slice_failed : &p->hold_failed) =
 		a->status == -EINPROGRESS ? 0 : a->status;
-	d->has_news |= a->status != -EINPROGRESS;
+	d->wake_controllers |= a->status != -EINPROGRESS;
 }
 
 void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_action *action,
@@ -109,12 +107,11 @@ void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_act
 
 	if (!n)
 		return;
-	if (kind == GP_SIMGPU_HOLD)
-		gp_gpu_hold(gpu, 0, action, n);
-	else if (kind == GP_SIMGPU_RELEASE)
-		gp_gpu_release(gpu, 0, action, n);
-	else
-		gp_gpu_set_slice(gpu, 0, action, n);
+	gp_gpu_act(gpu, 0,
+	           kind == GP_SIMGPU_HOLD      ? GP_ACT_HOLD
+	           : kind == GP_SIMGPU_RELEASE ? GP_ACT_RELEASE
+	                                       : GP_ACT_SLICE,
+	           action, n);
 	*(kind == GP_SIMGPU_HOLD      ? &d->counts.holds
 	  : kind == GP_SIMGPU_RELEASE ? &d->counts.releases
 	                              : &d->counts.slices) += n;
@@ -122,13 +119,13 @@ void gp_sim_device_act(struct device *d, enum gp_simgpu_kind kind, struct gp_act
 		note_status(d, &action[i], kind == GP_SIMGPU_SLICE);
 }
 
-/* What is as it was is left alone: driver calls cost time. Where there is no room for more calls it
- * is done later: nobody is there who would ask again. */
+/* Calls that change nothing are omitted, because driver calls take time. If there is no room for
+ * more calls, they are made later, because the client will not ask again. */
 void gp_sim_device_restore(struct device *d, uint32_t slot)
 {
 	struct gp_observation o = {.handle = slot};
 	struct gp_action release = {.handle = slot}, slice = {.handle = slot};
-	struct place *p = &d->place[slot];
+	struct context_slot *p = &d->slots[slot];
 
 	gp_gpu_observe(gp_sim_gpu(d->sim), 0, &o, 1);
 	if (o.held || o.under_way & GP_UNDER_WAY_HOLD)
@@ -140,15 +137,14 @@ void gp_sim_device_restore(struct device *d, uint32_t slot)
 	d->to_restore += p->to_restore;
 }
 
-static void restore_the_rest(struct device *d)
+static void restore_pending(struct device *d)
 {
 	for (uint32_t i = 0; i < GP_SIMGPU_CONTEXTS && d->to_restore; i++)
-		if (d->place[i].to_restore)
+		if (d->slots[i].to_restore)
 			gp_sim_device_restore(d, i);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------
- */
+/* Time. */
 
 uint64_t gp_sim_device_next_ns(const struct device *d)
 {
@@ -161,14 +157,14 @@ void gp_sim_device_advance(struct device *d)
 	bool rescan;
 
 	d->touched = true;
-	for (unsigned i = 0; i < INSTANTS && reached_ns < to_ns; i++) {
+	for (unsigned i = 0; i < EVENTS_MAX && reached_ns < to_ns; i++) {
 		uint64_t next_ns = gp_sim_next_ns(d->sim);
 
 		reached_ns = gp_sim_advance(d->sim, next_ns < to_ns ? next_ns : to_ns);
-		d->has_news |= gp_sim_take_signal(d->sim, &rescan);
+		d->wake_controllers |= gp_sim_take_signal(d->sim, &rescan);
 	}
-	/* Programs can ask for more in a second than can be computed in one: then this device is
-	 * slower than its clock, and nobody waits for it. */
+	/* Programs can request more work per second than can be computed. Then the model's clock
+	 * falls behind, and no client waits for it. */
 	if (reached_ns < to_ns) {
 		d->origin_ns += to_ns - reached_ns;
 		d->slipped_ns += to_ns - reached_ns;
@@ -184,8 +180,8 @@ static void answer_controllers(struct device *d)
 			c->is_answered = true;
 			__atomic_store_n(&d->state->answered[i], c->serial, __ATOMIC_RELEASE);
 		}
-		if (c && d->has_news)
-			eventfd_write(c->event_fd, 1); /* full: it is readable already */
+		if (c && d->wake_controllers)
+			eventfd_write(c->event_fd, 1); /* if it is full, it is readable already */
 	}
 }
 
@@ -194,19 +190,19 @@ void gp_sim_device_publish(struct device *d)
 	bool rescan;
 	uint32_t slot;
 
-	restore_the_rest(d);
-	d->has_news |= gp_sim_take_signal(d->sim, &rescan);
+	restore_pending(d);
+	d->wake_controllers |= gp_sim_take_signal(d->sim, &rescan);
 	while (gp_sim_take_changed(d->sim, &slot))
 		publish_context(d, slot);
 	answer_controllers(d);
-	d->has_news = false;
+	d->wake_controllers = false;
 	d->touched = false;
 }
 
 static void watch(void *arg, const struct gp_sim_event *event)
 {
 	struct device *d = arg;
-	struct place *p = &d->place[event->task];
+	struct context_slot *p = &d->slots[event->task];
 	const struct gp_sim_done *done;
 
 	if (!p->program)
@@ -233,10 +229,11 @@ static void watch(void *arg, const struct gp_sim_event *event)
 	}
 }
 
-/* ---- making it ----------------------------------------------------------------------------------
- */
+/* Setup. */
 
-/* Only what is mapped now can write to it; nobody can make it smaller under a reader's feet. */
+/*
+ * After sealing, only this mapping can write. The file cannot be truncated while clients read it.
+ */
 static int map_state(struct device *d)
 {
 	d->state_fd = memfd_create("gpreempt-simgpu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -288,7 +285,7 @@ int gp_sim_device_init(struct device *d, struct server *s, uint32_t number, stru
 	if (!r)
 		r = map_state(d);
 	if (r || !d->state)
-		return gp_fail(err, r, "cannot make device %u: %s", number, gp_error_name(r));
+		return gp_fail(err, r, "cannot create device %u: %s", number, gp_error_name(r));
 	d->state->info = gp_sim_gpu(d->sim)->info;
 	snprintf(d->state->info.name, sizeof d->state->info.name, "simulated %s #%u",
 	         s->config.model_name, number);

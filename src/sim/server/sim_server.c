@@ -16,10 +16,9 @@
 
 #include "base/clock.h"
 
-#define EVENTS 64 /* in one round */
+#define EVENTS 64 /* per pass of the loop */
 
-/* ---- making it ----------------------------------------------------------------------------------
- */
+/* Setup. */
 
 static int watch_fd(struct server *s, int fd, void *what)
 {
@@ -28,38 +27,42 @@ static int watch_fd(struct server *s, int fd, void *what)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
 
-/* One that nobody answers at was left behind. */
+/* Removes a socket that was left behind: no server answers on it. */
 static int clear_path(const struct sockaddr_un *address, struct gp_error *err)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), r;
 	struct stat st;
 
 	if (fd < 0)
-		return gp_fail(err, -errno, "cannot make a socket: %s", gp_error_name(-errno));
+		return gp_fail(err, -errno, "cannot create a socket: %s", gp_error_name(-errno));
 	r = connect(fd, (const struct sockaddr *)address, sizeof *address) ? errno : 0;
 	close(fd);
 	if (!r)
-		return gp_fail(err, -EBUSY, "a simulated GPU is running at %s already",
-		               address->sun_path);
+		return gp_fail(
+			err, -EBUSY,
+			"a simulated GPU is already running at %s; stop it or use another --socket",
+			address->sun_path);
 	if (r == ENOENT)
 		return 0;
 	if (lstat(address->sun_path, &st) || !S_ISSOCK(st.st_mode))
-		return gp_fail(err, -EEXIST, "%s is there and is no socket", address->sun_path);
+		return gp_fail(err, -EEXIST,
+		               "%s exists and is not a socket; remove it or use another --socket",
+		               address->sun_path);
 	if (unlink(address->sun_path))
 		return gp_fail(err, -errno, "cannot remove %s: %s", address->sun_path,
 		               gp_error_name(-errno));
 	return 0;
 }
 
-/* Everybody may connect: who may do what is decided by who they are. */
+/* All users may connect. Their credentials decide what they may do. */
 static int listen_at(struct server *s, const char *path, struct gp_error *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int r;
 
 	if (!*path || strlen(path) >= sizeof address.sun_path)
-		return gp_fail(err, -ENAMETOOLONG, "'%s' is too long for the name of a socket",
-		               path);
+		return gp_fail(err, -ENAMETOOLONG,
+		               "'%s' is empty or too long for the path of a socket", path);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	r = clear_path(&address, err);
 	if (r)
@@ -67,7 +70,7 @@ static int listen_at(struct server *s, const char *path, struct gp_error *err)
 	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listen_fd < 0 || bind(s->listen_fd, (struct sockaddr *)&address, sizeof address))
 		return gp_fail(err, -errno, "cannot listen at %s: %s", path, gp_error_name(-errno));
-	s->config.path = path; /* ours from here on */
+	s->config.path = path; /* this process owns the path from here on */
 	if (chmod(path, 0666) || listen(s->listen_fd, SOMAXCONN))
 		return gp_fail(err, -errno, "cannot listen at %s: %s", path, gp_error_name(-errno));
 	return watch_fd(s, s->listen_fd, &s->listen_fd);
@@ -88,12 +91,13 @@ static int make_fds(struct server *s, struct gp_error *err)
 	s->signal_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (s->epoll_fd < 0 || s->timer_fd < 0 || s->signal_fd < 0 || s->spare_fd < 0)
-		return gp_fail(err, -errno, "cannot wait for anything: %s", gp_error_name(-errno));
+		return gp_fail(err, -errno, "cannot create event descriptors: %s",
+		               gp_error_name(-errno));
 	r = watch_fd(s, s->timer_fd, &s->timer_fd);
 	return r ? r : watch_fd(s, s->signal_fd, &s->signal_fd);
 }
 
-/* A place for everybody who can have one, and for who asks. */
+/* One entry for each possible program and controller, and some for other clients. */
 static int make_clients(struct server *s)
 {
 	struct rlimit files;
@@ -116,7 +120,7 @@ static int make_devices(struct server *s, struct gp_error *err)
 {
 	s->device = calloc(s->config.devices, sizeof *s->device);
 	if (!s->device)
-		return gp_fail(err, -ENOMEM, "no memory");
+		return gp_fail(err, -ENOMEM, "out of memory");
 	while (s->ndevices < s->config.devices) {
 		uint32_t i = s->ndevices++;
 		int r = gp_sim_device_init(&s->device[i], s, i, err);
@@ -134,16 +138,17 @@ int gp_sim_server_new(const struct gp_sim_server_config *config, struct server *
 	int r;
 
 	if (!s)
-		return gp_fail(err, -ENOMEM, "no memory");
+		return gp_fail(err, -ENOMEM, "out of memory");
 	s->config = *config;
 	s->config.path = NULL;
 	s->uid = geteuid();
 	s->began_ns = gp_monotonic_ns();
-	s->next_key = s->began_ns; /* another one after a restart counts from a later time */
+	s->next_key =
+		s->began_ns; /* after a restart keys are different: they begin at a later time */
 	s->epoll_fd = s->listen_fd = s->timer_fd = s->signal_fd = s->spare_fd = -1;
 	r = make_devices(s, err);
 	if (!r && make_clients(s))
-		r = gp_fail(err, -ENOMEM, "no memory");
+		r = gp_fail(err, -ENOMEM, "out of memory");
 	if (!r)
 		r = make_fds(s, err);
 	if (!r && config->path)
@@ -174,8 +179,7 @@ void gp_sim_server_free(struct server *s)
 	free(s);
 }
 
-/* ---- the loop -----------------------------------------------------------------------------------
- */
+/* The loop. */
 
 static void set_timer(struct server *s, uint64_t next_ns)
 {
@@ -186,7 +190,7 @@ static void set_timer(struct server *s, uint64_t next_ns)
 	timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-/* Telling one that its request is done can show that it is gone: there may be more afterwards. */
+/* Sending a result can show that another client is gone, so this is repeated. */
 static void drop_clients(struct server *s)
 {
 	while (s->any_gone) {
@@ -216,7 +220,7 @@ void gp_sim_server_settle(struct server *s)
 	set_timer(s, next_ns);
 }
 
-/* False: it is time to end. */
+/* Returns false if the server must end. */
 static bool take_event(struct server *s, void *what)
 {
 	uint64_t ignored;
@@ -226,9 +230,9 @@ static bool take_event(struct server *s, void *what)
 	if (what == &s->listen_fd)
 		gp_sim_clients_accept(s);
 	else if (what != &s->timer_fd)
-		gp_sim_client_receive(s, what); /* who is gone says nothing more */
+		gp_sim_client_receive(s, what); /* a closed client is ignored there */
 	else if (read(s->timer_fd, &ignored, sizeof ignored) < 0)
-		return true; /* it was set anew meanwhile */
+		return true; /* the timer was set again in the meantime */
 	return true;
 }
 

@@ -88,10 +88,10 @@ reload "$rule" ''
 becomes "$ruled" '.class == "be" and .priority == 0 and .ceiling_permille == 500' \
 	'a narrower limit, after a reload'
 in_roster() { # PATTERN
-	tac "$GPREEMPT_RUN/roster" | grep -m1 "^set $sleeping " | grep -q "$1"
+	tac "$GPREEMPT_RUN/assignments" | grep -m1 "^set $sleeping " | grep -q "$1"
 }
 until_true in_roster "^set $sleeping [0-9]* 1 0 " ||
-	fail "one without queues: $(grep "^set $sleeping " "$GPREEMPT_RUN/roster")"
+	fail "one without queues: $(grep "^set $sleeping " "$GPREEMPT_RUN/assignments")"
 reload '' ''
 settle
 becomes "$ruled" '.class == "be" and .priority == 0 and .set_by == "user"' 'what was said low stays low'

@@ -103,7 +103,7 @@ static void what_was_said_of_the_dead_is_not_said_of_the_next(void)
 	new = replace(old, true);
 	check(is_untouched(new), "class and hold of the dead are not the next one's", source);
 	check(actor_ask(test.steward, ACTOR_CONTROL, "set", params, -1, source) == -ESRCH &&
-	              strstr(source, "another one by now"),
+	              strstr(source, "its pid was reused"),
 	      "pid and start time of the dead are refused", source);
 	check(actor_ask(test.steward, ACTOR_CONTROL, "hold", "{\"target\":{\"pidfd\":0}}", fd,
 	                source) == -ESRCH,
@@ -159,7 +159,7 @@ static void a_target_that_is_replaced_while_the_device_acts_is_not_held(void)
 	char text[64];
 
 	actor_wait_for_task(test.steward, old);
-	snprintf(text, sizeof text, "process.hold pid=%d ", old->pid);
+	snprintf(text, sizeof text, "process.hold-requested pid=%d ", old->pid);
 	kill(test.gpu, SIGSTOP);
 	actor_send(test.steward, "hold", "{\"target\":{\"pidfd\":0}}", old->pidfd);
 	for (int i = 0; i < 4000 && !log_has(text); i++)

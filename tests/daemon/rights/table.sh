@@ -32,7 +32,7 @@ in_background simgpu "${as_owner[@]}" "$SIMGPU"
 until_true said simgpu '^ready$' || fail "no simulated GPU: $(<"$work/simgpu")"
 in_background daemon "${as_owner[@]}" "$GPREEMPTD" --gpu sim --config "$work/config"
 DAEMON=$JOB
-until_true said daemon '^info ready' || fail "no daemon: $(<"$work/daemon")"
+until_true said daemon '^info daemon.ready' || fail "no daemon: $(<"$work/daemon")"
 try env ACTORS_WITHOUT_CAPABILITIES=1 "$BUILD/tests/daemon/rights/rights-table" "$owner"
 echo "$out"
 exits 0 '' 'the table of a user who runs the daemon'

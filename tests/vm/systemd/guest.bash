@@ -79,7 +79,7 @@ is_held() { # PID
 }
 
 is_loose() { # PID
-	[[ $(state_of "$1") == @(running|idle|waiting) ]]
+	[[ $(state_of "$1") == @(running|idle|waiting|active) ]]
 }
 
 records() {

@@ -9,8 +9,8 @@ hold "$LOAD"
 try gpreempt resume "$LOAD"
 exits 0 '' resume
 
-has_fields GPREEMPT_EVENT=process.hold "\"GPREEMPT_PID\":\"$LOAD\"" '"GPREEMPT_BY":"0"' '"PRIORITY":"6"' \
-	'"SYSLOG_IDENTIFIER":"gpreemptd"' '"_SYSTEMD_UNIT":"gpreemptd.service"' '"MESSAGE":"process.hold '
+has_fields GPREEMPT_EVENT=process.hold-requested "\"GPREEMPT_PID\":\"$LOAD\"" '"GPREEMPT_BY":"0"' '"PRIORITY":"6"' \
+	'"SYSLOG_IDENTIFIER":"gpreemptd"' '"_SYSTEMD_UNIT":"gpreemptd.service"' '"MESSAGE":"process.hold-requested '
 has_fields GPREEMPT_EVENT=device.none '"PRIORITY":"4"' '"GPREEMPT_TEXT":"'
 [[ $(journalctl --output=cat --no-pager --unit gpreemptd GPREEMPT_PID="$LOAD" | wc -l) -ge 2 ]] ||
 	fail 'a process cannot be asked for'

@@ -23,10 +23,10 @@ printf 'policy: none\nrules: [{match: {user: carol}, claas: lc}]\n' | configure
 try systemctl reload gpreemptd
 exits 0 '' 'reload of a wrong file'
 wrong() {
-	said gpreemptd '^config.wrong '
+	said gpreemptd '^config.rejected '
 }
 until_true wrong || fail 'a wrong file is not said'
-has_fields GPREEMPT_EVENT=config.wrong '"PRIORITY":"3"' "gpreempt.yaml:3: *perhaps 'class' is meant"
+has_fields GPREEMPT_EVENT=config.rejected '"PRIORITY":"3"' "gpreempt.yaml:3: *perhaps 'class' is meant"
 until_true is_active gpreemptd || fail "after a wrong file it is $(property gpreemptd ActiveState)"
 has_class be || fail "a wrong file made it $(task "$LOAD" class)"
 [[ $(pid_of gpreemptd) == "$pid" ]] || fail 'it is another process'

@@ -30,7 +30,7 @@ exits 0 '' 'a client right after a death'
 # Whatever happened: nothing that a program needed was kept from it.
 ! dmesg | grep 'type=1326' || fail 'a system call was refused'
 unexpected=$(journalctl --output=cat --priority=warning SYSLOG_IDENTIFIER=gpreemptd |
-	grep -vE '^(device\.none|keeper\.gone|config\.(wrong|restart)) ')
+	grep -vE '^(device\.none|keeper\.gone|config\.(rejected|restart)) ')
 [[ ! $unexpected ]] || fail "warnings: $unexpected"
 unexpected=$(journalctl --output=cat --priority=warning SYSLOG_IDENTIFIER=gpreempt-keeper |
 	grep -v '^warn scheduler\.silent ')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/ask/fields.h"
+#include "cli/lib/fields.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -26,7 +26,7 @@ bool gp_field_number(struct json_object *object, const char *key, uint64_t *numb
 
 	if (!json_object_is_type(value, json_type_int))
 		return false;
-	/* json-c makes 0 of what is negative: no number of ours is. */
+	/* json-c turns negative numbers into 0; the protocol has none. */
 	*number = json_object_get_uint64(value);
 	return true;
 }
@@ -96,9 +96,49 @@ void gp_field_put(struct json_object *object, const char *key, uint64_t value)
 	json_object_object_add(object, key, json_object_new_uint64(value));
 }
 
+void gp_field_put_text(struct json_object *object, const char *key, const char *value)
+{
+	json_object_object_add(object, key, json_object_new_string(value));
+}
+
+void gp_field_put_bool(struct json_object *object, const char *key, bool value)
+{
+	json_object_object_add(object, key, json_object_new_boolean(value));
+}
+
+void gp_field_put_decimal(struct json_object *object, const char *key, double value, int digits)
+{
+	char text[64];
+
+	snprintf(text, sizeof text, "%.*f", digits, value);
+	json_object_object_add(object, key, json_object_new_double_s(value, text));
+}
+
+void gp_field_put_known(struct json_object *object, const char *key, uint64_t value)
+{
+	if (value)
+		gp_field_put(object, key, value);
+}
+
+void gp_field_put_address(struct json_object *object, const char *key, uint64_t value)
+{
+	char text[32];
+
+	if (!value)
+		return;
+	snprintf(text, sizeof text, "0x%llx", (unsigned long long)value);
+	gp_field_put_text(object, key, text);
+}
+
 void gp_print_json(struct json_object *object)
 {
 	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
 	                                                    JSON_C_TO_STRING_NOSLASHESCAPE));
 	fflush(stdout);
+}
+
+void gp_print_json_once(struct json_object *object)
+{
+	gp_print_json(object);
+	json_object_put(object);
 }
