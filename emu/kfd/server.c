@@ -486,7 +486,7 @@ static const struct argp argp = {
 	       "  delay NAME TIME [COUNT [AFTER]]    the call waits before it begins\n"
 	       "  kill_on NAME PID [COUNT [AFTER]]   SIGKILL at the call; 0: its caller\n"
 	       "  preempt_timeout COUNT [GPU]        COUNT run lists fail; mapped queues stay "
-               "mapped\n"
+	       "mapped\n"
 	       "  reset GPU begin|end                a GPU reset; its processes stay evicted\n"
 	       "  evict PID, restore PID             its memory is taken, and given back\n"
 	       "  hold_mutex PID TIME                the process's lock is held for TIME\n"

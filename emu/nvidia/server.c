@@ -434,7 +434,7 @@ static const struct argp argp = {
 	       "  lost GPU                        the GPU is gone for good\n"
 	       "  gsp on|off                      there is firmware (on)\n"
 	       "  api_lock on|off                 slow changes exclude other calls, as in RM "
-               "(off)\n"
+	       "(off)\n"
 	       "  version 550|570|580|595         sizes and version of this branch\n"
 	       "  client_index N                  index of the next client\n"
 	       "  undo PID                        its slices back to what CUDA sets\n"
