@@ -36,8 +36,6 @@ bool emulator_wait(bool (*is_so)(void *arg), void *arg)
 	return is_so(arg);
 }
 
-/* ---- programs -------------------------------------------------------------------------------- */
-
 void emulator_collect(char *words[EMULATOR_WORDS_MAX], char *program, va_list list)
 {
 	int n = 0;
@@ -90,7 +88,7 @@ int emulator_wait_ready(int fd)
 	return -ENODEV;
 }
 
-/* Ends only: stops of one that the test itself traces are for somebody else. */
+/* Exits only: the test handles stops of a process that it traces. */
 static bool has_ended(pid_t pid, int *status)
 {
 	siginfo_t info = {0};
@@ -117,8 +115,6 @@ int emulator_wait_end(pid_t pid)
 		emulator_sleep_ms(10);
 	return -1;
 }
-
-/* ---- the folder ------------------------------------------------------------------------------ */
 
 static int start_in(char **words, char *dir, pid_t *pid)
 {

@@ -18,7 +18,7 @@ void emulator_sleep_ms(unsigned ms);
 /* Waits up to 20 s until `is_so` says so; returns what it said last. */
 bool emulator_wait(bool (*is_so)(void *arg), void *arg);
 
-/* ---- programs -------------------------------------------------------------------------------- */
+/* Programs. */
 
 /* A command line: the program, and the words of the list up to NULL. There is room for one more. */
 void emulator_collect(char *words[EMULATOR_WORDS_MAX], char *program, va_list list);
@@ -30,7 +30,7 @@ int emulator_wait_ready(int out);
 /* Exit status, or -1: a signal ended it. Kills what does not end. */
 int emulator_wait_end(pid_t pid);
 
-/* ---- the folder ------------------------------------------------------------------------------ */
+/* The folder. */
 
 /* Makes the folder (`dir` ends with XXXXXX) and starts the emulator in it. -ENODEV: there is no
  * FUSE here, and stderr says why. */

@@ -46,7 +46,6 @@ static uint64_t read_pointer(const struct queue *q)
 	return q->type == KFD_QUEUE_COMPUTE ? index % (q->ring_size / 4) : index;
 }
 
-/* ---- packets --------------------------------------------------------------------------------- */
 static void queue_fault(struct queue *q)
 {
 	q->faulted = true;
@@ -120,7 +119,6 @@ static void complete(struct queue *q)
 	count_add("packets", 1);
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
 static void fetch_all(struct device *d)
 {
 	for (struct queue *q = NULL; (q = next_mapped(d, q));)
@@ -245,7 +243,6 @@ void devices_stop(void)
 		pthread_join(kfd.device[i].thread, NULL);
 }
 
-/* ---- on and off the hardware ----------------------------------------------------------------- */
 void cp_unmap(struct queue *q)
 {
 	uint64_t write_index = 0;

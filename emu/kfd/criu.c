@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CRIU_OP: of what checkpointing needs only the part that stops and starts a process's queues. The
- * file may be a copy of the target's, in the hands of who traces it.
+ * file may be a copy of the target's, used by its tracer.
  */
 #include <errno.h>
 
@@ -25,7 +25,7 @@ int criu_check(const struct call *call)
 	return 0;
 }
 
-/* A second one nests; nobody restores the queues if the caller dies. */
+/* A second pause nests. If the caller dies, the queues stay paused. */
 static int process_info(struct process *p, struct kfd_criu *args)
 {
 	for (uint32_t i = 0; i < kfd.ndevices; i++)
@@ -35,7 +35,7 @@ static int process_info(struct process *p, struct kfd_criu *args)
 	args->num_devices = kfd.ndevices;
 	args->num_bos = 0;
 	args->num_objects = p->nqueues;
-	args->priv_data_size = 4096ull * (p->nqueues + 1); /* of no use to anybody */
+	args->priv_data_size = 4096ull * (p->nqueues + 1); /* the value is not used */
 	return 0;
 }
 

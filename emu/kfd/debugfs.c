@@ -82,7 +82,6 @@ void debugfs_mqds(FILE *out)
 	}
 }
 
-/* ---- registers, run lists -------------------------------------------------------------------- */
 /* The registers are the dwords 128 to 183 of what is mapped, one after the other. */
 static void dump_hqds(FILE *out, const struct device *d)
 {

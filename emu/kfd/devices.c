@@ -43,7 +43,6 @@ bool queue_is_active(const struct queue *q)
 	       !q->process->on[q->device->index].evicted;
 }
 
-/* ---- HWS ------------------------------------------------------------------------------------- */
 static uint32_t mapped_count(const struct device *d)
 {
 	uint32_t n = 0;
@@ -113,7 +112,6 @@ int device_cycle(struct device *d, uint64_t ns)
 	return 0;
 }
 
-/* ---- MES ------------------------------------------------------------------------------------- */
 static int message(struct device *d, uint64_t ns)
 {
 	if (d->in_reset)
@@ -156,7 +154,6 @@ int device_add(struct queue *q, uint64_t ns)
 	return 0;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
 int device_refresh(struct device *d, struct queue *q)
 {
 	if (!d->model->mes)
@@ -199,7 +196,7 @@ void device_restore(struct device *d, struct process *p)
 	device_unlock(d);
 }
 
-/* Everybody is evicted, and nobody is restored at its end. */
+/* All processes are evicted, and none is restored at the end. */
 void device_reset(struct device *d, bool begin)
 {
 	cp_settle(d);

@@ -7,7 +7,7 @@
 
 #include "kfd.h"
 
-/* A debugger whose pipe is full and may block would stall the driver; here it only loses. */
+/* With a full blocking pipe a debugger would stall the driver; here it loses the event. */
 static void notify(struct process *p)
 {
 	struct pollfd room = {.fd = p->event_fd, .events = POLLOUT};
@@ -55,7 +55,6 @@ void event_clear_all(struct process *p)
 	p->exceptions = 0;
 }
 
-/* ---- asking ---------------------------------------------------------------------------------- */
 /* The first that is wanted: queues, newest first, then devices, then the process. */
 static uint64_t *first_raised(struct process *p, uint32_t *queue_id, uint32_t *gpu_id)
 {

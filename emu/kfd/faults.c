@@ -19,7 +19,6 @@ static struct fault_rule {
 	uint64_t count, after;
 } rules[MAX_RULES];
 
-/* ---- what applies to a call ------------------------------------------------------------------ */
 static bool applies(struct fault_rule *rule, const char *name)
 {
 	if (rule->kind == KIND_NONE ||
@@ -53,7 +52,6 @@ struct fault fault_take(const char *name, pid_t caller)
 	return fault;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
 static bool parse_number(const char *text, uint64_t *value)
 {
 	char *end;
@@ -103,7 +101,6 @@ static struct process *parse_process(const char *text)
 	return parse_number(text, &pid) ? process_find((pid_t)pid) : NULL;
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
 static int add_rule(char **word, enum rule_kind kind)
 {
 	struct fault_rule rule = {.kind = kind, .count = 1};
@@ -156,7 +153,7 @@ static int evict(char **word, bool restore)
 	return 0;
 }
 
-/* hold_mutex PID TIME: whoever needs the process's lock waits so long */
+/* hold_mutex PID TIME: callers that need the process's lock wait for TIME */
 static int hold_mutex(char **word)
 {
 	struct process *p = parse_process(word[1]);

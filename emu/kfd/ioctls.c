@@ -49,7 +49,6 @@ static int deprecated(struct call *call, void *data)
 	return -EPERM;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
 static const struct {
 	const char *name;
 	unsigned int cmd;
@@ -91,7 +90,7 @@ static const char *const op_names[] = {
 	[KFD_DBG_GET_DEVICE_SNAPSHOT] = "get_device_snapshot",
 };
 
-/* A driver whose interface is older does not have the last ones. */
+/* A driver with an older interface does not have the last calls. */
 static bool is_known(unsigned int nr)
 {
 	if (!nr || nr > KFD_IOC_LAST_NR)
@@ -140,7 +139,7 @@ static int run_faulty(struct call *call, unsigned int nr, void *data)
 	return fault.error ? -fault.error : table[nr].run(call, data);
 }
 
-/* Whose file is it? */
+/* Only the process that opened the file may use it. */
 static int check_caller(const struct call *call, unsigned int nr)
 {
 	if (nr == _IOC_NR(KFD_IOC_CRIU_OP))

@@ -9,14 +9,13 @@
 #ifndef EMU_KFD_KFD_H
 #define EMU_KFD_KFD_H
 
-#define FUSE_USE_VERSION 314
-#include <fuse3/fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "emu/common/fuse_core.h"
 #include "gpu/amd/kfd_abi.h"
 #include "packet.h"
 
@@ -28,7 +27,8 @@
 #define KFD_ENOTSUPP    524
 #define KFD_ERESTARTSYS 512
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* What there is. */
+
 struct model {
 	const char *option, *name;
 	uint32_t gfx_target_version;
@@ -107,7 +107,7 @@ struct process {
 	int memory; /* /proc/PID/mem: of the program that opened the device, not of one after exec
 	             */
 	uint32_t refs;
-	bool dead;              /* nobody finds it any more */
+	bool dead;              /* process_find() does not return it */
 	bool locked;            /* the driver's p->mutex */
 	uint64_t held_until_ns; /* the same, by a fault */
 	uint32_t pasid;
@@ -121,7 +121,7 @@ struct process {
 
 	bool paused; /* by CRIU_OP */
 	bool debugged;
-	uint64_t debugger; /* its serial; 0: itself or nobody */
+	uint64_t debugger; /* its serial; 0: the process itself, or none */
 	int debugging;     /* sessions of others that end with it */
 	int event_fd;
 	bool event_fd_works; /* a pipe, opened for writing */
@@ -132,7 +132,7 @@ struct process {
 	uint32_t grace;             /* of the last suspend */
 };
 
-enum rule { RULE_NEW, RULE_OLD }; /* who may debug: since and before 6.12.103 */
+enum rule { RULE_NEW, RULE_OLD }; /* right to debug: since and before 6.12.103 */
 
 struct kfd {
 	pthread_mutex_t lock;
@@ -156,9 +156,9 @@ extern struct kfd kfd;
 void kfd_lock(void);
 void kfd_unlock(void);
 uint64_t kfd_now_ns(void);
-void kfd_sleep_ns(uint64_t ns); /* gives the lock away for so long */
+void kfd_sleep_ns(uint64_t ns); /* without the lock */
 void kfd_delay_ns(uint64_t ns); /* the same, or until `wake` */
-void kfd_changed(void);         /* wakes whoever waits for something below */
+void kfd_changed(void);         /* wakes the threads in call_wait() */
 
 /* An open file, and a call through it. */
 struct file {
@@ -176,12 +176,14 @@ struct call {
 /* Waits, without the lock, until `is_so`: 0, or -EINTR: a signal came. */
 int call_wait(struct call *call, bool (*is_so)(const void *arg), const void *arg);
 
-/* ---- models.c -------------------------------------------------------------------------------- */
+/* models.c */
+
 const struct model *model_find(const char *option);
 struct save_sizes model_sizes(const struct model *model);
 uint32_t model_capability(const struct model *model);
 
-/* ---- task.c: other processes ----------------------------------------------------------------- */
+/* task.c: other processes */
+
 struct task {
 	pid_t pid;    /* of its process */
 	pid_t tracer; /* a thread, or 0 */
@@ -191,7 +193,7 @@ struct task {
 bool task_read(pid_t thread, struct task *task);
 /* The thread's number in this emulator's pid namespace, of one in the caller's; 0: none. */
 pid_t task_in_namespace(pid_t caller, pid_t pid);
-/* Of who waits for the answer to a call. */
+/* Of the caller that waits for the answer. */
 int memory_read(pid_t pid, uint64_t address, void *data, size_t size);
 int memory_write(pid_t pid, uint64_t address, const void *data, size_t size);
 /* Of a program, whatever its process executes now. */
@@ -202,7 +204,8 @@ bool fd_exists(pid_t pid, uint32_t fd);
 bool fd_is_fifo(pid_t pid, uint32_t fd);
 int fd_copy(int pidfd, uint32_t fd);
 
-/* ---- processes.c ----------------------------------------------------------------------------- */
+/* processes.c */
+
 /* NULL: it never opened the device, or is dead. The caller gets a reference. */
 struct process *process_find(pid_t pid);
 struct process *process_create(pid_t pid, int *error); /* or finds it */
@@ -214,10 +217,11 @@ struct queue *process_queue(const struct process *p, uint32_t id);
 struct device *device_find(uint32_t gpu_id);
 /* Ends what belongs to programs that are gone; as with the driver, before anything else is done. */
 void processes_bury(void);
-int processes_start(void); /* the thread that does so also when nobody calls */
+int processes_start(void); /* the thread that does so without a call */
 void processes_stop(void);
 
-/* ---- devices.c: the queue manager ------------------------------------------------------------ */
+/* devices.c: the queue manager */
+
 int devices_start(void);
 void devices_stop(void);
 void device_lock(struct device *d);
@@ -236,7 +240,8 @@ void device_evict(struct device *d, struct process *p);
 void device_restore(struct device *d, struct process *p);
 void device_reset(struct device *d, bool begin);
 
-/* ---- cp.c: the command processor ------------------------------------------------------------- */
+/* cp.c: the command processor */
+
 void cp_settle(struct device *d);                       /* does the work up to now */
 uint64_t cp_advance(struct device *d, uint64_t now_ns); /* when to look again */
 void cp_unmap(struct queue *q);
@@ -246,7 +251,8 @@ uint64_t queue_units(const struct queue *q); /* of its indices, a packet */
 struct kfd_save_area_header queue_save_header(const struct queue *q, uint32_t xcc);
 void queue_write_save_area(const struct queue *q);
 
-/* ---- queues.c -------------------------------------------------------------------------------- */
+/* queues.c */
+
 int queue_create(struct call *call, void *args);
 int queue_destroy(struct call *call, void *args);
 int queue_update(struct call *call, void *args);
@@ -255,7 +261,8 @@ int queue_wave_state(struct call *call, void *args);
 void queues_remove_all(struct process *p);
 int queue_ring(struct call *call, uint64_t doorbell);
 
-/* ---- runtime.c, session.c, trap.c, suspend.c, snapshot.c, events.c --------------------------- */
+/* runtime.c, session.c, trap.c, suspend.c, snapshot.c, events.c */
+
 int runtime_enable(struct call *call, void *args);
 int session_enable(struct call *call, struct process *target, struct kfd_dbg_trap *args);
 int session_disable(struct process *target);
@@ -275,11 +282,13 @@ int event_info(struct call *call, struct process *p, struct kfd_dbg_trap *args);
 void event_set_enabled(struct process *p, uint64_t mask);
 void event_clear_all(struct process *p);
 
-/* ---- criu.c ---------------------------------------------------------------------------------- */
-int criu_check(const struct call *call); /* who may */
+/* criu.c */
+
+int criu_check(const struct call *call); /* the right to use it */
 int criu_op(struct call *call, void *args);
 
-/* ---- ioctls.c -------------------------------------------------------------------------------- */
+/* ioctls.c */
+
 #define MAX_ARGUMENT 16384u
 /* Runs an ioctl on `data` (the size of the user's cmd). Result as the driver's: >= 0 or -errno. */
 int ioctl_run(struct call *call, unsigned int cmd, void *data);
@@ -287,7 +296,8 @@ int ioctl_run(struct call *call, unsigned int cmd, void *data);
 bool ioctl_copies_in(unsigned int cmd);
 bool ioctl_copies_out(unsigned int cmd);
 
-/* ---- faults.c -------------------------------------------------------------------------------- */
+/* faults.c */
+
 int control_line(char *line);
 struct fault {
 	int error;
@@ -296,14 +306,15 @@ struct fault {
 };
 struct fault fault_take(const char *name, pid_t caller);
 
-/* ---- counts.c, state.c ----------------------------------------------------------------------- */
+/* counts.c, state.c */
+
 void count_add(const char *name, uint64_t n);
 void count_reset(void);
 void counts_print(FILE *out, const char *format, const char *separator);
 void state_print(FILE *out);
 
-/* ---- tree.c, sysfs.c, debugfs.c: the folder ---------------------------------------------------
- */
+/* tree.c, sysfs.c, debugfs.c: the folder */
+
 enum node_kind {
 	NODE_NONE,
 	NODE_ROOT, /* == FUSE_ROOT_ID, so that the root is its own number */

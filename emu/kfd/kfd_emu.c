@@ -19,7 +19,6 @@ bool kfd_emu_wait(bool (*is_so)(void *arg), void *arg)
 	return emulator_wait(is_so, arg);
 }
 
-/* ---- the emulator ---------------------------------------------------------------------------- */
 static void set_paths(struct kfd_emu *emu)
 {
 	snprintf(emu->kfd, sizeof(emu->kfd), "%s/kfd", emu->dir);
@@ -67,7 +66,6 @@ char *kfd_emu_state(const struct kfd_emu *emu)
 	return emulator_state(emu->dir);
 }
 
-/* ---- looking something up -------------------------------------------------------------------- */
 uint64_t kfd_emu_count(const struct kfd_emu *emu, const char *name)
 {
 	return emulator_count(emu->dir, name);
@@ -139,7 +137,6 @@ uint32_t kfd_emu_queues(const struct kfd_emu *emu, pid_t pid)
 	return find(emu, (struct search){.key = "pid", .wanted = (uint64_t)pid}).lines;
 }
 
-/* ---- loads ----------------------------------------------------------------------------------- */
 static int spawn_load(struct kfd_load *load, va_list list)
 {
 	char *words[EMULATOR_WORDS_MAX], program[] = KFD_LOAD;

@@ -34,7 +34,6 @@ static struct env {
 static volatile sig_atomic_t stopped;
 static uint64_t done, wrong; /* of queues that are gone */
 
-/* ---- options --------------------------------------------------------------------------------- */
 enum { OPT_NO_RUNTIME = 256, OPT_CHURN, OPT_IDLE, OPT_PRIORITY, OPT_DROP, OPT_SECONDS };
 
 static const struct argp_option options[] = {
@@ -42,12 +41,13 @@ static const struct argp_option options[] = {
 	{"gpu", 'g', "I", 0, "On the I-th GPU (0)", 0},
 	{"type", 't', "aql|pm4|sdma", 0, "Of queues (aql)", 0},
 	{"priority", OPT_PRIORITY, "0-15", 0, "Of queues (7)", 0},
-	{"packets", 'n', "N", 0, "End after so many packets in each queue (else SIGTERM)", 0},
+	{"packets", 'n', "N", 0, "End after N packets in each queue (default: at SIGTERM)", 0},
 	{"steps", 's', "N", 0, "Steps of a packet (1)", 0},
 	{"seconds", OPT_SECONDS, "S", 0, "End after this time", 0},
-	{"period", 'p', "US", 0, "One packet so often, and wait for it; prints `latency US`", 0},
+	{"period", 'p', "US", 0,
+         "Submit a packet at this interval and wait for it; prints `latency US`", 0},
 	{"idle", OPT_IDLE, NULL, 0, "Submit nothing", 0},
-	{"churn", OPT_CHURN, "MS", 0, "One queue is destroyed and made again so often", 0},
+	{"churn", OPT_CHURN, "MS", 0, "Destroy a queue and create it again at this interval", 0},
 	{"no-runtime", OPT_NO_RUNTIME, NULL, 0, "Without RUNTIME_ENABLE, as programs without ROCr",
          0},
 	{"drop-to", OPT_DROP, "UID", 0, "Become this user first", 0},
@@ -97,7 +97,6 @@ static const struct argp argp = {
 	       "twice or not finished within 30 s.",
 };
 
-/* ---- the work -------------------------------------------------------------------------------- */
 static uint64_t now_ns(void)
 {
 	return gp_monotonic_ns();

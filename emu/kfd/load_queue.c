@@ -48,7 +48,6 @@ int load_open(void)
 	return fd;
 }
 
-/* ---- topology -------------------------------------------------------------------------------- */
 static uint32_t property(uint32_t node, const char *file, const char *name)
 {
 	const char *root = getenv("GPREEMPT_KFD_SYSFS");
@@ -106,7 +105,6 @@ void load_runtime(int fd, bool enable)
 		err(1, "RUNTIME_ENABLE");
 }
 
-/* ---- queues ---------------------------------------------------------------------------------- */
 /* Of the indices, a packet. */
 static uint64_t units(const struct load_queue *q)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a ROCm program has on the GPU: shared by the files of kfd-load and by nobody else. */
+/* What a ROCm program has on the GPU: shared by the files of kfd-load only. */
 #ifndef EMU_KFD_LOAD_QUEUE_H
 #define EMU_KFD_LOAD_QUEUE_H
 

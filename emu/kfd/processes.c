@@ -16,7 +16,6 @@ static int watched = -1; /* epoll: their pidfds */
 static int stop_event = -1;
 static pthread_t watcher;
 
-/* ---- looking up ------------------------------------------------------------------------------ */
 struct process *process_find(pid_t pid)
 {
 	for (struct process *p = kfd.processes; p; p = p->next)
@@ -116,7 +115,6 @@ void process_put(struct process *p)
 		process_free(p);
 }
 
-/* ---- p->mutex -------------------------------------------------------------------------------- */
 void process_lock(struct process *p)
 {
 	for (;;) {
@@ -138,7 +136,6 @@ void process_unlock(struct process *p)
 	kfd_changed();
 }
 
-/* ---- death ----------------------------------------------------------------------------------- */
 static struct process *debugged_by(const struct process *p)
 {
 	for (struct process *target = kfd.processes; target; target = target->next)
@@ -149,7 +146,7 @@ static struct process *debugged_by(const struct process *p)
 
 /*
  * First what it did to others. One whose ENABLE failed has no session to end, also where it took
- * the place of the debugger: then nobody ends it.
+ * the place of the debugger: then that session stays.
  */
 static void let_go(struct process *p)
 {

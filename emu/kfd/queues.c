@@ -24,7 +24,6 @@ static bool bad_address(uint64_t address)
 	return address >= USER_END - 8;
 }
 
-/* ---- create ---------------------------------------------------------------------------------- */
 static int check_properties(struct kfd_create_queue *args)
 {
 	if ((args->queue_percentage & 0xff) > KFD_QUEUE_PERCENT_MAX)
@@ -141,7 +140,7 @@ static int add_queue(struct process *p, struct device *d, struct kfd_create_queu
 	p->queues = q;
 	p->nqueues++;
 	if (queue_is_active(q))
-		device_refresh(d, q); /* a failure is seen by the next who tries */
+		device_refresh(d, q); /* the next attempt reports a failure */
 	device_unlock(d);
 	return 0;
 }
@@ -171,7 +170,6 @@ int queue_create(struct call *call, void *data)
 	return result;
 }
 
-/* ---- destroy --------------------------------------------------------------------------------- */
 static bool is_resumed(const void *arg)
 {
 	return !((const struct queue *)arg)->suspended;
@@ -277,7 +275,6 @@ void queues_remove_all(struct process *p)
 	}
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
 int queue_update(struct call *call, void *data)
 {
 	const struct kfd_update_queue *args = data;

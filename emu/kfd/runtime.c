@@ -14,7 +14,7 @@ static bool is_answered(const void *arg)
 	return p->runtime_sema || p->dead;
 }
 
-/* As a semaphore: an answer that nobody waited for is taken by the next. */
+/* As a semaphore: the next wait takes an answer that came earlier. */
 static int wait_for_debugger(struct call *call, struct process *p)
 {
 	int result;

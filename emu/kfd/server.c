@@ -33,7 +33,6 @@ struct kfd kfd = {
 	.slots = 1,
 };
 
-/* ---- lock and time --------------------------------------------------------------------------- */
 void kfd_lock(void)
 {
 	pthread_mutex_lock(&kfd.lock);
@@ -67,7 +66,7 @@ void kfd_sleep_ns(uint64_t ns)
 	kfd_lock();
 }
 
-/* In small steps, so that whoever sleeps can be woken. */
+/* In small steps, so that the sleeping call can be woken. */
 void kfd_delay_ns(uint64_t ns)
 {
 	uint64_t end_ns = kfd_now_ns() + ns, wakes = kfd.wakes;
@@ -116,7 +115,6 @@ int call_wait(struct call *call, bool (*is_so)(const void *arg), const void *arg
 	return result;
 }
 
-/* ---- the folder ------------------------------------------------------------------------------ */
 static struct stat node_stat(struct node node)
 {
 	return (struct stat){.st_ino = node_ino(node), .st_mode = node_mode(node), .st_nlink = 1};
@@ -191,12 +189,6 @@ static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset
 	fuse_reply_buf(req, buffer, used);
 }
 
-/* ---- open files ------------------------------------------------------------------------------ */
-struct text {
-	char *data;
-	size_t length;
-};
-
 static pid_t process_of(pid_t thread)
 {
 	struct task task;
@@ -228,22 +220,20 @@ static int open_device(pid_t thread, void **handle)
 
 static int open_text(struct node node, void **handle)
 {
-	struct text *text = calloc(1, sizeof(*text));
+	struct fuse_text *text = fuse_text_new();
 	FILE *out = text ? open_memstream(&text->data, &text->length) : NULL;
-	bool there;
+	bool there = false;
 
-	if (!out) {
-		free(text);
-		return -ENOMEM;
+	if (out) {
+		kfd_lock();
+		there = node_print(node, out);
+		kfd_unlock();
+		fclose(out);
 	}
-	kfd_lock();
-	there = node_print(node, out);
-	kfd_unlock();
-	fclose(out);
 	if (!there) {
-		free(text->data);
-		free(text);
-		return -ENOENT;
+		if (text)
+			fuse_text_free(text);
+		return out ? -ENOENT : -ENOMEM;
 	}
 	*handle = text;
 	return 0;
@@ -253,13 +243,13 @@ static void close_handle(struct node node, void *handle)
 {
 	if (!handle)
 		return;
-	if (node.kind == NODE_KFD) {
-		kfd_lock();
-		process_put(((struct file *)handle)->process);
-		kfd_unlock();
-	} else {
-		free(((struct text *)handle)->data);
+	if (node.kind != NODE_KFD) {
+		fuse_text_free(handle);
+		return;
 	}
+	kfd_lock();
+	process_put(((struct file *)handle)->process);
+	kfd_unlock();
 	free(handle);
 }
 
@@ -296,24 +286,12 @@ static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
                     struct fuse_file_info *fi)
 {
-	const struct text *text = (const struct text *)(uintptr_t)fi->fh;
 	enum node_kind kind = node_of(ino).kind;
-	size_t at = (size_t)offset;
-	char *copy;
 
-	if (kind == NODE_KFD || kind == NODE_CONTROL) {
+	if (kind == NODE_KFD || kind == NODE_CONTROL)
 		fuse_reply_err(req, EINVAL);
-		return;
-	}
-	if (!text->data || at >= text->length)
-		size = 0;
-	else if (size > text->length - at)
-		size = text->length - at;
-	copy = size ? malloc(size) : NULL; /* the file may be closed before the reply returns */
-	if (copy)
-		memcpy(copy, text->data + at, size);
-	fuse_reply_buf(req, copy, copy ? size : 0);
-	free(copy);
+	else
+		fuse_text_reply(req, (const struct fuse_text *)(uintptr_t)fi->fh, size, offset);
 }
 
 static struct call call_of(fuse_req_t req, const struct fuse_file_info *fi)
@@ -344,17 +322,6 @@ static int write_doorbell(fuse_req_t req, const struct fuse_file_info *fi, size_
 	return result;
 }
 
-static int write_control(const char *data, size_t size)
-{
-	char *copy = strndup(data, size), *rest = copy;
-	int result = copy ? 0 : -ENOMEM;
-
-	while (rest && !result)
-		result = control_line(strsep(&rest, "\n"));
-	free(copy);
-	return result;
-}
-
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
                      struct fuse_file_info *fi)
 {
@@ -364,14 +331,10 @@ static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t si
 	if (kind == NODE_KFD)
 		result = write_doorbell(req, fi, size, offset);
 	else if (kind == NODE_CONTROL)
-		result = write_control(data, size);
-	if (result)
-		fuse_reply_err(req, -result);
-	else
-		fuse_reply_write(req, size);
+		result = fuse_core_control(data, size, control_line);
+	fuse_core_reply_write(req, result, size);
 }
 
-/* ---- ioctls ---------------------------------------------------------------------------------- */
 /*
  * FUSE copies what the user's cmd says; the driver what its own says. Where they differ this reads
  * and writes the caller's memory itself.
@@ -422,16 +385,8 @@ static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg
 	reply(&call, cmd, address, result, in, data);
 }
 
-static void on_init(void *data, struct fuse_conn_info *conn)
-{
-	(void)data;
-	(void)conn;
-	puts("ready");
-	fflush(stdout);
-}
-
 static const struct fuse_lowlevel_ops operations = {
-	.init = on_init,
+	.init = fuse_core_ready,
 	.lookup = on_lookup,
 	.getattr = on_getattr,
 	.setattr = on_setattr,
@@ -443,7 +398,6 @@ static const struct fuse_lowlevel_ops operations = {
 	.ioctl = on_ioctl,
 };
 
-/* ---- main ------------------------------------------------------------------------------------ */
 static const char *mountpoint;
 
 enum { OPT_SUSPEND = 256, OPT_RESUME, OPT_STEP, OPT_SLOTS, OPT_RULE, OPT_NO_FW, OPT_POLICY };
@@ -456,7 +410,7 @@ static const struct argp_option options[] = {
 	{"step-us", OPT_STEP, "US", 0, "A step of a packet (100)", 0},
 	{"slots", OPT_SLOTS, "N", 0, "Compute queues that run at full speed together (1)", 0},
 	{"version", 'v', "A.B", 0, "Of the interface (1.17)", 0},
-	{"rule", OPT_RULE, "old|new", 0, "Who may debug: before or since 6.12.103 (new)", 0},
+	{"rule", OPT_RULE, "old|new", 0, "Right to debug: as before or since 6.12.103 (new)", 0},
 	{"no-debug-firmware", OPT_NO_FW, NULL, 0, "The firmware cannot be debugged", 0},
 	{"sched-policy", OPT_POLICY, "N", 0, "The module's parameter; 2: without HWS (0)", 0},
 	{0},
@@ -531,29 +485,16 @@ static const struct argp argp = {
 	       "  errno NAME ERRNO [COUNT [AFTER]]   the call fails and does nothing\n"
 	       "  delay NAME TIME [COUNT [AFTER]]    the call waits before it begins\n"
 	       "  kill_on NAME PID [COUNT [AFTER]]   SIGKILL at the call; 0: its caller\n"
-	       "  preempt_timeout COUNT [GPU]        so many run lists fail; what is mapped stays\n"
-	       "  reset GPU begin|end                a GPU reset; who was there stays evicted\n"
+	       "  preempt_timeout COUNT [GPU]        COUNT run lists fail; mapped queues stay "
+	       "mapped\n"
+	       "  reset GPU begin|end                a GPU reset; its processes stay evicted\n"
 	       "  evict PID, restore PID             its memory is taken, and given back\n"
-	       "  hold_mutex PID TIME                somebody has the process's lock\n"
+	       "  hold_mutex PID TIME                the process's lock is held for TIME\n"
 	       "  runtime_state PID 0..3             gws PID on|off     vram PID BYTES\n"
 	       "  rule old|new   version A.B   sched_policy N   suspend_us TIME   resume_us TIME\n"
 	       "  wake                               all that are delayed go on at once\n"
 	       "  reset_counts, clear_faults",
 };
-
-static int serve(struct fuse_session *session)
-{
-	struct fuse_loop_config *config = fuse_loop_cfg_create();
-	int result;
-
-	if (!config)
-		return -ENOMEM;
-	fuse_loop_cfg_set_max_threads(config, 512); /* many may wait for a debugger */
-	fuse_loop_cfg_set_idle_threads(config, 64);
-	result = fuse_session_loop_mt(session, config);
-	fuse_loop_cfg_destroy(config);
-	return result;
-}
 
 /*
  * libfuse's own handlers set a flag, which its main thread does not see if it is about to wait. Its
@@ -603,36 +544,20 @@ static void stop_threads(pthread_t waiter)
 
 int main(int argc, char **argv)
 {
-	char *words[] = {argv[0], "-o", "allow_other,default_permissions,fsname=kfd-emu", NULL};
-	struct fuse_args args = FUSE_ARGS_INIT(3, words);
 	pthread_t waiter;
 	sigset_t signals;
 	int result;
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
 		return 2;
-	kfd.session = fuse_session_new(&args, &operations, sizeof(operations), NULL);
+	kfd.session = fuse_core_session(argv[0], "kfd-emu", &operations);
 	if (!kfd.session || fuse_session_mount(kfd.session, mountpoint))
 		return 1;
 	if (start_threads(&signals, &waiter))
 		return 1;
-	result = serve(kfd.session);
+	result = fuse_core_serve(kfd.session);
 	fuse_session_unmount(kfd.session);
 	stop_threads(waiter);
 	fuse_session_destroy(kfd.session);
-	fuse_opt_free_args(&args);
 	return result < 0;
 }
-
-/* libfuse forgets a request that is under way when the mount goes, and with it open files. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-const char *__lsan_default_suppressions(
-	void); /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
-const char *__lsan_default_suppressions(
-	void) /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
-{
-	return "leak:libfuse3";
-}
-#endif
-#endif

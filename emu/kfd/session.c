@@ -6,7 +6,6 @@
 
 #include "kfd.h"
 
-/* ---- on the hardware ------------------------------------------------------------------------- */
 static void refresh(struct device *d)
 {
 	if (!d->model->per_vmid_debug)
@@ -107,7 +106,6 @@ void session_deactivate(struct process *p)
 	leave_devices(p, kfd.ndevices);
 }
 
-/* ---- attaching ------------------------------------------------------------------------------- */
 static int check_devices(const struct process *p)
 {
 	for (uint32_t i = 0; i < kfd.ndevices; i++)
@@ -155,7 +153,7 @@ static int start_session(struct call *call, struct process *target, struct kfd_d
 	return result;
 }
 
-/* With whoever is its debugger now, which need not be who began the session. */
+/* With the present debugger, which may not have begun the session. */
 static void count_session(const struct process *target, int change)
 {
 	struct process *debugger = process_by_serial(target->debugger);

@@ -94,7 +94,6 @@ int snapshot_devices(struct call *call, struct process *target, struct kfd_dbg_t
 	return 0;
 }
 
-/* ---- the caller's own ------------------------------------------------------------------------ */
 struct apertures {
 	uint64_t lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base, gpuvm_limit;
 	uint32_t gpu_id, pad;

@@ -46,7 +46,6 @@ static uint32_t *ids_find(struct ids *ids, uint32_t queue)
 	return NULL;
 }
 
-/* ---- suspend --------------------------------------------------------------------------------- */
 static int suspend_one(struct queue *q)
 {
 	bool was_active = queue_is_active(q);
@@ -148,14 +147,13 @@ int suspend_queues(struct call *call, struct process *target, struct kfd_dbg_tra
 	return (int)total;
 }
 
-/* ---- resume ---------------------------------------------------------------------------------- */
 static int resume_one(struct queue *q)
 {
 	if (!q->suspended)
 		return 0;
 	q->suspended = false;
 	q->process->resumes++;
-	kfd_changed(); /* who destroys it waits for this */
+	kfd_changed(); /* a destroy of the queue waits for this */
 	return q->device->model->mes ? device_add(q, kfd.resume_ns) : 0;
 }
 

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "kfd.h"
 
-/* ---- topology -------------------------------------------------------------------------------- */
 static void print_properties(const struct device *d, FILE *out)
 {
 	const struct model *m = d->model;
@@ -39,7 +38,6 @@ static bool print_topology(struct node n, FILE *out)
 	return true;
 }
 
-/* ---- processes ------------------------------------------------------------------------------- */
 /* As the registers say at this instant. */
 static uint32_t occupied_cus(const struct process *p, const struct device *d)
 {

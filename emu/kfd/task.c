@@ -38,7 +38,6 @@ bool task_read(pid_t thread, struct task *task)
 	return true;
 }
 
-/* ---- pid namespaces -------------------------------------------------------------------------- */
 static bool same_namespace(pid_t a, pid_t b)
 {
 	char path[64];
@@ -109,7 +108,6 @@ pid_t task_in_namespace(pid_t caller, pid_t pid)
 	return found;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
 int memory_read(pid_t pid, uint64_t address, void *data, size_t size)
 {
 	struct iovec here = {data, size}, there = {(void *)(uintptr_t)address, size};
@@ -130,8 +128,8 @@ int memory_write(pid_t pid, uint64_t address, const void *data, size_t size)
 	return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)size ? 0 : -EFAULT;
 }
 
-/* ---- programs: their memory as it was when they opened the device -----------------------------
- */
+/* Programs: their memory as it was when they opened the device. */
+
 int program_read(const struct process *p, uint64_t address, void *data, size_t size)
 {
 	return pread(p->memory, data, size, (off_t)address) == (ssize_t)size ? 0 : -EFAULT;
@@ -150,7 +148,6 @@ bool program_is_gone(const struct process *p)
 	return pread(p->memory, &byte, 1, 0) == 0;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
 bool fd_exists(pid_t pid, uint32_t fd)
 {
 	char path[64], link[8];

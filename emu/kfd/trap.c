@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DBG_TRAP: who may, in the driver's order of checks, and the operations that are small. */
+/* DBG_TRAP: access checks in the driver's order, and the small operations. */
 #include <errno.h>
 
 #include "kfd.h"
 
-/* ---- may it? --------------------------------------------------------------------------------- */
 static bool needs_runtime(uint32_t op)
 {
 	return (op >= KFD_DBG_SET_WAVE_LAUNCH_OVERRIDE && op <= KFD_DBG_SET_FLAGS);
@@ -59,7 +58,6 @@ static int check_state(const struct process *target, const struct kfd_dbg_trap *
 	return 0;
 }
 
-/* ---- small operations ------------------------------------------------------------------------ */
 static int send_runtime_event(struct process *target, const struct kfd_dbg_trap *args)
 {
 	uint64_t mask = args->send_runtime_event.exception_mask;

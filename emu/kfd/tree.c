@@ -4,7 +4,6 @@
 
 #include "kfd.h"
 
-/* ---- numbers --------------------------------------------------------------------------------- */
 /* As in sysfs, what is made again under an old name gets a new number: a process by its PASID, a
  * queue by what is left of 24 bits beside its id. */
 #define SERIALS ((1u << 24) / MAX_QUEUES)
@@ -61,7 +60,8 @@ mode_t node_mode(struct node n)
 	return S_IFREG | (n.kind == NODE_CONTROL ? 0600 : 0444);
 }
 
-/* ---- folders whose content does not change --------------------------------------------------- */
+/* Folders with constant content. */
+
 static const struct {
 	enum node_kind folder, kind;
 	const char *name;
@@ -109,7 +109,6 @@ static bool fixed_child(struct node folder, uint32_t *place, struct node *child,
 	return false;
 }
 
-/* ---- the others ------------------------------------------------------------------------------ */
 static bool nth_process(uint32_t place, struct node *child, char name[64])
 {
 	for (const struct process *p = kfd.processes; p; p = p->next) {

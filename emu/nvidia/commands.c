@@ -12,7 +12,6 @@ const struct driver rm_drivers[] = {
 	{0},
 };
 
-/* ---- the client ------------------------------------------------------------------------------ */
 static uint32_t build_version(struct call *call)
 {
 	struct nv0000_build_version *v = &call->params.build_version;
@@ -108,7 +107,6 @@ static uint32_t child_handle(struct call *call)
 	return NV_ERR_OBJECT_NOT_FOUND;
 }
 
-/* ---- a subdevice ----------------------------------------------------------------------------- */
 static uint32_t gpu_id(struct call *call)
 {
 	call->params.gpu_id.gpu_id = call->object->gpu->gpu_id;
@@ -168,7 +166,7 @@ static bool switch_entry(const struct nv2080_disable_channels *d, uint32_t i, co
 }
 
 /*
- * The firmware does not ask whose the channels are. At the first that it does not know it stops:
+ * The firmware does not check the owner of a channel. At the first unknown channel it stops:
  * those before it are done, those behind are not (seen on an H200 with 580.159.04, as all of this).
  */
 static uint32_t disable_channels(struct call *call)
@@ -208,14 +206,15 @@ static uint32_t preemption_mode(struct call *call)
 	return NV_OK;
 }
 
-/* ---- a channel, and what a diagnostic subdevice tells of it ---------------------------------- */
+/* A channel, and what a diagnostic subdevice tells of it. */
+
 static uint32_t submit_token(struct call *call)
 {
 	call->params.u32 = call->object->channel->id;
 	return NV_OK;
 }
 
-/* A channel of any client: nobody asks whose it is. */
+/* A channel of any client: the owner is not checked. */
 static struct object *channel_find(uint32_t client_handle, uint32_t handle, uint32_t *status)
 {
 	struct client *client = client_find(client_handle);
@@ -249,7 +248,6 @@ static uint32_t channel_state(struct call *call)
 	return NV_OK;
 }
 
-/* ---- a channel group ------------------------------------------------------------------------- */
 /* Accepted, and nothing changes. */
 static uint32_t schedule(struct call *call)
 {
@@ -294,7 +292,6 @@ static uint32_t set_interleave(struct call *call)
 	return NV_OK;
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
 #define CLIENT   KIND_CLIENT
 #define SUB      KIND_SUBDEVICE
 #define GROUP    KIND_GROUP

@@ -34,7 +34,7 @@ static bool caller_is_nice(const struct caller *caller)
 	return caps & (1ull << CAP_SYS_ADMIN | 1ull << CAP_SYS_NICE);
 }
 
-/* Before RM knows whose client it is. */
+/* Before RM checks the owner of the client. */
 static uint32_t check_arguments(const struct nv_rm_control *c, const struct command *command)
 {
 	if (c->flags & (NV0000_FLAGS_IRQL_RAISED | NV0000_FLAGS_LOCK_BYPASS))

@@ -19,7 +19,6 @@ bool emu_wait(bool (*is_so)(void *arg), void *arg)
 	return emulator_wait(is_so, arg);
 }
 
-/* ---- the emulator ---------------------------------------------------------------------------- */
 int emu_start(struct emu *emu, ...)
 {
 	char *words[EMULATOR_WORDS_MAX], program[] = RM_EMU;
@@ -58,7 +57,6 @@ char *emu_state(const struct emu *emu)
 	return emulator_state(emu->dir);
 }
 
-/* ---- looking something up -------------------------------------------------------------------- */
 uint64_t emu_count(const struct emu *emu, const char *name)
 {
 	return emulator_count(emu->dir, name);
@@ -141,7 +139,6 @@ uint64_t emu_memory(const struct emu *emu)
 	return search.sum;
 }
 
-/* ---- loads ----------------------------------------------------------------------------------- */
 int emu_load_start(struct emu_load *load, ...)
 {
 	char *words[EMULATOR_WORDS_MAX], program[] = RM_LOAD;

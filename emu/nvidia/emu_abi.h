@@ -10,7 +10,8 @@
 
 #include "gpu/nvidia/rm_abi.h"
 
-/* ---- RM, as the open kernel modules have it -------------------------------------------------- */
+/* RM, as the open kernel modules have it. */
+
 #define NV01_ROOT_HANDLE         0x00000000u /* NV01_ROOT: RM makes both this and the next */
 #define NV01_ROOT_NON_PRIV       0x00000001u /* a NV01_ROOT_CLIENT, which is 0x41 */
 #define NV01_MEMORY_LOCAL_USER   0x00000040u
@@ -56,7 +57,8 @@ static_assert(sizeof(struct emu_channel_alloc) == 368, "NV_CHANNEL_ALLOC_PARAMS"
 
 #define NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN 0xc36f0108u
 
-/* ---- the emulator's own calls ---------------------------------------------------------------- */
+/* The emulator's own calls. */
+
 #define EMU_IOCTL_MAGIC 'E'
 
 /* Queues `kernels` kernels of `kernel_ns` GPU time each behind what the channel already has. */

@@ -18,7 +18,6 @@
 #define SLICE_MANTISSA  255u
 #define SLICE_SHIFT_MAX 15u
 
-/* ---- who can run ----------------------------------------------------------------------------- */
 static bool channel_is_runnable(const struct channel *c)
 {
 	if (c->in_kernel)
@@ -106,7 +105,6 @@ static struct group *line_next(const struct runlist *r)
 	return behind ? behind : first;
 }
 
-/* ---- the phases of an engine ----------------------------------------------------------------- */
 /* Brings time and progress of the current phase up to now. */
 static void keep_books(struct runlist *r)
 {
@@ -145,7 +143,7 @@ static void set_run_event(struct runlist *r)
 
 	r->event_ns = end_ns;
 	if (!line_next(r) || r->loaded->mode == MODE_WFI)
-		return; /* nobody waits, or nobody may interrupt a kernel */
+		return; /* no group waits, or kernels cannot be interrupted */
 	if (slice_end(r) < end_ns)
 		r->event_ns = slice_end(r) > refilled_ns ? slice_end(r) : refilled_ns;
 }
@@ -163,7 +161,7 @@ static void run_loaded(struct runlist *r)
 	set_run_event(r);
 }
 
-/* The next in line, or nobody. */
+/* The next group in line, or NULL. */
 static void give_to_next(struct runlist *r)
 {
 	struct group *g = line_next(r);
@@ -278,7 +276,6 @@ static void reconsider(struct group *g)
 		set_run_event(r);
 }
 
-/* ---- GPUs ------------------------------------------------------------------------------------ */
 static void gpu_init(struct gpu *gpu, uint32_t index, uint64_t now_ns)
 {
 	gpu->index = index;
@@ -360,7 +357,6 @@ void engine_advance(struct engine *engine, uint64_t now_ns)
 		gpu_advance(&engine->gpu[i], now_ns);
 }
 
-/* ---- groups and channels --------------------------------------------------------------------- */
 bool engine_type_is_valid(uint32_t type)
 {
 	return type == NV2080_ENGINE_TYPE_GR0 ||

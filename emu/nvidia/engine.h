@@ -5,7 +5,7 @@
  * model and costs as src/gpu/sim, which cannot be used itself: its programs are fixed when it is
  * made, its contexts have no channels, and its time is not to be stopped half way.
  *
- * Time is real, and work is brought up to it whenever somebody looks (engine_advance).
+ * Time is real, and work is brought up to it by every call (engine_advance).
  * Nothing here locks.
  */
 #ifndef EMU_NVIDIA_ENGINE_H
@@ -49,7 +49,7 @@ struct group {
 	uint32_t tsg_id;
 	uint32_t engine_type;
 	uint64_t asked_us;   /* slice: what GET_TIMESLICE answers ... */
-	uint64_t slice_us;   /* ... and what hardware was given */
+	uint64_t slice_us;   /* the value that the hardware has */
 	uint32_t interleave; /* kept, without effect */
 	enum preempt_mode mode;
 	struct channel *channels;
@@ -70,7 +70,7 @@ struct runlist {
 	uint64_t switch_ns, switch_idle_ns, refill_cost_ns;
 
 	enum phase phase;
-	struct group *loaded; /* whose context is on the hardware; NULL: nobody's */
+	struct group *loaded; /* its context is on the hardware; NULL: none */
 	struct group *target; /* of the switch under way */
 	uint32_t place;       /* order of the one loaded last */
 	uint64_t now_ns;
@@ -98,7 +98,7 @@ struct gpu {
 	uint64_t memory;
 
 	uint64_t window_ns; /* when the window of utilisation began ... */
-	uint64_t sample_us; /* ... and when the last one ended, wall clock; 0: none yet */
+	uint64_t sample_us; /* end of the last sample, wall clock; 0: none yet */
 	struct usage usage[EMU_MAX_PROCESSES];
 	uint32_t nusage;
 };

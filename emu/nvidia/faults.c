@@ -26,7 +26,6 @@ static struct rule rules[MAX_RULES];
 static uint64_t latency_ns[MAX_COMMANDS]; /* by the command's place in the table */
 static uint64_t enable_ns;
 
-/* ---- what applies to a call ------------------------------------------------------------------ */
 static bool is_pseudo(uint32_t cmd)
 {
 	return cmd == CMD_ALLOC || cmd == CMD_FREE;
@@ -91,7 +90,6 @@ uint64_t fault_latency_ns(uint32_t cmd, bool enable)
 	return 0;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
 static bool parse_number(const char *text, uint64_t *value)
 {
 	char *end;
@@ -160,7 +158,6 @@ static bool parse_time(const char *text, uint64_t *ns)
 	return false;
 }
 
-/* ---- commands -------------------------------------------------------------------------------- */
 #define MAX_WORDS 8
 
 static int rule_add(struct rule rule)
@@ -196,7 +193,7 @@ static int set_ignore(char **word)
 	return rule_add(rule);
 }
 
-/* kill_on CMD PID; 0: the caller, whoever that is */
+/* kill_on CMD PID; 0: the caller */
 static int set_kill(char **word)
 {
 	struct rule rule = {.kind = RULE_KILL, .count = 1};

@@ -31,7 +31,6 @@ static struct env {
 
 static volatile sig_atomic_t stopped;
 
-/* ---- options --------------------------------------------------------------------------------- */
 enum {
 	OPT_GROW = 256,
 	OPT_SHRINK,
@@ -46,8 +45,8 @@ enum {
 
 static const struct argp_option options[] = {
 	{"kernel-us", 'k', "US", 0, "GPU time of a kernel (1000)", 0},
-	{"period-us", 'p', "US", 0, "A kernel so often (else the next when one is finished)", 0},
-	{"count", 'n', "N", 0, "End after so many kernels", 0},
+	{"period-us", 'p', "US", 0, "Interval between kernels (default: one after the other)", 0},
+	{"count", 'n', "N", 0, "End after N kernels", 0},
 	{"seconds", 's', "S", 0, "End after this time (else SIGTERM)", 0},
 	{"memory", 'm', "BYTES", 0, "GPU memory to allocate on each GPU", 0},
 	{"contexts", 'c', "N", 0, "Contexts, spread over the GPUs (1)", 0},
@@ -101,7 +100,6 @@ static const struct argp argp = {
 	       "was done; exit 1 if work was lost or done twice.",
 };
 
-/* ---- the work -------------------------------------------------------------------------------- */
 static uint64_t now_ns(void)
 {
 	return gp_monotonic_ns();
@@ -121,7 +119,7 @@ static bool is_over(const struct program *p, uint64_t start_ns)
 	return env.count && p->context[0].submitted >= env.count;
 }
 
-/* What is to happen once, or every so often. */
+/* An event that happens once or at an interval. */
 struct plan {
 	uint64_t grow_ns, shrink_ns, reset_ns; /* when; GP_NEVER: not (any more) */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a CUDA program has on the GPU: shared by the files of rm-load and by nobody else. */
+/* What a CUDA program has on the GPU: shared by the files of rm-load only. */
 #ifndef EMU_NVIDIA_LOAD_H
 #define EMU_NVIDIA_LOAD_H
 
@@ -13,7 +13,7 @@
 #define COPY_GROUPS      3
 #define COPY_CHANNELS    4
 
-/* A context: a compute group, whose first channel gets the work, and copy groups. */
+/* A context: copy groups, and a compute group. Its first channel gets the work. */
 struct context {
 	uint32_t gpu;
 	uint32_t group;

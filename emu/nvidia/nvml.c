@@ -75,7 +75,6 @@ EXPORT int nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned *count);
 EXPORT int nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index,
                                                nvmlDevice_t *mig);
 
-/* ---- the library ----------------------------------------------------------------------------- */
 static int open_control(void)
 {
 	const char *path = getenv("GPREEMPT_NVIDIACTL");
@@ -161,7 +160,6 @@ int nvmlSystemGetDriverVersion(char *version, unsigned length)
 	return result ? result : put_text(gpus.version, version, length);
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
 int nvmlDeviceGetCount_v2(unsigned *count)
 {
 	struct emu_gpus gpus;
@@ -225,7 +223,6 @@ int nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor)
 	return NVML_SUCCESS;
 }
 
-/* ---- processes ------------------------------------------------------------------------------- */
 static int get_processes(nvmlDevice_t device, struct emu_processes *all)
 {
 	if (!device)
@@ -287,7 +284,6 @@ int nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned *count
 	return found > (info ? room : 0) ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-/* ---- MIG: there is none ---------------------------------------------------------------------- */
 int nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending)
 {
 	if (!device || !current || !pending)

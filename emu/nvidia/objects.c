@@ -85,7 +85,6 @@ uint32_t internal_kind(const struct object *object)
 	return names[object->kind];
 }
 
-/* ---- the caller's memory --------------------------------------------------------------------- */
 static struct iovec remote(uint64_t address, uint32_t size)
 {
 	return (struct iovec){.iov_base = (void *)(uintptr_t)address, .iov_len = size};
@@ -112,7 +111,6 @@ uint32_t caller_write(const struct caller *caller, uint64_t address, const void 
 	return NV_OK;
 }
 
-/* ---- looking up ------------------------------------------------------------------------------ */
 struct client *client_find(uint32_t handle)
 {
 	for (struct client *c = rm.clients; c; c = c->next)
@@ -139,7 +137,6 @@ uint64_t client_memory(const struct client *client, const struct gpu *gpu)
 	return bytes;
 }
 
-/* ---- freeing --------------------------------------------------------------------------------- */
 static void object_destroy(struct client *client, struct object *object)
 {
 	struct object **at = &client->objects;
@@ -177,7 +174,7 @@ static struct object *last_child(const struct client *client, const struct objec
 	return last;
 }
 
-/* ... and the other way round. */
+/* The channel that has the group, or NULL. */
 static struct object *wrapped_channel(const struct client *client, const struct object *group)
 {
 	for (struct object *o = client->objects; o && group->kind == KIND_GROUP; o = o->next)
@@ -233,7 +230,6 @@ uint32_t rm_free(const struct caller *caller, const struct nv_rm_free *args)
 	return NV_OK;
 }
 
-/* ---- files ----------------------------------------------------------------------------------- */
 struct file *file_open(void)
 {
 	struct file *file = calloc(1, sizeof(*file));
@@ -262,7 +258,6 @@ void file_close(struct file *file)
 	free(file);
 }
 
-/* ---- allocating ------------------------------------------------------------------------------ */
 static struct object *object_add(struct client *client, struct object *parent, uint32_t handle,
                                  const struct class_info *info)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The emulator's own state, shared by its files and by nobody else.
+ * The emulator's own state, shared by its files only.
  *
  * One lock guards everything here (rm_lock). What reaches the GPU's firmware takes time: it sleeps
  * under the GPU's own firmware lock, one call at a time as on the real one, without rm_lock, and
@@ -58,10 +58,10 @@ struct client {
 	uint32_t generated; /* handles that RM chose */
 };
 
-/* Who calls, and through which file. */
+/* The caller and its open file. */
 struct caller {
 	struct file *file;
-	pid_t thread; /* whose memory the parameters are in */
+	pid_t thread; /* its memory has the parameters */
 	pid_t pid;
 	uid_t uid;
 };
@@ -83,7 +83,7 @@ struct rm {
 	uint32_t next_index; /* of a client */
 	const struct driver *driver;
 	bool gsp;      /* firmware does what host RM no longer can */
-	bool api_lock; /* calls that change things keep everybody else out, as RM's API lock does */
+	bool api_lock; /* calls that change state exclude all others, as RM's API lock does */
 	pthread_rwlock_t api;
 	bool lost[EMU_MAX_GPUS];
 	uint64_t memory_limit; /* per GPU */
@@ -96,7 +96,8 @@ void rm_lock(void);
 void rm_unlock(void);
 uint64_t rm_now_ns(void);
 
-/* ---- objects.c ------------------------------------------------------------------------------- */
+/* objects.c */
+
 struct file *file_open(void);
 void file_close(struct file *file); /* frees its clients */
 
@@ -114,11 +115,13 @@ uint32_t caller_write(const struct caller *caller, uint64_t address, const void 
 uint32_t rm_alloc(const struct caller *caller, struct nv_rm_alloc *alloc);
 uint32_t rm_free(const struct caller *caller, const struct nv_rm_free *free);
 
-/* ---- controls.c ------------------------------------------------------------------------------ */
+/* controls.c */
+
 /* Returns a status. *error is an errno when the call is to fail without reaching RM. */
 uint32_t rm_control(const struct caller *caller, const struct nv_rm_control *control, int *error);
 
-/* ---- commands.c ------------------------------------------------------------------------------ */
+/* commands.c */
+
 #define PARAMS_MAX 4096u
 
 struct call {
@@ -168,7 +171,8 @@ uint32_t command_size(const struct command *command);
 
 extern const struct driver rm_drivers[];
 
-/* ---- faults.c -------------------------------------------------------------------------------- */
+/* faults.c */
+
 #define CMD_ANY   0xffffffffu /* every control */
 #define CMD_ALLOC 0xfffffffeu
 #define CMD_FREE  0xfffffffdu
@@ -178,7 +182,7 @@ struct fault {
 	int error;       /* the ioctl fails with it */
 	uint32_t status; /* the answer; NV_OK: none */
 	bool ignore;     /* answer OK and do nothing */
-	pid_t kill;      /* 0: nobody */
+	pid_t kill;      /* 0: none */
 };
 struct fault fault_take(uint32_t cmd, pid_t caller);
 bool fault_is_unsupported(uint32_t cmd);
@@ -191,10 +195,11 @@ int control_line(char *line);
 /* Sets the times that were measured on an H200. */
 void control_h200(void);
 
-/* ---- state.c --------------------------------------------------------------------------------- */
+/* state.c */
+
 enum refusal {
 	REFUSED_CLIENT,     /* no such client */
-	REFUSED_FILE,       /* the client is another open file's */
+	REFUSED_FILE,       /* the client belongs to a different open file */
 	REFUSED_SIZE,       /* parameters of the wrong size, or none */
 	REFUSED_ADDRESS,    /* parameters that cannot be read or written */
 	REFUSED_OBJECT,     /* no such object */

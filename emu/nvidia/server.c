@@ -3,10 +3,8 @@
  * rm-emu: a folder (FUSE) with a file that stands for /dev/nvidiactl, and files to look at and to
  * disturb what is behind it.
  */
-#define FUSE_USE_VERSION 314
 #include <argp.h>
 #include <errno.h>
-#include <fuse3/fuse_lowlevel.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "emu/common/fuse_core.h"
 #include "work.h"
 
 struct rm rm = {
@@ -42,7 +41,6 @@ void rm_unlock(void)
 	pthread_mutex_unlock(&rm.lock);
 }
 
-/* ---- the folder ------------------------------------------------------------------------------ */
 enum { INO_ROOT = FUSE_ROOT_ID, INO_CTL, INO_STATE, INO_COUNTS, INO_CONTROL, INO_END };
 
 static const struct {
@@ -114,40 +112,14 @@ static void on_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset
 	fuse_reply_buf(req, buffer, used);
 }
 
-/* ---- open files ------------------------------------------------------------------------------ */
-struct text {
-	struct text *next;
-	char *data;
-	size_t length;
-};
-
-static struct text *texts; /* under rm_lock; what is still open at the end stays here */
-
-static struct text *text_open(fuse_ino_t ino)
+static struct fuse_text *text_open(fuse_ino_t ino)
 {
-	struct text *text = calloc(1, sizeof(*text));
+	struct fuse_text *text = fuse_text_new();
 
-	if (!text)
-		return NULL;
-	text->data = ino == INO_STATE ? state_json(&text->length) : state_counts(&text->length);
-	rm_lock();
-	text->next = texts;
-	texts = text;
-	rm_unlock();
+	if (text)
+		text->data =
+			ino == INO_STATE ? state_json(&text->length) : state_counts(&text->length);
 	return text;
-}
-
-static void text_close(struct text *text)
-{
-	struct text **at = &texts;
-
-	rm_lock();
-	while (*at != text)
-		at = &(*at)->next;
-	*at = text->next;
-	rm_unlock();
-	free(text->data);
-	free(text);
 }
 
 static void *handle_open(fuse_ino_t ino)
@@ -167,7 +139,7 @@ static void handle_close(fuse_ino_t ino, uint64_t handle)
 	void *file = (void *)(uintptr_t)handle;
 
 	if (ino == INO_STATE || ino == INO_COUNTS) {
-		text_close(file);
+		fuse_text_free(file);
 	} else if (ino == INO_CTL) {
 		rm_lock();
 		file_close(file);
@@ -198,44 +170,22 @@ static void on_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 static void on_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset,
                     struct fuse_file_info *fi)
 {
-	const struct text *text = (const struct text *)(uintptr_t)fi->fh;
-	size_t at = (size_t)offset;
-	char *copy;
-
-	if (ino != INO_STATE && ino != INO_COUNTS) {
+	if (ino != INO_STATE && ino != INO_COUNTS)
 		fuse_reply_err(req, EINVAL);
-		return;
-	}
-	if (!text->data || at >= text->length)
-		size = 0;
-	else if (size > text->length - at)
-		size = text->length - at;
-	copy = size ? malloc(size) : NULL; /* the file may be closed before the reply returns */
-	if (copy)
-		memcpy(copy, text->data + at, size);
-	fuse_reply_buf(req, copy, copy ? size : 0);
-	free(copy);
+	else
+		fuse_text_reply(req, (const struct fuse_text *)(uintptr_t)fi->fh, size, offset);
 }
 
 static void on_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t offset,
                      struct fuse_file_info *fi)
 {
-	char *copy = ino == INO_CONTROL ? strndup(data, size) : NULL;
-	char *rest = copy;
-	int result = copy ? 0 : -EINVAL;
+	int result = ino == INO_CONTROL ? fuse_core_control(data, size, control_line) : -EINVAL;
 
 	(void)offset;
 	(void)fi;
-	while (rest && !result)
-		result = control_line(strsep(&rest, "\n"));
-	free(copy);
-	if (result)
-		fuse_reply_err(req, -result);
-	else
-		fuse_reply_write(req, size);
+	fuse_core_reply_write(req, result, size);
 }
 
-/* ---- ioctls ---------------------------------------------------------------------------------- */
 /* The process of a thread; they differ where a thread other than the first one calls. */
 static pid_t thread_group(pid_t thread)
 {
@@ -409,16 +359,8 @@ static void on_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg
 		refuse_ioctl(req);
 }
 
-static void on_init(void *data, struct fuse_conn_info *conn)
-{
-	(void)data;
-	(void)conn;
-	puts("ready");
-	fflush(stdout);
-}
-
 static const struct fuse_lowlevel_ops operations = {
-	.init = on_init,
+	.init = fuse_core_ready,
 	.lookup = on_lookup,
 	.getattr = on_getattr,
 	.setattr = on_setattr,
@@ -430,7 +372,6 @@ static const struct fuse_lowlevel_ops operations = {
 	.ioctl = on_ioctl,
 };
 
-/* ---- main ------------------------------------------------------------------------------------ */
 static struct env {
 	const char *mountpoint;
 	uint32_t gpus;
@@ -484,7 +425,7 @@ static const struct argp argp = {
 	       "called. "
 	       "MOUNTPOINT/control takes commands, one a line. CMD is a number, a name as in "
 	       "counts, `alloc`, `free`, or `any`: every control.\n"
-	       "  latency CMD|all|enable TIME     so long at the firmware: 273us, 5ms, 0\n"
+	       "  latency CMD|all|enable TIME     time in the firmware: 273us, 5ms, 0\n"
 	       "  fault CMD STATUS COUNT [after N]   answer this status, COUNT times\n"
 	       "  errno CMD ERRNO COUNT [after N]    the ioctl itself fails\n"
 	       "  ignore CMD COUNT                answer OK and do nothing\n"
@@ -492,31 +433,16 @@ static const struct argp argp = {
 	       "  kill_on CMD PID                 SIGKILL at the next CMD; 0: its caller\n"
 	       "  lost GPU                        the GPU is gone for good\n"
 	       "  gsp on|off                      there is firmware (on)\n"
-	       "  api_lock on|off                 slow changes keep everybody out, as RM (off)\n"
+	       "  api_lock on|off                 slow changes exclude other calls, as in RM "
+	       "(off)\n"
 	       "  version 550|570|580|595         sizes and version of this branch\n"
 	       "  client_index N                  index of the next client\n"
 	       "  undo PID                        its slices back to what CUDA sets\n"
 	       "  reset_counts, clear_faults",
 };
 
-static int serve(struct fuse_session *session)
-{
-	struct fuse_loop_config *config = fuse_loop_cfg_create();
-	int result;
-
-	if (!config)
-		return -ENOMEM;
-	fuse_loop_cfg_set_max_threads(config, 512); /* many may wait for the firmware */
-	fuse_loop_cfg_set_idle_threads(config, 64);
-	result = fuse_session_loop_mt(session, config);
-	fuse_loop_cfg_destroy(config);
-	return result;
-}
-
 int main(int argc, char **argv)
 {
-	char *words[] = {argv[0], "-o", "allow_other,default_permissions,fsname=rm-emu", NULL};
-	struct fuse_args args = FUSE_ARGS_INIT(3, words);
 	struct fuse_session *session;
 	int result;
 
@@ -527,30 +453,16 @@ int main(int argc, char **argv)
 		pthread_mutex_init(&rm.firmware[i], NULL);
 	if (env.h200)
 		control_h200();
-	session = fuse_session_new(&args, &operations, sizeof(operations), NULL);
+	session = fuse_core_session(argv[0], "rm-emu", &operations);
 	if (!session || fuse_set_signal_handlers(session))
 		return 1;
 	if (fuse_session_mount(session, env.mountpoint)) {
 		fuse_session_destroy(session);
 		return 1;
 	}
-	result = serve(session);
+	result = fuse_core_serve(session);
 	fuse_session_unmount(session);
 	fuse_remove_signal_handlers(session);
 	fuse_session_destroy(session);
-	fuse_opt_free_args(&args);
 	return result < 0;
 }
-
-/* libfuse forgets a request that is under way when the mount goes. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-const char *__lsan_default_suppressions(
-	void); /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
-const char *__lsan_default_suppressions(
-	void) /* NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
-{
-	return "leak:libfuse3";
-}
-#endif
-#endif

@@ -28,7 +28,6 @@ static const char *const refusal_names[] = {
 	[REFUSED_IOCTL] = "refused_ioctl",
 };
 
-/* ---- counting -------------------------------------------------------------------------------- */
 void count_call(uint32_t cmd)
 {
 	total++;
@@ -92,7 +91,6 @@ char *state_counts(size_t *length)
 	return text;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
 static const char *yes_no(bool value)
 {
 	return value ? "true" : "false";

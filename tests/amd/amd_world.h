@@ -3,21 +3,9 @@
 #ifndef TESTS_AMD_AMD_WORLD_H
 #define TESTS_AMD_AMD_WORLD_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <poll.h>
 
 #include "base/clock.h"
 #include "gpu/amd/amd_backend.h"
@@ -50,73 +38,17 @@ __attribute__((unused)) static struct aw_machine
 	two_navi31 = {.gpu = "navi31", .rule = "new", .second_gpu = "navi31"};
 
 /* A sanitizer cannot look for leaks in a process that is traced when it ends. */
-static inline void aw_expect_leak_checks(bool possible)
-{
-	if (possible)
-		unsetenv("LSAN_OPTIONS");
-	else
-		setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
-}
+void aw_expect_leak_checks(bool possible);
+int aw_set_up(void **state);
+void aw_close(struct amd_world *w);
+int aw_tear_down(void **state);
 
-static inline int aw_set_up(void **state)
-{
-	const struct aw_machine *m = *state;
-	struct amd_world *w = calloc(1, sizeof *w);
-
-	*state = w;
-	if (!m)
-		m = &mi250;
-	if (!w || kfd_emu_start(&w->emu, "--gpu", m->gpu, "--rule", m->rule, "--slots",
-	                        m->slots ? m->slots : "1", m->second_gpu ? "--gpu" : NULL,
-	                        m->second_gpu, NULL))
-		return -1;
-	aw_expect_leak_checks(strcmp(m->rule, "old") != 0);
-	return 0;
-}
-
-static inline void aw_close(struct amd_world *w)
-{
-	if (w->gpu)
-		gp_amd_ops.close(w->gpu);
-	w->gpu = NULL;
-}
-
-static inline int aw_tear_down(void **state)
-{
-	struct amd_world *w = *state;
-	int r;
-
-	aw_close(w);
-	for (unsigned i = 0; i < w->nloads; i++)
-		kfd_load_kill(&w->load[i]);
-	r = kfd_emu_stop(&w->emu);
-	free(w);
-	aw_expect_leak_checks(true);
-	return r;
-}
-
-#define AMD_TEST(f) cmocka_unit_test_setup_teardown(f, aw_set_up, aw_tear_down)
-#define AMD_TEST_ON(f, m)                                        \
-	{                                                        \
-#f " (" #m ")", f, aw_set_up, aw_tear_down, &(m) \
-	}
-/* What must hold whatever the GPU and whoever may debug. */
-#define AMD_TEST_EVERYWHERE(f)                                                                  \
-	AMD_TEST_ON(f, mi250), AMD_TEST_ON(f, mi250_old), AMD_TEST_ON(f, mi300x),               \
-		AMD_TEST_ON(f, mi300x_old), AMD_TEST_ON(f, vega20), AMD_TEST_ON(f, vega20_old), \
-		AMD_TEST_ON(f, navi31), AMD_TEST_ON(f, navi31_old)
-
-/* Exits where there is no FUSE. An argument chooses tests: '*GPUs*'. */
-static inline void aw_begin(int argc, char **argv)
-{
-	struct kfd_emu emu;
-
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
-	if (kfd_emu_start(&emu, NULL) == -ENODEV)
-		exit(KFD_EMU_SKIP);
-	kfd_emu_stop(&emu);
-}
+#define AMD_TEST(f)         TEST_IN(struct amd_world, f, aw_set_up, aw_tear_down)
+#define AMD_TEST_ADD(f, m)  TEST_ADD(#f " (" #m ")", f, aw_set_up, aw_tear_down, (void *)&(m))
+#define AMD_TEST_ON(f, ...) TEST_EACH_IN(struct amd_world, f, AMD_TEST_ADD, __VA_ARGS__)
+/* On each GPU, under each rule of who may debug. */
+#define AMD_TEST_EVERYWHERE(f) \
+	AMD_TEST_ON(f, mi250, mi250_old, mi300x, mi300x_old, vega20, vega20_old, navi31, navi31_old)
 
 static inline uint64_t aw_now(void)
 {
@@ -137,8 +69,7 @@ static inline uint64_t aw_now(void)
 			fail_msg("never: %s", #condition);     \
 	} while (0)
 
-/* ---- loads ------------------------------------------------------------------------------------
- */
+/* Loads. */
 
 /* A load with options of kfd-load, up to NULL; it is killed at the end of the test. */
 #define aw_load(w, ...)                                                                  \
@@ -161,60 +92,18 @@ static inline uint64_t aw_suspended(struct amd_world *w, pid_t pid)
 }
 
 /* It goes on executing. */
-static inline void aw_wait_progress(struct amd_world *w, pid_t pid)
-{
-	uint64_t before = aw_sum(w, pid, "executed");
-
-	AW_WAIT(aw_sum(w, pid, "executed") > before + 5);
-}
+void aw_wait_progress(struct amd_world *w, pid_t pid);
 
 /* It executes nothing while its neighbour, or the clock, goes on. */
-static inline void aw_stands_still(struct amd_world *w, pid_t pid)
-{
-	uint64_t run_ns = aw_sum(w, pid, "run_ns"), executed = aw_sum(w, pid, "executed");
-
-	kfd_emu_sleep_ms(50);
-	assert_int_equal(aw_sum(w, pid, "run_ns"), run_ns);
-	assert_int_equal(aw_sum(w, pid, "executed"), executed);
-}
+void aw_stands_still(struct amd_world *w, pid_t pid);
 
 /* The thread that traces it; 0: none. */
-static inline pid_t aw_tracer(pid_t pid)
-{
-	char path[48], line[128];
-	int tracer = -1;
-	FILE *f;
-
-	snprintf(path, sizeof path, "/proc/%d/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof line, f))
-		sscanf(line, "TracerPid: %d", &tracer);
-	if (f)
-		fclose(f);
-	return tracer;
-}
+pid_t aw_tracer(pid_t pid);
 
 /* As /proc has it: R, S, T (stopped), t (stopped by its tracer), Z; 0: it is gone. */
-static inline char aw_state_of(pid_t pid)
-{
-	char path[48], text[512] = "", *end;
-	FILE *f;
+char aw_state_of(pid_t pid);
 
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	if (!fgets(text, sizeof text, f))
-		text[0] = 0;
-	fclose(f);
-	end = strrchr(text, ')');
-	if (!end)
-		return 0;
-	return end[2];
-}
-
-/* ---- the device -------------------------------------------------------------------------------
- */
+/* The device. */
 
 static inline void aw_open(struct amd_world *w)
 {
@@ -222,31 +111,14 @@ static inline void aw_open(struct amd_world *w)
 }
 
 /* Finds and attaches a process; its handle. */
-static inline uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid)
-{
-	struct gp_error err = {0};
-	struct gp_seen seen;
-	uint32_t handle = 0;
-	int r = gp_gpu_find(gpu, pid, &seen, &err);
-
-	if (r)
-		fail_msg("find %d: %s", pid, err.text);
-	assert_int_equal(gp_gpu_attach(gpu, seen.key, &handle), 0);
-	return handle;
-}
+uint32_t aw_attach_on(struct gp_gpu *gpu, pid_t pid);
 
 static inline uint32_t aw_attach(struct amd_world *w, pid_t pid)
 {
 	return aw_attach_on(w->gpu, pid);
 }
 
-static inline struct gp_observation aw_look_on(struct gp_gpu *gpu, uint32_t handle)
-{
-	struct gp_observation o = {.handle = handle};
-
-	assert_int_equal(gp_gpu_observe(gpu, aw_now(), &o, 1), 0);
-	return o;
-}
+struct gp_observation aw_look_on(struct gp_gpu *gpu, uint32_t handle);
 
 static inline struct gp_observation aw_look(struct amd_world *w, uint32_t handle)
 {
@@ -254,11 +126,7 @@ static inline struct gp_observation aw_look(struct amd_world *w, uint32_t handle
 }
 
 /* The observation once nothing is under way. */
-static inline struct gp_observation aw_settled_on(struct gp_gpu *gpu, uint32_t handle)
-{
-	AW_WAIT(!aw_look_on(gpu, handle).under_way);
-	return aw_look_on(gpu, handle);
-}
+struct gp_observation aw_settled_on(struct gp_gpu *gpu, uint32_t handle);
 
 static inline struct gp_observation aw_settled(struct amd_world *w, uint32_t handle)
 {
@@ -266,15 +134,7 @@ static inline struct gp_observation aw_settled(struct amd_world *w, uint32_t han
 }
 
 /* Asks for it, and waits for its end; the observation then. */
-static inline struct gp_observation aw_act_on(struct gp_gpu *gpu, bool hold, uint32_t handle)
-{
-	struct gp_action a = {.handle = handle};
-	int r = hold ? gp_gpu_hold(gpu, aw_now(), &a, 1) : gp_gpu_release(gpu, aw_now(), &a, 1);
-
-	assert_int_equal(r, 0);
-	assert_int_equal(a.status, -EINPROGRESS);
-	return aw_settled_on(gpu, handle);
-}
+struct gp_observation aw_act_on(struct gp_gpu *gpu, bool hold, uint32_t handle);
 
 static inline struct gp_observation aw_hold(struct amd_world *w, uint32_t handle)
 {
@@ -287,39 +147,10 @@ static inline struct gp_observation aw_release(struct amd_world *w, uint32_t han
 }
 
 /* The same, and it must come to pass. */
-static inline void aw_must_hold(struct amd_world *w, uint32_t handle)
-{
-	struct gp_observation o = aw_hold(w, handle);
-	struct gp_error err = {0};
-
-	gp_gpu_why(w->gpu, handle, &err);
-	if (o.failed)
-		fail_msg("hold: %d: %s", o.failed, err.text);
-	assert_true(o.held);
-}
-
-static inline void aw_must_release(struct amd_world *w, uint32_t handle)
-{
-	struct gp_observation o = aw_release(w, handle);
-
-	assert_int_equal(o.failed, 0);
-	assert_false(o.held);
-}
+void aw_must_hold(struct amd_world *w, uint32_t handle);
+void aw_must_release(struct amd_world *w, uint32_t handle);
 
 /* The task that is all of this process. */
-static inline bool aw_sees(struct amd_world *w, pid_t pid, struct gp_seen *out)
-{
-	struct gp_seen seen[64];
-	int n = gp_gpu_scan(w->gpu, aw_now(), seen, 64);
-
-	assert_in_range(n, 0, 64);
-	for (int i = 0; i < n; i++)
-		if (seen[i].pid == pid && seen[i].queue == GP_QUEUE_ALL) {
-			if (out)
-				*out = seen[i];
-			return true;
-		}
-	return false;
-}
+bool aw_sees(struct amd_world *w, pid_t pid, struct gp_seen *out);
 
 #endif

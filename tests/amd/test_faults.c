@@ -85,12 +85,8 @@ static uint32_t prepared(struct amd_world *w, pid_t pid)
 	return handle;
 }
 
-/* ---- the hardware -----------------------------------------------------------------------------
- */
-
-static void a_hold_that_the_hardware_does_not_obey_fails_and_is_undone(void **state)
+AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -112,9 +108,8 @@ static void a_hold_that_the_hardware_does_not_obey_fails_and_is_undone(void **st
 }
 
 /* HWS fails as a whole; MES at the first queue that it is asked for, the newest. */
-static void the_queues_that_failed_are_named(void **state)
+AMD_TEST_ON(the_queues_that_failed_are_named, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "12");
 	uint32_t handle = 0;
 	bool mes;
@@ -136,9 +131,8 @@ static void the_queues_that_failed_are_named(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated(void **state)
+AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3"), *other = aw_load(w);
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -155,9 +149,8 @@ static void a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeate
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs(void **state)
+AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 	int failed;
@@ -169,16 +162,15 @@ static void while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs(void **state)
 	if (failed) /* where single queues are taken off, there is none to take */
 		is_explained(w, handle, -EIO);
 	assert_true(failed || kfd_emu_count(&w->emu, "messages"));
-	disturb(w, "reset 0 end"); /* who was there stays evicted */
+	disturb(w, "reset 0 end"); /* its processes stay evicted */
 	aw_release(w, handle);
 	AW_WAIT(!aw_suspended(w, load->pid));
 	gp_gpu_detach(w->gpu, handle);
 	AW_WAIT(!is_debugged(w, load->pid));
 }
 
-static void a_reset_while_it_is_held_does_not_keep_us(void **state)
+AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -193,14 +185,10 @@ static void a_reset_while_it_is_held_does_not_keep_us(void **state)
 	disturb(w, "reset 0 end");
 }
 
-/* ---- errors of calls --------------------------------------------------------------------------
- */
-
 static const int codes[] = {EIO, ENOMEM, EINTR, EAGAIN, EFAULT};
 
-static void a_suspend_that_fails_is_told_and_overcome(void **state)
+AMD_TEST(a_suspend_that_fails_is_told_and_overcome)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -219,9 +207,8 @@ static void a_suspend_that_fails_is_told_and_overcome(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_resume_that_fails_is_told_and_overcome(void **state)
+AMD_TEST(a_resume_that_fails_is_told_and_overcome)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -242,9 +229,8 @@ static void a_resume_that_fails_is_told_and_overcome(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void an_attach_that_fails_leaves_nothing_behind(void **state)
+AMD_TEST(an_attach_that_fails_leaves_nothing_behind)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -273,9 +259,8 @@ static void an_attach_that_fails_leaves_nothing_behind(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_detach_whose_calls_fail_once_releases_all_the_same(void **state)
+AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	static const char *const call[] = {"disable", "resume_queues", "query_debug_event"};
 	uint32_t handle = 0;
@@ -293,12 +278,11 @@ static void a_detach_whose_calls_fail_once_releases_all_the_same(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-/* Who waits for an answer gets it, although a call on the way to it fails. */
-static void an_answer_whose_calls_fail_once_is_given_all_the_same(void **state)
+/* A waiting target gets its answer, although a call before it fails. */
+AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same)
 {
 	static const char *const call[] = {"query_debug_event", "send_runtime_event",
 	                                   "get_queue_snapshot", "suspend_queues"};
-	struct amd_world *w = *state;
 
 	aw_open(w);
 	for (unsigned i = 0; i < 4; i++) {
@@ -313,9 +297,8 @@ static void an_answer_whose_calls_fail_once_is_given_all_the_same(void **state)
 	}
 }
 
-static void without_a_driver_every_call_fails_and_none_hangs(void **state)
+AMD_TEST(without_a_driver_every_call_fails_and_none_hangs)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_observation o;
 	uint32_t handle = 0;
@@ -332,14 +315,10 @@ static void without_a_driver_every_call_fails_and_none_hangs(void **state)
 	aw_close(w);
 }
 
-/* ---- the target goes --------------------------------------------------------------------------
- */
-
-static void a_target_may_die_at_any_call(void **state)
+AMD_TEST_ON(a_target_may_die_at_any_call, mi250, mi250_old)
 {
 	static const char *const call[] = {"enable",        "get_queue_snapshot", "suspend_queues",
 	                                   "resume_queues", "query_debug_event",  "disable"};
-	struct amd_world *w = *state;
 	struct kfd_load *other = aw_load(w, "--queues", "2");
 	uint32_t safe;
 
@@ -369,9 +348,8 @@ static void a_target_may_die_at_any_call(void **state)
 	assert_int_equal(kfd_load_stop(other), 0);
 }
 
-static void a_target_that_runs_another_program_is_a_new_one(void **state)
+AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -382,9 +360,9 @@ static void a_target_that_runs_another_program_is_a_new_one(void **state)
 	target_tell(&t, "exec");
 	assert_int_equal(target_answer(&t), t.pid);
 	AW_WAIT(!aw_look(w, handle).held);
-	assert_int_equal(target_ask(&t, "signals"), 0); /* nobody stopped it */
+	assert_int_equal(target_ask(&t, "signals"), 0); /* it was not stopped */
 	target_do(&t, "open");
-	target_do(&t, "runtime 1"); /* which waits for nobody */
+	target_do(&t, "runtime 1"); /* does not wait for a debugger */
 	target_do(&t, "queue aql");
 	AW_WAIT(!aw_hold(w, handle).failed && aw_suspended(w, t.pid) == 1);
 	aw_must_release(w, handle);
@@ -393,9 +371,8 @@ static void a_target_that_runs_another_program_is_a_new_one(void **state)
 	target_kill(&t);
 }
 
-static void a_target_that_ends_its_runtime_is_not_held_any_more(void **state)
+AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -416,9 +393,8 @@ static void a_target_that_ends_its_runtime_is_not_held_any_more(void **state)
 	target_kill(&t);
 }
 
-static void who_is_evicted_stays_held_and_comes_back(void **state)
+AMD_TEST(who_is_evicted_stays_held_and_comes_back)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -436,9 +412,8 @@ static void who_is_evicted_stays_held_and_comes_back(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void signals_reach_a_target_that_is_traced_all_the_time(void **state)
+AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -459,9 +434,6 @@ static void signals_reach_a_target_that_is_traced_all_the_time(void **state)
 	assert_int_equal(target_ask(&t, "signals"), 20);
 	target_kill(&t);
 }
-
-/* ---- time -------------------------------------------------------------------------------------
- */
 
 /* While a hold takes half a second, looks and other questions take none of it. */
 static void looks_do_not_wait(struct amd_world *w, uint32_t handle, uint32_t other)
@@ -490,9 +462,8 @@ static void looks_do_not_wait(struct amd_world *w, uint32_t handle, uint32_t oth
 	aw_must_release(w, handle);
 }
 
-static void nobody_waits_for_a_slow_driver(void **state)
+AMD_TEST(nobody_waits_for_a_slow_driver)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w), *other = aw_load(w);
 	uint32_t handle[2] = {0};
 
@@ -506,9 +477,8 @@ static void nobody_waits_for_a_slow_driver(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_task_may_leave_while_its_hold_is_under_way(void **state)
+AMD_TEST(a_task_may_leave_while_its_hold_is_under_way)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_action a = {0};
 	uint64_t begin_ns;
@@ -527,8 +497,7 @@ static void a_task_may_leave_while_its_hold_is_under_way(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-/* ---- a leader that cannot be reached ----------------------------------------------------------
- */
+/* A leader that cannot be reached. */
 
 /* It sleeps in the driver, where it can be neither stopped nor let go of, until it is woken. */
 static void send_to_sleep(struct amd_world *w, struct target *t)
@@ -551,9 +520,8 @@ static void wakes_up_and_goes_on(struct amd_world *w, struct target *t, long que
 	AW_WAIT(target_ask(t, "done %ld", queue) == 1);
 }
 
-static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
+AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -569,9 +537,8 @@ static void one_that_sleeps_in_the_driver_is_held_and_let_go_of(void **state)
 	target_kill(&t);
 }
 
-static void one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once(void **state)
+AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -588,9 +555,8 @@ static void one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once(void 
 	target_kill(&t);
 }
 
-static void one_that_sleeps_in_the_driver_does_not_keep_us_from_ending(void **state)
+AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct target t;
 
 	target_start_with(&t, 1);
@@ -600,52 +566,4 @@ static void one_that_sleeps_in_the_driver_does_not_keep_us_from_ending(void **st
 	aw_close(w);
 	wakes_up_and_goes_on(w, &t, 1);
 	target_kill(&t);
-}
-
-/* ---- memory of others -------------------------------------------------------------------------
- */
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, mi250),
-		AMD_TEST_ON(a_hold_that_the_hardware_does_not_obey_fails_and_is_undone, navi31),
-		AMD_TEST_ON(the_queues_that_failed_are_named, mi250),
-		AMD_TEST_ON(the_queues_that_failed_are_named, navi31),
-		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,
-	                    mi250),
-		AMD_TEST_ON(a_release_that_the_hardware_does_not_obey_is_told_and_can_be_repeated,
-	                    navi31),
-		AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, mi300x),
-		AMD_TEST_ON(while_the_gpu_is_reset_a_hold_fails_and_nothing_hangs, navi31),
-		AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, mi300x),
-		AMD_TEST_ON(a_reset_while_it_is_held_does_not_keep_us, navi31),
-		AMD_TEST(a_suspend_that_fails_is_told_and_overcome),
-		AMD_TEST(a_resume_that_fails_is_told_and_overcome),
-		AMD_TEST(an_attach_that_fails_leaves_nothing_behind),
-		AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250),
-		AMD_TEST_ON(a_detach_whose_calls_fail_once_releases_all_the_same, mi250_old),
-		AMD_TEST(an_answer_whose_calls_fail_once_is_given_all_the_same),
-		AMD_TEST(without_a_driver_every_call_fails_and_none_hangs),
-		AMD_TEST_ON(a_target_may_die_at_any_call, mi250),
-		AMD_TEST_ON(a_target_may_die_at_any_call, mi250_old),
-		AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250),
-		AMD_TEST_ON(a_target_that_runs_another_program_is_a_new_one, mi250_old),
-		AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, mi250),
-		AMD_TEST_ON(a_target_that_ends_its_runtime_is_not_held_any_more, navi31_old),
-		AMD_TEST(who_is_evicted_stays_held_and_comes_back),
-		AMD_TEST_ON(signals_reach_a_target_that_is_traced_all_the_time, mi250_old),
-		AMD_TEST(nobody_waits_for_a_slow_driver),
-		AMD_TEST(a_task_may_leave_while_its_hold_is_under_way),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_is_held_and_let_go_of, mi250_old),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once, mi250),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_can_be_attached_to_again_at_once,
-	                    mi250_old),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250),
-		AMD_TEST_ON(one_that_sleeps_in_the_driver_does_not_keep_us_from_ending, mi250_old),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,6 @@
 #include "gpu/amd/amd_device.h"
 #include "target.h"
 
-/* ---- GPUs -------------------------------------------------------------------------------------
- */
-
 static void write_node(const struct folder *f, unsigned number, uint32_t gpu_id, uint32_t gfx,
                        const char *more)
 {
@@ -30,7 +27,7 @@ static void write_node(const struct folder *f, unsigned number, uint32_t gpu_id,
 
 #define DEBUGS "capability 536903808\n" /* 0x20008080 */
 
-static void gpus_are_read_as_they_are(void **state)
+TEST(gpus_are_read_as_they_are)
 {
 	static const struct {
 		uint32_t gfx;
@@ -47,7 +44,6 @@ static void gpus_are_read_as_they_are(void **state)
 	struct folder f;
 	char text[16];
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	write_node(&f, 0, 0, 0, "simd_count 0\n"); /* processors */
 	write_node(&f, 1, 0, 0, "");
@@ -73,12 +69,11 @@ static void gpus_are_read_as_they_are(void **state)
 	folder_remove(&f);
 }
 
-static void a_gpu_without_the_firmware_cannot_suspend(void **state)
+TEST(a_gpu_without_the_firmware_cannot_suspend)
 {
 	struct gp_amd_node node[4];
 	struct folder f;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	write_node(&f, 0, 7, 90402, "capability 32768\n");         /* the driver could */
 	write_node(&f, 1, 8, 90402, "capability 536870912\n");     /* the firmware could */
@@ -90,12 +85,11 @@ static void a_gpu_without_the_firmware_cannot_suspend(void **state)
 	folder_remove(&f);
 }
 
-static void what_is_not_there_is_no_gpu(void **state)
+TEST(what_is_not_there_is_no_gpu)
 {
 	struct gp_amd_node node[4];
 	struct folder f;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	assert_int_equal(gp_amd_nodes(node, 4), -ENOENT);
 	folder_print(&f, "topology/nodes/generation", "2");
@@ -116,12 +110,11 @@ static void what_is_not_there_is_no_gpu(void **state)
 	folder_remove(&f);
 }
 
-static void more_gpus_than_we_have_room_for_are_left_out(void **state)
+AMD_TEST(more_gpus_than_we_have_room_for_are_left_out)
 {
 	struct gp_gpu *gpu = NULL;
 	struct folder f;
 
-	(void)state; /* the emulator's device stands beside it */
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	for (unsigned i = 0; i < 100; i++)
 		write_node(&f, i, 1000 + i, 90402, DEBUGS);
@@ -134,9 +127,8 @@ static void more_gpus_than_we_have_room_for_are_left_out(void **state)
 	folder_remove(&f);
 }
 
-static void both_gpus_are_found(void **state)
+AMD_TEST_ON(both_gpus_are_found, two_mi250)
 {
-	struct amd_world *w = *state;
 	struct gp_gpu *second = NULL, *third = NULL;
 
 	assert_int_equal(gp_amd_ops.probe(), 2);
@@ -150,9 +142,8 @@ static void both_gpus_are_found(void **state)
 	gp_amd_ops.close(second);
 }
 
-static void a_gpu_that_is_open_twice_shows_the_same(void **state)
+AMD_TEST(a_gpu_that_is_open_twice_shows_the_same)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_gpu *second = NULL;
 	struct gp_seen seen[8] = {0};
@@ -169,9 +160,6 @@ static void a_gpu_that_is_open_twice_shows_the_same(void **state)
 	gp_amd_ops.close(second);
 	assert_int_equal(aw_suspended(w, load->pid), 0);
 }
-
-/* ---- the kernel's dump of queues --------------------------------------------------------------
- */
 
 struct text {
 	char *data;
@@ -221,13 +209,12 @@ static void text_dump(struct text *t, unsigned dwords, uint64_t ring, uint64_t p
 	}
 }
 
-static void a_dump_is_read_as_it_is(void **state)
+TEST(a_dump_is_read_as_it_is)
 {
 	struct gp_amd_mqd mqd[8];
 	struct folder f;
 	struct text t;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_DEBUGFS");
 	assert_int_equal(gp_amd_read_mqds(12, 0xc7a6, mqd, 8), -ENOENT);
 	text_begin(&t);
@@ -309,14 +296,13 @@ static void write_garbage(struct text *t, struct gp_rng *rng)
 	}
 }
 
-static void garbage_is_survived(void **state)
+TEST(garbage_is_survived)
 {
 	struct gp_amd_mqd mqd[4];
 	struct gp_rng rng;
 	struct folder f;
 	struct text t;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_DEBUGFS");
 	gp_rng_init(&rng, 1, 0);
 	for (int i = 0; i < 300; i++) {
@@ -329,12 +315,11 @@ static void garbage_is_survived(void **state)
 	folder_remove(&f);
 }
 
-/* Addresses that are none: the work of who says so is not known, and nothing else happens. */
-static void pointers_that_lead_nowhere_tell_nothing(void **state)
+/* Invalid addresses: the work of this process is unknown, and nothing else happens. */
+AMD_TEST(pointers_that_lead_nowhere_tell_nothing)
 {
 	static const uint64_t address[] = {0, 8, 0xffffffffffffff00, 0x7ffffffff000,
 	                                   0xdead00000000};
-	struct amd_world *w = *state;
 	struct folder f;
 	struct target t;
 
@@ -361,9 +346,6 @@ static void pointers_that_lead_nowhere_tell_nothing(void **state)
 	target_kill(&t);
 }
 
-/* ---- processes in sysfs -----------------------------------------------------------------------
- */
-
 static int count_process(void *arg, pid_t pid)
 {
 	pid_t *pids = arg;
@@ -376,13 +358,12 @@ static int count_process(void *arg, pid_t pid)
 	return 0;
 }
 
-static void what_is_no_process_and_no_queue_is_left_out(void **state)
+TEST(what_is_no_process_and_no_queue_is_left_out)
 {
 	struct gp_amd_sysfs_queue queue[4];
 	pid_t pids[8] = {0};
 	struct folder f;
 
-	(void)state;
 	folder_make(&f, "GPREEMPT_KFD_SYSFS");
 	assert_int_equal(gp_amd_each_process(count_process, pids), -ENOENT);
 	folder_print(&f, "proc/12/queues/0/gpuid", "51110"); /* without a newline, as it is */
@@ -418,9 +399,8 @@ static void what_is_no_process_and_no_queue_is_left_out(void **state)
 	folder_remove(&f);
 }
 
-static void who_does_not_use_a_gpu_is_told_so(void **state)
+AMD_TEST(who_does_not_use_a_gpu_is_told_so)
 {
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
 	struct target t;
@@ -448,19 +428,17 @@ static void who_does_not_use_a_gpu_is_told_so(void **state)
 	assert_true(strlen(err.text) > 10);
 }
 
-static void we_are_nobody_to_schedule(void **state)
+AMD_TEST(we_are_nobody_to_schedule)
 {
-	struct amd_world *w = *state;
 	struct gp_seen seen[4];
 
 	aw_open(w); /* by which this process uses the driver */
 	assert_int_equal(gp_gpu_scan(w->gpu, aw_now(), seen, 4), 0);
 }
 
-static void many_processes_are_found_and_leave(void **state)
+AMD_TEST(many_processes_are_found_and_leave)
 {
 	enum { MANY = 40 };
-	struct amd_world *w = *state;
 	struct gp_seen seen[MANY + 8];
 	struct target t[MANY];
 	int n;
@@ -488,9 +466,8 @@ static void many_processes_are_found_and_leave(void **state)
 }
 
 /* Whatever becomes of them between two looks. */
-static void processes_come_and_go_while_they_are_looked_at(void **state)
+AMD_TEST(processes_come_and_go_while_they_are_looked_at)
 {
-	struct amd_world *w = *state;
 	struct gp_seen seen[16];
 
 	aw_open(w);
@@ -513,9 +490,6 @@ static void processes_come_and_go_while_they_are_looked_at(void **state)
 	AW_WAIT(!gp_gpu_scan(w->gpu, aw_now(), seen, 16));
 }
 
-/* ---- one number, two processes ----------------------------------------------------------------
- */
-
 /* As fork(), under this number. */
 static pid_t fork_as(const void *pid)
 {
@@ -525,9 +499,8 @@ static pid_t fork_as(const void *pid)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof args);
 }
 
-static void another_process_under_the_same_number_is_another(void **state)
+AMD_TEST(another_process_under_the_same_number_is_another)
 {
-	struct amd_world *w = *state;
 	struct gp_seen first = {0}, second = {0};
 	struct gp_observation o;
 	uint32_t handle = 0, again = 0;
@@ -549,7 +522,7 @@ static void another_process_under_the_same_number_is_another(void **state)
 	target_do(&t, "open");
 	target_do(&t, "runtime 1");
 	target_do(&t, "queue aql");
-	o = aw_hold(w, handle); /* of who is no more */
+	o = aw_hold(w, handle); /* of a process that is gone */
 	assert_int_equal(o.failed, -ESRCH);
 	assert_false(o.held);
 	assert_int_equal(aw_suspended(w, pid), 0);
@@ -559,28 +532,4 @@ static void another_process_under_the_same_number_is_another(void **state)
 	assert_int_equal(aw_suspended(w, pid), 1);
 	assert_false(aw_look(w, handle).held);
 	target_kill(&t);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(gpus_are_read_as_they_are),
-		cmocka_unit_test(a_gpu_without_the_firmware_cannot_suspend),
-		cmocka_unit_test(what_is_not_there_is_no_gpu),
-		AMD_TEST(more_gpus_than_we_have_room_for_are_left_out),
-		AMD_TEST_ON(both_gpus_are_found, two_mi250),
-		AMD_TEST(a_gpu_that_is_open_twice_shows_the_same),
-		cmocka_unit_test(a_dump_is_read_as_it_is),
-		cmocka_unit_test(garbage_is_survived),
-		AMD_TEST(pointers_that_lead_nowhere_tell_nothing),
-		cmocka_unit_test(what_is_no_process_and_no_queue_is_left_out),
-		AMD_TEST(who_does_not_use_a_gpu_is_told_so),
-		AMD_TEST(we_are_nobody_to_schedule),
-		AMD_TEST(many_processes_are_found_and_leave),
-		AMD_TEST(processes_come_and_go_while_they_are_looked_at),
-		AMD_TEST(another_process_under_the_same_number_is_another),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

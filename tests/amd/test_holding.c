@@ -50,12 +50,8 @@ static void is_as_before(struct amd_world *w, pid_t pid)
 	aw_wait_progress(w, pid);
 }
 
-/* ---- one process ------------------------------------------------------------------------------
- */
-
-static void what_is_held_stands_still_and_goes_on_when_it_is_released(void **state)
+AMD_TEST_EVERYWHERE(what_is_held_stands_still_and_goes_on_when_it_is_released)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "3");
 	uint32_t handle = 0;
 
@@ -74,9 +70,8 @@ static void what_is_held_stands_still_and_goes_on_when_it_is_released(void **sta
 	assert_int_equal(kfd_load_stop(load), 0); /* while we are attached, and answer it */
 }
 
-static void close_releases_what_is_held_before_it_returns(void **state)
+AMD_TEST_ON(close_releases_what_is_held_before_it_returns, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 
 	aw_open(w);
@@ -88,9 +83,8 @@ static void close_releases_what_is_held_before_it_returns(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void detach_releases_what_is_held(void **state)
+AMD_TEST_ON(detach_releases_what_is_held, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	uint32_t handle = 0;
 
@@ -104,9 +98,8 @@ static void detach_releases_what_is_held(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_process_that_is_only_attached_to_is_left_alone(void **state)
+AMD_TEST(a_process_that_is_only_attached_to_is_left_alone)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -119,9 +112,8 @@ static void a_process_that_is_only_attached_to_is_left_alone(void **state)
 	assert_int_equal(aw_tracer(load->pid), 0);
 }
 
-static void one_that_will_be_held_is_attached_to_beforehand(void **state)
+AMD_TEST(one_that_will_be_held_is_attached_to_beforehand)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -134,9 +126,8 @@ static void one_that_will_be_held_is_attached_to_beforehand(void **state)
 	assert_int_equal(kfd_emu_count(&w->emu, "enable"), 1);
 }
 
-static void to_hold_twice_is_to_hold_once(void **state)
+AMD_TEST(to_hold_twice_is_to_hold_once)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -150,9 +141,8 @@ static void to_hold_twice_is_to_hold_once(void **state)
 	assert_int_equal(kfd_emu_count(&w->emu, "resume_queues"), 1);
 }
 
-static void what_was_asked_last_counts(void **state)
+AMD_TEST_ON(what_was_asked_last_counts, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_action a = {0};
 
@@ -172,12 +162,10 @@ static void what_was_asked_last_counts(void **state)
 	}
 }
 
-/* ---- how often the hardware is bothered -------------------------------------------------------
- */
+/* How often the hardware is bothered. */
 
-static void a_hold_is_one_cycle_of_the_run_list_and_one_call(void **state)
+AMD_TEST_ON(a_hold_is_one_cycle_of_the_run_list_and_one_call, mi300x, vega20)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "5");
 	uint64_t cycles, calls;
 	uint32_t handle = 0;
@@ -200,9 +188,8 @@ static void a_hold_is_one_cycle_of_the_run_list_and_one_call(void **state)
 	}
 }
 
-static void where_queues_are_taken_one_by_one_only_those_of_the_task_are(void **state)
+AMD_TEST_ON(where_queues_are_taken_one_by_one_only_those_of_the_task_are, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "4"), *other = aw_load(w, "--queues", "2");
 	uint64_t messages, preempted;
 	uint32_t handle = 0;
@@ -221,12 +208,8 @@ static void where_queues_are_taken_one_by_one_only_those_of_the_task_are(void **
 	assert_int_equal(aw_sum(w, other->pid, "preempted"), preempted);
 }
 
-/* ---- queues -----------------------------------------------------------------------------------
- */
-
-static void queues_that_copy_go_on(void **state)
+AMD_TEST(queues_that_copy_go_on)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -244,9 +227,8 @@ static void queues_that_copy_go_on(void **state)
 	target_kill(&t);
 }
 
-static void a_process_that_only_copies_is_no_task(void **state)
+AMD_TEST(a_process_that_only_copies_is_no_task)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--type", "sdma");
 	struct gp_queue queue[4];
 	struct gp_error err = {0};
@@ -265,9 +247,8 @@ static void a_process_that_only_copies_is_no_task(void **state)
 	}
 }
 
-static void a_queue_that_is_made_while_the_others_are_held_is_held_too(void **state)
+AMD_TEST_ON(a_queue_that_is_made_while_the_others_are_held_is_held_too, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -292,9 +273,8 @@ static void a_queue_that_is_made_while_the_others_are_held_is_held_too(void **st
 	target_kill(&t);
 }
 
-static void who_destroys_a_held_queue_waits_for_its_release(void **state)
+AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -314,9 +294,8 @@ static void who_destroys_a_held_queue_waits_for_its_release(void **state)
 	target_kill(&t);
 }
 
-static void a_task_without_queues_is_held_by_nothing_and_its_next_queue_is(void **state)
+AMD_TEST(a_task_without_queues_is_held_by_nothing_and_its_next_queue_is)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -333,9 +312,8 @@ static void a_task_without_queues_is_held_by_nothing_and_its_next_queue_is(void 
 	target_kill(&t);
 }
 
-static void queues_come_and_go_while_their_task_is_held_and_released(void **state)
+AMD_TEST_ON(queues_come_and_go_while_their_task_is_held_and_released, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "4", "--churn", "3");
 	uint32_t handle = 0;
 
@@ -353,9 +331,8 @@ static void queues_come_and_go_while_their_task_is_held_and_released(void **stat
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void fifty_queues_are_held_together(void **state)
+AMD_TEST_ON(fifty_queues_are_held_together, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "50");
 	uint32_t handle = 0;
 
@@ -367,9 +344,8 @@ static void fifty_queues_are_held_together(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void queues_of_both_kinds_of_packets_are_held(void **state)
+AMD_TEST(queues_of_both_kinds_of_packets_are_held)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--type", "pm4", "--queues", "2");
 	uint32_t handle = 0;
 
@@ -397,10 +373,9 @@ static unsigned save_area_of(const struct gp_gpu *gpu)
 	return strstr(gpu->info.name, "gfx942") ? 177 : 60;
 }
 
-static void the_queues_are_listed_as_they_are(void **state)
+AMD_TEST_ON(the_queues_are_listed_as_they_are, mi250, mi250_old, mi300x)
 {
 	static const char *const type[] = {"aql", "pm4", "sdma"};
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
 	struct gp_seen seen = {0};
@@ -434,9 +409,8 @@ static void the_queues_are_listed_as_they_are(void **state)
 	target_kill(&t);
 }
 
-static void from_afar_queues_are_listed_without_touching_the_process(void **state)
+AMD_TEST(from_afar_queues_are_listed_without_touching_the_process)
 {
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
 	struct gp_seen seen = {0};
@@ -458,9 +432,8 @@ static void from_afar_queues_are_listed_without_touching_the_process(void **stat
 }
 
 /* The look clears what is new, and so takes away the news that it is there. */
-static void a_look_at_the_queues_does_not_let_a_new_one_slip_through(void **state)
+AMD_TEST(a_look_at_the_queues_does_not_let_a_new_one_slip_through)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *other = aw_load(w);
 	struct gp_error err = {0};
 	struct gp_queue queue[8];
@@ -484,12 +457,8 @@ static void a_look_at_the_queues_does_not_let_a_new_one_slip_through(void **stat
 	target_kill(&t);
 }
 
-/* ---- several processes ------------------------------------------------------------------------
- */
-
-static void a_batch_is_held_together_and_others_go_on(void **state)
+AMD_TEST_ON(a_batch_is_held_together_and_others_go_on, mi250, navi31_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load[4];
 	struct gp_action a[3] = {0};
 
@@ -512,9 +481,8 @@ static void a_batch_is_held_together_and_others_go_on(void **state)
 		assert_int_equal(kfd_load_stop(load[i]), 0);
 }
 
-static void where_one_can_be_held_the_second_is_refused_in_a_sentence(void **state)
+AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, vega20, mixed)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load[2] = {aw_load(w), aw_load(w)};
 	struct gp_observation o;
 	struct gp_error err = {0};
@@ -535,12 +503,8 @@ static void where_one_can_be_held_the_second_is_refused_in_a_sentence(void **sta
 	assert_int_equal(aw_suspended(w, load[1]->pid), 1);
 }
 
-/* ---- two GPUs ---------------------------------------------------------------------------------
- */
-
-static void a_process_on_two_gpus_is_held_on_each_by_itself(void **state)
+AMD_TEST_ON(a_process_on_two_gpus_is_held_on_each_by_itself, two_mi250, two_navi31)
 {
-	struct amd_world *w = *state;
 	struct gp_gpu *second = NULL;
 	uint32_t handle[2] = {0};
 	struct target t;
@@ -576,9 +540,8 @@ static void a_process_on_two_gpus_is_held_on_each_by_itself(void **state)
 	target_kill(&t);
 }
 
-static void a_process_is_a_task_only_where_it_has_queues(void **state)
+AMD_TEST_ON(a_process_is_a_task_only_where_it_has_queues, two_mi250)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--gpu", "1");
 	struct gp_gpu *second = NULL;
 	struct gp_error err = {0};
@@ -593,9 +556,6 @@ static void a_process_is_a_task_only_where_it_has_queues(void **state)
 	gp_amd_ops.close(second);
 	assert_int_equal(kfd_load_stop(load), 0);
 }
-
-/* ---- single queues ----------------------------------------------------------------------------
- */
 
 static struct gp_seen split(struct amd_world *w, pid_t pid, uint32_t queue)
 {
@@ -646,19 +606,18 @@ static void one_queue_as_a_task(struct amd_world *w, uint32_t chosen)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void a_queue_can_be_a_task_of_its_own(void **state)
+AMD_TEST_ON(a_queue_can_be_a_task_of_its_own, mi250, navi31_old)
 {
-	one_queue_as_a_task(*state, 1);
+	one_queue_as_a_task(w, 1);
 }
 
-static void queue_0_can_be_one_too(void **state)
+AMD_TEST(queue_0_can_be_one_too)
 {
-	one_queue_as_a_task(*state, 0);
+	one_queue_as_a_task(w, 0);
 }
 
-static void a_queue_that_is_not_there_cannot_be_a_task(void **state)
+AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task)
 {
-	struct amd_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
 	struct target t;
@@ -677,9 +636,8 @@ static void a_queue_that_is_not_there_cannot_be_a_task(void **state)
 }
 
 /* Whoever held it as a part of its process could not give it back. */
-static void a_held_process_is_not_taken_apart(void **state)
+AMD_TEST(a_held_process_is_not_taken_apart)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_error err = {0};
 	struct gp_seen seen = {0};
@@ -697,9 +655,8 @@ static void a_held_process_is_not_taken_apart(void **state)
 	assert_int_equal(aw_suspended(w, load->pid), 1);
 }
 
-static void when_every_queue_is_a_task_the_process_is_none(void **state)
+AMD_TEST(when_every_queue_is_a_task_the_process_is_none)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct gp_seen seen[8] = {0};
 	uint32_t handle[2] = {0};
@@ -716,12 +673,8 @@ static void when_every_queue_is_a_task_the_process_is_none(void **state)
 	assert_int_equal(gp_gpu_scan(w->gpu, aw_now(), seen, 8), 2);
 }
 
-/* ---- other calls ------------------------------------------------------------------------------
- */
-
-static void the_preempt_type_has_bounds(void **state)
+AMD_TEST(the_preempt_type_has_bounds)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle = 0;
 
@@ -741,9 +694,8 @@ static void the_preempt_type_has_bounds(void **state)
 }
 
 /* The driver hands a grace on to HWS only. */
-static void mes_has_no_choice(void **state)
+AMD_TEST_ON(mes_has_no_choice, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	uint32_t handle;
 
@@ -756,9 +708,8 @@ static void mes_has_no_choice(void **state)
 	assert_int_equal(kfd_emu_process_number(&w->emu, load->pid, "grace"), KFD_GRACE_DEFAULT);
 }
 
-static void there_is_a_record_before_the_first_change(void **state)
+AMD_TEST(there_is_a_record_before_the_first_change)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_undo undo = {0};
 	uint32_t handle = 0;
@@ -774,9 +725,8 @@ static void there_is_a_record_before_the_first_change(void **state)
 	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), -ESRCH);
 }
 
-static void a_task_is_attached_once(void **state)
+AMD_TEST(a_task_is_attached_once)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_seen seen = {0};
 	uint32_t handle = 0;
@@ -788,9 +738,8 @@ static void a_task_is_attached_once(void **state)
 	assert_int_equal(gp_gpu_attach(w->gpu, seen.key + 64, &handle), -ESRCH);
 }
 
-static void work_is_seen(void **state)
+AMD_TEST_ON(work_is_seen, mi250)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -812,9 +761,8 @@ static void work_is_seen(void **state)
 }
 
 /* A change makes itself known: the engine sleeps until then. */
-static void news_are_told(void **state)
+AMD_TEST(news_are_told)
 {
-	struct amd_world *w = *state;
 	struct pollfd p = {.events = POLLIN};
 	uint32_t handle = 0;
 	struct target t;
@@ -833,62 +781,4 @@ static void news_are_told(void **state)
 	assert_int_equal(poll(&p, 1, 20000), 1);
 	AW_WAIT(aw_look(w, handle).active);
 	target_kill(&t);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_EVERYWHERE(what_is_held_stands_still_and_goes_on_when_it_is_released),
-		AMD_TEST_ON(close_releases_what_is_held_before_it_returns, mi250),
-		AMD_TEST_ON(close_releases_what_is_held_before_it_returns, navi31_old),
-		AMD_TEST_ON(detach_releases_what_is_held, mi250),
-		AMD_TEST_ON(detach_releases_what_is_held, mi250_old),
-		AMD_TEST(a_process_that_is_only_attached_to_is_left_alone),
-		AMD_TEST(one_that_will_be_held_is_attached_to_beforehand),
-		AMD_TEST(to_hold_twice_is_to_hold_once),
-		AMD_TEST_ON(what_was_asked_last_counts, mi250),
-		AMD_TEST_ON(what_was_asked_last_counts, navi31_old),
-		AMD_TEST_ON(a_hold_is_one_cycle_of_the_run_list_and_one_call, mi300x),
-		AMD_TEST_ON(a_hold_is_one_cycle_of_the_run_list_and_one_call, vega20),
-		AMD_TEST_ON(where_queues_are_taken_one_by_one_only_those_of_the_task_are, navi31),
-		AMD_TEST(queues_that_copy_go_on),
-		AMD_TEST(a_process_that_only_copies_is_no_task),
-		AMD_TEST_ON(a_queue_that_is_made_while_the_others_are_held_is_held_too, mi250),
-		AMD_TEST_ON(a_queue_that_is_made_while_the_others_are_held_is_held_too, navi31_old),
-		AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250),
-		AMD_TEST_ON(who_destroys_a_held_queue_waits_for_its_release, mi250_old),
-		AMD_TEST(a_task_without_queues_is_held_by_nothing_and_its_next_queue_is),
-		AMD_TEST_ON(queues_come_and_go_while_their_task_is_held_and_released, mi250),
-		AMD_TEST_ON(queues_come_and_go_while_their_task_is_held_and_released, navi31_old),
-		AMD_TEST_ON(fifty_queues_are_held_together, mi300x),
-		AMD_TEST_ON(fifty_queues_are_held_together, navi31),
-		AMD_TEST(queues_of_both_kinds_of_packets_are_held),
-		AMD_TEST_ON(the_queues_are_listed_as_they_are, mi250),
-		AMD_TEST_ON(the_queues_are_listed_as_they_are, mi250_old),
-		AMD_TEST_ON(the_queues_are_listed_as_they_are, mi300x),
-		AMD_TEST(from_afar_queues_are_listed_without_touching_the_process),
-		AMD_TEST(a_look_at_the_queues_does_not_let_a_new_one_slip_through),
-		AMD_TEST_ON(a_batch_is_held_together_and_others_go_on, mi250),
-		AMD_TEST_ON(a_batch_is_held_together_and_others_go_on, navi31_old),
-		AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, vega20),
-		AMD_TEST_ON(where_one_can_be_held_the_second_is_refused_in_a_sentence, mixed),
-		AMD_TEST_ON(a_process_on_two_gpus_is_held_on_each_by_itself, two_mi250),
-		AMD_TEST_ON(a_process_on_two_gpus_is_held_on_each_by_itself, two_navi31),
-		AMD_TEST_ON(a_process_is_a_task_only_where_it_has_queues, two_mi250),
-		AMD_TEST_ON(a_queue_can_be_a_task_of_its_own, mi250),
-		AMD_TEST_ON(a_queue_can_be_a_task_of_its_own, navi31_old),
-		AMD_TEST(queue_0_can_be_one_too),
-		AMD_TEST(a_queue_that_is_not_there_cannot_be_a_task),
-		AMD_TEST(a_held_process_is_not_taken_apart),
-		AMD_TEST(when_every_queue_is_a_task_the_process_is_none),
-		AMD_TEST(the_preempt_type_has_bounds),
-		AMD_TEST_ON(mes_has_no_choice, navi31),
-		AMD_TEST(there_is_a_record_before_the_first_change),
-		AMD_TEST(a_task_is_attached_once),
-		AMD_TEST_ON(work_is_seen, mi250),
-		AMD_TEST(news_are_told),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static int look(struct gp_amd_readers *readers, bool at_fifo)
 	return gp_amd_readers_run(readers, 1);
 }
 
-/* Everybody who waits for the FIFO goes on. */
+/* All threads that wait for the FIFO go on. */
 static void answer(void)
 {
 	int fd = open(fifo, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
@@ -59,11 +59,10 @@ static void answer(void)
 }
 
 /* However often it happens: it is those who are out now that count. */
-static void who_comes_back_can_look_again(void **state)
+TEST(who_comes_back_can_look_again)
 {
 	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < GP_AMD_READERS_MAX; i++)
 			assert_int_equal(look(&readers, true), 0);
@@ -79,11 +78,10 @@ static void who_comes_back_can_look_again(void **state)
 }
 
 /* They end by themselves, and free what they have: a sanitizer would say so. */
-static void who_is_out_at_the_end_is_left_alone(void **state)
+TEST(who_is_out_at_the_end_is_left_alone)
 {
 	struct gp_amd_readers readers = {.patience_ns = 20 * GP_NS_PER_MS};
 
-	(void)state;
 	assert_int_equal(look(&readers, true), 0);
 	gp_amd_readers_end(&readers);
 	assert_int_equal(readers.nout, 0);
@@ -91,12 +89,4 @@ static void who_is_out_at_the_end_is_left_alone(void **state)
 	usleep(100000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_comes_back_can_look_again),
-		cmocka_unit_test(who_is_out_at_the_end_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

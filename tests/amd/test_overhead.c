@@ -46,9 +46,6 @@ static void act(struct gp_gpu *gpu, bool hold, struct gp_action *a, unsigned n)
 			exit(3);
 }
 
-/* ---- the tool ---------------------------------------------------------------------------------
- */
-
 /* --tool PID...: attaches to them, says so, waits for a byte, then holds and releases them. */
 static int be_tool(int npids, char **pids)
 {
@@ -147,9 +144,6 @@ static void start_tool(struct tool *tool, struct kfd_load *const *load, unsigned
 	AW_WAIT((tool->thread = find_host_thread(tool->pid)));
 }
 
-/* ---- counting ---------------------------------------------------------------------------------
- */
-
 /* Every system call of the thread, until it ends. For each suspend and each resume, how many there
  * were since the one before. */
 struct count {
@@ -224,19 +218,18 @@ static void a_batch_needs_three_calls_each(struct amd_world *w, unsigned batch)
 		assert_int_equal(kfd_load_stop(load[i]), 0);
 }
 
-static void a_suspend_is_three_system_calls(void **state)
+AMD_TEST_ON(a_suspend_is_three_system_calls, mi250, navi31)
 {
-	a_batch_needs_three_calls_each(*state, 1);
+	a_batch_needs_three_calls_each(w, 1);
 }
 
-static void so_it_is_in_a_batch(void **state)
+AMD_TEST_ON(so_it_is_in_a_batch, mi250)
 {
-	a_batch_needs_three_calls_each(*state, BATCH_MAX);
+	a_batch_needs_three_calls_each(w, BATCH_MAX);
 }
 
-static void nothing_is_allocated_by_a_hold(void **state)
+AMD_TEST_ON(nothing_is_allocated_by_a_hold, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load[BATCH_MAX];
 	struct gp_action a[BATCH_MAX] = {0};
 	uint64_t before;
@@ -259,9 +252,6 @@ static void nothing_is_allocated_by_a_hold(void **state)
 	}
 	assert_int_equal(bench_allocations(), before);
 }
-
-/* ---- time -------------------------------------------------------------------------------------
- */
 
 struct bare {
 	int kfd;
@@ -302,9 +292,8 @@ static uint64_t our_hold_ns(struct amd_world *w, uint32_t handle)
 	return ns;
 }
 
-static void a_hold_takes_less_than_two_bare_suspends(void **state)
+AMD_TEST_ON(a_hold_takes_less_than_two_bare_suspends, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load[2];
 	uint64_t bare_ns[ROUNDS * PER_ROUND], our_ns[ROUNDS * PER_ROUND], bare, ours;
 	struct bare b;
@@ -337,20 +326,8 @@ static void a_hold_takes_less_than_two_bare_suspends(void **state)
 	close(b.kfd);
 }
 
-int main(int argc, char **argv)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(a_suspend_is_three_system_calls, mi250),
-		AMD_TEST_ON(a_suspend_is_three_system_calls, navi31),
-		AMD_TEST_ON(so_it_is_in_a_batch, mi250),
-		AMD_TEST_ON(nothing_is_allocated_by_a_hold, mi250),
-		AMD_TEST_ON(nothing_is_allocated_by_a_hold, mi250_old),
-		AMD_TEST_ON(a_hold_takes_less_than_two_bare_suspends, mi250),
-		AMD_TEST_ON(a_hold_takes_less_than_two_bare_suspends, navi31),
-	};
-
 	if (argc > 2 && !strcmp(argv[1], "--tool"))
-		return be_tool(argc - 2 < BATCH_MAX ? argc - 2 : BATCH_MAX, argv + 2);
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		exit(be_tool(argc - 2 < BATCH_MAX ? argc - 2 : BATCH_MAX, argv + 2));
 }

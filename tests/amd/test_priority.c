@@ -24,7 +24,7 @@ static bool is_debugged(struct amd_world *w, pid_t pid)
 	return process_is(w, pid, "debugged") == 1;
 }
 
-/* A request every 60 ms, of so much work: a step is 0.1 ms. */
+/* A request every 60 ms with this number of steps; a step is 0.1 ms. */
 static struct kfd_load *start_service(struct amd_world *w, const char *steps)
 {
 	return aw_load(w, "--period", "60000", "--steps", steps);
@@ -39,9 +39,6 @@ static struct kfd_load *start_be(struct amd_world *w, const char *queues)
 {
 	return aw_load(w, "--queues", queues, "--steps", "50");
 }
-
-/* ---- how soon ---------------------------------------------------------------------------------
- */
 
 /* Forgets the requests so far. */
 static void drain(const struct kfd_load *lc)
@@ -103,32 +100,32 @@ static void latency_critical_work_comes_first(struct amd_world *w, const char *s
 	assert_int_equal(s.records, tasks + 0u);
 	sched_free(&s);
 	assert_int_equal(kfd_load_stop(lc), 0);
-	for (unsigned i = 0; i < tasks; i++) { /* what was preempted so often ends right */
+	for (unsigned i = 0; i < tasks; i++) { /* preempted work ends with the right result */
 		assert_int_equal(aw_suspended(w, be[i]->pid), 0);
 		assert_false(is_debugged(w, be[i]->pid));
 		assert_int_equal(kfd_load_stop(be[i]), 0);
 	}
 }
 
-static void a_request_takes_the_device(void **state)
+AMD_TEST_ON(a_request_takes_the_device, mi250)
 {
-	latency_critical_work_comes_first(*state, "200", 1, "9");
+	latency_critical_work_comes_first(w, "200", 1, "9");
 }
 
-static void it_takes_it_from_several(void **state)
+AMD_TEST_ON(it_takes_it_from_several, mi250)
 {
-	latency_critical_work_comes_first(*state, "200", 3, "3");
+	latency_critical_work_comes_first(w, "200", 3, "3");
 }
 
 /* Where nobody counts compute units: as long as work that was taken is believed to run. */
-static void a_short_request_takes_the_device(void **state)
+AMD_TEST_ON(a_short_request_takes_the_device, navi31_old)
 {
-	latency_critical_work_comes_first(*state, "50", 1, "9");
+	latency_critical_work_comes_first(w, "50", 1, "9");
 }
 
-static void it_takes_it_from_several_as_well(void **state)
+AMD_TEST_ON(it_takes_it_from_several_as_well, navi31)
 {
-	latency_critical_work_comes_first(*state, "50", 3, "3");
+	latency_critical_work_comes_first(w, "50", 3, "3");
 }
 
 /* From a packet of the service to the moment in which the other has left the device, as the device
@@ -146,9 +143,8 @@ static uint64_t take_device_ns(struct amd_world *w, struct target *lc, pid_t be)
 	return ns;
 }
 
-static void a_request_has_the_device_after_a_look_and_a_suspend(void **state)
+AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi250, mi300x_old, navi31)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *be = start_be(w, "4");
 	uint64_t ns[REQUESTS], p50, bare_ns = bare_suspend_ns(be->pid, REQUESTS), bound_ns;
 	uint64_t late_ns = timer_lateness_ns();
@@ -205,9 +201,8 @@ static uint64_t step_until(struct scheduler *s, pid_t pid, bool held)
 }
 
 /* The service says that a request comes, before it submits anything. */
-static void who_says_so_has_the_device_after_one_suspend(void **state)
+AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi300x, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *be = start_be(w, "4"), *lc = aw_load(w, "--idle");
 	uint64_t ns[REQUESTS], p50, bare_ns = bare_suspend_ns(be->pid, REQUESTS);
 	uint64_t key, late_ns = timer_lateness_ns();
@@ -240,12 +235,8 @@ static void who_says_so_has_the_device_after_one_suspend(void **state)
 	assert_int_equal(kfd_load_stop(lc), 0);
 }
 
-/* ---- who --------------------------------------------------------------------------------------
- */
-
-static void an_idle_best_effort_task_is_not_held(void **state)
+AMD_TEST(an_idle_best_effort_task_is_not_held)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = aw_load(w, "--idle");
 	struct scheduler s = {0};
 
@@ -261,9 +252,8 @@ static void an_idle_best_effort_task_is_not_held(void **state)
 	assert_int_equal(kfd_load_stop(be), 0);
 }
 
-static void a_process_that_nobody_named_is_never_touched(void **state)
+AMD_TEST(a_process_that_nobody_named_is_never_touched)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2"), *other = start_be(w, "2");
 	struct scheduler s = {0};
 
@@ -278,9 +268,8 @@ static void a_process_that_nobody_named_is_never_touched(void **state)
 	sched_end(&s);
 }
 
-static void who_comes_later_and_who_goes_is_seen(void **state)
+AMD_TEST(who_comes_later_and_who_goes_is_seen)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "2");
 	struct scheduler s = {0};
 	struct target t;
@@ -297,7 +286,7 @@ static void who_comes_later_and_who_goes_is_seen(void **state)
 	target_do(&t, "submit 0 200 1000"); /* more than it can have */
 	AW_WAIT(aw_suspended(w, t.pid));
 	kfd_load_kill(be); /* held or not */
-	kfd_load_kill(lc); /* nobody to make way for any more */
+	kfd_load_kill(lc); /* no latency-critical task is left */
 	AW_WAIT(!aw_suspended(w, t.pid));
 	kfd_emu_sleep_ms(100);
 	assert_int_equal(aw_suspended(w, t.pid), 0);
@@ -305,12 +294,8 @@ static void who_comes_later_and_who_goes_is_seen(void **state)
 	target_kill(&t);
 }
 
-/* ---- what may be known ------------------------------------------------------------------------
- */
-
-static void nobody_attaches_to_a_service_that_can_be_watched_without(void **state)
+AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20, mi250)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
 	struct scheduler s = {0};
 
@@ -332,9 +317,8 @@ static void hide_debugfs(void)
 	setenv("GPREEMPT_KFD_DEBUGFS", "/nonexistent", 1);
 }
 
-static void otherwise_it_is_attached_to(void **state)
+AMD_TEST_ON(otherwise_it_is_attached_to, mi250)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
 	struct scheduler s = {0};
 
@@ -350,10 +334,9 @@ static void otherwise_it_is_attached_to(void **state)
 	assert_int_equal(kfd_load_stop(be), 0);
 }
 
-/* Its session would take the only place from who is to be held. */
-static void where_there_is_one_place_its_work_is_not_known(void **state)
+/* Its session would take the only slot from the task to be held. */
+AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20, mixed)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *lc = start_lc(w), *be = start_be(w, "4");
 	uint32_t handle[2] = {0};
 
@@ -368,30 +351,4 @@ static void where_there_is_one_place_its_work_is_not_known(void **state)
 	assert_false(aw_look(w, handle[0]).known & GP_KNOWN_ACTIVE);
 	assert_false(is_debugged(w, lc->pid));
 	aw_must_hold(w, handle[1]);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(a_request_takes_the_device, mi250),
-		AMD_TEST_ON(it_takes_it_from_several, mi250),
-		AMD_TEST_ON(a_short_request_takes_the_device, navi31_old),
-		AMD_TEST_ON(it_takes_it_from_several_as_well, navi31),
-		AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi250),
-		AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, mi300x_old),
-		AMD_TEST_ON(a_request_has_the_device_after_a_look_and_a_suspend, navi31),
-		AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi300x),
-		AMD_TEST_ON(who_says_so_has_the_device_after_one_suspend, mi250_old),
-		AMD_TEST(an_idle_best_effort_task_is_not_held),
-		AMD_TEST(a_process_that_nobody_named_is_never_touched),
-		AMD_TEST(who_comes_later_and_who_goes_is_seen),
-		AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, vega20),
-		AMD_TEST_ON(nobody_attaches_to_a_service_that_can_be_watched_without, mi250),
-		AMD_TEST_ON(otherwise_it_is_attached_to, mi250),
-		AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, vega20),
-		AMD_TEST_ON(where_there_is_one_place_its_work_is_not_known, mixed),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,6 @@ static void note_error(struct answer *a, const struct gp_error *err)
 	snprintf(a->text, sizeof a->text, "%s", err->text);
 }
 
-/* ---- the device file --------------------------------------------------------------------------
- */
-
 static void open_it(struct answer *a, pid_t pid)
 {
 	struct gp_error err = {0};
@@ -87,11 +84,10 @@ static void ask_doctor(struct answer *a, pid_t pid)
 	gp_backend_doctor(&gp_amd_ops, note_finding, a);
 }
 
-static void without_a_driver_there_are_no_devices(void **state)
+AMD_TEST(without_a_driver_there_are_no_devices)
 {
 	struct answer a;
 
-	(void)state;
 	setenv("GPREEMPT_KFD", "/nonexistent/kfd", 1);
 	assert_int_equal(as_user(0, probe_it, 0).code, 0);
 	a = as_user(0, open_it, 0);
@@ -103,13 +99,12 @@ static void without_a_driver_there_are_no_devices(void **state)
 	assert_int_equal(a.code, GP_FINDING_NOTE); /* most machines have none */
 }
 
-static void a_file_that_is_no_driver_is_refused(void **state)
+AMD_TEST(a_file_that_is_no_driver_is_refused)
 {
 	struct folder f;
 	struct answer a;
 	char path[128];
 
-	(void)state;
 	folder_make(&f, "UNUSED");
 	folder_print(&f, "kfd", "nothing");
 	snprintf(path, sizeof path, "%s/kfd", f.path);
@@ -121,10 +116,9 @@ static void a_file_that_is_no_driver_is_refused(void **state)
 	folder_remove(&f);
 }
 
-static void a_driver_that_is_too_old_is_told_so(void **state)
+AMD_TEST(a_driver_that_is_too_old_is_told_so)
 {
 	static const char *const version[] = {"1.12", "1.0", "0.99", "2.0"};
-	struct amd_world *w = *state;
 
 	for (int i = 0; i < 4; i++) {
 		struct answer a;
@@ -144,13 +138,12 @@ static void a_driver_that_is_too_old_is_told_so(void **state)
 	assert_int_equal(as_user(0, open_it, 0).other, 0);
 }
 
-static void a_device_file_that_may_not_be_opened_is_told_so(void **state)
+AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so)
 {
 	struct folder f;
 	struct answer a;
 	char path[128];
 
-	(void)state;
 	folder_make(&f, "UNUSED");
 	folder_print(&f, "kfd", "nothing");
 	snprintf(path, sizeof path, "%s/kfd", f.path);
@@ -168,9 +161,8 @@ static void a_device_file_that_may_not_be_opened_is_told_so(void **state)
 	folder_remove(&f);
 }
 
-static void firmware_that_cannot_is_told_by_the_doctor(void **state)
+AMD_TEST(firmware_that_cannot_is_told_by_the_doctor)
 {
-	struct amd_world *w = *state;
 	struct answer a;
 
 	assert_int_equal(kfd_emu_stop(&w->emu), 0);
@@ -182,9 +174,6 @@ static void firmware_that_cannot_is_told_by_the_doctor(void **state)
 	assert_false(w->gpu->info.caps & GP_CAP_HOLD);
 	assert_int_equal(w->gpu->info.max_held, 0);
 }
-
-/* ---- processes --------------------------------------------------------------------------------
- */
 
 /* `other`: whether it was held at the end. */
 static void hold_it(struct answer *a, pid_t pid)
@@ -216,9 +205,8 @@ static void hold_it(struct answer *a, pid_t pid)
 	gp_amd_ops.close(gpu);
 }
 
-static void anothers_process_is_refused_in_a_sentence(void **state)
+AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct answer a = as_user(NOBODY, hold_it, load->pid);
 
@@ -229,9 +217,8 @@ static void anothers_process_is_refused_in_a_sentence(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
+AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
 	struct answer a = as_user(NOBODY, hold_it, load->pid);
 
@@ -244,9 +231,8 @@ static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
 	assert_int_equal(kfd_load_stop(load), 0);
 }
 
-static void root_holds_everybodys(void **state)
+AMD_TEST(root_holds_everybodys)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--drop-to", "65534");
 
 	aw_open(w);
@@ -269,9 +255,8 @@ static pid_t fork_in_namespace(const void *arg)
 }
 
 /* In a container: pid 1 there, and another number here. */
-static void a_process_in_a_pid_namespace_is_held_by_its_number_here(void **state)
+AMD_TEST(a_process_in_a_pid_namespace_is_held_by_its_number_here)
 {
-	struct amd_world *w = *state;
 	uint32_t handle = 0;
 	struct target t;
 
@@ -301,9 +286,8 @@ static void release_it(struct answer *a, pid_t pid)
 	note_error(a, &err);
 }
 
-static void who_has_nothing_here_cannot_be_released(void **state)
+AMD_TEST(who_has_nothing_here_cannot_be_released)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w, "--queues", "2");
 	struct answer a = as_user(0, release_it, getpid());
 
@@ -311,25 +295,4 @@ static void who_has_nothing_here_cannot_be_released(void **state)
 	assert_non_null(strstr(a.text, "does not use an AMD GPU"));
 	a = as_user(0, release_it, load->pid);
 	assert_true(a.code >= 0);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST(without_a_driver_there_are_no_devices),
-		AMD_TEST(a_file_that_is_no_driver_is_refused),
-		AMD_TEST(a_driver_that_is_too_old_is_told_so),
-		AMD_TEST(a_device_file_that_may_not_be_opened_is_told_so),
-		AMD_TEST(firmware_that_cannot_is_told_by_the_doctor),
-		AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250),
-		AMD_TEST_ON(anothers_process_is_refused_in_a_sentence, mi250_old),
-		AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250),
-		AMD_TEST_ON(ones_own_process_can_be_held_or_it_is_said_why_not, mi250_old),
-		AMD_TEST(root_holds_everybodys),
-		AMD_TEST(a_process_in_a_pid_namespace_is_held_by_its_number_here),
-		AMD_TEST(who_has_nothing_here_cannot_be_released),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,12 +103,8 @@ static unsigned open_files(void)
 	return n;
 }
 
-/* ---- kfdtest ----------------------------------------------------------------------------------
- */
-
-static void a_process_is_attached_to_before_its_runtime_is_there(void **state)
+AMD_TEST_EVERYWHERE(a_process_is_attached_to_before_its_runtime_is_there)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -144,9 +140,8 @@ static void a_process_is_attached_to_before_its_runtime_is_there(void **state)
 	assert_int_equal(target_wait(&t), 0);
 }
 
-static void a_running_process_is_attached_to_and_answered_at_its_end(void **state)
+AMD_TEST_EVERYWHERE(a_running_process_is_attached_to_and_answered_at_its_end)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -166,9 +161,8 @@ static void a_running_process_is_attached_to_and_answered_at_its_end(void **stat
 	assert_int_equal(target_wait(&t), 0);
 }
 
-static void queues_are_suspended_and_resumed(void **state)
+AMD_TEST_EVERYWHERE(queues_are_suspended_and_resumed)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -192,9 +186,8 @@ static void queues_are_suspended_and_resumed(void **state)
 	target_kill(&t);
 }
 
-static void a_queue_that_is_made_later_can_be_suspended_too(void **state)
+AMD_TEST_EVERYWHERE(a_queue_that_is_made_later_can_be_suspended_too)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -212,9 +205,8 @@ static void a_queue_that_is_made_later_can_be_suspended_too(void **state)
 }
 
 /* Its event has not been looked at: the call finds out by itself. */
-static void a_queue_that_nobody_has_looked_at_is_suspended_with_the_others(void **state)
+AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -231,9 +223,8 @@ static void a_queue_that_nobody_has_looked_at_is_suspended_with_the_others(void 
 }
 
 /* Its number and its ring may be the same as those of one that was suspended. */
-static void a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it(void **state)
+AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -255,9 +246,8 @@ static void a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it(void **s
 	target_kill(&t);
 }
 
-static void queues_that_copy_are_never_suspended(void **state)
+AMD_TEST_ON(queues_that_copy_are_never_suspended, mi250)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 
@@ -274,9 +264,8 @@ static void queues_that_copy_are_never_suspended(void **state)
 }
 
 /* More than a first snapshot has room for. */
-static void sixty_queues_are_suspended_by_one_call(void **state)
+AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, mi250, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 	uint64_t calls;
@@ -292,12 +281,8 @@ static void sixty_queues_are_suspended_by_one_call(void **state)
 	target_kill(&t);
 }
 
-/* ---- the link ---------------------------------------------------------------------------------
- */
-
-static void with_the_new_rule_nobody_traces_the_target_after_the_beginning(void **state)
+AMD_TEST_ON(with_the_new_rule_nobody_traces_the_target_after_the_beginning, mi250)
 {
-	struct amd_world *w = *state;
 	struct debugger d = be_debugger();
 	struct target t;
 	int status;
@@ -309,7 +294,7 @@ static void with_the_new_rule_nobody_traces_the_target_after_the_beginning(void 
 	assert_int_equal(d.session.link, GP_AMD_UNLINKED);
 	assert_int_equal(suspend(&d), 1);
 	assert_int_equal(resume(&d), 1);
-	/* Anybody else may. */
+	/* Other processes may. */
 	assert_int_equal(ptrace(PTRACE_SEIZE, t.pid, NULL, NULL), 0);
 	assert_int_equal(ptrace(PTRACE_INTERRUPT, t.pid, NULL, NULL), 0);
 	assert_int_equal(waitpid(t.pid, &status, __WALL), t.pid);
@@ -321,12 +306,11 @@ static void with_the_new_rule_nobody_traces_the_target_after_the_beginning(void 
 	target_kill(&t);
 }
 
-static void with_the_old_rule_the_target_is_traced_until_the_end(void **state)
+AMD_TEST_ON(with_the_old_rule_the_target_is_traced_until_the_end, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start_with(&t, 1);
 	must_attach(&d, t.pid);
 	assert_int_equal(d.rule, GP_AMD_RULE_TRACER);
@@ -338,12 +322,11 @@ static void with_the_old_rule_the_target_is_traced_until_the_end(void **state)
 	target_kill(&t);
 }
 
-static void signals_reach_the_target(void **state)
+AMD_TEST_ON(signals_reach_the_target, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start_with(&t, 1);
 	must_attach(&d, t.pid);
 	for (int i = 1; i <= 20; i++) {
@@ -368,12 +351,11 @@ static bool is_stopped(pid_t pid)
 	return state == 'T' || state == 't';
 }
 
-static void who_stops_the_target_can_let_it_go_on(void **state)
+AMD_TEST_ON(who_stops_the_target_can_let_it_go_on, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start_with(&t, 1);
 	must_attach(&d, t.pid);
 	for (int i = 0; i < 5; i++) {
@@ -393,12 +375,11 @@ static void who_stops_the_target_can_let_it_go_on(void **state)
 	target_kill(&t);
 }
 
-static void a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go(void **state)
+AMD_TEST_ON(a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start_with(&t, 1);
 	kill(t.pid, SIGSTOP);
 	AW_WAIT(aw_state_of(t.pid) == 'T');
@@ -417,13 +398,12 @@ static void a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go(voi
 	target_kill(&t);
 }
 
-/* It may be our own child, and its exit status is for who waits for it. */
-static void the_exit_status_of_the_target_is_left_to_its_parent(void **state)
+/* It may be our own child; its parent must still get the exit status. */
+AMD_TEST_ON(the_exit_status_of_the_target_is_left_to_its_parent, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start_with(&t, 1);
 	must_attach(&d, t.pid);
 	PUMP_UNTIL(&d, d.session.link != GP_AMD_UNLINKING);
@@ -435,15 +415,11 @@ static void the_exit_status_of_the_target_is_left_to_its_parent(void **state)
 	assert_int_equal(target_wait(&t), 3);
 }
 
-/* ---- ends -------------------------------------------------------------------------------------
- */
-
-static void a_target_that_waits_for_an_answer_gets_it_at_the_end(void **state)
+AMD_TEST_ON(a_target_that_waits_for_an_answer_gets_it_at_the_end, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start(&t);
 	target_do(&t, "open");
 	must_attach(&d, t.pid);
@@ -494,22 +470,22 @@ static void begins_to_wait_in_the_last_moment(struct amd_world *w, bool in_anoth
 	target_kill(&t);
 }
 
-static void a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever(void **state)
+AMD_TEST_ON(a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever, mi250,
+            mi250_old)
 {
-	begins_to_wait_in_the_last_moment(*state, false);
+	begins_to_wait_in_the_last_moment(w, false);
 }
 
-static void nor_does_one_of_its_other_threads(void **state)
+AMD_TEST_ON(nor_does_one_of_its_other_threads, mi250, mi250_old)
 {
-	begins_to_wait_in_the_last_moment(*state, true);
+	begins_to_wait_in_the_last_moment(w, true);
 }
 
-static void a_target_that_ended_is_let_go_of(void **state)
+AMD_TEST_ON(a_target_that_ended_is_let_go_of, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start_with(&t, 2);
 	must_attach(&d, t.pid);
 	assert_int_equal(suspend(&d), 2);
@@ -519,13 +495,12 @@ static void a_target_that_ended_is_let_go_of(void **state)
 	let_go(&d);
 }
 
-static void nothing_is_left_open_after_many_sessions(void **state)
+AMD_TEST_ON(nothing_is_left_open_after_many_sessions, mi250, mi250_old)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 	unsigned files;
 
-	(void)state;
 	target_start_with(&t, 2);
 	files = open_files();
 	for (int i = 0; i < 50; i++) {
@@ -538,9 +513,6 @@ static void nothing_is_left_open_after_many_sessions(void **state)
 	close(d.kfd);
 	target_kill(&t);
 }
-
-/* ---- who cannot be attached to ----------------------------------------------------------------
- */
 
 /* A process that traces another and does nothing else. */
 static pid_t start_tracer(pid_t pid)
@@ -565,14 +537,13 @@ static pid_t start_tracer(pid_t pid)
 	return child;
 }
 
-static void one_that_is_traced_already_is_refused_and_its_tracer_named(void **state)
+AMD_TEST(one_that_is_traced_already_is_refused_and_its_tracer_named)
 {
 	struct debugger d = be_debugger();
 	char number[32];
 	struct target t;
 	pid_t tracer;
 
-	(void)state;
 	target_start_with(&t, 1);
 	tracer = start_tracer(t.pid);
 	assert_int_equal(attach(&d, t.pid), -EBUSY);
@@ -641,9 +612,8 @@ static void end_other(struct other *o)
 	assert_int_equal(status, 0);
 }
 
-static void one_in_other_hands_is_refused_and_stays_in_them(void **state)
+AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250, mi250_old)
 {
-	struct amd_world *w = *state;
 	struct other first, second;
 	struct target t;
 
@@ -655,7 +625,7 @@ static void one_in_other_hands_is_refused_and_stays_in_them(void **state)
 	assert_int_equal(second.result, -EBUSY);
 	assert_true(strlen(second.text) > 20);
 	end_other(&second);
-	/* Neither the attempt nor the end of who made it changes anything for the first. */
+	/* Neither the attempt nor the end of the second debugger affects the first. */
 	AW_WAIT(kfd_emu_process_number(&w->emu, second.pid, "debugged") == UINT64_MAX);
 	kfd_emu_sleep_ms(50);
 	assert_int_equal(process_is(w, &t, "debugged"), 1);
@@ -666,12 +636,11 @@ static void one_in_other_hands_is_refused_and_stays_in_them(void **state)
 	target_kill(&t);
 }
 
-static void one_without_a_runtime_cannot_be_suspended(void **state)
+AMD_TEST(one_without_a_runtime_cannot_be_suspended)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start(&t);
 	target_do(&t, "open");
 	target_do(&t, "queue aql");
@@ -683,12 +652,11 @@ static void one_without_a_runtime_cannot_be_suspended(void **state)
 	target_kill(&t);
 }
 
-static void where_there_is_one_place_the_second_is_told_so(void **state)
+AMD_TEST_ON(where_there_is_one_place_the_second_is_told_so, vega20, vega20_old)
 {
 	struct debugger first = be_debugger(), second = be_debugger();
 	struct target t[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		target_start_with(&t[i], 1);
 	must_attach(&first, t[0].pid);
@@ -709,9 +677,8 @@ static void where_there_is_one_place_the_second_is_told_so(void **state)
 		target_kill(&t[i]);
 }
 
-static void where_there_are_many_places_two_are_suspended_together(void **state)
+AMD_TEST_ON(where_there_are_many_places_two_are_suspended_together, mi300x, navi31)
 {
-	struct amd_world *w = *state;
 	struct debugger d[2] = {be_debugger(), be_debugger()};
 	struct target t[2];
 
@@ -728,17 +695,16 @@ static void where_there_are_many_places_two_are_suspended_together(void **state)
 	}
 }
 
-static void one_that_ended_is_not_there(void **state)
+AMD_TEST(one_that_ended_is_not_there)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 	pid_t pid;
 
-	(void)state;
 	target_start_with(&t, 1);
 	pid = t.pid;
 	kill(pid, SIGKILL);
-	AW_WAIT(aw_state_of(pid) == 'Z'); /* nobody has waited for it yet */
+	AW_WAIT(aw_state_of(pid) == 'Z'); /* not waited for yet */
 	assert_int_equal(attach(&d, pid), -ESRCH);
 	assert_true(strlen(d.err.text) > 10);
 	target_kill(&t);
@@ -747,12 +713,11 @@ static void one_that_ended_is_not_there(void **state)
 	close(d.kfd);
 }
 
-static void one_that_never_used_a_gpu_has_nothing_to_suspend(void **state)
+AMD_TEST(one_that_never_used_a_gpu_has_nothing_to_suspend)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start(&t);
 	must_attach(&d, t.pid); /* it may open the device later */
 	assert_int_equal(gp_amd_session_check(&d.session, 0, &d.err), -ENOTSUP);
@@ -762,12 +727,11 @@ static void one_that_never_used_a_gpu_has_nothing_to_suspend(void **state)
 	target_kill(&t);
 }
 
-static void one_whose_first_thread_has_ended_is_refused(void **state)
+AMD_TEST(one_whose_first_thread_has_ended_is_refused)
 {
 	struct debugger d = be_debugger();
 	struct target t;
 
-	(void)state;
 	target_start_with(&t, 1);
 	target_do(&t, "leave");
 	AW_WAIT(aw_state_of(t.pid) == 'Z');
@@ -776,59 +740,4 @@ static void one_whose_first_thread_has_ended_is_refused(void **state)
 	assert_int_equal(target_ask(&t, "signals"), 0);
 	close(d.kfd);
 	target_kill(&t);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_EVERYWHERE(a_process_is_attached_to_before_its_runtime_is_there),
-		AMD_TEST_EVERYWHERE(a_running_process_is_attached_to_and_answered_at_its_end),
-		AMD_TEST_EVERYWHERE(queues_are_suspended_and_resumed),
-		AMD_TEST_EVERYWHERE(a_queue_that_is_made_later_can_be_suspended_too),
-		AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, mi250),
-		AMD_TEST_ON(a_queue_that_nobody_has_looked_at_is_suspended_with_the_others, navi31),
-		AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, mi250),
-		AMD_TEST_ON(a_queue_in_the_place_of_a_suspended_one_is_not_taken_for_it, navi31),
-		AMD_TEST_ON(queues_that_copy_are_never_suspended, mi250),
-		AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, mi250),
-		AMD_TEST_ON(sixty_queues_are_suspended_by_one_call, navi31),
-		AMD_TEST_ON(with_the_new_rule_nobody_traces_the_target_after_the_beginning, mi250),
-		AMD_TEST_ON(with_the_old_rule_the_target_is_traced_until_the_end, mi250_old),
-		AMD_TEST_ON(signals_reach_the_target, mi250),
-		AMD_TEST_ON(signals_reach_the_target, mi250_old),
-		AMD_TEST_ON(who_stops_the_target_can_let_it_go_on, mi250),
-		AMD_TEST_ON(who_stops_the_target_can_let_it_go_on, mi250_old),
-		AMD_TEST_ON(a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go,
-	                    mi250),
-		AMD_TEST_ON(a_stopped_target_stays_stopped_when_it_is_attached_to_and_let_go,
-	                    mi250_old),
-		AMD_TEST_ON(the_exit_status_of_the_target_is_left_to_its_parent, mi250),
-		AMD_TEST_ON(the_exit_status_of_the_target_is_left_to_its_parent, mi250_old),
-		AMD_TEST_ON(a_target_that_waits_for_an_answer_gets_it_at_the_end, mi250),
-		AMD_TEST_ON(a_target_that_waits_for_an_answer_gets_it_at_the_end, mi250_old),
-		AMD_TEST_ON(a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever,
-	                    mi250),
-		AMD_TEST_ON(a_target_that_begins_to_wait_in_the_last_moment_does_not_wait_for_ever,
-	                    mi250_old),
-		AMD_TEST_ON(nor_does_one_of_its_other_threads, mi250),
-		AMD_TEST_ON(nor_does_one_of_its_other_threads, mi250_old),
-		AMD_TEST_ON(a_target_that_ended_is_let_go_of, mi250),
-		AMD_TEST_ON(a_target_that_ended_is_let_go_of, mi250_old),
-		AMD_TEST_ON(nothing_is_left_open_after_many_sessions, mi250),
-		AMD_TEST_ON(nothing_is_left_open_after_many_sessions, mi250_old),
-		AMD_TEST(one_that_is_traced_already_is_refused_and_its_tracer_named),
-		AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250),
-		AMD_TEST_ON(one_in_other_hands_is_refused_and_stays_in_them, mi250_old),
-		AMD_TEST(one_without_a_runtime_cannot_be_suspended),
-		AMD_TEST_ON(where_there_is_one_place_the_second_is_told_so, vega20),
-		AMD_TEST_ON(where_there_is_one_place_the_second_is_told_so, vega20_old),
-		AMD_TEST_ON(where_there_are_many_places_two_are_suspended_together, mi300x),
-		AMD_TEST_ON(where_there_are_many_places_two_are_suspended_together, navi31),
-		AMD_TEST(one_that_ended_is_not_there),
-		AMD_TEST(one_that_never_used_a_gpu_has_nothing_to_suspend),
-		AMD_TEST(one_whose_first_thread_has_ended_is_refused),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,9 +59,6 @@ static void name_open_files(char *text, size_t size)
 	}
 }
 
-/* ---- the tool ---------------------------------------------------------------------------------
- */
-
 struct tool {
 	struct gp_gpu *gpu;
 	struct report *report;
@@ -207,9 +204,6 @@ static int be_tool(int fd, uint64_t seed)
 	return 4;
 }
 
-/* ---- the storm --------------------------------------------------------------------------------
- */
-
 struct storm {
 	struct amd_world *w;
 	struct kfd_load *load; /* LOADS of them */
@@ -353,9 +347,13 @@ static void end(struct storm *s)
 	close(s->fd);
 }
 
-static void nothing_is_lost_in_a_storm(void **state)
+/* All queues run at full speed: the rest of a process's work is soon done. */
+static struct aw_machine hws_new = {.gpu = "mi300x", .rule = "new", .slots = "64"},
+			 hws_old = {.gpu = "mi250", .rule = "old", .slots = "64"},
+			 mes_new = {.gpu = "navi31", .rule = "new", .slots = "64"};
+
+AMD_TEST_ON(nothing_is_lost_in_a_storm, hws_new, hws_old, mes_new)
 {
-	struct amd_world *w = *state;
 	unsigned files = open_files(w->emu.pid);
 	struct storm s;
 
@@ -368,25 +366,12 @@ static void nothing_is_lost_in_a_storm(void **state)
 	       "%u; packets %lu\n",
 	       s.report->cycles, s.report->refused, s.kills, s.ends, s.restarts, s.nudges,
 	       kfd_emu_count(&w->emu, "packets"));
-	AW_WAIT(open_files(w->emu.pid) == files); /* the driver has let go of everybody */
+	AW_WAIT(open_files(w->emu.pid) == files); /* the driver has released all processes */
 	end(&s);
 }
 
-/* All queues run at full speed: the rest of a process's work is soon done. */
-static struct aw_machine hws_new = {.gpu = "mi300x", .rule = "new", .slots = "64"},
-			 hws_old = {.gpu = "mi250", .rule = "old", .slots = "64"},
-			 mes_new = {.gpu = "navi31", .rule = "new", .slots = "64"};
-
-int main(int argc, char **argv)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(nothing_is_lost_in_a_storm, hws_new),
-		AMD_TEST_ON(nothing_is_lost_in_a_storm, hws_old),
-		AMD_TEST_ON(nothing_is_lost_in_a_storm, mes_new),
-	};
-
 	if (argc == 4 && !strcmp(argv[1], "--tool"))
-		return be_tool(atoi(argv[2]), strtoull(argv[3], NULL, 0));
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		exit(be_tool(atoi(argv[2]), strtoull(argv[3], NULL, 0)));
 }

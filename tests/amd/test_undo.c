@@ -98,9 +98,8 @@ static int undo_in_child(const struct gp_undo *undo)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : INT32_MIN;
 }
 
-static void a_process_is_taken_from_a_holder_that_is_stopped(void **state)
+AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct owner h;
 	struct gp_undo undo;
@@ -119,7 +118,7 @@ static void a_process_is_taken_from_a_holder_that_is_stopped(void **state)
 	assert_int_equal(undo_in_child(&undo), 0); /* there is nothing left to take */
 	kill(h.pid, SIGCONT);
 	assert_int_equal(read(h.from, &byte, 1), 1); /* it notices ... */
-	assert_int_equal(read(h.from, &byte, 1), 1); /* ... and can hold it again */
+	assert_int_equal(read(h.from, &byte, 1), 1); /* and can hold it again */
 	assert_true(aw_suspended(w, load->pid) > 0);
 	end_holder(&h);
 	AW_WAIT(aw_suspended(w, load->pid) == 0);
@@ -127,10 +126,9 @@ static void a_process_is_taken_from_a_holder_that_is_stopped(void **state)
 	aw_wait_progress(w, load->pid);
 }
 
-/* Who undoes in his own process, as a command does, leaves it untraced. */
-static void the_process_is_not_traced_afterwards(void **state)
+/* An undo in the caller's own process, as in a command, leaves the target untraced. */
+AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x, mi300x_old)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct owner h;
 	struct gp_undo undo;
@@ -147,10 +145,9 @@ static void the_process_is_not_traced_afterwards(void **state)
 	aw_wait_progress(w, load->pid);
 }
 
-/* A debugger has it, and the holder of the record is somebody else. */
-static void what_another_traces_is_left_alone(void **state)
+/* A debugger has it, and the record belongs to a different process. */
+AMD_TEST(what_another_traces_is_left_alone)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct gp_undo undo = {.pid = load->pid, .start_time = gp_process_start_time(load->pid)};
 	struct gp_error err = {0};
@@ -177,9 +174,8 @@ static void what_another_traces_is_left_alone(void **state)
 	waitpid(debugger, NULL, 0);
 }
 
-static void a_process_with_the_same_pid_is_another(void **state)
+AMD_TEST(a_process_with_the_same_pid_is_another)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *load = aw_load(w);
 	struct owner h;
 	struct gp_undo undo;
@@ -190,18 +186,4 @@ static void a_process_with_the_same_pid_is_another(void **state)
 	assert_int_equal(gp_backend_undo(&gp_amd_ops, &undo, NULL), -ESRCH);
 	assert_true(aw_suspended(w, load->pid) > 0);
 	end_holder(&h);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_EVERYWHERE(a_process_is_taken_from_a_holder_that_is_stopped),
-		AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x),
-		AMD_TEST_ON(the_process_is_not_traced_afterwards, mi300x_old),
-		AMD_TEST(what_another_traces_is_left_alone),
-		AMD_TEST(a_process_with_the_same_pid_is_another),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
  */
 #include "target.h"
 
-/* A program with one queue that somebody wants to watch, and not to hold. */
+/* A program with one queue that is watched and not held. */
 static uint32_t watch(struct amd_world *w, struct target *t)
 {
 	uint32_t handle;
@@ -39,12 +39,8 @@ static void take_one_packet(struct amd_world *w, struct target *t, unsigned step
 	        kfd_emu_queue_number(&w->emu, t->pid, 0, "wptr"));
 }
 
-/* ---- what the hardware has taken ---------------------------------------------------------------
- */
-
-static void a_kernel_that_was_taken_is_seen_until_it_ends(void **state)
+AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi250, vega20, mi300x)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 
@@ -63,10 +59,9 @@ static void a_kernel_that_was_taken_is_seen_until_it_ends(void **state)
 	target_kill(&t);
 }
 
-/* It is found out when somebody begins to look. */
-static void one_that_was_taken_before_is_seen(void **state)
+/* The watch finds it when it begins. */
+AMD_TEST(one_that_was_taken_before_is_seen)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle;
 
@@ -81,9 +76,8 @@ static void one_that_was_taken_before_is_seen(void **state)
 }
 
 /* Elsewhere for a moment. */
-static void without_occupancy_it_is_believed_to_run_for_a_while(void **state)
+AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 	unsigned seen = 0;
@@ -95,19 +89,15 @@ static void without_occupancy_it_is_believed_to_run_for_a_while(void **state)
 		seen += is_active(w, handle);
 	}
 	assert_in_range(seen, 10, 20);
-	take_one_packet(w, &t, 50000); /* 5 s: more than anybody can know */
+	take_one_packet(w, &t, 50000); /* 5 s: longer than the watch assumes */
 	AW_WAIT(is_idle(w, handle));
 	assert_false(target_ask(&t, "done 0"));
 	target_kill(&t);
 }
 
-/* ---- where the pointers are --------------------------------------------------------------------
- */
-
 /* The new queue has the number or the count of the old one, not its memory. */
-static void a_queue_in_the_place_of_another_is_found(void **state)
+AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20, mi250)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 
@@ -126,9 +116,8 @@ static void a_queue_in_the_place_of_another_is_found(void **state)
 }
 
 /* The memory that was open is that of the program before. */
-static void a_program_that_began_another_is_found(void **state)
+AMD_TEST(a_program_that_began_another_is_found)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle = watch(w, &t);
 
@@ -142,9 +131,8 @@ static void a_program_that_began_another_is_found(void **state)
 }
 
 /* Nothing can be found out about them, again and again. */
-static void processes_that_nobody_named_keep_nobody_waiting(void **state)
+AMD_TEST(processes_that_nobody_named_keep_nobody_waiting)
 {
-	struct amd_world *w = *state;
 	struct kfd_load *other[3], *lc;
 	uint32_t handle;
 
@@ -163,9 +151,8 @@ static void processes_that_nobody_named_keep_nobody_waiting(void **state)
 }
 
 /* Nothing that is known of the process says anything about it. */
-static void a_queue_that_is_a_task_is_idle_beside_a_busy_one(void **state)
+AMD_TEST(a_queue_that_is_a_task_is_idle_beside_a_busy_one)
 {
-	struct amd_world *w = *state;
 	struct gp_seen seen;
 	struct target t;
 	uint32_t handle = 0;
@@ -184,9 +171,8 @@ static void a_queue_that_is_a_task_is_idle_beside_a_busy_one(void **state)
 
 /* The read pointer of such a queue begins again at the end of its ring, of 1,024 packets; the write
  * pointer does not. */
-static void a_pm4_queue_that_went_round_is_idle(void **state)
+AMD_TEST_ON(a_pm4_queue_that_went_round_is_idle, vega20)
 {
-	struct amd_world *w = *state;
 	struct target t;
 	uint32_t handle;
 
@@ -203,24 +189,4 @@ static void a_pm4_queue_that_went_round_is_idle(void **state)
 	target_do(&t, "submit 0 2 10000");
 	AW_WAIT(is_active(w, handle));
 	target_kill(&t);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi250),
-		AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, vega20),
-		AMD_TEST_ON(a_kernel_that_was_taken_is_seen_until_it_ends, mi300x),
-		AMD_TEST(one_that_was_taken_before_is_seen),
-		AMD_TEST_ON(without_occupancy_it_is_believed_to_run_for_a_while, navi31),
-		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, vega20),
-		AMD_TEST_ON(a_queue_in_the_place_of_another_is_found, mi250),
-		AMD_TEST(a_program_that_began_another_is_found),
-		AMD_TEST(a_queue_that_is_a_task_is_idle_beside_a_busy_one),
-		AMD_TEST_ON(a_pm4_queue_that_went_round_is_idle, vega20),
-		AMD_TEST(processes_that_nobody_named_keep_nobody_waiting),
-	};
-
-	aw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

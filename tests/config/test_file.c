@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration's file: what each key means, what is taken when it is missing, and whose it is.
  */
-#include <fcntl.h>
 #include <grp.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "config_world.h"
 
-/* ---- what the keys mean -------------------------------------------------------------- */
-
-static void an_empty_file_is_one_too(void **state)
+TEST(an_empty_file_is_one_too)
 {
 	struct gp_config *c = read_good("# nothing\n");
 
-	(void)state;
 	assert_string_equal(c->policy.text, "priority");
 	assert_string_equal(c->policy.choice.ops->name, "priority");
 	assert_int_equal(c->gpu, GP_CONFIG_GPU_ALL);
@@ -37,7 +31,7 @@ static void an_empty_file_is_one_too(void **state)
 	gp_config_free(c);
 }
 
-static void every_key_of_the_service_has_its_place(void **state)
+TEST(every_key_of_the_service_has_its_place)
 {
 	struct gp_config *c = read_good("policy: rr\n"
 	                                "gpu: sim\n"
@@ -63,7 +57,6 @@ static void every_key_of_the_service_has_its_place(void **state)
 	                                "memory_limit: 40GiB\n"
 	                                "on_memory_limit: hold\n");
 
-	(void)state;
 	assert_string_equal(c->policy.choice.ops->name, "rr");
 	assert_int_equal(c->gpu, GP_CONFIG_GPU_SIM);
 	assert_int_equal(c->scheduler.realtime, 50);
@@ -89,7 +82,7 @@ static void every_key_of_the_service_has_its_place(void **state)
 	gp_config_free(c);
 }
 
-static void every_key_of_rules_and_limits_has_its_place(void **state)
+TEST(every_key_of_rules_and_limits_has_its_place)
 {
 	struct gp_config *c =
 		read_good("rules:\n"
@@ -114,7 +107,6 @@ static void every_key_of_rules_and_limits_has_its_place(void **state)
 	                  "  groups: {teachers: {class: lc}}\n");
 	const struct gp_rule *r = &c->rule[0];
 
-	(void)state;
 	assert_int_equal(c->nrules, 1);
 	assert_int_equal(r->line, 2);
 	assert_int_equal(r->match.asks, GP_ASKS_ANYONE - 1); /* all but that */
@@ -146,7 +138,7 @@ static void every_key_of_rules_and_limits_has_its_place(void **state)
 	gp_config_free(c);
 }
 
-static void a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it(void **state)
+TEST(a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it)
 {
 	struct gp_config *c = read_good("policy: rr\n"
 	                                "devices:\n"
@@ -155,7 +147,6 @@ static void a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it(v
 	                                "- {match: H2, policy: fair}\n");
 	bool ignore = true;
 
-	(void)state;
 	assert_string_equal(gp_config_device(c, "NVIDIA H200 (0)", &ignore)->text, "qos");
 	assert_false(ignore);
 	assert_string_equal(gp_config_device(c, "NVIDIA H20", &ignore)->text, "fair");
@@ -166,11 +157,10 @@ static void a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it(v
 	gp_config_free(c);
 }
 
-static void metrics_listen_where_they_are_told(void **state)
+TEST(metrics_listen_where_they_are_told)
 {
 	struct gp_config *c = read_good("metrics: {listen: 'localhost:9435'}\n");
 
-	(void)state;
 	assert_true(c->metrics.on);
 	assert_int_equal(c->metrics.address.v4.sin_family, AF_INET);
 	assert_int_equal(ntohl(c->metrics.address.v4.sin_addr.s_addr), INADDR_LOOPBACK);
@@ -189,8 +179,6 @@ static void metrics_listen_where_they_are_told(void **state)
 	assert_false(c->metrics.on);
 	gp_config_free(c);
 }
-
-/* ---- the file ------------------------------------------------------------------------ */
 
 static void write_file(const char *path, const char *text, mode_t mode)
 {
@@ -214,12 +202,11 @@ static int load(const char *path, struct gp_error *err)
 	return r;
 }
 
-static void a_file_that_others_could_have_written_is_refused_by_root(void **state)
+TEST(a_file_that_others_could_have_written_is_refused_by_root)
 {
 	char folder[] = "/tmp/gp-config-XXXXXX", path[64];
 	struct gp_error err;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_non_null(mkdtemp(folder));
@@ -240,13 +227,12 @@ static void a_file_that_others_could_have_written_is_refused_by_root(void **stat
 }
 
 /* As a user: the same file is nobody else's business. */
-static void a_user_may_use_a_file_of_his_own(void **state)
+TEST(a_user_may_use_a_file_of_his_own)
 {
 	char folder[] = "/tmp/gp-config-XXXXXX", path[64];
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_non_null(mkdtemp(folder));
@@ -268,12 +254,11 @@ static void a_user_may_use_a_file_of_his_own(void **state)
 	rmdir(folder);
 }
 
-static void what_is_not_a_file_is_refused_and_not_waited_for(void **state)
+TEST(what_is_not_a_file_is_refused_and_not_waited_for)
 {
 	char folder[] = "/tmp/gp-config-XXXXXX", path[64];
 	struct gp_error err;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(load(folder, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "is not a regular file"));
@@ -286,11 +271,10 @@ static void what_is_not_a_file_is_refused_and_not_waited_for(void **state)
 	rmdir(folder);
 }
 
-static void the_file_is_the_option_else_the_variable_else_in_etc(void **state)
+TEST(the_file_is_the_option_else_the_variable_else_in_etc)
 {
 	bool chosen;
 
-	(void)state;
 	unsetenv("GPREEMPT_CONFIG");
 	assert_string_equal(gp_config_path(NULL, &chosen), "/etc/gpreempt/gpreempt.yaml");
 	assert_false(chosen);
@@ -303,14 +287,13 @@ static void the_file_is_the_option_else_the_variable_else_in_etc(void **state)
 }
 
 /* Its users and groups must be there, so it is read with those of this machine. */
-static void the_file_that_is_installed_loads(void **state)
+TEST(the_file_that_is_installed_loads)
 {
 	const char *source = getenv("SRC");
 	struct gp_error err = {0};
 	struct gp_config *c;
 	char path[512];
 
-	(void)state;
 	if (!source)
 		skip();
 	snprintf(path, sizeof path, "%s/etc/gpreempt.yaml", source);
@@ -340,7 +323,7 @@ static void has_line(const char *text, const char *file, const char *format, uin
 		fail_msg("%s does not say: %s", file, line);
 }
 
-static void the_limits_of_clients_are_those_that_the_documents_say(void **state)
+TEST(the_limits_of_clients_are_those_that_the_documents_say)
 {
 	static const char *const files[] = {"docs/protocol.md", "etc/gpreempt.yaml",
 	                                    "man/gpreempt.yaml.5"};
@@ -358,7 +341,6 @@ static void the_limits_of_clients_are_those_that_the_documents_say(void **state)
 	const char *source = getenv("SRC");
 	struct gp_config *c;
 
-	(void)state;
 	if (!source)
 		skip();
 	assert_int_equal(gp_config_default(&c), 0);
@@ -378,24 +360,4 @@ static void the_limits_of_clients_are_those_that_the_documents_say(void **state)
 			has_line(text, files[i], lines[i][j], value[j]);
 	}
 	gp_config_free(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_file_is_one_too),
-		cmocka_unit_test(every_key_of_the_service_has_its_place),
-		cmocka_unit_test(every_key_of_rules_and_limits_has_its_place),
-		cmocka_unit_test(
-			a_device_has_the_policy_of_the_first_entry_that_names_a_part_of_it),
-		cmocka_unit_test(metrics_listen_where_they_are_told),
-		cmocka_unit_test(a_file_that_others_could_have_written_is_refused_by_root),
-		cmocka_unit_test(a_user_may_use_a_file_of_his_own),
-		cmocka_unit_test(what_is_not_a_file_is_refused_and_not_waited_for),
-		cmocka_unit_test(the_file_is_the_option_else_the_variable_else_in_etc),
-		cmocka_unit_test(the_file_that_is_installed_loads),
-		cmocka_unit_test(the_limits_of_clients_are_those_that_the_documents_say),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Globs: what fits, what is a mistake, and that no pattern and no text take long. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include <fnmatch.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/rng.h"
 #include "config/glob.h"
@@ -20,9 +14,8 @@ static bool fits(const char *pattern, const char *text)
 	return gp_glob(pattern, text, strlen(text), &steps);
 }
 
-static void a_star_is_anything_and_a_question_mark_one_byte(void **state)
+TEST(a_star_is_anything_and_a_question_mark_one_byte)
 {
-	(void)state;
 	assert_true(fits("", ""));
 	assert_false(fits("", "a"));
 	assert_true(fits("*", ""));
@@ -38,9 +31,8 @@ static void a_star_is_anything_and_a_question_mark_one_byte(void **state)
 	assert_false(fits("*a*b*c*", "xaxcxb"));
 }
 
-static void a_set_is_one_of_its_bytes_and_a_backslash_takes_the_next_as_it_is(void **state)
+TEST(a_set_is_one_of_its_bytes_and_a_backslash_takes_the_next_as_it_is)
 {
-	(void)state;
 	assert_true(fits("[a-c]", "b"));
 	assert_false(fits("[a-c]", "d"));
 	assert_true(fits("[!a-c]", "d"));
@@ -56,13 +48,12 @@ static void a_set_is_one_of_its_bytes_and_a_backslash_takes_the_next_as_it_is(vo
 }
 
 /* Whatever is no mistake means the same as in the shell. */
-static void what_fits_is_what_the_systems_own_matcher_takes(void **state)
+TEST(what_fits_is_what_the_systems_own_matcher_takes)
 {
 	static const char pattern_bytes[] = "ab*?[]!-\\", text_bytes[] = "ab]-!";
 	struct gp_rng rng;
 	unsigned compared = 0, fit = 0;
 
-	(void)state;
 	gp_rng_init(&rng, 1, 0);
 	for (unsigned i = 0; i < 300000; i++) {
 		char pattern[9] = "", text[7] = "";
@@ -85,9 +76,8 @@ static void what_fits_is_what_the_systems_own_matcher_takes(void **state)
 	assert_true(fit > 1000);
 }
 
-static void a_pattern_that_cannot_be_read_is_a_mistake(void **state)
+TEST(a_pattern_that_cannot_be_read_is_a_mistake)
 {
-	(void)state;
 	assert_null(gp_glob_mistake("a*[b-c]?\\["));
 	assert_non_null(gp_glob_mistake("a["));
 	assert_non_null(gp_glob_mistake("a[]"));
@@ -96,14 +86,13 @@ static void a_pattern_that_cannot_be_read_is_a_mistake(void **state)
 	assert_non_null(gp_glob_mistake("[a\\]"));
 }
 
-static void no_pattern_takes_more_than_its_length_times_that_of_the_text(void **state)
+TEST(no_pattern_takes_more_than_its_length_times_that_of_the_text)
 {
 	static char text[4096];
 	char pattern[192];
 	const uint32_t most = 4096 * 192;
 	uint32_t steps = most;
 
-	(void)state;
 	memset(text, 'a', sizeof text);
 	for (unsigned i = 0; i < sizeof pattern - 2; i++)
 		pattern[i] = i % 2 ? 'a' : '*'; /* what makes others take for ever */
@@ -118,11 +107,10 @@ static void no_pattern_takes_more_than_its_length_times_that_of_the_text(void **
 	assert_true(steps > 0 && steps < most - sizeof text);
 }
 
-static void without_steps_nothing_fits(void **state)
+TEST(without_steps_nothing_fits)
 {
 	uint32_t steps = 3;
 
-	(void)state;
 	assert_false(gp_glob("aaaa", "aaaa", 4, &steps));
 	assert_int_equal(steps, 0);
 	steps = 4;
@@ -131,28 +119,12 @@ static void without_steps_nothing_fits(void **state)
 	assert_false(gp_glob("[abcdefgh][abcdefgh]", "hh", 2, &steps)); /* a set costs its length */
 }
 
-static void a_plain_pattern_says_which_text_it_means(void **state)
+TEST(a_plain_pattern_says_which_text_it_means)
 {
 	char text[32];
 
-	(void)state;
 	assert_true(gp_glob_is_plain("a\\*b", text));
 	assert_string_equal(text, "a*b");
 	assert_false(gp_glob_is_plain("a*", text));
 	assert_int_equal(gp_glob_least("a*b?[c-z]\\*"), 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_star_is_anything_and_a_question_mark_one_byte),
-		cmocka_unit_test(a_set_is_one_of_its_bytes_and_a_backslash_takes_the_next_as_it_is),
-		cmocka_unit_test(what_fits_is_what_the_systems_own_matcher_takes),
-		cmocka_unit_test(a_pattern_that_cannot_be_read_is_a_mistake),
-		cmocka_unit_test(no_pattern_takes_more_than_its_length_times_that_of_the_text),
-		cmocka_unit_test(without_steps_nothing_fits),
-		cmocka_unit_test(a_plain_pattern_says_which_text_it_means),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,7 @@ static bool fits(const char *criteria, const struct gp_procinfo *info)
 	return match_in(text, info).rule == 0;
 }
 
-/* ---- criteria ------------------------------------------------------------------------ */
-
-static void each_criterion_fits_what_it_says_and_nothing_else(void **state)
+TEST(each_criterion_fits_what_it_says_and_nothing_else)
 {
 	static const struct {
 		const char *criteria;
@@ -52,13 +50,12 @@ static void each_criterion_fits_what_it_says_and_nothing_else(void **state)
 	};
 	struct gp_procinfo f = alices();
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
 		if (fits(all[i].criteria, &f) != all[i].fits)
 			fail_msg("%s", all[i].criteria);
 }
 
-static void the_first_rule_that_fits_wins(void **state)
+TEST(the_first_rule_that_fits_wins)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules:\n"
@@ -67,7 +64,6 @@ static void the_first_rule_that_fits_wins(void **state)
 	                             "- {match: {user: alice}, class: lc}\n",
 	                             &f);
 
-	(void)state;
 	assert_int_equal(m.rule, 1);
 	assert_int_equal(m.attr.class, GP_BEST_EFFORT);
 	assert_int_equal(m.attr.priority, 2);
@@ -77,23 +73,21 @@ static void the_first_rule_that_fits_wins(void **state)
 	assert_true(m.trusted);
 }
 
-static void without_a_rule_a_process_is_unmanaged(void **state)
+TEST(without_a_rule_a_process_is_unmanaged)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules: [{match: {user: bob}, class: lc}]", &f);
 
-	(void)state;
 	assert_int_equal(m.rule, -1);
 	assert_memory_equal(&m.attr, &GP_TASK_ATTR_DEFAULT, sizeof m.attr);
 	assert_false(m.incomplete);
 }
 
 /* It has the rights of one and does the will of the other. */
-static void a_set_uid_program_is_nobodys_by_name(void **state)
+TEST(a_set_uid_program_is_nobodys_by_name)
 {
 	struct gp_procinfo f = alices();
 
-	(void)state;
 	f.uid[1] = 0;
 	assert_false(fits("user: alice", &f));
 	assert_false(fits("user: root", &f));
@@ -101,9 +95,7 @@ static void a_set_uid_program_is_nobodys_by_name(void **state)
 	assert_true(fits("user: root", &f));
 }
 
-/* ---- what is not known --------------------------------------------------------------- */
-
-static void a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said(void **state)
+TEST(a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said)
 {
 	static const struct {
 		const char *criteria;
@@ -116,7 +108,6 @@ static void a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said(vo
 	};
 	char text[256];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
 		struct gp_procinfo f = alices();
 		struct gp_match m;
@@ -134,12 +125,11 @@ static void a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said(vo
 	}
 }
 
-static void what_is_not_known_does_not_matter_where_the_rest_does_not_fit(void **state)
+TEST(what_is_not_known_does_not_matter_where_the_rest_does_not_fit)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m;
 
-	(void)state;
 	f.known &= ~(uint32_t)GP_PROCINFO_CMDLINE;
 	m = match_in("rules: [{match: {user: bob, cmdline: '*'}, class: lc}]", &f);
 	assert_false(m.incomplete);
@@ -147,11 +137,10 @@ static void what_is_not_known_does_not_matter_where_the_rest_does_not_fit(void *
 	assert_true(m.incomplete);
 }
 
-static void only_what_rules_need_is_wanted(void **state)
+TEST(only_what_rules_need_is_wanted)
 {
 	struct gp_config *c = read_good("rules: [{match: {comm: a}, class: be}]");
 
-	(void)state;
 	assert_int_equal(gp_config_wants(c), GP_PROCINFO_USER | GP_PROCINFO_COMM);
 	gp_config_free(c);
 	c = read_good("rules: [{match: {user: alice}, class: be, gang: cgroup}]");
@@ -159,16 +148,13 @@ static void only_what_rules_need_is_wanted(void **state)
 	gp_config_free(c);
 }
 
-/* ---- bounded work -------------------------------------------------------------------- */
-
-static void whatever_a_process_calls_itself_the_work_is_bounded(void **state)
+TEST(whatever_a_process_calls_itself_the_work_is_bounded)
 {
 	static char words[GP_PROCINFO_CMDLINE_MAX + 1], text[1 << 17];
 	char *at = text + sprintf(text, "rules:\n");
 	struct gp_procinfo f = alices();
 	struct gp_match m;
 
-	(void)state;
 	memset(words, 'a', sizeof words - 1);
 	f.cmdline = words;
 	for (unsigned i = 0; i < 500; i++)
@@ -180,12 +166,11 @@ static void whatever_a_process_calls_itself_the_work_is_bounded(void **state)
 	assert_true(m.incomplete); /* there were not enough steps for all 500 */
 }
 
-static void a_long_value_of_a_variable_fits_no_glob(void **state)
+TEST(a_long_value_of_a_variable_fits_no_glob)
 {
 	static char environment[8192];
 	struct gp_procinfo f = alices();
 
-	(void)state;
 	memset(environment, 'a', sizeof environment - 1);
 	environment[0] = 'J', environment[1] = 'O', environment[2] = 'B', environment[3] = '=';
 	f.environ = environment;
@@ -198,21 +183,4 @@ static void a_long_value_of_a_variable_fits_no_glob(void **state)
 	assert_false(fits("env: JOB", &f));
 	f.environ_size = 0;
 	assert_false(fits("env: JOB", &f));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_criterion_fits_what_it_says_and_nothing_else),
-		cmocka_unit_test(the_first_rule_that_fits_wins),
-		cmocka_unit_test(without_a_rule_a_process_is_unmanaged),
-		cmocka_unit_test(a_set_uid_program_is_nobodys_by_name),
-		cmocka_unit_test(a_rule_that_needs_what_is_not_known_does_not_fit_and_that_is_said),
-		cmocka_unit_test(what_is_not_known_does_not_matter_where_the_rest_does_not_fit),
-		cmocka_unit_test(only_what_rules_need_is_wanted),
-		cmocka_unit_test(whatever_a_process_calls_itself_the_work_is_bounded),
-		cmocka_unit_test(a_long_value_of_a_variable_fits_no_glob),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

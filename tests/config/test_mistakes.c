@@ -5,7 +5,7 @@
 
 #define RULE(text) "rules:\n- match: {user: alice}\n  " text "\n"
 
-static void each_mistake_is_a_sentence_with_its_line_and_what_would_be_right(void **state)
+TEST(each_mistake_is_a_sentence_with_its_line_and_what_would_be_right)
 {
 	static const struct {
 		const char *text;
@@ -87,12 +87,11 @@ static void each_mistake_is_a_sentence_with_its_line_and_what_would_be_right(voi
 		{RULE("memory_limit: 1GiB\n  on_memory_limit: hold"), 4, "never held", "class: be"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
 		read_bad(bad[i].text, bad[i].line, bad[i].a, bad[i].b);
 }
 
-static void a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake(void **state)
+TEST(a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake)
 {
 	static const char *const covered[][2] = {
 		{"anyone: true", "user: alice"},
@@ -120,7 +119,6 @@ static void a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake(vo
 	};
 	char text[256];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof covered / sizeof *covered; i++) {
 		snprintf(text, sizeof text,
 		         "rules:\n- match: {%s}\n  class: be\n- match: {%s}\n"
@@ -137,12 +135,11 @@ static void a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake(vo
 	}
 }
 
-static void there_are_as_many_rules_as_there_may_be(void **state)
+TEST(there_are_as_many_rules_as_there_may_be)
 {
 	size_t size = ((size_t)GP_CONFIG_RULES_MAX + 2) * 64;
 	char *text = malloc(size), *at = text;
 
-	(void)state;
 	at += sprintf(at, "rules:\n");
 	for (unsigned i = 0; i < GP_CONFIG_RULES_MAX; i++)
 		at += sprintf(at, "- {match: {comm: c%u}, class: be}\n", i);
@@ -150,15 +147,4 @@ static void there_are_as_many_rules_as_there_may_be(void **state)
 	sprintf(at, "- {match: {comm: more}, class: be}\n");
 	read_bad(text, GP_CONFIG_RULES_MAX + 2, "more than 512 rules", "globs");
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_mistake_is_a_sentence_with_its_line_and_what_would_be_right),
-		cmocka_unit_test(a_rule_that_can_never_match_because_of_one_before_it_is_a_mistake),
-		cmocka_unit_test(there_are_as_many_rules_as_there_may_be),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
  */
 #include "config_world.h"
 
-/* ---- what users control -------------------------------------------------------------- */
-
 #define GENEROUS "class: lc, priority: 9, weight: 900, share: 50, deadline: 1ms, budget: 500us"
 
 static struct gp_match match_generously(const char *criteria, const char *limits,
@@ -34,7 +32,7 @@ static bool is_clamped_to_nothing(const struct gp_match *m)
 	       m->attr.budget_ns == 0 && m->clamped && !m->trusted;
 }
 
-static void what_users_control_raises_nobody_above_his_limit(void **state)
+TEST(what_users_control_raises_nobody_above_his_limit)
 {
 	static const char *const theirs[] = {"comm: python3", "cmdline: '*train*'", "env: JOB",
 	                                     "user: alice, env: JOB", "exe: '*', comm: '*'"};
@@ -42,7 +40,6 @@ static void what_users_control_raises_nobody_above_his_limit(void **state)
 	                                    "exe: '*'", "anyone: true"};
 	struct gp_procinfo f = alices();
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof theirs / sizeof *theirs; i++) {
 		struct gp_match m = match_generously(theirs[i], "{default: {priority: 0}}", &f);
 
@@ -56,12 +53,11 @@ static void what_users_control_raises_nobody_above_his_limit(void **state)
 	}
 }
 
-static void a_program_or_cgroup_of_the_users_own_is_what_he_controls(void **state)
+TEST(a_program_or_cgroup_of_the_users_own_is_what_he_controls)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m;
 
-	(void)state;
 	f.exe_trusted = false;
 	m = match_generously("exe: '*'", "{default: {priority: 0}}", &f);
 	assert_true(is_clamped_to_nothing(&m));
@@ -72,21 +68,20 @@ static void a_program_or_cgroup_of_the_users_own_is_what_he_controls(void **stat
 	assert_true(is_clamped_to_nothing(&m));
 }
 
-static void what_users_control_lowers_them_whatever_their_limit(void **state)
+TEST(what_users_control_lowers_them_whatever_their_limit)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("rules: [{match: {env: JOB}, class: be, weight: 10, "
 	                             "ceiling: 20}]",
 	                             &f);
 
-	(void)state;
 	assert_int_equal(m.attr.class, GP_BEST_EFFORT);
 	assert_int_equal(m.attr.weight, 10);
 	assert_int_equal(m.attr.ceiling_permille, 200);
 	assert_false(m.clamped);
 }
 
-static void up_to_the_limit_it_raises(void **state)
+TEST(up_to_the_limit_it_raises)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_generously(
@@ -95,7 +90,6 @@ static void up_to_the_limit_it_raises(void **state)
 		"deadline: 1ms}}}",
 		&f);
 
-	(void)state;
 	assert_true(is_generous(&m));
 	m = match_generously("env: JOB",
 	                     "{users: {alice: {class: lc, priority: 5, deadline: 2ms, share: 10}}}",
@@ -109,7 +103,7 @@ static void up_to_the_limit_it_raises(void **state)
 	assert_true(m.clamped);
 }
 
-static void of_the_limits_that_apply_the_most_generous_counts_in_each_respect(void **state)
+TEST(of_the_limits_that_apply_the_most_generous_counts_in_each_respect)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_generously("env: JOB",
@@ -119,19 +113,17 @@ static void of_the_limits_that_apply_the_most_generous_counts_in_each_respect(vo
 	                                     "100: {share: 30}, teachers: {weight: 9999}}}",
 	                                     &f);
 
-	(void)state;
 	assert_int_equal(m.attr.class, GP_UNMANAGED);
 	assert_int_equal(m.attr.priority, 7);
 	assert_int_equal(m.attr.weight, 150);
 	assert_int_equal(m.attr.share_permille, 300);
 }
 
-static void of_a_set_uid_programs_users_the_least_limit_counts(void **state)
+TEST(of_a_set_uid_programs_users_the_least_limit_counts)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m;
 
-	(void)state;
 	f.uid[0] = f.uid[1] = f.uid[2] = 0;
 	m = match_generously("env: JOB", "{default: {priority: 0}}", &f);
 	assert_true(is_generous(&m)); /* root has no limit */
@@ -140,37 +132,32 @@ static void of_a_set_uid_programs_users_the_least_limit_counts(void **state)
 	assert_true(is_clamped_to_nothing(&m));
 }
 
-static void root_of_a_container_has_the_limit_of_everybody(void **state)
+TEST(root_of_a_container_has_the_limit_of_everybody)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m;
 
-	(void)state;
 	f.uid[0] = f.uid[1] = f.uid[2] = 0;
 	f.other_pidns = true;
 	m = match_generously("env: JOB", "{default: {priority: 0}}", &f);
 	assert_true(is_clamped_to_nothing(&m));
 }
 
-static void who_is_not_known_has_the_limit_of_everybody(void **state)
+TEST(who_is_not_known_has_the_limit_of_everybody)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m;
 
-	(void)state;
 	f.known &= ~(uint32_t)GP_PROCINFO_USER;
 	m = match_generously("env: JOB", "{users: {alice: {class: lc}}}", &f);
 	assert_true(is_clamped_to_nothing(&m));
 }
 
-/* ---- memory -------------------------------------------------------------------------- */
-
-static void a_memory_limit_is_the_rules_else_everybodys(void **state)
+TEST(a_memory_limit_is_the_rules_else_everybodys)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m;
 
-	(void)state;
 	m = match_in("memory_limit: 1GiB\non_memory_limit: hold\n"
 	             "rules: [{match: {user: alice}, class: be}]",
 	             &f);
@@ -189,12 +176,11 @@ static void a_memory_limit_is_the_rules_else_everybodys(void **state)
 }
 
 /* That an unmanaged one is not held is seen when it passes the limit: tests/daemon/limits.sh. */
-static void what_happens_at_the_limit_does_not_depend_on_the_class(void **state)
+TEST(what_happens_at_the_limit_does_not_depend_on_the_class)
 {
 	struct gp_procinfo f = alices();
 	struct gp_match m = match_in("memory_limit: 1GiB\non_memory_limit: hold\n", &f);
 
-	(void)state;
 	assert_int_equal(m.attr.class, GP_UNMANAGED);
 	assert_int_equal(m.memory_limit, 1 << 30);
 	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
@@ -205,8 +191,6 @@ static void what_happens_at_the_limit_does_not_depend_on_the_class(void **state)
 	assert_int_equal(m.on_memory_limit, GP_MEMORY_HOLD);
 }
 
-/* ---- gangs --------------------------------------------------------------------------- */
-
 static uint64_t gang_in(const char *criteria, const char *gang, const struct gp_procinfo *info)
 {
 	char text[256];
@@ -215,11 +199,10 @@ static uint64_t gang_in(const char *criteria, const char *gang, const struct gp_
 	return match_in(text, info).attr.gang;
 }
 
-static void a_gang_is_a_name_a_cgroup_or_a_process(void **state)
+TEST(a_gang_is_a_name_a_cgroup_or_a_process)
 {
 	struct gp_procinfo f = alices(), other = alices();
 
-	(void)state;
 	other.pid = 78;
 	assert_true(gang_in("anyone: true", "a", &f) == gp_gang_of_admin("a"));
 	assert_true(gang_in("anyone: true", "a", &f) == gang_in("anyone: true", "a", &other));
@@ -235,11 +218,10 @@ static void a_gang_is_a_name_a_cgroup_or_a_process(void **state)
 	            gp_gang_of_process(f.start_time, f.pid));
 }
 
-static void nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls(void **state)
+TEST(nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls)
 {
 	struct gp_procinfo alice = alices(), bob = alices();
 
-	(void)state;
 	bob.uid[0] = bob.uid[1] = bob.uid[2] = BOB;
 	assert_true(gang_in("env: JOB", "a", &alice) != gang_in("env: JOB", "a", &bob));
 	assert_true(gang_in("env: JOB", "a", &alice) != gang_in("anyone: true", "a", &alice));
@@ -249,9 +231,8 @@ static void nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls(void **
 	            gang_in("anyone: true", "cgroup", &bob));
 }
 
-static void the_kinds_of_gangs_are_kept_apart_and_the_numbers_stay(void **state)
+TEST(the_kinds_of_gangs_are_kept_apart_and_the_numbers_stay)
 {
-	(void)state;
 	for (unsigned i = 0; i < 10000; i++) {
 		char name[16];
 
@@ -266,25 +247,4 @@ static void the_kinds_of_gangs_are_kept_apart_and_the_numbers_stay(void **state)
 	assert_true(gp_gang_of_admin("ranks") == 0xa1497e3adc3aab59ull);
 	assert_true(gp_gang_of_cgroup("/a/b") == 0xe5ea80a34534a44bull);
 	assert_true(gp_gang_of_user(1000, "ranks") == 0x400000fa08525f8eull);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_users_control_raises_nobody_above_his_limit),
-		cmocka_unit_test(a_program_or_cgroup_of_the_users_own_is_what_he_controls),
-		cmocka_unit_test(what_users_control_lowers_them_whatever_their_limit),
-		cmocka_unit_test(up_to_the_limit_it_raises),
-		cmocka_unit_test(of_the_limits_that_apply_the_most_generous_counts_in_each_respect),
-		cmocka_unit_test(of_a_set_uid_programs_users_the_least_limit_counts),
-		cmocka_unit_test(root_of_a_container_has_the_limit_of_everybody),
-		cmocka_unit_test(who_is_not_known_has_the_limit_of_everybody),
-		cmocka_unit_test(a_memory_limit_is_the_rules_else_everybodys),
-		cmocka_unit_test(what_happens_at_the_limit_does_not_depend_on_the_class),
-		cmocka_unit_test(a_gang_is_a_name_a_cgroup_or_a_process),
-		cmocka_unit_test(nobody_gets_into_a_gang_of_somebody_else_by_what_he_controls),
-		cmocka_unit_test(the_kinds_of_gangs_are_kept_apart_and_the_numbers_stay),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may do what to whom: each cell of the table, and what "within the limit" means. */
+/* Access rights: each cell of the table, and the meaning of "within the limit". */
 #include "config_world.h"
 
 #include "config/rights.h"
 #include "rights_table.h"
-
-/* ---- the table ----------------------------------------------------------------------- */
 
 static struct gp_peer peer_of(enum rights_who who)
 {
@@ -122,9 +120,8 @@ static bool is_allowed(const struct gp_peer *peer, const struct gp_subject *t,
 	return !r;
 }
 
-static void each_cell_of_the_table_is_true(void **state)
+TEST(each_cell_of_the_table_is_true)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof rights_rows / sizeof *rights_rows; i++) {
 		const struct rights_row *row = &rights_rows[i];
 		struct gp_peer peer = peer_of(row->who);
@@ -141,12 +138,11 @@ static void each_cell_of_the_table_is_true(void **state)
 	}
 }
 
-static void and_of_what_is_about_no_process(void **state)
+TEST(and_of_what_is_about_no_process)
 {
 	static const enum gp_change_kind kinds[RIGHTS_GENERAL] = {
 		GP_CHANGE_READ, GP_CHANGE_RESUME_ALL, GP_CHANGE_POLICY, GP_CHANGE_RELOAD};
 
-	(void)state;
 	for (unsigned i = 0; i < RIGHTS_WHO; i++)
 		for (unsigned what = 0; what < RIGHTS_GENERAL; what++) {
 			struct gp_peer peer = peer_of(rights_general[i].who);
@@ -158,11 +154,10 @@ static void and_of_what_is_about_no_process(void **state)
 		}
 }
 
-static void what_is_about_a_process_needs_one(void **state)
+TEST(what_is_about_a_process_needs_one)
 {
 	struct gp_peer peer = peer_of(WHO_USER);
 
-	(void)state;
 	for (unsigned kind = GP_CHANGE_HINT; kind <= GP_CHANGE_RELEASE; kind++) {
 		struct gp_change c = {.kind = kind, .from = &lc, .to = &be, .limit = &limit};
 		struct gp_error err = {0};
@@ -174,11 +169,10 @@ static void what_is_about_a_process_needs_one(void **state)
 		-EPERM);
 }
 
-static void root_is_an_administrator_and_so_is_the_group_where_there_is_one(void **state)
+TEST(root_is_an_administrator_and_so_is_the_group_where_there_is_one)
 {
 	static const gid_t groups[] = {STUDENTS, GPREEMPT};
 
-	(void)state;
 	assert_true(gp_peer_is_admin(0, NULL, 0, false, 0));
 	assert_true(gp_peer_is_admin(ALICE, groups, 2, true, GPREEMPT));
 	assert_false(gp_peer_is_admin(ALICE, groups, 1, true, GPREEMPT));
@@ -189,8 +183,6 @@ static void root_is_an_administrator_and_so_is_the_group_where_there_is_one(void
 		assert_int_equal(gp_peer_administers(&peer), who == WHO_MEMBER || who == WHO_ROOT);
 	}
 }
-
-/* ---- each attribute ------------------------------------------------------------------ */
 
 static bool may_change(struct gp_task_attr from, struct gp_task_attr to)
 {
@@ -203,18 +195,17 @@ static bool may_change(struct gp_task_attr from, struct gp_task_attr to)
 
 #define A(...) ((struct gp_task_attr){__VA_ARGS__})
 
-static void the_order_of_classes_is_be_unmanaged_lc(void **state)
+TEST(the_order_of_classes_is_be_unmanaged_lc)
 {
-	(void)state;
 	assert_true(gp_class_rank(GP_BEST_EFFORT) < gp_class_rank(GP_UNMANAGED));
 	assert_true(gp_class_rank(GP_UNMANAGED) < gp_class_rank(GP_LATENCY_CRITICAL));
 	assert_true(may_change(lc, unmanaged));
-	assert_true(may_change(lc, lc)); /* who has it keeps it */
+	assert_true(may_change(lc, lc)); /* a class that it has is kept */
 	assert_true(may_change(unmanaged, be));
 	assert_false(may_change(unmanaged, lc));
 }
 
-static void each_value_may_sink_always_and_rise_to_the_limit(void **state)
+TEST(each_value_may_sink_always_and_rise_to_the_limit)
 {
 	static const struct {
 		struct gp_task_attr from, to;
@@ -253,19 +244,17 @@ static void each_value_may_sink_always_and_rise_to_the_limit(void **state)
 		{A(.class = GP_LATENCY_CRITICAL), A(.class = GP_BEST_EFFORT, .priority = 4), false},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
 		if (may_change(all[i].from, all[i].to) != all[i].may)
 			fail_msg("row %u", i);
 }
 
-static void what_is_clamped_is_allowed_and_what_is_allowed_is_not_clamped(void **state)
+TEST(what_is_clamped_is_allowed_and_what_is_allowed_is_not_clamped)
 {
 	static const uint64_t times[] = {0,           1,          GP_NS_PER_MS, 10 * GP_NS_PER_MS,
 	                                 GP_NS_PER_S, 1ull << 62, UINT64_MAX};
 	const struct gp_task_attr least = {.class = GP_BEST_EFFORT, .ceiling_permille = 1};
 
-	(void)state;
 	for (unsigned i = 0; i < 7 * 7 * 64; i++) {
 		struct gp_task_attr a = {
 			.class = (uint8_t)(i % 3),
@@ -283,19 +272,4 @@ static void what_is_clamped_is_allowed_and_what_is_allowed_is_not_clamped(void *
 		assert_int_equal(changed, !may_change(least, a));
 		assert_false(gp_limit_clamp(&limit, &clamped)); /* once is enough */
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_cell_of_the_table_is_true),
-		cmocka_unit_test(and_of_what_is_about_no_process),
-		cmocka_unit_test(what_is_about_a_process_needs_one),
-		cmocka_unit_test(root_is_an_administrator_and_so_is_the_group_where_there_is_one),
-		cmocka_unit_test(the_order_of_classes_is_be_unmanaged_lc),
-		cmocka_unit_test(each_value_may_sink_always_and_rise_to_the_limit),
-		cmocka_unit_test(what_is_clamped_is_allowed_and_what_is_allowed_is_not_clamped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What was said about processes is found, inherited, kept over a restart, and forgotten. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/process.h"
 #include "daemon/assignments.h"
@@ -95,7 +84,7 @@ static void end_child(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void all_that_was_said_outlives_the_daemon(void **state)
+TEST_WITH(all_that_was_said_outlives_the_daemon, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_LATENCY_CRITICAL), found;
@@ -119,7 +108,7 @@ static void all_that_was_said_outlives_the_daemon(void **state)
 	assert_int_equal(found.by, e.by);
 }
 
-static void what_rules_said_is_made_anew(void **state)
+TEST_WITH(what_rules_said_is_made_anew, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
@@ -134,7 +123,7 @@ static void what_rules_said_is_made_anew(void **state)
 	assert_false(gp_assignments_get(w->assignments, e.pid, e.start_time, &found));
 }
 
-static void a_child_inherits_only_where_that_was_said(void **state)
+TEST_WITH(a_child_inherits_only_where_that_was_said, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), own, found;
@@ -161,7 +150,7 @@ static void a_child_inherits_only_where_that_was_said(void **state)
 	end_child(child);
 }
 
-static void who_is_gone_or_was_dropped_is_not_read_again(void **state)
+TEST_WITH(who_is_gone_or_was_dropped_is_not_read_again, set_up, tear_down)
 {
 	struct world *w = *state;
 	pid_t a = start_child(), b = start_child(), c = start_child();
@@ -181,7 +170,7 @@ static void who_is_gone_or_was_dropped_is_not_read_again(void **state)
 	end_child(c);
 }
 
-static void another_process_with_the_pid_is_another_one(void **state)
+TEST_WITH(another_process_with_the_pid_is_another_one, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
@@ -199,7 +188,7 @@ static void append(const struct world *w, const char *text)
 }
 
 /* It was killed while it wrote. */
-static void half_a_line_and_nonsense_are_left_out(void **state)
+TEST_WITH(half_a_line_and_nonsense_are_left_out, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
@@ -215,7 +204,7 @@ static void half_a_line_and_nonsense_are_left_out(void **state)
 	assert_int_equal(found.attr.class, GP_BEST_EFFORT);
 }
 
-static void the_file_does_not_grow_for_ever(void **state)
+TEST_WITH(the_file_does_not_grow_for_ever, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
@@ -242,7 +231,7 @@ static off_t size_of_file(const struct world *w)
 	return s.st_size;
 }
 
-static void what_was_said_as_the_file_was_written_anew_is_in_it(void **state)
+TEST_WITH(what_was_said_as_the_file_was_written_anew_is_in_it, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
@@ -267,7 +256,7 @@ static void limit_files(rlim_t size)
 }
 
 /* As on a file system that is full. */
-static void half_a_line_spoils_no_other(void **state)
+TEST_WITH(half_a_line_spoils_no_other, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_assignment e = said_of(getpid(), GP_BEST_EFFORT), found;
@@ -288,7 +277,7 @@ static void half_a_line_spoils_no_other(void **state)
 	assert_int_equal(found.attr.weight, 8);
 }
 
-static void the_policy_that_somebody_chose_is_kept(void **state)
+TEST_WITH(the_policy_that_somebody_chose_is_kept, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_error err = {0};
@@ -299,24 +288,4 @@ static void the_policy_that_somebody_chose_is_kept(void **state)
 	reopen(w);
 	reopen(w);
 	assert_string_equal(gp_assignments_policy(w->assignments), "priority:quantum=50");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(all_that_was_said_outlives_the_daemon),
-		TEST(what_rules_said_is_made_anew),
-		TEST(a_child_inherits_only_where_that_was_said),
-		TEST(who_is_gone_or_was_dropped_is_not_read_again),
-		TEST(another_process_with_the_pid_is_another_one),
-		TEST(half_a_line_and_nonsense_are_left_out),
-		TEST(the_file_does_not_grow_for_ever),
-		TEST(what_was_said_as_the_file_was_written_anew_is_in_it),
-		TEST(half_a_line_spoils_no_other),
-		TEST(the_policy_that_somebody_chose_is_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,11 @@
 
 #include <sys/resource.h>
 
-static void a_policy_that_a_device_refuses_is_not_kept(void **state)
+TEST(a_policy_that_a_device_refuses_is_not_kept)
 {
 	struct json_object *answer;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0, 0); /* cannot hold anybody */
 	answer = world_ask(&w, "policy", "{\"policy\":\"edf\"}");
 	assert_non_null(json_object_object_get(answer, "error"));
@@ -36,11 +35,10 @@ static bool has_all_tasks(struct world *w)
 }
 
 /* More than fit: whoever is not told of one that left must not keep him for ever. */
-static void many_tasks_that_come_and_go_at_once_are_all_heard_of(void **state)
+TEST(many_tasks_that_come_and_go_at_once_are_all_heard_of)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, STILL_MAX, GP_CAP_HOLD);
 	assert_true(world_until(&w, has_all_tasks));
 	w.gpu->tasks = 0;
@@ -72,11 +70,10 @@ static void expect_done(struct world *w, const char *method, unsigned tasks)
 }
 
 /* More than can be on their way to a device at one time. */
-static void a_process_of_very_many_tasks_is_held_and_released_as_a_whole(void **state)
+TEST(a_process_of_very_many_tasks_is_held_and_released_as_a_whole)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, STILL_MAX, GP_CAP_HOLD);
 	assert_true(world_until(&w, has_all_tasks));
 	expect_done(&w, "hold", STILL_MAX);
@@ -96,12 +93,11 @@ static bool has_two_tasks(struct world *w)
 	return w->c.procs.first && w->c.procs.first->ntasks == 2;
 }
 
-static void a_hold_that_failed_is_not_for_tasks_that_come_later(void **state)
+TEST(a_hold_that_failed_is_not_for_tasks_that_come_later)
 {
 	struct json_object *answer;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 1, GP_CAP_HOLD);
 	w.gpu->holds_nobody = true;
 	assert_true(world_until(&w, has_one_task));
@@ -120,12 +116,11 @@ static void a_hold_that_failed_is_not_for_tasks_that_come_later(void **state)
 	world_end(&w);
 }
 
-static void a_hold_that_failed_in_part_is_taken_back_as_a_whole(void **state)
+TEST(a_hold_that_failed_in_part_is_taken_back_as_a_whole)
 {
 	struct json_object *answer, *error;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 2, GP_CAP_HOLD);
 	w.gpu->spares_first = true;
 	assert_true(world_until(&w, has_two_tasks));
@@ -170,13 +165,12 @@ static void ask_and_be_overtaken(struct world *w, const char *method, enum gp_co
 
 /* Who waits for a hold that somebody takes back is told so, not let wait until he gives up; and so
  * is who waits for a release after which somebody held it again. */
-static void a_hold_or_release_that_is_overtaken_is_answered(void **state)
+TEST(a_hold_or_release_that_is_overtaken_is_answered)
 {
 	struct json_object *answer;
 	char line[1024];
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 1, GP_CAP_HOLD);
 	assert_true(world_until(&w, has_one_task));
 	ask_and_be_overtaken(&w, "hold", GP_COMMAND_RELEASE, line);
@@ -203,13 +197,12 @@ static struct rlimit leave_no_files(const struct world *w)
 	return before;
 }
 
-static void who_cannot_be_watched_is_steered_later_not_taken_for_dead(void **state)
+TEST(who_cannot_be_watched_is_steered_later_not_taken_for_dead)
 {
 	struct json_object *answer;
 	struct rlimit files;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0, GP_CAP_HOLD);
 	answer = world_ask(&w, "devices", "{}"); /* so that it has been let in */
 	json_object_put(answer);
@@ -235,13 +228,12 @@ static bool fits_a_rule(struct world *w)
 	return w->c.procs.first->source == GP_ATTR_BY_RULE;
 }
 
-static void rules_are_for_those_too_who_could_not_be_read_at_first(void **state)
+TEST(rules_are_for_those_too_who_could_not_be_read_at_first)
 {
 	static const char rules[] = "rules: [{match: {comm: \"*\"}, class: be}]\n";
 	struct rlimit files;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0, GP_CAP_HOLD);
 	gp_config_free(w.c.config);
 	assert_int_equal(gp_config_parse("rules", rules, sizeof rules - 1, &gp_config_system_names,
@@ -256,20 +248,4 @@ static void rules_are_for_those_too_who_could_not_be_read_at_first(void **state)
 	gp_rules_retry(&w.c, w.c.procs.first->again_ns);
 	assert_true(world_until(&w, fits_a_rule));
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_policy_that_a_device_refuses_is_not_kept),
-		cmocka_unit_test(a_process_of_very_many_tasks_is_held_and_released_as_a_whole),
-		cmocka_unit_test(a_hold_that_failed_is_not_for_tasks_that_come_later),
-		cmocka_unit_test(a_hold_that_failed_in_part_is_taken_back_as_a_whole),
-		cmocka_unit_test(a_hold_or_release_that_is_overtaken_is_answered),
-		cmocka_unit_test(who_cannot_be_watched_is_steered_later_not_taken_for_dead),
-		cmocka_unit_test(rules_are_for_those_too_who_could_not_be_read_at_first),
-		cmocka_unit_test(many_tasks_that_come_and_go_at_once_are_all_heard_of),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,23 +29,13 @@ static void end(struct world *w)
 }
 
 /* Where memory is watched: the sentence is made while there is a device. */
-static void a_device_that_cannot_do_what_the_policy_needs_is_named(void **state)
+TEST(a_device_that_cannot_do_what_the_policy_needs_is_named)
 {
 	struct gp_error err = {0};
 	struct world w;
 
-	(void)state;
 	assert_int_equal(begin(&w, 1, 0, "edf", &err), -ENOTSUP);
 	assert_null(w.thread);
 	assert_non_null(strstr(err.text, "still 0"));
 	end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_device_that_cannot_do_what_the_policy_needs_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,9 @@
  * The page over HTTP: who asks for it gets it, who asks for something else is told so, and nobody
  * can keep others from it, neither by silence nor by numbers nor by asking too often.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "daemon/http.h"
@@ -126,13 +118,12 @@ static void assert_begins(const char *answer, const char *with)
 		fail_msg("'%.60s...' does not begin with '%s'", answer, with);
 }
 
-static void the_page_is_there_whole(void **state)
+TEST(the_page_is_there_whole)
 {
 	struct world *w = world_new(0);
 	char *answer = ask(w, "GET /metrics");
 	const char *body = strstr(answer, "\r\n\r\n"), *length;
 
-	(void)state;
 	assert_begins(answer, "HTTP/1.1 200 ");
 	assert_non_null(strcasestr(answer, "\r\nContent-Type: text/test\r\n"));
 	assert_non_null(body);
@@ -145,7 +136,7 @@ static void the_page_is_there_whole(void **state)
 	world_free(w);
 }
 
-static void what_is_not_there_and_what_may_not_be_done_is_said(void **state)
+TEST(what_is_not_there_and_what_may_not_be_done_is_said)
 {
 	static const struct {
 		const char *request, *answer;
@@ -162,7 +153,6 @@ static void what_is_not_there_and_what_may_not_be_done_is_said(void **state)
 	};
 	struct world *w = world_new(0);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char *answer = ask(w, cases[i].request);
 
@@ -174,12 +164,11 @@ static void what_is_not_there_and_what_may_not_be_done_is_said(void **state)
 	world_free(w);
 }
 
-static void a_connection_serves_more_than_one_request(void **state)
+TEST(a_connection_serves_more_than_one_request)
 {
 	struct world *w = world_new(0);
 	int fd = dial(w);
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		char *answer;
 
@@ -192,14 +181,13 @@ static void a_connection_serves_more_than_one_request(void **state)
 	world_free(w);
 }
 
-static void nonsense_does_no_harm(void **state)
+TEST(nonsense_does_no_harm)
 {
 	static const char *const nonsense[] = {"\r\n\r\n\r\n", "GET\r\n\r\n", "\x16\x03\x01\x02",
 	                                       "GET /metrics HTTP/9.9\r\n\r\n", "GET /met"};
 	struct world *w = world_new(0);
 	char *answer;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
 		int fd = dial(w);
 
@@ -214,13 +202,12 @@ static void nonsense_does_no_harm(void **state)
 	world_free(w);
 }
 
-static void who_says_nothing_is_cut_off(void **state)
+TEST(who_says_nothing_is_cut_off)
 {
 	struct world *w = world_new(1);
 	int silent = dial(w), slow = dial(w);
 	char *rest;
 
-	(void)state;
 	say(slow, "GET /metrics HTTP/1.1\r\nHo");
 	rest = hear(w, silent, NULL); /* ends, or this never returns */
 	free(rest);
@@ -231,13 +218,12 @@ static void who_says_nothing_is_cut_off(void **state)
 	world_free(w);
 }
 
-static void a_crowd_is_let_in_as_places_become_free(void **state)
+TEST(a_crowd_is_let_in_as_places_become_free)
 {
 	struct world *w = world_new(1);
 	int crowd[28]; /* 16 are let in, and as many may stand in line */
 	char *answer;
 
-	(void)state;
 	for (unsigned i = 0; i < 28; i++) {
 		crowd[i] = dial(w);
 		sd_event_run(w->loop, 0);
@@ -250,12 +236,11 @@ static void a_crowd_is_let_in_as_places_become_free(void **state)
 	world_free(w);
 }
 
-static void the_page_is_made_ten_times_a_second_at_most(void **state)
+TEST(the_page_is_made_ten_times_a_second_at_most)
 {
 	struct world *w = world_new(0);
 	uint64_t begin_ns = gp_monotonic_ns(), took_ns;
 
-	(void)state;
 	for (unsigned i = 0; i < 50; i++)
 		free(ask(w, "GET /metrics"));
 	took_ns = gp_monotonic_ns() - begin_ns;
@@ -263,7 +248,7 @@ static void the_page_is_made_ten_times_a_second_at_most(void **state)
 	world_free(w);
 }
 
-static void an_address_that_is_taken_is_said_in_a_sentence(void **state)
+TEST(an_address_that_is_taken_is_said_in_a_sentence)
 {
 	struct world *w = world_new(0);
 	struct sockaddr_in address = loopback(gp_http_port(w->http));
@@ -271,25 +256,8 @@ static void an_address_that_is_taken_is_said_in_a_sentence(void **state)
 	struct gp_http *second = NULL;
 	struct gp_error err = {0};
 
-	(void)state;
 	assert_int_equal(gp_http_begin(w->loop, &config, &second, &err), -EADDRINUSE);
 	assert_null(second);
 	assert_non_null(strstr(err.text, "another program listens there"));
 	world_free(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_page_is_there_whole),
-		cmocka_unit_test(what_is_not_there_and_what_may_not_be_done_is_said),
-		cmocka_unit_test(a_connection_serves_more_than_one_request),
-		cmocka_unit_test(nonsense_does_no_harm),
-		cmocka_unit_test(who_says_nothing_is_cut_off),
-		cmocka_unit_test(a_crowd_is_let_in_as_places_become_free),
-		cmocka_unit_test(the_page_is_made_ten_times_a_second_at_most),
-		cmocka_unit_test(an_address_that_is_taken_is_said_in_a_sentence),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

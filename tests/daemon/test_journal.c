@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A record of the log becomes fields of the journal. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/journal_log.h"
@@ -28,9 +20,8 @@ static void fields_are(const char *line, const char *const *wanted, unsigned n)
 	}
 }
 
-static void the_event_and_every_field_can_be_searched_for(void **state)
+TEST(the_event_and_every_field_can_be_searched_for)
 {
-	(void)state;
 	fields_are("warn hold.failed task=7 errno=16",
 	           (const char *const[]){"MESSAGE=hold.failed task=7 errno=16", "PRIORITY=4",
 	                                 "GPREEMPT_EVENT=hold.failed", "GPREEMPT_TASK=7",
@@ -38,9 +29,8 @@ static void the_event_and_every_field_can_be_searched_for(void **state)
 	           5);
 }
 
-static void a_quoted_value_may_hold_anything(void **state)
+TEST(a_quoted_value_may_hold_anything)
 {
-	(void)state;
 	fields_are("info process name=\"a b=\\\"c\\\" d\" pid=3",
 	           (const char *const[]){"MESSAGE=process name=\"a b=\\\"c\\\" d\" pid=3",
 	                                 "PRIORITY=4", "GPREEMPT_EVENT=process",
@@ -48,9 +38,8 @@ static void a_quoted_value_may_hold_anything(void **state)
 	           5);
 }
 
-static void odd_records_lose_nothing_but_their_fields(void **state)
+TEST(odd_records_lose_nothing_but_their_fields)
 {
-	(void)state;
 	fields_are("info config.rejected x.yaml:3: no such key; the old one stays",
 	           (const char *const[]){
 			   "MESSAGE=config.rejected x.yaml:3: no such key; the old one stays",
@@ -62,12 +51,11 @@ static void odd_records_lose_nothing_but_their_fields(void **state)
 	           4);
 }
 
-static void what_does_not_fit_is_left_out(void **state)
+TEST(what_does_not_fit_is_left_out)
 {
 	struct iovec field[GP_JOURNAL_FIELDS];
 	char text[40];
 
-	(void)state;
 	assert_int_equal(gp_journal_split("info a b=1 c=2", 6, text, sizeof text, field), 2);
 }
 
@@ -80,14 +68,13 @@ static void receive(int fd, char *text, size_t size)
 }
 
 /* A journal that hangs costs records, and nobody's time. */
-static void a_journal_that_does_not_read_is_not_waited_for(void **state)
+TEST(a_journal_that_does_not_read_is_not_waited_for)
 {
 	char folder[] = "/tmp/gpreempt-journal-XXXXXX", text[4096];
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
 	unsigned taken = 0, lost = 0;
 	int fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(a.sun_path, sizeof a.sun_path, "%s/socket", folder);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -112,17 +99,4 @@ static void a_journal_that_does_not_read_is_not_waited_for(void **state)
 	gp_log(GP_LOG_INFO, "nobody", "there=0");
 	gp_log_set_sink(NULL, NULL);
 	rmdir(folder);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_event_and_every_field_can_be_searched_for),
-		cmocka_unit_test(a_quoted_value_may_hold_anything),
-		cmocka_unit_test(odd_records_lose_nothing_but_their_fields),
-		cmocka_unit_test(what_does_not_fit_is_left_out),
-		cmocka_unit_test(a_journal_that_does_not_read_is_not_waited_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes are watched until they end. Where no file is left for that, they have not ended for us:
  * it is said once, and tried again. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/process.h"
@@ -123,7 +115,7 @@ static bool ends(struct world *w)
 	return w->ended == 1;
 }
 
-static void a_process_is_watched_until_it_ends(void **state)
+TEST_WITH(a_process_is_watched_until_it_ends, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_proc *p = gp_procs_get(&w->procs, w->child, w->start_time);
@@ -138,7 +130,7 @@ static void a_process_is_watched_until_it_ends(void **state)
 	assert_int_equal(w->lines, 0);
 }
 
-static void one_that_is_gone_already_ends_at_the_next_round(void **state)
+TEST_WITH(one_that_is_gone_already_ends_at_the_next_round, set_up, tear_down)
 {
 	struct world *w = *state;
 	struct gp_proc *p = gp_procs_get(&w->procs, w->child, w->start_time + 1);
@@ -182,7 +174,7 @@ static void expect_watched(struct world *w)
 	assert_true(ends(w));
 }
 
-static void one_that_no_file_is_left_for_has_not_ended(void **state)
+TEST_WITH(one_that_no_file_is_left_for_has_not_ended, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -193,7 +185,7 @@ static void one_that_no_file_is_left_for_has_not_ended(void **state)
 }
 
 /* It is opened, but which process it is cannot be read. */
-static void nor_one_that_only_one_file_is_left_for(void **state)
+TEST_WITH(nor_one_that_only_one_file_is_left_for, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -202,7 +194,7 @@ static void nor_one_that_only_one_file_is_left_for(void **state)
 	expect_watched(w);
 }
 
-static void who_is_named_again_is_watched_at_once(void **state)
+TEST_WITH(who_is_named_again_is_watched_at_once, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -211,7 +203,7 @@ static void who_is_named_again_is_watched_at_once(void **state)
 	expect_watched(w);
 }
 
-static void one_that_ended_meanwhile_is_noticed_later(void **state)
+TEST_WITH(one_that_ended_meanwhile_is_noticed_later, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -223,7 +215,7 @@ static void one_that_ended_meanwhile_is_noticed_later(void **state)
 	assert_int_equal(w->procs.unwatched, 0);
 }
 
-static void a_second_shortage_is_said_again(void **state)
+TEST_WITH(a_second_shortage_is_said_again, set_up, tear_down)
 {
 	struct world *w = *state;
 	pid_t second = begin_child();
@@ -238,7 +230,7 @@ static void a_second_shortage_is_said_again(void **state)
 	assert_int_equal(w->lines, 2);
 }
 
-static void one_that_is_put_away_is_not_counted(void **state)
+TEST_WITH(one_that_is_put_away_is_not_counted, set_up, tear_down)
 {
 	struct world *w = *state;
 
@@ -246,22 +238,4 @@ static void one_that_is_put_away_is_not_counted(void **state)
 	gp_procs_drop_unused(&w->procs, gp_procs_find(&w->procs, w->child, w->start_time));
 	assert_int_equal(w->procs.n, 0);
 	assert_int_equal(w->procs.unwatched, 0);
-}
-
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(a_process_is_watched_until_it_ends),
-		CASE(one_that_is_gone_already_ends_at_the_next_round),
-		CASE(one_that_no_file_is_left_for_has_not_ended),
-		CASE(nor_one_that_only_one_file_is_left_for),
-		CASE(who_is_named_again_is_watched_at_once),
-		CASE(one_that_ended_meanwhile_is_noticed_later),
-		CASE(a_second_shortage_is_said_again),
-		CASE(one_that_is_put_away_is_not_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records go from one thread to another, whole, in their order, and a full ring says so. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -18,12 +14,11 @@ struct record {
 	uint64_t again[3]; /* the same, to see whether it came whole */
 };
 
-static void a_full_ring_says_so_and_keeps_what_it_has(void **state)
+TEST(a_full_ring_says_so_and_keeps_what_it_has)
 {
 	struct gp_ring r;
 	uint64_t value;
 
-	(void)state;
 	assert_int_equal(gp_ring_init(&r, sizeof value, 4), 0);
 	for (value = 0; value < 4; value++)
 		assert_true(gp_ring_put(&r, &value));
@@ -49,12 +44,11 @@ static void *put_all(void *arg)
 	return NULL;
 }
 
-static void records_come_whole_and_in_order_from_another_thread(void **state)
+TEST(records_come_whole_and_in_order_from_another_thread)
 {
 	struct gp_ring r;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(gp_ring_init(&r, sizeof(struct record), 64), 0);
 	assert_int_equal(pthread_create(&thread, NULL, put_all, &r), 0);
 	for (uint64_t i = 0; i < RECORDS;) {
@@ -71,14 +65,4 @@ static void records_come_whole_and_in_order_from_another_thread(void **state)
 	}
 	pthread_join(thread, NULL);
 	gp_ring_free(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_ring_says_so_and_keeps_what_it_has),
-		cmocka_unit_test(records_come_whole_and_in_order_from_another_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /*
  * rm-ask: asks RM what it says to calls that are wrong in one way or another, and prints a line
  * for each. Run on the real driver and on the emulator, it shows where they differ. It makes
- * clients of its own and touches nobody else's; root is needed for some.
+ * clients of its own and does not touch those of others; root is needed for some.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "emu/nvidia/rm_client.h"
 
-#define NOBODY 0x77777777u /* a handle that nobody has */
+#define NOBODY 0x77777777u /* a handle that does not exist */
 
 static int fd, other; /* two opens of the control file */
 static uint32_t client, device, subdevice, group;
@@ -33,8 +33,6 @@ static uint32_t alloc(uint32_t root, uint32_t parent, uint32_t handle, uint32_t 
 	return rm_call_alloc(fd, root, parent, &handle, class, params, size);
 }
 
-/* ---- the order of checks ----------------------------------------------------------------------
- */
 static void ask_order(void)
 {
 	uint32_t info = NVA06C_CTRL_CMD_GET_INFO;
@@ -58,8 +56,6 @@ static void ask_order(void)
 	say("GET_INFO", control(group, info, value, 4));
 }
 
-/* ---- clients and objects ----------------------------------------------------------------------
- */
 static void ask_handles(void)
 {
 	struct nv0000_handle_info info = {.object = client, .index = NV0000_HANDLE_INFO_CLASSID};
@@ -113,8 +109,6 @@ static void ask_allocation(void)
 	say("free for other's client", rm_call_free(other, client, group));
 }
 
-/* ---- groups -----------------------------------------------------------------------------------
- */
 static uint32_t slice(uint64_t us)
 {
 	struct nva06c_timeslice params = {us};
@@ -154,8 +148,6 @@ static void ask_group(void)
 	say("preempt, 2 s", control(group, NVA06C_CTRL_CMD_PREEMPT, &preempt, sizeof(preempt)));
 }
 
-/* ---- subdevice --------------------------------------------------------------------------------
- */
 static uint32_t disable(struct nv2080_disable_channels params)
 {
 	params.disable = 1;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues that are destroyed while suspended, debuggers and targets that die. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
-/* ---- destroying ------------------------------------------------------------------------------ */
 struct destroyer {
 	int fd;
 	uint32_t id;
@@ -46,9 +45,8 @@ static struct load_queue suspend_own(const struct world *w)
 	return q;
 }
 
-static void destroying_a_suspended_queue_waits_for_its_resume(void **state)
+WORLD_AND_MES_TEST(destroying_a_suspended_queue_waits_for_its_resume)
 {
-	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
 	struct destroyer first = {.fd = w->fd}, second = {.fd = w->fd};
 	uint32_t id = 0;
@@ -69,9 +67,8 @@ static void destroying_a_suspended_queue_waits_for_its_resume(void **state)
 }
 
 /* The signal is handled without SA_RESTART. */
-static void a_signal_interrupts_a_destroy(void **state)
+WORLD_TEST(a_signal_interrupts_a_destroy)
 {
-	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
 	struct destroyer destroyer = {.fd = w->fd};
 	struct sigaction action = {.sa_handler = on_signal};
@@ -89,9 +86,8 @@ static void a_signal_interrupts_a_destroy(void **state)
 }
 
 /* With SA_RESTART it goes on waiting, as the kernel restarts the call. */
-static void a_destroy_is_restarted_where_signals_are(void **state)
+WORLD_TEST(a_destroy_is_restarted_where_signals_are)
 {
-	struct world *w = *state;
 	struct load_queue q = suspend_own(w);
 	struct destroyer destroyer = {.fd = w->fd};
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
@@ -111,7 +107,6 @@ static void a_destroy_is_restarted_where_signals_are(void **state)
 	assert_int_equal(destroyer.result, 0);
 }
 
-/* ---- a debugger that dies -------------------------------------------------------------------- */
 /* Attaches to the target, suspends its queues, tells, and does what ends it. */
 static void be_debugger(const struct world *w, pid_t target, int tell, bool execs)
 {
@@ -149,9 +144,8 @@ static pid_t start_debugger(const struct world *w, pid_t target, bool execs)
 	return pid;
 }
 
-static void queues_run_again_when_the_debugger_is_killed(void **state)
+WORLD_AND_MES_TEST(queues_run_again_when_the_debugger_is_killed)
 {
-	struct world *w = *state;
 	pid_t debugger;
 
 	assert_int_equal(kfd_load_start(&w->load, "--queues", "3", NULL), 0);
@@ -170,9 +164,8 @@ static void queues_run_again_when_the_debugger_is_killed(void **state)
 }
 
 /* It is the program that has a session, not the process. */
-static void queues_run_again_when_the_debugger_execs(void **state)
+WORLD_TEST(queues_run_again_when_the_debugger_execs)
 {
-	struct world *w = *state;
 	pid_t debugger;
 
 	assert_int_equal(kfd_load_start(&w->load, "--queues", "3", NULL), 0);
@@ -185,9 +178,8 @@ static void queues_run_again_when_the_debugger_execs(void **state)
 	assert_int_equal(kfd_load_stop(&w->load), 0);
 }
 
-static void closing_the_file_changes_nothing(void **state)
+WORLD_TEST(closing_the_file_changes_nothing)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -201,7 +193,6 @@ static void closing_the_file_changes_nothing(void **state)
 	assert_int_equal(stop_load(w), 0);
 }
 
-/* ---- a target that dies ---------------------------------------------------------------------- */
 static bool is_gone(void *arg)
 {
 	const struct world *w = arg;
@@ -211,9 +202,8 @@ static bool is_gone(void *arg)
 	return access(path, F_OK) != 0;
 }
 
-static void a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs(void **state)
+WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -229,9 +219,8 @@ static void a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs(void **s
 	kfd_load_kill(&w->load);
 }
 
-static void a_target_that_waits_in_a_destroy_can_be_killed(void **state)
+WORLD_TEST(a_target_that_waits_in_a_destroy_can_be_killed)
 {
-	struct world *w = *state;
 	uint32_t id = 0;
 	pid_t pid;
 
@@ -246,23 +235,4 @@ static void a_target_that_waits_in_a_destroy_can_be_killed(void **state)
 	while (!has_ended(pid))
 		kfd_emu_sleep_ms(1);
 	assert_true(kfd_emu_wait(is_gone, w));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(destroying_a_suspended_queue_waits_for_its_resume),
-		MES_TEST(destroying_a_suspended_queue_waits_for_its_resume),
-		WORLD_TEST(a_signal_interrupts_a_destroy),
-		WORLD_TEST(a_destroy_is_restarted_where_signals_are),
-		WORLD_TEST(queues_run_again_when_the_debugger_is_killed),
-		MES_TEST(queues_run_again_when_the_debugger_is_killed),
-		WORLD_TEST(queues_run_again_when_the_debugger_execs),
-		WORLD_TEST(closing_the_file_changes_nothing),
-		WORLD_TEST(a_dead_target_is_gone_at_once_for_calls_and_soon_from_sysfs),
-		WORLD_TEST(a_target_that_waits_in_a_destroy_can_be_killed),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

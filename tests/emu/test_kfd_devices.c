@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What depends on the GPU: who is preempted, how many can be debugged, sysfs and debugfs. */
-#include "test_kfd.h"
+/* Behaviour that depends on the GPU: preemption, number of debuggers, sysfs and debugfs. */
+#include "kfd_world.h"
 
 #include <time.h>
 
@@ -12,7 +12,6 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-/* ---- who is preempted ------------------------------------------------------------------------ */
 /* A bystander on the same device, and how often its queue was taken off by one suspend and resume.
  */
 static uint64_t bystander_preemptions(struct world *w)
@@ -33,17 +32,21 @@ static uint64_t bystander_preemptions(struct world *w)
 	return after - before;
 }
 
-static void hws_preempts_everybody_on_the_device(void **state)
+static int set_up_no_firmware(void **state)
 {
-	assert_int_equal(bystander_preemptions(*state), 2);
+	return set_up_with(state, "mi250", "--no-debug-firmware", NULL);
 }
 
-static void mes_preempts_only_who_is_meant(void **state)
+WORLD_TEST(hws_preempts_everybody_on_the_device)
 {
-	assert_int_equal(bystander_preemptions(*state), 0);
+	assert_int_equal(bystander_preemptions(w), 2);
 }
 
-/* ---- time ------------------------------------------------------------------------------------ */
+MES_TEST(mes_preempts_only_who_is_meant)
+{
+	assert_int_equal(bystander_preemptions(w), 0);
+}
+
 static int set_up_slow(void **state)
 {
 	return set_up_with(state, "mi250", "--suspend-us", "300ms");
@@ -97,18 +100,18 @@ static uint64_t work_during_suspend(struct world *w)
 	return after - before;
 }
 
-static void nobody_runs_while_hws_loads_a_list(void **state)
+WITH_TEST(nobody_runs_while_hws_loads_a_list, set_up_slow)
 {
-	assert_int_equal(work_during_suspend(*state), 0);
+	assert_int_equal(work_during_suspend(w), 0);
 }
 
-static void others_run_while_mes_takes_one_off(void **state)
+WITH_TEST(others_run_while_mes_takes_one_off, set_up_slow_mes)
 {
 	uint64_t ran = 0;
 
 	for (int i = 0; i < 5 && !ran; i++) { /* a slow machine looks too late, but not always */
-		ran = work_during_suspend(*state);
-		kfd_load_kill(&((struct world *)*state)->load);
+		ran = work_during_suspend(w);
+		kfd_load_kill(&w->load);
 	}
 	assert_true(ran > 0);
 }
@@ -118,9 +121,8 @@ static int set_up_two(void **state)
 	return set_up_with(state, "mi250", "--gpu", "mi250");
 }
 
-static void another_device_is_not_touched(void **state)
+WITH_TEST(another_device_is_not_touched, set_up_two)
 {
-	struct world *w = *state;
 	struct kfd_load other;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
@@ -135,15 +137,13 @@ static void another_device_is_not_touched(void **state)
 	assert_int_equal(kfd_load_stop(&other), 0);
 }
 
-/* ---- how many can be debugged ---------------------------------------------------------------- */
 static int set_up_vega(void **state)
 {
 	return set_up_with(state, "vega20", NULL, NULL);
 }
 
-static void a_gpu_with_one_debug_slot_has_no_second(void **state)
+WITH_TEST(a_gpu_with_one_debug_slot_has_no_second, set_up_vega)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_load second;
 	pid_t pid = attach_load(w, "1");
@@ -161,9 +161,8 @@ static void a_gpu_with_one_debug_slot_has_no_second(void **state)
 	kfd_load_kill(&second);
 }
 
-static void others_can_debug_many(void **state)
+WORLD_AND_MES_TEST(others_can_debug_many)
 {
-	struct world *w = *state;
 	struct kfd_load second;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
@@ -177,7 +176,6 @@ static void others_can_debug_many(void **state)
 	kfd_load_kill(&second);
 }
 
-/* ---- sysfs, debugfs -------------------------------------------------------------------------- */
 static const char *read_text(const char *format, ...)
 {
 	static char text[200000];
@@ -199,9 +197,8 @@ static const char *read_text(const char *format, ...)
 	return text;
 }
 
-static void sysfs_has_what_a_process_has(void **state)
+WORLD_TEST(sysfs_has_what_a_process_has)
 {
-	struct world *w = *state;
 	const char *sysfs = w->emu.sysfs;
 	pid_t pid;
 
@@ -222,9 +219,8 @@ static void sysfs_has_what_a_process_has(void **state)
 }
 
 /* cu_occupancy is of gfx9 only; evicted_ms counts what memory pressure took, no suspension. */
-static void sysfs_statistics(void **state)
+WORLD_TEST(sysfs_statistics)
 {
-	struct world *w = *state;
 	const char *sysfs = w->emu.sysfs;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
@@ -246,17 +242,14 @@ static void sysfs_statistics(void **state)
 	                60000);
 }
 
-static void gfx11_has_no_occupancy(void **state)
+MES_TEST(gfx11_has_no_occupancy)
 {
-	struct world *w = *state;
-
 	assert_non_null(read_text("%s/proc/%d/stats_51110/evicted_ms", w->emu.sysfs, getpid()));
 	assert_null(read_text("%s/proc/%d/stats_51110/cu_occupancy", w->emu.sysfs, getpid()));
 }
 
-static void firmware_that_cannot_be_debugged_shows(void **state)
+WITH_TEST(firmware_that_cannot_be_debugged_shows, set_up_no_firmware)
 {
-	struct world *w = *state;
 	const char *at =
 		strstr(read_text("%s/topology/nodes/1/properties", w->emu.sysfs), "\ncapability ");
 
@@ -288,9 +281,8 @@ static const char *mqds_of(const struct world *w, pid_t pid)
 	return mqds;
 }
 
-static void debugfs_has_descriptors_without_names(void **state)
+WORLD_TEST(debugfs_has_descriptors_without_names)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry entry = {0};
 	const char *mqds;
 	pid_t pid = attach_load(w, "1");
@@ -312,9 +304,8 @@ static void debugfs_has_descriptors_without_names(void **state)
 }
 
 /* The pointers in a descriptor are those of the last time the queue was taken off. */
-static void descriptors_are_old_while_a_queue_runs(void **state)
+WORLD_TEST(descriptors_are_old_while_a_queue_runs)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -326,32 +317,4 @@ static void descriptors_are_old_while_a_queue_runs(void **state)
 	assert_int_equal(mqd_dword(mqds_of(w, pid), KFD_MQD_PQ_RPTR),
 	                 kfd_emu_queue_number(&w->emu, pid, 0, "rptr"));
 	assert_int_equal(mqd_dword(mqds_of(w, pid), KFD_MQD_HQD_ACTIVE), 0);
-}
-
-static int set_up_no_firmware(void **state)
-{
-	return set_up_with(state, "mi250", "--no-debug-firmware", NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(hws_preempts_everybody_on_the_device),
-		MES_TEST(mes_preempts_only_who_is_meant),
-		WITH_TEST(nobody_runs_while_hws_loads_a_list, set_up_slow),
-		WITH_TEST(others_run_while_mes_takes_one_off, set_up_slow_mes),
-		WITH_TEST(another_device_is_not_touched, set_up_two),
-		WITH_TEST(a_gpu_with_one_debug_slot_has_no_second, set_up_vega),
-		WORLD_TEST(others_can_debug_many),
-		MES_TEST(others_can_debug_many),
-		WORLD_TEST(sysfs_has_what_a_process_has),
-		WORLD_TEST(sysfs_statistics),
-		MES_TEST(gfx11_has_no_occupancy),
-		WITH_TEST(firmware_that_cannot_be_debugged_shows, set_up_no_firmware),
-		WORLD_TEST(debugfs_has_descriptors_without_names),
-		WORLD_TEST(descriptors_are_old_while_a_queue_runs),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong on purpose, through the file `control`. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 #include <time.h>
 
@@ -13,9 +13,8 @@ static uint64_t now_ms(void)
 }
 
 /* The queues are marked as suspended, and run: a resume puts that right. */
-static void a_preemption_that_fails_is_no_errno(void **state)
+WORLD_TEST(a_preemption_that_fails_is_no_errno)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -33,9 +32,8 @@ static void a_preemption_that_fails_is_no_errno(void **state)
 }
 
 /* MES stops at the first that fails. */
-static void on_mes_a_failure_ends_the_walk(void **state)
+MES_TEST(on_mes_a_failure_ends_the_walk)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -49,9 +47,8 @@ static void on_mes_a_failure_ends_the_walk(void **state)
 	assert_int_equal(stop_load(w), 0);
 }
 
-static void after_a_reset_everybody_stays_evicted(void **state)
+WORLD_TEST(after_a_reset_everybody_stays_evicted)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -70,9 +67,8 @@ static void after_a_reset_everybody_stays_evicted(void **state)
 	assert_int_equal(kfd_emu_process_sum(&w->emu, pid, "evicted"), 1);
 }
 
-static void a_call_can_be_made_to_fail_or_wait(void **state)
+WORLD_TEST(a_call_can_be_made_to_fail_or_wait)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	uint64_t start;
 
@@ -90,9 +86,8 @@ static void a_call_can_be_made_to_fail_or_wait(void **state)
 	assert_int_equal(kfd_emu_control(&w->emu, "evict 1"), -ESRCH);
 }
 
-static void a_process_whose_lock_is_held_is_waited_for(void **state)
+WORLD_TEST(a_process_whose_lock_is_held_is_waited_for)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint64_t start;
 
@@ -102,9 +97,8 @@ static void a_process_whose_lock_is_held_is_waited_for(void **state)
 	assert_true(now_ms() - start >= 190);
 }
 
-static void a_caller_can_be_killed_by_its_call(void **state)
+WORLD_TEST(a_caller_can_be_killed_by_its_call)
 {
-	struct world *w = *state;
 	int status, fd;
 	pid_t pid;
 
@@ -120,9 +114,8 @@ static void a_caller_can_be_killed_by_its_call(void **state)
 	assert_true(WIFSIGNALED(status));
 }
 
-static void a_runtime_state_can_be_made_bad(void **state)
+WORLD_TEST(a_runtime_state_can_be_made_bad)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -132,9 +125,8 @@ static void a_runtime_state_can_be_made_bad(void **state)
 	attach(w, pid); /* a new try finds it enabled */
 }
 
-static void gws_keeps_a_debugger_out_on_gfx11(void **state)
+MES_TEST(gws_keeps_a_debugger_out_on_gfx11)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 
 	assert_int_equal(kfd_emu_control(&w->emu, "gws %d on", getpid()), 0);
@@ -148,9 +140,8 @@ static int set_up_old(void **state)
 	return set_up_with(state, "mi250", "--version", "1.12");
 }
 
-static void an_older_interface_has_no_debugger(void **state)
+WITH_TEST(an_older_interface_has_no_debugger, set_up_old)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_version version;
 
@@ -159,10 +150,8 @@ static void an_older_interface_has_no_debugger(void **state)
 	assert_int_equal(dbg_enable(w, getpid(), &info), -ENOTTY);
 }
 
-/* ---- criu ------------------------------------------------------------------------------------ */
-static void queues_can_be_paused_and_unpaused(void **state)
+WORLD_TEST(queues_can_be_paused_and_unpaused)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 	struct kfd_criu pause = {.op = 0}, unpause = {.op = 2};
@@ -178,23 +167,4 @@ static void queues_can_be_paused_and_unpaused(void **state)
 	wait_sum(w, getpid(), "executed", 1);
 	assert_true(queue_is_right(&q));
 	queue_close(w->fd, &q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_preemption_that_fails_is_no_errno),
-		MES_TEST(on_mes_a_failure_ends_the_walk),
-		WORLD_TEST(after_a_reset_everybody_stays_evicted),
-		WORLD_TEST(a_call_can_be_made_to_fail_or_wait),
-		WORLD_TEST(a_process_whose_lock_is_held_is_waited_for),
-		WORLD_TEST(a_caller_can_be_killed_by_its_call),
-		WORLD_TEST(a_runtime_state_can_be_made_bad),
-		MES_TEST(gws_keeps_a_debugger_out_on_gfx11),
-		WITH_TEST(an_older_interface_has_no_debugger, set_up_old),
-		WORLD_TEST(queues_can_be_paused_and_unpaused),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program's own queues: making, changing and destroying them, and what they execute. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 #include <sys/mman.h>
 
@@ -49,7 +49,6 @@ static int update(const struct world *w, const struct load_queue *q, uint32_t pe
 	return call(w->fd, KFD_IOC_UPDATE_QUEUE, &args);
 }
 
-/* ---- create ---------------------------------------------------------------------------------- */
 static int create_with(const struct world *w, struct kfd_create_queue args)
 {
 	return call(w->fd, KFD_IOC_CREATE_QUEUE, &args);
@@ -62,9 +61,8 @@ static int create_with(const struct world *w, struct kfd_create_queue args)
 		assert_int_equal(create_with(w, args), -(error)); \
 	} while (0)
 
-static void create_says_what_it_does_not_like(void **state)
+WORLD_TEST(create_says_what_it_does_not_like)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	REFUSED(EINVAL, args.queue_percentage = 101);
@@ -81,9 +79,8 @@ static void create_says_what_it_does_not_like(void **state)
 	assert_int_equal(kfd_emu_queues(&w->emu, getpid()), 2);
 }
 
-static void a_queue_needs_the_gpus_memory_first(void **state)
+WORLD_TEST(a_queue_needs_the_gpus_memory_first)
 {
-	struct world *w = *state;
 	uint64_t words[2];
 	struct kfd_create_queue args = {.gpu_id = 51110,
 	                                .ring_size = 65536,
@@ -96,9 +93,8 @@ static void a_queue_needs_the_gpus_memory_first(void **state)
 	assert_int_equal(call(w->fd, KFD_IOC_ACQUIRE_VM, &vm), -EINVAL);
 }
 
-static void ids_are_reused_from_the_lowest(void **state)
+WORLD_TEST(ids_are_reused_from_the_lowest)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q[3];
 
@@ -113,9 +109,8 @@ static void ids_are_reused_from_the_lowest(void **state)
 		queue_close(w->fd, &q[i]);
 }
 
-static void a_gpu_has_room_for_127_queues_of_a_process(void **state)
+WORLD_TEST(a_gpu_has_room_for_127_queues_of_a_process)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	m.args.queue_percentage = 0; /* off: no run list each time */
@@ -124,12 +119,10 @@ static void a_gpu_has_room_for_127_queues_of_a_process(void **state)
 	assert_int_equal(create_with(w, m.args), -ENOSPC);
 }
 
-/* ---- execution ------------------------------------------------------------------------------- */
-static void each_type_executes(void **state)
+WORLD_AND_MES_TEST(each_type_executes)
 {
 	static const uint32_t types[] = {KFD_QUEUE_COMPUTE, KFD_QUEUE_SDMA, KFD_QUEUE_COMPUTE_AQL,
 	                                 KFD_QUEUE_SDMA_XGMI};
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
@@ -143,9 +136,8 @@ static void each_type_executes(void **state)
 	}
 }
 
-static void a_ring_wraps_around(void **state)
+WORLD_TEST(a_ring_wraps_around)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
@@ -160,9 +152,8 @@ static void a_ring_wraps_around(void **state)
 	queue_close(w->fd, &q);
 }
 
-static void nobody_looks_at_a_queue_without_a_doorbell(void **state)
+WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q, other;
 
@@ -181,9 +172,8 @@ static void nobody_looks_at_a_queue_without_a_doorbell(void **state)
 	queue_close(w->fd, &q);
 }
 
-static void memory_that_is_gone_stops_the_queue_only(void **state)
+WORLD_TEST(memory_that_is_gone_stops_the_queue_only)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue bad, good;
 	struct kfd_emu_packet *ring;
@@ -202,10 +192,8 @@ static void memory_that_is_gone_stops_the_queue_only(void **state)
 	wait_sum(w, getpid(), "faulted", 1);
 }
 
-/* ---- off and on ------------------------------------------------------------------------------ */
-static void percentage_zero_or_no_ring_is_off(void **state)
+WORLD_AND_MES_TEST(percentage_zero_or_no_ring_is_off)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	for (int by_ring = 0; by_ring < 2; by_ring++) {
@@ -225,9 +213,8 @@ static void percentage_zero_or_no_ring_is_off(void **state)
 }
 
 /* As KFDCWSRTest does: the result is that of a queue that was never touched. */
-static void forced_saves_change_no_result(void **state)
+WORLD_AND_MES_TEST(forced_saves_change_no_result)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	for (int i = 0; i < 200; i++)
@@ -242,9 +229,8 @@ static void forced_saves_change_no_result(void **state)
 	queue_close(w->fd, &m.q);
 }
 
-static void a_wave_state_is_that_of_a_queue_that_is_off(void **state)
+WORLD_TEST(a_wave_state_is_that_of_a_queue_that_is_off)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 	struct kfd_save_area_header header = {0};
 	struct kfd_get_queue_wave_state args = {.ctl_stack_address = (uint64_t)(uintptr_t)&header};
@@ -260,7 +246,6 @@ static void a_wave_state_is_that_of_a_queue_that_is_off(void **state)
 	queue_close(w->fd, &m.q);
 }
 
-/* ---- masks ----------------------------------------------------------------------------------- */
 static int set_mask(const struct world *w, uint32_t id, uint32_t bits, uint32_t mask)
 {
 	uint32_t words[32] = {mask};
@@ -270,9 +255,8 @@ static int set_mask(const struct world *w, uint32_t id, uint32_t bits, uint32_t 
 	return call(w->fd, KFD_IOC_SET_CU_MASK, &args);
 }
 
-static void masks_are_checked(void **state)
+WORLD_TEST(masks_are_checked)
 {
-	struct world *w = *state;
 	struct memory m = prepare(w);
 
 	assert_int_equal(set_mask(w, 0, 0, 1), -EINVAL);
@@ -283,9 +267,8 @@ static void masks_are_checked(void **state)
 }
 
 /* gfx11 has CUs in pairs, and takes half of them for a debugger. */
-static void on_gfx11_a_mask_and_a_debugger_exclude_each_other(void **state)
+MES_TEST(on_gfx11_a_mask_and_a_debugger_exclude_each_other)
 {
-	struct world *w = *state;
 	struct memory m;
 	struct kfd_runtime_info info = {0};
 
@@ -302,29 +285,4 @@ static void on_gfx11_a_mask_and_a_debugger_exclude_each_other(void **state)
 	assert_int_equal(kfd_emu_process_number(&w->emu, getpid(), "runtime_state"),
 	                 KFD_RUNTIME_ENABLED);
 	queue_close(w->fd, &m.q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(create_says_what_it_does_not_like),
-		WORLD_TEST(a_queue_needs_the_gpus_memory_first),
-		WORLD_TEST(ids_are_reused_from_the_lowest),
-		WORLD_TEST(a_gpu_has_room_for_127_queues_of_a_process),
-		WORLD_TEST(each_type_executes),
-		MES_TEST(each_type_executes),
-		WORLD_TEST(a_ring_wraps_around),
-		WORLD_TEST(nobody_looks_at_a_queue_without_a_doorbell),
-		WORLD_TEST(memory_that_is_gone_stops_the_queue_only),
-		WORLD_TEST(percentage_zero_or_no_ring_is_off),
-		MES_TEST(percentage_zero_or_no_ring_is_off),
-		WORLD_TEST(forced_saves_change_no_result),
-		MES_TEST(forced_saves_change_no_result),
-		WORLD_TEST(a_wave_state_is_that_of_a_queue_that_is_off),
-		WORLD_TEST(masks_are_checked),
-		MES_TEST(on_gfx11_a_mask_and_a_debugger_exclude_each_other),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RUNTIME_ENABLE, and how a debugged program waits for its debugger. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 static int runtime(int fd, bool enable)
 {
@@ -14,10 +14,8 @@ static uint64_t runtime_state(const struct world *w, pid_t pid)
 	return kfd_emu_process_number(&w->emu, pid, "runtime_state");
 }
 
-/* ---- undebugged ------------------------------------------------------------------------------ */
-static void a_runtime_is_enabled_once_and_before_queues(void **state)
+WORLD_TEST(a_runtime_is_enabled_once_and_before_queues)
 {
-	struct world *w = *state;
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
 
@@ -30,7 +28,6 @@ static void a_runtime_is_enabled_once_and_before_queues(void **state)
 	assert_int_equal(runtime_state(w, getpid()), KFD_RUNTIME_DISABLED);
 }
 
-/* ---- debugged -------------------------------------------------------------------------------- */
 /* A load that was attached to before it opened the device; its RUNTIME_ENABLE waits. */
 static pid_t attach_early(struct world *w)
 {
@@ -70,9 +67,8 @@ static int end_of(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void a_debugged_program_waits_for_the_answer(void **state)
+WORLD_TEST(a_debugged_program_waits_for_the_answer)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_dbg_trap args = {.query_exception_info = {.info_ptr = (uint64_t)(uintptr_t)&info,
 	                                                     .info_size = sizeof(info),
@@ -93,9 +89,8 @@ static void a_debugged_program_waits_for_the_answer(void **state)
 }
 
 /* The call that is tried again neither asks nor enables again. */
-static void a_signal_interrupts_the_wait_and_the_program_waits_again(void **state)
+WORLD_TEST(a_signal_interrupts_the_wait_and_the_program_waits_again)
 {
-	struct world *w = *state;
 	uint64_t calls;
 	pid_t pid = attach_early(w);
 
@@ -112,9 +107,8 @@ static void a_signal_interrupts_the_wait_and_the_program_waits_again(void **stat
 	assert_int_equal(end_of(pid), 0);
 }
 
-static void a_debugger_that_leaves_leaves_it_waiting(void **state)
+WORLD_TEST(a_debugger_that_leaves_leaves_it_waiting)
 {
-	struct world *w = *state;
 	pid_t pid = attach_early(w);
 
 	wait_notified(w);
@@ -126,9 +120,8 @@ static void a_debugger_that_leaves_leaves_it_waiting(void **state)
 	assert_int_equal(end_of(pid), 0);
 }
 
-static void an_answer_nobody_asked_for_is_kept(void **state)
+WORLD_TEST(an_answer_nobody_asked_for_is_kept)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 
 	assert_int_equal(dbg_enable(w, getpid(), &info), 0);
@@ -137,9 +130,8 @@ static void an_answer_nobody_asked_for_is_kept(void **state)
 	assert_int_equal(kfd_emu_process_number(&w->emu, getpid(), "waiting_answers"), 0);
 }
 
-static void the_end_of_a_runtime_is_told_too_and_resumes(void **state)
+WORLD_TEST(the_end_of_a_runtime_is_told_too_and_resumes)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -161,9 +153,8 @@ static void the_end_of_a_runtime_is_told_too_and_resumes(void **state)
 }
 
 /* A target that waits does not keep others, nor its debugger, from the driver. */
-static void others_go_on_while_one_waits(void **state)
+WORLD_TEST(others_go_on_while_one_waits)
 {
-	struct world *w = *state;
 	pid_t pid = attach_early(w);
 
 	wait_notified(w);
@@ -172,20 +163,4 @@ static void others_go_on_while_one_waits(void **state)
 	assert_int_equal(dbg_snapshot(w, pid, 0, NULL, 0), 0);
 	kill(pid, SIGKILL);
 	assert_int_equal(end_of(pid), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_runtime_is_enabled_once_and_before_queues),
-		WORLD_TEST(a_debugged_program_waits_for_the_answer),
-		WORLD_TEST(a_signal_interrupts_the_wait_and_the_program_waits_again),
-		WORLD_TEST(a_debugger_that_leaves_leaves_it_waiting),
-		WORLD_TEST(an_answer_nobody_asked_for_is_kept),
-		WORLD_TEST(the_end_of_a_runtime_is_told_too_and_resumes),
-		WORLD_TEST(others_go_on_while_one_waits),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Snapshots of queues and devices, and events. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
 static int snapshot(const struct world *w, pid_t pid, void *buffer, uint32_t *count, uint32_t *size)
 {
@@ -16,10 +16,8 @@ static int snapshot(const struct world *w, pid_t pid, void *buffer, uint32_t *co
 	return result;
 }
 
-/* ---- queues ---------------------------------------------------------------------------------- */
-static void a_snapshot_tells_everything_newest_first(void **state)
+WORLD_TEST(a_snapshot_tells_everything_newest_first)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry entries[3] = {0};
 	pid_t pid = attach_load(w, "3");
 
@@ -37,9 +35,8 @@ static void a_snapshot_tells_everything_newest_first(void **state)
 	}
 }
 
-static void exceptions_are_reported_before_they_are_cleared(void **state)
+WORLD_TEST(exceptions_are_reported_before_they_are_cleared)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry entries[3] = {0};
 	pid_t pid = attach_load(w, "3");
 
@@ -51,9 +48,8 @@ static void exceptions_are_reported_before_they_are_cleared(void **state)
 	assert_int_equal(entries[2].exception_status, KFD_EC_QUEUE_NEW); /* had no room */
 }
 
-static void entries_are_as_far_apart_as_the_caller_says(void **state)
+WORLD_TEST(entries_are_as_far_apart_as_the_caller_says)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t count = 2, size = 80, ids[40] = {0};
 
@@ -71,9 +67,8 @@ static void entries_are_as_far_apart_as_the_caller_says(void **state)
 	assert_int_equal(ids[22], UINT32_MAX);
 }
 
-static void a_bad_buffer_ends_a_snapshot_where_it_is(void **state)
+WORLD_TEST(a_bad_buffer_ends_a_snapshot_where_it_is)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "3");
 	uint32_t count = 3, size = 0;
 	char *page = (char *)aligned_alloc(4096, 4096);
@@ -89,15 +84,13 @@ static void a_bad_buffer_ends_a_snapshot_where_it_is(void **state)
 	free(page);
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
 static int set_up_two(void **state)
 {
 	return set_up_with(state, "mi300x", "--gpu", "navi31");
 }
 
-static void a_device_snapshot_has_all_gpus(void **state)
+WITH_TEST(a_device_snapshot_has_all_gpus, set_up_two)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_device_snapshot_entry entries[3] = {0};
 	struct kfd_dbg_trap args = {.device_snapshot = {.num_devices = 3, .entry_size = 200}};
@@ -117,7 +110,6 @@ static void a_device_snapshot_has_all_gpus(void **state)
 	assert_int_equal(entries[2].gpu_id, 0);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
 static int notifications(const struct world *w)
 {
 	char bytes[64];
@@ -126,9 +118,8 @@ static int notifications(const struct world *w)
 	return n < 0 ? 0 : (int)n;
 }
 
-static void new_and_deleted_queues_are_told(void **state)
+WORLD_TEST(new_and_deleted_queues_are_told)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -142,10 +133,9 @@ static void new_and_deleted_queues_are_told(void **state)
 	assert_int_equal(dbg_query(w, getpid(), UINT64_MAX), -EAGAIN);
 }
 
-/* Bits are set whether somebody wants to know or not; whoever wants to know later is told once. */
-static void what_was_raised_before_is_told_when_it_is_wanted(void **state)
+/* Bits are set without a subscriber; a later subscriber is told once. */
+WORLD_TEST(what_was_raised_before_is_told_when_it_is_wanted)
 {
-	struct world *w = *state;
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = (uint32_t)w->pipe[1]}};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -162,9 +152,8 @@ static void what_was_raised_before_is_told_when_it_is_wanted(void **state)
 }
 
 /* The device itself, as libhsakmt passes it: accepted, and useless. */
-static void only_a_pipe_is_written_to(void **state)
+WORLD_TEST(only_a_pipe_is_written_to)
 {
-	struct world *w = *state;
 	struct kfd_dbg_trap args = {
 		.enable = {.dbg_fd = (uint32_t)w->fd, .exception_mask = KFD_EC_QUEUE_NEW}};
 	struct gpu gpu = load_gpu(w->fd, 0);
@@ -176,21 +165,4 @@ static void only_a_pipe_is_written_to(void **state)
 	assert_int_equal(kfd_emu_count(&w->emu, "lost_notifications"), 1);
 	assert_int_equal(dbg_query(w, getpid(), 0), KFD_EC_QUEUE_NEW);
 	queue_close(w->fd, &q);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_snapshot_tells_everything_newest_first),
-		WORLD_TEST(exceptions_are_reported_before_they_are_cleared),
-		WORLD_TEST(entries_are_as_far_apart_as_the_caller_says),
-		WORLD_TEST(a_bad_buffer_ends_a_snapshot_where_it_is),
-		WITH_TEST(a_device_snapshot_has_all_gpus, set_up_two),
-		WORLD_TEST(new_and_deleted_queues_are_told),
-		WORLD_TEST(what_was_raised_before_is_told_when_it_is_wanted),
-		WORLD_TEST(only_a_pipe_is_written_to),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SUSPEND_QUEUES and RESUME_QUEUES: counts, bits, who runs. */
-#include "test_kfd.h"
+/* SUSPEND_QUEUES and RESUME_QUEUES: counts, bits, queues that run. */
+#include "kfd_world.h"
 
 #define INVALID(id) ((id) | KFD_DBG_QUEUE_INVALID)
 
@@ -9,10 +9,13 @@ static uint64_t queue(const struct world *w, pid_t pid, uint32_t id, const char 
 	return kfd_emu_queue_number(&w->emu, pid, id, field);
 }
 
-/* ---- the work -------------------------------------------------------------------------------- */
-static void suspended_queues_stop_and_go_on_with_right_results(void **state)
+static int set_up_mi300x(void **state)
 {
-	struct world *w = *state;
+	return set_up_with(state, "mi300x", NULL, NULL);
+}
+
+WORLD_AND_MES_TEST(suspended_queues_stop_and_go_on_with_right_results)
+{
 	pid_t pid;
 
 	/* 2 ms each: there is always one under way */
@@ -37,9 +40,8 @@ static void suspended_queues_stop_and_go_on_with_right_results(void **state)
 }
 
 /* What the driver leaves in the save area of a queue that was in the middle of something. */
-static void a_saved_queue_has_a_header_for_each_xcc(void **state)
+WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue q;
@@ -67,10 +69,8 @@ static void a_saved_queue_has_a_header_for_each_xcc(void **state)
 	queue_close(w->fd, &q);
 }
 
-/* ---- which queues ---------------------------------------------------------------------------- */
-static void a_new_queue_is_skipped_until_somebody_has_seen_it(void **state)
+WORLD_AND_MES_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -84,9 +84,8 @@ static void a_new_queue_is_skipped_until_somebody_has_seen_it(void **state)
 }
 
 /* HWS clears the exceptions of all in the array, if one could be suspended. */
-static void a_suspend_clears_exceptions(void **state)
+WORLD_TEST(a_suspend_clears_exceptions)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry newest = {0};
 	pid_t pid = attach_load(w, "3");
 	uint32_t ids[3] = {0, 1, 2}, again[3] = {0, 1, 2};
@@ -101,9 +100,8 @@ static void a_suspend_clears_exceptions(void **state)
 	assert_int_equal(dbg_suspend(w, pid, 0, again, 3), 3);
 }
 
-static void mes_clears_exceptions_of_suspended_queues_only(void **state)
+MES_TEST(mes_clears_exceptions_of_suspended_queues_only)
 {
-	struct world *w = *state;
 	struct kfd_queue_snapshot_entry newest = {0};
 	pid_t pid = attach_load(w, "3");
 	uint32_t ids[3] = {0, 1, 2}, again[3] = {0, 1, 2};
@@ -114,9 +112,8 @@ static void mes_clears_exceptions_of_suspended_queues_only(void **state)
 	assert_int_equal(again[1], INVALID(1));
 }
 
-static void what_is_suspended_already_counts_again(void **state)
+WORLD_TEST(what_is_suspended_already_counts_again)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 	uint64_t cycles;
@@ -131,9 +128,8 @@ static void what_is_suspended_already_counts_again(void **state)
 	                                                                   the first */
 }
 
-static void a_second_mention_and_a_stale_error_match_nothing(void **state)
+WORLD_AND_MES_TEST(a_second_mention_and_a_stale_error_match_nothing)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[4] = {1, 1, 0 | KFD_DBG_QUEUE_ERROR, 77};
 
@@ -146,10 +142,8 @@ static void a_second_mention_and_a_stale_error_match_nothing(void **state)
 	assert_int_equal(queue(w, pid, 0, "suspended"), 0);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------- */
-static void arrays_that_are_refused(void **state)
+WORLD_TEST(arrays_that_are_refused)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t *ids = calloc(1025, sizeof(*ids));
 
@@ -162,9 +156,8 @@ static void arrays_that_are_refused(void **state)
 	free(ids);
 }
 
-static void a_resume_without_an_array_resumes_all(void **state)
+WORLD_AND_MES_TEST(a_resume_without_an_array_resumes_all)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "3");
 	uint32_t ids[3] = {0, 1, 2};
 
@@ -176,10 +169,10 @@ static void a_resume_without_an_array_resumes_all(void **state)
 	wait_progress(w, pid);
 }
 
-/* ---- what else can end it, or comes between -------------------------------------------------- */
-static void disable_resumes_and_forgets_what_is_new(void **state)
+/* What else can end it, or comes between. */
+
+WORLD_AND_MES_TEST(disable_resumes_and_forgets_what_is_new)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "2");
 	uint32_t ids[2] = {0, 1};
 
@@ -192,9 +185,8 @@ static void disable_resumes_and_forgets_what_is_new(void **state)
 	assert_int_equal(kfd_load_stop(&w->load), 0);
 }
 
-static void a_queue_that_comes_later_runs(void **state)
+WORLD_TEST(a_queue_that_comes_later_runs)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct gpu gpu = load_gpu(w->fd, 0);
 	struct load_queue old, young;
@@ -219,9 +211,8 @@ static void a_queue_that_comes_later_runs(void **state)
 }
 
 /* Memory pressure and the debugger each have their say. */
-static void an_evicted_queue_is_resumed_but_does_not_run(void **state)
+WORLD_AND_MES_TEST(an_evicted_queue_is_resumed_but_does_not_run)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 	uint32_t id = 0;
 
@@ -237,36 +228,4 @@ static void an_evicted_queue_is_resumed_but_does_not_run(void **state)
 	assert_int_equal(kfd_emu_control(&w->emu, "restore %d", pid), 0);
 	wait_progress(w, pid);
 	assert_int_equal(stop_load(w), 0);
-}
-
-static int set_up_mi300x(void **state)
-{
-	return set_up_with(state, "mi300x", NULL, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(suspended_queues_stop_and_go_on_with_right_results),
-		MES_TEST(suspended_queues_stop_and_go_on_with_right_results),
-		WITH_TEST(a_saved_queue_has_a_header_for_each_xcc, set_up_mi300x),
-		WORLD_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it),
-		MES_TEST(a_new_queue_is_skipped_until_somebody_has_seen_it),
-		WORLD_TEST(a_suspend_clears_exceptions),
-		MES_TEST(mes_clears_exceptions_of_suspended_queues_only),
-		WORLD_TEST(what_is_suspended_already_counts_again),
-		WORLD_TEST(a_second_mention_and_a_stale_error_match_nothing),
-		MES_TEST(a_second_mention_and_a_stale_error_match_nothing),
-		WORLD_TEST(arrays_that_are_refused),
-		WORLD_TEST(a_resume_without_an_array_resumes_all),
-		MES_TEST(a_resume_without_an_array_resumes_all),
-		WORLD_TEST(disable_resumes_and_forgets_what_is_new),
-		MES_TEST(disable_resumes_and_forgets_what_is_new),
-		WORLD_TEST(a_queue_that_comes_later_runs),
-		WORLD_TEST(an_evicted_queue_is_resumed_but_does_not_run),
-		MES_TEST(an_evicted_queue_is_resumed_but_does_not_run),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which call is refused why: dispatch, the ladder of DBG_TRAP, ENABLE and DISABLE. */
-#include "test_kfd.h"
+#include "kfd_world.h"
 
-/* ---- dispatch -------------------------------------------------------------------------------- */
-static void an_unknown_number_is_no_ioctl(void **state)
+WORLD_TEST(an_unknown_number_is_no_ioctl)
 {
-	struct world *w = *state;
 	uint64_t data[16] = {0};
 
 	assert_int_equal(call(w->fd, _IO('K', 0), NULL), -ENOTTY);
 	assert_int_equal(call(w->fd, _IOWR('K', 0x27, data), data), -ENOTTY);
 }
 
-static void only_number_and_size_of_a_cmd_are_looked_at(void **state)
+WORLD_TEST(only_number_and_size_of_a_cmd_are_looked_at)
 {
-	struct world *w = *state;
 	struct kfd_version version = {0, 77};
 	char longer[64];
 
@@ -31,18 +28,16 @@ static void only_number_and_size_of_a_cmd_are_looked_at(void **state)
 }
 
 /* dbg_fd is 0 then, which is open, and rinfo_size 0: a success. */
-static void what_a_short_argument_does_not_say_is_zero(void **state)
+WORLD_TEST(what_a_short_argument_does_not_say_is_zero)
 {
-	struct world *w = *state;
 	uint32_t args[4] = {(uint32_t)getpid(), KFD_DBG_ENABLE, 0, 0};
 
 	assert_int_equal(call(w->fd, _IOWR('K', 0x26, args), args), 0);
 	assert_int_equal(dbg_disable(w, getpid()), 0);
 }
 
-static void arguments_come_back_also_from_a_failure(void **state)
+WORLD_TEST(arguments_come_back_also_from_a_failure)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_dbg_trap args = {.queue_snapshot = {.num_queues = 9}};
 
@@ -51,9 +46,8 @@ static void arguments_come_back_also_from_a_failure(void **state)
 	assert_int_equal(args.queue_snapshot.num_queues, 0);
 }
 
-static void a_child_cannot_use_its_parents_file(void **state)
+WORLD_TEST(a_child_cannot_use_its_parents_file)
 {
-	struct world *w = *state;
 	struct kfd_version version;
 	int status;
 	pid_t pid = fork();
@@ -64,11 +58,8 @@ static void a_child_cannot_use_its_parents_file(void **state)
 	assert_int_equal(WEXITSTATUS(status), EBADF);
 }
 
-/* ---- the ladder ------------------------------------------------------------------------------ */
-static void without_hws_nothing_can_be_debugged(void **state)
+WORLD_TEST(without_hws_nothing_can_be_debugged)
 {
-	struct world *w = *state;
-
 	assert_int_equal(dbg_plain(w, 0, KFD_DBG_ENABLE), -ESRCH);
 	assert_int_equal(kfd_emu_control(&w->emu, "sched_policy 2"), 0);
 	assert_int_equal(dbg_plain(w, 0, KFD_DBG_ENABLE), -EINVAL);
@@ -85,9 +76,8 @@ static pid_t start_bystander(void)
 	return pid;
 }
 
-static void who_has_no_memory_or_no_kfd_is_not_found(void **state)
+WORLD_TEST(who_has_no_memory_or_no_kfd_is_not_found)
 {
-	struct world *w = *state;
 	pid_t zombie = fork(), bystander;
 
 	if (!zombie)
@@ -103,9 +93,8 @@ static void who_has_no_memory_or_no_kfd_is_not_found(void **state)
 	waitpid(bystander, NULL, 0);
 }
 
-static void even_root_must_trace_the_target(void **state)
+WORLD_TEST(even_root_must_trace_the_target)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 
 	assert_int_equal(kfd_load_start(&w->load, "--idle", NULL), 0);
@@ -116,19 +105,16 @@ static void even_root_must_trace_the_target(void **state)
 	assert_int_equal(kfd_emu_count(&w->emu, "refused_EPERM"), 21);
 }
 
-static void nothing_but_enable_works_before_enable(void **state)
+WORLD_TEST(nothing_but_enable_works_before_enable)
 {
-	struct world *w = *state;
-
 	assert_int_equal(kfd_load_start(&w->load, "--idle", NULL), 0);
 	seize(w->load.pid);
 	for (uint32_t op = KFD_DBG_DISABLE; op <= 20; op++)
 		assert_int_equal(dbg_plain(w, w->load.pid, op), -EINVAL);
 }
 
-static void hardware_operations_need_a_runtime(void **state)
+WORLD_TEST(hardware_operations_need_a_runtime)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	uint64_t none;
 
@@ -147,9 +133,8 @@ static void hardware_operations_need_a_runtime(void **state)
 	assert_int_equal(kfd_emu_count(&w->emu, "cycles"), none); /* nothing was activated */
 }
 
-static void the_last_rungs(void **state)
+WORLD_TEST(the_last_rungs)
 {
-	struct world *w = *state;
 	struct kfd_dbg_trap args = {.set_node_address_watch = {.gpu_id = 1}};
 	pid_t pid = attach_load(w, "1");
 
@@ -163,7 +148,6 @@ static void the_last_rungs(void **state)
 	assert_int_equal(args.set_flags.flags, 0);
 }
 
-/* ---- who may --------------------------------------------------------------------------------- */
 struct other_thread {
 	const struct world *w;
 	pid_t pid;
@@ -206,18 +190,15 @@ static int from_a_stranger(const struct world *w, pid_t pid, uint32_t op)
 	return -WEXITSTATUS(status);
 }
 
-static void only_the_tracing_thread_can_attach(void **state)
+WORLD_TEST(only_the_tracing_thread_can_attach)
 {
-	struct world *w = *state;
-
 	assert_int_equal(kfd_load_start(&w->load, "--idle", NULL), 0);
 	seize(w->load.pid);
 	assert_int_equal(from_another_thread(w, w->load.pid, KFD_DBG_ENABLE), -EPERM);
 }
 
-static void the_new_rule_lets_the_debugger_go_on_without_tracing(void **state)
+WORLD_TEST(the_new_rule_lets_the_debugger_go_on_without_tracing)
 {
-	struct world *w = *state;
 	pid_t pid = attach_load(w, "1");
 
 	assert_int_equal(dbg_snapshot(w, pid, 0, NULL, 0), 1);
@@ -228,9 +209,8 @@ static void the_new_rule_lets_the_debugger_go_on_without_tracing(void **state)
 	assert_int_equal(from_another_thread(w, pid, KFD_DBG_GET_QUEUE_SNAPSHOT), -EPERM);
 }
 
-static void the_old_rule_wants_a_tracer_but_not_for_disable(void **state)
+WORLD_TEST(the_old_rule_wants_a_tracer_but_not_for_disable)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	pid_t pid;
 
@@ -248,9 +228,8 @@ static void the_old_rule_wants_a_tracer_but_not_for_disable(void **state)
 }
 
 /* It is remembered before anything is tried. */
-static void also_an_enable_that_failed_makes_a_debugger(void **state)
+WORLD_TEST(also_an_enable_that_failed_makes_a_debugger)
 {
-	struct world *w = *state;
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = 4000}};
 	pid_t pid;
 
@@ -263,10 +242,8 @@ static void also_an_enable_that_failed_makes_a_debugger(void **state)
 	assert_int_equal(dbg_snapshot(w, pid, 0, NULL, 0), -EINVAL); /* not EPERM */
 }
 
-/* ---- enable ---------------------------------------------------------------------------------- */
-static void enable_says_what_it_does_not_like(void **state)
+WORLD_TEST(enable_says_what_it_does_not_like)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {0};
 	struct kfd_dbg_trap args = {.enable = {.dbg_fd = (uint32_t)w->pipe[1], .rinfo_size = 16}};
 	pid_t pid;
@@ -285,9 +262,8 @@ static void enable_says_what_it_does_not_like(void **state)
 	assert_int_equal(dbg_disable(w, pid), -EINVAL);
 }
 
-static void a_traced_process_without_kfd_becomes_one_of_kfd(void **state)
+WORLD_TEST(a_traced_process_without_kfd_becomes_one_of_kfd)
 {
-	struct world *w = *state;
 	struct kfd_runtime_info info = {.runtime_state = 9};
 	pid_t pid = start_bystander();
 
@@ -299,30 +275,4 @@ static void a_traced_process_without_kfd_becomes_one_of_kfd(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(dbg_snapshot(w, pid, 0, NULL, 0), -ESRCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(an_unknown_number_is_no_ioctl),
-		WORLD_TEST(only_number_and_size_of_a_cmd_are_looked_at),
-		WORLD_TEST(what_a_short_argument_does_not_say_is_zero),
-		WORLD_TEST(arguments_come_back_also_from_a_failure),
-		WORLD_TEST(a_child_cannot_use_its_parents_file),
-		WORLD_TEST(without_hws_nothing_can_be_debugged),
-		WORLD_TEST(who_has_no_memory_or_no_kfd_is_not_found),
-		WORLD_TEST(even_root_must_trace_the_target),
-		WORLD_TEST(nothing_but_enable_works_before_enable),
-		WORLD_TEST(hardware_operations_need_a_runtime),
-		WORLD_TEST(the_last_rungs),
-		WORLD_TEST(only_the_tracing_thread_can_attach),
-		WORLD_TEST(the_new_rule_lets_the_debugger_go_on_without_tracing),
-		WORLD_TEST(the_old_rule_wants_a_tracer_but_not_for_disable),
-		WORLD_TEST(also_an_enable_that_failed_makes_a_debugger),
-		WORLD_TEST(enable_says_what_it_does_not_like),
-		WORLD_TEST(a_traced_process_without_kfd_becomes_one_of_kfd),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

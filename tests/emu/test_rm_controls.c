@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RM_CONTROL: what is checked, in which order, and what the controls answer. */
-#include "test_emu.h"
+#include "rm_world.h"
 
 #define GET_INFO NVA06C_CTRL_CMD_GET_INFO
 
-static void checks_come_in_rms_order(void **state)
+WORLD_TEST(checks_come_in_rms_order)
 {
-	struct world *w = *state;
 	int other = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 	void *nowhere = (void *)8;
 	uint32_t value;
@@ -27,9 +26,8 @@ static void checks_come_in_rms_order(void **state)
 	close(other);
 }
 
-static void a_size_that_differs_is_refused(void **state)
+WORLD_TEST(a_size_that_differs_is_refused)
 {
-	struct world *w = *state;
 	uint64_t value[200] = {1};
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_SET_TIMESLICE, value, 4),
@@ -43,9 +41,8 @@ static void a_size_that_differs_is_refused(void **state)
 	assert_int_equal(emu_count(&w->emu, "refused_size"), 4);
 }
 
-static void an_unknown_command_is_not_supported_whatever_its_size(void **state)
+WORLD_TEST(an_unknown_command_is_not_supported_whatever_its_size)
 {
-	struct world *w = *state;
 	uint64_t value[2] = {0};
 
 	assert_int_equal(control(w, w->group, 0xa06c01ff, value, 8), NV_ERR_NOT_SUPPORTED);
@@ -53,9 +50,8 @@ static void an_unknown_command_is_not_supported_whatever_its_size(void **state)
 	assert_int_equal(emu_count(&w->emu, "0xa06c01ff"), 2);
 }
 
-static void sizes_are_those_of_the_driver(void **state)
+WORLD_TEST(sizes_are_those_of_the_driver)
 {
-	struct world *w = *state;
 	uint8_t bytes[1032] = {1};
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, bytes, 3), NV_OK);
@@ -74,9 +70,8 @@ static void sizes_are_those_of_the_driver(void **state)
 	assert_int_not_equal(emu_control(&w->emu, "version 123"), 0);
 }
 
-static void handle_info_tells_class_and_parent(void **state)
+WORLD_TEST(handle_info_tells_class_and_parent)
 {
-	struct world *w = *state;
 	struct nv0000_handle_info info = {.object = w->channel, .index = 1};
 	uint32_t cmd = NV0000_CTRL_CMD_CLIENT_GET_HANDLE_INFO;
 
@@ -92,9 +87,8 @@ static void handle_info_tells_class_and_parent(void **state)
 	assert_int_equal(control(w, w->client, cmd, &info, 16), NV_ERR_OBJECT_NOT_FOUND);
 }
 
-static void child_handle_wants_rms_own_names(void **state)
+WORLD_TEST(child_handle_wants_rms_own_names)
 {
-	struct world *w = *state;
 	struct nv0000_child_handle child = {w->device, KEPLER_CHANNEL_GROUP_A, 0};
 	uint32_t cmd = NV0000_CTRL_CMD_CLIENT_GET_CHILD_HANDLE;
 
@@ -106,9 +100,8 @@ static void child_handle_wants_rms_own_names(void **state)
 	assert_int_equal(control(w, w->client, cmd, &child, 12), NV_ERR_OBJECT_NOT_FOUND);
 }
 
-static void a_slice_is_rounded_down_but_read_back_as_asked(void **state)
+WORLD_TEST(a_slice_is_rounded_down_but_read_back_as_asked)
 {
-	struct world *w = *state;
 	struct nva06c_timeslice slice;
 
 	assert_int_equal(set_slice(w, w->group, 1001), NV_OK);
@@ -122,7 +115,7 @@ static void a_slice_is_rounded_down_but_read_back_as_asked(void **state)
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 0);
 }
 
-/* Becomes nobody in a child that still has the file; returns the child's answer. */
+/* Becomes user `nobody` in a child that has the file; returns the child's answer. */
 static uint32_t as_nobody(const struct world *w, uint32_t cmd, void *params, uint32_t size)
 {
 	int status;
@@ -137,9 +130,8 @@ static uint32_t as_nobody(const struct world *w, uint32_t cmd, void *params, uin
 	return (uint32_t)WEXITSTATUS(status);
 }
 
-static void privilege_is_the_callers_and_ownership_the_files(void **state)
+WORLD_TEST(privilege_is_the_callers_and_ownership_the_files)
 {
-	struct world *w = *state;
 	struct nva06c_interleave level = {2};
 
 	assert_int_equal(as_nobody(w, NVA06C_CTRL_CMD_SET_INTERLEAVE_LEVEL, &level, 4),
@@ -153,9 +145,9 @@ static void privilege_is_the_callers_and_ownership_the_files(void **state)
 		NV_OK);
 }
 
-static void disable_channels_takes_channels_and_groups_of_any_client(void **state)
+WORLD_TEST(disable_channels_takes_channels_and_groups_of_any_client)
 {
-	struct world *w = *state, other = *w;
+	struct world other = *w;
 	struct nv2080_disable_channels d = {.disable = 1, .count = 2};
 	uint32_t cmd = NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS;
 
@@ -172,9 +164,8 @@ static void disable_channels_takes_channels_and_groups_of_any_client(void **stat
 	close(other.fd);
 }
 
-static void disable_channels_stops_at_the_first_that_is_unknown(void **state)
+WORLD_TEST(disable_channels_stops_at_the_first_that_is_unknown)
 {
-	struct world *w = *state;
 	uint32_t channel = make_channel(w, make_group(w, NV2080_ENGINE_TYPE_GR0));
 	struct nv2080_disable_channels d = {.disable = 1, .count = 3};
 	uint32_t cmd = NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS;
@@ -194,18 +185,15 @@ static void disable_channels_stops_at_the_first_that_is_unknown(void **state)
 	                 NV_ERR_INSUFFICIENT_PERMISSIONS);
 }
 
-static void without_firmware_channels_cannot_be_disabled(void **state)
+WORLD_TEST(without_firmware_channels_cannot_be_disabled)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "gsp off"), 0);
 	assert_int_equal(disable(w, w->client, w->channel, true), NV_ERR_NOT_SUPPORTED);
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 0);
 }
 
-static void a_diagnostic_subdevice_reads_back_what_is_disabled(void **state)
+WORLD_TEST(a_diagnostic_subdevice_reads_back_what_is_disabled)
 {
-	struct world *w = *state;
 	uint32_t diag = make(w, w->subdevice, NV20_SUBDEVICE_DIAG, NULL, 0);
 	struct nv208f_channel_state s = {.client = w->client, .channel = w->channel};
 	uint32_t cmd = NV208F_CTRL_CMD_FIFO_GET_CHANNEL_STATE;
@@ -219,9 +207,8 @@ static void a_diagnostic_subdevice_reads_back_what_is_disabled(void **state)
 	assert_int_equal(control(w, diag, cmd, &s, sizeof(s)), NV_ERR_INVALID_CHANNEL);
 }
 
-static void gpus_have_ids_and_places(void **state)
+WORLD_TEST(gpus_have_ids_and_places)
 {
-	struct world *w = *state;
 	struct nv0000_gpu_ids ids;
 	struct nv0000_pci_info pci;
 	struct nv2080_gpu_id id;
@@ -242,9 +229,8 @@ static void gpus_have_ids_and_places(void **state)
 	                 NV_ERR_OBJECT_NOT_FOUND);
 }
 
-static void pids_are_those_with_an_object_of_the_class(void **state)
+WORLD_TEST(pids_are_those_with_an_object_of_the_class)
 {
-	struct world *w = *state;
 	struct nv2080_pids pids = {.id = HOPPER_COMPUTE_A};
 
 	assert_int_equal(
@@ -257,9 +243,8 @@ static void pids_are_those_with_an_object_of_the_class(void **state)
 	assert_int_equal(pids.count, 0);
 }
 
-static void only_channels_have_a_submit_token(void **state)
+WORLD_TEST(only_channels_have_a_submit_token)
 {
-	struct world *w = *state;
 	uint32_t token;
 
 	assert_int_equal(
@@ -268,28 +253,4 @@ static void only_channels_have_a_submit_token(void **state)
 	assert_int_equal(
 		control(w, w->group, NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN, &token, 4),
 		NV_ERR_NOT_SUPPORTED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(checks_come_in_rms_order),
-		WORLD_TEST(a_size_that_differs_is_refused),
-		WORLD_TEST(an_unknown_command_is_not_supported_whatever_its_size),
-		WORLD_TEST(sizes_are_those_of_the_driver),
-		WORLD_TEST(handle_info_tells_class_and_parent),
-		WORLD_TEST(child_handle_wants_rms_own_names),
-		WORLD_TEST(a_slice_is_rounded_down_but_read_back_as_asked),
-		WORLD_TEST(privilege_is_the_callers_and_ownership_the_files),
-		WORLD_TEST(disable_channels_takes_channels_and_groups_of_any_client),
-		WORLD_TEST(disable_channels_stops_at_the_first_that_is_unknown),
-		WORLD_TEST(without_firmware_channels_cannot_be_disabled),
-		WORLD_TEST(a_diagnostic_subdevice_reads_back_what_is_disabled),
-		WORLD_TEST(gpus_have_ids_and_places),
-		WORLD_TEST(pids_are_those_with_an_object_of_the_class),
-		WORLD_TEST(only_channels_have_a_submit_token),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

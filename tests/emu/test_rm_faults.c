@@ -3,12 +3,10 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "test_emu.h"
+#include "rm_world.h"
 
-static void a_fault_comes_as_often_as_asked_and_no_more(void **state)
+WORLD_TEST(a_fault_comes_as_often_as_asked_and_no_more)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "fault 0xa06c0103 0x03 2 after 1"), 0);
 	assert_int_equal(set_slice(w, w->group, 10), NV_OK);
 	assert_int_equal(set_slice(w, w->group, 20), NV_ERR_BUSY_RETRY);
@@ -17,10 +15,8 @@ static void a_fault_comes_as_often_as_asked_and_no_more(void **state)
 	assert_int_equal(set_slice(w, w->group, 40), NV_OK);
 }
 
-static void any_means_every_control_but_no_allocation(void **state)
+WORLD_TEST(any_means_every_control_but_no_allocation)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "fault any 0x65 1"), 0);
 	make_memory(w, 1000);
 	assert_int_equal(class_of(w->fd, w->client, w->group), 0);
@@ -30,19 +26,15 @@ static void any_means_every_control_but_no_allocation(void **state)
 	                 NV_ERR_NO_MEMORY);
 }
 
-static void the_ioctl_itself_can_fail(void **state)
+WORLD_TEST(the_ioctl_itself_can_fail)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "errno set_timeslice %d 1", EINTR), 0);
 	assert_int_equal(set_slice(w, w->group, 10), RM_ERRNO | EINTR);
 	assert_int_equal(set_slice(w, w->group, 10), NV_OK);
 }
 
-static void accepted_can_mean_without_effect(void **state)
+WORLD_TEST(accepted_can_mean_without_effect)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "ignore disable 1"), 0);
 	assert_int_equal(disable(w, w->client, w->channel, true), NV_OK);
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 0);
@@ -50,9 +42,8 @@ static void accepted_can_mean_without_effect(void **state)
 	assert_int_equal(emu_groups_held(&w->emu, getpid()), 1);
 }
 
-static void a_lost_gpu_stays_lost(void **state)
+WORLD_TEST(a_lost_gpu_stays_lost)
 {
-	struct world *w = *state;
 	uint32_t id;
 
 	assert_int_equal(emu_control(&w->emu, "lost 0"), 0);
@@ -64,9 +55,8 @@ static void a_lost_gpu_stays_lost(void **state)
 	assert_int_equal(set_slice(w, w->group, 10), NV_ERR_GPU_IS_LOST);
 }
 
-static void an_unsupported_command_is_unknown(void **state)
+WORLD_TEST(an_unsupported_command_is_unknown)
 {
-	struct world *w = *state;
 	struct nva06c_timeslice slice = {1};
 
 	assert_int_equal(emu_control(&w->emu, "unsupported set_timeslice"), 0);
@@ -75,9 +65,8 @@ static void an_unsupported_command_is_unknown(void **state)
 	                 NV_ERR_NOT_SUPPORTED); /* so its size is not known either */
 }
 
-static void a_process_can_be_killed_in_the_middle_of_its_call(void **state)
+WORLD_TEST(a_process_can_be_killed_in_the_middle_of_its_call)
 {
-	struct world *w = *state;
 	int status;
 	pid_t child;
 
@@ -124,23 +113,22 @@ static uint64_t cheap_beside_slow(struct world *w, int fd, uint32_t client)
 	return start;
 }
 
-static void a_slow_call_does_not_delay_cheap_ones_of_other_files(void **state)
+WORLD_TEST(a_slow_call_does_not_delay_cheap_ones_of_other_files)
 {
-	struct world *w = *state, other = *w;
+	struct world other = *w;
 
 	other.fd = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 	make_client(&other);
 	assert_int_equal(emu_control(&w->emu, "latency set_timeslice 500ms"), 0);
 	assert_true(cheap_beside_slow(w, other.fd, other.client) < 200000);
-	/* ... unless RM's lock is taken as seriously as RM takes it. */
+	/* With RM's API lock the cheap call waits. */
 	assert_int_equal(emu_control(&w->emu, "api_lock on"), 0);
 	assert_true(cheap_beside_slow(w, other.fd, other.client) > 200000);
 	close(other.fd);
 }
 
-static void slow_calls_of_one_gpu_wait_for_each_other(void **state)
+WORLD_TEST(slow_calls_of_one_gpu_wait_for_each_other)
 {
-	struct world *w = *state;
 	pthread_t thread[3];
 	uint64_t start = now_us();
 
@@ -152,9 +140,8 @@ static void slow_calls_of_one_gpu_wait_for_each_other(void **state)
 	assert_true(now_us() - start >= 150000);
 }
 
-static void the_effect_comes_at_the_end_of_the_call(void **state)
+WORLD_TEST(the_effect_comes_at_the_end_of_the_call)
 {
-	struct world *w = *state;
 	pthread_t thread;
 
 	assert_int_equal(emu_control(&w->emu, "latency set_timeslice 200ms"), 0);
@@ -165,19 +152,15 @@ static void the_effect_comes_at_the_end_of_the_call(void **state)
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 10);
 }
 
-static void undo_sets_slices_back_as_cuda_would(void **state)
+WORLD_TEST(undo_sets_slices_back_as_cuda_would)
 {
-	struct world *w = *state;
-
 	set_slice(w, w->group, 1);
 	assert_int_equal(emu_control(&w->emu, "undo %d", getpid()), 0);
 	assert_int_equal(emu_group_sum(&w->emu, getpid(), "slice_us"), 2048);
 }
 
-static void counts_can_be_reset(void **state)
+WORLD_TEST(counts_can_be_reset)
 {
-	struct world *w = *state;
-
 	set_slice(w, w->group, 1);
 	assert_int_equal(emu_count(&w->emu, "set_timeslice"), 1);
 	assert_true(emu_count(&w->emu, "total") > 1);
@@ -185,10 +168,8 @@ static void counts_can_be_reset(void **state)
 	assert_int_equal(emu_count(&w->emu, "total"), 0);
 }
 
-static void commands_nobody_knows_are_refused(void **state)
+WORLD_TEST(commands_nobody_knows_are_refused)
 {
-	struct world *w = *state;
-
 	assert_int_equal(emu_control(&w->emu, "fault"), -EINVAL);
 	assert_int_equal(emu_control(&w->emu, "fault nothing 1 1"), -EINVAL);
 	assert_int_equal(emu_control(&w->emu, "latency disable 5 apples"), -EINVAL);
@@ -197,9 +178,8 @@ static void commands_nobody_knows_are_refused(void **state)
 	assert_int_equal(emu_control(&w->emu, "gsp off\ngsp on\n"), 0);
 }
 
-static void the_control_file_is_for_root(void **state)
+WORLD_TEST(the_control_file_is_for_root)
 {
-	struct world *w = *state;
 	int status;
 	pid_t child = fork();
 
@@ -207,27 +187,4 @@ static void the_control_file_is_for_root(void **state)
 		_exit(setuid(65534) ? 1 : -emu_control(&w->emu, "gsp off"));
 	waitpid(child, &status, 0);
 	assert_int_equal(WEXITSTATUS(status), EACCES);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_fault_comes_as_often_as_asked_and_no_more),
-		WORLD_TEST(any_means_every_control_but_no_allocation),
-		WORLD_TEST(the_ioctl_itself_can_fail),
-		WORLD_TEST(accepted_can_mean_without_effect),
-		WORLD_TEST(a_lost_gpu_stays_lost),
-		WORLD_TEST(an_unsupported_command_is_unknown),
-		WORLD_TEST(a_process_can_be_killed_in_the_middle_of_its_call),
-		WORLD_TEST(a_slow_call_does_not_delay_cheap_ones_of_other_files),
-		WORLD_TEST(slow_calls_of_one_gpu_wait_for_each_other),
-		WORLD_TEST(the_effect_comes_at_the_end_of_the_call),
-		WORLD_TEST(undo_sets_slices_back_as_cuda_would),
-		WORLD_TEST(counts_can_be_reset),
-		WORLD_TEST(commands_nobody_knows_are_refused),
-		WORLD_TEST(the_control_file_is_for_root),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

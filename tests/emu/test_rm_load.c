@@ -2,16 +2,15 @@
 /* rm-load, which stands for CUDA programs, and the stand-in for NVML. */
 #include <dlfcn.h>
 
-#include "test_emu.h"
+#include "rm_world.h"
 
 static bool clients_are_gone(void *arg)
 {
 	return emu_clients(arg) == 1; /* the test's own */
 }
 
-static void a_load_has_what_cuda_makes_and_leaves_nothing(void **state)
+WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	char *text;
 
@@ -27,9 +26,8 @@ static void a_load_has_what_cuda_makes_and_leaves_nothing(void **state)
 	assert_int_equal(emu_memory(&w->emu), 0);
 }
 
-static void a_load_that_is_held_and_released_ends_with_the_right_result(void **state)
+WORLD_TEST(a_load_that_is_held_and_released_ends_with_the_right_result)
 {
-	struct world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--kernel-us", "3000", NULL), 0);
@@ -45,9 +43,8 @@ static bool is_gone(void *arg)
 	return waitpid(*(pid_t *)arg, NULL, WNOHANG) != 0;
 }
 
-static void a_load_that_is_held_can_be_killed(void **state)
+WORLD_TEST(a_load_that_is_held_can_be_killed)
 {
-	struct world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, NULL), 0);
@@ -69,9 +66,8 @@ static bool has_two_groups(void *arg)
 	return emu_groups(look->emu, look->pid) == 2;
 }
 
-static void loads_grow_and_shrink(void **state)
+WORLD_TEST(loads_grow_and_shrink)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	struct {
 		struct emu *emu;
@@ -87,9 +83,8 @@ static void loads_grow_and_shrink(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void loads_use_several_gpus_and_contexts_with_any_handles(void **state)
+WORLD_TEST(loads_use_several_gpus_and_contexts_with_any_handles)
 {
-	struct world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", "--handles",
@@ -116,9 +111,8 @@ static bool slice_is_back(void *arg)
 	return emu_group_sum(look->emu, look->pid, "slice_us") == 2048;
 }
 
-static void a_load_sets_its_slice_back(void **state)
+WORLD_TEST(a_load_sets_its_slice_back)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	struct {
 		struct emu *emu;
@@ -143,7 +137,6 @@ static void a_load_sets_its_slice_back(void **state)
 	emu_load_kill(&load);
 }
 
-/* ---- NVML ------------------------------------------------------------------------------------ */
 struct sample {
 	unsigned pid;
 	unsigned long long time;
@@ -178,7 +171,7 @@ static void open_nvml(struct nvml *nvml)
 	assert_int_equal(nvml->init(), 0);
 }
 
-static void nvml_tells_who_works_and_who_has_memory(void **state)
+WORLD_TEST(nvml_tells_who_works_and_who_has_memory)
 {
 	struct nvml nvml;
 	struct emu_load load;
@@ -187,11 +180,10 @@ static void nvml_tells_who_works_and_who_has_memory(void **state)
 	unsigned count = 0;
 	void *device;
 
-	(void)state;
 	open_nvml(&nvml);
 	assert_int_equal(nvml.device(5, &device), 2);
 	assert_int_equal(nvml.device(0, &device), 0);
-	assert_int_equal(nvml.usage(device, NULL, &count, 0), 6); /* nobody works */
+	assert_int_equal(nvml.usage(device, NULL, &count, 0), 6); /* no process works */
 	assert_int_equal(emu_load_start(&load, "--memory", "4096", NULL), 0);
 	for (unsigned i = 0; i < 100 && sample[0].sm < 5; i++) { /* others may have the cores */
 		emu_sleep_ms(200);
@@ -216,9 +208,8 @@ static void nvml_tells_who_works_and_who_has_memory(void **state)
 	dlclose(nvml.library);
 }
 
-static void nvml_shows_no_use_of_a_held_process(void **state)
+WORLD_TEST(nvml_shows_no_use_of_a_held_process)
 {
-	struct world *w = *state;
 	struct nvml nvml;
 	struct emu_load load;
 	unsigned count = 0;
@@ -233,21 +224,4 @@ static void nvml_shows_no_use_of_a_held_process(void **state)
 	emu_load_kill(&load);
 	nvml.shutdown();
 	dlclose(nvml.library);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_load_has_what_cuda_makes_and_leaves_nothing),
-		WORLD_TEST(a_load_that_is_held_and_released_ends_with_the_right_result),
-		WORLD_TEST(a_load_that_is_held_can_be_killed),
-		WORLD_TEST(loads_grow_and_shrink),
-		WORLD_TEST(loads_use_several_gpus_and_contexts_with_any_handles),
-		WORLD_TEST(a_load_sets_its_slice_back),
-		WORLD_TEST(nvml_tells_who_works_and_who_has_memory),
-		WORLD_TEST(nvml_shows_no_use_of_a_held_process),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

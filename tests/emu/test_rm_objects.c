@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who owns what: open files, clients, objects, and when they go. */
-#include "test_emu.h"
+/* Ownership and lifetime of open files, clients and objects. */
+#include "rm_world.h"
 
-static void a_client_belongs_to_the_open_file_it_was_made_with(void **state)
+WORLD_TEST(a_client_belongs_to_the_open_file_it_was_made_with)
 {
-	struct world *w = *state;
 	int other = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 
 	assert_int_equal(class_of(w->fd, w->client, w->group), KEPLER_CHANNEL_GROUP_A);
@@ -17,9 +16,8 @@ static void a_client_belongs_to_the_open_file_it_was_made_with(void **state)
 	close(other);
 }
 
-static void a_duplicate_taken_from_another_process_is_the_same_open_file(void **state)
+WORLD_TEST(a_duplicate_taken_from_another_process_is_the_same_open_file)
 {
-	struct world *w = *state;
 	pid_t child = fork();
 	int copy;
 
@@ -42,9 +40,8 @@ static bool memory_is_free(void *arg)
 	return emu_memory(arg) == 0;
 }
 
-static void memory_is_freed_at_the_last_close_only(void **state)
+WORLD_TEST(memory_is_freed_at_the_last_close_only)
 {
-	struct world *w = *state;
 	int copy;
 
 	make_memory(w, 1 << 20);
@@ -60,9 +57,8 @@ static void memory_is_freed_at_the_last_close_only(void **state)
 	w->fd = open(w->emu.ctl, O_RDWR | O_CLOEXEC);
 }
 
-static void a_duplicate_keeps_the_memory_of_a_dead_process(void **state)
+WORLD_TEST(a_duplicate_keeps_the_memory_of_a_dead_process)
 {
-	struct world *w = *state;
 	struct emu_load load;
 	int copy = -1;
 
@@ -82,10 +78,8 @@ static void a_duplicate_keeps_the_memory_of_a_dead_process(void **state)
 	assert_true(emu_wait(memory_is_free, &w->emu));
 }
 
-static void freeing_an_object_frees_what_is_below_it(void **state)
+WORLD_TEST(freeing_an_object_frees_what_is_below_it)
 {
-	struct world *w = *state;
-
 	assert_int_equal(class_of(w->fd, w->client, w->channel), HOPPER_CHANNEL_GPFIFO_A);
 	assert_int_equal(rm_call_free(w->fd, w->client, w->group), NV_OK);
 	assert_int_equal(class_of(w->fd, w->client, w->channel), 0);
@@ -95,9 +89,8 @@ static void freeing_an_object_frees_what_is_below_it(void **state)
 	assert_int_equal(emu_clients(&w->emu), 0);
 }
 
-static void handles_are_free_to_choose_but_not_twice(void **state)
+WORLD_TEST(handles_are_free_to_choose_but_not_twice)
 {
-	struct world *w = *state;
 	struct nv0080_alloc device = {0};
 	uint32_t handle = 0x5c000002, client = w->client;
 
@@ -125,9 +118,8 @@ static uint32_t try(const struct world *w, uint32_t client, uint32_t parent, uin
 	return rm_call_alloc(w->fd, client, parent, &handle, class, params, 0);
 }
 
-static void allocation_is_refused_in_rms_order_with_rms_codes(void **state)
+WORLD_TEST(allocation_is_refused_in_rms_order_with_rms_codes)
 {
-	struct world *w = *state;
 	struct nv0080_alloc third = {.device_id = 2};
 	struct emu_group_alloc no_engine = {0};
 	void *nowhere = (void *)8;
@@ -147,9 +139,8 @@ static void allocation_is_refused_in_rms_order_with_rms_codes(void **state)
 	                 NV_ERR_STATE_IN_USE);
 }
 
-static void a_channel_below_a_device_gets_a_group_of_its_own(void **state)
+WORLD_TEST(a_channel_below_a_device_gets_a_group_of_its_own)
 {
-	struct world *w = *state;
 	uint32_t channel = make_channel(w, w->device);
 	struct nv0000_handle_info info = {.object = channel, .index = NV0000_HANDLE_INFO_PARENT};
 
@@ -164,9 +155,8 @@ static void a_channel_below_a_device_gets_a_group_of_its_own(void **state)
 	assert_int_equal(emu_groups(&w->emu, getpid()), 0);
 }
 
-static void hardware_ids_of_groups_are_used_again(void **state)
+WORLD_TEST(hardware_ids_of_groups_are_used_again)
 {
-	struct world *w = *state;
 	uint32_t first, second, again;
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GET_INFO, &first, 4), NV_OK);
@@ -187,9 +177,8 @@ static uint32_t new_client(const struct world *w)
 	return handle;
 }
 
-static void client_handles_count_upwards_and_wrap_past_those_in_use(void **state)
+WORLD_TEST(client_handles_count_upwards_and_wrap_past_those_in_use)
 {
-	struct world *w = *state;
 	uint32_t first = w->client;
 
 	assert_int_equal(new_client(w), first + 1);
@@ -203,9 +192,8 @@ static void client_handles_count_upwards_and_wrap_past_those_in_use(void **state
 	assert_int_equal(new_client(w), first + 1);
 }
 
-static void the_short_form_of_allocation_works_too(void **state)
+WORLD_TEST(the_short_form_of_allocation_works_too)
 {
-	struct world *w = *state;
 	struct emu_rm_alloc_short args = {.class = 0};
 
 	assert_int_equal(ioctl(w->fd, _IOWR('F', 0x2b, args), &args), 0);
@@ -213,9 +201,8 @@ static void the_short_form_of_allocation_works_too(void **state)
 	assert_int_equal(class_of(w->fd, args.object, args.object), NV01_ROOT_CLIENT);
 }
 
-static void other_ioctls_are_refused_as_the_driver_does(void **state)
+WORLD_TEST(other_ioctls_are_refused_as_the_driver_does)
 {
-	struct world *w = *state;
 	uint8_t bytes[64] = {0};
 
 	assert_int_equal(ioctl(w->fd, _IOWR('F', 0x7f, bytes), bytes), -1);
@@ -225,35 +212,12 @@ static void other_ioctls_are_refused_as_the_driver_does(void **state)
 	assert_int_equal(emu_count(&w->emu, "refused_ioctl"), 2);
 }
 
-static void gpu_memory_ends(void **state)
+WORLD_TEST(gpu_memory_ends)
 {
-	struct world *w = *state;
 	struct nv_memory_alloc params = {.size = 142ull << 30};
 	uint32_t handle = 0;
 
 	assert_int_equal(rm_call_alloc(w->fd, w->client, w->device, &handle, NV01_MEMORY_LOCAL_USER,
 	                               &params, sizeof(params)),
 	                 NV_ERR_NO_MEMORY);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_client_belongs_to_the_open_file_it_was_made_with),
-		WORLD_TEST(a_duplicate_taken_from_another_process_is_the_same_open_file),
-		WORLD_TEST(memory_is_freed_at_the_last_close_only),
-		WORLD_TEST(a_duplicate_keeps_the_memory_of_a_dead_process),
-		WORLD_TEST(freeing_an_object_frees_what_is_below_it),
-		WORLD_TEST(handles_are_free_to_choose_but_not_twice),
-		WORLD_TEST(allocation_is_refused_in_rms_order_with_rms_codes),
-		WORLD_TEST(a_channel_below_a_device_gets_a_group_of_its_own),
-		WORLD_TEST(hardware_ids_of_groups_are_used_again),
-		WORLD_TEST(client_handles_count_upwards_and_wrap_past_those_in_use),
-		WORLD_TEST(the_short_form_of_allocation_works_too),
-		WORLD_TEST(other_ioctls_are_refused_as_the_driver_does),
-		WORLD_TEST(gpu_memory_ends),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU's schedulers: who runs, and that no work is lost. */
-#include "test_emu.h"
+/* The GPU's schedulers: the group that runs, and that no work is lost. */
+#include "rm_world.h"
 
 /* A second compute group of the same client, with one channel. */
 static uint32_t second_channel(const struct world *w, uint32_t *group)
@@ -9,9 +9,8 @@ static uint32_t second_channel(const struct world *w, uint32_t *group)
 	return make_channel(w, *group);
 }
 
-static void held_work_stops_and_goes_on_with_the_right_checksum(void **state)
+WORLD_TEST(held_work_stops_and_goes_on_with_the_right_checksum)
 {
-	struct world *w = *state;
 	struct emu_query before, after;
 
 	submit(w, w->channel, 400, 2500);
@@ -29,9 +28,8 @@ static void held_work_stops_and_goes_on_with_the_right_checksum(void **state)
 	assert_true(after.digest == digest_of(400, 2500));
 }
 
-static void rewinding_a_channel_loses_work_and_the_checksum_shows_it(void **state)
+WORLD_TEST(rewinding_a_channel_loses_work_and_the_checksum_shows_it)
 {
-	struct world *w = *state;
 	struct nv2080_disable_channels d = {.disable = 1,
 	                                    .rewind_gp_put = 1,
 	                                    .count = 1,
@@ -48,9 +46,8 @@ static void rewinding_a_channel_loses_work_and_the_checksum_shows_it(void **stat
 	assert_true(query.digest != digest_of(400, 5000));
 }
 
-static void disabling_only_scheduling_lets_the_kernel_end(void **state)
+WORLD_TEST(disabling_only_scheduling_lets_the_kernel_end)
 {
-	struct world *w = *state;
 	struct nv2080_disable_channels d = {.disable = 1,
 	                                    .only_disable_scheduling = 1,
 	                                    .count = 1,
@@ -65,9 +62,8 @@ static void disabling_only_scheduling_lets_the_kernel_end(void **state)
 	assert_true(wait_done(w, w->channel, 2, 5000).digest == digest_of(2, 400000));
 }
 
-static void gpfifo_schedule_is_accepted_and_changes_nothing(void **state)
+WORLD_TEST(gpfifo_schedule_is_accepted_and_changes_nothing)
 {
-	struct world *w = *state;
 	struct nva06c_gpfifo_schedule off = {.enable = 0};
 
 	assert_int_equal(control(w, w->group, NVA06C_CTRL_CMD_GPFIFO_SCHEDULE, &off, 3), NV_OK);
@@ -75,9 +71,8 @@ static void gpfifo_schedule_is_accepted_and_changes_nothing(void **state)
 	assert_int_equal(wait_done(w, w->channel, 3, 1000).done, 3);
 }
 
-static void two_tiny_slices_livelock(void **state)
+WORLD_TEST(two_tiny_slices_livelock)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 	uint64_t done;
 
@@ -134,9 +129,8 @@ static uint64_t share_with_slices(const struct world *w, uint32_t group, uint64_
 }
 
 /* Measured on an H200: 90.8, 69.4 and 44.3 %. */
-static void two_groups_share_at_the_cost_of_switches(void **state)
+WORLD_TEST(two_groups_share_at_the_cost_of_switches)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 
 	submit(w, w->channel, 1000, 13600);
@@ -146,9 +140,8 @@ static void two_groups_share_at_the_cost_of_switches(void **state)
 	assert_in_range(share_with_slices(w, group, 200), 42, 47);
 }
 
-static void one_tiny_slice_gives_way_at_once_but_waits_for_nobody_alone(void **state)
+WORLD_TEST(one_tiny_slice_gives_way_at_once_but_waits_for_nobody_alone)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 
 	set_slice(w, w->group, 1);
@@ -159,9 +152,8 @@ static void one_tiny_slice_gives_way_at_once_but_waits_for_nobody_alone(void **s
 	assert_int_equal(wait_done(w, w->channel, 0, 0).done, 0); /* its kernel still runs */
 }
 
-static void with_wfi_a_kernel_is_not_interrupted(void **state)
+WORLD_TEST(with_wfi_a_kernel_is_not_interrupted)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 	struct nv2080_preemption_mode mode = {.flags = 1, .channel_or_group = w->group};
 
@@ -177,9 +169,8 @@ static void with_wfi_a_kernel_is_not_interrupted(void **state)
 	assert_int_equal(wait_done(w, w->channel, 1, 0).done, 1);
 }
 
-static void copy_engines_run_beside_the_compute_engine(void **state)
+WORLD_TEST(copy_engines_run_beside_the_compute_engine)
 {
-	struct world *w = *state;
 	uint32_t copy = make_group(w, NV2080_ENGINE_TYPE_COPY0);
 	uint32_t channel = make_channel(w, copy);
 
@@ -188,9 +179,8 @@ static void copy_engines_run_beside_the_compute_engine(void **state)
 	assert_int_equal(wait_done(w, channel, 5, 300).done, 5);
 }
 
-static void a_preempted_group_is_scheduled_again(void **state)
+WORLD_TEST(a_preempted_group_is_scheduled_again)
 {
-	struct world *w = *state;
 	struct nva06c_preempt preempt = {.wait = 1};
 
 	submit(w, w->channel, 1, 1000000); /* longer than the slowest machine takes for the calls */
@@ -206,9 +196,8 @@ static void a_preempted_group_is_scheduled_again(void **state)
 	                 NV_ERR_INVALID_ARGUMENT);
 }
 
-static void freeing_a_running_group_lets_the_others_run(void **state)
+WORLD_TEST(freeing_a_running_group_lets_the_others_run)
 {
-	struct world *w = *state;
 	uint32_t group, channel = second_channel(w, &group);
 
 	set_slice(w, w->group, 8000000);
@@ -217,24 +206,4 @@ static void freeing_a_running_group_lets_the_others_run(void **state)
 	submit(w, channel, 1, 1000);
 	assert_int_equal(rm_call_free(w->fd, w->client, w->group), NV_OK);
 	assert_int_equal(wait_done(w, channel, 1, 1000).done, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(held_work_stops_and_goes_on_with_the_right_checksum),
-		WORLD_TEST(rewinding_a_channel_loses_work_and_the_checksum_shows_it),
-		WORLD_TEST(disabling_only_scheduling_lets_the_kernel_end),
-		WORLD_TEST(gpfifo_schedule_is_accepted_and_changes_nothing),
-		WORLD_TEST(two_tiny_slices_livelock),
-		WORLD_TEST(two_groups_share_at_the_cost_of_switches),
-		WORLD_TEST(one_tiny_slice_gives_way_at_once_but_waits_for_nobody_alone),
-		WORLD_TEST(with_wfi_a_kernel_is_not_interrupted),
-		WORLD_TEST(copy_engines_run_beside_the_compute_engine),
-		WORLD_TEST(a_preempted_group_is_scheduled_again),
-		WORLD_TEST(freeing_a_running_group_lets_the_others_run),
-	};
-
-	skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,6 @@ static void require(bool condition)
 		abort();
 }
 
-/* ---- methods ----------------------------------------------------------------------------------
- */
-
 static int echo(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
 	(void)arg;
@@ -118,9 +115,6 @@ static const struct gp_rpc_method methods[] = {
 	{"typed", typed, 0},
 	{"emit", emit, 0},
 };
-
-/* ---- a client ----------------------------------------------------------------------------------
- */
 
 static struct fuzz *begin(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever is killed, in whatever order: what was held runs again, and nobody else is touched. */
+/* Scheduler and keeper are killed in any order: held processes run again, others are not touched.
+ */
 #include "keeper_world.h"
 
-static void a_killed_scheduler_leaves_nothing_held(void **state)
+KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), other = kw_load(w);
 	uint64_t epoch;
 
@@ -14,7 +14,7 @@ static void a_killed_scheduler_leaves_nothing_held(void **state)
 	assert_false(kw_is_held(w, other));
 	assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 	epoch = gp_undo_epoch(w->undo);
-	kill(w->scheduler.pid, SIGKILL); /* nobody waits for it: it is a zombie */
+	kill(w->scheduler.pid, SIGKILL); /* not waited for: it is a zombie */
 	KW_WITHIN(1000, !kw_is_held(w, held));
 	KW_WITHIN(1000, kw_records(w) == 0);
 	KW_WAIT(gp_undo_epoch(w->undo) != epoch);
@@ -22,9 +22,8 @@ static void a_killed_scheduler_leaves_nothing_held(void **state)
 	kw_wait_progress(w, other);
 }
 
-static void slices_are_put_back_as_well(void **state)
+KEEPER_TEST(slices_are_put_back_as_well)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), sliced = kw_load(w);
 	uint64_t slice_us = kw_slice_us(w, sliced);
 
@@ -38,9 +37,8 @@ static void slices_are_put_back_as_well(void **state)
 	assert_false(kw_is_held(w, held));
 }
 
-static void schedulers_are_followed_as_they_come_and_go(void **state)
+KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go)
 {
-	struct kw *w = *state;
 	int a = kw_load(w), b = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -57,9 +55,8 @@ static void schedulers_are_followed_as_they_come_and_go(void **state)
 	KW_WITHIN(1000, !kw_is_held(w, a) && !kw_is_held(w, b));
 }
 
-static void an_orderly_end_is_not_a_death(void **state)
+KEEPER_TEST(an_orderly_end_is_not_a_death)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo_scheduler guard;
 	uint64_t epoch;
@@ -77,9 +74,8 @@ static void an_orderly_end_is_not_a_death(void **state)
 	assert_int_equal(gp_undo_epoch(w->undo), epoch);
 }
 
-static void a_keeper_that_was_killed_is_replaced_and_nobody_notices(void **state)
+KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	uint64_t epoch;
 
@@ -95,9 +91,8 @@ static void a_keeper_that_was_killed_is_replaced_and_nobody_notices(void **state
 	KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
 }
 
-static void what_was_left_while_there_was_no_keeper_is_put_back_by_the_next(void **state)
+KEEPER_TEST_EVERYWHERE(what_was_left_while_there_was_no_keeper_is_put_back_by_the_next)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -110,10 +105,9 @@ static void what_was_left_while_there_was_no_keeper_is_put_back_by_the_next(void
 	kw_wait_progress(w, held);
 }
 
-/* ... or by the next scheduler, whose first act it is. */
-static void both_killed_the_next_scheduler_puts_back(void **state)
+/* The next scheduler does it first. */
+KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), other = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -128,10 +122,9 @@ static void both_killed_the_next_scheduler_puts_back(void **state)
 }
 
 /* The keeper puts back while the next one starts and wants the same: one of the two is first, and
- * in the end it is held by who lives. */
-static void the_same_task_wanted_again_at_once(void **state)
+ * in the end the living scheduler holds it. */
+KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -150,9 +143,6 @@ static void the_same_task_wanted_again_at_once(void **state)
 		assert_int_equal(kw_slice_us(w, held), 2048);
 }
 
-/* ---- whom it concerns -------------------------------------------------------------------------
- */
-
 static void write_record_of(struct kw *w, const struct gp_undo *undo, const char *backend)
 {
 	pid_t pid = fork();
@@ -163,9 +153,8 @@ static void write_record_of(struct kw *w, const struct gp_undo *undo, const char
 }
 
 /* A dead scheduler's record names a number that belongs to another process by now. */
-static void a_process_that_has_the_number_of_a_dead_one_is_not_touched(void **state)
+KEEPER_TEST_EVERYWHERE(a_process_that_has_the_number_of_a_dead_one_is_not_touched)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo_entry e;
 	unsigned slot = 0;
@@ -184,9 +173,8 @@ static void a_process_that_has_the_number_of_a_dead_one_is_not_touched(void **st
 	assert_int_equal(kw_holder(w, held), w->scheduler.pid);
 }
 
-static void records_that_nobody_can_undo_stay_and_do_no_harm(void **state)
+KEEPER_TEST(records_that_nobody_can_undo_stay_and_do_no_harm)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo undo = {.key = 1, .pid = kw_pid(w, held), .size = 5};
 	struct gp_undo_scheduler before, after;
@@ -205,9 +193,8 @@ static void records_that_nobody_can_undo_stay_and_do_no_harm(void **state)
 }
 
 /* The memory of a process is its GPU's until the last copy of its files is closed. */
-static void the_memory_of_a_dead_target_is_not_kept(void **state)
+KEEPER_TEST(the_memory_of_a_dead_target_is_not_kept)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), stopped = kw_load(w);
 
 	kw_start_keeper(w, "1");
@@ -225,25 +212,4 @@ static void the_memory_of_a_dead_target_is_not_kept(void **state)
 	KW_WITHIN(1000, emu_memory(&w->emu) == 0);
 	KW_WAIT(kw_records(w) == 0);
 	w->nloads = 0;
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(a_killed_scheduler_leaves_nothing_held),
-		KEEPER_TEST(slices_are_put_back_as_well),
-		KEEPER_TEST_EVERYWHERE(schedulers_are_followed_as_they_come_and_go),
-		KEEPER_TEST(an_orderly_end_is_not_a_death),
-		KEEPER_TEST_EVERYWHERE(a_keeper_that_was_killed_is_replaced_and_nobody_notices),
-		KEEPER_TEST_EVERYWHERE(
-			what_was_left_while_there_was_no_keeper_is_put_back_by_the_next),
-		KEEPER_TEST_EVERYWHERE(both_killed_the_next_scheduler_puts_back),
-		KEEPER_TEST_EVERYWHERE(the_same_task_wanted_again_at_once),
-		KEEPER_TEST_EVERYWHERE(a_process_that_has_the_number_of_a_dead_one_is_not_touched),
-		KEEPER_TEST(records_that_nobody_can_undo_stay_and_do_no_harm),
-		KEEPER_TEST(the_memory_of_a_dead_target_is_not_kept),
-	};
-
-	kw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,21 +17,17 @@ static int run_keeper(char *first, char *second)
 
 static char once[] = "--once", timeout[] = "--timeout";
 
-/* ---- --once -----------------------------------------------------------------------------------
- */
-
-static void once_puts_back_what_the_dead_left_and_ends(void **state)
+KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	assert_int_equal(run_keeper(once, NULL), 0); /* there is nothing */
 	kw_start_scheduler(w, held, -1);
 	assert_int_equal(run_keeper(once, NULL), 0);
-	assert_true(kw_is_held(w, held)); /* who lives is left alone ... */
+	assert_true(kw_is_held(w, held)); /* a living scheduler is left alone */
 	kw_stop_scheduler(w);
 	assert_int_equal(run_keeper(once, NULL), 0);
-	assert_true(kw_is_held(w, held)); /* ... however silent */
+	assert_true(kw_is_held(w, held)); /* also when it is silent */
 	kw_kill(&w->scheduler);
 	assert_int_equal(run_keeper(once, NULL), 0);
 	assert_false(kw_is_held(w, held));
@@ -40,9 +36,8 @@ static void once_puts_back_what_the_dead_left_and_ends(void **state)
 }
 
 /* As the service manager does it when the daemon's unit stops, while the keeper's unit runs. */
-static void once_and_the_keeper_do_not_get_into_each_others_way(void **state)
+KEEPER_TEST(once_and_the_keeper_do_not_get_into_each_others_way)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -55,18 +50,15 @@ static void once_and_the_keeper_do_not_get_into_each_others_way(void **state)
 	kw_keeper_is_there(w);
 }
 
-static void once_without_a_file_has_nothing_to_do(void **state)
+KEEPER_TEST(once_without_a_file_has_nothing_to_do)
 {
-	struct kw *w = *state;
-
 	unlink(w->path);
 	assert_int_equal(run_keeper(once, NULL), 0);
 	assert_int_equal(access(w->path, F_OK), -1); /* and makes none */
 }
 
-static void once_says_when_something_is_left(void **state)
+KEEPER_TEST(once_says_when_something_is_left)
 {
-	struct kw *w = *state;
 	struct gp_undo undo = {.key = 1, .pid = getpid(), .start_time = 1};
 	pid_t pid = fork();
 
@@ -78,15 +70,11 @@ static void once_says_when_something_is_left(void **state)
 	assert_int_equal(kw_records(w), 1);
 }
 
-/* ---- as a program -----------------------------------------------------------------------------
- */
-
-static void wrong_usage_is_said(void **state)
+KEEPER_TEST(wrong_usage_is_said)
 {
 	static char *const bad[] = {"0", "-1", "x", "1x", "nan", "1e9", ""};
 	char wrong[] = "--nonsense", word[] = "4711", text[16];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		snprintf(text, sizeof text, "%s", bad[i]);
 		assert_int_equal(run_keeper(timeout, text), 2);
@@ -95,10 +83,8 @@ static void wrong_usage_is_said(void **state)
 	assert_int_equal(run_keeper(word, NULL), 2);
 }
 
-static void there_is_one_keeper(void **state)
+KEEPER_TEST(there_is_one_keeper)
 {
-	struct kw *w = *state;
-
 	kw_start_keeper(w, NULL);
 	assert_int_equal(run_keeper(NULL, NULL), 1);
 	kill(w->keeper.pid, SIGTERM);
@@ -106,9 +92,8 @@ static void there_is_one_keeper(void **state)
 	kw_start_keeper(w, NULL);
 }
 
-static void there_is_one_scheduler(void **state)
+KEEPER_TEST(there_is_one_scheduler)
 {
-	struct kw *w = *state;
 	struct kw_program second, first;
 	int held = kw_load(w);
 
@@ -122,10 +107,9 @@ static void there_is_one_scheduler(void **state)
 	assert_true(kw_is_held(w, held));
 }
 
-/* Somebody removed the file, and the next scheduler made a new one. */
-static void a_new_file_is_followed(void **state)
+/* The file was removed, and the next scheduler created a new one. */
+KEEPER_TEST(a_new_file_is_followed)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, NULL);
@@ -138,12 +122,8 @@ static void a_new_file_is_followed(void **state)
 	KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
 }
 
-/* ---- as a service -----------------------------------------------------------------------------
- */
-
-static void the_service_manager_hears_of_it(void **state)
+KEEPER_TEST(the_service_manager_hears_of_it)
 {
-	struct kw *w = *state;
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -194,9 +174,8 @@ static unsigned long wakeups(pid_t pid)
 	return n;
 }
 
-static void it_wakes_up_no_more_than_four_times_a_second(void **state)
+KEEPER_TEST(it_wakes_up_no_more_than_four_times_a_second)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	unsigned long before;
 	uint64_t from_ns;
@@ -223,10 +202,9 @@ static unsigned open_files(pid_t pid)
 	return n;
 }
 
-/* Of a driver it never has one: a copy would keep the memory of who has ended. */
-static void it_has_no_file_of_a_driver_and_leaks_none(void **state)
+/* It has no file of a driver: a copy would keep the memory of a process that ended. */
+KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	unsigned files;
 
@@ -254,12 +232,8 @@ static void it_has_no_file_of_a_driver_and_leaks_none(void **state)
 	KW_WAIT(open_files(w->keeper.pid) == files);
 }
 
-/* ---- drivers that hang ------------------------------------------------------------------------
- */
-
-static void a_driver_that_hangs_does_not_hang_the_keeper(void **state)
+KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	struct gp_undo_scheduler before, after;
 
@@ -270,31 +244,10 @@ static void a_driver_that_hangs_does_not_hang_the_keeper(void **state)
 	KW_WAIT(kw_holder(w, held) == w->keeper.pid); /* it is at it ... */
 	gp_undo_keeper(w->undo, &before);
 	emulator_sleep_ms(1000);
-	assert_true(kw_is_held(w, held)); /* ... in vain ... */
+	assert_true(kw_is_held(w, held)); /* without effect so far */
 	KW_WAIT((gp_undo_keeper(w->undo, &after), after.heartbeats > before.heartbeats + 2));
 	assert_int_equal(emu_control(&w->emu, "latency enable 0ms"), 0);
-	/* ... until the call is given up, the driver lets its caller go, and it is made again. */
+	/* The call is given up, the driver returns, and the call is repeated. */
 	KW_WITHIN(10000, !kw_is_held(w, held) && kw_records(w) == 0);
 	kw_wait_progress(w, held);
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(once_puts_back_what_the_dead_left_and_ends),
-		KEEPER_TEST(once_and_the_keeper_do_not_get_into_each_others_way),
-		KEEPER_TEST(once_without_a_file_has_nothing_to_do),
-		KEEPER_TEST(once_says_when_something_is_left),
-		KEEPER_TEST(wrong_usage_is_said),
-		KEEPER_TEST(there_is_one_keeper),
-		KEEPER_TEST(there_is_one_scheduler),
-		KEEPER_TEST(a_new_file_is_followed),
-		KEEPER_TEST(the_service_manager_hears_of_it),
-		KEEPER_TEST(it_wakes_up_no_more_than_four_times_a_second),
-		KEEPER_TEST(it_has_no_file_of_a_driver_and_leaks_none),
-		KEEPER_TEST(a_driver_that_hangs_does_not_hang_the_keeper),
-	};
-
-	kw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers that undo: one that hangs or falls over takes nobody along. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+/* Workers that undo: a hanging or crashing worker does not affect the others. */
+#include "support/test.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -25,7 +15,7 @@
 static struct gp_undo_file *file;
 static struct gp_replay replay;
 static char path[64];
-static volatile int *open_gate; /* who hangs does so until then; shared with the workers */
+static volatile int *open_gate; /* a hanging worker waits for it; shared with the workers */
 
 static struct {
 	unsigned times; /* it was done */
@@ -113,9 +103,8 @@ static uint64_t run_until(unsigned first, unsigned n)
 	return now_ns - from_ns;
 }
 
-static void each_record_is_undone_once(void **state)
+TEST_WITH(each_record_is_undone_once, set_up, tear_down)
 {
-	(void)state;
 	for (unsigned i = 0; i < SLOTS; i++)
 		ask(i, i % 5 ? GOOD : FAILS, true, 0);
 	run_until(0, SLOTS);
@@ -127,11 +116,10 @@ static void each_record_is_undone_once(void **state)
 	assert_false(gp_replay_is_busy(&replay));
 }
 
-static void who_hangs_does_not_hold_up_the_others(void **state)
+TEST_WITH(who_hangs_does_not_hold_up_the_others, set_up, tear_down)
 {
 	uint64_t took_ns;
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		ask(i, HANGS, true, 0);
 	for (unsigned i = 3; i < SLOTS; i++)
@@ -150,12 +138,11 @@ static void who_hangs_does_not_hold_up_the_others(void **state)
 	assert_int_equal(outcome[0].result, 0);
 }
 
-/* However many hang, there are no more than so many workers; who comes later waits. */
-static void there_is_an_end_to_workers(void **state)
+/* The number of workers is limited, also when all hang; later records wait. */
+TEST_WITH(there_is_an_end_to_workers, set_up, tear_down)
 {
 	unsigned workers = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * GP_REPLAY_WORKERS; i++)
 		ask(i, HANGS, true, 0);
 	for (int i = 0; i < 25; i++) {
@@ -171,9 +158,8 @@ static void there_is_an_end_to_workers(void **state)
 		assert_int_equal(outcome[i].times, 1);
 }
 
-static void who_falls_over_a_record_fails_on_it_and_the_rest_is_done(void **state)
+TEST_WITH(who_falls_over_a_record_fails_on_it_and_the_rest_is_done, set_up, tear_down)
 {
-	(void)state;
 	for (unsigned i = 0; i < 40; i++)
 		ask(i, i % 10 == 3 ? FALLS_OVER : GOOD, true, 0);
 	run_until(0, 40);
@@ -183,11 +169,10 @@ static void who_falls_over_a_record_fails_on_it_and_the_rest_is_done(void **stat
 	}
 }
 
-static void what_a_living_scheduler_has_is_left_alone_once_it_beats(void **state)
+TEST_WITH(what_a_living_scheduler_has_is_left_alone_once_it_beats, set_up, tear_down)
 {
 	struct gp_undo_scheduler guard;
 
-	(void)state;
 	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0);
 	gp_undo_heartbeat(file, 1);
 	gp_undo_scheduler(file, &guard);
@@ -200,19 +185,4 @@ static void what_a_living_scheduler_has_is_left_alone_once_it_beats(void **state
 	run_until(1, 2);
 	assert_int_equal(outcome[1].result, -ECANCELED);
 	assert_int_equal(outcome[2].result, 0);
-}
-
-#define REPLAY_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REPLAY_TEST(each_record_is_undone_once),
-		REPLAY_TEST(who_hangs_does_not_hold_up_the_others),
-		REPLAY_TEST(there_is_an_end_to_workers),
-		REPLAY_TEST(who_falls_over_a_record_fails_on_it_and_the_rest_is_done),
-		REPLAY_TEST(what_a_living_scheduler_has_is_left_alone_once_it_beats),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

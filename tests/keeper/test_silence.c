@@ -2,9 +2,8 @@
 /* A scheduler that lives and does not answer: what it holds runs, and it begins anew later. */
 #include "keeper_world.h"
 
-static void what_a_stopped_scheduler_holds_runs_and_is_held_again_later(void **state)
+KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_later)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	uint64_t epoch;
 
@@ -28,9 +27,8 @@ static void what_a_stopped_scheduler_holds_runs_and_is_held_again_later(void **s
 	KW_WITHIN(1000, !kw_is_held(w, held) && kw_records(w) == 0);
 }
 
-static void slices_too_on_every_device_it_has(void **state)
+KEEPER_TEST(slices_too_on_every_device_it_has)
 {
-	struct kw *w = *state;
 	int held = kw_load(w), sliced = kw_load(w);
 	uint64_t slice_us = kw_slice_us(w, sliced), changed_us;
 
@@ -45,9 +43,8 @@ static void slices_too_on_every_device_it_has(void **state)
 	assert_int_equal(kw_records(w), 2);
 }
 
-static void one_that_is_killed_while_it_is_stopped_leaves_nothing(void **state)
+KEEPER_TEST_EVERYWHERE(one_that_is_killed_while_it_is_stopped_leaves_nothing)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, "1");
@@ -62,9 +59,8 @@ static void one_that_is_killed_while_it_is_stopped_leaves_nothing(void **state)
 
 /* What was on its way into the driver when it was stopped comes into effect after the undo: it is
  * undone again while the silence lasts. The test itself holds the load once more instead. */
-static void an_action_that_comes_late_is_undone_as_well(void **state)
+KEEPER_TEST(an_action_that_comes_late_is_undone_as_well)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 
 	kw_start_keeper(w, "1");
@@ -78,10 +74,9 @@ static void an_action_that_comes_late_is_undone_as_well(void **state)
 	kw_wait_progress(w, held);
 }
 
-/* Stopped together, as a suspended machine stops all: nobody has missed anything. */
-static void time_in_which_the_keeper_did_not_run_does_not_count(void **state)
+/* Both are stopped, as by a suspended machine: no heartbeat was missed. */
+KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count)
 {
-	struct kw *w = *state;
 	int held = kw_load(w);
 	uint64_t epoch;
 
@@ -99,18 +94,4 @@ static void time_in_which_the_keeper_did_not_run_does_not_count(void **state)
 		assert_true(kw_is_held(w, held));
 		assert_int_equal(gp_undo_epoch(w->undo), epoch);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(what_a_stopped_scheduler_holds_runs_and_is_held_again_later),
-		KEEPER_TEST(slices_too_on_every_device_it_has),
-		KEEPER_TEST_EVERYWHERE(one_that_is_killed_while_it_is_stopped_leaves_nothing),
-		KEEPER_TEST(an_action_that_comes_late_is_undone_as_well),
-		KEEPER_TEST(time_in_which_the_keeper_did_not_run_does_not_count),
-	};
-
-	kw_begin(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

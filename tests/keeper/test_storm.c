@@ -5,7 +5,7 @@
  * and with a record, everything else runs, and nothing is left: no record, no file, no process.
  *
  * 17 rounds on each of three machines, and no new round after 12 s; 350 with GPREEMPT_SOAK.
- * The seed is printed; the first argument is another one.
+ * The seed is printed; the first argument replaces it.
  */
 #include "base/rng.h"
 #include "keeper_world.h"
@@ -47,7 +47,7 @@ static void start_missing(struct kw *w, int held)
 		}
 }
 
-/* One of the ways to lose somebody. */
+/* One way to lose a process. */
 static void strike(struct kw *w)
 {
 	int load = (int)gp_rng_below(&rng, LOADS);
@@ -124,9 +124,8 @@ static void storm(struct kw *w, unsigned rounds, uint64_t box_ns)
 	assert_true(round >= 3);
 }
 
-static void whoever_is_killed_and_when_all_is_right_soon(void **state)
+KEEPER_TEST_EVERYWHERE(whoever_is_killed_and_when_all_is_right_soon)
 {
-	struct kw *w = *state;
 	const char *soak = getenv("GPREEMPT_SOAK");
 	bool long_form = soak && atoi(soak);
 
@@ -148,14 +147,10 @@ static void whoever_is_killed_and_when_all_is_right_soon(void **state)
 		KW_WITHIN(1000, emu_memory(&w->emu) == 0);
 }
 
-int main(int argc, char **argv)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		KEEPER_TEST_EVERYWHERE(whoever_is_killed_and_when_all_is_right_soon),
-	};
-
 	seed = argc > 1 ? strtoull(argv[1], NULL, 0) : kw_now() ^ (uint64_t)getpid() << 32;
 	print_message("seed %llu\n", (unsigned long long)seed);
-	kw_begin(1, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (argc > 1)
+		argv[1] = NULL;
 }

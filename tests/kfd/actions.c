@@ -21,8 +21,6 @@ static long rc_of(long rc)
 	return rc < 0 ? -errno : rc;
 }
 
-/* ---- ptrace ---------------------------------------------------------------------------------- */
-
 long seize(long pid)
 {
 	return rc_of(ptrace(PTRACE_SEIZE, (pid_t)pid, NULL, NULL));
@@ -52,8 +50,6 @@ long detach(long pid)
 	wait_for_stop((pid_t)pid);
 	return rc_of(ptrace(PTRACE_DETACH, (pid_t)pid, NULL, NULL));
 }
-
-/* ---- threads, programs, users ---------------------------------------------------------------- */
 
 static _Atomic pid_t sleeping_tid;
 
@@ -111,8 +107,6 @@ long catch_signal(long number)
 
 	return rc_of(sigaction((int)number, &how, NULL));
 }
-
-/* ---- memory ---------------------------------------------------------------------------------- */
 
 void *bad_pointer(void)
 {

@@ -48,7 +48,7 @@ extern const struct kfd_case dispatch_cases[], ladder_cases[], link_cases[], ena
 extern const char *kfd_device;
 extern const char *kfd_sysfs;
 
-/* ---- what a case says ------------------------------------------------------------------------ */
+/* What a case says. */
 
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *answer(long rc); /* "EPERM", "0", "3" */
@@ -59,8 +59,7 @@ void broken(const char *what, long rc) __attribute__((noreturn));
 /* Ends it unless rc is 0 or more. */
 long must(const char *what, long rc);
 
-/* ---- actions: 0 or more, or -errno -------------------------------------------------------------
- */
+/* Actions: 0 or more, or -errno. */
 
 typedef long action(long arg);
 
@@ -98,8 +97,7 @@ long exit_normally(long unused);
 long become_user(long uid);
 long catch_signal(long number); /* with a handler, so that it interrupts */
 
-/* ---- peers, threads ----------------------------------------------------------------------------
- */
+/* Peers, threads. */
 
 #define RUNTIME_R_DEBUG 0x1234567800ull /* what set_runtime() gives */
 #define NOBODY          65534

@@ -8,8 +8,6 @@
 
 #include "cases.h"
 
-/* ---- DISABLE --------------------------------------------------------------------------------- */
-
 static void disable_twice(void)
 {
 	struct peer p = peer_start_debugged();
@@ -36,8 +34,6 @@ static void target_goes_on_after_disable(void)
 	say("%s", answer(peer_call(&p, set_runtime, 0)));
 	say("%s", answer(peer_call(&p, set_runtime, KFD_RUNTIME_ENABLE_MODE_ENABLE)));
 }
-
-/* ---- the debugger ---------------------------------------------------------------------------- */
 
 /* The debugger has a session with the target; the caller wants one, which it gets when the first is
  * over. */
@@ -155,8 +151,6 @@ static void runtime_survives_the_debugger(void)
 	say_free_again(&p);
 	say("%s", answer(suspend(p.pid, NULL, 0)));
 }
-
-/* ---- the target ------------------------------------------------------------------------------ */
 
 static void target_is_killed(void)
 {
@@ -278,8 +272,6 @@ static void leader_exited_before(void)
 	say("%s", answer(seize(tid)));
 	say("%s", answer(enable(tid)));
 }
-
-/* ---- sysfs ----------------------------------------------------------------------------------- */
 
 static bool has_folder(pid_t pid, const char *name)
 {

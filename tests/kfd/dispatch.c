@@ -12,8 +12,6 @@
 
 #define UNTOUCHED 0x5a
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
 static void say_version(unsigned long number)
 {
 	struct kfd_version version = {0};
@@ -50,8 +48,6 @@ static void direction_is_ignored(void)
 	say_version(_IOC(_IOC_NONE, 'K', 1, sizeof(struct kfd_version)));
 	say_version(_IOW('K', 1, struct kfd_version));
 }
-
-/* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* GET_VERSION with this size: how many bytes of 64 are not what they were. */
 static void say_version_of_size(unsigned size)
@@ -110,8 +106,6 @@ static void long_in_and_out(void)
 	say("%s", longer.tail[0] == UNTOUCHED && longer.tail[63] == UNTOUCHED ? "kept" : "changed");
 }
 
-/* ---- pointers -------------------------------------------------------------------------------- */
-
 static void bad_pointers(void)
 {
 	say("%s", answer(kfd_ioctl(KFD_IOC_GET_VERSION, NULL)));
@@ -138,8 +132,6 @@ static void read_only_arguments(void)
 	say("%s", answer(trap(read_only_copy(&args, sizeof(args)))));
 	say("%s", answer(enable(getpid())));
 }
-
-/* ---- who ------------------------------------------------------------------------------------- */
 
 /* What a forked child gets with this number from a file its parent has opened. */
 static void say_in_child(int fd, unsigned long number)

@@ -59,8 +59,6 @@ long set_runtime(long mode)
 	return kfd_ioctl(KFD_IOC_RUNTIME_ENABLE, &args);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
-
 static int event_pipe[2];
 static pid_t pipe_of;
 
@@ -89,8 +87,6 @@ long wait_for_dots(int ms)
 	poll(&poller, 1, ms);
 	return dots_seen();
 }
-
-/* ---- the debugger's operations --------------------------------------------------------------- */
 
 long trap(struct kfd_dbg_trap *args)
 {

@@ -10,8 +10,6 @@
 
 #define UNTOUCHED 0x5a
 
-/* ---- refusals -------------------------------------------------------------------------------- */
-
 static void twice(void)
 {
 	struct peer p = peer_start_seized();
@@ -77,8 +75,6 @@ static void again_after_disable(void)
 		say("%s", answer(disable(p.pid)));
 	}
 }
-
-/* ---- the report ------------------------------------------------------------------------------ */
 
 /* ENABLE with room for `size`: how many bytes of 64 were written. */
 static void say_written(pid_t pid, uint32_t size)
@@ -171,8 +167,6 @@ static void report_of_a_second_session(void)
 	disable(p.pid);
 	say_report(p.pid);
 }
-
-/* ---- the file for notifications -------------------------------------------------------------- */
 
 static long enable_on(pid_t pid, int fd, uint64_t exceptions)
 {

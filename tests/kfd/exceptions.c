@@ -41,8 +41,6 @@ static struct peer start_raised(uint64_t subscribed)
 	return p;
 }
 
-/* ---- QUERY_DEBUG_EVENT ----------------------------------------------------------------------- */
-
 static void no_event(void)
 {
 	struct peer p = peer_start_debugged();
@@ -131,8 +129,6 @@ static void earlier_event_is_not_recorded(void)
 	say_event(p.pid, 0);
 }
 
-/* ---- QUERY_EXCEPTION_INFO -------------------------------------------------------------------- */
-
 static void say_info(pid_t pid, uint32_t code, uint32_t source, void *to, uint32_t size, bool clear)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid, .op = KFD_DBG_QUERY_EXCEPTION_INFO};
@@ -202,9 +198,6 @@ static void info_of_an_unsubscribed_event(void)
 
 	say_info(p.pid, CODE_RUNTIME, 0, &info, sizeof(info), false);
 }
-
-/* ---- SEND_RUNTIME_EVENT, launch modes, flags ---------------------------------------------------
- */
 
 static void send_to_nobody(void)
 {

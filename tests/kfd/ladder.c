@@ -44,8 +44,6 @@ static void without_hws(void)
 	say("%s", answer(peer_call(&p, set_runtime, KFD_RUNTIME_ENABLE_MODE_ENABLE)));
 }
 
-/* ---- 2: which process ------------------------------------------------------------------------ */
-
 static void no_such_pid(void)
 {
 	say("%s", answer(enable(0)));
@@ -138,7 +136,7 @@ static void pid_outside_the_namespace(void)
 	say("%s", answer(peer_call(&p, ask_from_namespace, getpid())));
 }
 
-/* ---- 3: has it opened the device ------------------------------------------------------------- */
+/* 3: has it opened the device. */
 
 static void never_opened(void)
 {
@@ -157,8 +155,6 @@ static void never_opened_but_traced(void)
 	say("%s", answer(enable(p.pid)));
 	say("%s", answer(count_queues(p.pid)));
 }
-
-/* ---- 4 to 8 ---------------------------------------------------------------------------------- */
 
 static void untraced(void)
 {

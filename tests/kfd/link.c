@@ -7,8 +7,6 @@
 
 #include "cases.h"
 
-/* ---- the link -------------------------------------------------------------------------------- */
-
 static void root_without_link(void)
 {
 	struct peer p = peer_start_open();
@@ -88,8 +86,6 @@ static void second_tracer(void)
 	say("%s", answer(peer_call(&other, seize, p.pid)));
 }
 
-/* ---- threads of the target ------------------------------------------------------------------- */
-
 static void only_another_thread_traced(void)
 {
 	struct peer p = peer_start_open();
@@ -132,8 +128,6 @@ static void tid_never_opened(void)
 	say("%s", answer(enable(tid)));
 }
 
-/* ---- oneself --------------------------------------------------------------------------------- */
-
 static void oneself(void)
 {
 	say("%s", answer(enable(getpid())));
@@ -172,8 +166,6 @@ static void tracer_of_one_that_debugs_itself(void)
 	say("%s", answer(disable(p.pid)));
 	say("%s", answer(peer_call(&p, count_queues, p.pid)));
 }
-
-/* ---- after ENABLE ---------------------------------------------------------------------------- */
 
 static void detached(void)
 {

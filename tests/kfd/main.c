@@ -44,8 +44,6 @@ static struct counts {
 	} reason[REASONS];
 } counts;
 
-/* ---- options --------------------------------------------------------------------------------- */
-
 enum {
 	OPT_DEVICE = 256,
 	OPT_SYSFS,
@@ -98,8 +96,6 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.doc = "Asks amdkfd, or its emulator, and compares what it answers with what we expect.",
 };
-
-/* ---- one case -------------------------------------------------------------------------------- */
 
 /* NULL: it can be tried. */
 static const char *why_not(const struct kfd_case *c)
@@ -244,8 +240,6 @@ static void try_case(const struct kfd_case *c)
 	else
 		printf("  EXPECTED  %s (facts %s; exit %d)\n", c->expected, c->info, status);
 }
-
-/* ---- all of them ----------------------------------------------------------------------------- */
 
 static int ask_gpus(void)
 {

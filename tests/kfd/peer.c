@@ -138,8 +138,6 @@ void peer_kill(const struct peer *p)
 		;
 }
 
-/* ---- peers in a certain state ---------------------------------------------------------------- */
-
 struct peer peer_start_open(void)
 {
 	struct peer p = peer_start();
@@ -172,8 +170,6 @@ struct peer peer_start_ready(void)
 	must("enable", enable(p.pid));
 	return p;
 }
-
-/* ---- threads, patience ----------------------------------------------------------------------- */
 
 struct thread_request {
 	action *act;

@@ -22,8 +22,6 @@
 #define MUCH       1000 /* not done before a debugger comes, however slow this machine is */
 #define A_WHILE_US 100000
 
-/* ---- which queues ---------------------------------------------------------------------------- */
-
 static void new_queue_is_not_suspended(void)
 {
 	struct peer p = peer_start_queues(1, false);
@@ -132,8 +130,6 @@ static void second_session_suspends_at_once(void)
 	must("enable", enable(p.pid));
 	say_suspend(p.pid, 0, IDS(0));
 }
-
-/* ---- the work -------------------------------------------------------------------------------- */
 
 static void submit(const struct peer *p, long id)
 {
@@ -292,9 +288,6 @@ static void end_of_the_runtime_resumes(void)
 	say_suspend(p.pid, 0, IDS(0));
 }
 
-/* ---- the queue's own percentage ---------------------------------------------------------------
- */
-
 static void percent_0_stops_it(void)
 {
 	struct peer p = peer_start_queues(1, true);
@@ -329,9 +322,6 @@ static void percent_100_does_not_resume(void)
 	say("%s", answer(peer_call(&p, set_percent, WITH(0, 100))));
 	say_moves(&p, 0);
 }
-
-/* ---- destroying what is suspended --------------------------------------------------------------
- */
 
 static void destroy_waits_for_resume(void)
 {
@@ -421,8 +411,7 @@ static void destroyed_by_two(void)
 	say("%s", answer(resume(p.pid, NULL, 0)));
 }
 
-/* ---- one debugged process at a time ------------------------------------------------------------
- */
+/* One debugged process at a time. */
 
 static long report_state(pid_t pid)
 {

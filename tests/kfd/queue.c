@@ -15,8 +15,6 @@
 static struct load_queue queues[QUEUES];
 static struct gpu gpus[GPUS];
 
-/* ---- the target's ---------------------------------------------------------------------------- */
-
 long make_queue(long type_and_gpu)
 {
 	struct gpu *gpu = &gpus[type_and_gpu >> 8];
@@ -87,8 +85,6 @@ long waves_saved(long id)
 
 	return header->wave_state_size > 0;
 }
-
-/* ---- the debugger's -------------------------------------------------------------------------- */
 
 long see_queues(long pid)
 {

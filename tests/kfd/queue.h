@@ -5,8 +5,7 @@
 
 #include "cases.h"
 
-/* ---- actions; a queue is named by its id -------------------------------------------------------
- */
+/* Actions; a queue is named by its id. */
 
 #define ON_GPU(type, gpu) ((long)(type) | (long)(gpu) << 8)
 #define WITH(id, value)   ((long)(id) | (long)(value) << 16)
@@ -21,8 +20,7 @@ long ring_address(long id);
 long save_area_address(long id);
 long waves_saved(long id); /* what the save area says: 1, or 0 */
 
-/* ---- what debuggers do with them ---------------------------------------------------------------
- */
+/* What debuggers do with them. */
 
 /* Ready to be debugged, with n AQL queues, of which none is NEW any more if `seen`. */
 struct peer peer_start_queues(unsigned n, bool seen);

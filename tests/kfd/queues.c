@@ -10,8 +10,6 @@
 #define AQL       KFD_QUEUE_COMPUTE_AQL
 #define UNTOUCHED 0x5a
 
-/* ---- making and destroying ------------------------------------------------------------------- */
-
 static void ids_are_the_lowest_free(void)
 {
 	for (int i = 0; i < 3; i++)
@@ -76,8 +74,6 @@ static void bad_queues(void)
 	say("%s", answer(create((struct kfd_create_queue){.gpu_id = 0x1234}, gpu)));
 	say("%s", answer(create((struct kfd_create_queue){0}, gpu)));
 }
-
-/* ---- the snapshot ---------------------------------------------------------------------------- */
 
 struct snapshot {
 	long rc;
@@ -237,8 +233,6 @@ static void disable_clears_new(void)
 	say_look(p.pid, 8, 0);
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
-
 static void say_event(pid_t pid, uint64_t clear)
 {
 	struct kfd_dbg_trap args = {.pid = (uint32_t)pid, .op = KFD_DBG_QUERY_DEBUG_EVENT};
@@ -327,8 +321,6 @@ static void info_of_a_new_queue(void)
 	say_look(p.pid, 8, 0);
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
-
 static void device_snapshot(void)
 {
 	struct peer p = peer_start_queues(1, true);
@@ -349,8 +341,6 @@ static void device_snapshot(void)
 	args.device_snapshot.snapshot_buf_ptr = (uintptr_t)bad_pointer();
 	say("%s", answer(trap(&args)));
 }
-
-/* ---- sysfs ----------------------------------------------------------------------------------- */
 
 static void say_file(pid_t pid, const char *name)
 {

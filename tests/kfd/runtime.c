@@ -8,8 +8,6 @@
 #define ENABLED  KFD_RUNTIME_ENABLE_MODE_ENABLE
 #define DISABLED 0
 
-/* ---- nobody debugs --------------------------------------------------------------------------- */
-
 static void on_and_off(void)
 {
 	say("%s", answer(set_runtime(ENABLED)));
@@ -42,8 +40,6 @@ static void each_process_its_own(void)
 	say("%s", answer(set_runtime(ENABLED)));
 	say("%s", answer(peer_call(&p, set_runtime, ENABLED)));
 }
-
-/* ---- somebody does --------------------------------------------------------------------------- */
 
 /* The target is debugged, free of its tracer, so that signals reach it, and waits. */
 static struct peer start_waiting(long mode)
@@ -172,8 +168,6 @@ static void report_while_it_waits(void)
 	say("%s", answer(peer_answer(&p)));
 }
 
-/* ---- signals --------------------------------------------------------------------------------- */
-
 static void say_interrupted(const struct peer *p)
 {
 	kill(p->pid, SIGUSR1);
@@ -234,8 +228,6 @@ static void killed_while_it_waits(void)
 	peer_kill(&p);
 	say("%s", answer(count_queues(p.pid)));
 }
-
-/* ---- the debugger goes ----------------------------------------------------------------------- */
 
 /* It stays blocked until a signal; then it is let through, now and whenever it asks again. */
 static void say_freed_by_a_signal(const struct peer *p)

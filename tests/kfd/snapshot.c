@@ -52,8 +52,6 @@ static void no_queues_in_a_bad_buffer(void)
 	say_queues(p.pid, NULL, UINT32_MAX, 64);
 }
 
-/* ---- devices --------------------------------------------------------------------------------- */
-
 static uint32_t count_gpus(void)
 {
 	struct kfd_process_apertures args = {0};

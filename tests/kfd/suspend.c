@@ -111,8 +111,6 @@ static void suspend_oneself(void)
 	say("%s", answer(resume(getpid(), NULL, 0)));
 }
 
-/* ---- runtime not enabled --------------------------------------------------------------------- */
-
 static void suspend_without_runtime(void)
 {
 	struct peer p = peer_start_debugged();
@@ -134,8 +132,6 @@ static void suspend_without_session(void)
 	say("%s", answer(suspend(p.pid, ids, 1)));
 	say("%s", answer(resume(p.pid, NULL, 0)));
 }
-
-/* ---- RESUME ---------------------------------------------------------------------------------- */
 
 static void resume_no_array(void)
 {

@@ -12,8 +12,6 @@
 #define NOT_USER   0xffff800000000000ull
 #define MASK_BYTES (1024u / 8)
 
-/* ---- UPDATE_QUEUE ---------------------------------------------------------------------------- */
-
 static long update(uint32_t id, uint64_t ring, uint32_t size, uint32_t percent, uint32_t priority)
 {
 	struct kfd_update_queue args = {.queue_id = id,
@@ -86,8 +84,6 @@ static void destroyed_while_at_0_percent(void)
 	say("%s", answer(update((uint32_t)id, (uint64_t)ring_address(id), RING_SIZE, 100, 7)));
 }
 
-/* ---- SET_CU_MASK ----------------------------------------------------------------------------- */
-
 static long set_mask(uint32_t id, uint32_t bits, const void *mask)
 {
 	struct kfd_set_cu_mask args = {
@@ -117,8 +113,6 @@ static void mask_is_taken(void)
 	mask[0] = 0x5; /* halves of pairs */
 	say("%s", answer(set_mask((uint32_t)id, 64, mask)));
 }
-
-/* ---- oneself, beside a debugger -------------------------------------------------------------- */
 
 static long count_own(long unused)
 {

@@ -2,9 +2,8 @@
 /* The examples do what their first comment says, on either kind of GPU. */
 #include "lib_world.h"
 
-static void list_shows_the_queues(void **state)
+LIB_TEST(list_shows_the_queues)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	const char *type = w->vendor == LW_NVIDIA ? "compute" : "aql";
 
@@ -16,9 +15,8 @@ static void list_shows_the_queues(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void hold_holds_while_a_command_runs(void **state)
+LIB_TEST(hold_holds_while_a_command_runs)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 
 	/* Seen by another example, which looks from within. */
@@ -37,9 +35,8 @@ static void hold_holds_while_a_command_runs(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void watch_says_how_they_change(void **state)
+LIB_TEST(watch_says_how_they_change)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 
 	assert_int_equal(
@@ -67,9 +64,8 @@ static struct lw_load *load_with_aside(struct lib_world *w, const char *log)
 	return load;
 }
 
-static void aside_obeys_signals(void **state)
+LIB_TEST_ON(aside_obeys_signals, amd)
 {
-	struct lib_world *w = *state;
 	char log[] = "/tmp/lib-aside-XXXXXX";
 	struct lw_load *load, *other = lw_load(w, "1");
 
@@ -93,17 +89,4 @@ static void aside_obeys_signals(void **state)
 	lw_must_run(w, other->pid);
 	LW_ENDS_RIGHT(w, other);
 	unlink(log);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LIB_TEST(list_shows_the_queues),
-		LIB_TEST(hold_holds_while_a_command_runs),
-		LIB_TEST(watch_says_how_they_change),
-		LIB_TEST_ON(aside_obeys_signals, amd),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

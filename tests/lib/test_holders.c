@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* However a program that holds something ends, and whoever else wants it: nothing stays held. */
+/* A holder ends in any way, also while a second one waits: no process stays held. */
 #include "lib_world.h"
 
-static void exit_releases(void **state)
+LIB_TEST(exit_releases)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	int in, status = 0;
 	pid_t holder = lw_start_holder(load->pid, "exit", &in);
@@ -17,9 +16,8 @@ static void exit_releases(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void a_killed_holder_is_repaired(void **state)
+LIB_TEST(a_killed_holder_is_repaired)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	int in;
 	pid_t holder = lw_start_holder(load->pid, "wait", &in);
@@ -36,9 +34,8 @@ static void a_killed_holder_is_repaired(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void the_next_holder_repairs_as_well(void **state)
+LIB_TEST(the_next_holder_repairs_as_well)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2"), *other = lw_load(w, "1");
 	struct gpreempt *g;
 	int in;
@@ -55,9 +52,8 @@ static void the_next_holder_repairs_as_well(void **state)
 	LW_ENDS_RIGHT(w, other);
 }
 
-static void another_program_must_wait(void **state)
+LIB_TEST(another_program_must_wait)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	int in;
@@ -73,9 +69,8 @@ static void another_program_must_wait(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void what_somebody_resumes_is_let_go(void **state)
+LIB_TEST(what_somebody_resumes_is_let_go)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 
@@ -85,7 +80,7 @@ static void what_somebody_resumes_is_let_go(void **state)
 	usleep(300000); /* it is not held again */
 	assert_int_equal(lw_held(w, load->pid), 0);
 	assert_false(lw_queue(g, 0).held);
-	/* ... unless it is asked for. */
+	/* A new request holds them again. */
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_int_equal(lw_held(w, load->pid), 2);
 	lw_close(g);
@@ -109,15 +104,14 @@ static bool holds_one_that_comes(struct lib_world *w, const char *after_ms)
 	return held == 1;
 }
 
-static void queues_that_come_later_are_held_as_well(void **state)
+LIB_TEST_ON(queues_that_come_later_are_held_as_well, nvidia)
 {
-	assert_true(holds_one_that_comes(*state, "500") || holds_one_that_comes(*state, "3000") ||
-	            holds_one_that_comes(*state, "15000"));
+	assert_true(holds_one_that_comes(w, "500") || holds_one_that_comes(w, "3000") ||
+	            holds_one_that_comes(w, "15000"));
 }
 
-static void a_held_process_may_end(void **state)
+LIB_TEST(a_held_process_may_end)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2"), *other = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid), *next = lw_open(other->pid);
 
@@ -128,20 +122,4 @@ static void a_held_process_may_end(void **state)
 	lw_close(g);
 	lw_close(next);
 	LW_ENDS_RIGHT(w, other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LIB_TEST(exit_releases),
-		LIB_TEST(a_killed_holder_is_repaired),
-		LIB_TEST(the_next_holder_repairs_as_well),
-		LIB_TEST(another_program_must_wait),
-		LIB_TEST(what_somebody_resumes_is_let_go),
-		LIB_TEST_ON(queues_that_come_later_are_held_as_well, nvidia),
-		LIB_TEST(a_held_process_may_end),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,7 @@
 
 #include "lib_world.h"
 
-/* ---- statistics of samples that were made up ---------------------------------------------------
- */
+/* Statistics of samples that were made up. */
 
 struct made_up {
 	struct gpreempt_queue queue[8][4];
@@ -42,12 +41,11 @@ static void assert_count(const struct gpreempt_count *c, unsigned min, unsigned 
 	assert_true(c->average > average - 1e-9 && c->average < average + 1e-9);
 }
 
-static void statistics_are_right(void **state)
+TEST(statistics_are_right)
 {
 	struct made_up m = {0};
 	struct gpreempt_statistics *s;
 
-	(void)state;
 	SAMPLE(&m, 2, 4, 1);
 	SAMPLE(&m, 2, 4, 1);
 	SAMPLE(&m, 1, 2, 100, 4);
@@ -77,12 +75,11 @@ static void statistics_are_right(void **state)
 	gpreempt_statistics_free(s);
 }
 
-static void an_id_that_is_used_again_is_another_queue(void **state)
+TEST(an_id_that_is_used_again_is_another_queue)
 {
 	struct made_up m = {0};
 	struct gpreempt_statistics *s;
 
-	(void)state;
 	SAMPLE(&m, 2, 4);
 	SAMPLE(&m, 2, 4);
 	m.queue[1][0].object = 7;
@@ -98,12 +95,11 @@ static void an_id_that_is_used_again_is_another_queue(void **state)
 	gpreempt_statistics_free(s);
 }
 
-static void no_sample_has_no_statistics(void **state)
+TEST(no_sample_has_no_statistics)
 {
 	struct gpreempt_history none = {0};
 	struct gpreempt_statistics *s;
 
-	(void)state;
 	assert_int_equal(gpreempt_analyse(&none, &s), -ENODATA);
 	assert_null(s);
 	assert_int_equal(gpreempt_analyse(NULL, &s), -EINVAL);
@@ -113,12 +109,8 @@ static void no_sample_has_no_statistics(void **state)
 	gpreempt_snapshot_free(NULL);
 }
 
-/* ---- of real ones -----------------------------------------------------------------------------
- */
-
-static void a_steady_process_is_stable(void **state)
+LIB_TEST(a_steady_process_is_stable)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_history history;
@@ -209,14 +201,13 @@ static int change_queues(void *arg, const struct gpreempt_snapshot *now)
 	return 0;
 }
 
-static void changing_queues_are_counted(void **state)
+LIB_TEST_ON(changing_queues_are_counted, amd)
 {
 	struct target t = {0};
 	struct gpreempt_history history;
 	struct gpreempt_statistics *s;
 	struct gpreempt *g;
 
-	(void)state;
 	start_target(&t);
 	g = lw_open(t.pid);
 	LW_CALL(g, gpreempt_monitor(g, 60000, 1, change_queues, &t, &history), 4);
@@ -271,18 +262,17 @@ static void check_made_again(struct target *t, unsigned flags)
 	lw_close(g);
 }
 
-static void a_queue_that_was_made_again_is_another(void **state)
+LIB_TEST_ON(a_queue_that_was_made_again_is_another, amd)
 {
 	struct target t = {0};
 
-	(void)state;
 	start_target(&t);
 	check_made_again(&t, 0);
 	check_made_again(&t, GPREEMPT_FROM_AFAR);
 	end_target(&t);
 }
 
-/* Until it has made so many. */
+/* Until it has created this number. */
 struct creations {
 	struct lib_world *w;
 	uint64_t enough;
@@ -297,9 +287,8 @@ static int until_created(void *arg, const struct gpreempt_snapshot *now)
 }
 
 /* kfd-load destroys one queue after the other, and makes it again at once: few samples show it. */
-static void a_monitor_does_not_disturb_changes(void **state)
+LIB_TEST_ON(a_monitor_does_not_disturb_changes, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load_with(w, "--queues", "3", "--churn", "5");
 	struct gpreempt *g = lw_open(load->pid);
 	/* Many: a look comes just after a queue was destroyed rather often, for it wakes us. */
@@ -355,14 +344,11 @@ static bool sees_one_come(struct lib_world *w, const char *after_ms)
 	return samples > 1;
 }
 
-static void a_queue_that_came_is_counted(void **state)
+LIB_TEST_ON(a_queue_that_came_is_counted, nvidia)
 {
-	assert_true(sees_one_come(*state, "1000") || sees_one_come(*state, "5000") ||
-	            sees_one_come(*state, "20000"));
+	assert_true(sees_one_come(w, "1000") || sees_one_come(w, "5000") ||
+	            sees_one_come(w, "20000"));
 }
-
-/* ---- how it ends ------------------------------------------------------------------------------
- */
 
 struct killing {
 	struct lib_world *w;
@@ -381,9 +367,8 @@ static int kill_at_the_third(void *arg, const struct gpreempt_snapshot *now)
 	return 0;
 }
 
-static void the_end_of_the_process_ends_it(void **state)
+LIB_TEST(the_end_of_the_process_ends_it)
 {
-	struct lib_world *w = *state;
 	struct killing k = {.w = w, .load = lw_load(w, "1")};
 	struct gpreempt *g = lw_open(k.load->pid);
 	struct gpreempt_history history;
@@ -413,9 +398,8 @@ static int hold_at_once(void *arg, const struct gpreempt_snapshot *now)
 	return 1;
 }
 
-static void samples_may_lead_to_a_hold(void **state)
+LIB_TEST(samples_may_lead_to_a_hold)
 {
-	struct lib_world *w = *state;
 	struct killing k = {.w = w, .load = lw_load(w, "2")};
 
 	k.g = lw_open(k.load->pid);
@@ -423,23 +407,4 @@ static void samples_may_lead_to_a_hold(void **state)
 	assert_int_equal(lw_held(w, k.load->pid), 2);
 	lw_close(k.g);
 	LW_ENDS_RIGHT(w, k.load);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(statistics_are_right),
-		cmocka_unit_test(an_id_that_is_used_again_is_another_queue),
-		cmocka_unit_test(no_sample_has_no_statistics),
-		LIB_TEST(a_steady_process_is_stable),
-		LIB_TEST_ON(changing_queues_are_counted, amd),
-		LIB_TEST_ON(a_queue_that_was_made_again_is_another, amd),
-		LIB_TEST_ON(a_monitor_does_not_disturb_changes, amd),
-		LIB_TEST_ON(a_queue_that_came_is_counted, nvidia),
-		LIB_TEST(the_end_of_the_process_ends_it),
-		LIB_TEST(samples_may_lead_to_a_hold),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

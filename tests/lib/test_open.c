@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles: which processes can be opened, who may, and what a failure says. */
+/* Handles: processes that can be opened, access rights, and the messages of failures. */
 #include "lib_world.h"
 
 #define NOBODY 65534
@@ -18,24 +18,22 @@ static int open_why(pid_t pid, unsigned flags, char why[256])
 	return r;
 }
 
-static void without_a_gpu_there_is_nothing_to_open(void **state)
+TEST(without_a_gpu_there_is_nothing_to_open)
 {
 	char why[256];
 
-	(void)state;
 	lw_hide_drivers();
 	assert_int_equal(open_why(getpid(), 0, why), -ENODEV);
 	assert_non_null(strstr(why, "gpreempt doctor"));
 	assert_int_equal(gpreempt_open(getpid(), 0, NULL, NULL, 0), -EINVAL);
 }
 
-static void no_process_is_told_from_one_without_queues(void **state)
+LIB_TEST(no_process_is_told_from_one_without_queues)
 {
 	struct gpreempt_queue queue;
 	struct gpreempt *g;
 	char why[256];
 
-	(void)state;
 	assert_int_equal(open_why(4194303, 0, why), -ESRCH);
 	assert_int_equal(open_why(0, 0, why), -ESRCH);
 	assert_int_equal(open_why(-1, 0, why), -ESRCH);
@@ -50,9 +48,8 @@ static void no_process_is_told_from_one_without_queues(void **state)
 	lw_close(g);
 }
 
-static void errno_is_left_alone(void **state)
+LIB_TEST(errno_is_left_alone)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g;
 	struct gpreempt_snapshot snapshot;
@@ -73,21 +70,17 @@ static void errno_is_left_alone(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void devices_have_names(void **state)
+LIB_TEST(devices_have_names)
 {
 	struct gpreempt *g = lw_open(getpid());
 
-	(void)state;
 	assert_non_null(gpreempt_device_name(g, 0));
 	assert_non_null(gpreempt_device_name(g, 1));
 	assert_null(gpreempt_device_name(g, 2));
 	lw_close(g);
 }
 
-/* ---- others' processes ------------------------------------------------------------------------
- */
-
-/* In a child that nobody may look into anything with. */
+/* In a child without any rights. */
 static int as_nobody(pid_t pid, int (*try)(pid_t pid))
 {
 	int status = 0;
@@ -119,9 +112,8 @@ static int try_to_hold(pid_t pid)
 	return r;
 }
 
-static void others_processes_are_not_for_everybody(void **state)
+LIB_TEST(others_processes_are_not_for_everybody)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	int r = as_nobody(load->pid, try_to_hold);
 
@@ -130,9 +122,6 @@ static void others_processes_are_not_for_everybody(void **state)
 	assert_int_equal(lw_held(w, load->pid), 0);
 	LW_ENDS_RIGHT(w, load);
 }
-
-/* ---- fork -------------------------------------------------------------------------------------
- */
 
 static int use_copies(struct gpreempt *g, pid_t pid)
 {
@@ -163,9 +152,8 @@ static void end_child(int status)
 	exit(status);
 }
 
-static void a_fork_has_copies_that_do_nothing(void **state)
+LIB_TEST(a_fork_has_copies_that_do_nothing)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 	int status = 0;
@@ -181,19 +169,4 @@ static void a_fork_has_copies_that_do_nothing(void **state)
 	LW_CALL(g, gpreempt_resume_queues(g, NULL, 0), 2);
 	lw_close(g);
 	LW_ENDS_RIGHT(w, load);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_gpu_there_is_nothing_to_open),
-		LIB_TEST(no_process_is_told_from_one_without_queues),
-		LIB_TEST(errno_is_left_alone),
-		LIB_TEST(devices_have_names),
-		LIB_TEST(others_processes_are_not_for_everybody),
-		LIB_TEST(a_fork_has_copies_that_do_nothing),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

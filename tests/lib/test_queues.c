@@ -11,9 +11,8 @@ static unsigned count_computing(const struct gpreempt_queue *queue, int n)
 	return computing;
 }
 
-static void all_queues_are_listed(void **state)
+LIB_TEST(all_queues_are_listed)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue queue[64], first;
@@ -37,9 +36,8 @@ static void all_queues_are_listed(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void nvidia_tells_slices_and_channels(void **state)
+LIB_TEST_ON(nvidia_tells_slices_and_channels, nvidia)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue q = lw_queue(g, 0);
@@ -53,9 +51,8 @@ static void nvidia_tells_slices_and_channels(void **state)
 	lw_close(g);
 }
 
-static void amd_tells_addresses_and_pending_work(void **state)
+LIB_TEST_ON(amd_tells_addresses_and_pending_work, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue q;
@@ -72,9 +69,8 @@ static void amd_tells_addresses_and_pending_work(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void amd_lists_a_program_that_only_copies(void **state)
+LIB_TEST_ON(amd_lists_a_program_that_only_copies, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load_with(w, "--type", "sdma", NULL, NULL);
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue queue[4];
@@ -90,9 +86,8 @@ static int tracer_of(pid_t pid)
 	return lw_sh("grep -q '^TracerPid:.*[1-9]' /proc/%d/status", pid) == 0;
 }
 
-static void amd_looks_from_afar_change_nothing(void **state)
+LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open_with(load->pid, GPREEMPT_FROM_AFAR);
 	struct gpreempt_queue q = lw_queue(g, 1);
@@ -102,7 +97,7 @@ static void amd_looks_from_afar_change_nothing(void **state)
 	assert_true(q.ring_bytes > 0);
 	assert_true(q.ring_address == 0 && q.save_address == 0);
 	assert_true(q.pending == GPREEMPT_UNKNOWN64);
-	/* Holding is another matter. */
+	/* A hold attaches to the process. */
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), 2);
 	assert_int_equal(lw_held(w, load->pid), 2);
 	assert_int_equal(kfd_emu_count(&w->amd, "enable"), 1);
@@ -112,9 +107,8 @@ static void amd_looks_from_afar_change_nothing(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void a_process_that_ended_is_no_other(void **state)
+LIB_TEST(a_process_that_ended_is_no_other)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 
@@ -124,19 +118,4 @@ static void a_process_that_ended_is_no_other(void **state)
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), -ESRCH);
 	assert_non_null(strstr(gpreempt_why(g), "has ended"));
 	lw_close(g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LIB_TEST(all_queues_are_listed),
-		LIB_TEST_ON(nvidia_tells_slices_and_channels, nvidia),
-		LIB_TEST_ON(amd_tells_addresses_and_pending_work, amd),
-		LIB_TEST_ON(amd_lists_a_program_that_only_copies, amd),
-		LIB_TEST_ON(amd_looks_from_afar_change_nothing, amd),
-		LIB_TEST(a_process_that_ended_is_no_other),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,11 +58,10 @@ static int stop_emu(void **state)
 
 static const char *on_mi250 = "mi250", *on_mi300x = "mi300x", *on_navi31 = "navi31";
 
-#define SELF_TEST_ON(f, model)                                                  \
-	{                                                                       \
-#f " (" #model ")", f, start_emu, stop_emu, (void *)&on_##model \
-	}
-#define SELF_TEST(f) SELF_TEST_ON(f, mi250)
+#define SELF_TEST_ADD(f, model) \
+	TEST_ADD(#f " (" #model ")", f, start_emu, stop_emu, (void *)&on_##model)
+#define SELF_TEST_ON(f, ...) TEST_EACH(f, SELF_TEST_ADD, __VA_ARGS__)
+#define SELF_TEST(f)         SELF_TEST_ON(f, mi250)
 
 static unsigned add_queue(unsigned gpu)
 {
@@ -111,11 +110,10 @@ static void must_be_done(void)
 	}
 }
 
-static void own_queues_stand_still_and_lose_nothing(void **state)
+SELF_TEST_ON(own_queues_stand_still_and_lose_nothing, mi250, mi300x, navi31)
 {
 	struct gpreempt *g;
 
-	(void)state;
 	add_queues(3);
 	g = lw_open(getpid());
 	for (int i = 0; i < 3; i++) {
@@ -134,12 +132,11 @@ static void own_queues_stand_still_and_lose_nothing(void **state)
 	}
 }
 
-static void what_only_copies_goes_on(void **state)
+SELF_TEST(what_only_copies_goes_on)
 {
 	struct load_queue *copies = &own.queue[own.n];
 	struct gpreempt *g = lw_open(getpid());
 
-	(void)state;
 	queue_open(own.fd, &own.gpu[0], copies, KFD_QUEUE_SDMA, PRIORITY);
 	own.n++;
 	LW_CALL(g, gpreempt_hold_self(g, 0), -ENODEV);
@@ -150,12 +147,11 @@ static void what_only_copies_goes_on(void **state)
 	LW_WAIT(queue_is_done(copies));
 }
 
-static void no_session_lasts_and_the_same_queues_need_no_second_one(void **state)
+SELF_TEST(no_session_lasts_and_the_same_queues_need_no_second_one)
 {
 	uint64_t sessions = kfd_emu_count(&emu, "enable");
 	struct gpreempt *g;
 
-	(void)state;
 	add_queues(2);
 	g = lw_open(getpid());
 	for (int i = 0; i < 3; i++) {
@@ -171,11 +167,10 @@ static void no_session_lasts_and_the_same_queues_need_no_second_one(void **state
 }
 
 /* tinygrad and others, which no debugger can suspend. */
-static void a_program_without_the_runtime_can(void **state)
+SELF_TEST(a_program_without_the_runtime_can)
 {
 	struct gpreempt *g = lw_open(getpid());
 
-	(void)state;
 	add_queue(0);
 	LW_CALL(g, gpreempt_hold_self(g, 0), 1);
 	submit_all();
@@ -184,12 +179,11 @@ static void a_program_without_the_runtime_can(void **state)
 	must_be_done();
 }
 
-static void a_queue_made_later_runs_until_the_next_call(void **state)
+SELF_TEST(a_queue_made_later_runs_until_the_next_call)
 {
 	struct gpreempt *g;
 	unsigned late;
 
-	(void)state;
 	add_queues(1);
 	g = lw_open(getpid());
 	LW_CALL(g, gpreempt_hold_self(g, 0), 1);
@@ -203,13 +197,12 @@ static void a_queue_made_later_runs_until_the_next_call(void **state)
 	must_be_done();
 }
 
-static void a_held_queue_is_destroyed_at_once_and_its_heir_is_left_alone(void **state)
+SELF_TEST(a_held_queue_is_destroyed_at_once_and_its_heir_is_left_alone)
 {
 	uint64_t updates;
 	struct gpreempt *g;
 	uint32_t id;
 
-	(void)state;
 	add_queues(2);
 	g = lw_open(getpid());
 	LW_CALL(g, gpreempt_hold_self(g, 0), 2);
@@ -226,14 +219,10 @@ static void a_held_queue_is_destroyed_at_once_and_its_heir_is_left_alone(void **
 	assert_int_equal(of_queue(1, "percentage"), 100);
 }
 
-/* ---- priorities -------------------------------------------------------------------------------
- */
-
-static void a_priority_that_would_be_lost_is_not(void **state)
+SELF_TEST(a_priority_that_would_be_lost_is_not)
 {
 	struct gpreempt *g;
 
-	(void)state;
 	setenv("GPREEMPT_KFD_DEBUGFS", "/nonexistent", 1);
 	add_queues(2);
 	g = lw_open(getpid());
@@ -247,29 +236,24 @@ static void a_priority_that_would_be_lost_is_not(void **state)
 	assert_int_equal(of_queue(1, "priority"), 7);
 }
 
-static void which_xcc_a_pm4_queue_uses_is_not_known(void **state)
+SELF_TEST_ON(which_xcc_a_pm4_queue_uses_is_not_known, mi300x)
 {
 	struct gpreempt *g = lw_open(getpid());
 
-	(void)state;
 	queue_open(own.fd, &own.gpu[0], &own.queue[own.n++], KFD_QUEUE_COMPUTE, PRIORITY);
 	LW_CALL(g, gpreempt_hold_self(g, 0), -ENOTSUP);
 	assert_non_null(strstr(gpreempt_why(g), "XCC"));
 	assert_int_equal(of_queue(0, "percentage"), 100);
 }
 
-/* ---- others -----------------------------------------------------------------------------------
- */
-
 /* lib-holder is our debugger: either hold is enough, and neither ends the other. */
-static void beside_a_debugger(void **state)
+SELF_TEST_ON(beside_a_debugger, mi250, navi31)
 {
 	struct gpreempt *g;
 	uint64_t sessions;
 	pid_t holder;
 	int in;
 
-	(void)state;
 	add_queues(2);
 	g = lw_open(getpid());
 	holder = lw_start_holder(getpid(), "wait", &in);
@@ -290,11 +274,10 @@ static void beside_a_debugger(void **state)
 	must_be_done();
 }
 
-static void an_evicted_queue_comes_back_held(void **state)
+SELF_TEST(an_evicted_queue_comes_back_held)
 {
 	struct gpreempt *g;
 
-	(void)state;
 	add_queues(2);
 	g = lw_open(getpid());
 	assert_int_equal(kfd_emu_control(&emu, "evict %d", getpid()), 0);
@@ -306,14 +289,13 @@ static void an_evicted_queue_comes_back_held(void **state)
 	must_be_done();
 }
 
-static void it_is_one_handle_s_and_for_oneself_only(void **state)
+SELF_TEST(it_is_one_handle_s_and_for_oneself_only)
 {
 	struct gpreempt *g, *second, *other;
 	struct kfd_load load;
 	int status = -1;
 	pid_t pid;
 
-	(void)state;
 	add_queues(1);
 	g = lw_open(getpid());
 	second = lw_open(getpid());
@@ -341,14 +323,10 @@ static void it_is_one_handle_s_and_for_oneself_only(void **state)
 	assert_int_equal(kfd_load_stop(&load), 0);
 }
 
-/* ---- what goes wrong --------------------------------------------------------------------------
- */
-
-static void half_a_hold_is_none(void **state)
+SELF_TEST(half_a_hold_is_none)
 {
 	struct gpreempt *g;
 
-	(void)state;
 	add_queues(4);
 	g = lw_open(getpid());
 	LW_CALL(g, gpreempt_hold_self(g, 0), 4); /* so that they are known */
@@ -372,12 +350,11 @@ static void *end_runtime(void *arg)
 }
 
 /* The end of the runtime waits for a debugger's answer, if there is one in that moment: us. */
-static void the_runtime_is_not_left_waiting(void **state)
+SELF_TEST(the_runtime_is_not_left_waiting)
 {
 	struct gpreempt *g = lw_open(getpid());
 	pthread_t thread;
 
-	(void)state;
 	for (int i = 0; i < 30; i++) {
 		int r;
 
@@ -409,11 +386,10 @@ static void *hold_often(void *arg)
 	return NULL;
 }
 
-static void several_threads_take_turns(void **state)
+SELF_TEST(several_threads_take_turns)
 {
 	pthread_t thread[3];
 
-	(void)state;
 	add_queues(2);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, hold_often, lw_open(getpid())),
@@ -429,38 +405,10 @@ static void several_threads_take_turns(void **state)
 	must_be_done();
 }
 
-static void nvidia_gpus_cannot(void **state)
+LIB_TEST_ON(nvidia_gpus_cannot, nvidia)
 {
 	struct gpreempt *g = lw_open(getpid());
 
-	(void)state;
 	LW_CALL(g, gpreempt_hold_self(g, 0), -ENOTSUP);
 	LW_CALL(g, gpreempt_release_self(g), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SELF_TEST_ON(own_queues_stand_still_and_lose_nothing, mi250),
-		SELF_TEST_ON(own_queues_stand_still_and_lose_nothing, mi300x),
-		SELF_TEST_ON(own_queues_stand_still_and_lose_nothing, navi31),
-		SELF_TEST(what_only_copies_goes_on),
-		SELF_TEST(no_session_lasts_and_the_same_queues_need_no_second_one),
-		SELF_TEST(a_program_without_the_runtime_can),
-		SELF_TEST(a_queue_made_later_runs_until_the_next_call),
-		SELF_TEST(a_held_queue_is_destroyed_at_once_and_its_heir_is_left_alone),
-		SELF_TEST(a_priority_that_would_be_lost_is_not),
-		SELF_TEST_ON(which_xcc_a_pm4_queue_uses_is_not_known, mi300x),
-		SELF_TEST(beside_a_debugger),
-		SELF_TEST_ON(beside_a_debugger, navi31),
-		SELF_TEST(an_evicted_queue_comes_back_held),
-		SELF_TEST(it_is_one_handle_s_and_for_oneself_only),
-		SELF_TEST(half_a_hold_is_none),
-		SELF_TEST(the_runtime_is_not_left_waiting),
-		SELF_TEST(several_threads_take_turns),
-		LIB_TEST_ON(nvidia_gpus_cannot, nvidia),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

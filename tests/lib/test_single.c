@@ -2,9 +2,8 @@
 /* Holding and releasing single queues of a process. */
 #include "lib_world.h"
 
-static void a_single_queue_can_be_held(void **state)
+LIB_TEST(a_single_queue_can_be_held)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue two[2] = {lw_queue(g, 1), lw_queue(g, 2)}, twice[2];
@@ -28,9 +27,8 @@ static void a_single_queue_can_be_held(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void a_queue_can_be_released_from_the_whole(void **state)
+LIB_TEST(a_queue_can_be_released_from_the_whole)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue one = lw_queue(g, 0);
@@ -49,9 +47,8 @@ static void a_queue_can_be_released_from_the_whole(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void every_queue_can_be_a_task(void **state)
+LIB_TEST(every_queue_can_be_a_task)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid), *later;
 	struct gpreempt_queue both[2] = {lw_queue(g, 0), lw_queue(g, 1)};
@@ -71,9 +68,8 @@ static void every_queue_can_be_a_task(void **state)
 }
 
 /* On AMD's GPUs each call may stop the whole device. */
-static void many_queues_are_one_call(void **state)
+LIB_TEST(many_queues_are_one_call)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "8");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue some[6];
@@ -98,9 +94,8 @@ static void many_queues_are_one_call(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void all_or_none(void **state)
+LIB_TEST(all_or_none)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue two[2] = {lw_queue(g, 0), {.id = 4711}};
@@ -115,9 +110,8 @@ static void all_or_none(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void queues_that_copy_are_never_held(void **state)
+LIB_TEST_ON(queues_that_copy_are_never_held, nvidia)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 	struct gpreempt_queue queue[64];
@@ -132,29 +126,12 @@ static void queues_that_copy_are_never_held(void **state)
 	lw_close(g);
 }
 
-static void a_process_that_only_copies_cannot_be_held(void **state)
+LIB_TEST_ON(a_process_that_only_copies_cannot_be_held, amd)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load_with(w, "--type", "sdma", NULL, NULL);
 	struct gpreempt *g = lw_open(load->pid);
 
 	LW_CALL(g, gpreempt_suspend_queues(g, NULL, 0), -ENODEV);
 	lw_close(g);
 	LW_ENDS_RIGHT(w, load);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LIB_TEST(a_single_queue_can_be_held),
-		LIB_TEST(a_queue_can_be_released_from_the_whole),
-		LIB_TEST(every_queue_can_be_a_task),
-		LIB_TEST(many_queues_are_one_call),
-		LIB_TEST(all_or_none),
-		LIB_TEST_ON(queues_that_copy_are_never_held, nvidia),
-		LIB_TEST_ON(a_process_that_only_copies_cannot_be_held, amd),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

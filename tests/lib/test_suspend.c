@@ -2,9 +2,8 @@
 /* Holding and releasing a process as a whole; several of them, from several threads. */
 #include "lib_world.h"
 
-static void a_held_process_stands_still_and_loses_nothing(void **state)
+LIB_TEST(a_held_process_stands_still_and_loses_nothing)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "3"), *other = lw_load(w, "1");
 	struct gpreempt *g = lw_open(load->pid);
 
@@ -23,9 +22,8 @@ static void a_held_process_stands_still_and_loses_nothing(void **state)
 	LW_ENDS_RIGHT(w, other);
 }
 
-static void asking_twice_changes_nothing(void **state)
+LIB_TEST(asking_twice_changes_nothing)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *g = lw_open(load->pid);
 
@@ -39,9 +37,8 @@ static void asking_twice_changes_nothing(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-static void closing_releases(void **state)
+LIB_TEST(closing_releases)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 
 	/* Devices stay open for another handle, or are closed with this one. */
@@ -64,12 +61,8 @@ static void closing_releases(void **state)
 	LW_ENDS_RIGHT(w, load);
 }
 
-/* ---- several ----------------------------------------------------------------------------------
- */
-
-static void handles_hold_different_processes(void **state)
+LIB_TEST(handles_hold_different_processes)
 {
-	struct lib_world *w = *state;
 	struct lw_load *one = lw_load(w, "1"), *two = lw_load(w, "2");
 	struct gpreempt *a = lw_open(one->pid), *b = lw_open(two->pid);
 
@@ -84,9 +77,8 @@ static void handles_hold_different_processes(void **state)
 	LW_ENDS_RIGHT(w, two);
 }
 
-static void a_process_is_in_one_hand(void **state)
+LIB_TEST(a_process_is_in_one_hand)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load = lw_load(w, "2");
 	struct gpreempt *a = lw_open(load->pid), *b = lw_open(load->pid);
 
@@ -115,9 +107,8 @@ static void *hold_and_release(void *arg)
 	return (void *)bad;
 }
 
-static void threads_use_handles_of_their_own(void **state)
+LIB_TEST(threads_use_handles_of_their_own)
 {
-	struct lib_world *w = *state;
 	struct lw_load *load[3];
 	struct gpreempt *g[3];
 	pthread_t thread[3];
@@ -136,19 +127,4 @@ static void threads_use_handles_of_their_own(void **state)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		LW_ENDS_RIGHT(w, load[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LIB_TEST(a_held_process_stands_still_and_loses_nothing),
-		LIB_TEST(asking_twice_changes_nothing),
-		LIB_TEST(closing_releases),
-		LIB_TEST(handles_hold_different_processes),
-		LIB_TEST(a_process_is_in_one_hand),
-		LIB_TEST(threads_use_handles_of_their_own),
-	};
-
-	lw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Actions on what is not as simple as one process with one group, and what is said of them. */
-#include <signal.h>
-
 #include "hand_made.h"
 
 static bool ends_as(struct gpu_world *w, uint32_t handle, bool held)
@@ -11,12 +9,8 @@ static bool ends_as(struct gpu_world *w, uint32_t handle, bool held)
 	return !o.under_way && (o.known & GP_KNOWN_HELD) && o.held == held;
 }
 
-/* ---- many -------------------------------------------------------------------------------------
- */
-
-static void all_contexts_of_a_process_are_held_and_have_the_slice(void **state)
+GPU_TEST(all_contexts_of_a_process_are_held_and_have_the_slice)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -35,9 +29,8 @@ static void all_contexts_of_a_process_are_held_and_have_the_slice(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void more_channels_than_one_call_takes_are_held(void **state)
+GPU_TEST(more_channels_than_one_call_takes_are_held)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint64_t before;
 	uint32_t handle;
@@ -55,9 +48,8 @@ static void more_channels_than_one_call_takes_are_held(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void a_group_with_as_many_channels_as_hardware_takes_is_held(void **state)
+GPU_TEST(a_group_with_as_many_channels_as_hardware_takes_is_held)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle;
 	struct hand h;
 
@@ -72,9 +64,8 @@ static void a_group_with_as_many_channels_as_hardware_takes_is_held(void **state
 	hand_stop(&h);
 }
 
-static void a_batch_in_which_one_process_died_holds_the_others(void **state)
+GPU_TEST(a_batch_in_which_one_process_died_holds_the_others)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 	struct gp_action a[3];
 
@@ -85,7 +76,7 @@ static void a_batch_in_which_one_process_died_holds_the_others(void **state)
 		a[i] = (struct gp_action){.handle = gw_attach(w, load[i].pid)};
 	for (int i = 0; i < 3; i++)
 		gw_settled(w, a[i].handle);
-	kill(load[0].pid, SIGKILL); /* the one whose file the call would go through */
+	kill(load[0].pid, SIGKILL); /* the call would use its file */
 	assert_int_equal(gp_gpu_hold(w->gpu, gw_now(), a, 3), 0);
 	for (int i = 1; i < 3; i++) {
 		assert_int_equal(a[i].status, -EINPROGRESS);
@@ -99,9 +90,8 @@ static void a_batch_in_which_one_process_died_holds_the_others(void **state)
 	assert_int_equal(emu_load_stop(&load[2]), 0);
 }
 
-static void actions_happen_in_the_order_they_were_asked_for(void **state)
+GPU_TEST(actions_happen_in_the_order_they_were_asked_for)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[2];
 	struct gp_action a[2];
 
@@ -132,9 +122,8 @@ static void actions_happen_in_the_order_they_were_asked_for(void **state)
 		assert_int_equal(emu_load_stop(&load[i]), 0);
 }
 
-static void a_slice_beyond_the_bounds_is_refused_at_once(void **state)
+GPU_TEST(a_slice_beyond_the_bounds_is_refused_at_once)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -149,12 +138,8 @@ static void a_slice_beyond_the_bounds_is_refused_at_once(void **state)
 	emu_load_kill(&load);
 }
 
-/* ---- what others do meanwhile -----------------------------------------------------------------
- */
-
-static void a_context_that_comes_while_the_task_is_held_is_seen_and_held_again(void **state)
+GPU_TEST(a_context_that_comes_while_the_task_is_held_is_seen_and_held_again)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -194,21 +179,20 @@ static void grow_a_held_group(struct gpu_world *w, uint32_t channel)
 	hand_stop(&h);
 }
 
-static void a_channel_that_comes_while_the_group_is_held_is_seen_and_held_again(void **state)
+GPU_TEST(a_channel_that_comes_while_the_group_is_held_is_seen_and_held_again)
 {
-	grow_a_held_group(*state, 0x5c000015);
+	grow_a_held_group(w, 0x5c000015);
 }
 
 /* So far behind the others that it takes a full look to find it. */
-static void a_channel_with_a_distant_handle_is_seen_and_held_again(void **state)
+GPU_TEST(a_channel_with_a_distant_handle_is_seen_and_held_again)
 {
-	grow_a_held_group(*state, 0x5c000030);
+	grow_a_held_group(w, 0x5c000030);
 }
 
 /* Whatever is believed of a group with a channel that came in between: nothing stays disabled. */
-static void a_group_that_grew_while_it_was_held_is_put_back_whole(void **state)
+GPU_TEST(a_group_that_grew_while_it_was_held_is_put_back_whole)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle;
 	struct hand h;
 
@@ -226,9 +210,8 @@ static void a_group_that_grew_while_it_was_held_is_put_back_whole(void **state)
 	hand_stop(&h);
 }
 
-static void a_slice_that_the_process_sets_itself_is_seen(void **state)
+GPU_TEST(a_slice_that_the_process_sets_itself_is_seen)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -242,9 +225,8 @@ static void a_slice_that_the_process_sets_itself_is_seen(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_slice_that_is_changed_back_is_seen(void **state)
+GPU_TEST(a_slice_that_is_changed_back_is_seen)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -258,9 +240,8 @@ static void a_slice_that_is_changed_back_is_seen(void **state)
 }
 
 /* CUDA makes a group and sets its slice a moment later: that is the slice it is to have again. */
-static void what_a_process_set_before_it_was_changed_is_what_it_gets_back(void **state)
+GPU_TEST(what_a_process_set_before_it_was_changed_is_what_it_gets_back)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle;
 	struct hand h;
 
@@ -274,7 +255,7 @@ static void what_a_process_set_before_it_was_changed_is_what_it_gets_back(void *
 	gw_settled(w, handle);
 	hand_slice(&h, 0x5c000010, 2048);
 	emu_sleep_ms(700); /* seen or not: a look is due every half second */
-	assert_int_equal(gw_look(w, handle).slice_us, 0); /* nobody else changed it */
+	assert_int_equal(gw_look(w, handle).slice_us, 0); /* as without a change by us */
 	gw_act(w, GW_SLICE, handle, 1);
 	gp_gpu_detach(w->gpu, handle);
 	gw_close(w);
@@ -282,9 +263,8 @@ static void what_a_process_set_before_it_was_changed_is_what_it_gets_back(void *
 	hand_stop(&h);
 }
 
-static void another_group_under_the_same_handle_is_not_touched(void **state)
+GPU_TEST(another_group_under_the_same_handle_is_not_touched)
 {
-	struct gpu_world *w = *state;
 	struct gp_action a;
 	struct hand h;
 
@@ -295,7 +275,7 @@ static void another_group_under_the_same_handle_is_not_touched(void **state)
 	gw_open(w);
 	a = (struct gp_action){.handle = gw_attach(w, h.pid), .slice_us = 1};
 	gw_settled(w, a.handle);
-	/* Somebody else's group gets the hardware's number meanwhile. */
+	/* A new group gets the hardware id meanwhile. */
 	hand_free(&h, 0x5c000010);
 	hand_group(&h, 0x5c000050, 1);
 	hand_group(&h, 0x5c000010, 2);
@@ -309,12 +289,8 @@ static void another_group_under_the_same_handle_is_not_touched(void **state)
 	hand_stop(&h);
 }
 
-/* ---- acceptance is not effect -----------------------------------------------------------------
- */
-
-static void a_hold_that_was_accepted_and_ignored_is_not_said_to_be_held(void **state)
+GPU_TEST(a_hold_that_was_accepted_and_ignored_is_not_said_to_be_held)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -332,9 +308,8 @@ static void a_hold_that_was_accepted_and_ignored_is_not_said_to_be_held(void **s
 	emu_load_kill(&load);
 }
 
-static void a_release_that_was_accepted_and_ignored_is_seen_as_held(void **state)
+GPU_TEST(a_release_that_was_accepted_and_ignored_is_seen_as_held)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -348,9 +323,8 @@ static void a_release_that_was_accepted_and_ignored_is_seen_as_held(void **state
 	emu_load_kill(&load);
 }
 
-static void a_slice_that_was_accepted_and_ignored_is_seen(void **state)
+GPU_TEST(a_slice_that_was_accepted_and_ignored_is_seen)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -365,9 +339,8 @@ static void a_slice_that_was_accepted_and_ignored_is_seen(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_process_that_somebody_else_held_is_seen_as_held_and_can_be_released(void **state)
+GPU_TEST(a_process_that_somebody_else_held_is_seen_as_held_and_can_be_released)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world other = {.emu = w->emu};
 	struct emu_load load;
 	uint32_t handle;
@@ -383,31 +356,4 @@ static void a_process_that_somebody_else_held_is_seen_as_held_and_can_be_release
 	assert_int_equal(emu_groups_held(&w->emu, load.pid), 0);
 	gw_close(&other);
 	assert_int_equal(emu_load_stop(&load), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(all_contexts_of_a_process_are_held_and_have_the_slice),
-		GPU_TEST(more_channels_than_one_call_takes_are_held),
-		GPU_TEST(a_group_with_as_many_channels_as_hardware_takes_is_held),
-		GPU_TEST(a_batch_in_which_one_process_died_holds_the_others),
-		GPU_TEST(actions_happen_in_the_order_they_were_asked_for),
-		GPU_TEST(a_slice_beyond_the_bounds_is_refused_at_once),
-		GPU_TEST(a_context_that_comes_while_the_task_is_held_is_seen_and_held_again),
-		GPU_TEST(a_channel_that_comes_while_the_group_is_held_is_seen_and_held_again),
-		GPU_TEST(a_channel_with_a_distant_handle_is_seen_and_held_again),
-		GPU_TEST(a_group_that_grew_while_it_was_held_is_put_back_whole),
-		GPU_TEST(a_slice_that_the_process_sets_itself_is_seen),
-		GPU_TEST(a_slice_that_is_changed_back_is_seen),
-		GPU_TEST(what_a_process_set_before_it_was_changed_is_what_it_gets_back),
-		GPU_TEST(another_group_under_the_same_handle_is_not_touched),
-		GPU_TEST(a_hold_that_was_accepted_and_ignored_is_not_said_to_be_held),
-		GPU_TEST(a_release_that_was_accepted_and_ignored_is_seen_as_held),
-		GPU_TEST(a_slice_that_was_accepted_and_ignored_is_seen),
-		GPU_TEST(a_process_that_somebody_else_held_is_seen_as_held_and_can_be_released),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

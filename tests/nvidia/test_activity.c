@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who works: with a stand-in for NVML, and without one. */
+/* Activity of processes, with an emulated NVML and without one. */
 #include "gpu_world.h"
 
 #define WITHOUT_NVML "/nonexistent/libnvidia-ml.so"
@@ -11,9 +11,8 @@ static bool is_known_to_be(struct gpu_world *w, uint32_t handle, bool active)
 	return (o.known & GP_KNOWN_ACTIVE) && o.active == active;
 }
 
-static void a_busy_process_is_active_and_an_idle_one_known_to_be_idle(void **state)
+GPU_TEST(a_busy_process_is_active_and_an_idle_one_known_to_be_idle)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load busy, idle;
 	uint32_t busy_handle, idle_handle;
@@ -38,9 +37,8 @@ static void a_busy_process_is_active_and_an_idle_one_known_to_be_idle(void **sta
 	emu_load_kill(&idle);
 }
 
-static void run_time_grows_with_the_work_and_never_falls(void **state)
+GPU_TEST(run_time_grows_with_the_work_and_never_falls)
 {
-	struct gpu_world *w = *state;
 	uint64_t last_ns = 0, begin_ns, true_ns;
 	struct emu_load load;
 	uint32_t handle;
@@ -64,9 +62,8 @@ static void run_time_grows_with_the_work_and_never_falls(void **state)
 	emu_load_kill(&load);
 }
 
-static void nothing_is_said_of_the_activity_of_a_held_task(void **state)
+GPU_TEST(nothing_is_said_of_the_activity_of_a_held_task)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -84,9 +81,8 @@ static void nothing_is_said_of_the_activity_of_a_held_task(void **state)
 	emu_load_kill(&load);
 }
 
-static void without_nvml_everything_but_activity_works(void **state)
+GPU_TEST(without_nvml_everything_but_activity_works)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	uint32_t handle;
@@ -106,17 +102,4 @@ static void without_nvml_everything_but_activity_works(void **state)
 	gw_close(w);
 	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
 	assert_int_equal(emu_load_stop(&load), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_busy_process_is_active_and_an_idle_one_known_to_be_idle),
-		GPU_TEST(run_time_grows_with_the_work_and_never_falls),
-		GPU_TEST(nothing_is_said_of_the_activity_of_a_held_task),
-		GPU_TEST(without_nvml_everything_but_activity_works),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,8 @@
 #include "base/process.h"
 #include "hand_made.h"
 
-/* ---- processes --------------------------------------------------------------------------------
- */
-
-static void a_new_process_is_seen_within_a_second(void **state)
+GPU_TEST(a_new_process_is_seen_within_a_second)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint64_t begin_ns;
 
@@ -21,9 +17,8 @@ static void a_new_process_is_seen_within_a_second(void **state)
 	emu_load_kill(&load);
 }
 
-static void news_are_announced(void **state)
+GPU_TEST(news_are_announced)
 {
-	struct gpu_world *w = *state;
 	struct pollfd news = {.events = POLLIN};
 	struct emu_load load;
 	uint64_t ignored;
@@ -57,9 +52,8 @@ static uint64_t begin_as_cuda_does(struct hand *hand)
 	return gw_now() - begin_ns;
 }
 
-static void a_process_that_was_found_too_early_gets_its_own_slice_back(void **state)
+GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back)
 {
-	struct gpu_world *w = *state;
 	struct gp_undo undo = {0};
 	struct gp_seen seen = {0};
 	struct hand hand;
@@ -79,9 +73,8 @@ static void a_process_that_was_found_too_early_gets_its_own_slice_back(void **st
 	hand_stop(&hand);
 }
 
-static void a_process_that_ends_disappears_and_its_handle_detaches(void **state)
+GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load, next;
 	uint64_t begin_ns;
 	uint32_t handle = 0;
@@ -105,9 +98,8 @@ static void a_process_that_ends_disappears_and_its_handle_detaches(void **state)
 	emu_load_kill(&next);
 }
 
-static void an_action_on_a_process_that_ended_fails_and_nothing_hangs(void **state)
+GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 	pid_t pid;
@@ -123,9 +115,8 @@ static void an_action_on_a_process_that_ended_fails_and_nothing_hangs(void **sta
 	assert_int_equal(gw_look(w, a.handle).failed, -ESRCH);
 }
 
-static void keys_are_not_used_again(void **state)
+GPU_TEST(keys_are_not_used_again)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen seen;
 	uint64_t key[8];
 	uint32_t handle = 0;
@@ -146,9 +137,8 @@ static void keys_are_not_used_again(void **state)
 	}
 }
 
-static void a_task_is_attached_once(void **state)
+GPU_TEST(a_task_is_attached_once)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 	uint32_t handle, again;
@@ -162,9 +152,6 @@ static void a_task_is_attached_once(void **state)
 	GW_WAIT(!gp_gpu_attach(w->gpu, seen.key, &again));
 	emu_load_kill(&load);
 }
-
-/* ---- forks ------------------------------------------------------------------------------------
- */
 
 static pid_t child_of(pid_t pid)
 {
@@ -192,7 +179,7 @@ static int kill_left_child(void **state)
 	return gw_tear_down(state);
 }
 
-static void processes_that_share_a_file_are_one_task(void **state)
+TEST_WITH(processes_that_share_a_file_are_one_task, gw_set_up, kill_left_child)
 {
 	struct gpu_world *w = *state;
 	struct emu_load load;
@@ -212,7 +199,7 @@ static void processes_that_share_a_file_are_one_task(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_child_takes_over_and_is_put_back_in_the_end(void **state)
+TEST_WITH(a_child_takes_over_and_is_put_back_in_the_end, gw_set_up, kill_left_child)
 {
 	struct gpu_world *w = *state;
 	struct gp_observation o;
@@ -244,9 +231,8 @@ static void a_child_takes_over_and_is_put_back_in_the_end(void **state)
 }
 
 /* Another scheduler duplicates files for a moment, too, and is older than what it schedules. */
-static void a_process_that_borrowed_a_file_is_not_taken_for_its_owner(void **state)
+GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen seen;
 	struct hand other;
 	struct emu_load load;
@@ -265,12 +251,8 @@ static void a_process_that_borrowed_a_file_is_not_taken_for_its_owner(void **sta
 	emu_load_kill(&load);
 }
 
-/* ---- groups -----------------------------------------------------------------------------------
- */
-
-static void a_group_that_comes_later_is_found(void **state)
+GPU_TEST(a_group_that_comes_later_is_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -281,9 +263,8 @@ static void a_group_that_comes_later_is_found(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_process_becomes_a_task_with_its_first_group(void **state)
+GPU_TEST(a_process_becomes_a_task_with_its_first_group)
 {
-	struct gpu_world *w = *state;
 	struct hand h;
 
 	hand_start(&h);
@@ -299,9 +280,8 @@ static void a_process_becomes_a_task_with_its_first_group(void **state)
 	hand_stop(&h);
 }
 
-static void a_process_becomes_a_task_although_its_client_came_after_its_file(void **state)
+GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file)
 {
-	struct gpu_world *w = *state;
 	struct hand h;
 
 	hand_start(&h);
@@ -314,9 +294,8 @@ static void a_process_becomes_a_task_although_its_client_came_after_its_file(voi
 	hand_stop(&h);
 }
 
-static void a_process_becomes_a_task_although_its_file_came_late(void **state)
+GPU_TEST(a_process_becomes_a_task_although_its_file_came_late)
 {
-	struct gpu_world *w = *state;
 	struct hand h;
 
 	hand_start(&h);
@@ -330,9 +309,8 @@ static void a_process_becomes_a_task_although_its_file_came_late(void **state)
 }
 
 /* Of a task that was changed: others are looked at less often. */
-static void a_second_client_with_a_file_of_its_own_is_found(void **state)
+GPU_TEST(a_second_client_with_a_file_of_its_own_is_found)
 {
-	struct gpu_world *w = *state;
 	uint32_t handle = 0;
 	struct hand h;
 
@@ -352,9 +330,8 @@ static void a_second_client_with_a_file_of_its_own_is_found(void **state)
 	hand_stop(&h);
 }
 
-static void a_group_that_goes_is_forgotten(void **state)
+GPU_TEST(a_group_that_goes_is_forgotten)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -366,9 +343,6 @@ static void a_group_that_goes_is_forgotten(void **state)
 	GW_WAIT(gw_queues(w, seen.key, "compute") == 1);
 	assert_int_equal(emu_load_stop(&load), 0);
 }
-
-/* ---- split ------------------------------------------------------------------------------------
- */
 
 static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 {
@@ -382,9 +356,8 @@ static uint32_t first_compute_queue(struct gpu_world *w, uint64_t key)
 	return 0;
 }
 
-static void one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone(void **state)
+GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen main_task, part, again;
 	struct gp_error err = {0};
 	struct emu_load other, load;
@@ -422,9 +395,8 @@ static void one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone(void **s
 }
 
 /* 0 is how the contract says "all of them", and hardware counts from 0. */
-static void the_queue_with_the_number_0_can_be_a_task_or_is_refused(void **state)
+GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused)
 {
-	struct gpu_world *w = *state;
 	struct gp_seen seen, part;
 	struct emu_load load;
 	uint32_t handle = 0;
@@ -444,33 +416,4 @@ static void the_queue_with_the_number_0_can_be_a_task_or_is_refused(void **state
 		assert_int_equal(r, -ENOENT);
 	}
 	emu_load_kill(&load);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_new_process_is_seen_within_a_second),
-		GPU_TEST(news_are_announced),
-		GPU_TEST(a_process_that_was_found_too_early_gets_its_own_slice_back),
-		GPU_TEST(a_process_that_ends_disappears_and_its_handle_detaches),
-		GPU_TEST(an_action_on_a_process_that_ended_fails_and_nothing_hangs),
-		GPU_TEST(keys_are_not_used_again),
-		GPU_TEST(a_task_is_attached_once),
-		cmocka_unit_test_setup_teardown(processes_that_share_a_file_are_one_task, gw_set_up,
-	                                        kill_left_child),
-		cmocka_unit_test_setup_teardown(a_child_takes_over_and_is_put_back_in_the_end,
-	                                        gw_set_up, kill_left_child),
-		GPU_TEST(a_process_that_borrowed_a_file_is_not_taken_for_its_owner),
-		GPU_TEST(a_group_that_comes_later_is_found),
-		GPU_TEST(a_process_becomes_a_task_with_its_first_group),
-		GPU_TEST(a_process_becomes_a_task_although_its_client_came_after_its_file),
-		GPU_TEST(a_process_becomes_a_task_although_its_file_came_late),
-		GPU_TEST(a_second_client_with_a_file_of_its_own_is_found),
-		GPU_TEST(a_group_that_goes_is_forgotten),
-		GPU_TEST(one_queue_is_a_task_of_its_own_and_the_rest_leaves_it_alone),
-		GPU_TEST(the_queue_with_the_number_0_can_be_a_task_or_is_refused),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

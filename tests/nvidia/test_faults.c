@@ -50,10 +50,7 @@ static void works_again(struct gpu_world *w, int kind, uint32_t handle, pid_t pi
 	assert_int_equal(emu_group_sum(&w->emu, pid, "slice_us"), 2048);
 }
 
-/* ---- status codes -----------------------------------------------------------------------------
- */
-
-static void every_error_of_the_driver_is_told_and_overcome(void **state)
+GPU_TEST(every_error_of_the_driver_is_told_and_overcome)
 {
 	static const struct {
 		uint32_t status;
@@ -64,9 +61,8 @@ static void every_error_of_the_driver_is_told_and_overcome(void **state)
 		{NV_ERR_INVALID_ARGUMENT, -EINVAL}, {NV_ERR_INVALID_CLIENT, -ENXIO},
 		{NV_ERR_INVALID_OBJECT, -ENXIO},    {NV_ERR_INVALID_OBJECT_HANDLE, -ENXIO},
 		{NV_ERR_INVALID_STATE, -EBUSY},     {NV_ERR_NOT_SUPPORTED, -ENOTSUP},
-		{NV_ERR_OBJECT_NOT_FOUND, -ENXIO},  {0x7f, -EIO}, /* one that nobody knows */
+		{NV_ERR_OBJECT_NOT_FOUND, -ENXIO},  {0x7f, -EIO}, /* an unknown status */
 	};
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	struct gp_action a;
@@ -90,9 +86,8 @@ static void every_error_of_the_driver_is_told_and_overcome(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void busy_is_tried_again_and_succeeds(void **state)
+GPU_TEST(busy_is_tried_again_and_succeeds)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -109,10 +104,9 @@ static void busy_is_tried_again_and_succeeds(void **state)
 	emu_load_kill(&load);
 }
 
-static void an_error_of_the_call_itself_is_told(void **state)
+GPU_TEST(an_error_of_the_call_itself_is_told)
 {
 	static const int code[] = {EIO, EPERM, ENOTTY, EFAULT, ENODEV};
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	struct gp_action a;
@@ -134,9 +128,8 @@ static void an_error_of_the_call_itself_is_told(void **state)
 }
 
 /* A call that was interrupted is made again, but not for ever. */
-static void an_interrupted_call_is_made_again_but_not_for_ever(void **state)
+GPU_TEST(an_interrupted_call_is_made_again_but_not_for_ever)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -159,9 +152,8 @@ static void an_interrupted_call_is_made_again_but_not_for_ever(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_failed_hold_of_one_does_not_take_the_others_with_it(void **state)
+GPU_TEST(a_failed_hold_of_one_does_not_take_the_others_with_it)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 	struct gp_action a[3];
 	unsigned held = 0, failed = 0;
@@ -189,12 +181,8 @@ static void a_failed_hold_of_one_does_not_take_the_others_with_it(void **state)
 		assert_int_equal(emu_load_stop(&load[i]), 0);
 }
 
-/* ---- the whole device -------------------------------------------------------------------------
- */
-
-static void without_firmware_a_hold_is_not_supported_and_slices_work(void **state)
+GPU_TEST(without_firmware_a_hold_is_not_supported_and_slices_work)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	struct gp_action a;
@@ -213,9 +201,8 @@ static void without_firmware_a_hold_is_not_supported_and_slices_work(void **stat
 	emu_load_kill(&load);
 }
 
-static void a_gpu_that_is_lost_is_told_and_the_other_works(void **state)
+GPU_TEST(a_gpu_that_is_lost_is_told_and_the_other_works)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load load, other;
 	struct gp_action a;
@@ -240,11 +227,10 @@ static void a_gpu_that_is_lost_is_told_and_the_other_works(void **state)
 	emu_load_kill(&other);
 }
 
-static void commands_that_the_driver_does_not_know_are_done_without(void **state)
+GPU_TEST(commands_that_the_driver_does_not_know_are_done_without)
 {
 	static const char *const optional[] = {"pids", "channel_state", "build_version",
 	                                       "preemption_mode"};
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -260,11 +246,10 @@ static void commands_that_the_driver_does_not_know_are_done_without(void **state
 	emu_load_kill(&load);
 }
 
-static void faults_in_the_search_do_not_make_a_process_disappear_for_good(void **state)
+GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good)
 {
 	static const char *const asked[] = {"handle_info", "child_handle", "gpu_id", "get_info",
 	                                    "get_timeslice"};
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -287,12 +272,8 @@ static void faults_in_the_search_do_not_make_a_process_disappear_for_good(void *
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-/* ---- time -------------------------------------------------------------------------------------
- */
-
-static void a_slow_driver_does_not_keep_the_caller_waiting(void **state)
+GPU_TEST(a_slow_driver_does_not_keep_the_caller_waiting)
 {
-	struct gpu_world *w = *state;
 	uint64_t longest_ns = 0, looks = 0;
 	struct emu_load load;
 	struct gp_seen seen[8];
@@ -329,9 +310,8 @@ static void a_slow_driver_does_not_keep_the_caller_waiting(void **state)
 	emu_load_kill(&load);
 }
 
-static void what_is_under_way_is_told_by_kind(void **state)
+GPU_TEST(what_is_under_way_is_told_by_kind)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -350,13 +330,8 @@ static void what_is_under_way_is_told_by_kind(void **state)
 	emu_load_kill(&load);
 }
 
-/* ---- death ------------------------------------------------------------------------------------
- */
-
-static void a_process_that_dies_in_the_middle_of_an_action_ends_it(void **state)
+GPU_TEST(a_process_that_dies_in_the_middle_of_an_action_ends_it)
 {
-	struct gpu_world *w = *state;
-
 	gw_open(w);
 	for (int i = 0; i < 4; i++) {
 		struct emu_load load, next;
@@ -379,9 +354,8 @@ static void a_process_that_dies_in_the_middle_of_an_action_ends_it(void **state)
 	}
 }
 
-static void closing_the_device_waits_for_what_is_under_way_and_puts_it_back(void **state)
+GPU_TEST(closing_the_device_waits_for_what_is_under_way_and_puts_it_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_action a;
 
@@ -397,26 +371,4 @@ static void closing_the_device_waits_for_what_is_under_way_and_puts_it_back(void
 	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
 	emu_control(&w->emu, "latency all 0");
 	assert_int_equal(emu_load_stop(&load), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(every_error_of_the_driver_is_told_and_overcome),
-		GPU_TEST(busy_is_tried_again_and_succeeds),
-		GPU_TEST(an_error_of_the_call_itself_is_told),
-		GPU_TEST(an_interrupted_call_is_made_again_but_not_for_ever),
-		GPU_TEST(a_failed_hold_of_one_does_not_take_the_others_with_it),
-		GPU_TEST(without_firmware_a_hold_is_not_supported_and_slices_work),
-		GPU_TEST(a_gpu_that_is_lost_is_told_and_the_other_works),
-		GPU_TEST(commands_that_the_driver_does_not_know_are_done_without),
-		GPU_TEST(faults_in_the_search_do_not_make_a_process_disappear_for_good),
-		GPU_TEST(a_slow_driver_does_not_keep_the_caller_waiting),
-		GPU_TEST(what_is_under_way_is_told_by_kind),
-		GPU_TEST(a_process_that_dies_in_the_middle_of_an_action_ends_it),
-		GPU_TEST(closing_the_device_waits_for_what_is_under_way_and_puts_it_back),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

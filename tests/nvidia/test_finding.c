@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is found, however it names its objects and however old it is, and who is not. */
+/* Processes are found with any handles and of any age; others are not. */
 #include "base/process.h"
 #include "gpu/nvidia/target.h"
 #include "hand_made.h"
-
-/* ---- names ------------------------------------------------------------------------------------
- */
 
 static void found_and_stopped(struct gpu_world *w, struct emu_load *load)
 {
@@ -24,27 +21,26 @@ static void found_and_stopped(struct gpu_world *w, struct emu_load *load)
 	assert_int_equal(emu_load_stop(load), 0);
 }
 
-static void a_process_with_the_handles_of_libcuda_is_found(void **state)
+GPU_TEST(a_process_with_the_handles_of_libcuda_is_found)
 {
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, NULL), 0);
-	found_and_stopped(*state, &load);
+	found_and_stopped(w, &load);
 }
 
-static void a_process_that_counts_from_elsewhere_is_found(void **state)
+GPU_TEST(a_process_that_counts_from_elsewhere_is_found)
 {
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--handles", "0x00310007", NULL), 0);
-	found_and_stopped(*state, &load);
+	found_and_stopped(w, &load);
 }
 
 /* RM names one child of each kind: of a group with random handles one channel is known, and that
- * one gets the work here. What the other channels would do nobody can stop. */
-static void a_process_with_random_handles_is_found(void **state)
+ * one gets the work here. Work of the other channels could not be stopped. */
+GPU_TEST(a_process_with_random_handles_is_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -59,9 +55,6 @@ static void a_process_with_random_handles_is_found(void **state)
 	assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
 	assert_int_equal(emu_load_stop(&load), 0);
 }
-
-/* ---- clients ----------------------------------------------------------------------------------
- */
 
 /* Calls to RM from nothing to the process's groups, as the emulator counts them. */
 static uint64_t calls_to_attach(struct gpu_world *w, pid_t pid)
@@ -85,10 +78,9 @@ static uint64_t calls_to_attach(struct gpu_world *w, pid_t pid)
 	return calls;
 }
 
-static void attaching_takes_the_same_number_of_calls_for_every_client_index(void **state)
+GPU_TEST(attaching_takes_the_same_number_of_calls_for_every_client_index)
 {
 	static const uint32_t index[] = {0x10, 0xf0000, 0xffffd, 0xfffff, 0};
-	struct gpu_world *w = *state;
 	uint64_t calls[sizeof index / sizeof *index];
 
 	for (unsigned i = 0; i < sizeof index / sizeof *index; i++) {
@@ -103,9 +95,8 @@ static void attaching_takes_the_same_number_of_calls_for_every_client_index(void
 	assert_in_range(calls[0], 1, 500); /* an H200 took about 220 for it */
 }
 
-static void clients_on_both_sides_of_the_wrap_are_found(void **state)
+GPU_TEST(clients_on_both_sides_of_the_wrap_are_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 
 	assert_int_equal(emu_control(&w->emu, "client_index %u", 0xfffff), 0);
@@ -118,9 +109,8 @@ static void clients_on_both_sides_of_the_wrap_are_found(void **state)
 		emu_load_kill(&load[i]);
 }
 
-static void a_client_that_is_thousands_of_clients_old_is_found(void **state)
+GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	gw_load(&load);
@@ -130,10 +120,9 @@ static void a_client_that_is_thousands_of_clients_old_is_found(void **state)
 	emu_load_kill(&load);
 }
 
-/* Who has the memory driver open computes or is about to: worth a search of any length. */
-static void a_cuda_process_is_found_however_old_its_client_is(void **state)
+/* A process with the memory driver open computes or will: a long search is worth it. */
+GPU_TEST(a_cuda_process_is_found_however_old_its_client_is)
 {
-	struct gpu_world *w = *state;
 	struct hand old;
 
 	hand_start(&old);
@@ -147,12 +136,8 @@ static void a_cuda_process_is_found_however_old_its_client_is(void **state)
 	hand_stop(&old);
 }
 
-/* ---- who is none ------------------------------------------------------------------------------
- */
-
-static void a_process_without_compute_groups_is_no_task(void **state)
+GPU_TEST(a_process_without_compute_groups_is_no_task)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct emu_load x, load;
 	struct gp_seen seen;
@@ -170,9 +155,8 @@ static void a_process_without_compute_groups_is_no_task(void **state)
 	emu_load_kill(&x);
 }
 
-static void processes_that_do_not_exist_or_use_no_gpu_are_told_apart(void **state)
+GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct gp_seen seen;
 	struct hand h;
@@ -188,12 +172,8 @@ static void processes_that_do_not_exist_or_use_no_gpu_are_told_apart(void **stat
 	assert_int_equal(gp_gpu_find(w->gpu, 0x3fffff, &seen, NULL), -ESRCH);
 }
 
-/* ---- what is said of them ---------------------------------------------------------------------
- */
-
-static void two_contexts_are_two_compute_groups_of_one_task(void **state)
+GPU_TEST(two_contexts_are_two_compute_groups_of_one_task)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen, all[8];
 
@@ -206,9 +186,8 @@ static void two_contexts_are_two_compute_groups_of_one_task(void **state)
 	emu_load_kill(&load);
 }
 
-static void each_device_sees_its_own_groups(void **state)
+GPU_TEST(each_device_sees_its_own_groups)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load both, one;
 	struct gp_seen seen;
@@ -232,18 +211,16 @@ static void each_device_sees_its_own_groups(void **state)
 	emu_load_kill(&one);
 }
 
-static void there_is_no_device_behind_the_last(void **state)
+GPU_TEST(there_is_no_device_behind_the_last)
 {
 	struct gp_gpu *gpu = NULL;
 
-	(void)state;
 	assert_int_equal(gp_nvidia_ops.open(2, 0, &gpu), -ENODEV);
 	assert_null(gpu);
 }
 
-static void start_time_name_and_memory_are_told(void **state)
+GPU_TEST(start_time_name_and_memory_are_told)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -256,9 +233,8 @@ static void start_time_name_and_memory_are_told(void **state)
 	emu_load_kill(&load);
 }
 
-static void an_mps_server_is_marked_as_shared(void **state)
+GPU_TEST(an_mps_server_is_marked_as_shared)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_seen seen;
 
@@ -269,9 +245,8 @@ static void an_mps_server_is_marked_as_shared(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_scan_into_too_small_an_array_says_how_many_there_are(void **state)
+GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[3];
 	struct gp_seen seen[2];
 
@@ -284,16 +259,12 @@ static void a_scan_into_too_small_an_array_says_how_many_there_are(void **state)
 		emu_load_kill(&load[i]);
 }
 
-/* ---- how much is asked for --------------------------------------------------------------------
- */
-
 #define BUSY_LOADS 4
 
 /* Calls are counted instead of time: a driver answers in 3 us, an emulator on a busy machine in 50.
  */
-static void nobody_waits_for_a_search_that_goes_far_back(void **state)
+GPU_TEST(nobody_waits_for_a_search_that_goes_far_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[BUSY_LOADS];
 	struct gp_seen seen[BUSY_LOADS];
 	uint64_t before;
@@ -314,13 +285,9 @@ static void nobody_waits_for_a_search_that_goes_far_back(void **state)
 		emu_load_kill(&load[i]);
 }
 
-/* ---- drivers ----------------------------------------------------------------------------------
- */
-
-static void every_branch_of_the_driver_is_understood(void **state)
+GPU_TEST(every_branch_of_the_driver_is_understood)
 {
 	static const char *const branch[] = {"550", "570", "580", "595"};
-	struct gpu_world *w = *state;
 
 	for (unsigned i = 0; i < sizeof branch / sizeof *branch; i++) {
 		struct emu_load load;
@@ -342,30 +309,4 @@ static void every_branch_of_the_driver_is_understood(void **state)
 		assert_int_equal(emu_group_sum(&w->emu, load.pid, "slice_us"), 2048);
 		assert_int_equal(emu_load_stop(&load), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_process_with_the_handles_of_libcuda_is_found),
-		GPU_TEST(a_process_that_counts_from_elsewhere_is_found),
-		GPU_TEST(a_process_with_random_handles_is_found),
-		GPU_TEST(attaching_takes_the_same_number_of_calls_for_every_client_index),
-		GPU_TEST(clients_on_both_sides_of_the_wrap_are_found),
-		GPU_TEST(a_client_that_is_thousands_of_clients_old_is_found),
-		GPU_TEST(a_cuda_process_is_found_however_old_its_client_is),
-		GPU_TEST(a_process_without_compute_groups_is_no_task),
-		GPU_TEST(processes_that_do_not_exist_or_use_no_gpu_are_told_apart),
-		GPU_TEST(two_contexts_are_two_compute_groups_of_one_task),
-		GPU_TEST(each_device_sees_its_own_groups),
-		GPU_TEST(there_is_no_device_behind_the_last),
-		GPU_TEST(start_time_name_and_memory_are_told),
-		GPU_TEST(an_mps_server_is_marked_as_shared),
-		GPU_TEST(a_scan_into_too_small_an_array_says_how_many_there_are),
-		GPU_TEST(nobody_waits_for_a_search_that_goes_far_back),
-		GPU_TEST(every_branch_of_the_driver_is_understood),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

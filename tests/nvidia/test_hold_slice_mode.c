@@ -2,9 +2,8 @@
 /* Holding, releasing and slices through real ioctls, on a process that does not know of it. */
 #include "gpu_world.h"
 
-static void a_held_process_stops_and_goes_on_with_the_right_result(void **state)
+GPU_TEST(a_held_process_stops_and_goes_on_with_the_right_result)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -20,9 +19,8 @@ static void a_held_process_stops_and_goes_on_with_the_right_result(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void a_slice_is_set_and_0_gives_back_what_it_had(void **state)
+GPU_TEST(a_slice_is_set_and_0_gives_back_what_it_had)
 {
-	struct gpu_world *w = *state;
 	struct gp_observation o;
 	struct emu_load load;
 	uint32_t handle;
@@ -40,9 +38,8 @@ static void a_slice_is_set_and_0_gives_back_what_it_had(void **state)
 	emu_load_stop(&load);
 }
 
-static void detaching_puts_everything_back(void **state)
+GPU_TEST(detaching_puts_everything_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -58,9 +55,8 @@ static void detaching_puts_everything_back(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void closing_the_device_puts_everything_back(void **state)
+GPU_TEST(closing_the_device_puts_everything_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	gw_load(&load);
@@ -71,9 +67,8 @@ static void closing_the_device_puts_everything_back(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void several_processes_are_held_with_one_call(void **state)
+GPU_TEST(several_processes_are_held_with_one_call)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load[4];
 	struct gp_action a[4];
 	uint64_t before;
@@ -98,9 +93,8 @@ static void several_processes_are_held_with_one_call(void **state)
 		assert_int_equal(emu_load_stop(&load[i]), 0);
 }
 
-static void copy_groups_are_left_alone(void **state)
+GPU_TEST(copy_groups_are_left_alone)
 {
-	struct gpu_world *w = *state;
 	struct gp_queue queue[16];
 	struct gp_seen seen;
 	struct emu_load load;
@@ -124,9 +118,8 @@ static void copy_groups_are_left_alone(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_preemption_mode_reaches_the_group_and_is_put_back(void **state)
+GPU_TEST(a_preemption_mode_reaches_the_group_and_is_put_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -140,20 +133,4 @@ static void a_preemption_mode_reaches_the_group_and_is_put_back(void **state)
 	gp_gpu_detach(w->gpu, handle);
 	GW_WAIT(gw_state_has(w, "\"mode\":\"cilp\"")); /* what CUDA has */
 	emu_load_stop(&load);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_held_process_stops_and_goes_on_with_the_right_result),
-		GPU_TEST(a_slice_is_set_and_0_gives_back_what_it_had),
-		GPU_TEST(detaching_puts_everything_back),
-		GPU_TEST(closing_the_device_puts_everything_back),
-		GPU_TEST(several_processes_are_held_with_one_call),
-		GPU_TEST(copy_groups_are_left_alone),
-		GPU_TEST(a_preemption_mode_reaches_the_group_and_is_put_back),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static void start(struct gpu_world *w, struct emu_load *load, const char *contex
 	gw_open(w);
 }
 
-static void a_process_that_is_only_known_keeps_nothing(void **state)
+GPU_TEST(a_process_that_is_only_known_keeps_nothing)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	start(w, &load, "1");
@@ -37,9 +36,8 @@ static void a_process_that_is_only_known_keeps_nothing(void **state)
 	memory_is_free_after_the_end(w, &load);
 }
 
-static void a_process_that_is_held_keeps_nothing(void **state)
+GPU_TEST(a_process_that_is_held_keeps_nothing)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	uint32_t handle;
 
@@ -51,10 +49,8 @@ static void a_process_that_is_held_keeps_nothing(void **state)
 }
 
 /* At any moment of the looks, searches and actions. */
-static void a_process_that_dies_at_any_moment_keeps_nothing(void **state)
+GPU_TEST(a_process_that_dies_at_any_moment_keeps_nothing)
 {
-	struct gpu_world *w = *state;
-
 	gw_open(w);
 	for (unsigned i = 0; i < 12; i++) {
 		struct emu_load load;
@@ -92,30 +88,29 @@ static void with_a_slow_action(struct gpu_world *w, const char *contexts, bool h
 	emu_control(&w->emu, "latency all 0");
 }
 
-static void a_process_that_dies_while_a_slow_slice_is_under_way_keeps_nothing(void **state)
+GPU_TEST(a_process_that_dies_while_a_slow_slice_is_under_way_keeps_nothing)
 {
-	with_a_slow_action(*state, "1", false);
+	with_a_slow_action(w, "1", false);
 }
 
-static void a_process_that_dies_while_a_slow_hold_is_under_way_keeps_nothing(void **state)
+GPU_TEST(a_process_that_dies_while_a_slow_hold_is_under_way_keeps_nothing)
 {
-	with_a_slow_action(*state, "1", true);
+	with_a_slow_action(w, "1", true);
 }
 
 /* Each context has a call of its own. */
-static void a_process_with_many_contexts_that_dies_while_slow_slices_are_under_way(void **state)
+GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_slices_are_under_way)
 {
-	with_a_slow_action(*state, "12", false);
+	with_a_slow_action(w, "12", false);
 }
 
-static void a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way(void **state)
+GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way)
 {
-	with_a_slow_action(*state, "40", true);
+	with_a_slow_action(w, "40", true);
 }
 
-static void a_process_that_dies_while_others_are_slowly_changed_keeps_nothing(void **state)
+GPU_TEST(a_process_that_dies_while_others_are_slowly_changed_keeps_nothing)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load, other[6];
 	struct gp_action a[7];
 
@@ -134,21 +129,4 @@ static void a_process_that_dies_while_others_are_slowly_changed_keeps_nothing(vo
 	emu_control(&w->emu, "latency all 0");
 	for (int i = 0; i < 6; i++)
 		emu_load_kill(&other[i]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_process_that_is_only_known_keeps_nothing),
-		GPU_TEST(a_process_that_is_held_keeps_nothing),
-		GPU_TEST(a_process_that_dies_at_any_moment_keeps_nothing),
-		GPU_TEST(a_process_that_dies_while_a_slow_slice_is_under_way_keeps_nothing),
-		GPU_TEST(a_process_that_dies_while_a_slow_hold_is_under_way_keeps_nothing),
-		GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_slices_are_under_way),
-		GPU_TEST(a_process_with_many_contexts_that_dies_while_slow_holds_are_under_way),
-		GPU_TEST(a_process_that_dies_while_others_are_slowly_changed_keeps_nothing),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,6 @@
  * from outside, in the emulator's state.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include "engine/real_time.h"
@@ -26,7 +25,7 @@ struct scheduler {
 		enum gp_class class;
 	} known[MAX_LOADS];
 	unsigned nknown;
-	enum gp_class others; /* of those that nobody named */
+	enum gp_class others; /* of tasks without a class */
 	int result;
 };
 
@@ -111,12 +110,8 @@ static void is_restored(struct gpu_world *w, pid_t pid)
 	assert_int_equal(slice(w, pid), 2048);
 }
 
-/* ---- one of each ------------------------------------------------------------------------------
- */
-
-static void best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one(void **state)
+GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be;
 	uint64_t before;
@@ -139,9 +134,8 @@ static void best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one
 	assert_int_equal(emu_load_stop(&be), 0);
 }
 
-static void a_slice_that_the_process_sets_itself_is_applied_again(void **state)
+GPU_TEST(a_slice_that_the_process_sets_itself_is_applied_again)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be;
 	uint64_t seen_us;
@@ -165,9 +159,6 @@ static void a_slice_that_the_process_sets_itself_is_applied_again(void **state)
 	emu_load_kill(&be);
 }
 
-/* ---- several ----------------------------------------------------------------------------------
- */
-
 /* One look from outside: never two of these runnable with a tiny slice. In one reading. */
 static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be, unsigned n)
 {
@@ -188,9 +179,8 @@ static unsigned tiny_and_released(struct gpu_world *w, const struct emu_load *be
 	return found;
 }
 
-static void busy_best_effort_tasks_take_turns_and_are_never_tiny_together(void **state)
+GPU_TEST(busy_best_effort_tasks_take_turns_and_are_never_tiny_together)
 {
-	struct gpu_world *w = *state;
 	uint64_t run_ns[2], end_ns;
 	struct scheduler s;
 	struct emu_load lc, be[2];
@@ -232,9 +222,8 @@ static void busy_best_effort_tasks_take_turns_and_are_never_tiny_together(void *
 }
 
 /* SIGSTOP: it submits nothing more, and what it had submitted is soon done. */
-static void a_best_effort_task_that_falls_idle_leaves_the_rotation(void **state)
+GPU_TEST(a_best_effort_task_that_falls_idle_leaves_the_rotation)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be[2];
 
@@ -264,9 +253,8 @@ static void a_best_effort_task_that_falls_idle_leaves_the_rotation(void **state)
 	emu_load_kill(&lc);
 }
 
-static void tasks_come_and_go(void **state)
+GPU_TEST(tasks_come_and_go)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be[2];
 
@@ -281,7 +269,7 @@ static void tasks_come_and_go(void **state)
 	GW_WAIT(emu_groups_held(&w->emu, be[0].pid) != emu_groups_held(&w->emu, be[1].pid));
 	emu_load_kill(&be[0]); /* in its turn or out of it */
 	GW_WAIT(slice(w, be[1].pid) == 1 && !emu_groups_held(&w->emu, be[1].pid));
-	emu_load_kill(&lc); /* nobody to make way for any more */
+	emu_load_kill(&lc); /* no latency-critical task is left */
 	GW_WAIT(slice(w, be[1].pid) == 2048);
 	assert_int_equal(emu_groups_held(&w->emu, be[1].pid), 0);
 	end(&s);
@@ -289,9 +277,8 @@ static void tasks_come_and_go(void **state)
 	assert_int_equal(emu_load_stop(&be[1]), 0);
 }
 
-static void a_process_that_nobody_named_is_never_touched(void **state)
+GPU_TEST(a_process_that_nobody_named_is_never_touched)
 {
-	struct gpu_world *w = *state;
 	struct scheduler s;
 	struct emu_load lc, be, other;
 	uint64_t end_ns;
@@ -314,19 +301,4 @@ static void a_process_that_nobody_named_is_never_touched(void **state)
 	emu_load_kill(&lc);
 	emu_load_kill(&be);
 	emu_load_kill(&other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(best_effort_work_gets_the_tiny_slice_and_latency_critical_a_long_one),
-		GPU_TEST(a_slice_that_the_process_sets_itself_is_applied_again),
-		GPU_TEST(busy_best_effort_tasks_take_turns_and_are_never_tiny_together),
-		GPU_TEST(a_best_effort_task_that_falls_idle_leaves_the_rotation),
-		GPU_TEST(tasks_come_and_go),
-		GPU_TEST(a_process_that_nobody_named_is_never_touched),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may do what: others' processes, own processes, no device, a device that may not be opened. */
+/* Access: others' processes, own processes, no device, a device that cannot be opened. */
 #include <sys/stat.h>
 
 #include "gpu/nvidia/rm.h"
@@ -7,13 +7,13 @@
 
 #define NOBODY "65534"
 
-/* What a process of nobody's answered. */
+/* The answer of a process of user `nobody`. */
 struct answer {
 	int code, other;
 	char text[256];
 };
 
-/* Runs `f` as nobody, in a process of its own. */
+/* Runs `f` in a process of user `nobody`. */
 static struct answer as_nobody(void (*f)(struct answer *a, pid_t pid), pid_t pid)
 {
 	struct answer a = {.code = 12345};
@@ -84,9 +84,8 @@ static void hold_it(struct answer *a, pid_t pid)
 	w.gpu->ops->close(w.gpu);
 }
 
-static void anothers_process_is_refused_in_a_sentence(void **state)
+GPU_TEST(anothers_process_is_refused_in_a_sentence)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct answer a;
 
@@ -102,9 +101,8 @@ static void anothers_process_is_refused_in_a_sentence(void **state)
 	emu_load_kill(&load);
 }
 
-static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
+GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct answer a;
 
@@ -119,9 +117,8 @@ static void ones_own_process_can_be_held_or_it_is_said_why_not(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void root_finds_everybody(void **state)
+GPU_TEST(root_finds_everybody)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--drop-to", NOBODY, NULL), 0);
@@ -131,16 +128,12 @@ static void root_finds_everybody(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-/* ---- the device file --------------------------------------------------------------------------
- */
-
-static void without_a_driver_there_are_no_devices(void **state)
+GPU_TEST(without_a_driver_there_are_no_devices)
 {
 	struct gp_error err = {0};
 	struct gp_gpu *gpu = NULL;
 	struct gp_rm rm;
 
-	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", "/nonexistent/nvidiactl", 1);
 	assert_int_equal(gp_nvidia_ops.probe(), 0);
 	assert_int_equal(gp_nvidia_ops.open(0, 0, &gpu), -ENODEV);
@@ -150,7 +143,7 @@ static void without_a_driver_there_are_no_devices(void **state)
 	assert_true(gp_backend_release_process(&gp_nvidia_ops, getpid(), &err) < 0);
 }
 
-static void a_file_that_is_no_driver_is_refused(void **state)
+GPU_TEST(a_file_that_is_no_driver_is_refused)
 {
 	char path[] = "/tmp/gp-no-driver-XXXXXX";
 	struct gp_error err = {0};
@@ -158,7 +151,6 @@ static void a_file_that_is_no_driver_is_refused(void **state)
 	struct gp_rm rm;
 	int fd = mkstemp(path);
 
-	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", path, 1);
 	assert_int_equal(gp_nvidia_ops.probe(), 0);
 	assert_true(gp_nvidia_ops.open(0, 0, &gpu) < 0);
@@ -180,13 +172,12 @@ static void open_rm(struct answer *a, pid_t pid)
 	snprintf(a->text, sizeof a->text, "%s", err.text);
 }
 
-static void a_device_file_that_may_not_be_opened_is_said_so(void **state)
+GPU_TEST(a_device_file_that_may_not_be_opened_is_said_so)
 {
 	char path[] = "/tmp/gp-no-driver-XXXXXX";
 	int fd = mkstemp(path); /* 0600 and root's */
 	struct answer a;
 
-	(void)state;
 	setenv("GPREEMPT_NVIDIACTL", path, 1);
 	a = as_nobody(open_rm, 0);
 	close(fd);
@@ -194,19 +185,4 @@ static void a_device_file_that_may_not_be_opened_is_said_so(void **state)
 	assert_int_equal(a.code, -EACCES);
 	assert_int_equal(a.other, -EACCES);
 	assert_non_null(strstr(a.text, "cannot open"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(anothers_process_is_refused_in_a_sentence),
-		GPU_TEST(ones_own_process_can_be_held_or_it_is_said_why_not),
-		GPU_TEST(root_finds_everybody),
-		GPU_TEST(without_a_driver_there_are_no_devices),
-		GPU_TEST(a_file_that_is_no_driver_is_refused),
-		GPU_TEST(a_device_file_that_may_not_be_opened_is_said_so),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A scheduler that was killed leaves a record, and whoever replays it puts the process back. */
+/* A killed scheduler leaves a record; its replay restores the process. */
 #include "base/process.h"
 #include "base/rng.h"
-#include <signal.h>
 
 #include "hand_made.h"
 
@@ -20,9 +19,6 @@ static struct gp_undo record_of(struct gpu_world *w, uint32_t handle)
 	GW_WAIT(gp_gpu_undo_record(w->gpu, handle, &undo) == 0);
 	return undo;
 }
-
-/* ---- a scheduler that dies --------------------------------------------------------------------
- */
 
 /* Attaches, tells its record, and changes the process for ever. In a process of its own. */
 static void schedule_until_killed(pid_t pid, int out)
@@ -73,9 +69,8 @@ static struct gp_undo kill_a_scheduler(pid_t pid, unsigned after_us)
 	return undo;
 }
 
-static void a_process_is_put_back_whenever_its_scheduler_was_killed(void **state)
+GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed)
 {
-	struct gpu_world *w = *state;
 	struct gp_rng rng;
 	struct emu_load load;
 	unsigned changed = 0;
@@ -99,9 +94,8 @@ static void a_process_is_put_back_whenever_its_scheduler_was_killed(void **state
 }
 
 /* Those that are put back after it wait for it. */
-static void putting_a_process_back_takes_few_calls(void **state)
+GPU_TEST(putting_a_process_back_takes_few_calls)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint64_t before;
@@ -109,7 +103,7 @@ static void putting_a_process_back_takes_few_calls(void **state)
 	gw_load(&load);
 	for (int i = 0; i < 2; i++) {
 		undo = kill_a_scheduler(load.pid, 5000);
-		/* The second time it is older than anybody would search for. */
+		/* The second time it is older than the search goes back. */
 		if (i)
 			assert_int_equal(emu_control(&w->emu, "client_index %u", 0x8000), 0);
 		before = emu_count(&w->emu, "total");
@@ -120,9 +114,8 @@ static void putting_a_process_back_takes_few_calls(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_replay_can_be_repeated(void **state)
+GPU_TEST(a_replay_can_be_repeated)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 
@@ -135,13 +128,9 @@ static void a_replay_can_be_repeated(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-/* ---- what a record says -----------------------------------------------------------------------
- */
-
 /* One record for each of its GPUs: a file of records must be able to tell them apart. */
-static void a_record_names_the_process_and_is_of_one_gpu(void **state)
+GPU_TEST(a_record_names_the_process_and_is_of_one_gpu)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load load;
 	struct gp_undo undo, other;
@@ -159,9 +148,8 @@ static void a_record_names_the_process_and_is_of_one_gpu(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_record_taken_after_the_change_still_tells_what_was_before(void **state)
+GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -177,9 +165,8 @@ static void a_record_taken_after_the_change_still_tells_what_was_before(void **s
 	emu_load_kill(&load);
 }
 
-static void each_group_gets_its_own_slice_back(void **state)
+GPU_TEST(each_group_gets_its_own_slice_back)
 {
-	struct gpu_world *w = *state;
 	struct gp_undo undo;
 	uint32_t handle;
 	struct hand h;
@@ -201,9 +188,8 @@ static void each_group_gets_its_own_slice_back(void **state)
 	hand_stop(&h);
 }
 
-static void more_groups_than_a_record_lists_are_put_back(void **state)
+GPU_TEST(more_groups_than_a_record_lists_are_put_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -220,9 +206,8 @@ static void more_groups_than_a_record_lists_are_put_back(void **state)
 	emu_load_kill(&load);
 }
 
-static void a_group_that_came_after_the_record_is_put_back(void **state)
+GPU_TEST(a_group_that_came_after_the_record_is_put_back)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -243,9 +228,8 @@ static void a_group_that_came_after_the_record_is_put_back(void **state)
 	emu_load_kill(&load);
 }
 
-static void the_record_of_one_gpu_leaves_the_other_alone(void **state)
+GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world second = {.emu = w->emu};
 	struct emu_load load;
 	struct gp_undo undo;
@@ -266,9 +250,8 @@ static void the_record_of_one_gpu_leaves_the_other_alone(void **state)
 }
 
 /* The process of the record ended; its queues live on in a child, stopped. */
-static void the_record_of_a_parent_puts_the_child_back_that_has_its_queues(void **state)
+GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues)
 {
-	struct gpu_world *w = *state;
 	char path[64];
 	struct emu_load load;
 	struct gp_undo undo;
@@ -293,17 +276,13 @@ static void the_record_of_a_parent_puts_the_child_back_that_has_its_queues(void 
 	gp_backend_undo(&gp_nvidia_ops, &undo, NULL);
 	held = emu_groups_held(&w->emu, parent);
 	slice_us = emu_group_sum(&w->emu, parent, "slice_us");
-	kill(child, SIGKILL); /* nobody else would */
+	kill(child, SIGKILL); /* the test must end it */
 	assert_int_equal(held, 0);
 	assert_int_equal(slice_us, 2048);
 }
 
-/* ---- records that are no good -----------------------------------------------------------------
- */
-
-static void a_record_of_a_process_that_ended_says_so(void **state)
+GPU_TEST(a_record_of_a_process_that_ended_says_so)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct emu_load load;
 	struct gp_undo undo;
@@ -320,9 +299,8 @@ static void a_record_of_a_process_that_ended_says_so(void **state)
 	assert_true(err.text[0]);
 }
 
-static void another_process_with_the_same_pid_is_not_touched(void **state)
+GPU_TEST(another_process_with_the_same_pid_is_not_touched)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 	struct gp_undo undo;
 	uint32_t handle;
@@ -340,9 +318,8 @@ static void another_process_with_the_same_pid_is_not_touched(void **state)
 	emu_load_kill(&load);
 }
 
-static void damaged_records_are_refused_or_do_no_harm(void **state)
+GPU_TEST(damaged_records_are_refused_or_do_no_harm)
 {
-	struct gpu_world *w = *state;
 	struct gp_undo undo, bad;
 	struct emu_load load, other;
 	struct gp_rng rng;
@@ -378,9 +355,8 @@ static void damaged_records_are_refused_or_do_no_harm(void **state)
 	emu_load_kill(&other);
 }
 
-static void a_fault_during_the_replay_is_told_and_the_rest_is_done(void **state)
+GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done)
 {
-	struct gpu_world *w = *state;
 	struct gp_error err = {0};
 	struct emu_load load;
 	struct gp_undo undo;
@@ -403,12 +379,8 @@ static void a_fault_during_the_replay_is_told_and_the_rest_is_done(void **state)
 	emu_load_kill(&load);
 }
 
-/* ---- without a record -------------------------------------------------------------------------
- */
-
-static void a_process_is_released_without_a_record(void **state)
+GPU_TEST(a_process_is_released_without_a_record)
 {
-	struct gpu_world *w = *state;
 	struct emu_load load;
 
 	assert_int_equal(emu_load_start(&load, "--gpus", "2", "--contexts", "3", NULL), 0);
@@ -421,9 +393,8 @@ static void a_process_is_released_without_a_record(void **state)
 	assert_int_equal(emu_load_stop(&load), 0);
 }
 
-static void a_tiny_slice_does_not_stay_without_a_record(void **state)
+GPU_TEST(a_tiny_slice_does_not_stay_without_a_record)
 {
-	struct gpu_world *w = *state;
 	struct gpu_world killed = {.emu = w->emu};
 	struct emu_load load;
 	uint32_t handle;
@@ -439,12 +410,11 @@ static void a_tiny_slice_does_not_stay_without_a_record(void **state)
 	emu_load_kill(&load);
 }
 
-static void who_cannot_be_released_is_said(void **state)
+GPU_TEST(who_cannot_be_released_is_said)
 {
 	struct gp_error err = {0};
 	struct hand h;
 
-	(void)state;
 	hand_start(&h);
 	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h.pid, &err), -ENODEV);
 	assert_true(err.text[0]);
@@ -452,30 +422,4 @@ static void who_cannot_be_released_is_said(void **state)
 	err = (struct gp_error){0};
 	assert_int_equal(gp_backend_release_process(&gp_nvidia_ops, h.pid, &err), -ESRCH);
 	assert_true(err.text[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GPU_TEST(a_process_is_put_back_whenever_its_scheduler_was_killed),
-		GPU_TEST(putting_a_process_back_takes_few_calls),
-		GPU_TEST(a_replay_can_be_repeated),
-		GPU_TEST(a_record_names_the_process_and_is_of_one_gpu),
-		GPU_TEST(a_record_taken_after_the_change_still_tells_what_was_before),
-		GPU_TEST(each_group_gets_its_own_slice_back),
-		GPU_TEST(more_groups_than_a_record_lists_are_put_back),
-		GPU_TEST(a_group_that_came_after_the_record_is_put_back),
-		GPU_TEST(the_record_of_one_gpu_leaves_the_other_alone),
-		GPU_TEST(the_record_of_a_parent_puts_the_child_back_that_has_its_queues),
-		GPU_TEST(a_record_of_a_process_that_ended_says_so),
-		GPU_TEST(another_process_with_the_same_pid_is_not_touched),
-		GPU_TEST(damaged_records_are_refused_or_do_no_harm),
-		GPU_TEST(a_fault_during_the_replay_is_told_and_the_rest_is_done),
-		GPU_TEST(a_process_is_released_without_a_record),
-		GPU_TEST(a_tiny_slice_does_not_stay_without_a_record),
-		GPU_TEST(who_cannot_be_released_is_said),
-	};
-
-	gw_skip_without_fuse();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,6 @@
 
 #include "procinfo_world.h"
 
-/* ---- each fact ----------------------------------------------------------------------- */
-
 static bool has_variable(const struct gp_procinfo *f, const char *variable)
 {
 	for (const char *at = f->environ; at < f->environ + f->environ_size; at += strlen(at) + 1)
@@ -16,12 +14,11 @@ static bool has_variable(const struct gp_procinfo *f, const char *variable)
 	return false;
 }
 
-static void a_process_is_what_it_is(void **state)
+TEST(a_process_is_what_it_is)
 {
 	struct target t = start_target("plain", 0);
 	struct gp_procinfo *f = info_of(t.pid, t.start_time, GP_PROCINFO_ALL);
 
-	(void)state;
 	assert_int_equal(f->gone, 0);
 	assert_int_equal(f->pid, t.pid);
 	assert_int_equal(f->start_time, t.start_time);
@@ -42,13 +39,12 @@ static void a_process_is_what_it_is(void **state)
 	stop_target(&t);
 }
 
-static void only_what_is_wanted_is_read(void **state)
+TEST(only_what_is_wanted_is_read)
 {
 	static const uint32_t info[] = {GP_PROCINFO_CGROUP, GP_PROCINFO_EXE, GP_PROCINFO_COMM,
 	                                GP_PROCINFO_CMDLINE, GP_PROCINFO_ENVIRON};
 	struct target t = start_target("plain", 0);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof info / sizeof *info; i++) {
 		struct gp_procinfo *f = info_of(t.pid, t.start_time, info[i]);
 
@@ -65,12 +61,11 @@ static bool become_several(void)
 	return !setgroups(3, groups) && !setresgid(70, 71, 72) && !setresuid(100, 101, 0);
 }
 
-static void users_and_groups_are_the_real_the_effective_and_the_saved(void **state)
+TEST(users_and_groups_are_the_real_the_effective_and_the_saved)
 {
 	pid_t pid = start_child(become_several);
 	struct gp_procinfo *f = info_of_child(pid);
 
-	(void)state;
 	assert_true(f->known & GP_PROCINFO_USER);
 	assert_int_equal(f->uid[0], 100);
 	assert_int_equal(f->uid[1], 101);
@@ -88,12 +83,11 @@ static bool call_itself_names(void)
 	return !prctl(PR_SET_NAME, "\nUid:\t0\t0\t0\t0") && !setgid(NOBODY) && !setuid(NOBODY);
 }
 
-static void a_name_does_not_make_up_a_user(void **state)
+TEST(a_name_does_not_make_up_a_user)
 {
 	pid_t pid = start_child(call_itself_names);
 	struct gp_procinfo *f = info_of_child(pid);
 
-	(void)state;
 	assert_int_equal(f->uid[0], NOBODY);
 	assert_int_equal(f->uid[1], NOBODY);
 	assert_string_equal(f->comm, "\nUid:\t0\t0\t0\t0");
@@ -101,13 +95,12 @@ static void a_name_does_not_make_up_a_user(void **state)
 	stop_child(pid);
 }
 
-static void a_process_in_a_container_is_said_to_be_in_one(void **state)
+TEST(a_process_in_a_container_is_said_to_be_in_one)
 {
 	int ready[2];
 	struct gp_procinfo *f;
 	pid_t pid, outer;
 
-	(void)state;
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	outer = fork();
 	if (!outer) {
@@ -155,13 +148,12 @@ static int look_as_nobody(const struct target *own, const struct target *roots)
 	return wrong;
 }
 
-static void without_root_the_memory_of_others_is_unknown_and_not_empty(void **state)
+TEST(without_root_the_memory_of_others_is_unknown_and_not_empty)
 {
 	struct target own = start_target("plain", NOBODY), roots = start_target("plain", 0);
 	int status;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	pid = fork();
@@ -173,14 +165,11 @@ static void without_root_the_memory_of_others_is_unknown_and_not_empty(void **st
 	stop_target(&roots);
 }
 
-/* ---- which process ------------------------------------------------------------------- */
-
-static void another_process_with_that_pid_is_not_the_one(void **state)
+TEST(another_process_with_that_pid_is_not_the_one)
 {
 	struct target t = start_target("plain", 0);
 	struct gp_procinfo *f = info_of(t.pid, t.start_time + 1, GP_PROCINFO_ALL);
 
-	(void)state;
 	assert_int_equal(f->gone, -ESRCH);
 	assert_int_equal(f->known, 0);
 	gp_procinfo_drop(f);
@@ -191,9 +180,7 @@ static void another_process_with_that_pid_is_not_the_one(void **state)
 	gp_procinfo_drop(f);
 }
 
-/* ---- many ---------------------------------------------------------------------------- */
-
-static void every_question_has_exactly_one_answer(void **state)
+TEST(every_question_has_exactly_one_answer)
 {
 	enum { QUESTIONS = 5000 };
 	static unsigned char answered[QUESTIONS];
@@ -203,7 +190,6 @@ static void every_question_has_exactly_one_answer(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(patient, &fd);
 	assert_false(is_readable(fd, 0));
 	assert_int_equal(gp_procinfo_take(pool, &f, &token), -EAGAIN);
@@ -223,7 +209,7 @@ static void every_question_has_exactly_one_answer(void **state)
 	stop_target(&t);
 }
 
-static void too_many_questions_are_refused_until_answers_are_taken(void **state)
+TEST(too_many_questions_are_refused_until_answers_are_taken)
 {
 	struct gp_procinfo_limits limits = {.questions = 3};
 	struct gp_procinfo_pool *pool;
@@ -231,7 +217,6 @@ static void too_many_questions_are_refused_until_answers_are_taken(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(limits, &fd);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, i), 0);
@@ -239,22 +224,5 @@ static void too_many_questions_are_refused_until_answers_are_taken(void **state)
 	f = wait_for(pool, fd, &token);
 	gp_procinfo_drop(f);
 	assert_int_equal(gp_procinfo_ask(pool, 1, 1, 0, 3), 0);
-	gp_procinfo_free(pool); /* with three that nobody takes */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_is_what_it_is),
-		cmocka_unit_test(only_what_is_wanted_is_read),
-		cmocka_unit_test(users_and_groups_are_the_real_the_effective_and_the_saved),
-		cmocka_unit_test(a_name_does_not_make_up_a_user),
-		cmocka_unit_test(a_process_in_a_container_is_said_to_be_in_one),
-		cmocka_unit_test(without_root_the_memory_of_others_is_unknown_and_not_empty),
-		cmocka_unit_test(another_process_with_that_pid_is_not_the_one),
-		cmocka_unit_test(every_question_has_exactly_one_answer),
-		cmocka_unit_test(too_many_questions_are_refused_until_answers_are_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	gp_procinfo_free(pool); /* with three results that are not taken */
 }

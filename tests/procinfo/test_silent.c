@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process whose memory never answers costs a reader, and nobody the answer. */
+/* A process with memory that never answers costs a reader thread; other answers arrive. */
 #include <dirent.h>
 #include <sys/syscall.h>
 
@@ -27,7 +27,7 @@ static void let_answer(const struct target *t)
 }
 
 /* What can be known is; the rest is not, and the reader comes back when the page does. */
-static void after_the_deadline_the_answer_comes_without_what_is_in_memory(void **state)
+TEST(after_the_deadline_the_answer_comes_without_what_is_in_memory)
 {
 	static const struct {
 		const char *mode;
@@ -37,7 +37,6 @@ static void after_the_deadline_the_answer_comes_without_what_is_in_memory(void *
 		{"silent-environment", GP_PROCINFO_ALL & ~GP_PROCINFO_ENVIRON},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct target t = start_target(modes[i].mode, 0);
 		struct gp_procinfo_pool *pool;
@@ -60,7 +59,7 @@ static void after_the_deadline_the_answer_comes_without_what_is_in_memory(void *
 	}
 }
 
-static void meanwhile_others_are_answered(void **state)
+TEST(meanwhile_others_are_answered)
 {
 	struct target silent = start_target("silent-words", 0), plain = start_target("plain", 0);
 	struct gp_procinfo_pool *pool;
@@ -68,7 +67,6 @@ static void meanwhile_others_are_answered(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(patient, &fd);
 	ask(pool, &silent, 1);
 	for (unsigned i = 2; i < 100; i++) {
@@ -109,12 +107,11 @@ static bool does_a_thread_read(void)
 	return reads;
 }
 
-/* Its pid could be another's by the end: what was read is of somebody who is no more. */
-static void who_ends_while_he_is_read_is_gone(void **state)
+/* Its pid may be reused by the end: the result is about a process that is gone. */
+TEST(who_ends_while_he_is_read_is_gone)
 {
 	struct gp_procinfo_limits limits[] = {patient, quick}; /* read to the end; left behind */
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct target t = start_target("orphan-words", 0);
 		int input = dup(t.input), fd;
@@ -142,7 +139,7 @@ static void who_ends_while_he_is_read_is_gone(void **state)
 	}
 }
 
-static void another_process_with_that_pid_is_not_even_touched(void **state)
+TEST(another_process_with_that_pid_is_not_even_touched)
 {
 	struct target t = start_target("silent-words", 0);
 	struct gp_procinfo_pool *pool;
@@ -150,7 +147,6 @@ static void another_process_with_that_pid_is_not_even_touched(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(quick, &fd);
 	assert_int_equal(gp_procinfo_ask(pool, t.pid, t.start_time + 1, GP_PROCINFO_ALL, 1), 0);
 	info = wait_for(pool, fd, &token);
@@ -162,7 +158,7 @@ static void another_process_with_that_pid_is_not_even_touched(void **state)
 }
 
 /* All readers are stuck, and there are more questions: others take their place. */
-static void who_is_stuck_is_replaced(void **state)
+TEST(who_is_stuck_is_replaced)
 {
 	struct gp_procinfo_limits one = {.deadline_ns = GP_NS_PER_S, .readers = 1};
 	struct target silent = start_target("silent-words", 0),
@@ -172,7 +168,6 @@ static void who_is_stuck_is_replaced(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(one, &fd);
 	ask(pool, &silent, 1);
 	ask(pool, &plain, 2);
@@ -190,8 +185,8 @@ static void who_is_stuck_is_replaced(void **state)
 	stop_target(&plain);
 }
 
-/* Not even with others to read for: no more than so many threads are ever left behind. */
-static void with_too_many_stuck_memory_is_unknown_at_once(void **state)
+/* Also with more processes to read, the number of stuck threads is limited. */
+TEST(with_too_many_stuck_memory_is_unknown_at_once)
 {
 	struct gp_procinfo_limits few = {.deadline_ns = GP_NS_PER_S, .stuck = 1, .distrust_ns = 1};
 	struct target silent = start_target("silent-words", 0);
@@ -201,7 +196,6 @@ static void with_too_many_stuck_memory_is_unknown_at_once(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(few, &fd);
 	ask(pool, &silent, 1);
 	gp_procinfo_drop(wait_for(pool, fd, &token));
@@ -213,7 +207,7 @@ static void with_too_many_stuck_memory_is_unknown_at_once(void **state)
 		assert_true(info->known & GP_PROCINFO_USER);
 		gp_procinfo_drop(info);
 	}
-	assert_int_equal(gp_procinfo_stuck(pool), 1); /* nobody waited for it */
+	assert_int_equal(gp_procinfo_stuck(pool), 1); /* no caller waited for it */
 	let_answer(&silent);
 	wait_until_nobody_is_stuck(pool);
 	gp_procinfo_free(pool);
@@ -221,7 +215,7 @@ static void with_too_many_stuck_memory_is_unknown_at_once(void **state)
 	stop_target(&other);
 }
 
-static void who_let_us_wait_is_not_read_for_a_while_and_others_are(void **state)
+TEST(who_let_us_wait_is_not_read_for_a_while_and_others_are)
 {
 	struct target silent = start_target("silent-words", NOBODY);
 	struct target same = start_target("plain", NOBODY), other = start_target("plain", 0);
@@ -230,7 +224,6 @@ static void who_let_us_wait_is_not_read_for_a_while_and_others_are(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(quick, &fd);
 	ask(pool, &silent, 1);
 	gp_procinfo_drop(wait_for(pool, fd, &token));
@@ -250,8 +243,8 @@ static void who_let_us_wait_is_not_read_for_a_while_and_others_are(void **state)
 	stop_target(&other);
 }
 
-/* As when the daemon was stopped for a while: nobody has let it wait. */
-static void who_looks_much_too_late_blames_nobody(void **state)
+/* As if the daemon was stopped for a while: the wait does not count. */
+TEST(who_looks_much_too_late_blames_nobody)
 {
 	struct gp_procinfo_limits brief = {.deadline_ns = GP_NS_PER_S / 4};
 	struct target t = start_target("silent-words", 0);
@@ -260,7 +253,6 @@ static void who_looks_much_too_late_blames_nobody(void **state)
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(brief, &fd);
 	ask(pool, &t, 1);
 	usleep(1000000);
@@ -273,14 +265,13 @@ static void who_looks_much_too_late_blames_nobody(void **state)
 	stop_target(&t);
 }
 
-static void a_pool_ends_while_somebody_is_stuck(void **state)
+TEST(a_pool_ends_while_somebody_is_stuck)
 {
 	struct target t = start_target("silent-words", 0);
 	struct gp_procinfo_pool *pool;
 	uint64_t token;
 	int fd;
 
-	(void)state;
 	pool = make_pool(quick, &fd);
 	ask(pool, &t, 1);
 	gp_procinfo_drop(wait_for(pool, fd, &token));
@@ -293,14 +284,13 @@ static void a_pool_ends_while_somebody_is_stuck(void **state)
 }
 
 /* A daemon that is killed must end, whatever its readers wait for. */
-static void a_process_with_a_stuck_reader_can_be_killed(void **state)
+TEST(a_process_with_a_stuck_reader_can_be_killed)
 {
 	struct target t = start_target("silent-words", 0);
 	int ready[2], status;
 	pid_t pid, ended = 0;
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	pid = fork();
 	if (!pid) {
@@ -330,22 +320,4 @@ static void a_process_with_a_stuck_reader_can_be_killed(void **state)
 	if (!ended)
 		waitpid(pid, &status, 0);
 	assert_int_equal(ended, pid);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(after_the_deadline_the_answer_comes_without_what_is_in_memory),
-		cmocka_unit_test(meanwhile_others_are_answered),
-		cmocka_unit_test(who_ends_while_he_is_read_is_gone),
-		cmocka_unit_test(another_process_with_that_pid_is_not_even_touched),
-		cmocka_unit_test(who_is_stuck_is_replaced),
-		cmocka_unit_test(with_too_many_stuck_memory_is_unknown_at_once),
-		cmocka_unit_test(who_let_us_wait_is_not_read_for_a_while_and_others_are),
-		cmocka_unit_test(who_looks_much_too_late_blames_nobody),
-		cmocka_unit_test(a_pool_ends_while_somebody_is_stuck),
-		cmocka_unit_test(a_process_with_a_stuck_reader_can_be_killed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

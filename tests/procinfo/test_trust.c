@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which programs and cgroups nobody but root could have made up. */
+/* Programs and cgroups that only root can have created. */
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -7,8 +7,6 @@
 
 #include "procinfo_world.h"
 #include "procinfo/read.h"
-
-/* ---- programs ------------------------------------------------------------------------ */
 
 /* The program `path`, in a child, until it is stopped. */
 static pid_t start_program(const char *path)
@@ -50,11 +48,10 @@ static void copy_program(const char *from, const char *to)
 	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
 }
 
-static void a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it(void **state)
+TEST(a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it)
 {
 	char folder[] = "/opt/gp-facts-XXXXXX", path[64], open_folder[64], deep[128];
 
-	(void)state;
 	if (geteuid() || !gp_procinfo_path_is_roots("/usr/bin/sleep") ||
 	    !gp_procinfo_path_is_roots("/opt") || !mkdtemp(folder))
 		skip();
@@ -83,7 +80,7 @@ static void a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it(
 	rmdir(folder);
 }
 
-/* Whoever has a mount namespace of his own can put any file where a trusted one is. */
+/* A user with an own mount namespace can put any file in the place of a trusted one. */
 static bool hide_sleep(void)
 {
 	char program[] = PROCINFO_TARGET;
@@ -92,14 +89,13 @@ static bool hide_sleep(void)
 	       !mount(program, "/usr/bin/sleep", NULL, MS_BIND, NULL);
 }
 
-static void a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted(void **state)
+TEST(a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted)
 {
 	struct gp_procinfo *f;
 	int ready[2];
 	char byte;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() || !gp_procinfo_path_is_roots("/usr/bin/sleep"))
 		skip();
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
@@ -125,8 +121,6 @@ static void a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted(vo
 	gp_procinfo_drop(f);
 	stop_child(pid);
 }
-
-/* ---- cgroups ------------------------------------------------------------------------- */
 
 /* A cgroup that can be made here, in v2 or in a hierarchy of v1; "" if there is none. */
 static void make_cgroup(char *path, size_t size)
@@ -177,12 +171,11 @@ static bool do_nothing(void)
 	return true;
 }
 
-static void a_cgroup_is_trusted_where_only_root_can_make_one(void **state)
+TEST(a_cgroup_is_trusted_where_only_root_can_make_one)
 {
 	char cgroup[64], inner[80], end[64];
 	pid_t pid;
 
-	(void)state;
 	make_cgroup(cgroup, sizeof cgroup);
 	if (geteuid() || !cgroup[0])
 		skip();
@@ -203,16 +196,4 @@ static void a_cgroup_is_trusted_where_only_root_can_make_one(void **state)
 	for (unsigned i = 0; i < 1000 && rmdir(inner); i++)
 		usleep(1000);
 	assert_int_equal(rmdir(cgroup), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_program_is_trusted_where_only_root_can_change_it_or_the_way_to_it),
-		cmocka_unit_test(a_file_of_the_same_name_in_another_mount_namespace_is_not_trusted),
-		cmocka_unit_test(a_cgroup_is_trusted_where_only_root_can_make_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

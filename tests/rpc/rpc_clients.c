@@ -2,25 +2,13 @@
 /* The clients of the tests, and what they wait for. */
 #include "rpc_world.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "support/test.h"
+
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
-
 #include "base/clock.h"
-
-/* ---- a bystander ------------------------------------------------------------------------------
- */
 
 static void *go_on(void *arg)
 {
@@ -56,9 +44,6 @@ void bystander_goes_on(struct bystander *b, unsigned n)
 		usleep(1000);
 	}
 }
-
-/* ---- clients ----------------------------------------------------------------------------------
- */
 
 int raw_connect(const char *path)
 {

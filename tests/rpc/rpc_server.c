@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tests' server as a program: says where it listens, and ends with its standard input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "support/test.h"
+
 /* after those it needs */
-#include <cmocka.h>
 
 #include "rpc_world.h"
 

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rpc_world.h"
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
+
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <unistd.h>
-/* after those it needs */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "rpc/params.h"
@@ -38,9 +30,6 @@ static void put_number(struct json_object *json, const char *key, uint64_t value
 {
 	json_object_object_add(json, key, json_object_new_uint64(value));
 }
-
-/* ---- methods ----------------------------------------------------------------------------------
- */
 
 static int echo(void *arg, struct gp_rpc_call *call, struct json_object *params)
 {
@@ -310,9 +299,6 @@ static const struct gp_rpc_method hint_methods[] = {
 	{"hint", hint, GP_RPC_MAY_NOTIFY},
 	{"hints", hints, 0},
 };
-
-/* ---- the server's thread -----------------------------------------------------------------------
- */
 
 static int on_stop(sd_event_source *source, int fd, uint32_t events, void *arg)
 {

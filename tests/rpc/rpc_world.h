@@ -61,7 +61,7 @@ void world_stop(struct world *w);
 /* For cmocka: a world with the usual limits for each test. */
 int world_setup(void **state);
 int world_teardown(void **state);
-#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+#define WORLD_TEST(f) TEST_IN(struct world, f, world_setup, world_teardown)
 
 /* A client beside, in a thread: it asks, waits for the answer, and asks again. */
 struct bystander {

@@ -3,61 +3,19 @@
 #ifndef GP_TESTS_RPC_TARGETS_H
 #define GP_TESTS_RPC_TARGETS_H
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "support/test.h"
+
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/process.h"
 #include "rpc_world.h"
 
 /* 0 or -errno, and the pid that the server took it for. */
-static inline int ask_target(struct gp_client *client, struct json_object *target, const int *fd,
-                             struct json_object **result, struct gp_error *err)
-{
-	struct json_object *params = json_object_new_object();
-
-	*err = (struct gp_error){0};
-	if (target)
-		json_object_object_add(params, "target", target);
-	return gp_client_call(client, "target", params, fd, fd ? 1 : 0, result, err);
-}
-
-static inline struct json_object *by_pid(pid_t pid, uint64_t start_time)
-{
-	struct json_object *target = json_object_new_object();
-
-	json_object_object_add(target, "pid", json_object_new_int(pid));
-	if (start_time)
-		json_object_object_add(target, "start_time", json_object_new_uint64(start_time));
-	return target;
-}
-
-static inline void assert_taken(struct gp_client *client, struct json_object *target, const int *fd,
-                                pid_t pid)
-{
-	struct json_object *result;
-	struct gp_error err;
-
-	if (ask_target(client, target, fd, &result, &err))
-		fail_msg("%s", err.text);
-	assert_int_equal(number(result, "pid"), pid);
-	assert_int_equal(number(result, "start_time"), gp_process_start_time(pid));
-	json_object_put(result);
-}
-
-static inline void assert_refused(struct gp_client *client, struct json_object *target,
-                                  const int *fd, int code, const char *words)
-{
-	struct gp_error err;
-
-	assert_int_equal(ask_target(client, target, fd, NULL, &err), code);
-	if (!strstr(err.text, words))
-		fail_msg("'%s' does not say '%s'", err.text, words);
-}
+int ask_target(struct gp_client *client, struct json_object *target, const int *fd,
+               struct json_object **result, struct gp_error *err);
+struct json_object *by_pid(pid_t pid, uint64_t start_time);
+void assert_taken(struct gp_client *client, struct json_object *target, const int *fd, pid_t pid);
+void assert_refused(struct gp_client *client, struct json_object *target, const int *fd, int code,
+                    const char *words);
 
 #endif

@@ -3,20 +3,10 @@
  * What nobody can read: an error reply or a clean close, whatever comes and however it is cut; and
  * a client beside is answered all the time.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-/* after those it needs */
-#include <cmocka.h>
+#include "support/test.h"
 
+#include <sys/socket.h>
+/* after those it needs */
 #include "base/rng.h"
 #include "rpc_world.h"
 
@@ -24,9 +14,6 @@
 
 static const char request[] =
 	"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"echo\",\"params\":{\"a\":\"\xc3\xa9\"}}\n";
-
-/* ---- lines ------------------------------------------------------------------------------------
- */
 
 #define P    GP_RPC_PARSE_ERROR
 #define R    GP_RPC_INVALID_REQUEST
@@ -89,9 +76,8 @@ static const struct {
          "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\",\"params\":{\"version\":1,\"v\":1}}"},
 };
 
-static void a_bad_line_gets_an_error_and_the_next_one_an_answer(void **state)
+WORLD_TEST(a_bad_line_gets_an_error_and_the_next_one_an_answer)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 
 	for (unsigned i = 0; i < sizeof bad_lines / sizeof *bad_lines; i++) {
@@ -119,9 +105,8 @@ static void raw_say_id(int fd, int length)
 	raw_say(fd, line);
 }
 
-static void an_error_says_to_which_request_it_belongs(void **state)
+WORLD_TEST(an_error_says_to_which_request_it_belongs)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	struct json_object *json;
 
@@ -145,9 +130,8 @@ static void an_error_says_to_which_request_it_belongs(void **state)
 	close(fd);
 }
 
-static void nesting_is_refused_at_its_limit(void **state)
+WORLD_TEST(nesting_is_refused_at_its_limit)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	char *deep = malloc(20001);
 
@@ -171,10 +155,9 @@ static void nesting_is_refused_at_its_limit(void **state)
 	close(fd);
 }
 
-static void any_bytes_are_survived(void **state)
+WORLD_TEST(any_bytes_are_survived)
 {
 	static const char spice[] = "{}[]\",:\\u0019-eE.truefalsn \n\n";
-	struct world *w = *state;
 	struct gp_client *beside = client_of(w);
 	struct gp_rng rng;
 
@@ -196,14 +179,9 @@ static void any_bytes_are_survived(void **state)
 	gp_client_close(beside);
 }
 
-/* ---- how the bytes come ------------------------------------------------------------------------
- */
-
 /* The answer to what came before shows that the first part was read on its own. */
-static void every_split_of_a_request_is_answered(void **state)
+WORLD_TEST(every_split_of_a_request_is_answered)
 {
-	struct world *w = *state;
-
 	for (size_t cut = 1; cut < strlen(request); cut++) {
 		int fd = raw_connect(w->path);
 		char first[256];
@@ -217,9 +195,8 @@ static void every_split_of_a_request_is_answered(void **state)
 	}
 }
 
-static void a_request_byte_by_byte_is_answered(void **state)
+WORLD_TEST(a_request_byte_by_byte_is_answered)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 
 	for (const char *p = request; *p; p++)
@@ -228,9 +205,8 @@ static void a_request_byte_by_byte_is_answered(void **state)
 	close(fd);
 }
 
-static void a_disconnect_at_every_byte_is_clean(void **state)
+WORLD_TEST(a_disconnect_at_every_byte_is_clean)
 {
-	struct world *w = *state;
 	struct gp_client *beside = client_of(w);
 	unsigned n = 0;
 
@@ -254,12 +230,8 @@ static void a_disconnect_at_every_byte_is_clean(void **state)
 	gp_client_close(beside);
 }
 
-/* ---- long lines --------------------------------------------------------------------------------
- */
-
-static void a_line_is_taken_up_to_its_limit(void **state)
+WORLD_TEST(a_line_is_taken_up_to_its_limit)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	size_t n = strlen(HEAD "}");
 	char *line = malloc(WORLD_LINE_MAX + 2);
@@ -288,9 +260,8 @@ static size_t resident_kib(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-static void a_line_of_a_gigabyte_costs_nothing(void **state)
+WORLD_TEST(a_line_of_a_gigabyte_costs_nothing)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	size_t before, size = 1 << 20;
 	char *bytes = malloc(size);
@@ -318,9 +289,8 @@ static void a_line_of_a_gigabyte_costs_nothing(void **state)
 }
 
 /* A million short lines are no less. */
-static void a_flood_of_rubbish_slows_nobody_else(void **state)
+WORLD_TEST(a_flood_of_rubbish_slows_nobody_else)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	char bytes[4096];
 	int fd = raw_connect(w->path);
@@ -338,22 +308,4 @@ static void a_flood_of_rubbish_slows_nobody_else(void **state)
 	}
 	bystander_stop(&beside);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_bad_line_gets_an_error_and_the_next_one_an_answer),
-		WORLD_TEST(an_error_says_to_which_request_it_belongs),
-		WORLD_TEST(nesting_is_refused_at_its_limit),
-		WORLD_TEST(any_bytes_are_survived),
-		WORLD_TEST(every_split_of_a_request_is_answered),
-		WORLD_TEST(a_request_byte_by_byte_is_answered),
-		WORLD_TEST(a_disconnect_at_every_byte_is_clean),
-		WORLD_TEST(a_line_is_taken_up_to_its_limit),
-		WORLD_TEST(a_line_of_a_gigabyte_costs_nothing),
-		WORLD_TEST(a_flood_of_rubbish_slows_nobody_else),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes right: calls, answers that come later, errors with a name, events, versions. */
-#include <errno.h>
+#include "support/test.h"
+
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
 
 #include "rpc/connect.h"
 #include "rpc_world.h"
 
-static void a_call_is_answered(void **state)
+WORLD_TEST(a_call_is_answered)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct json_object *result =
 		ask(client, "echo", object("{\"a\":[1,2,{\"b\":\"\\u00e9\"}]}"));
 
@@ -32,9 +24,9 @@ static void a_call_is_answered(void **state)
 	gp_client_close(client);
 }
 
-static void an_answer_of_a_megabyte_arrives(void **state)
+WORLD_TEST(an_answer_of_a_megabyte_arrives)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct json_object *result = ask(client, "blob", object("{\"bytes\":1048576}"));
 
 	assert_int_equal(json_object_get_string_len(result), 1 << 20);
@@ -42,9 +34,8 @@ static void an_answer_of_a_megabyte_arrives(void **state)
 	gp_client_close(client);
 }
 
-static void answers_may_come_later_and_in_any_order(void **state)
+WORLD_TEST(answers_may_come_later_and_in_any_order)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 	struct json_object *json;
@@ -62,7 +53,7 @@ static void answers_may_come_later_and_in_any_order(void **state)
 	gp_client_close(other);
 }
 
-static void errors_come_back_with_their_name_and_sentence(void **state)
+WORLD_TEST(errors_come_back_with_their_name_and_sentence)
 {
 	static const struct {
 		int error, code;
@@ -72,7 +63,6 @@ static void errors_come_back_with_their_name_and_sentence(void **state)
 		{EBUSY, GP_RPC_BUSY},          {ENOTSUP, GP_RPC_NOT_SUPPORTED},
 		{EIO, GP_RPC_FAILED},
 	};
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -96,9 +86,9 @@ static void errors_come_back_with_their_name_and_sentence(void **state)
 	gp_client_close(client);
 }
 
-static void a_wrong_name_gets_a_suggestion(void **state)
+WORLD_TEST(a_wrong_name_gets_a_suggestion)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct gp_error err = {0};
 
 	assert_int_equal(gp_client_call(client, "ecko", NULL, NULL, 0, NULL, &err), -ENOSYS);
@@ -110,9 +100,8 @@ static void a_wrong_name_gets_a_suggestion(void **state)
 	gp_client_close(client);
 }
 
-static void other_versions_are_refused_with_those_there_are(void **state)
+WORLD_TEST(other_versions_are_refused_with_those_there_are)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->path);
 	struct json_object *json, *data;
 
@@ -131,9 +120,8 @@ static void other_versions_are_refused_with_those_there_are(void **state)
 	close(fd);
 }
 
-static void only_hints_may_come_without_an_id(void **state)
+WORLD_TEST(only_hints_may_come_without_an_id)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -146,9 +134,8 @@ static void only_hints_may_come_without_an_id(void **state)
 	gp_client_close(client);
 }
 
-static void hints_that_were_sent_before_leaving_count(void **state)
+WORLD_TEST(hints_that_were_sent_before_leaving_count)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -160,9 +147,8 @@ static void hints_that_were_sent_before_leaving_count(void **state)
 	gp_client_close(client);
 }
 
-static void the_hint_socket_takes_hints_only(void **state)
+WORLD_TEST(the_hint_socket_takes_hints_only)
 {
-	struct world *w = *state;
 	int fd = raw_connect(w->hint_path);
 
 	raw_say(fd, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}");
@@ -172,9 +158,8 @@ static void the_hint_socket_takes_hints_only(void **state)
 	close(fd);
 }
 
-static void half_a_connection_is_still_answered(void **state)
+WORLD_TEST(half_a_connection_is_still_answered)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -189,9 +174,8 @@ static void half_a_connection_is_still_answered(void **state)
 	gp_client_close(other);
 }
 
-static void events_go_to_those_who_want_them(void **state)
+WORLD_TEST(events_go_to_those_who_want_them)
 {
-	struct world *w = *state;
 	struct gp_client *wants = client_of(w), *other = client_of(w);
 	struct json_object *event;
 	struct gp_error err = {0};
@@ -215,9 +199,9 @@ static void events_go_to_those_who_want_them(void **state)
 	gp_client_close(other);
 }
 
-static void a_call_that_takes_too_long_ends(void **state)
+WORLD_TEST(a_call_that_takes_too_long_ends)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct gp_error err = {0};
 
 	gp_client_set_timeout(client, 50);
@@ -226,7 +210,7 @@ static void a_call_that_takes_too_long_ends(void **state)
 	gp_client_close(client);
 }
 
-/* Waits for the next answer as who polls does. */
+/* Waits for the next answer as a polling client does. */
 static struct gp_client_answer next_answer(struct gp_client *client)
 {
 	struct pollfd p = {.fd = gp_client_fd(client), .events = POLLIN};
@@ -241,9 +225,8 @@ static struct gp_client_answer next_answer(struct gp_client *client)
 	return answer;
 }
 
-static void who_does_not_wait_is_answered_in_any_order(void **state)
+WORLD_TEST(who_does_not_wait_is_answered_in_any_order)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w), *client;
 	struct gp_client_answer answer;
 	struct gp_error err = {0};
@@ -274,24 +257,22 @@ static void who_does_not_wait_is_answered_in_any_order(void **state)
 	gp_client_close(other);
 }
 
-static void who_does_not_wait_is_told_at_once_that_nobody_is_there(void **state)
+TEST(who_does_not_wait_is_told_at_once_that_nobody_is_there)
 {
 	struct gp_client *client;
 	struct gp_error err = {0};
 
-	(void)state;
 	assert_int_equal(gp_client_begin("/nowhere/at.all", &client, &err), -ECONNREFUSED);
 	assert_null(client);
 	assert_non_null(strstr(err.text, "/nowhere/at.all"));
 }
 
-static void without_a_daemon_it_says_how_to_start_one(void **state)
+TEST(without_a_daemon_it_says_how_to_start_one)
 {
 	struct gp_client *client;
 	struct gp_error err = {0};
 	char path[128];
 
-	(void)state;
 	setenv("GPREEMPT_SOCKET", "/nowhere/at.all", 1);
 	assert_string_equal(gp_daemon_connect_path(path, sizeof path), "/nowhere/at.all");
 	assert_int_equal(gp_client_connect(NULL, &client, &err), -ECONNREFUSED);
@@ -301,27 +282,4 @@ static void without_a_daemon_it_says_how_to_start_one(void **state)
 	setenv("GPREEMPT_RUN", "/some/run", 1);
 	assert_string_equal(gp_daemon_connect_path(path, sizeof path), "/some/run/gpreemptd.sock");
 	unsetenv("GPREEMPT_RUN");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(a_call_is_answered),
-		WORLD_TEST(an_answer_of_a_megabyte_arrives),
-		WORLD_TEST(answers_may_come_later_and_in_any_order),
-		WORLD_TEST(errors_come_back_with_their_name_and_sentence),
-		WORLD_TEST(a_wrong_name_gets_a_suggestion),
-		WORLD_TEST(other_versions_are_refused_with_those_there_are),
-		WORLD_TEST(only_hints_may_come_without_an_id),
-		WORLD_TEST(hints_that_were_sent_before_leaving_count),
-		WORLD_TEST(the_hint_socket_takes_hints_only),
-		WORLD_TEST(half_a_connection_is_still_answered),
-		WORLD_TEST(events_go_to_those_who_want_them),
-		WORLD_TEST(a_call_that_takes_too_long_ends),
-		WORLD_TEST(who_does_not_wait_is_answered_in_any_order),
-		cmocka_unit_test(who_does_not_wait_is_told_at_once_that_nobody_is_there),
-		cmocka_unit_test(without_a_daemon_it_says_how_to_start_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

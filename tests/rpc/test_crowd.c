@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 200 clients at once: everybody gets their own answers and all events they asked for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+/* 200 clients at once: each gets its own answers and all events that it asked for. */
+#include "support/test.h"
+
 /* after those it needs */
-#include <cmocka.h>
 
 #include "rpc_world.h"
 
@@ -51,9 +44,8 @@ static void *crowd(void *arg)
 	return NULL;
 }
 
-static void two_hundred_clients_get_their_own_answers(void **state)
+WORLD_TEST(two_hundred_clients_get_their_own_answers)
 {
-	struct world *w = *state;
 	struct part part[THREADS];
 	struct bystander beside;
 	unsigned answered = 0;
@@ -79,9 +71,8 @@ static void two_hundred_clients_get_their_own_answers(void **state)
 		gp_client_close(client[i]);
 }
 
-static void two_hundred_subscribers_hear_everything(void **state)
+WORLD_TEST(two_hundred_subscribers_hear_everything)
 {
-	struct world *w = *state;
 	struct gp_client *speaker = client_of(w);
 
 	for (unsigned i = 0; i < CLIENTS; i++) {
@@ -106,14 +97,4 @@ static void two_hundred_subscribers_hear_everything(void **state)
 	assert_int_equal(ask_counter(speaker, "sent"), 5 * ROUNDS * CLIENTS);
 	assert_int_equal(ask_counter(speaker, "lost"), 0);
 	gp_client_close(speaker);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(two_hundred_clients_get_their_own_answers),
-		WORLD_TEST(two_hundred_subscribers_hear_everything),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

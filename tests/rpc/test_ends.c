@@ -1,31 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How connections, calls, sockets and servers end, and what is left then. */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
+
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
-
 #include "rpc_world.h"
 
 #define KEEP "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"keep\"}"
 
-/* ---- clients -----------------------------------------------------------------------------------
- */
-
-static void an_answer_for_a_client_that_has_gone_is_dropped(void **state)
+WORLD_TEST(an_answer_for_a_client_that_has_gone_is_dropped)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -39,9 +25,8 @@ static void an_answer_for_a_client_that_has_gone_is_dropped(void **state)
 	gp_client_close(other);
 }
 
-static void a_client_that_has_gone_with_open_calls_costs_nothing(void **state)
+WORLD_TEST(a_client_that_has_gone_with_open_calls_costs_nothing)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -56,9 +41,8 @@ static void a_client_that_has_gone_with_open_calls_costs_nothing(void **state)
 	gp_client_close(other);
 }
 
-static void nothing_is_left_of_clients_that_have_gone(void **state)
+WORLD_TEST(nothing_is_left_of_clients_that_have_gone)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files();
 
@@ -77,10 +61,7 @@ static void nothing_is_left_of_clients_that_have_gone(void **state)
 	gp_client_close(other);
 }
 
-/* ---- the server
- * ---------------------------------------------------------------------------------- */
-
-static void when_the_server_ends_open_calls_fail(void **state)
+TEST(when_the_server_ends_open_calls_fail)
 {
 	struct world w = {0};
 	struct gp_client *other;
@@ -88,7 +69,6 @@ static void when_the_server_ends_open_calls_fail(void **state)
 	unsigned before = open_files();
 	int fd;
 
-	(void)state;
 	world_start(&w);
 	other = client_of(&w);
 	fd = raw_connect(w.path);
@@ -106,14 +86,13 @@ static void when_the_server_ends_open_calls_fail(void **state)
 	await_files(before);
 }
 
-static void a_client_hears_that_the_server_has_gone(void **state)
+TEST(a_client_hears_that_the_server_has_gone)
 {
 	struct world w = {0};
 	struct gp_client *client;
 	struct json_object *event;
 	struct gp_error err = {0};
 
-	(void)state;
 	world_start(&w);
 	client = client_of(&w);
 	world_stop(&w);
@@ -123,9 +102,6 @@ static void a_client_hears_that_the_server_has_gone(void **state)
 	assert_true(strlen(err.text) > 5);
 	gp_client_close(client);
 }
-
-/* ---- sockets ------------------------------------------------------------------------------------
- */
 
 static int listen_at(const char *path)
 {
@@ -147,12 +123,11 @@ static void place(struct world *w)
 	snprintf(w->hint_path, sizeof w->hint_path, "%s/hint.sock", w->folder);
 }
 
-static void a_socket_that_nobody_answers_is_replaced(void **state)
+TEST(a_socket_that_nobody_answers_is_replaced)
 {
 	struct world w;
 	struct stat s;
 
-	(void)state;
 	place(&w);
 	close(listen_at(w.path));
 	assert_int_equal(stat(w.path, &s), 0);
@@ -168,9 +143,8 @@ static void a_socket_that_nobody_answers_is_replaced(void **state)
 	assert_int_equal(stat(w.folder, &s), -1);
 }
 
-static void a_socket_that_somebody_answers_is_left_alone(void **state)
+WORLD_TEST(a_socket_that_somebody_answers_is_left_alone)
 {
-	struct world *w = *state;
 	struct world second = {0};
 
 	memcpy(second.folder, w->folder, sizeof second.folder);
@@ -185,12 +159,11 @@ static void a_socket_that_somebody_answers_is_left_alone(void **state)
 	assert_int_equal(access(second.hint_path, F_OK), -1);
 }
 
-static void a_file_that_is_no_socket_is_left_alone(void **state)
+TEST(a_file_that_is_no_socket_is_left_alone)
 {
 	struct world w;
 	int fd;
 
-	(void)state;
 	place(&w);
 	fd = open(w.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 	assert_return_code(fd, errno);
@@ -205,12 +178,11 @@ static void a_file_that_is_no_socket_is_left_alone(void **state)
 	close(w.gate);
 }
 
-static void a_socket_that_was_handed_in_is_used_and_stays(void **state)
+TEST(a_socket_that_was_handed_in_is_used_and_stays)
 {
 	struct world w;
 	struct stat s;
 
-	(void)state;
 	place(&w);
 	w.fd = listen_at(w.path);
 	world_start(&w);
@@ -221,7 +193,7 @@ static void a_socket_that_was_handed_in_is_used_and_stays(void **state)
 	rmdir(w.folder);
 }
 
-static void only_a_unix_socket_that_listens_may_be_handed_in(void **state)
+TEST(only_a_unix_socket_that_listens_may_be_handed_in)
 {
 	const int made[] = {
 		socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
@@ -230,7 +202,6 @@ static void only_a_unix_socket_that_listens_may_be_handed_in(void **state)
 		open("/dev/null", O_RDONLY | O_CLOEXEC),
 	};
 
-	(void)state;
 	listen(made[0], 1);
 	for (unsigned i = 0; i < sizeof made / sizeof *made; i++) {
 		struct world w;
@@ -247,9 +218,9 @@ static void only_a_unix_socket_that_listens_may_be_handed_in(void **state)
 	}
 }
 
-static void a_client_hears_why_it_is_cut_off(void **state)
+WORLD_TEST(a_client_hears_why_it_is_cut_off)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct json_object *event;
 	struct gp_error err = {0};
 	char *line = calloc(1, WORLD_LINE_MAX + 2);
@@ -262,7 +233,7 @@ static void a_client_hears_why_it_is_cut_off(void **state)
 	gp_client_close(client);
 }
 
-static void a_daemon_that_hangs_is_not_waited_for(void **state)
+TEST(a_daemon_that_hangs_is_not_waited_for)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct gp_client *client;
@@ -270,11 +241,10 @@ static void a_daemon_that_hangs_is_not_waited_for(void **state)
 	struct world w;
 	int listener, fd;
 
-	(void)state;
 	place(&w);
 	listener = listen_at(w.path);
 	memcpy(address.sun_path, w.path, strlen(w.path));
-	do /* until nobody else can */
+	do /* until the listener has no room */
 		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	while (!connect(fd, (struct sockaddr *)&address, sizeof address));
 	assert_int_equal(errno, EAGAIN);
@@ -287,11 +257,10 @@ static void a_daemon_that_hangs_is_not_waited_for(void **state)
 		close(fd);
 }
 
-static void a_path_that_is_too_long_is_refused(void **state)
+TEST(a_path_that_is_too_long_is_refused)
 {
 	struct world w = {.folder = "/tmp"};
 
-	(void)state;
 	memset(w.path, 'x', sizeof w.path - 1);
 	w.path[0] = '/';
 	assert_int_equal(world_try_start(&w), -ENAMETOOLONG);
@@ -299,25 +268,4 @@ static void a_path_that_is_too_long_is_refused(void **state)
 	pthread_join(w.thread, NULL);
 	close(w.stop);
 	close(w.gate);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(an_answer_for_a_client_that_has_gone_is_dropped),
-		WORLD_TEST(a_client_that_has_gone_with_open_calls_costs_nothing),
-		WORLD_TEST(nothing_is_left_of_clients_that_have_gone),
-		cmocka_unit_test(when_the_server_ends_open_calls_fail),
-		cmocka_unit_test(a_client_hears_that_the_server_has_gone),
-		cmocka_unit_test(a_socket_that_nobody_answers_is_replaced),
-		WORLD_TEST(a_socket_that_somebody_answers_is_left_alone),
-		cmocka_unit_test(a_file_that_is_no_socket_is_left_alone),
-		cmocka_unit_test(a_socket_that_was_handed_in_is_used_and_stays),
-		cmocka_unit_test(only_a_unix_socket_that_listens_may_be_handed_in),
-		WORLD_TEST(a_client_hears_why_it_is_cut_off),
-		cmocka_unit_test(a_daemon_that_hangs_is_not_waited_for),
-		cmocka_unit_test(a_path_that_is_too_long_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that come with a line (SCM_RIGHTS): the right ones with the right line, and none is left.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
+
 #include <sys/mman.h>
-#include <unistd.h>
-/* after those it needs */
-#include <cmocka.h>
 
 #include "rpc_world.h"
 
@@ -42,9 +32,8 @@ static void hear_files(int fd, const char *sizes)
 	json_object_put(json);
 }
 
-static void files_come_with_their_line(void **state)
+WORLD_TEST(files_come_with_their_line)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	unsigned before = open_files();
 	struct json_object *result;
@@ -65,9 +54,8 @@ static void files_come_with_their_line(void **state)
 }
 
 /* The server reads all of these at once, or in any other way; it must not matter. */
-static void files_go_to_the_line_they_were_sent_with(void **state)
+WORLD_TEST(files_go_to_the_line_they_were_sent_with)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files();
 	int fd = raw_connect(w->path);
@@ -101,9 +89,8 @@ static void files_go_to_the_line_they_were_sent_with(void **state)
 	gp_client_close(other);
 }
 
-static void too_many_files_are_refused_and_closed(void **state)
+WORLD_TEST(too_many_files_are_refused_and_closed)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files();
 	int fd = raw_connect(w->path);
@@ -125,7 +112,7 @@ static void too_many_files_are_refused_and_closed(void **state)
 	gp_client_close(other);
 }
 
-static void files_of_lines_that_nobody_can_use_are_closed(void **state)
+WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed)
 {
 	static const char *const lines[] = {
 		"\n",
@@ -138,7 +125,6 @@ static void files_of_lines_that_nobody_can_use_are_closed(void **state)
 		"{\"jsonrpc\":\"2.0\",\"method\":\"hint\"}\n",
 		"half a line",
 	};
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	unsigned before = open_files(), n = 0;
 
@@ -155,9 +141,8 @@ static void files_of_lines_that_nobody_can_use_are_closed(void **state)
 	gp_client_close(other);
 }
 
-static void a_flood_of_files_slows_nobody_else(void **state)
+WORLD_TEST(a_flood_of_files_slows_nobody_else)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	unsigned before;
 	int fd = raw_connect(w->path);
@@ -176,15 +161,4 @@ static void a_flood_of_files_slows_nobody_else(void **state)
 	close(fd);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(files_come_with_their_line),
-		WORLD_TEST(files_go_to_the_line_they_were_sent_with),
-		WORLD_TEST(too_many_files_are_refused_and_closed),
-		WORLD_TEST(files_of_lines_that_nobody_can_use_are_closed),
-		WORLD_TEST(a_flood_of_files_slows_nobody_else),
-	};
-
-	return cmocka_run_group_tests(tests, make_files, NULL);
-}
+TEST_GROUP(make_files, NULL)

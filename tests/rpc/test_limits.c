@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a client can fill or use up has a limit, and only that client meets it. */
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
+
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "rpc_world.h"
 
@@ -34,10 +23,7 @@ static struct world *with_limits(void **state, struct gp_rpc_limits limits)
 	return w;
 }
 
-/* ---- rate -------------------------------------------------------------------------------------
- */
-
-static void who_asks_too_fast_waits_and_loses_nothing(void **state)
+TEST_WITH(who_asks_too_fast_waits_and_loses_nothing, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.rate = 100, .burst = 10});
 	uint64_t begin_ns = gp_monotonic_ns();
@@ -55,7 +41,7 @@ static void who_asks_too_fast_waits_and_loses_nothing(void **state)
 	close(other);
 }
 
-static void long_lines_count_for_more(void **state)
+TEST_WITH(long_lines_count_for_more, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.rate = 100, .burst = 1});
 	uint64_t begin_ns = gp_monotonic_ns();
@@ -75,9 +61,8 @@ static void long_lines_count_for_more(void **state)
 	close(fd);
 }
 
-static void a_flood_slows_nobody_else(void **state)
+WORLD_TEST(a_flood_slows_nobody_else)
 {
-	struct world *w = *state;
 	struct bystander beside;
 	int flood[8];
 
@@ -98,10 +83,9 @@ static void a_flood_slows_nobody_else(void **state)
 	bystander_stop(&beside);
 }
 
-static void who_has_much_to_ask_does_not_come_first(void **state)
+WORLD_TEST(who_has_much_to_ask_does_not_come_first)
 {
 	static const char ticket[] = "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ticket\"}\n";
-	struct world *w = *state;
 	int stalls = raw_connect(w->path), much = raw_connect(w->path);
 	int little = raw_connect(w->path);
 	struct json_object *json;
@@ -125,13 +109,9 @@ static void who_has_much_to_ask_does_not_come_first(void **state)
 	close(little);
 }
 
-/* ---- open calls --------------------------------------------------------------------------------
- */
-
 /* 48 clients with 24 lines of 2 ms each: what comes before clients need not wait for a round. */
-static void a_round_of_much_work_is_not_done_at_once(void **state)
+WORLD_TEST(a_round_of_much_work_is_not_done_at_once)
 {
-	struct world *w = *state;
 	int stalls = raw_connect(w->path), fd[48];
 	struct gp_client *client = client_of(w);
 	struct json_object *most;
@@ -157,7 +137,7 @@ static void a_round_of_much_work_is_not_done_at_once(void **state)
 	close(stalls);
 }
 
-static void open_calls_are_limited_by_waiting(void **state)
+TEST_WITH(open_calls_are_limited_by_waiting, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.in_flight = 2});
 	struct gp_client *other = client_of(w);
@@ -177,9 +157,6 @@ static void open_calls_are_limited_by_waiting(void **state)
 	close(fd);
 	gp_client_close(other);
 }
-
-/* ---- readers -----------------------------------------------------------------------------------
- */
 
 /* How many events came, and how many it says were lost: just there where they are missing. */
 static void read_events(struct gp_client *reader, uint64_t first, uint64_t all, uint64_t *came,
@@ -203,9 +180,8 @@ static void read_events(struct gp_client *reader, uint64_t first, uint64_t all, 
 	}
 }
 
-static void a_slow_reader_loses_events_and_is_told(void **state)
+WORLD_TEST(a_slow_reader_loses_events_and_is_told)
 {
-	struct world *w = *state;
 	struct gp_client *slow = client_of(w), *quick = client_of(w);
 	struct bystander beside;
 	uint64_t came, lost;
@@ -231,9 +207,8 @@ static void a_slow_reader_loses_events_and_is_told(void **state)
 	gp_client_close(quick);
 }
 
-static void who_does_not_read_answers_is_no_longer_asked_for_more(void **state)
+WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -248,9 +223,8 @@ static void who_does_not_read_answers_is_no_longer_asked_for_more(void **state)
 	gp_client_close(other);
 }
 
-static void an_answer_that_nobody_could_keep_ends_the_connection(void **state)
+WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection)
 {
-	struct world *w = *state;
 	struct gp_client *other = client_of(w);
 	int fd = raw_connect(w->path);
 
@@ -261,10 +235,7 @@ static void an_answer_that_nobody_could_keep_ends_the_connection(void **state)
 	gp_client_close(other);
 }
 
-/* ---- clients -----------------------------------------------------------------------------------
- */
-
-static void more_clients_than_allowed_are_told_so(void **state)
+TEST_WITH(more_clients_than_allowed_are_told_so, NULL, world_teardown)
 {
 	struct world *w = with_limits(
 		state, (struct gp_rpc_limits){.clients = 4, .reserved = 1, .per_user = 4});
@@ -313,7 +284,7 @@ static unsigned served_as_nobody(const char *path, unsigned n)
 	return (unsigned)WEXITSTATUS(status);
 }
 
-static void a_user_has_a_limit_and_root_is_let_in(void **state)
+TEST_WITH(a_user_has_a_limit_and_root_is_let_in, NULL, world_teardown)
 {
 	struct world *w = with_limits(
 		state, (struct gp_rpc_limits){.clients = 8, .reserved = 2, .per_user = 3});
@@ -338,7 +309,7 @@ static void a_user_has_a_limit_and_root_is_let_in(void **state)
 		close(fd[i]);
 }
 
-static void who_says_nothing_is_closed_but_not_who_waits(void **state)
+TEST_WITH(who_says_nothing_is_closed_but_not_who_waits, NULL, world_teardown)
 {
 	struct world *w = with_limits(state, (struct gp_rpc_limits){.idle_s = 1});
 	int idle = raw_connect(w->path), half = raw_connect(w->path);
@@ -360,12 +331,8 @@ static void who_says_nothing_is_closed_but_not_who_waits(void **state)
 	close(waits);
 }
 
-/* ---- no files left -----------------------------------------------------------------------------
- */
-
-static void without_files_left_it_waits_and_goes_on(void **state)
+WORLD_TEST(without_files_left_it_waits_and_goes_on)
 {
-	struct world *w = *state;
 	struct gp_client *client = client_of(w);
 	struct rlimit old, tight;
 	int fd = raw_connect(w->path), waiting;
@@ -387,27 +354,4 @@ static void without_files_left_it_waits_and_goes_on(void **state)
 	close(waiting);
 	close(fd);
 	gp_client_close(client);
-}
-
-#define OWN_WORLD_TEST(f) cmocka_unit_test_teardown(f, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OWN_WORLD_TEST(who_asks_too_fast_waits_and_loses_nothing),
-		OWN_WORLD_TEST(long_lines_count_for_more),
-		WORLD_TEST(a_flood_slows_nobody_else),
-		WORLD_TEST(who_has_much_to_ask_does_not_come_first),
-		WORLD_TEST(a_round_of_much_work_is_not_done_at_once),
-		OWN_WORLD_TEST(open_calls_are_limited_by_waiting),
-		WORLD_TEST(a_slow_reader_loses_events_and_is_told),
-		WORLD_TEST(who_does_not_read_answers_is_no_longer_asked_for_more),
-		WORLD_TEST(an_answer_that_nobody_could_keep_ends_the_connection),
-		OWN_WORLD_TEST(more_clients_than_allowed_are_told_so),
-		OWN_WORLD_TEST(a_user_has_a_limit_and_root_is_let_in),
-		OWN_WORLD_TEST(who_says_nothing_is_closed_but_not_who_waits),
-		WORLD_TEST(without_files_left_it_waits_and_goes_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

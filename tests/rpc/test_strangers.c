@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that are other users, or in other pid namespaces, and older kernels. */
-#include <errno.h>
-#include <fcntl.h>
+#include "support/test.h"
+
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
-
 #include "targets.h"
 
 #define NOBODY 65534
@@ -45,9 +34,8 @@ static void assert_child_ends_well(pid_t pid)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void the_kernel_says_who_asks(void **state)
+WORLD_TEST(the_kernel_says_who_asks)
 {
-	struct world *w = *state;
 	gid_t groups[] = {4, 5, 6};
 	pid_t pid;
 
@@ -93,9 +81,8 @@ static void ask_from_inside(const struct world *w)
 	_exit(0);
 }
 
-static void a_pid_from_another_namespace_is_refused(void **state)
+WORLD_TEST(a_pid_from_another_namespace_is_refused)
 {
-	struct world *w = *state;
 	pid_t pid = fork(), inside;
 	int status;
 
@@ -125,14 +112,13 @@ static void serve_inside(struct world *w, int ready, int done)
 	_exit(0);
 }
 
-static void a_process_that_the_server_cannot_see_is_refused(void **state)
+TEST(a_process_that_the_server_cannot_see_is_refused)
 {
 	int ready[2], done[2], self;
 	struct world w = {0};
 	struct gp_client *client;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
 	assert_int_equal(pipe2(done, O_CLOEXEC), 0);
 	pid = fork();
@@ -183,11 +169,10 @@ static void forget_peer_pidfd(void)
 		_exit(77);
 }
 
-static void an_older_kernel_knows_who_connected_too(void **state)
+TEST(an_older_kernel_knows_who_connected_too)
 {
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid) {
 		struct json_object *result;
 		struct gp_client *client;
@@ -205,16 +190,4 @@ static void an_older_kernel_knows_who_connected_too(void **state)
 		_exit(0);
 	}
 	assert_child_ends_well(pid);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(the_kernel_says_who_asks),
-		WORLD_TEST(a_pid_from_another_namespace_is_refused),
-		cmocka_unit_test(an_older_kernel_knows_who_connected_too),
-		cmocka_unit_test(a_process_that_the_server_cannot_see_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which process a client means: never another one, whatever it says and wherever it says it. */
-#include <errno.h>
-#include <fcntl.h>
+/* The process that a client names: never a different one. */
+#include "support/test.h"
+
 #include <linux/sched.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 /* after those it needs */
-#include <cmocka.h>
-
 #include "targets.h"
 
 /* A child that does nothing; ended and forgotten by `end`. */
@@ -41,21 +29,18 @@ static void end(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-/* ---- in our own pid namespace
- * -------------------------------------------------------------------- */
-
-static void self_is_who_connected(void **state)
+WORLD_TEST(self_is_who_connected)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 
 	assert_taken(client, NULL, NULL, getpid());
 	assert_taken(client, object("{\"self\":true}"), NULL, getpid());
 	gp_client_close(client);
 }
 
-static void a_pidfd_is_its_process(void **state)
+WORLD_TEST(a_pidfd_is_its_process)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	pid_t pid = start_child();
 	int fd = gp_pidfd_open(pid);
 
@@ -72,9 +57,9 @@ static void a_pidfd_is_its_process(void **state)
 	gp_client_close(client);
 }
 
-static void a_pid_is_taken_with_the_right_start_time_or_none(void **state)
+WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	pid_t pid = start_child();
 	uint64_t start_time = gp_process_start_time(pid);
 
@@ -103,9 +88,9 @@ static void *idle(void *arg)
 	return NULL;
 }
 
-static void a_thread_is_not_a_process(void **state)
+WORLD_TEST(a_thread_is_not_a_process)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	struct idler thread;
 	pthread_t id;
 	int fd;
@@ -126,7 +111,7 @@ static void a_thread_is_not_a_process(void **state)
 	gp_client_close(client);
 }
 
-static void what_names_no_process_is_refused(void **state)
+WORLD_TEST(what_names_no_process_is_refused)
 {
 	static const char *const bad[] = {
 		"{}",
@@ -147,7 +132,7 @@ static void what_names_no_process_is_refused(void **state)
 		"{\"pidfd\":-1}",
 		"{\"process\":1}",
 	};
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -159,7 +144,7 @@ static void what_names_no_process_is_refused(void **state)
 	gp_client_close(client);
 }
 
-/* A child with a pid of our choice; -1: somebody else has it by now. */
+/* A child with a pid of our choice; -1: the pid is in use. */
 static pid_t start_child_as(pid_t pid)
 {
 	struct clone_args args = {
@@ -174,9 +159,9 @@ static pid_t start_child_as(pid_t pid)
 	return got < 0 ? -1 : (pid_t)got;
 }
 
-static void a_pid_that_was_used_again_is_not_the_old_process(void **state)
+WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process)
 {
-	struct gp_client *client = client_of(*state);
+	struct gp_client *client = client_of(w);
 	pid_t old, again = -1;
 	uint64_t start_time;
 	int fd = -1;
@@ -202,18 +187,4 @@ static void a_pid_that_was_used_again_is_not_the_old_process(void **state)
 	end(again);
 	close(fd);
 	gp_client_close(client);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WORLD_TEST(self_is_who_connected),
-		WORLD_TEST(a_pidfd_is_its_process),
-		WORLD_TEST(a_pid_is_taken_with_the_right_start_time_or_none),
-		WORLD_TEST(a_thread_is_not_a_process),
-		WORLD_TEST(what_names_no_process_is_refused),
-		WORLD_TEST(a_pid_that_was_used_again_is_not_the_old_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lines, JSON, UTF-8, parameters and names of errors, without a socket. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
+
 /* after those it needs */
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "rpc/params.h"
 #include "rpc_world.h"
-
-/* ---- lines ------------------------------------------------------------------------------------
- */
 
 static void add(struct gp_lines *lines, const char *bytes, size_t n)
 {
@@ -33,14 +23,13 @@ static void add(struct gp_lines *lines, const char *bytes, size_t n)
 	}
 }
 
-static void lines_come_out_as_they_went_in(void **state)
+TEST(lines_come_out_as_they_went_in)
 {
 	struct gp_lines lines = {0};
 	struct gp_rng rng;
 	char *text = malloc(200000), *at = text, *line;
 	size_t fed = 0, total, length;
 
-	(void)state;
 	gp_rng_init(&rng, 1, 0);
 	for (unsigned i = 0; i < 1000; i++)
 		at += sprintf(at, "%u:%*s\n", i, (int)gp_rng_below(&rng, 150), "x");
@@ -66,13 +55,12 @@ static void lines_come_out_as_they_went_in(void **state)
 	free(text);
 }
 
-static void a_line_longer_than_allowed_is_noticed_without_its_end(void **state)
+TEST(a_line_longer_than_allowed_is_noticed_without_its_end)
 {
 	struct gp_lines lines = {0};
 	char *room;
 	size_t size, all = 0;
 
-	(void)state;
 	while (!gp_lines_room(&lines, 10000, &room, &size)) {
 		memset(room, 'x', size);
 		gp_lines_added(&lines, size);
@@ -82,9 +70,6 @@ static void a_line_longer_than_allowed_is_noticed_without_its_end(void **state)
 	assert_int_equal(all, 10001);
 	gp_lines_free(&lines);
 }
-
-/* ---- JSON -------------------------------------------------------------------------------------
- */
 
 static int read_json(const char *text, struct json_object **json)
 {
@@ -97,7 +82,7 @@ static int read_json(const char *text, struct json_object **json)
 	return r;
 }
 
-static void json_that_is_right_is_read(void **state)
+TEST(json_that_is_right_is_read)
 {
 	static const char *const good[] = {
 		"{}",
@@ -118,7 +103,6 @@ static void json_that_is_right_is_read(void **state)
 	};
 	struct json_object *json;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof good / sizeof *good; i++) {
 		if (read_json(good[i], &json))
 			fail_msg("%s was refused", good[i]);
@@ -128,13 +112,12 @@ static void json_that_is_right_is_read(void **state)
 	assert_null(json);
 }
 
-static void a_tokener_goes_on_after_an_error(void **state)
+TEST(a_tokener_goes_on_after_an_error)
 {
 	struct json_tokener *tokener = gp_json_tokener();
 	struct json_object *json;
 	struct gp_error err = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(gp_json_read(tokener, "{\"a\":[", 6, &json, &err), -EBADMSG);
 		assert_int_equal(gp_json_read(tokener, "[1,2]", 5, &json, &err), 0);
@@ -144,7 +127,7 @@ static void a_tokener_goes_on_after_an_error(void **state)
 	json_tokener_free(tokener);
 }
 
-static void bytes_become_utf8(void **state)
+TEST(bytes_become_utf8)
 {
 	static const struct {
 		const char *bytes, *text;
@@ -161,7 +144,6 @@ static void bytes_become_utf8(void **state)
 		{"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof table / sizeof *table; i++) {
 		struct json_object *json = gp_json_from_bytes(table[i].bytes);
 
@@ -173,9 +155,8 @@ static void bytes_become_utf8(void **state)
 	}
 }
 
-static void names_of_errors_come_back(void **state)
+TEST(names_of_errors_come_back)
 {
-	(void)state;
 	for (int e = 1; e < 134; e++) {
 		const char *name = gp_rpc_errno_name(-e);
 
@@ -186,9 +167,6 @@ static void names_of_errors_come_back(void **state)
 	assert_int_equal(gp_rpc_errno_parse("ENOTHING"), -EIO);
 	assert_string_equal(gp_rpc_errno_name(-100000), "EIO");
 }
-
-/* ---- parameters ---------------------------------------------------------------------------------
- */
 
 static struct json_object *params(void)
 {
@@ -205,7 +183,7 @@ static struct json_object *params(void)
 			fail_msg("'%s' does not say '%s'", err.text, (const char *)(words)); \
 	} while (0)
 
-static void parameters_have_types(void **state)
+TEST(parameters_have_types)
 {
 	static const char *const word[] = {"lc", "be", "unmanaged"};
 	struct json_object *p = params(), *json = NULL;
@@ -215,7 +193,6 @@ static void parameters_have_types(void **state)
 	unsigned choice = 99;
 	bool b = false, has = true;
 
-	(void)state;
 	assert_int_equal(gp_params_u64(p, "n", 0, 15, &n, &has, &none), 0);
 	assert_true(n == 7 && has);
 	assert_int_equal(gp_params_u64(p, "big", 0, UINT64_MAX, &n, NULL, &none), 0);
@@ -236,7 +213,7 @@ static void parameters_have_types(void **state)
 	json_object_put(p);
 }
 
-static void wrong_parameters_are_explained(void **state)
+TEST(wrong_parameters_are_explained)
 {
 	static const char *const word[] = {"lc", "be", "unmanaged"};
 	static const char *const other[] = {"lc", "unmanaged"};
@@ -246,7 +223,6 @@ static void wrong_parameters_are_explained(void **state)
 	unsigned choice;
 	bool b, has;
 
-	(void)state;
 	assert_sentence(gp_params_u64(p, "n", 0, 6, &n, &has, &err),
 	                "'n' must be a whole number from "
 	                "0 to 6");
@@ -271,30 +247,12 @@ static void wrong_parameters_are_explained(void **state)
 	json_object_put(p);
 }
 
-static void unknown_parameters_get_a_suggestion(void **state)
+TEST(unknown_parameters_get_a_suggestion)
 {
 	struct json_object *p = object("{\"class\":\"be\",\"weigth\":3}");
 
-	(void)state;
 	assert_sentence(GP_PARAMS_KNOWN(p, &err, "class", "weight"), "perhaps 'weight' is meant");
 	assert_sentence(GP_PARAMS_KNOWN(p, &err, "class", "gang"), "there are class, gang");
 	assert_int_equal(GP_PARAMS_KNOWN(p, NULL, "class", "weigth"), 0);
 	json_object_put(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_come_out_as_they_went_in),
-		cmocka_unit_test(a_line_longer_than_allowed_is_noticed_without_its_end),
-		cmocka_unit_test(json_that_is_right_is_read),
-		cmocka_unit_test(a_tokener_goes_on_after_an_error),
-		cmocka_unit_test(bytes_become_utf8),
-		cmocka_unit_test(names_of_errors_come_back),
-		cmocka_unit_test(parameters_have_types),
-		cmocka_unit_test(wrong_parameters_are_explained),
-		cmocka_unit_test(unknown_parameters_get_a_suggestion),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

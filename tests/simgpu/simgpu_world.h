@@ -7,23 +7,12 @@
 #ifndef TESTS_SIMGPU_SIMGPU_WORLD_H
 #define TESTS_SIMGPU_SIMGPU_WORLD_H
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <poll.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -64,169 +53,30 @@ static inline void pause_shortly(void)
 	} while (0)
 
 /* Starts a program whose first line is `ready`, and waits for that. Dies with the test. */
-static inline pid_t world_spawn(char *const argv[])
-{
-	int out[2];
-	char line[8] = "";
-	pid_t pid;
-
-	assert_int_equal(pipe(out), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		dup2(out[1], STDOUT_FILENO);
-		close(out[0]);
-		close(out[1]);
-		execv(argv[0], argv);
-		_exit(127);
-	}
-	close(out[1]);
-	assert_int_equal(read(out[0], line, 6), 6);
-	assert_string_equal(line, "ready\n");
-	/* The pipe stays open, or its last words would be its death: it ends with the test. */
-	return pid;
-}
-
-static inline void world_start_server(struct world *w, const char *model, const char *activity,
-                                      const char *devices)
-{
-	char *argv[] = {(char *)(uintptr_t)SIMGPU,
-	                (char *)(uintptr_t) "--device",
-	                (char *)(uintptr_t)model,
-	                (char *)(uintptr_t) "--activity",
-	                (char *)(uintptr_t)activity,
-	                (char *)(uintptr_t) "--devices",
-	                (char *)(uintptr_t)devices,
-	                (char *)(uintptr_t) "--socket",
-	                w->path,
-	                NULL};
-
-	w->server = world_spawn(argv);
-}
-
-static inline void world_begin(struct world *w, const char *model, const char *activity)
-{
-	*w = (struct world){0};
-	snprintf(w->folder, sizeof w->folder, "/tmp/simgpu-test-XXXXXX");
-	assert_non_null(mkdtemp(w->folder));
-	assert_int_equal(chmod(w->folder, 0755), 0);
-	snprintf(w->path, sizeof w->path, "%s/socket", w->folder);
-	setenv("GPREEMPT_SIMGPU", w->path, 1);
-	setenv("GPREEMPT_RUN", w->folder, 1);
-	setenv("GPREEMPT_GPU", "sim", 1);
-	world_start_server(w, model, activity, "2");
-}
-
-static inline void world_kill(pid_t *pid, int number)
-{
-	if (*pid <= 0)
-		return;
-	kill(*pid, number);
-	waitpid(*pid, NULL, 0);
-	*pid = 0;
-}
-
-static inline void world_end(struct world *w)
-{
-	static const char *const files[] = {"socket", "undo"};
-	char path[96];
-
-	for (unsigned i = 0; i < w->nprograms; i++)
-		world_kill(&w->program[i], SIGKILL);
-	world_kill(&w->server, SIGKILL);
-	for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
-		snprintf(path, sizeof path, "%s/%s", w->folder, files[i]);
-		unlink(path);
-	}
-	assert_int_equal(rmdir(w->folder), 0);
-}
+pid_t world_spawn(char *const argv[]);
+void world_start_server(struct world *w, const char *model, const char *activity,
+                        const char *devices);
+void world_begin(struct world *w, const char *model, const char *activity);
+void world_kill(pid_t *pid, int number);
+void world_end(struct world *w);
 
 /* A closed loop of kernels; its pid. */
-static inline pid_t world_load(struct world *w, const char *kernel, const char *name)
-{
-	char *argv[] = {(char *)(uintptr_t)GPREEMPT,
-	                (char *)(uintptr_t) "simload",
-	                (char *)(uintptr_t) "--kernel",
-	                (char *)(uintptr_t)kernel,
-	                (char *)(uintptr_t) "--name",
-	                (char *)(uintptr_t)name,
-	                (char *)(uintptr_t) "--memory",
-	                (char *)(uintptr_t) "12",
-	                NULL};
+pid_t world_load(struct world *w, const char *kernel, const char *name);
 
-	assert_true(w->nprograms < WORLD_PROGRAMS);
-	return w->program[w->nprograms++] = world_spawn(argv);
-}
+/* The back end. */
 
-/* ---- the back end -----------------------------------------------------------------------------
- */
-
-static inline struct gp_gpu *world_open(unsigned index)
-{
-	struct gp_gpu *gpu = NULL;
-
-	assert_int_equal(gp_simgpu_ops.open(index, 0, &gpu), 0);
-	return gpu;
-}
-
-static inline uint32_t world_attach(struct gp_gpu *gpu, pid_t pid)
-{
-	struct gp_seen seen;
-	uint32_t handle = UINT32_MAX;
-
-	assert_int_equal(gp_gpu_find(gpu, pid, &seen, NULL), 0);
-	assert_int_equal(gp_gpu_attach(gpu, seen.key, &handle), 0);
-	return handle;
-}
-
-static inline struct gp_observation world_look(struct gp_gpu *gpu, uint32_t handle)
-{
-	struct gp_observation o = {.handle = handle};
-
-	assert_int_equal(gp_gpu_observe(gpu, now(), &o, 1), 0);
-	return o;
-}
+struct gp_gpu *world_open(unsigned index);
+uint32_t world_attach(struct gp_gpu *gpu, pid_t pid);
+struct gp_observation world_look(struct gp_gpu *gpu, uint32_t handle);
 
 /* A hold, release or slice: asked for, and waited for. */
-static inline void world_act(struct gp_gpu *gpu, uint32_t handle, enum gp_simgpu_kind kind,
-                             uint32_t slice_us)
-{
-	struct gp_action a = {.handle = handle, .slice_us = slice_us};
-
-	if (kind == GP_SIMGPU_HOLD)
-		assert_int_equal(gp_gpu_hold(gpu, now(), &a, 1), 0);
-	else if (kind == GP_SIMGPU_RELEASE)
-		assert_int_equal(gp_gpu_release(gpu, now(), &a, 1), 0);
-	else
-		assert_int_equal(gp_gpu_set_slice(gpu, now(), &a, 1), 0);
-	assert_int_equal(a.status, -EINPROGRESS);
-	WAIT_FOR(!world_look(gpu, handle).under_way);
-}
-
-static inline unsigned world_count(struct gp_gpu *gpu)
-{
-	int n = gp_gpu_scan(gpu, now(), NULL, 0);
-
-	assert_true(n >= 0);
-	return (unsigned)n;
-}
+void world_act(struct gp_gpu *gpu, uint32_t handle, enum gp_simgpu_kind kind, uint32_t slice_us);
+unsigned world_count(struct gp_gpu *gpu);
 
 /* Whether it gets anything done, over some time. */
-static inline bool world_gets_on(struct gp_gpu *gpu, uint32_t handle)
-{
-	uint64_t before_ns = world_look(gpu, handle).run_ns;
-
-	usleep(100000);
-	return world_look(gpu, handle).run_ns > before_ns;
-}
+bool world_gets_on(struct gp_gpu *gpu, uint32_t handle);
 
 /* Whether there was news since the last call. */
-static inline bool world_news(struct gp_gpu *gpu)
-{
-	uint64_t count;
-
-	return read(gp_gpu_event_fd(gpu), &count, sizeof count) == sizeof count;
-}
+bool world_news(struct gp_gpu *gpu);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holding, releasing and slices: done, seen, announced, and undone by who did it. */
+/* Holding, releasing and slices: done, seen, announced, and undone by the holder. */
 #include "simgpu_world.h"
 
-static void a_held_task_stands_still_and_goes_on(void **state)
+TEST(a_held_task_stands_still_and_goes_on)
 {
 	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -25,13 +24,12 @@ static void a_held_task_stands_still_and_goes_on(void **state)
 	world_end(&w);
 }
 
-static void an_action_is_under_way_from_the_first_moment(void **state)
+TEST(an_action_is_under_way_from_the_first_moment)
 {
 	struct gp_action a[2];
 	struct world w;
 	struct gp_gpu *gpu;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "one");
 	world_load(&w, "10ms", "two");
@@ -56,14 +54,13 @@ static void an_action_is_under_way_from_the_first_moment(void **state)
 	world_end(&w);
 }
 
-static void a_server_that_does_not_listen_is_not_waited_for(void **state)
+TEST(a_server_that_does_not_listen_is_not_waited_for)
 {
 	struct gp_action a = {0};
 	struct world w;
 	struct gp_gpu *gpu;
 	unsigned taken = 0;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -86,14 +83,13 @@ static void a_server_that_does_not_listen_is_not_waited_for(void **state)
 }
 
 /* So many calls that no more fit: what undoes them is done all the same. */
-static void an_undo_finds_room_in_a_flood(void **state)
+TEST(an_undo_finds_room_in_a_flood)
 {
 	struct gp_action a = {0}, last = {0};
 	struct world w;
 	struct gp_gpu *gpu, *other;
 	uint32_t looker;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -114,7 +110,7 @@ static void an_undo_finds_room_in_a_flood(void **state)
 	world_end(&w);
 }
 
-static void slices_are_set_and_refused(void **state)
+TEST(slices_are_set_and_refused)
 {
 	struct gp_action a = {0};
 	struct gp_queue queue;
@@ -122,7 +118,6 @@ static void slices_are_set_and_refused(void **state)
 	struct world w;
 	struct gp_gpu *gpu;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -153,13 +148,12 @@ static void slices_are_set_and_refused(void **state)
 	world_end(&w);
 }
 
-static void detach_undoes_what_was_done_and_nothing_else(void **state)
+TEST(detach_undoes_what_was_done_and_nothing_else)
 {
 	struct world w;
 	struct gp_gpu *gpu, *other;
 	uint32_t handle, looker, gate;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	world_load(&w, "10ms", "gate");
@@ -188,14 +182,13 @@ static void detach_undoes_what_was_done_and_nothing_else(void **state)
 	world_end(&w);
 }
 
-static void a_handle_is_for_one(void **state)
+TEST(a_handle_is_for_one)
 {
 	struct gp_seen seen;
 	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -205,19 +198,4 @@ static void a_handle_is_for_one(void **state)
 	assert_int_equal(gp_gpu_attach(gpu, seen.key + 1, &handle), -ESRCH);
 	gpu->ops->close(gpu);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_held_task_stands_still_and_goes_on),
-		cmocka_unit_test(an_action_is_under_way_from_the_first_moment),
-		cmocka_unit_test(a_server_that_does_not_listen_is_not_waited_for),
-		cmocka_unit_test(an_undo_finds_room_in_a_flood),
-		cmocka_unit_test(slices_are_set_and_refused),
-		cmocka_unit_test(detach_undoes_what_was_done_and_nothing_else),
-		cmocka_unit_test(a_handle_is_for_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,14 +33,13 @@ static void hold_and_die(pid_t program, struct gp_undo *undo)
 	close(done[1]);
 }
 
-static void what_a_dead_controller_held_stays_held_until_its_record(void **state)
+TEST(what_a_dead_controller_held_stays_held_until_its_record)
 {
 	struct gp_undo undo, other;
 	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	hold_and_die(w.program[0], &undo);
@@ -68,7 +67,7 @@ static void what_a_dead_controller_held_stays_held_until_its_record(void **state
 	world_end(&w);
 }
 
-static void the_next_scheduler_replays_the_record_also_where_sim_is_not_selected(void **state)
+TEST(the_next_scheduler_replays_the_record_also_where_sim_is_not_selected)
 {
 	struct gp_undo_file *file;
 	struct gp_undo undo;
@@ -77,12 +76,11 @@ static void the_next_scheduler_replays_the_record_also_where_sim_is_not_selected
 	uint32_t handle;
 	pid_t pid;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	hold_and_die(w.program[0], &undo);
 	assert_int_equal(gp_undo_open(&file, true, NULL), 0);
-	pid = fork(); /* whose record it is, and who is dead then */
+	pid = fork(); /* the owner of the record, dead by then */
 	if (!pid)
 		_exit(gp_undo_put(file, "sim", &undo) < 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -97,14 +95,13 @@ static void the_next_scheduler_replays_the_record_also_where_sim_is_not_selected
 	world_end(&w);
 }
 
-static void release_process_needs_no_record(void **state)
+TEST(release_process_needs_no_record)
 {
 	struct gp_undo undo;
 	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	hold_and_die(w.program[0], &undo);
@@ -118,8 +115,8 @@ static void release_process_needs_no_record(void **state)
 	world_end(&w);
 }
 
-/* All packets of a controller that died come before those of who undoes what it did. */
-static void a_record_is_not_overtaken_by_what_the_dead_had_said(void **state)
+/* All packets of a dead controller come before those of the undoing process. */
+TEST(a_record_is_not_overtaken_by_what_the_dead_had_said)
 {
 	struct gp_undo undo;
 	struct world w;
@@ -127,7 +124,6 @@ static void a_record_is_not_overtaken_by_what_the_dead_had_said(void **state)
 	uint32_t handle;
 	int done[2], status;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	assert_int_equal(pipe(done), 0);
@@ -161,7 +157,7 @@ static void a_record_is_not_overtaken_by_what_the_dead_had_said(void **state)
 	world_end(&w);
 }
 
-static void a_lost_server_is_a_lost_gpu(void **state)
+TEST(a_lost_server_is_a_lost_gpu)
 {
 	struct gp_observation o = {0};
 	struct gp_action a = {0};
@@ -171,7 +167,6 @@ static void a_lost_server_is_a_lost_gpu(void **state)
 	struct world w;
 	struct gp_gpu *gpu;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -193,7 +188,7 @@ static void a_lost_server_is_a_lost_gpu(void **state)
 	gp_gpu_detach(gpu, a.handle);
 	gpu->ops->close(gpu);
 
-	/* A new one is another: nothing of the old one is there. */
+	/* A new server has no state of the old one. */
 	world_start_server(&w, "h200", "events", "1");
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
 	gpu = world_open(0);
@@ -202,12 +197,11 @@ static void a_lost_server_is_a_lost_gpu(void **state)
 	world_end(&w);
 }
 
-static void a_program_whose_gpu_is_gone_says_so(void **state)
+TEST(a_program_whose_gpu_is_gone_says_so)
 {
 	struct world w;
 	int status;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	world_kill(&w.server, SIGKILL);
@@ -217,14 +211,13 @@ static void a_program_whose_gpu_is_gone_says_so(void **state)
 	world_end(&w);
 }
 
-static void a_held_program_that_dies_leaves_nothing(void **state)
+TEST(a_held_program_that_dies_leaves_nothing)
 {
 	struct gp_action a = {0};
 	struct gp_undo undo;
 	struct world w;
 	struct gp_gpu *gpu;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	world_load(&w, "10ms", "other");
@@ -236,7 +229,7 @@ static void a_held_program_that_dies_leaves_nothing(void **state)
 	WAIT_FOR(world_count(gpu) == 1);
 	assert_int_equal(world_look(gpu, a.handle).known, 0);
 	assert_int_equal(world_look(gpu, a.handle).failed, -ESRCH);
-	/* What is asked of it ends, and changes nobody else. */
+	/* Its requests end, and no other task changes. */
 	assert_int_equal(gp_gpu_release(gpu, now(), &a, 1), 0);
 	WAIT_FOR(!world_look(gpu, a.handle).under_way);
 	assert_int_equal(gp_backend_undo(&gp_simgpu_ops, &undo, NULL), -ESRCH);
@@ -246,20 +239,4 @@ static void a_held_program_that_dies_leaves_nothing(void **state)
 	WAIT_FOR(world_gets_on(gpu, a.handle));
 	gpu->ops->close(gpu);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_dead_controller_held_stays_held_until_its_record),
-		cmocka_unit_test(
-			the_next_scheduler_replays_the_record_also_where_sim_is_not_selected),
-		cmocka_unit_test(release_process_needs_no_record),
-		cmocka_unit_test(a_record_is_not_overtaken_by_what_the_dead_had_said),
-		cmocka_unit_test(a_lost_server_is_a_lost_gpu),
-		cmocka_unit_test(a_program_whose_gpu_is_gone_says_so),
-		cmocka_unit_test(a_held_program_that_dies_leaves_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who has a context is found, and is gone when it is gone; more than fit are refused. */
+/* A process with a context is found until it ends; more contexts than fit are refused. */
 #include "simgpu_world.h"
 
-static void a_program_is_found_as_what_it_is(void **state)
+TEST(a_program_is_found_as_what_it_is)
 {
 	struct world w;
 	struct gp_seen seen = {0};
@@ -10,7 +10,6 @@ static void a_program_is_found_as_what_it_is(void **state)
 	struct gp_gpu *gpu;
 	pid_t pid;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	assert_int_equal(gp_simgpu_ops.probe(), 2);
 	gpu = world_open(0);
@@ -33,12 +32,11 @@ static void a_program_is_found_as_what_it_is(void **state)
 	world_end(&w);
 }
 
-static void it_is_on_its_own_device_only(void **state)
+TEST(it_is_on_its_own_device_only)
 {
 	struct world w;
 	struct gp_gpu *gpu, *other;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -51,13 +49,12 @@ static void it_is_on_its_own_device_only(void **state)
 	world_end(&w);
 }
 
-static void coming_and_going_is_news(void **state)
+TEST(coming_and_going_is_news)
 {
 	struct world w;
 	struct gp_seen first = {0}, second = {0};
 	struct gp_gpu *gpu;
 
-	(void)state;
 	world_begin(&w, "h200", "none"); /* even where nothing is told of activity */
 	gpu = world_open(0);
 	world_news(gpu);
@@ -68,7 +65,7 @@ static void coming_and_going_is_news(void **state)
 	world_kill(&w.program[0], SIGKILL);
 	WAIT_FOR(world_news(gpu));
 	WAIT_FOR(world_count(gpu) == 0);
-	/* Another in its place is another. */
+	/* A new process in its place is a new task. */
 	world_load(&w, "10ms", "second");
 	assert_int_equal(gp_gpu_scan(gpu, now(), &second, 1), 1);
 	assert_int_not_equal(first.key, second.key);
@@ -76,12 +73,11 @@ static void coming_and_going_is_news(void **state)
 	world_end(&w);
 }
 
-static void who_is_welcome_can_be_seen_at_once(void **state)
+TEST(who_is_welcome_can_be_seen_at_once)
 {
 	struct world w;
 	struct gp_gpu *gpu;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	gpu = world_open(0);
 	for (unsigned i = 0; i < 200; i++) {
@@ -97,11 +93,10 @@ static void who_is_welcome_can_be_seen_at_once(void **state)
 	world_end(&w);
 }
 
-static void activity_and_run_time_are_seen(void **state)
+TEST(activity_and_run_time_are_seen)
 {
 	static const char *const models[] = {"h200", "mi300x"};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct world w;
 		struct gp_observation o;
@@ -117,7 +112,7 @@ static void activity_and_run_time_are_seen(void **state)
 		assert_true(o.known & GP_KNOWN_ACTIVE_SINCE);
 		assert_in_range(o.active_since_ns, 1, now());
 		assert_in_range(o.pending, 1, 2); /* one runs, one is queued or on its way */
-		/* An AMD GPU does not tell who runs. */
+		/* An AMD GPU does not report the running task. */
 		assert_int_equal(!!(o.known & GP_KNOWN_RUN), i == 0);
 		if (i == 0)
 			WAIT_FOR(world_gets_on(gpu, handle));
@@ -126,7 +121,7 @@ static void activity_and_run_time_are_seen(void **state)
 	}
 }
 
-static void what_is_not_told_is_not_known(void **state)
+TEST(what_is_not_told_is_not_known)
 {
 	static const struct {
 		const char *activity;
@@ -139,7 +134,6 @@ static void what_is_not_told_is_not_known(void **state)
 	                 GP_KNOWN_RUNNING},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct world w;
 		struct gp_gpu *gpu;
@@ -177,7 +171,7 @@ static pid_t start_context(const struct world *w, int start, int ready)
 	_exit(9);
 }
 
-static void no_more_contexts_than_fit(void **state)
+TEST(no_more_contexts_than_fit)
 {
 	enum { MANY = GP_SIMGPU_CONTEXTS + 1 };
 	static pid_t pid[MANY];
@@ -185,7 +179,6 @@ static void no_more_contexts_than_fit(void **state)
 	struct gp_gpu *gpu;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	assert_int_equal(pipe(start), 0);
 	assert_int_equal(pipe(ready), 0);
@@ -212,19 +205,4 @@ static void no_more_contexts_than_fit(void **state)
 		close(ready[i]);
 	}
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_program_is_found_as_what_it_is),
-		cmocka_unit_test(it_is_on_its_own_device_only),
-		cmocka_unit_test(coming_and_going_is_news),
-		cmocka_unit_test(who_is_welcome_can_be_seen_at_once),
-		cmocka_unit_test(activity_and_run_time_are_seen),
-		cmocka_unit_test(what_is_not_told_is_not_known),
-		cmocka_unit_test(no_more_contexts_than_fit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

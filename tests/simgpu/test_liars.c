@@ -2,7 +2,6 @@
 /* The back end and a server that lies: an error, and never more than that. */
 #include "simgpu_world.h"
 
-#include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/un.h>
@@ -82,7 +81,7 @@ static void answer(int fd, enum lie lie, uint64_t seed)
 	close(files[1]);
 }
 
-/* A process that answers everybody in this way, and then listens to whatever they say. */
+/* A process that answers every client in this way, and then reads what it sends. */
 static void start_liar(struct world *w, enum lie lie, uint64_t seed)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -115,11 +114,10 @@ static void begin(struct world *w)
 	world_kill(&w->server, SIGTERM);
 }
 
-static void what_is_not_a_gpu_is_not_opened(void **state)
+TEST(what_is_not_a_gpu_is_not_opened)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w);
 	for (unsigned lie = LIE_NONE; lie < LIES; lie++) {
 		struct gp_gpu *gpu = NULL;
@@ -184,11 +182,10 @@ static void use_it(struct gp_gpu *gpu)
 	}
 }
 
-static void what_it_says_is_made_harmless(void **state)
+TEST(what_it_says_is_made_harmless)
 {
 	struct world w;
 
-	(void)state;
 	begin(&w);
 	for (uint64_t seed = 1; seed < 20; seed++) {
 		struct gp_gpu *gpu = NULL;
@@ -202,7 +199,7 @@ static void what_it_says_is_made_harmless(void **state)
 	world_end(&w);
 }
 
-static void a_run_time_that_falls_is_not_believed(void **state)
+TEST(a_run_time_that_falls_is_not_believed)
 {
 	struct gp_simgpu_state *s;
 	struct gp_gpu *gpu;
@@ -210,7 +207,6 @@ static void a_run_time_that_falls_is_not_believed(void **state)
 	uint32_t handle = UINT32_MAX;
 	int fd;
 
-	(void)state;
 	begin(&w);
 	fd = make_state(LIE_NONE, 0);
 	shown_fd = fd;
@@ -241,7 +237,7 @@ static void a_run_time_that_falls_is_not_believed(void **state)
 }
 
 /* The server was not woken for a long time: what it said does not go on for ever. */
-static void a_run_goes_on_as_long_as_it_was_said_to(void **state)
+TEST(a_run_goes_on_as_long_as_it_was_said_to)
 {
 	struct gp_simgpu_context c = {.pid = 4711,
 	                              .known = GP_KNOWN_RUN | GP_KNOWN_RUNNING,
@@ -251,7 +247,6 @@ static void a_run_goes_on_as_long_as_it_was_said_to(void **state)
 	                              .runs_until_ns = 7000};
 	uint64_t at_ns;
 
-	(void)state;
 	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 2000);
 	assert_int_equal(at_ns, 6000);
 	assert_int_equal(gp_simclient_run_ns(&c, 1000000, &at_ns), 3000);
@@ -266,16 +261,4 @@ static void a_run_goes_on_as_long_as_it_was_said_to(void **state)
 	c.known = GP_KNOWN_RUN; /* a sample, of that time */
 	assert_int_equal(gp_simclient_run_ns(&c, 6000, &at_ns), 1000);
 	assert_int_equal(at_ns, 5000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_a_gpu_is_not_opened),
-		cmocka_unit_test(what_it_says_is_made_harmless),
-		cmocka_unit_test(a_run_time_that_falls_is_not_believed),
-		cmocka_unit_test(a_run_goes_on_as_long_as_it_was_said_to),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

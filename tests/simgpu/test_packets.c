@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrong packets end the connection they came on, and nobody else notices. */
+/* A wrong packet ends its connection; other clients are not affected. */
 #include "simgpu_world.h"
 
 #include <sys/un.h>
@@ -31,13 +31,12 @@ static void expect_thrown_out(int fd, const void *data, size_t size)
 	close(fd);
 }
 
-static void wrong_greetings_are_not_answered(void **state)
+TEST(wrong_greetings_are_not_answered)
 {
 	static char large[200000];
 	struct gp_simgpu_hello hello = {.kind = GP_SIMGPU_SUBMIT, .version = GP_SIMGPU_VERSION};
 	struct world w;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	expect_thrown_out(connect_plainly(&w), "x", 1);
 	expect_thrown_out(connect_plainly(&w), &hello, sizeof hello);
@@ -48,7 +47,7 @@ static void wrong_greetings_are_not_answered(void **state)
 	world_end(&w);
 }
 
-static void refusals_come_with_a_sentence(void **state)
+TEST(refusals_come_with_a_sentence)
 {
 	static const struct {
 		struct gp_simgpu_hello hello;
@@ -72,7 +71,6 @@ static void refusals_come_with_a_sentence(void **state)
 	};
 	struct world w;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct gp_simgpu_hello hello = cases[i].hello;
@@ -87,14 +85,13 @@ static void refusals_come_with_a_sentence(void **state)
 	world_end(&w);
 }
 
-static void a_second_context_of_a_process_is_refused(void **state)
+TEST(a_second_context_of_a_process_is_refused)
 {
 	struct gp_simgpu_hello hello = {.name = "me"};
 	struct gp_error err = {0};
 	struct world w;
 	int fd;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	fd = gp_simgpu_join(w.path, &hello, NULL);
 	assert_true(fd >= 0);
@@ -106,7 +103,7 @@ static void a_second_context_of_a_process_is_refused(void **state)
 	world_end(&w);
 }
 
-static void wrong_requests_end_the_program_or_are_refused(void **state)
+TEST(wrong_requests_end_the_program_or_are_refused)
 {
 	struct gp_simgpu_hello hello = {.name = "me"};
 	struct gp_simgpu_submit m = {.kind = GP_SIMGPU_SUBMIT, .kernels = 1, .kernel_ns = 0};
@@ -114,7 +111,6 @@ static void wrong_requests_end_the_program_or_are_refused(void **state)
 	struct world w;
 	int fd;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	fd = gp_simgpu_join(w.path, &hello, NULL);
 	for (unsigned i = 0; i < 3; i++) { /* nothing to do, too long, no kernels */
@@ -135,7 +131,7 @@ static void wrong_requests_end_the_program_or_are_refused(void **state)
 	world_end(&w);
 }
 
-static void who_does_not_read_is_thrown_out_and_others_go_on(void **state)
+TEST(who_does_not_read_is_thrown_out_and_others_go_on)
 {
 	struct gp_simgpu_hello hello = {.name = "deaf"};
 	struct gp_gpu *gpu;
@@ -143,7 +139,6 @@ static void who_does_not_read_is_thrown_out_and_others_go_on(void **state)
 	uint32_t handle;
 	int fd, r = 0;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "1ms", "train");
 	fd = gp_simgpu_join(w.path, &hello, NULL);
@@ -160,7 +155,7 @@ static void who_does_not_read_is_thrown_out_and_others_go_on(void **state)
 }
 
 /* A billion kernels a second are more than can be simulated in one. */
-static void who_asks_for_too_much_slows_its_own_device_only(void **state)
+TEST(who_asks_for_too_much_slows_its_own_device_only)
 {
 	struct gp_simgpu_hello hello = {.name = "greedy", .device = 1};
 	struct gp_gpu *gpu, *other;
@@ -168,7 +163,6 @@ static void who_asks_for_too_much_slows_its_own_device_only(void **state)
 	uint32_t handle;
 	int fd;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "1ms", "train");
 	fd = gp_simgpu_join(w.path, &hello, NULL);
@@ -202,7 +196,7 @@ static int become_controller(const struct world *w)
 	return fd;
 }
 
-static void wrong_commands_change_nothing(void **state)
+TEST(wrong_commands_change_nothing)
 {
 	static struct gp_simgpu_control m;
 	struct gp_gpu *gpu;
@@ -210,7 +204,6 @@ static void wrong_commands_change_nothing(void **state)
 	uint32_t handle;
 	int fd;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	world_load(&w, "10ms", "train");
 	gpu = world_open(0);
@@ -247,13 +240,12 @@ static void wrong_commands_change_nothing(void **state)
 	world_end(&w);
 }
 
-static void silent_strangers_keep_nobody_out(void **state)
+TEST(silent_strangers_keep_nobody_out)
 {
 	enum { SILENT = 200 };
 	static int fd[SILENT];
 	struct world w;
 
-	(void)state;
 	world_begin(&w, "h200", "events");
 	for (unsigned i = 0; i < SILENT; i++)
 		fd[i] = connect_plainly(&w);
@@ -262,20 +254,4 @@ static void silent_strangers_keep_nobody_out(void **state)
 	for (unsigned i = 0; i < SILENT; i++)
 		close(fd[i]);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_greetings_are_not_answered),
-		cmocka_unit_test(refusals_come_with_a_sentence),
-		cmocka_unit_test(a_second_context_of_a_process_is_refused),
-		cmocka_unit_test(wrong_requests_end_the_program_or_are_refused),
-		cmocka_unit_test(who_does_not_read_is_thrown_out_and_others_go_on),
-		cmocka_unit_test(who_asks_for_too_much_slows_its_own_device_only),
-		cmocka_unit_test(wrong_commands_change_nothing),
-		cmocka_unit_test(silent_strangers_keep_nobody_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

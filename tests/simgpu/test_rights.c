@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everybody may use a simulated GPU; only its owner and root may control it. */
+/* All users may use a simulated GPU; only its owner and root may control it. */
 #include "simgpu_world.h"
 
 #define NOBODY 65534
@@ -68,13 +68,12 @@ static int hold_as_program(const struct world *w)
 	return recv(fd, &byte, 1, MSG_DONTWAIT) == 0 ? 0 : -95; /* it was thrown out */
 }
 
-static void others_use_it_and_do_not_control_it(void **state)
+TEST(others_use_it_and_do_not_control_it)
 {
 	struct world w;
 	struct gp_gpu *gpu;
 	uint32_t handle;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	world_begin(&w, "h200", "events");
@@ -91,18 +90,17 @@ static void others_use_it_and_do_not_control_it(void **state)
 	world_end(&w);
 }
 
-static void root_controls_another_users(void **state)
+TEST(root_controls_another_users)
 {
 	char *argv[] = {(char *)(uintptr_t)SIMGPU, (char *)(uintptr_t) "--socket", NULL, NULL};
 	struct gp_gpu *gpu;
 	struct world w;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	world_begin(&w, "h200", "events");
 	world_kill(&w.server, SIGTERM);
-	/* The folder is nobody's for the time of the start. */
+	/* The folder belongs to user `nobody` during the start. */
 	assert_int_equal(chown(w.folder, NOBODY, NOBODY), 0);
 	argv[2] = w.path;
 	assert_int_equal(seteuid(NOBODY), 0);
@@ -117,14 +115,4 @@ static void root_controls_another_users(void **state)
 	assert_int_equal(as_nobody(control, &w), 0);
 	gpu->ops->close(gpu);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(others_use_it_and_do_not_control_it),
-		cmocka_unit_test(root_controls_another_users),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

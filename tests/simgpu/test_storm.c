@@ -17,7 +17,7 @@ static unsigned rounds(void)
 	return soak ? ROUNDS * (unsigned)atoi(soak) : ROUNDS;
 }
 
-/* Does what comes to its mind, until it is killed. */
+/* Does random actions until it is killed. */
 static void rage(const struct world *w, uint64_t seed, int records)
 {
 	struct gp_gpu *gpu = world_open(0);
@@ -122,24 +122,12 @@ static void all_work_is_done_whatever_happens(const char *model)
 	world_end(&w);
 }
 
-static void on_a_device_with_slices(void **state)
+TEST(on_a_device_with_slices)
 {
-	(void)state;
 	all_work_is_done_whatever_happens("h200");
 }
 
-static void on_a_device_that_saves_waves(void **state)
+TEST(on_a_device_that_saves_waves)
 {
-	(void)state;
 	all_work_is_done_whatever_happens("mi300x");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_a_device_with_slices),
-		cmocka_unit_test(on_a_device_that_saves_waves),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

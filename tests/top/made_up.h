@@ -3,17 +3,9 @@
 #ifndef GP_TESTS_TOP_MADE_UP_H
 #define GP_TESTS_TOP_MADE_UP_H
 
-#include <errno.h>
+#include "support/test.h"
+
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* needs the headers above */
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "cli/top/top.h"
@@ -23,69 +15,11 @@
 #define S  GP_NS_PER_S
 
 /* A snapshot of one device and `n` tasks with ids from 1 on; all counters 0, all known. */
-static inline struct gp_top_snapshot made_up_snapshot(unsigned n, uint64_t at_ns)
-{
-	struct gp_top_snapshot snapshot = {.ndevices = 1, .ntasks = n, .daemon = "gpreemptd 9.9"};
-
-	snapshot.device = calloc(2, sizeof *snapshot.device);
-	snapshot.task = calloc(n + 1, sizeof *snapshot.task);
-	assert_non_null(snapshot.device);
-	assert_non_null(snapshot.task);
-	snapshot.device[0] = (struct gp_top_device){.name = "simulated H200 #0",
-	                                            .policy = "priority",
-	                                            .state = "ok",
-	                                            .at_ns = at_ns,
-	                                            .busy_known = true,
-	                                            .inversions_known = true,
-	                                            .busy = GP_TOP_UNKNOWN,
-	                                            .preemptions_per_s = GP_TOP_UNKNOWN,
-	                                            .inversions_per_s = GP_TOP_UNKNOWN};
-	for (unsigned i = 0; i < n; i++) {
-		struct gp_top_task *t = &snapshot.task[i];
-
-		*t = (struct gp_top_task){.id = i + 1,
-		                          .pid = (pid_t)(1000 + i),
-		                          .user = "alice",
-		                          .class = GP_BEST_EFFORT,
-		                          .run_known = true,
-		                          .at_ns = at_ns,
-		                          .share = GP_TOP_UNKNOWN,
-		                          .recent_share = GP_TOP_UNKNOWN,
-		                          .preemptions_per_s = GP_TOP_UNKNOWN};
-		snprintf(t->name, sizeof t->name, "job%u", i);
-	}
-	return snapshot;
-}
+struct gp_top_snapshot made_up_snapshot(unsigned n, uint64_t at_ns);
 
 /* The grid as text, one line per row; the caller frees it. */
-static inline char *text_of(const struct gp_cells *cells)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *f = open_memstream(&text, &size);
-
-	assert_non_null(f);
-	gp_cells_print(cells, f);
-	fclose(f);
-	return text;
-}
-
-static inline void assert_shows(const struct gp_cells *cells, const char *part)
-{
-	char *text = text_of(cells);
-
-	if (!strstr(text, part))
-		fail_msg("'%s' is not on this screen:\n%s", part, text);
-	free(text);
-}
-
-static inline void assert_hides(const struct gp_cells *cells, const char *part)
-{
-	char *text = text_of(cells);
-
-	if (strstr(text, part))
-		fail_msg("'%s' is on this screen:\n%s", part, text);
-	free(text);
-}
+char *text_of(const struct gp_cells *cells);
+void assert_shows(const struct gp_cells *cells, const char *part);
+void assert_hides(const struct gp_cells *cells, const char *part);
 
 #endif

@@ -26,9 +26,8 @@ static int drop(void **state)
 	return 0;
 }
 
-static void text_stands_where_it_was_put(void **state)
+TEST_WITH(text_stands_where_it_was_put, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 0, 2, 5, GP_STYLE_BAD, "abc"), 3);
 	gp_cells_put_right(&cells, 1, 2, 5, GP_STYLE_PLAIN, "xy");
 	assert_is("  abc\n     xy\n");
@@ -36,9 +35,8 @@ static void text_stands_where_it_was_put(void **state)
 	assert_int_equal(cells.cell[1].style, GP_STYLE_PLAIN);
 }
 
-static void a_text_that_is_too_long_ends_with_an_ellipsis(void **state)
+TEST_WITH(a_text_that_is_too_long_ends_with_an_ellipsis, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 0, 0, 4, 0, "abcdef"), 4);
 	gp_cells_put(&cells, 1, 5, 100, 0, "abcdef"); /* to the end of the row, not beyond */
 	assert_is("abc…\n     ab…\n");
@@ -49,9 +47,8 @@ static void a_text_that_is_too_long_ends_with_an_ellipsis(void **state)
 	assert_is("abcdef\n     ab…\n");
 }
 
-static void text_outside_the_grid_is_ignored(void **state)
+TEST_WITH(text_outside_the_grid_is_ignored, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_put(&cells, 2, 0, 4, 0, "a"), 0);
 	assert_int_equal(gp_cells_put(&cells, 0, 8, 4, 0, "a"), 0);
 	gp_cells_fill(&cells, 7, 0, 4, GP_STYLE_BAD);
@@ -60,25 +57,22 @@ static void text_outside_the_grid_is_ignored(void **state)
 	assert_int_equal(cells.cell[15].style, GP_STYLE_BAD);
 }
 
-static void escape_sequences_become_question_marks(void **state)
+TEST_WITH(escape_sequences_become_question_marks, blank, drop)
 {
-	(void)state;
 	gp_cells_put(&cells, 0, 0, 8, 0, "\033[31m\a");
 	gp_cells_put(&cells, 1, 0, 8, 0,
 	             "a\nb\tc\177\xc2\x9b"); /* the last is ESC [ as one character */
 	assert_is("?[31m?\na?b?c??\n");
 }
 
-static void invalid_utf8_is_shown_as_such(void **state)
+TEST_WITH(invalid_utf8_is_shown_as_such, blank, drop)
 {
-	(void)state;
 	gp_cells_put(&cells, 0, 0, 8, 0, "a\xff\xc3(b\xe2\x82");
 	assert_is("a\xef\xbf\xbd\xef\xbf\xbd(b\xef\xbf\xbd\xef\xbf\xbd\n\n");
 }
 
-static void wide_characters_take_two_columns(void **state)
+TEST_WITH(wide_characters_take_two_columns, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_width(&cells, "日本"), 4);
 	gp_cells_put(&cells, 0, 0, 8, 0, "日本");
 	assert_int_equal(gp_cells_put(&cells, 1, 0, 4, 0, "日本語"),
@@ -86,37 +80,21 @@ static void wide_characters_take_two_columns(void **state)
 	assert_is("日本\n日…\n");
 }
 
-static void combining_characters_take_no_column(void **state)
+TEST_WITH(combining_characters_take_no_column, blank, drop)
 {
-	(void)state;
 	assert_int_equal(gp_cells_width(&cells, "e\xcc\x81"), 1);
 	gp_cells_put(&cells, 0, 0, 8, 0, "e\xcc\x81x");
 	assert_is("ex\n\n");
 }
 
-static void without_utf8_all_is_ascii(void **state)
+TEST_WITH(without_utf8_all_is_ascii, blank, drop)
 {
-	(void)state;
 	cells.utf8 = false;
 	gp_cells_put(&cells, 0, 0, 8, 0, "é日▸x");
 	assert_is("???x\n\n");
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(text_stands_where_it_was_put, blank, drop),
-		cmocka_unit_test_setup_teardown(a_text_that_is_too_long_ends_with_an_ellipsis,
-	                                        blank, drop),
-		cmocka_unit_test_setup_teardown(text_outside_the_grid_is_ignored, blank, drop),
-		cmocka_unit_test_setup_teardown(escape_sequences_become_question_marks, blank,
-	                                        drop),
-		cmocka_unit_test_setup_teardown(invalid_utf8_is_shown_as_such, blank, drop),
-		cmocka_unit_test_setup_teardown(wide_characters_take_two_columns, blank, drop),
-		cmocka_unit_test_setup_teardown(combining_characters_take_no_column, blank, drop),
-		cmocka_unit_test_setup_teardown(without_utf8_all_is_ascii, blank, drop),
-	};
-
 	setlocale(LC_CTYPE, "C.UTF-8");
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

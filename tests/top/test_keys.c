@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "made_up.h"
 
@@ -174,9 +173,8 @@ static void expect(const char *method, const char *param, const char *value, con
 	assert_null(serve());
 }
 
-static void a_snapshot_has_all_devices_and_tasks(void **state)
+TEST_WITH(a_snapshot_has_all_devices_and_tasks, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	assert_int_equal(w.top->link.snapshot.ndevices, 2);
 	assert_int_equal(w.top->link.snapshot.ntasks, 2);
@@ -190,9 +188,8 @@ static void a_snapshot_has_all_devices_and_tasks(void **state)
 	assert_int_equal(w.top->history.n, 2);
 }
 
-static void keys_send_commands_and_answers_are_shown(void **state)
+TEST_WITH(keys_send_commands_and_answers_are_shown, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("cl");
 	expect("set", "class", "lc", "result", "{}");
@@ -212,9 +209,8 @@ static void keys_send_commands_and_answers_are_shown(void **state)
 	assert_string_equal(w.top->message, "4711 train: priority 13");
 }
 
-static void a_refusal_is_shown_in_the_words_of_the_daemon(void **state)
+TEST_WITH(a_refusal_is_shown_in_the_words_of_the_daemon, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("h");
 	expect("hold", NULL, NULL, "error",
@@ -226,11 +222,10 @@ static void a_refusal_is_shown_in_the_words_of_the_daemon(void **state)
 	assert_string_equal(w.top->message, ""); /* the time of the message is over */
 }
 
-static void plus_continues_from_the_last_plus_and_ends_at_15(void **state)
+TEST_WITH(plus_continues_from_the_last_plus_and_ends_at_15, begin, end)
 {
 	struct json_object *json;
 
-	(void)state;
 	assert_null(serve());
 	press("+");
 	json = serve(); /* not answered yet */
@@ -242,9 +237,8 @@ static void plus_continues_from_the_last_plus_and_ends_at_15(void **state)
 	assert_null(serve());
 }
 
-static void the_class_is_set_for_the_task_selected_when_c_was_pressed(void **state)
+TEST_WITH(the_class_is_set_for_the_task_selected_when_c_was_pressed, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("c");
 	gp_top_snapshot_clear(&w.top->link.snapshot); /* the task ends meanwhile */
@@ -256,9 +250,8 @@ static void the_class_is_set_for_the_task_selected_when_c_was_pressed(void **sta
 	assert_int_equal(w.top->mode, GP_TOP_BROWSE);
 }
 
-static void a_policy_is_chosen_from_a_list(void **state)
+TEST_WITH(a_policy_is_chosen_from_a_list, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("p");
 	assert_int_equal(w.top->mode, GP_TOP_POLICY); /* begins at the policy in force, rr */
@@ -274,9 +267,8 @@ static void a_policy_is_chosen_from_a_list(void **state)
 	assert_string_equal(w.top->message, "policy: it cannot run here");
 }
 
-static void a_filter_is_typed_kept_and_dropped(void **state)
+TEST_WITH(a_filter_is_typed_kept_and_dropped, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("fBOQ\177");
 	assert_string_equal(w.top->view.filter, "BO");
@@ -297,9 +289,8 @@ static void a_filter_is_typed_kept_and_dropped(void **state)
 	expect("hold", NULL, NULL, "result", "{}");
 }
 
-static void the_other_keys_do_what_help_says(void **state)
+TEST_WITH(the_other_keys_do_what_help_says, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("?");
 	assert_int_equal(w.top->mode, GP_TOP_HELP);
@@ -319,9 +310,8 @@ static void the_other_keys_do_what_help_says(void **state)
 	assert_true(w.top->done);
 }
 
-static void a_lost_daemon_is_reported_and_found_again(void **state)
+TEST_WITH(a_lost_daemon_is_reported_and_found_again, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	press("h");
 	stop_daemon();
@@ -345,11 +335,10 @@ static void a_lost_daemon_is_reported_and_found_again(void **state)
 	assert_int_equal(w.top->history.n, 1);
 }
 
-static void a_daemon_that_does_not_answer_does_not_block(void **state)
+TEST_WITH(a_daemon_that_does_not_answer_does_not_block, begin, end)
 {
 	struct json_object *json;
 
-	(void)state;
 	assert_null(serve());
 	w.now_ns += S;
 	work();
@@ -369,9 +358,8 @@ static void a_daemon_that_does_not_answer_does_not_block(void **state)
 	assert_int_equal(w.top->link.trouble.code, 0);
 }
 
-static void unanswered_commands_are_limited(void **state)
+TEST_WITH(unanswered_commands_are_limited, begin, end)
 {
-	(void)state;
 	assert_null(serve());
 	for (unsigned i = 0; i < 3 * GP_TOP_COMMANDS; i++)
 		press("h");
@@ -379,9 +367,8 @@ static void unanswered_commands_are_limited(void **state)
 	assert_non_null(strstr(w.top->message, "has not answered"));
 }
 
-static void one_device_is_shown_alone(void **state)
+TEST_WITH(one_device_is_shown_alone, begin, end)
 {
-	(void)state;
 	w.top->link.device = 1;
 	assert_null(serve());
 	assert_int_equal(w.top->link.snapshot.ndevices, 1);
@@ -391,20 +378,18 @@ static void one_device_is_shown_alone(void **state)
 	expect("policy", "device", "1", "result", "{}");
 }
 
-static void a_missing_device_is_reported(void **state)
+TEST_WITH(a_missing_device_is_reported, begin, end)
 {
-	(void)state;
 	w.top->link.device = 7;
 	serve();
 	assert_int_equal(w.top->link.trouble.code, -ENODEV);
 	assert_non_null(strstr(w.top->link.trouble.text, "there is no device 7"));
 }
 
-static void a_server_that_is_no_daemon_is_disconnected(void **state)
+TEST_WITH(a_server_that_is_no_daemon_is_disconnected, begin, end)
 {
 	struct json_object *json;
 
-	(void)state;
 	work();
 	json = request();
 	assert_true(asks(json, "hello"));
@@ -413,28 +398,4 @@ static void a_server_that_is_no_daemon_is_disconnected(void **state)
 	work();
 	assert_int_equal(w.top->link.trouble.code, -EPROTO);
 	assert_false(w.top->link.had_snapshot);
-}
-
-#define DAEMON_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DAEMON_TEST(a_snapshot_has_all_devices_and_tasks),
-		DAEMON_TEST(keys_send_commands_and_answers_are_shown),
-		DAEMON_TEST(a_refusal_is_shown_in_the_words_of_the_daemon),
-		DAEMON_TEST(plus_continues_from_the_last_plus_and_ends_at_15),
-		DAEMON_TEST(the_class_is_set_for_the_task_selected_when_c_was_pressed),
-		DAEMON_TEST(a_policy_is_chosen_from_a_list),
-		DAEMON_TEST(a_filter_is_typed_kept_and_dropped),
-		DAEMON_TEST(the_other_keys_do_what_help_says),
-		DAEMON_TEST(a_lost_daemon_is_reported_and_found_again),
-		DAEMON_TEST(a_daemon_that_does_not_answer_does_not_block),
-		DAEMON_TEST(unanswered_commands_are_limited),
-		DAEMON_TEST(one_device_is_shown_alone),
-		DAEMON_TEST(a_missing_device_is_reported),
-		DAEMON_TEST(a_server_that_is_no_daemon_is_disconnected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@ static struct gp_top_layout laid_out(unsigned width, bool devices)
 	return layout;
 }
 
-static void columns_never_overlap_nor_leave_the_screen(void **state)
+TEST(columns_never_overlap_nor_leave_the_screen)
 {
-	(void)state;
 	for (unsigned width = 0; width < 300; width++) {
 		struct gp_top_layout l = laid_out(width, width % 2);
 		unsigned end = 0;
@@ -29,21 +28,19 @@ static void columns_never_overlap_nor_leave_the_screen(void **state)
 	}
 }
 
-static void eighty_columns_have_room_for_all(void **state)
+TEST(eighty_columns_have_room_for_all)
 {
 	struct gp_top_layout l = laid_out(80, false);
 
-	(void)state;
 	for (unsigned c = 0; c < GP_COLS; c++)
 		assert_true(c == GP_COL_DEVICE ? !l.col[c].width : l.col[c].width > 0);
 	assert_true(laid_out(84, true).col[GP_COL_DEVICE].width);
 }
 
-static void the_least_important_columns_go_first(void **state)
+TEST(the_least_important_columns_go_first)
 {
 	unsigned had = 0;
 
-	(void)state;
 	for (unsigned width = 1; width < 120; width++) {
 		struct gp_top_layout l = laid_out(width, true);
 		unsigned has = 0;
@@ -58,23 +55,21 @@ static void the_least_important_columns_go_first(void **state)
 	assert_int_equal(had, (1u << GP_COLS) - 1);
 }
 
-static void bars_and_names_use_the_width_of_wide_screens(void **state)
+TEST(bars_and_names_use_the_width_of_wide_screens)
 {
 	struct gp_top_layout narrow = laid_out(80, false), wide = laid_out(160, false);
 
-	(void)state;
 	assert_true(wide.col[GP_COL_BAR].width > narrow.col[GP_COL_BAR].width);
 	assert_true(wide.col[GP_COL_NAME].width > narrow.col[GP_COL_NAME].width);
 	assert_int_equal(wide.col[GP_COL_PID].width, narrow.col[GP_COL_PID].width);
 	assert_true(laid_out(300, false).col[GP_COL_BAR].width <= 20);
 }
 
-static void the_tasks_decide_the_widths(void **state)
+TEST(the_tasks_decide_the_widths)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(2, S);
 	struct gp_top_needs n = gp_top_needs_of(&snapshot);
 
-	(void)state;
 	assert_int_equal(n.class, 5);
 	assert_int_equal(n.pid, 5);
 	assert_int_equal(n.user, 5);
@@ -89,9 +84,8 @@ static void the_tasks_decide_the_widths(void **state)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void rows_add_up_and_tasks_come_first(void **state)
+TEST(rows_add_up_and_tasks_come_first)
 {
-	(void)state;
 	for (unsigned rows = 0; rows < 100; rows++)
 		for (unsigned devices = 0; devices < 70; devices++) {
 			struct gp_top_rows r = gp_top_share_rows(rows, devices);
@@ -107,18 +101,4 @@ static void rows_add_up_and_tasks_come_first(void **state)
 	assert_int_equal(gp_top_share_rows(24, 1).tasks, 19);
 	assert_int_equal(gp_top_share_rows(24, 8).devices, 8);
 	assert_int_equal(gp_top_share_rows(24, 64).devices, 10);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(columns_never_overlap_nor_leave_the_screen),
-		cmocka_unit_test(eighty_columns_have_room_for_all),
-		cmocka_unit_test(the_least_important_columns_go_first),
-		cmocka_unit_test(bars_and_names_use_the_width_of_wide_screens),
-		cmocka_unit_test(the_tasks_decide_the_widths),
-		cmocka_unit_test(rows_add_up_and_tasks_come_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

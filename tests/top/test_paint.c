@@ -51,9 +51,8 @@ static int end(void **state)
 	return 0;
 }
 
-static void eighty_columns_show_all(void **state)
+TEST_WITH(eighty_columns_show_all, begin, end)
 {
-	(void)state;
 	gp_top_paint(top, &cells, 24, 80);
 	assert_shows(&cells, "4 tasks on 1 device");
 	assert_shows(&cells, "gpreemptd 9.9, up 3 h 0 min\n");
@@ -70,9 +69,8 @@ static void eighty_columns_show_all(void **state)
 	assert_shows(&cells, "p policy\n");
 }
 
-static void utf8_has_finer_bars(void **state)
+TEST_WITH(utf8_has_finer_bars, begin, end)
 {
-	(void)state;
 	cells.utf8 = true;
 	gp_top_paint(top, &cells, 24, 80);
 	assert_shows(&cells, "▸ running");
@@ -81,9 +79,8 @@ static void utf8_has_finer_bars(void **state)
 	assert_shows(&cells, "█");
 }
 
-static void no_size_is_too_small(void **state)
+TEST_WITH(no_size_is_too_small, begin, end)
 {
-	(void)state;
 	for (unsigned mode = GP_TOP_BROWSE; mode <= GP_TOP_FILTER; mode++)
 		for (unsigned rows = 0; rows < 30; rows++)
 			for (unsigned cols = 0; cols < 130; cols++) {
@@ -97,9 +94,8 @@ static void no_size_is_too_small(void **state)
 	assert_shows(&cells, "serve");
 }
 
-static void sixty_by_fifteen_has_the_important_columns(void **state)
+TEST_WITH(sixty_by_fifteen_has_the_important_columns, begin, end)
 {
-	(void)state;
 	gp_top_paint(top, &cells, 15, 60);
 	assert_shows(&cells, "simulated H2");
 	assert_shows(&cells, "97%");
@@ -110,9 +106,8 @@ static void sixty_by_fifteen_has_the_important_columns(void **state)
 	assert_hides(&cells, "P50");
 }
 
-static void only_what_is_visible_is_drawn(void **state)
+TEST_WITH(only_what_is_visible_is_drawn, begin, end)
 {
-	(void)state;
 	gp_top_snapshot_clear(&top->link.snapshot);
 	top->link.snapshot = made_up_snapshot(1000, S);
 	top->view.sort = GP_COL_PID;
@@ -125,11 +120,10 @@ static void only_what_is_visible_is_drawn(void **state)
 	assert_hides(&cells, "job980\n");
 }
 
-static void the_selected_row_is_marked_as_a_whole(void **state)
+TEST_WITH(the_selected_row_is_marked_as_a_whole, begin, end)
 {
 	unsigned marked = 0;
 
-	(void)state;
 	gp_top_view_move(&top->view, &top->link.snapshot, 1, 10);
 	gp_top_paint(top, &cells, 24, 80);
 	for (unsigned i = 0; i < 24 * 80; i++)
@@ -140,9 +134,8 @@ static void the_selected_row_is_marked_as_a_whole(void **state)
 	assert_int_equal(marked, 80);
 }
 
-static void trouble_is_shown_in_the_first_line_and_the_rest_stays(void **state)
+TEST_WITH(trouble_is_shown_in_the_first_line_and_the_rest_stays, begin, end)
 {
-	(void)state;
 	gp_fail(&top->link.trouble, -ECONNREFUSED, "no daemon answers");
 	gp_top_paint(top, &cells, 24, 80);
 	assert_shows(&cells, "no daemon answers\n");
@@ -151,11 +144,10 @@ static void trouble_is_shown_in_the_first_line_and_the_rest_stays(void **state)
 	assert_int_equal(cells.cell[0].style, GP_STYLE_BAD);
 }
 
-static void problems_of_devices_are_shown(void **state)
+TEST_WITH(problems_of_devices_are_shown, begin, end)
 {
 	struct gp_top_device *d = &top->link.snapshot.device[0];
 
-	(void)state;
 	d->ejected = true;
 	strcpy(d->policy, "none");
 	strcpy(d->why, "edf was ejected: it let task 3 starve");
@@ -168,9 +160,8 @@ static void problems_of_devices_are_shown(void **state)
 	assert_shows(&cells, "no keeper");
 }
 
-static void devices_that_do_not_fit_are_counted(void **state)
+TEST_WITH(devices_that_do_not_fit_are_counted, begin, end)
 {
-	(void)state;
 	free(top->link.snapshot.device);
 	top->link.snapshot.device = calloc(64, sizeof *top->link.snapshot.device);
 	assert_non_null(top->link.snapshot.device);
@@ -188,9 +179,8 @@ static void devices_that_do_not_fit_are_counted(void **state)
 	assert_shows(&cells, "GPU-63-");
 }
 
-static void plain_text_has_all_tasks_and_no_keys(void **state)
+TEST_WITH(plain_text_has_all_tasks_and_no_keys, begin, end)
 {
-	(void)state;
 	gp_top_snapshot_clear(&top->link.snapshot);
 	top->link.snapshot = made_up_snapshot(500, S);
 	gp_top_view_update(&top->view, &top->link.snapshot, 0);
@@ -203,9 +193,8 @@ static void plain_text_has_all_tasks_and_no_keys(void **state)
 		assert_false(cells.cell[i].style & GP_STYLE_SELECTED);
 }
 
-static void a_long_message_is_shown_whole(void **state)
+TEST_WITH(a_long_message_is_shown_whole, begin, end)
 {
-	(void)state;
 	gp_top_show_message(top, S, true,
 	                    "4711 train: the process belongs to user 0; use root or the group");
 	gp_top_paint(top, &cells, 12, 40);
@@ -222,9 +211,8 @@ static void a_long_message_is_shown_whole(void **state)
 	assert_shows(&cells, "\na b\nc d\ne f\ng ~\n");
 }
 
-static void an_empty_machine_is_shown_as_such(void **state)
+TEST_WITH(an_empty_machine_is_shown_as_such, begin, end)
 {
-	(void)state;
 	top->link.snapshot.ntasks = 0;
 	gp_top_view_update(&top->view, &top->link.snapshot, 10);
 	gp_top_paint(top, &cells, 24, 80);
@@ -235,25 +223,7 @@ static void an_empty_machine_is_shown_as_such(void **state)
 	assert_shows(&cells, "no task has the filter text in its name or user");
 }
 
-#define SCREEN_TEST(f) cmocka_unit_test_setup_teardown(f, begin, end)
-
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		SCREEN_TEST(eighty_columns_show_all),
-		SCREEN_TEST(utf8_has_finer_bars),
-		SCREEN_TEST(no_size_is_too_small),
-		SCREEN_TEST(sixty_by_fifteen_has_the_important_columns),
-		SCREEN_TEST(only_what_is_visible_is_drawn),
-		SCREEN_TEST(the_selected_row_is_marked_as_a_whole),
-		SCREEN_TEST(trouble_is_shown_in_the_first_line_and_the_rest_stays),
-		SCREEN_TEST(problems_of_devices_are_shown),
-		SCREEN_TEST(devices_that_do_not_fit_are_counted),
-		SCREEN_TEST(plain_text_has_all_tasks_and_no_keys),
-		SCREEN_TEST(a_long_message_is_shown_whole),
-		SCREEN_TEST(an_empty_machine_is_shown_as_such),
-	};
-
 	setlocale(LC_CTYPE, "C.UTF-8");
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,26 +20,24 @@ static void snapshot_at(struct gp_top_history *history, uint64_t at_ns, uint64_t
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void the_first_snapshot_has_no_rates(void **state)
+TEST(the_first_snapshot_has_no_rates)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	snapshot_at(&history, 5 * S, 4 * S, 100, &t, &d);
 	assert_true(t.share < 0 && t.recent_share < 0 && t.preemptions_per_s < 0);
 	assert_true(d.busy < 0 && d.preemptions_per_s < 0 && d.inversions_per_s < 0);
 	gp_top_history_clear(&history);
 }
 
-static void a_share_is_run_time_over_time(void **state)
+TEST(a_share_is_run_time_over_time)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	snapshot_at(&history, 5 * S, 4 * S, 100, &t, &d);
 	snapshot_at(&history, 7 * S, 4 * S + 500 * MS, 130, &t, &d);
 	NEAR(t.share, 0.25);
@@ -49,14 +47,13 @@ static void a_share_is_run_time_over_time(void **state)
 	gp_top_history_clear(&history);
 }
 
-static void with_many_snapshots_a_second_rates_are_of_the_last_second(void **state)
+TEST(with_many_snapshots_a_second_rates_are_of_the_last_second)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_device d;
 	struct gp_top_task t = {0};
 	uint64_t run_ns = 0;
 
-	(void)state;
 	/* Idle for ten seconds, busy for the last half second. */
 	for (unsigned i = 0; i <= 105; i++) {
 		run_ns += i > 100 ? 100 * MS : 0;
@@ -69,13 +66,12 @@ static void with_many_snapshots_a_second_rates_are_of_the_last_second(void **sta
 	assert_int_equal(history.n, 0);
 }
 
-static void with_rare_snapshots_rates_are_of_the_time_between_them(void **state)
+TEST(with_rare_snapshots_rates_are_of_the_time_between_them)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	snapshot_at(&history, 100 * S, 0, 0, &t, &d);
 	snapshot_at(&history, 110 * S, 10 * S, 0, &t, &d);
 	snapshot_at(&history, 120 * S, 13 * S, 0, &t, &d);
@@ -84,26 +80,24 @@ static void with_rare_snapshots_rates_are_of_the_time_between_them(void **state)
 	gp_top_history_clear(&history);
 }
 
-static void run_time_counted_late_never_exceeds_all(void **state)
+TEST(run_time_counted_late_never_exceeds_all)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	snapshot_at(&history, 5 * S, 0, 0, &t, &d);
 	snapshot_at(&history, 6 * S, 1200 * MS, 0, &t, &d);
 	NEAR(t.share, 1.0);
 	gp_top_history_clear(&history);
 }
 
-static void a_counter_that_fell_gives_no_rate(void **state)
+TEST(a_counter_that_fell_gives_no_rate)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_device d;
 	struct gp_top_task t;
 
-	(void)state;
 	snapshot_at(&history, 5 * S, 4 * S, 10, &t, &d);
 	snapshot_at(&history, 6 * S, 3 * S, 5, &t, &d);
 	assert_true(t.share < 0 && t.preemptions_per_s < 0 && d.busy < 0);
@@ -112,13 +106,12 @@ static void a_counter_that_fell_gives_no_rate(void **state)
 	gp_top_history_clear(&history);
 }
 
-static void unknown_counters_give_no_rates(void **state)
+TEST(unknown_counters_give_no_rates)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_snapshot first = made_up_snapshot(2, 5 * S),
 			       second = made_up_snapshot(3, 6 * S);
 
-	(void)state;
 	second.task[0].run_ns = 500 * MS;
 	second.task[1].run_known = false;
 	first.device[0].busy_known = second.device[0].inversions_known = false;
@@ -135,13 +128,12 @@ static void unknown_counters_give_no_rates(void **state)
 	gp_top_history_clear(&history);
 }
 
-static void tasks_of_two_devices_with_the_same_id_are_two(void **state)
+TEST(tasks_of_two_devices_with_the_same_id_are_two)
 {
 	struct gp_top_history history = {0};
 	struct gp_top_snapshot first = made_up_snapshot(2, 5 * S),
 			       second = made_up_snapshot(2, 6 * S);
 
-	(void)state;
 	first.task[1].id = second.task[1].id = 1;
 	first.task[1].device = second.task[1].device = 1;
 	second.task[0].run_ns = 100 * MS;
@@ -153,20 +145,4 @@ static void tasks_of_two_devices_with_the_same_id_are_two(void **state)
 	gp_top_snapshot_clear(&first);
 	gp_top_snapshot_clear(&second);
 	gp_top_history_clear(&history);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_snapshot_has_no_rates),
-		cmocka_unit_test(a_share_is_run_time_over_time),
-		cmocka_unit_test(with_many_snapshots_a_second_rates_are_of_the_last_second),
-		cmocka_unit_test(with_rare_snapshots_rates_are_of_the_time_between_them),
-		cmocka_unit_test(run_time_counted_late_never_exceeds_all),
-		cmocka_unit_test(a_counter_that_fell_gives_no_rate),
-		cmocka_unit_test(unknown_counters_give_no_rates),
-		cmocka_unit_test(tasks_of_two_devices_with_the_same_id_are_two),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static struct json_object *json(const char *text)
 	return o;
 }
 
-static void a_whole_answer_is_read(void **state)
+TEST(a_whole_answer_is_read)
 {
 	struct json_object *stats =
 		json("{'daemon':{'uptime_ns':7,'keeper':'gone'},'devices':[{'device':3,'name':'G',"
@@ -27,7 +27,6 @@ static void a_whole_answer_is_read(void **state)
 	struct gp_top_snapshot snapshot = {0};
 	const struct gp_top_task *t;
 
-	(void)state;
 	assert_int_equal(gp_top_read_devices(&snapshot, stats, false), 0);
 	assert_int_equal(gp_top_read_tasks(&snapshot, tasks, false), 0);
 	gp_top_snapshot_sort(&snapshot);
@@ -59,14 +58,13 @@ static void a_whole_answer_is_read(void **state)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void a_policy_that_was_chosen_afterwards_is_not_ejected(void **state)
+TEST(a_policy_that_was_chosen_afterwards_is_not_ejected)
 {
 	struct json_object *stats = json("{'devices':[{'policy':'rr','policy_wanted':'rr',"
 	                                 "'ejection':{'policy':'edf'}},{},"
 	                                 "{'policy':'none','policy_wanted':'rr'}]}");
 	struct gp_top_snapshot snapshot = {0};
 
-	(void)state;
 	assert_int_equal(gp_top_read_devices(&snapshot, stats, false), 0);
 	assert_false(snapshot.device[0].ejected);
 	assert_false(snapshot.device[1].ejected);
@@ -76,13 +74,12 @@ static void a_policy_that_was_chosen_afterwards_is_not_ejected(void **state)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void all_states_are_known_by_their_words(void **state)
+TEST(all_states_are_known_by_their_words)
 {
 	static const char *const words[] = {"running",   "active", "waiting", "held",
 	                                    "suspended", "idle",   "unknown"};
 	char text[128];
 
-	(void)state;
 	for (unsigned i = 0; i < 7; i++) {
 		struct gp_top_snapshot snapshot = {0};
 		struct json_object *o;
@@ -96,7 +93,7 @@ static void all_states_are_known_by_their_words(void **state)
 	}
 }
 
-static void malformed_answers_are_refused_or_unknown(void **state)
+TEST(malformed_answers_are_refused_or_unknown)
 {
 	static const char *const answers[] = {"{}", "[]", "7", "{'devices':7,'tasks':7}",
 	                                      "{'devices':{},'tasks':'x'}"};
@@ -105,7 +102,6 @@ static void malformed_answers_are_refused_or_unknown(void **state)
 	                               "'devices':[null,3,{'stats':[],'name':{}}]}");
 	struct gp_top_snapshot snapshot = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof answers / sizeof answers[0]; i++) {
 		struct json_object *o = json(answers[i]);
 
@@ -119,16 +115,4 @@ static void malformed_answers_are_refused_or_unknown(void **state)
 	assert_false(snapshot.task[3].run_known);
 	json_object_put(odd);
 	gp_top_snapshot_clear(&snapshot); /* frees the kept JSON */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_whole_answer_is_read),
-		cmocka_unit_test(a_policy_that_was_chosen_afterwards_is_not_ejected),
-		cmocka_unit_test(all_states_are_known_by_their_words),
-		cmocka_unit_test(malformed_answers_are_refused_or_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

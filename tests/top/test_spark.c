@@ -4,11 +4,10 @@
 
 static char out[256];
 
-static void unknown_seconds_are_blank(void **state)
+TEST(unknown_seconds_are_blank)
 {
 	struct gp_minute m;
 
-	(void)state;
 	gp_minute_init(&m);
 	assert_string_equal(gp_spark(out, sizeof out, &m, 5, true), "     ");
 	gp_minute_add(&m, 1000 * S, GP_TOP_UNKNOWN);
@@ -16,22 +15,20 @@ static void unknown_seconds_are_blank(void **state)
 	assert_string_equal(gp_spark(out, sizeof out, &m, 0, true), "");
 }
 
-static void idle_is_not_blank(void **state)
+TEST(idle_is_not_blank)
 {
 	struct gp_minute m;
 
-	(void)state;
 	gp_minute_init(&m);
 	gp_minute_add(&m, 1000 * S, 0);
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, false) + 58, " _");
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, true) + 59, "▁");
 }
 
-static void the_newest_is_to_the_right_and_all_levels_differ(void **state)
+TEST(the_newest_is_to_the_right_and_all_levels_differ)
 {
 	struct gp_minute m;
 
-	(void)state;
 	gp_minute_init(&m);
 	for (unsigned i = 0; i < 8; i++)
 		gp_minute_add(&m, (1000 + i) * S, i / 7.0);
@@ -39,11 +36,10 @@ static void the_newest_is_to_the_right_and_all_levels_differ(void **state)
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, true) + 52, "▁▂▃▄▅▆▇█");
 }
 
-static void values_older_than_a_minute_are_forgotten(void **state)
+TEST(values_older_than_a_minute_are_forgotten)
 {
 	struct gp_minute m;
 
-	(void)state;
 	gp_minute_init(&m);
 	gp_minute_add(&m, 1000 * S, 1);
 	for (unsigned i = 1; i < 60; i++)
@@ -55,11 +51,10 @@ static void values_older_than_a_minute_are_forgotten(void **state)
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, false) + 57, "  #");
 }
 
-static void rare_values_fill_their_time_and_frequent_ones_replace_each_other(void **state)
+TEST(rare_values_fill_their_time_and_frequent_ones_replace_each_other)
 {
 	struct gp_minute m;
 
-	(void)state;
 	gp_minute_init(&m);
 	gp_minute_add(&m, 1000 * S, 0);
 	gp_minute_add(&m, 1004 * S, 1);
@@ -68,11 +63,10 @@ static void rare_values_fill_their_time_and_frequent_ones_replace_each_other(voi
 	assert_string_equal(gp_spark(out, sizeof out, &m, 60, false) + 54, " _###_");
 }
 
-static void with_fewer_columns_each_is_a_mean(void **state)
+TEST(with_fewer_columns_each_is_a_mean)
 {
 	struct gp_minute m;
 
-	(void)state;
 	gp_minute_init(&m);
 	for (unsigned i = 0; i < 60; i++)
 		gp_minute_add(&m, (1000 + i) * S, i % 2);
@@ -81,9 +75,8 @@ static void with_fewer_columns_each_is_a_mean(void **state)
 	assert_int_equal(strlen(gp_spark(out, sizeof out, &m, 500, false)), 60);
 }
 
-static void a_bar_is_as_long_as_the_share(void **state)
+TEST(a_bar_is_as_long_as_the_share)
 {
-	(void)state;
 	assert_string_equal(gp_share_bar(out, sizeof out, 0, 10, false), "");
 	assert_string_equal(gp_share_bar(out, sizeof out, 0.5, 10, false), "#####");
 	assert_string_equal(gp_share_bar(out, sizeof out, 1, 10, false), "##########");
@@ -93,25 +86,8 @@ static void a_bar_is_as_long_as_the_share(void **state)
 	assert_string_equal(gp_share_bar(out, sizeof out, 1, 3, true), "███");
 }
 
-static void a_small_share_shows(void **state)
+TEST(a_small_share_shows)
 {
-	(void)state;
 	assert_string_equal(gp_share_bar(out, sizeof out, 0.001, 4, false), "#");
 	assert_string_equal(gp_share_bar(out, sizeof out, 0.001, 4, true), "▏");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unknown_seconds_are_blank),
-		cmocka_unit_test(idle_is_not_blank),
-		cmocka_unit_test(the_newest_is_to_the_right_and_all_levels_differ),
-		cmocka_unit_test(values_older_than_a_minute_are_forgotten),
-		cmocka_unit_test(rare_values_fill_their_time_and_frequent_ones_replace_each_other),
-		cmocka_unit_test(with_fewer_columns_each_is_a_mean),
-		cmocka_unit_test(a_bar_is_as_long_as_the_share),
-		cmocka_unit_test(a_small_share_shows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

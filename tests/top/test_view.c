@@ -9,12 +9,11 @@ static pid_t at(const struct gp_top_view *view, const struct gp_top_snapshot *sn
 	return snapshot->task[view->order[place]].pid;
 }
 
-static void the_largest_recent_share_comes_first_and_unknown_ones_last(void **state)
+TEST(the_largest_recent_share_comes_first_and_unknown_ones_last)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(4, S);
 	struct gp_top_view view = {.sort = GP_COL_SHARE};
 
-	(void)state;
 	snapshot.task[0].recent_share = 0.1;
 	snapshot.task[0].share = 0.9; /* of the last second: not used for sorting */
 	snapshot.task[2].recent_share = 0.5;
@@ -28,14 +27,13 @@ static void the_largest_recent_share_comes_first_and_unknown_ones_last(void **st
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void every_column_can_be_sorted_by(void **state)
+TEST(every_column_can_be_sorted_by)
 {
 	static const enum gp_top_column by[] = {GP_COL_USER,     GP_COL_DEVICE,      GP_COL_CLASS,
 	                                        GP_COL_PRIORITY, GP_COL_STATE,       GP_COL_P50,
 	                                        GP_COL_P99,      GP_COL_PREEMPTIONS, GP_COL_NAME};
 	struct gp_top_view view = {.sort = GP_COL_PID};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof by / sizeof by[0]; i++) {
 		struct gp_top_snapshot snapshot = made_up_snapshot(3, S);
 		struct gp_top_task *t = &snapshot.task[1]; /* the first in every column */
@@ -57,12 +55,11 @@ static void every_column_can_be_sorted_by(void **state)
 	gp_top_view_free(&view);
 }
 
-static void the_key_s_comes_round_to_every_column_but_the_bar(void **state)
+TEST(the_key_s_comes_round_to_every_column_but_the_bar)
 {
 	enum gp_top_column c = GP_COL_SHARE;
 	unsigned seen = 0;
 
-	(void)state;
 	do {
 		c = gp_top_next_sort(c);
 		assert_false(seen & 1u << c);
@@ -71,12 +68,11 @@ static void the_key_s_comes_round_to_every_column_but_the_bar(void **state)
 	assert_int_equal(seen, ((1u << GP_COLS) - 1) & ~(1u << GP_COL_BAR));
 }
 
-static void the_selected_task_stays_selected_when_the_order_changes(void **state)
+TEST(the_selected_task_stays_selected_when_the_order_changes)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(5, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
 
-	(void)state;
 	gp_top_view_update(&view, &snapshot, 10);
 	assert_int_equal(gp_top_view_selected(&view, &snapshot)->pid, 1000);
 	gp_top_view_move(&view, &snapshot, 3, 10);
@@ -90,12 +86,11 @@ static void the_selected_task_stays_selected_when_the_order_changes(void **state
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void when_the_selected_task_ends_the_next_one_is_selected(void **state)
+TEST(when_the_selected_task_ends_the_next_one_is_selected)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(3, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
 
-	(void)state;
 	gp_top_view_update(&view, &snapshot, 10);
 	gp_top_view_move(&view, &snapshot, 2, 10);
 	snapshot.ntasks = 2;
@@ -113,12 +108,11 @@ static void when_the_selected_task_ends_the_next_one_is_selected(void **state)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void the_filter_matches_names_and_users_in_any_case(void **state)
+TEST(the_filter_matches_names_and_users_in_any_case)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(4, S);
 	struct gp_top_view view = {.sort = GP_COL_PID, .filter = "BO"};
 
-	(void)state;
 	strcpy(snapshot.task[1].user, "bob");
 	strcpy(snapshot.task[3].name, "turbo");
 	gp_top_view_update(&view, &snapshot, 10);
@@ -133,13 +127,12 @@ static void the_filter_matches_names_and_users_in_any_case(void **state)
 	gp_top_snapshot_clear(&snapshot);
 }
 
-static void the_selected_task_is_always_on_the_screen(void **state)
+TEST(the_selected_task_is_always_on_the_screen)
 {
 	struct gp_top_snapshot snapshot = made_up_snapshot(1000, S);
 	struct gp_top_view view = {.sort = GP_COL_PID};
 	static const long moves[] = {5, 7, 1, -9, 2000, -1, -30, 400, -5000, 19, 1};
 
-	(void)state;
 	gp_top_view_update(&view, &snapshot, 20);
 	for (unsigned i = 0; i < 200; i++) {
 		unsigned rows = 1 + i % 37;
@@ -155,19 +148,4 @@ static void the_selected_task_is_always_on_the_screen(void **state)
 	assert_int_equal(view.first, 0);
 	gp_top_view_free(&view);
 	gp_top_snapshot_clear(&snapshot);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_largest_recent_share_comes_first_and_unknown_ones_last),
-		cmocka_unit_test(every_column_can_be_sorted_by),
-		cmocka_unit_test(the_key_s_comes_round_to_every_column_but_the_bar),
-		cmocka_unit_test(the_selected_task_stays_selected_when_the_order_changes),
-		cmocka_unit_test(when_the_selected_task_ends_the_next_one_is_selected),
-		cmocka_unit_test(the_filter_matches_names_and_users_in_any_case),
-		cmocka_unit_test(the_selected_task_is_always_on_the_screen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

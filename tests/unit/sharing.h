@@ -6,9 +6,7 @@
 #ifndef GP_TESTS_SHARING_H
 #define GP_TESTS_SHARING_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "base/rng.h"
@@ -40,48 +38,17 @@ static const struct device_kind device_kinds[] = {
 	{.name = NULL},
 };
 
-static struct gp_scenario scenario;
+extern struct gp_scenario scenario;
 
 static inline bool knows_at_once(const struct device_kind *kind)
 {
 	return kind->activity == GP_ACTIVITY_EXACT || kind->activity == GP_ACTIVITY_EVENTS;
 }
 
-static inline const struct device_kind *device_named(const char *name)
-{
-	for (const struct device_kind *kind = device_kinds; kind->name; kind++)
-		if (!strcmp(kind->name, name))
-			return kind;
-	fail_msg("there is no device '%s'", name);
-	return NULL;
-}
-
-static inline void begin(const struct device_kind *kind, uint64_t duration_ns)
-{
-	gp_scenario_init(&scenario);
-	scenario.duration_ns = duration_ns;
-	if (kind->model == GP_SIM_CWSR)
-		scenario.device = gp_sim_mi300x;
-	scenario.device.scheduler = kind->scheduler;
-	scenario.device.slices = kind->slices;
-	scenario.device.activity = kind->activity;
-}
-
-static inline struct gp_task_attr be_attr(uint32_t weight)
-{
-	struct gp_task_attr attr = GP_TASK_ATTR_DEFAULT;
-
-	attr.class = GP_BEST_EFFORT;
-	attr.weight = weight;
-	return attr;
-}
-
-static inline void add(struct gp_sim_task task, struct gp_task_attr attr)
-{
-	snprintf(task.name, sizeof task.name, "task%u", scenario.ntasks);
-	task.stop_ns = task.stop_ns ? task.stop_ns : GP_NEVER;
-	assert_int_equal(gp_scenario_add(&scenario, &task, &attr), 0);
-}
+const struct device_kind *device_named(const char *name);
+void begin(const struct device_kind *kind, uint64_t duration_ns);
+struct gp_task_attr be_attr(uint32_t weight);
+void add(struct gp_sim_task task, struct gp_task_attr attr);
 
 /* A task that always has work. */
 static inline struct gp_sim_task busy(uint64_t kernel_ns)
@@ -95,22 +62,7 @@ static inline uint64_t between(struct gp_rng *rng, uint64_t low, uint64_t high)
 }
 
 /* The caller frees the run; the scenario is freed here. */
-static inline struct gp_run finish(const char *policy)
-{
-	struct gp_policy_choice choice;
-	struct gp_error err = {0};
-	struct gp_run run;
-
-	if (gp_policy_parse(policy, &choice, &err) ||
-	    gp_scenario_run(&scenario, &choice, NULL, &run, &err)) {
-		fail_msg("%s", err.text);
-		abort(); /* fail_msg does not return, but some analysers do not know that */
-	}
-	gp_scenario_free(&scenario);
-	if (run.ejections)
-		fail_msg("%s was ejected: %s", policy, run.ejected);
-	return run;
-}
+struct gp_run finish(const char *policy);
 
 /* Its part of the time in percent, as work that was done. */
 static inline double part(const struct gp_run *run, uint32_t task)
@@ -118,17 +70,7 @@ static inline double part(const struct gp_run *run, uint32_t task)
 	return 100.0 * (double)run->task[task].work_ns / (double)run->duration_ns;
 }
 
-static inline void assert_part(const struct device_kind *kind, const struct gp_run *run,
-                               uint32_t task, double wanted, double within)
-{
-	double got = part(run, task);
-
-	if (getenv("GPREEMPT_SHOW"))
-		print_message("%-28s task %u: %5.1f %%, wanted %5.1f\n", kind->name, task, got,
-		              wanted);
-	else if (got < wanted - within || got > wanted + within)
-		fail_msg("%s: task %u got %.1f %% of the time, not %.1f", kind->name, task, got,
-		         wanted);
-}
+void assert_part(const struct device_kind *kind, const struct gp_run *run, uint32_t task,
+                 double wanted, double within);
 
 #endif

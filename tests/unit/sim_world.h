@@ -3,6 +3,8 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
+#include "support/test.h"
+
 #include "base/clock.h"
 #include "sim/model/sim_gpu.h"
 
@@ -11,103 +13,26 @@
 #define S  GP_NS_PER_S
 
 /* All costs are 0, so that times are round numbers; tests add single costs. */
-static const struct gp_sim_device plain = {
-	.slice_us = 2000,
-	.slices = true,
-	.max_held = 16,
-	.launch_hinted_permille = 1000,
-	.activity = GP_ACTIVITY_EXACT,
-};
-
-static inline struct gp_sim_task closed_loop(uint64_t kernel_ns)
-{
-	return (struct gp_sim_task){
-		.load = GP_LOAD_CLOSED, .kernel_ns = kernel_ns, .stop_ns = GP_NEVER};
-}
-
-static inline struct gp_sim_task periodic(uint64_t every_ns, uint64_t kernel_ns)
-{
-	return (struct gp_sim_task){.load = GP_LOAD_PERIODIC,
-	                            .every_ns = every_ns,
-	                            .kernel_ns = kernel_ns,
-	                            .stop_ns = GP_NEVER};
-}
-
-static inline struct gp_sim *new_sim(const struct gp_sim_device *device,
-                                     const struct gp_sim_task *task, uint32_t ntasks, uint64_t seed)
-{
-	const struct gp_sim_config config = {
-		.device = *device, .task = task, .ntasks = ntasks, .seed = seed};
-	struct gp_sim *sim;
-
-	assert_int_equal(gp_sim_new(&config, &sim), 0);
-	return sim;
-}
+extern const struct gp_sim_device plain;
+struct gp_sim_task closed_loop(uint64_t kernel_ns);
+struct gp_sim_task periodic(uint64_t every_ns, uint64_t kernel_ns);
+struct gp_sim *new_sim(const struct gp_sim_device *device, const struct gp_sim_task *task,
+                       uint32_t ntasks, uint64_t seed);
 
 /* Advances to `to_ns`, ignoring signals. */
-static inline void run_to(struct gp_sim *sim, uint64_t to_ns)
-{
-	bool rescan;
-
-	while (gp_sim_advance(sim, to_ns) < to_ns)
-		gp_sim_take_signal(sim, &rescan);
-	gp_sim_take_signal(sim, &rescan);
-}
+void run_to(struct gp_sim *sim, uint64_t to_ns);
 
 static inline uint64_t finished(const struct gp_sim *sim, uint32_t task)
 {
 	return gp_sim_result(sim, task)->finished;
 }
 
-static inline void attach(struct gp_sim *sim, uint32_t task)
-{
-	uint32_t handle = UINT32_MAX;
-
-	assert_int_equal(gp_gpu_attach(gp_sim_gpu(sim), task + 1, &handle), 0);
-	assert_int_equal(handle, task);
-}
-
-static inline void hold(struct gp_sim *sim, uint32_t task, uint64_t now_ns)
-{
-	struct gp_action a = {.handle = task};
-
-	assert_int_equal(gp_gpu_hold(gp_sim_gpu(sim), now_ns, &a, 1), 0);
-	assert_int_equal(a.status, -EINPROGRESS);
-}
-
-static inline void release(struct gp_sim *sim, uint32_t task, uint64_t now_ns)
-{
-	struct gp_action a = {.handle = task};
-
-	assert_int_equal(gp_gpu_release(gp_sim_gpu(sim), now_ns, &a, 1), 0);
-	assert_int_equal(a.status, -EINPROGRESS);
-}
-
-static inline void set_slice(struct gp_sim *sim, uint32_t task, uint32_t slice_us, uint64_t now_ns)
-{
-	struct gp_action a = {.handle = task, .slice_us = slice_us};
-
-	assert_int_equal(gp_gpu_set_slice(gp_sim_gpu(sim), now_ns, &a, 1), 0);
-	assert_int_equal(a.status, -EINPROGRESS);
-}
-
-static inline struct gp_observation observe(struct gp_sim *sim, uint32_t task, uint64_t now_ns)
-{
-	struct gp_observation o = {.handle = task};
-
-	assert_int_equal(gp_gpu_observe(gp_sim_gpu(sim), now_ns, &o, 1), 0);
-	assert_int_equal(o.known & GP_KNOWN_WAITED, 0);
-	return o;
-}
-
-static inline void hash_event(void *arg, const struct gp_sim_event *e)
-{
-	uint64_t *hash = arg;
-	const uint64_t word[] = {e->what, e->now_ns, e->task, e->arrival_ns};
-
-	for (int i = 0; i < 4; i++)
-		*hash = (*hash ^ word[i]) * 0x100000001b3ull;
-}
+void attach(struct gp_sim *sim, uint32_t task);
+void hold(struct gp_sim *sim, uint32_t task, uint64_t now_ns);
+void release(struct gp_sim *sim, uint32_t task, uint64_t now_ns);
+void set_slice(struct gp_sim *sim, uint32_t task, uint32_t slice_us, uint64_t now_ns);
+struct gp_observation observe(struct gp_sim *sim, uint32_t task, uint64_t now_ns);
+void hash_event(void *arg, const struct gp_sim_event *e);
 
 /* All results of a task, as bytes to compare. */
 struct outcome {
@@ -115,11 +40,6 @@ struct outcome {
 	struct gp_hist response;
 };
 
-static inline void take_outcome(const struct gp_sim *sim, uint32_t task, struct outcome *o)
-{
-	o->result = *gp_sim_result(sim, task);
-	o->response = *o->result.response;
-	o->result.response = NULL;
-}
+void take_outcome(const struct gp_sim *sim, uint32_t task, struct outcome *o);
 
 #endif

@@ -23,13 +23,10 @@ static struct rig *rig_with_one(enum gp_class class)
 	return r;
 }
 
-/* ---- waits ---- */
-
-static void a_wait_is_recorded_when_it_ends(void **state)
+TEST(a_wait_is_recorded_when_it_ends)
 {
 	struct rig *r = rig_with_one(GP_LATENCY_CRITICAL);
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	run_ticks(r, 30 * MS);
 	run_ticks(r, 10 * MS);
@@ -48,11 +45,10 @@ static void a_wait_is_recorded_when_it_ends(void **state)
 	rig_free(r);
 }
 
-static void a_task_that_has_the_device_whenever_it_is_seen_never_waits(void **state)
+TEST(a_task_that_has_the_device_whenever_it_is_seen_never_waits)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		rig_is(r, 0)->active = rig_is(r, 0)->running = i % 2;
 		run_ticks(r, 1 * MS);
@@ -61,12 +57,11 @@ static void a_task_that_has_the_device_whenever_it_is_seen_never_waits(void **st
 	rig_free(r);
 }
 
-static void the_percentiles_of_a_tasks_waits_are_its_own(void **state)
+TEST(the_percentiles_of_a_tasks_waits_are_its_own)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 	struct gp_task_stats s;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT); /* always on the hardware */
 	for (unsigned i = 0; i < 100; i++) {
 		rig_is(r, 0)->running = false;
@@ -86,11 +81,10 @@ static void the_percentiles_of_a_tasks_waits_are_its_own(void **state)
 	rig_free(r);
 }
 
-static void a_tasks_waits_stay_with_it_when_others_leave(void **state)
+TEST(a_tasks_waits_stay_with_it_when_others_leave)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	run_ticks(r, 100 * MS);
 	rig_is(r, 1)->running = false;
@@ -110,11 +104,10 @@ static void a_tasks_waits_stay_with_it_when_others_leave(void **state)
 	rig_free(r);
 }
 
-static void a_wait_that_a_users_hold_cuts_short_is_not_recorded(void **state)
+TEST(a_wait_that_a_users_hold_cuts_short_is_not_recorded)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	run_ticks(r, 30 * MS);
 	assert_int_equal(gp_engine_user_hold(r->engine, 1), 0);
@@ -128,11 +121,10 @@ static void a_wait_that_a_users_hold_cuts_short_is_not_recorded(void **state)
 	rig_free(r);
 }
 
-static void a_wait_of_which_nothing_is_known_any_more_is_not_recorded(void **state)
+TEST(a_wait_of_which_nothing_is_known_any_more_is_not_recorded)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	run_ticks(r, 30 * MS);
 	rig_is(r, 0)->known = 0;
@@ -145,11 +137,10 @@ static void a_wait_of_which_nothing_is_known_any_more_is_not_recorded(void **sta
 }
 
 /* As on AMD: what a task does is seen, not whether it is on the hardware. */
-static void a_held_task_has_waited_until_it_is_released(void **state)
+TEST(a_held_task_has_waited_until_it_is_released)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE;
 	want(1, GP_HOLD, 0);
@@ -165,11 +156,10 @@ static void a_held_task_has_waited_until_it_is_released(void **state)
 	rig_free(r);
 }
 
-static void a_task_that_is_held_and_wants_nothing_does_not_wait(void **state)
+TEST(a_task_that_is_held_and_wants_nothing_does_not_wait)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE;
 	rig_is(r, 0)->active = false;
@@ -185,12 +175,11 @@ static void a_task_that_is_held_and_wants_nothing_does_not_wait(void **state)
 }
 
 /* As on NVIDIA: run times as samples, and no more. Doing nothing may be wanting nothing. */
-static void a_task_not_seen_to_want_the_device_does_not_wait(void **state)
+TEST(a_task_not_seen_to_want_the_device_does_not_wait)
 {
 	struct rig *r = rig_new(4);
 	struct gp_observation *is;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	is = rig_is(r, 0);
 	is->known = GP_KNOWN_RUN;
@@ -208,11 +197,10 @@ static void a_task_not_seen_to_want_the_device_does_not_wait(void **state)
 	rig_free(r);
 }
 
-static void a_wait_ends_when_the_task_came_on_where_that_is_told(void **state)
+TEST(a_wait_ends_when_the_task_came_on_where_that_is_told)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	run_ticks(r, 10 * MS);
 	rig_is(r, 0)->running = true;
@@ -222,12 +210,11 @@ static void a_wait_ends_when_the_task_came_on_where_that_is_told(void **state)
 	rig_free(r);
 }
 
-static void what_a_task_has_run_it_has_not_waited(void **state)
+TEST(what_a_task_has_run_it_has_not_waited)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 	struct gp_observation *is = rig_is(r, 0);
 
-	(void)state;
 	is->known |= GP_KNOWN_RUN;
 	is->run_source = GP_RUN_MEASURED;
 	run_ticks(r, 1 * MS);
@@ -241,12 +228,11 @@ static void what_a_task_has_run_it_has_not_waited(void **state)
 	rig_free(r);
 }
 
-static void a_wait_begins_when_the_task_became_active_where_that_is_told(void **state)
+TEST(a_wait_begins_when_the_task_became_active_where_that_is_told)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 	struct gp_observation *is = rig_is(r, 0);
 
-	(void)state;
 	is->active = is->running = false;
 	run_ticks(r, 10 * MS);
 	is->known |= GP_KNOWN_ACTIVE_SINCE;
@@ -259,14 +245,11 @@ static void a_wait_begins_when_the_task_became_active_where_that_is_told(void **
 	rig_free(r);
 }
 
-/* ---- how late work is noticed ---- */
-
-static void noticing_work_is_timed_from_its_start_and_once(void **state)
+TEST(noticing_work_is_timed_from_its_start_and_once)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 	struct gp_observation *is = rig_is(r, 0);
 
-	(void)state;
 	assert_int_equal(rig_stats(r)->detect_ns.count, 0); /* no start is told */
 	is->known |= GP_KNOWN_ACTIVE_SINCE;
 	is->active_since_ns = r->now_ns + 2 * MS;
@@ -281,11 +264,10 @@ static void noticing_work_is_timed_from_its_start_and_once(void **state)
 	rig_free(r);
 }
 
-static void work_older_than_the_task_says_nothing_of_noticing_it(void **state)
+TEST(work_older_than_the_task_says_nothing_of_noticing_it)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known |= GP_KNOWN_ACTIVE_SINCE;
 	rig_is(r, 0)->active_since_ns = 17; /* long before anybody looked */
@@ -298,11 +280,10 @@ static void work_older_than_the_task_says_nothing_of_noticing_it(void **state)
 	rig_free(r);
 }
 
-static void a_bracket_is_noticed_at_the_look_it_asks_for(void **state)
+TEST(a_bracket_is_noticed_at_the_look_it_asks_for)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	r->now_ns += 1 * MS;
 	assert_int_equal(gp_engine_mark(r->engine, r->now_ns, 1, true), 0);
 	run_ticks(r, 40 * GP_NS_PER_US);
@@ -311,13 +292,10 @@ static void a_bracket_is_noticed_at_the_look_it_asks_for(void **state)
 	rig_free(r);
 }
 
-/* ---- the device's time ---- */
-
-static void busy_time_is_what_its_tasks_are_measured_to_have_run(void **state)
+TEST(busy_time_is_what_its_tasks_are_measured_to_have_run)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	rig_add(r, GP_UNMANAGED);
 	rig_is(r, 1)->known |= GP_KNOWN_RUN;
 	rig_is(r, 1)->run_source = GP_RUN_GRANTED;
@@ -337,11 +315,10 @@ static void busy_time_is_what_its_tasks_are_measured_to_have_run(void **state)
 	rig_free(r);
 }
 
-static void idle_time_is_when_no_task_had_work_less_what_ran(void **state)
+TEST(idle_time_is_when_no_task_had_work_less_what_ran)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	run_ticks(r, 10 * MS);
 	assert_true(rig_stats(r)->idle_seen);
 	assert_int_equal(rig_stats(r)->idle_ns, 0);
@@ -362,11 +339,10 @@ static void idle_time_is_when_no_task_had_work_less_what_ran(void **state)
 	rig_free(r);
 }
 
-static void an_empty_device_that_shows_activity_is_idle(void **state)
+TEST(an_empty_device_that_shows_activity_is_idle)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_start(r, &scripted);
 	run_ticks(r, 10 * MS);
 	assert_true(rig_stats(r)->idle_seen);
@@ -374,11 +350,10 @@ static void an_empty_device_that_shows_activity_is_idle(void **state)
 	rig_free(r);
 }
 
-static void idle_time_is_unknown_while_one_tasks_activity_is(void **state)
+TEST(idle_time_is_unknown_while_one_tasks_activity_is)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_ACTIVITY;
 	rig_start(r, &scripted);
 	assert_false(rig_stats(r)->idle_seen); /* nobody is there to tell */
@@ -395,11 +370,10 @@ static void idle_time_is_unknown_while_one_tasks_activity_is(void **state)
 	rig_free(r);
 }
 
-static void a_blind_look_is_not_an_idle_device(void **state)
+TEST(a_blind_look_is_not_an_idle_device)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	rig_is(r, 0)->active = false;
 	r->gpu.observe_fails = -EIO;
 	run_ticks(r, 10 * MS);
@@ -408,11 +382,10 @@ static void a_blind_look_is_not_an_idle_device(void **state)
 	rig_free(r);
 }
 
-static void switches_are_those_that_the_back_end_tells_of(void **state)
+TEST(switches_are_those_that_the_back_end_tells_of)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 
-	(void)state;
 	r->gpu.base.info.switch_cost_ns = 100 * GP_NS_PER_US;
 	run_ticks(r, 10 * MS);
 	assert_false(rig_stats(r)->switches_seen);
@@ -426,11 +399,10 @@ static void switches_are_those_that_the_back_end_tells_of(void **state)
 	rig_free(r);
 }
 
-static void how_long_the_policy_starves_somebody_is_told(void **state)
+TEST(how_long_the_policy_starves_somebody_is_told)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->running = false;
 	want(1, GP_HOLD, 0);
@@ -443,14 +415,13 @@ static void how_long_the_policy_starves_somebody_is_told(void **state)
 	rig_free(r);
 }
 
-/* ---- what is last known of a task ---- */
+/* What is last known of a task. */
 
-static void a_task_is_described_as_the_last_scan_found_it(void **state)
+TEST(a_task_is_described_as_the_last_scan_found_it)
 {
 	struct rig *r = rig_new(4);
 	struct gp_task_stats s;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.task[0].seen.start_time = 4711;
 	r->gpu.task[0].seen.memory = 1 << 20;
@@ -469,12 +440,11 @@ static void a_task_is_described_as_the_last_scan_found_it(void **state)
 	rig_free(r);
 }
 
-static void activity_is_told_only_where_it_is_known(void **state)
+TEST(activity_is_told_only_where_it_is_known)
 {
 	struct rig *r = rig_with_one(GP_BEST_EFFORT);
 	struct gp_task_stats s = rig_task(r, 0);
 
-	(void)state;
 	assert_int_equal(s.known, GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING);
 	assert_true(s.active && s.running);
 	rig_is(r, 0)->known = GP_KNOWN_HELD | GP_KNOWN_ACTIVE;
@@ -489,36 +459,4 @@ static void activity_is_told_only_where_it_is_known(void **state)
 	assert_int_equal(s.known, 0);
 	assert_false(s.active);
 	rig_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wait_is_recorded_when_it_ends),
-		cmocka_unit_test(a_task_that_has_the_device_whenever_it_is_seen_never_waits),
-		cmocka_unit_test(the_percentiles_of_a_tasks_waits_are_its_own),
-		cmocka_unit_test(a_tasks_waits_stay_with_it_when_others_leave),
-		cmocka_unit_test(a_wait_that_a_users_hold_cuts_short_is_not_recorded),
-		cmocka_unit_test(a_wait_of_which_nothing_is_known_any_more_is_not_recorded),
-		cmocka_unit_test(a_held_task_has_waited_until_it_is_released),
-		cmocka_unit_test(a_task_that_is_held_and_wants_nothing_does_not_wait),
-		cmocka_unit_test(a_task_not_seen_to_want_the_device_does_not_wait),
-		cmocka_unit_test(a_wait_ends_when_the_task_came_on_where_that_is_told),
-		cmocka_unit_test(what_a_task_has_run_it_has_not_waited),
-		cmocka_unit_test(a_wait_begins_when_the_task_became_active_where_that_is_told),
-		cmocka_unit_test(noticing_work_is_timed_from_its_start_and_once),
-		cmocka_unit_test(work_older_than_the_task_says_nothing_of_noticing_it),
-		cmocka_unit_test(a_bracket_is_noticed_at_the_look_it_asks_for),
-		cmocka_unit_test(busy_time_is_what_its_tasks_are_measured_to_have_run),
-		cmocka_unit_test(idle_time_is_when_no_task_had_work_less_what_ran),
-		cmocka_unit_test(an_empty_device_that_shows_activity_is_idle),
-		cmocka_unit_test(idle_time_is_unknown_while_one_tasks_activity_is),
-		cmocka_unit_test(a_blind_look_is_not_an_idle_device),
-		cmocka_unit_test(switches_are_those_that_the_back_end_tells_of),
-		cmocka_unit_test(how_long_the_policy_starves_somebody_is_told),
-		cmocka_unit_test(a_task_is_described_as_the_last_scan_found_it),
-		cmocka_unit_test(activity_is_told_only_where_it_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

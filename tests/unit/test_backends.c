@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which back ends are in use: those for real GPUs, or the one that somebody selected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "gpu/backends.h"
 
@@ -28,9 +21,8 @@ static bool uses(const char *name)
 	return false;
 }
 
-static void a_simulated_gpu_is_used_only_where_it_is_asked_for(void **state)
+TEST(a_simulated_gpu_is_used_only_where_it_is_asked_for)
 {
-	(void)state;
 	assert_int_equal(in_use(), 2);
 	assert_true(uses("nvidia") && uses("amd"));
 	assert_int_equal(gp_backends_select("sim"), 0);
@@ -40,9 +32,8 @@ static void a_simulated_gpu_is_used_only_where_it_is_asked_for(void **state)
 	assert_false(uses("sim"));
 }
 
-static void one_kind_can_be_selected_and_an_unknown_one_changes_nothing(void **state)
+TEST(one_kind_can_be_selected_and_an_unknown_one_changes_nothing)
 {
-	(void)state;
 	assert_int_equal(gp_backends_select("amd"), 0);
 	assert_int_equal(gp_backends_select("intel"), -ENOENT);
 	assert_int_equal(in_use(), 1);
@@ -51,20 +42,18 @@ static void one_kind_can_be_selected_and_an_unknown_one_changes_nothing(void **s
 	assert_int_equal(in_use(), 2);
 }
 
-static void all_are_found_by_name(void **state)
+TEST(all_are_found_by_name)
 {
-	(void)state;
 	assert_non_null(gp_backend_find("nvidia"));
 	assert_non_null(gp_backend_find("amd"));
 	assert_non_null(gp_backend_find("sim"));
 	assert_null(gp_backend_find("simulated"));
 }
 
-static void the_environment_selects(void **state)
+TEST(the_environment_selects)
 {
 	struct gp_error err = {0};
 
-	(void)state;
 	setenv("GPREEMPT_GPU", "sim", 1);
 	assert_int_equal(gp_backends_select_by_environment(&err), 0);
 	assert_true(uses("sim"));
@@ -78,7 +67,7 @@ static void the_environment_selects(void **state)
 	assert_int_equal(gp_backends_select(NULL), 0);
 }
 
-static void a_missing_function_is_a_missing_capability(void **state)
+TEST(a_missing_function_is_a_missing_capability)
 {
 	static const struct gp_gpu_ops ops = {.name = "empty"};
 	struct gp_gpu gpu = {.ops = &ops, .info.name = "empty"};
@@ -88,7 +77,6 @@ static void a_missing_function_is_a_missing_capability(void **state)
 	struct gp_seen seen;
 	unsigned n;
 
-	(void)state;
 	for (enum gp_act_kind kind = GP_ACT_HOLD; kind <= GP_ACT_SLICE; kind++)
 		assert_int_equal(gp_gpu_act(&gpu, 0, kind, &action, 1), -ENOTSUP);
 	assert_int_equal(gp_gpu_event_fd(&gpu), -ENOTSUP);
@@ -109,11 +97,10 @@ static void a_missing_function_is_a_missing_capability(void **state)
 	assert_int_equal(n, 1);
 }
 
-static void each_back_end_has_commands(void **state)
+TEST(each_back_end_has_commands)
 {
 	static const char *const names[] = {"nvidia", "amd", "sim"};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		const struct gp_gpu_ops *ops = gp_backend_find(names[i]);
 
@@ -122,18 +109,4 @@ static void each_back_end_has_commands(void **state)
 		assert_non_null(ops->command->undo);
 		assert_non_null(ops->command->doctor);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_simulated_gpu_is_used_only_where_it_is_asked_for),
-		cmocka_unit_test(one_kind_can_be_selected_and_an_unknown_one_changes_nothing),
-		cmocka_unit_test(all_are_found_by_name),
-		cmocka_unit_test(the_environment_selects),
-		cmocka_unit_test(a_missing_function_is_a_missing_capability),
-		cmocka_unit_test(each_back_end_has_commands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
  * Clocks: the real ones are the kernel's, a virtual one stands still until it is set, a thread's
  * CPU time is its own, and adding times never wraps around.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -31,15 +27,13 @@ static void assert_reads_kernel_clock(const struct gp_clock *clock, clockid_t id
 	}
 }
 
-static void the_monotonic_clock_is_the_kernels(void **state)
+TEST(the_monotonic_clock_is_the_kernels)
 {
-	(void)state;
 	assert_reads_kernel_clock(&gp_clock_monotonic, CLOCK_MONOTONIC);
 }
 
-static void the_thread_clock_is_the_kernels(void **state)
+TEST(the_thread_clock_is_the_kernels)
 {
-	(void)state;
 	assert_reads_kernel_clock(&gp_clock_thread_cpu, CLOCK_THREAD_CPUTIME_ID);
 }
 
@@ -49,9 +43,8 @@ static void *read_thread_clock(void *arg)
 	return NULL;
 }
 
-static void a_new_thread_has_not_used_the_time_of_the_old_one(void **state)
+TEST(a_new_thread_has_not_used_the_time_of_the_old_one)
 {
-	(void)state;
 	while (gp_now_ns(&gp_clock_thread_cpu) < 20 * GP_NS_PER_MS)
 		;
 	uint64_t before = gp_now_ns(&gp_clock_thread_cpu), of_thread = GP_NEVER;
@@ -61,9 +54,8 @@ static void a_new_thread_has_not_used_the_time_of_the_old_one(void **state)
 	assert_true(of_thread < before);
 }
 
-static void a_virtual_clock_stands_still_until_it_is_set(void **state)
+TEST(a_virtual_clock_stands_still_until_it_is_set)
 {
-	(void)state;
 	struct gp_virtual_clock clock;
 	gp_virtual_clock_init(&clock, 7);
 	assert_int_equal(gp_now_ns(&clock.base), 7);
@@ -74,9 +66,8 @@ static void a_virtual_clock_stands_still_until_it_is_set(void **state)
 	assert_int_equal(gp_now_ns(&clock.base), 3);
 }
 
-static void two_virtual_clocks_do_not_share_their_time(void **state)
+TEST(two_virtual_clocks_do_not_share_their_time)
 {
-	(void)state;
 	struct gp_virtual_clock a, b;
 	gp_virtual_clock_init(&a, 1);
 	gp_virtual_clock_init(&b, 2);
@@ -85,9 +76,8 @@ static void two_virtual_clocks_do_not_share_their_time(void **state)
 	assert_int_equal(gp_now_ns(&b.base), 2);
 }
 
-static void a_sum_of_times_is_never_rather_than_wrapped(void **state)
+TEST(a_sum_of_times_is_never_rather_than_wrapped)
 {
-	(void)state;
 	assert_true(gp_time_add(2, 3) == 5);
 	assert_true(gp_time_add(0, 0) == 0);
 	assert_true(gp_time_add(GP_NEVER - 5, 4) == GP_NEVER - 1);
@@ -96,17 +86,4 @@ static void a_sum_of_times_is_never_rather_than_wrapped(void **state)
 	assert_true(gp_time_add(GP_NEVER, GP_NEVER) == GP_NEVER);
 	assert_true(gp_time_add(GP_NEVER, 0) == GP_NEVER);
 	assert_true(gp_time_add(1, GP_NEVER) == GP_NEVER);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_monotonic_clock_is_the_kernels),
-		cmocka_unit_test(the_thread_clock_is_the_kernels),
-		cmocka_unit_test(a_new_thread_has_not_used_the_time_of_the_old_one),
-		cmocka_unit_test(a_virtual_clock_stands_still_until_it_is_set),
-		cmocka_unit_test(two_virtual_clocks_do_not_share_their_time),
-		cmocka_unit_test(a_sum_of_times_is_never_rather_than_wrapped),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of context switches, read from a ring that the test writes as the driver would. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
+#include "support/test.h"
 
 #include "gpu/nvidia/ctxsw.h"
 
@@ -56,21 +50,19 @@ static void nothing_is_left(struct made_up *m)
 	assert_false(gp_ctxsw_next(&m->ring, &e));
 }
 
-static void an_empty_ring_has_no_events(void **state)
+TEST(an_empty_ring_has_no_events)
 {
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	nothing_is_left(&m);
 	assert_int_equal(m.ring.lost, 0);
 }
 
-static void events_come_in_the_order_they_were_written(void **state)
+TEST(events_come_in_the_order_they_were_written)
 {
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	put(&m, NV_FECS_TAG_SIMPLE_START, 1, 1000);
 	put(&m, NV_FECS_TAG_SIMPLE_END, 1, 2000);
@@ -83,11 +75,10 @@ static void events_come_in_the_order_they_were_written(void **state)
 	assert_int_equal(m.ring.lost, 0);
 }
 
-static void the_ring_wraps(void **state)
+TEST(the_ring_wraps)
 {
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	for (uint32_t i = 0; i < 5 * COUNT; i++) {
 		put(&m, NV_FECS_TAG_SIMPLE_START, i, i);
@@ -101,11 +92,10 @@ static void the_ring_wraps(void **state)
 	assert_int_equal(m.ring.lost, 0);
 }
 
-static void a_ring_that_is_as_full_as_it_can_be_is_read_whole(void **state)
+TEST(a_ring_that_is_as_full_as_it_can_be_is_read_whole)
 {
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	for (uint32_t i = 0; i < COUNT - 1; i++)
 		put(&m, NV_FECS_TAG_SIMPLE_START, i, i);
@@ -115,11 +105,10 @@ static void a_ring_that_is_as_full_as_it_can_be_is_read_whole(void **state)
 	assert_int_equal(m.ring.lost, 0);
 }
 
-static void records_that_were_lost_are_counted(void **state)
+TEST(records_that_were_lost_are_counted)
 {
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	m.seqno = 77; /* where it begins means nothing */
 	put(&m, NV_FECS_TAG_SIMPLE_START, 1, 1);
@@ -136,11 +125,10 @@ static void records_that_were_lost_are_counted(void **state)
 	assert_int_equal(m.ring.lost, 7);
 }
 
-static void sequence_numbers_wrap_without_a_loss(void **state)
+TEST(sequence_numbers_wrap_without_a_loss)
 {
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	m.seqno = 0xfffe;
 	for (uint32_t i = 0; i < 5; i++)
@@ -150,12 +138,11 @@ static void sequence_numbers_wrap_without_a_loss(void **state)
 	assert_int_equal(m.ring.lost, 0);
 }
 
-static void other_records_are_skipped_and_not_taken_for_lost(void **state)
+TEST(other_records_are_skipped_and_not_taken_for_lost)
 {
 	static const uint8_t other[] = {0, 1, 2, 5, 8, 0xff};
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	for (unsigned i = 0; i < sizeof other; i++)
 		put(&m, other[i], 9, 9);
@@ -168,12 +155,11 @@ static void other_records_are_skipped_and_not_taken_for_lost(void **state)
 }
 
 /* The header is the driver's memory: nothing of it is believed. */
-static void a_put_out_of_range_is_not_followed(void **state)
+TEST(a_put_out_of_range_is_not_followed)
 {
 	static const uint32_t bad[] = {COUNT, COUNT + 1, 0x7fffffff, UINT32_MAX};
 	struct made_up m;
 
-	(void)state;
 	set_up(&m);
 	put(&m, NV_FECS_TAG_SIMPLE_START, 1, 1);
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -185,20 +171,4 @@ static void a_put_out_of_range_is_not_followed(void **state)
 	}
 	next_is(&m, true, 1, 1);
 	nothing_is_left(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_ring_has_no_events),
-		cmocka_unit_test(events_come_in_the_order_they_were_written),
-		cmocka_unit_test(the_ring_wraps),
-		cmocka_unit_test(a_ring_that_is_as_full_as_it_can_be_is_read_whole),
-		cmocka_unit_test(records_that_were_lost_are_counted),
-		cmocka_unit_test(sequence_numbers_wrap_without_a_loss),
-		cmocka_unit_test(other_records_are_skipped_and_not_taken_for_lost),
-		cmocka_unit_test(a_put_out_of_range_is_not_followed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 /* Random sets. */
 
-static void four_fifths_of_the_device_are_always_accepted(void **state)
+TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = 300,
 	                         .most = 18,
@@ -18,7 +18,6 @@ static void four_fifths_of_the_device_are_always_accepted(void **state)
 	                         .cost_permille = 1000};
 	struct draw short_ones = any, equal = any;
 
-	(void)state;
 	assert_int_equal(run_sets("edf", &any), 0);
 	short_ones.cost_permille = 10; /* deadlines from 1.4 ms */
 	short_ones.sets = 20;
@@ -28,7 +27,7 @@ static void four_fifths_of_the_device_are_always_accepted(void **state)
 	assert_int_equal(run_sets("edf", &equal), 0);
 }
 
-static void more_than_the_device_is_never_promised(void **state)
+TEST(more_than_the_device_is_never_promised)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -37,12 +36,11 @@ static void more_than_the_device_is_never_promised(void **state)
 	                          .change_permille = 10,
 	                          .cost_permille = 1000};
 
-	(void)state;
 	assert_int_equal(run_sets("edf", &draw), draw.sets);
 }
 
 /* A handover is a tenth of the shortest deadline: most of the load is switching. */
-static void what_is_accepted_is_not_late_if_switching_is_expensive(void **state)
+TEST(what_is_accepted_is_not_late_if_switching_is_expensive)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -51,11 +49,10 @@ static void what_is_accepted_is_not_late_if_switching_is_expensive(void **state)
 	                          .change_permille = 100,
 	                          .cost_permille = 1000};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **state)
+TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
 	const struct draw draw = {.sets = 300,
 	                          .most = 10,
@@ -65,13 +62,12 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	                          .cost_permille = 1000,
 	                          .sporadic = true};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
 /* The worst case: deadlines are equal, and a task that was refused because of switching costs would
  * be late. */
-static void what_is_accepted_is_not_late_when_all_come_at_once(void **state)
+TEST(what_is_accepted_is_not_late_when_all_come_at_once)
 {
 	struct draw draw = {.sets = 100,
 	                    .low = 300,
@@ -81,12 +77,11 @@ static void what_is_accepted_is_not_late_when_all_come_at_once(void **state)
 	                    .equal = true,
 	                    .sporadic = true};
 
-	(void)state;
 	for (draw.most = 2; draw.most <= 6; draw.most++)
 		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
+TEST(a_device_that_must_be_asked_is_asked_often_enough)
 {
 	const struct draw draw = {.sets = 100,
 	                          .most = 7,
@@ -96,18 +91,16 @@ static void a_device_that_must_be_asked_is_asked_often_enough(void **state)
 	                          .cost_permille = 100,
 	                          .unannounced = true};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
 /* The engine itself would tick every 5 ms, and with 4 ms of work that is too late. */
-static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state)
+TEST(a_short_deadline_is_kept_on_a_device_that_must_be_asked)
 {
 	uint32_t service;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	w.device.activity = GP_ACTIVITY_EXACT;
 	service = world_add_service(&w, 6 * MS, 101300 * US, 4 * MS);
 	w.attr[service].class = GP_BEST_EFFORT;
@@ -117,7 +110,7 @@ static void a_short_deadline_is_kept_on_a_device_that_must_be_asked(void **state
 	assert_int_equal(world_refused(&w), 0);
 }
 
-static void what_is_accepted_is_not_late_whatever_a_change_consists_of(void **state)
+TEST(what_is_accepted_is_not_late_whatever_a_change_consists_of)
 {
 	struct draw draw = {.sets = 40,
 	                    .low = 600,
@@ -128,12 +121,11 @@ static void what_is_accepted_is_not_late_whatever_a_change_consists_of(void **st
 	                    .equal = true,
 	                    .sporadic = true};
 
-	(void)state;
 	for (draw.most = 4; draw.most <= 20; draw.most += 4)
 		assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
-static void gangs_are_done_in_time_as_a_whole(void **state)
+TEST(gangs_are_done_in_time_as_a_whole)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 6,
@@ -143,13 +135,12 @@ static void gangs_are_done_in_time_as_a_whole(void **state)
 	                          .cost_permille = 1000,
 	                          .gangs = true};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
 /* Many tasks run at the same time, a hold stops all of them, and changes are noticed a millisecond
  * late. */
-static void the_same_holds_on_an_amd_gpu(void **state)
+TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = 100,
 	                          .most = 7,
@@ -159,7 +150,6 @@ static void the_same_holds_on_an_amd_gpu(void **state)
 	                          .cwsr = true};
 	struct draw any = fits;
 
-	(void)state;
 	assert_int_equal(run_sets("edf", &fits), 0);
 	any.sporadic = true;
 	any.change_permille = 50;
@@ -180,7 +170,7 @@ static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t dead
 		struct world w;
 
 		count++;
-		world_init(&w, 1000);
+		deadline_world_init(&w, 1000);
 		w.device = *device;
 		w.duration_ns = 2 * S;
 		for (unsigned i = 0; i < count; i++)
@@ -196,12 +186,11 @@ static unsigned count_that_fit(const struct gp_sim_device *device, uint64_t dead
 /*
  * With equal budgets; deadlines of 6.4 ms have the largest jitter. Other budgets: test_edf_sets.c.
  */
-static void so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline(void **state)
+TEST(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline)
 {
 	struct world w;
 
-	(void)state;
-	world_init(&w, 47);
+	deadline_world_init(&w, 47);
 	assert_in_range(world_change_ns(&w) * 100, 6 * MS, 6400 * US);
 	assert_int_equal(count_that_fit(&w.device, world_change_ns(&w) * 100), 30);
 	w.device.hold_ns = w.device.release_ns = 1;
@@ -210,13 +199,12 @@ static void so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline(void
 	assert_int_equal(count_that_fit(&w.device, world_change_ns(&w) * 100), 18);
 }
 
-static void accepted_tasks_stay_and_later_ones_are_refused_until_there_is_room(void **state)
+TEST(accepted_tasks_stay_and_later_ones_are_refused_until_there_is_room)
 {
 	uint32_t first, second, third;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	first = world_add_service(&w, 100 * MS, 100 * MS, 50 * MS);
 	second = world_add_service(&w, 50 * MS, 50 * MS, 20 * MS);
 	third = world_add_service(&w, 200 * MS, 200 * MS, 60 * MS);
@@ -234,13 +222,12 @@ static void accepted_tasks_stay_and_later_ones_are_refused_until_there_is_room(v
 	assert_false(w.stats[third].refused);
 }
 
-static void a_task_without_a_budget_is_refused_and_runs_with_the_others(void **state)
+TEST(a_task_without_a_budget_is_refused_and_runs_with_the_others)
 {
 	uint32_t service, silent;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	service = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
 	silent = world_add_service(&w, 100 * MS, 100 * MS, 10 * MS);
 	w.attr[silent].budget_ns = 0;
@@ -251,19 +238,18 @@ static void a_task_without_a_budget_is_refused_and_runs_with_the_others(void **s
 }
 
 /* 0.3 of the device at one request per deadline; it sends two. */
-static void a_task_with_more_requests_than_deadlines_needs_room_for_them(void **state)
+TEST(a_task_with_more_requests_than_deadlines_needs_room_for_them)
 {
 	uint32_t hasty, steady;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	hasty = world_add_service(&w, 100 * MS, 50 * MS, 30 * MS);
 	world_run(&w, "edf");
 	assert_false(w.stats[hasty].refused);
 	assert_int_equal(w.missed[hasty], 0);
 
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	hasty = world_add_service(&w, 100 * MS, 50 * MS, 30 * MS);
 	steady = world_add_service(&w, 100 * MS, 100 * MS, 45 * MS);
 	world_run(&w, "edf");
@@ -274,14 +260,13 @@ static void a_task_with_more_requests_than_deadlines_needs_room_for_them(void **
 
 /* Fifteen at once: too few to change the measured period. The others would be late if each request
  * were due in its own time. */
-static void a_burst_of_requests_harms_no_other_task(void **state)
+TEST(a_burst_of_requests_harms_no_other_task)
 {
 	static const uint64_t at_once[15] = {0};
 	uint32_t hasty, steady;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	steady = world_add_service(&w, 200 * MS, 200 * MS, 90 * MS);
 	hasty = world_add_service(&w, 100 * MS, 100 * MS, 40 * MS);
 	w.task[hasty].load = GP_LOAD_TRACE;
@@ -293,13 +278,12 @@ static void a_burst_of_requests_harms_no_other_task(void **state)
 	assert_int_equal(w.missed[steady], 0);
 }
 
-static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
+TEST(a_gang_whose_first_task_leaves_keeps_its_promise)
 {
 	uint32_t first, other, last;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	first = world_add_service(&w, 100 * MS, 100 * MS, 5 * MS);
 	other = world_add_service(&w, 100 * MS, 100 * MS, 55 * MS);
 	last = world_add_service(&w, 100 * MS, 100 * MS, 50 * MS);
@@ -311,15 +295,14 @@ static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
 	assert_int_equal(w.missed[last], 0);
 }
 
-static void a_task_with_one_burst_gets_a_promise_again(void **state)
+TEST(a_task_with_one_burst_gets_a_promise_again)
 {
 	uint64_t at[140];
 	struct world w;
 
-	(void)state;
 	for (uint64_t i = 0; i < 140; i++)
 		at[i] = i < 40 ? i * 6 * MS : 1 * S + (i - 40) * 60 * MS;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	world_add_service(&w, 50 * MS, 50 * MS, 6 * MS);
 	world_add_job(&w);
 	w.task[0].load = GP_LOAD_TRACE;
@@ -332,14 +315,14 @@ static void a_task_with_one_burst_gets_a_promise_again(void **state)
 
 /* Requests that exceed their budget. */
 
-static void an_overrun_harms_no_other_task_and_is_counted(void **state)
+TEST(an_overrun_harms_no_other_task_and_is_counted)
 {
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		uint32_t liar;
 		struct world w;
 
 		(void)state;
-		world_init(&w, 100);
+		deadline_world_init(&w, 100);
 		liar = world_add_service(&w, 100 * MS, 100 * MS, 20 * MS);
 		world_add_service(&w, 90 * MS, 90 * MS, 30 * MS);
 		world_add_service(&w, 250 * MS, 250 * MS, 60 * MS);
@@ -355,12 +338,11 @@ static void an_overrun_harms_no_other_task_and_is_counted(void **state)
 
 /* Tasks without a promise. */
 
-static void no_task_starves_behind_promises_that_fill_the_device(void **state)
+TEST(no_task_starves_behind_promises_that_fill_the_device)
 {
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	w.duration_ns = 40 * S;
 	world_add_service(&w, 100 * MS, 100 * MS, 97 * MS);
 	for (int i = 0; i < 12; i++)
@@ -373,12 +355,11 @@ static void no_task_starves_behind_promises_that_fill_the_device(void **state)
 }
 
 /* Its next request comes when the last is done: that is noticed after 16 requests, 16 s. */
-static void no_task_starves_behind_requests_that_never_pause(void **state)
+TEST(no_task_starves_behind_requests_that_never_pause)
 {
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	w.duration_ns = 15 * S;
 	world_add(
 		&w,
@@ -393,13 +374,12 @@ static void no_task_starves_behind_requests_that_never_pause(void **state)
 		assert_in_range(w.work_ns[i], 70 * MS, 130 * MS);
 }
 
-static void what_no_request_needs_is_shared_equally(void **state)
+TEST(what_no_request_needs_is_shared_equally)
 {
 	uint64_t all_ns = 0;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 100);
+	deadline_world_init(&w, 100);
 	world_add_service(&w, 100 * MS, 100 * MS, 30 * MS);
 	for (int i = 0; i < 3; i++)
 		world_add_job(&w);
@@ -412,33 +392,7 @@ static void what_no_request_needs_is_shared_equally(void **state)
 	assert_int_equal(w.missed[0], 0);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(four_fifths_of_the_device_are_always_accepted),
-		cmocka_unit_test(more_than_the_device_is_never_promised),
-		cmocka_unit_test(what_is_accepted_is_not_late_if_switching_is_expensive),
-		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
-		cmocka_unit_test(what_is_accepted_is_not_late_when_all_come_at_once),
-		cmocka_unit_test(a_device_that_must_be_asked_is_asked_often_enough),
-		cmocka_unit_test(a_short_deadline_is_kept_on_a_device_that_must_be_asked),
-		cmocka_unit_test(what_is_accepted_is_not_late_whatever_a_change_consists_of),
-		cmocka_unit_test(gangs_are_done_in_time_as_a_whole),
-		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
-		cmocka_unit_test(so_many_tasks_fit_where_a_change_is_one_percent_of_the_deadline),
-		cmocka_unit_test(
-			accepted_tasks_stay_and_later_ones_are_refused_until_there_is_room),
-		cmocka_unit_test(a_task_without_a_budget_is_refused_and_runs_with_the_others),
-		cmocka_unit_test(a_task_with_more_requests_than_deadlines_needs_room_for_them),
-		cmocka_unit_test(a_burst_of_requests_harms_no_other_task),
-		cmocka_unit_test(a_gang_whose_first_task_leaves_keeps_its_promise),
-		cmocka_unit_test(a_task_with_one_burst_gets_a_promise_again),
-		cmocka_unit_test(an_overrun_harms_no_other_task_and_is_counted),
-		cmocka_unit_test(no_task_starves_behind_promises_that_fill_the_device),
-		cmocka_unit_test(no_task_starves_behind_requests_that_never_pause),
-		cmocka_unit_test(what_no_request_needs_is_shared_equally),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

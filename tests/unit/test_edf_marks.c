@@ -5,7 +5,7 @@
  */
 #include "deadline_world.h"
 
-static void request_marks_are_enough_on_a_device_without_activity(void **state)
+TEST(request_marks_are_enough_on_a_device_without_activity)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 7,
@@ -15,12 +15,11 @@ static void request_marks_are_enough_on_a_device_without_activity(void **state)
 	                          .cost_permille = 1000,
 	                          .request_marks = true};
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 }
 
 /* As on NVIDIA GPUs: of a task without marks only a sample is known. */
-static void request_marks_are_enough_on_a_device_with_samples_and_slices(void **state)
+TEST(request_marks_are_enough_on_a_device_with_samples_and_slices)
 {
 	const struct draw fits = {.sets = 200,
 	                          .most = 13,
@@ -32,7 +31,6 @@ static void request_marks_are_enough_on_a_device_with_samples_and_slices(void **
 	                          .sampled = true};
 	struct draw any = fits;
 
-	(void)state;
 	assert_int_equal(run_sets("edf", &fits), 0);
 	any.high = 1100;
 	any.change_permille = 30;
@@ -43,13 +41,12 @@ static void request_marks_are_enough_on_a_device_with_samples_and_slices(void **
 /* Tasks that send no request marks. */
 
 /* It is not waited for, and no room is kept for it; its requests would be seen 167 ms late. */
-static void a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing(void **state)
+TEST(a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing)
 {
 	uint32_t silent, frames;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	silent = world_add(&w, (struct gp_sim_task){.load = GP_LOAD_IDLE}, 600 * MS, 20 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
@@ -61,13 +58,12 @@ static void a_task_that_never_says_anything_is_refused_and_costs_the_others_noth
 	assert_in_range(w.longest_ns[frames], 20 * MS, 22 * MS);
 }
 
-static void a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way(void **state)
+TEST(a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way)
 {
 	uint32_t silent, frames;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	silent = world_add_service(&w, 600 * MS, 700 * MS, 20 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
@@ -81,13 +77,12 @@ static void a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way(
 }
 
 /* It works for 30 ms now and then. A sample shows it as idle, and is outdated when it works. */
-static void a_task_that_was_seen_idle_is_held_all_the_same(void **state)
+TEST(a_task_that_was_seen_idle_is_held_all_the_same)
 {
 	uint32_t frames;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	world_add_service(&w, 0, 410 * MS, 30 * MS);
 	frames = world_add_service(&w, 150 * MS, 150 * MS, 21 * MS);
@@ -100,7 +95,7 @@ static void a_task_that_was_seen_idle_is_held_all_the_same(void **state)
 	assert_int_equal(w.finished[0], 24);
 }
 
-static void what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing(void **state)
+TEST(what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 10,
@@ -113,20 +108,18 @@ static void what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing(void
 	                          .silent = true};
 	struct draw blind = draw;
 
-	(void)state;
 	assert_in_range(run_sets("edf", &draw), 1, draw.sets - 1);
 	blind.sampled = false;
 	assert_in_range(run_sets("edf", &blind), 1, draw.sets - 1);
 }
 
 /* Two services that never work, and a job that always does. */
-static void no_turns_are_kept_for_services_that_do_nothing(void **state)
+TEST(no_turns_are_kept_for_services_that_do_nothing)
 {
 	uint32_t job;
 	struct world w;
 
-	(void)state;
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	world_show_samples(&w);
 	w.config.request_marks = true;
 	for (int i = 0; i < 2; i++)
@@ -137,7 +130,7 @@ static void no_turns_are_kept_for_services_that_do_nothing(void **state)
 	assert_true(w.work_ns[job] > 2 * S * 98 / 100);
 }
 
-static void samples_of_activity_come_too_late_for_a_promise(void **state)
+TEST(samples_of_activity_come_too_late_for_a_promise)
 {
 	struct gp_sim_task idle = {.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER};
 	struct gp_sim_config config = {.device = gp_sim_h200, .task = &idle, .ntasks = 1};
@@ -147,7 +140,6 @@ static void samples_of_activity_come_too_late_for_a_promise(void **state)
 	struct gp_error err = {0};
 	struct gp_sim *sim;
 
-	(void)state;
 	assert_int_equal(gp_sim_new(&config, &sim), 0);
 	engine_config.gpu = gp_sim_gpu(sim);
 	assert_int_equal(gp_engine_new(&engine_config, &engine), 0);
@@ -158,21 +150,7 @@ static void samples_of_activity_come_too_late_for_a_promise(void **state)
 	gp_sim_free(sim);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(request_marks_are_enough_on_a_device_without_activity),
-		cmocka_unit_test(request_marks_are_enough_on_a_device_with_samples_and_slices),
-		cmocka_unit_test(
-			a_task_that_never_says_anything_is_refused_and_costs_the_others_nothing),
-		cmocka_unit_test(
-			a_task_that_works_and_says_nothing_is_refused_and_is_not_in_the_way),
-		cmocka_unit_test(a_task_that_was_seen_idle_is_held_all_the_same),
-		cmocka_unit_test(what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing),
-		cmocka_unit_test(no_turns_are_kept_for_services_that_do_nothing),
-		cmocka_unit_test(samples_of_activity_come_too_late_for_a_promise),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

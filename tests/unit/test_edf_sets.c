@@ -40,11 +40,10 @@ static void draw_of_kind(struct set *s, enum costs costs, enum family family, un
 	draw_set(s, &rng, family, n, SHORTEST_NS, 800);
 }
 
-static void so_many_tasks_with_four_fifths_of_the_device_are_always_accepted(void **state)
+TEST(so_many_tasks_with_four_fifths_of_the_device_are_always_accepted)
 {
 	struct set s;
 
-	(void)state;
 	for (unsigned costs = 0; costs < COSTS; costs++)
 		for (unsigned n = 1; n <= kinds[costs].always; n++)
 			for (unsigned k = 0; k < times(100); k++) {
@@ -58,9 +57,8 @@ static void so_many_tasks_with_four_fifths_of_the_device_are_always_accepted(voi
 }
 
 /* Otherwise the man page would promise too little. */
-static void one_more_is_refused_in_the_worst_case(void **state)
+TEST(one_more_is_refused_in_the_worst_case)
 {
-	(void)state;
 	for (unsigned costs = 0; costs < COSTS; costs++) {
 		unsigned refused = 0;
 
@@ -76,9 +74,8 @@ static void one_more_is_refused_in_the_worst_case(void **state)
 	}
 }
 
-static void more_than_the_device_is_refused_whatever_it_costs(void **state)
+TEST(more_than_the_device_is_refused_whatever_it_costs)
 {
-	(void)state;
 	for (unsigned k = 0; k < times(400); k++) {
 		struct gp_rng rng;
 		struct set s = {.request_marks = false};
@@ -112,7 +109,7 @@ static bool draw_at_border(struct set *s, const char *policy, unsigned seed)
 
 	gp_rng_init(&rng, seed, 41);
 	whole.request_marks = !gp_rng_below(&rng, 3);
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	draw_any_costs(&w.device, &rng);
 	whole.device = w.device;
 	draw_set(&whole, &rng, (enum family)gp_rng_below(&rng, FAMILIES),
@@ -146,16 +143,14 @@ static void attack_border(const char *policy, unsigned sets, unsigned attempts)
 	assert_in_range(tried, sets / 2, sets);
 }
 
-static void what_is_just_accepted_is_not_late_however_requests_come(void **state)
+TEST(what_is_just_accepted_is_not_late_however_requests_come)
 {
-	(void)state;
 	attack_border("edf", times(30), 12);
 	attack_border("lax", times(10), 12);
 }
 
-static void without_the_test_some_of_what_is_refused_is_late(void **state)
+TEST(without_the_test_some_of_what_is_refused_is_late)
 {
-	(void)state;
 	for (unsigned costs = 0; costs < COSTS; costs++) {
 		struct set s;
 
@@ -169,17 +164,16 @@ static void without_the_test_some_of_what_is_refused_is_late(void **state)
 
 /* Each time it becomes active it would be on the device before it is held, and no promise includes
  * that. So it is held while it is idle, too. */
-static void background_that_pauses_all_the_time_makes_no_task_late(void **state)
+TEST(background_that_pauses_all_the_time_makes_no_task_late)
 {
 	static const uint64_t kernel_ns[] = {20 * US, 100 * US, 500 * US};
 
-	(void)state;
 	for (unsigned slice_us = 100; slice_us <= 1600; slice_us *= 2)
 		for (unsigned k = 0; k < 3; k++) {
 			uint64_t deadline_ns;
 			struct world w;
 
-			world_init(&w, 1000);
+			deadline_world_init(&w, 1000);
 			w.device.slice_us = slice_us;
 			deadline_ns = 20 * world_change_ns(&w);
 			world_add_service(&w, deadline_ns, deadline_ns + 7 * MS,
@@ -198,13 +192,12 @@ static void background_that_pauses_all_the_time_makes_no_task_late(void **state)
 }
 
 /* A request without competition costs no call, and so delays no other task. */
-static void idle_tasks_are_held_only_while_a_task_waits(void **state)
+TEST(idle_tasks_are_held_only_while_a_task_waits)
 {
 	uint64_t arrival_ns[10];
 	struct world w;
 
-	(void)state;
-	world_init(&w, 1000);
+	deadline_world_init(&w, 1000);
 	for (uint64_t k = 0; k < 10; k++)
 		arrival_ns[k] = k * 200 * MS;
 	for (uint32_t i = 0; i < 4; i++) {
@@ -252,22 +245,11 @@ static void survey(unsigned sets, unsigned attempts)
 	}
 }
 
-int main(int argc, char **argv)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(so_many_tasks_with_four_fifths_of_the_device_are_always_accepted),
-		cmocka_unit_test(one_more_is_refused_in_the_worst_case),
-		cmocka_unit_test(more_than_the_device_is_refused_whatever_it_costs),
-		cmocka_unit_test(what_is_just_accepted_is_not_late_however_requests_come),
-		cmocka_unit_test(without_the_test_some_of_what_is_refused_is_late),
-		cmocka_unit_test(background_that_pauses_all_the_time_makes_no_task_late),
-		cmocka_unit_test(idle_tasks_are_held_only_while_a_task_waits),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
 	if (argc == 4 && !strcmp(argv[1], "survey")) {
 		survey((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
-		return 0;
+		exit(0);
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

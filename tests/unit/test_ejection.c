@@ -10,8 +10,6 @@
 /* Longest backoff, the time after which an action counts as lost, and a little. */
 #define RECOVERY_NS (1 * S + 20 * MS + 10 * MS)
 
-/* ---- policies that fail ---- */
-
 /*
  * Task 1 is held by the policy, 2 has a slice of its own, 3 is held by its user, 4 is
  * latency-critical, 5 and 6 are a gang, 7 is unmanaged.
@@ -92,11 +90,10 @@ static void assert_ejected(struct rig *r, enum gp_eject_reason reason, uint64_t 
 	assert_int_equal(r->last[GP_EVENT_EJECTED].now_ns, r->now_ns);
 }
 
-static void a_policy_that_returns_an_error_is_ejected(void **state)
+TEST(a_policy_that_returns_an_error_is_ejected)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	script.result = -EPROTO;
 	rig_step(r);
 	assert_ejected(r, GP_EJECT_FAILED, 0, gp_error_name(-EPROTO));
@@ -104,11 +101,10 @@ static void a_policy_that_returns_an_error_is_ejected(void **state)
 	rig_free(r);
 }
 
-static void a_policy_that_takes_too_long_is_ejected(void **state)
+TEST(a_policy_that_takes_too_long_is_ejected)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	script.takes_ns = 10 * MS + 1 * GP_NS_PER_US;
 	want(1, GP_RUN, 0); /* what it wanted does not count */
 	rig_step(r);
@@ -118,7 +114,7 @@ static void a_policy_that_takes_too_long_is_ejected(void **state)
 	rig_free(r);
 }
 
-static void the_limit_on_deciding_can_be_set_and_needs_a_clock(void **state)
+TEST(the_limit_on_deciding_can_be_set_and_needs_a_clock)
 {
 	for (int with_clock = 0; with_clock < 2; with_clock++) {
 		struct rig *r = rig_new(2);
@@ -142,7 +138,7 @@ struct bound_case {
 	const char *why;
 };
 
-static void a_policy_that_breaks_a_rule_is_ejected(void **state)
+TEST(a_policy_that_breaks_a_rule_is_ejected)
 {
 	static const struct bound_case cases[] = {
 		{7, GP_RUN, 0, 7, "unmanaged"},
@@ -158,7 +154,6 @@ static void a_policy_that_breaks_a_rule_is_ejected(void **state)
 		{2, 255, 0, 2, "wants 255"},
 	};
 
-	(void)state;
 	for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
 		struct rig *r = rig_of_victims();
 
@@ -173,11 +168,10 @@ static void a_policy_that_breaks_a_rule_is_ejected(void **state)
 	}
 }
 
-static void a_policy_that_gives_two_tasks_tiny_slices_is_ejected(void **state)
+TEST(a_policy_that_gives_two_tasks_tiny_slices_is_ejected)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	want(2, GP_RUN, 5);
 	want(5, GP_RUN, GP_TINY_SLICE_US);
 	rig_step(r);
@@ -186,11 +180,10 @@ static void a_policy_that_gives_two_tasks_tiny_slices_is_ejected(void **state)
 	rig_free(r);
 }
 
-static void a_policy_that_holds_more_than_the_device_can_is_ejected(void **state)
+TEST(a_policy_that_holds_more_than_the_device_can_is_ejected)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	r->gpu.base.info.max_held = 3; /* one of them is the user's */
 	want(1, GP_HOLD, 0);
 	want(2, GP_HOLD, 0);
@@ -201,9 +194,8 @@ static void a_policy_that_holds_more_than_the_device_can_is_ejected(void **state
 	rig_free(r);
 }
 
-static void a_policy_that_asks_for_a_look_in_the_past_is_ejected(void **state)
+TEST(a_policy_that_asks_for_a_look_in_the_past_is_ejected)
 {
-	(void)state;
 	for (uint64_t ago_ns = 0; ago_ns < 2; ago_ns++) {
 		struct rig *r = rig_of_victims();
 
@@ -216,7 +208,7 @@ static void a_policy_that_asks_for_a_look_in_the_past_is_ejected(void **state)
 	}
 }
 
-static void a_policy_that_uses_what_the_device_lacks_is_ejected(void **state)
+TEST(a_policy_that_uses_what_the_device_lacks_is_ejected)
 {
 	static const struct {
 		uint32_t caps;
@@ -229,7 +221,6 @@ static void a_policy_that_uses_what_the_device_lacks_is_ejected(void **state)
 		{FAKE_CAPS & ~GP_CAP_SLICE, GP_HOLD, 2000, "slice"},
 	};
 
-	(void)state;
 	for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
 		struct rig *r = rig_new(2);
 
@@ -246,11 +237,10 @@ static void a_policy_that_uses_what_the_device_lacks_is_ejected(void **state)
 	}
 }
 
-static void a_policy_may_go_to_the_limits(void **state)
+TEST(a_policy_may_go_to_the_limits)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	want(1, GP_HOLD, 0); /* with the user's, four */
 	want(2, GP_RUN, 5);  /* the smallest, and the only tiny one */
 	want(3, GP_RUN, 6);  /* held by its user: does not count */
@@ -269,9 +259,8 @@ static void a_policy_may_go_to_the_limits(void **state)
 	rig_free(r);
 }
 
-static void a_policy_that_holds_a_busy_task_for_ever_is_ejected(void **state)
+TEST(a_policy_that_holds_a_busy_task_for_ever_is_ejected)
 {
-	(void)state;
 	for (int known = 0; known < 2; known++) {
 		struct rig *r = rig_of_victims();
 		uint64_t begin_ns = r->now_ns;
@@ -295,9 +284,8 @@ static void a_policy_that_holds_a_busy_task_for_ever_is_ejected(void **state)
 }
 
 /* Where the hardware takes no turns by itself, a look shows it; elsewhere the run time does. */
-static void a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected(void **state)
+TEST(a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected)
 {
-	(void)state;
 	for (int slices = 0; slices < 2; slices++) {
 		struct rig *r = rig_new(4);
 
@@ -328,11 +316,10 @@ static void a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected(v
 	}
 }
 
-static void a_released_task_that_may_be_idle_is_not_starved(void **state)
+TEST(a_released_task_that_may_be_idle_is_not_starved)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 0);
 	rig_is(r, 0)->known = GP_KNOWN_RUN; /* up to now, and it never ran */
@@ -343,11 +330,10 @@ static void a_released_task_that_may_be_idle_is_not_starved(void **state)
 	rig_free(r);
 }
 
-static void a_sample_that_is_never_renewed_starves_nobody(void **state)
+TEST(a_sample_that_is_never_renewed_starves_nobody)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 0);
 	rig_is(r, 0)->known = GP_KNOWN_ACTIVE | GP_KNOWN_RUN;
@@ -359,11 +345,10 @@ static void a_sample_that_is_never_renewed_starves_nobody(void **state)
 	rig_free(r);
 }
 
-static void a_hold_by_somebody_else_is_not_the_policys_fault(void **state)
+TEST(a_hold_by_somebody_else_is_not_the_policys_fault)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &watching); /* leaves it alone */
 	rig_is(r, 0)->held = true;
@@ -374,11 +359,10 @@ static void a_hold_by_somebody_else_is_not_the_policys_fault(void **state)
 	rig_free(r);
 }
 
-static void idle_and_unmanaged_tasks_cannot_be_starved(void **state)
+TEST(idle_and_unmanaged_tasks_cannot_be_starved)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	rig_is(r, 0)->active = rig_is(r, 0)->running = false;
 	rig_is(r, 6)->running = false;
 	rig_run(r, 60 * S);
@@ -387,11 +371,10 @@ static void idle_and_unmanaged_tasks_cannot_be_starved(void **state)
 	rig_free(r);
 }
 
-static void a_task_that_gets_a_moment_now_and_then_is_not_starved(void **state)
+TEST(a_task_that_gets_a_moment_now_and_then_is_not_starved)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		rig_is(r, 0)->running = false;
 		rig_run(r, 9 * S);
@@ -407,11 +390,10 @@ static void a_task_that_gets_a_moment_now_and_then_is_not_starved(void **state)
 }
 
 /* The daemon was stopped, and everything was released meanwhile. */
-static void time_in_which_nobody_looked_is_not_held_against_the_policy(void **state)
+TEST(time_in_which_nobody_looked_is_not_held_against_the_policy)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	rig_run(r, 5 * S);
 	r->now_ns += 60 * S;
@@ -423,11 +405,10 @@ static void time_in_which_nobody_looked_is_not_held_against_the_policy(void **st
 	rig_free(r);
 }
 
-static void what_was_waited_under_another_policy_is_not_held_against_this_one(void **state)
+TEST(what_was_waited_under_another_policy_is_not_held_against_this_one)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	rig_run(r, 9 * S);
 	rig_set_policy(r, &scripted);
@@ -438,11 +419,10 @@ static void what_was_waited_under_another_policy_is_not_held_against_this_one(vo
 	rig_free(r);
 }
 
-static void a_release_that_fails_is_not_the_policys_fault(void **state)
+TEST(a_release_that_fails_is_not_the_policys_fault)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	rig_run(r, 100 * MS);
 	r->gpu.fault[FAKE_RELEASE].status = -EIO;
@@ -457,11 +437,10 @@ static void a_release_that_fails_is_not_the_policys_fault(void **state)
 	rig_free(r);
 }
 
-static void a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns(void **state)
+TEST(a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	rig_is(r, 0)->running = false;
 	r->gpu.fault[FAKE_RELEASE].status = -EIO;
 	for (int turn = 0; turn < 40; turn++) { /* it wants the best for task 1, half the time */
@@ -473,11 +452,10 @@ static void a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns(v
 	rig_free(r);
 }
 
-static void a_slice_that_cannot_be_set_is_not_the_policys_fault(void **state)
+TEST(a_slice_that_cannot_be_set_is_not_the_policys_fault)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	rig_is(r, 0)->active = false;
 	rig_is(r, 1)->running = false;
 	rig_is(r, 1)->known |= GP_KNOWN_RUN; /* which stands still */
@@ -489,7 +467,7 @@ static void a_slice_that_cannot_be_set_is_not_the_policys_fault(void **state)
 	rig_free(r);
 }
 
-static void the_record_of_many_tasks_is_cut_and_says_so(void **state)
+TEST(the_record_of_many_tasks_is_cut_and_says_so)
 {
 	for (unsigned n = GP_EJECT_VIEW_MAX - 1; n <= GP_EJECT_VIEW_MAX + 36; n++) {
 		struct rig *r = rig_new(128);
@@ -511,12 +489,11 @@ static void the_record_of_many_tasks_is_cut_and_says_so(void **state)
 	}
 }
 
-static void after_an_ejection_another_policy_can_be_tried_and_the_record_stays(void **state)
+TEST(after_an_ejection_another_policy_can_be_tried_and_the_record_stays)
 {
 	struct rig *r = rig_of_victims();
 	uint64_t ejected_ns;
 
-	(void)state;
 	script.result = -EIO;
 	rig_step(r);
 	ejected_ns = r->now_ns;
@@ -547,12 +524,11 @@ static uint64_t crawl(const struct gp_clock *clock)
 	return now_ns += 1 * S;
 }
 
-static void the_baseline_is_never_ejected(void **state)
+TEST(the_baseline_is_never_ejected)
 {
 	const struct gp_clock slow = {.now_ns = crawl};
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->running = false;
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_SLICE; /* so that it is seen to wait */
@@ -568,11 +544,10 @@ static void the_baseline_is_never_ejected(void **state)
 	rig_free(r);
 }
 
-static void what_an_ejected_policy_held_is_released_even_if_that_fails_at_first(void **state)
+TEST(what_an_ejected_policy_held_is_released_even_if_that_fails_at_first)
 {
 	struct rig *r = rig_of_victims();
 
-	(void)state;
 	r->gpu.fault[FAKE_RELEASE].whole = -EIO;
 	r->gpu.fault[FAKE_SLICE].whole = -EIO;
 	script.result = -EIO;
@@ -584,50 +559,12 @@ static void what_an_ejected_policy_held_is_released_even_if_that_fails_at_first(
 	rig_free(r);
 }
 
-static void every_reason_has_a_name(void **state)
+TEST(every_reason_has_a_name)
 {
-	(void)state;
 	assert_string_equal(gp_eject_reason_name(GP_EJECT_NONE), "none");
 	assert_string_equal(gp_eject_reason_name(GP_EJECT_FAILED), "failed");
 	assert_string_equal(gp_eject_reason_name(GP_EJECT_SLOW), "slow");
 	assert_string_equal(gp_eject_reason_name(GP_EJECT_BOUND), "bound");
 	assert_string_equal(gp_eject_reason_name(GP_EJECT_STARVED), "starved");
 	assert_non_null(gp_eject_reason_name((enum gp_eject_reason)77));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_policy_that_returns_an_error_is_ejected),
-		cmocka_unit_test(a_policy_that_takes_too_long_is_ejected),
-		cmocka_unit_test(the_limit_on_deciding_can_be_set_and_needs_a_clock),
-		cmocka_unit_test(a_policy_that_breaks_a_rule_is_ejected),
-		cmocka_unit_test(a_policy_that_gives_two_tasks_tiny_slices_is_ejected),
-		cmocka_unit_test(a_policy_that_holds_more_than_the_device_can_is_ejected),
-		cmocka_unit_test(a_policy_that_asks_for_a_look_in_the_past_is_ejected),
-		cmocka_unit_test(a_policy_that_uses_what_the_device_lacks_is_ejected),
-		cmocka_unit_test(a_policy_may_go_to_the_limits),
-		cmocka_unit_test(a_policy_that_holds_a_busy_task_for_ever_is_ejected),
-		cmocka_unit_test(
-			a_policy_that_never_lets_the_hardware_reach_a_busy_task_is_ejected),
-		cmocka_unit_test(a_released_task_that_may_be_idle_is_not_starved),
-		cmocka_unit_test(a_sample_that_is_never_renewed_starves_nobody),
-		cmocka_unit_test(a_hold_by_somebody_else_is_not_the_policys_fault),
-		cmocka_unit_test(idle_and_unmanaged_tasks_cannot_be_starved),
-		cmocka_unit_test(a_task_that_gets_a_moment_now_and_then_is_not_starved),
-		cmocka_unit_test(time_in_which_nobody_looked_is_not_held_against_the_policy),
-		cmocka_unit_test(what_was_waited_under_another_policy_is_not_held_against_this_one),
-		cmocka_unit_test(a_release_that_fails_is_not_the_policys_fault),
-		cmocka_unit_test(
-			a_release_that_fails_is_not_the_fault_of_a_policy_that_gives_turns),
-		cmocka_unit_test(a_slice_that_cannot_be_set_is_not_the_policys_fault),
-		cmocka_unit_test(the_record_of_many_tasks_is_cut_and_says_so),
-		cmocka_unit_test(
-			after_an_ejection_another_policy_can_be_tried_and_the_record_stays),
-		cmocka_unit_test(the_baseline_is_never_ejected),
-		cmocka_unit_test(
-			what_an_ejected_policy_held_is_released_even_if_that_fails_at_first),
-		cmocka_unit_test(every_reason_has_a_name),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,13 +7,10 @@
 
 #include <malloc.h>
 
-/* ---- desired state ---- */
-
-static void a_hold_that_somebody_undoes_is_counted_and_applied_again(void **state)
+TEST(a_hold_that_somebody_undoes_is_counted_and_applied_again)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
@@ -39,11 +36,10 @@ static void a_hold_that_somebody_undoes_is_counted_and_applied_again(void **stat
 	rig_free(r);
 }
 
-static void an_action_on_its_way_that_is_late_is_not_called_undone(void **state)
+TEST(an_action_on_its_way_that_is_late_is_not_called_undone)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 10 * MS};
@@ -61,11 +57,10 @@ static void an_action_on_its_way_that_is_late_is_not_called_undone(void **state)
 	rig_free(r);
 }
 
-static void what_others_do_while_an_action_is_under_way_is_not_called_undone(void **state)
+TEST(what_others_do_while_an_action_is_under_way_is_not_called_undone)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
@@ -83,11 +78,10 @@ static void what_others_do_while_an_action_is_under_way_is_not_called_undone(voi
 	rig_free(r);
 }
 
-static void an_order_that_is_reversed_on_its_way_is_not_called_undone(void **state)
+TEST(an_order_that_is_reversed_on_its_way_is_not_called_undone)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 4 * MS};
@@ -103,11 +97,10 @@ static void an_order_that_is_reversed_on_its_way_is_not_called_undone(void **sta
 	rig_free(r);
 }
 
-static void nothing_is_asked_for_twice_while_all_is_as_it_should_be(void **state)
+TEST(nothing_is_asked_for_twice_while_all_is_as_it_should_be)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
@@ -120,11 +113,10 @@ static void nothing_is_asked_for_twice_while_all_is_as_it_should_be(void **state
 	rig_free(r);
 }
 
-static void what_can_never_be_seen_is_believed_when_accepted(void **state)
+TEST(what_can_never_be_seen_is_believed_when_accepted)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = rig_is(r, 1)->known = 0;
@@ -146,13 +138,10 @@ static void what_can_never_be_seen_is_believed_when_accepted(void **state)
 	rig_free(r);
 }
 
-/* ---- actions ---- */
-
-static void tasks_to_hold_or_release_go_in_one_call(void **state)
+TEST(tasks_to_hold_or_release_go_in_one_call)
 {
 	struct rig *r = rig_new(32);
 
-	(void)state;
 	for (uint64_t id = 1; id <= 20; id++) {
 		rig_add(r, GP_BEST_EFFORT);
 		want(id, GP_HOLD, 0);
@@ -172,7 +161,7 @@ static void tasks_to_hold_or_release_go_in_one_call(void **state)
 	rig_free(r);
 }
 
-static void longer_slices_come_first_then_holds_tiny_slices_and_releases(void **state)
+TEST(longer_slices_come_first_then_holds_tiny_slices_and_releases)
 {
 	struct rig *r = rig_new(8);
 	const struct fake_act expected[] = {
@@ -183,7 +172,6 @@ static void longer_slices_come_first_then_holds_tiny_slices_and_releases(void **
 		{.kind = FAKE_RELEASE, .handle = 3},
 	};
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 0);
@@ -211,11 +199,10 @@ static void longer_slices_come_first_then_holds_tiny_slices_and_releases(void **
 	rig_free(r);
 }
 
-static void the_slice_of_a_held_task_is_set_before_its_release(void **state)
+TEST(the_slice_of_a_held_task_is_set_before_its_release)
 {
 	struct rig *r = rig_new(8);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
@@ -232,11 +219,10 @@ static void the_slice_of_a_held_task_is_set_before_its_release(void **state)
 	rig_free(r);
 }
 
-static void the_tiny_slice_changes_hands_only_behind_the_hold(void **state)
+TEST(the_tiny_slice_changes_hands_only_behind_the_hold)
 {
 	struct rig *r = rig_new(8);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 1);
@@ -256,11 +242,10 @@ static void the_tiny_slice_changes_hands_only_behind_the_hold(void **state)
 	rig_free(r);
 }
 
-static void a_tiny_slice_that_the_plan_leaves_alone_keeps_others_from_having_one(void **state)
+TEST(a_tiny_slice_that_the_plan_leaves_alone_keeps_others_from_having_one)
 {
 	struct rig *r = rig_new(8);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_LATENCY_CRITICAL);
@@ -280,11 +265,10 @@ static void a_tiny_slice_that_the_plan_leaves_alone_keeps_others_from_having_one
 	rig_free(r);
 }
 
-static void on_a_full_device_one_is_released_before_the_next_is_held(void **state)
+TEST(on_a_full_device_one_is_released_before_the_next_is_held)
 {
 	struct rig *r = rig_new(8);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.max_held = 1;
@@ -307,11 +291,10 @@ static void on_a_full_device_one_is_released_before_the_next_is_held(void **stat
 	rig_free(r);
 }
 
-static void holds_of_one_batch_share_the_room_that_is_left(void **state)
+TEST(holds_of_one_batch_share_the_room_that_is_left)
 {
 	struct rig *r = rig_new(8);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.max_held = 2;
@@ -329,13 +312,12 @@ static void holds_of_one_batch_share_the_room_that_is_left(void **state)
 	rig_free(r);
 }
 
-static void a_step_allocates_nothing_once_the_tasks_are_there(void **state)
+TEST(a_step_allocates_nothing_once_the_tasks_are_there)
 {
 	struct rig *r = rig_new(200);
 	struct gp_task_attr a = {.class = GP_BEST_EFFORT, .weight = 100};
 	size_t before;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 200; i++)
 		rig_add(r, i % 2 ? GP_BEST_EFFORT : GP_LATENCY_CRITICAL);
 	rig_start(r, &gp_policy_priority);
@@ -354,11 +336,10 @@ static void a_step_allocates_nothing_once_the_tasks_are_there(void **state)
 	rig_free(r);
 }
 
-static void a_device_without_slices_or_holds_is_not_asked_for_them(void **state)
+TEST(a_device_without_slices_or_holds_is_not_asked_for_them)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps = 0;
 	r->gpu.base.info.max_held = 0;
@@ -370,8 +351,6 @@ static void a_device_without_slices_or_holds_is_not_asked_for_them(void **state)
 	assert_int_equal(r->gpu.nasked, 0);
 	rig_free(r);
 }
-
-/* ---- the undo record ---- */
 
 struct undo_log {
 	unsigned records;
@@ -397,11 +376,10 @@ static int keep_undo(void *arg, const struct gp_undo *undo)
 	return 0;
 }
 
-static void the_undo_record_is_kept_once_before_the_first_change(void **state)
+TEST(the_undo_record_is_kept_once_before_the_first_change)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	memset(&undo_log, 0, sizeof undo_log);
 	for (int i = 0; i < 3; i++)
 		rig_add(r, GP_BEST_EFFORT);
@@ -425,9 +403,8 @@ static void the_undo_record_is_kept_once_before_the_first_change(void **state)
 	rig_free(r);
 }
 
-static void without_an_undo_record_there_is_no_change_at_all(void **state)
+TEST(without_an_undo_record_there_is_no_change_at_all)
 {
-	(void)state;
 	for (int who = 0; who < 2; who++) {
 		struct rig *r = rig_new(4);
 
@@ -452,11 +429,10 @@ static void without_an_undo_record_there_is_no_change_at_all(void **state)
 	}
 }
 
-static void an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due(void **state)
+TEST(an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	memset(&undo_log, 0, sizeof undo_log);
 	rig_add(r, GP_BEST_EFFORT);
 	r->config.before_change = keep_undo;
@@ -467,31 +443,4 @@ static void an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due(
 	rig_run(r, 5 * MS);
 	assert_true(rig_is(r, 0)->held);
 	rig_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_hold_that_somebody_undoes_is_counted_and_applied_again),
-		cmocka_unit_test(an_action_on_its_way_that_is_late_is_not_called_undone),
-		cmocka_unit_test(what_others_do_while_an_action_is_under_way_is_not_called_undone),
-		cmocka_unit_test(an_order_that_is_reversed_on_its_way_is_not_called_undone),
-		cmocka_unit_test(nothing_is_asked_for_twice_while_all_is_as_it_should_be),
-		cmocka_unit_test(what_can_never_be_seen_is_believed_when_accepted),
-		cmocka_unit_test(tasks_to_hold_or_release_go_in_one_call),
-		cmocka_unit_test(longer_slices_come_first_then_holds_tiny_slices_and_releases),
-		cmocka_unit_test(the_slice_of_a_held_task_is_set_before_its_release),
-		cmocka_unit_test(the_tiny_slice_changes_hands_only_behind_the_hold),
-		cmocka_unit_test(
-			a_tiny_slice_that_the_plan_leaves_alone_keeps_others_from_having_one),
-		cmocka_unit_test(on_a_full_device_one_is_released_before_the_next_is_held),
-		cmocka_unit_test(holds_of_one_batch_share_the_room_that_is_left),
-		cmocka_unit_test(a_step_allocates_nothing_once_the_tasks_are_there),
-		cmocka_unit_test(a_device_without_slices_or_holds_is_not_asked_for_them),
-		cmocka_unit_test(the_undo_record_is_kept_once_before_the_first_change),
-		cmocka_unit_test(without_an_undo_record_there_is_no_change_at_all),
-		cmocka_unit_test(
-			an_undo_record_that_could_not_be_kept_is_tried_again_when_it_is_due),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

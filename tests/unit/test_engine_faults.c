@@ -11,11 +11,8 @@
 /* Longest backoff, the time after which an action counts as lost, and a little. */
 #define RECOVERY_NS (1 * S + 20 * MS + 10 * MS)
 
-/* ---- back ends that fail ---- */
-
-static void retries_back_off_from_1_ms_to_1_s_and_are_counted(void **state)
+TEST(retries_back_off_from_1_ms_to_1_s_and_are_counted)
 {
-	(void)state;
 	for (enum fake_kind kind = 0; kind < FAKE_KINDS; kind++) {
 		struct rig *r = rig_new(2);
 		uint64_t backoff_ns = 1 * MS;
@@ -50,12 +47,11 @@ static void retries_back_off_from_1_ms_to_1_s_and_are_counted(void **state)
 	}
 }
 
-static void the_backoff_can_be_set(void **state)
+TEST(the_backoff_can_be_set)
 {
 	struct rig *r = rig_new(2);
 	const uint64_t expected_ms[] = {3, 6, 12, 20, 20};
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->config.backoff_min_ns = 3 * MS;
 	r->config.backoff_max_ns = 20 * MS;
@@ -70,9 +66,8 @@ static void the_backoff_can_be_set(void **state)
 	rig_free(r);
 }
 
-static void an_action_without_effect_counts_as_failed_and_is_repeated(void **state)
+TEST(an_action_without_effect_counts_as_failed_and_is_repeated)
 {
-	(void)state;
 	for (int accepted = 0; accepted < 2; accepted++) {
 		/* Accepted, it is given 20 ms to be seen; under way, its end says it all. */
 		uint64_t seen_ns = accepted ? 20 * MS : 1 * MS, backoff_ns = 1 * MS;
@@ -104,11 +99,10 @@ static void an_action_without_effect_counts_as_failed_and_is_repeated(void **sta
 	}
 }
 
-static void an_accepted_action_is_not_lost_while_nobody_can_see(void **state)
+TEST(an_accepted_action_is_not_lost_while_nobody_can_see)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->slice_us = rig_is(r, 1)->slice_us = 1;
@@ -134,11 +128,10 @@ static void an_accepted_action_is_not_lost_while_nobody_can_see(void **state)
 	rig_free(r);
 }
 
-static void an_expensive_action_is_given_more_time(void **state)
+TEST(an_expensive_action_is_given_more_time)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.hold_cost_ns = 1 * MS;
 	want(1, GP_HOLD, 0);
@@ -151,11 +144,10 @@ static void an_expensive_action_is_given_more_time(void **state)
 	rig_free(r);
 }
 
-static void an_action_under_way_is_given_all_the_time_it_takes(void **state)
+TEST(an_action_under_way_is_given_all_the_time_it_takes)
 {
 	struct rig *r = rig_new(64);
 
-	(void)state;
 	for (uint64_t id = 1; id <= 60; id++) {
 		rig_add(r, GP_BEST_EFFORT);
 		want(id, GP_RUN, 3000);
@@ -170,11 +162,10 @@ static void an_action_under_way_is_given_all_the_time_it_takes(void **state)
 	rig_free(r);
 }
 
-static void what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end(void **state)
+TEST(what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = 0;
 	want(1, GP_HOLD, 0);
@@ -192,11 +183,10 @@ static void what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end(voi
 	rig_free(r);
 }
 
-static void one_failing_task_of_a_batch_does_not_hold_up_the_others(void **state)
+TEST(one_failing_task_of_a_batch_does_not_hold_up_the_others)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	for (uint64_t id = 1; id <= 3; id++) {
 		rig_add(r, GP_BEST_EFFORT);
 		want(id, GP_HOLD, 0);
@@ -312,19 +302,17 @@ static void check_backend_case(const struct backend_case *c, unsigned kinds)
 	rig_free(r);
 }
 
-static void after_any_fault_of_the_back_end_all_is_as_wanted_and_tiny_slices_never_met(void **state)
+TEST(after_any_fault_of_the_back_end_all_is_as_wanted_and_tiny_slices_never_met)
 {
-	(void)state;
 	for (unsigned c = 0; c < sizeof backend_cases / sizeof *backend_cases; c++)
 		for (unsigned kinds = 1; kinds < 1u << FAKE_KINDS; kinds++)
 			check_backend_case(&backend_cases[c], kinds);
 }
 
-static void a_tiny_slice_waits_while_a_release_is_on_its_way(void **state)
+TEST(a_tiny_slice_waits_while_a_release_is_on_its_way)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 1);
@@ -344,11 +332,10 @@ static void a_tiny_slice_waits_while_a_release_is_on_its_way(void **state)
 	rig_free(r);
 }
 
-static void a_release_that_comes_late_is_reckoned_with(void **state)
+TEST(a_release_that_comes_late_is_reckoned_with)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->slice_us = rig_is(r, 1)->slice_us = 1;
@@ -370,11 +357,10 @@ static void a_release_that_comes_late_is_reckoned_with(void **state)
 	rig_free(r);
 }
 
-static void a_release_that_was_lost_out_of_sight_is_repeated(void **state)
+TEST(a_release_that_was_lost_out_of_sight_is_repeated)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
 	rig_start(r, &watching);
@@ -394,11 +380,10 @@ static void a_release_that_was_lost_out_of_sight_is_repeated(void **state)
 	rig_free(r);
 }
 
-static void a_blind_look_forgets_nothing_and_is_counted(void **state)
+TEST(a_blind_look_forgets_nothing_and_is_counted)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
@@ -416,8 +401,6 @@ static void a_blind_look_forgets_nothing_and_is_counted(void **state)
 	assert_int_equal(rig_stats(r)->undone, 0);
 	rig_free(r);
 }
-
-/* ---- all of that at random ---- */
 
 #define RANDOM_TASKS 7 /* one latency-critical, five best-effort, one unmanaged */
 
@@ -511,36 +494,12 @@ static const char *run_seed(uint64_t seed)
 	return wrong;
 }
 
-static void after_any_mix_of_faults_all_is_as_wanted_and_tiny_slices_never_met(void **state)
+TEST(after_any_mix_of_faults_all_is_as_wanted_and_tiny_slices_never_met)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 300; seed++) {
 		const char *wrong = run_seed(seed);
 
 		if (wrong)
 			fail_msg("seed %llu %s", (unsigned long long)seed, wrong);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(retries_back_off_from_1_ms_to_1_s_and_are_counted),
-		cmocka_unit_test(the_backoff_can_be_set),
-		cmocka_unit_test(an_action_without_effect_counts_as_failed_and_is_repeated),
-		cmocka_unit_test(an_accepted_action_is_not_lost_while_nobody_can_see),
-		cmocka_unit_test(an_expensive_action_is_given_more_time),
-		cmocka_unit_test(an_action_under_way_is_given_all_the_time_it_takes),
-		cmocka_unit_test(what_was_only_begun_and_can_never_be_seen_is_believed_at_its_end),
-		cmocka_unit_test(one_failing_task_of_a_batch_does_not_hold_up_the_others),
-		cmocka_unit_test(
-			after_any_fault_of_the_back_end_all_is_as_wanted_and_tiny_slices_never_met),
-		cmocka_unit_test(a_tiny_slice_waits_while_a_release_is_on_its_way),
-		cmocka_unit_test(a_release_that_comes_late_is_reckoned_with),
-		cmocka_unit_test(a_release_that_was_lost_out_of_sight_is_repeated),
-		cmocka_unit_test(a_blind_look_forgets_nothing_and_is_counted),
-		cmocka_unit_test(
-			after_any_mix_of_faults_all_is_as_wanted_and_tiny_slices_never_met),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,25 @@ static unsigned changed_without_record(struct rig *r)
 /* Half of them are to be held, the others have a slice. */
 static bool engine_ticks_itself;
 
+static int tick_by_the_driver(void **state)
+{
+	(void)state;
+	engine_ticks_itself = false;
+	return 0;
+}
+
+static int tick_by_the_engine(void **state)
+{
+	(void)state;
+	engine_ticks_itself = true;
+	return 0;
+}
+
+#define BOTH_TEST(f)                                    \
+	static void f(void **state);                    \
+	TEST_ADD(#f, f, tick_by_the_driver, NULL, NULL) \
+	TEST_WITH(f, tick_by_the_engine, NULL)
+
 static struct rig *start(bool observable)
 {
 	struct rig *r = rig_new(TASKS);
@@ -127,12 +146,8 @@ static void is_as_wanted(struct rig *r)
 	}
 }
 
-/* ---- one undo ---------------------------------------------------------------------------------
- */
-
-static void what_was_undone_between_two_looks_comes_back_with_a_record(void **state)
+BOTH_TEST(what_was_undone_between_two_looks_comes_back_with_a_record)
 {
-	(void)state;
 	for (int observable = 0; observable < 2; observable++)
 		for (int drops = 0; drops < 2; drops++) {
 			struct rig *r = start(observable);
@@ -151,9 +166,8 @@ static void what_was_undone_between_two_looks_comes_back_with_a_record(void **st
 }
 
 /* At the first action, the second, and so on, also at those that come of the undo before. */
-static void an_undo_in_the_middle_of_a_batch_leaves_nothing_without_a_record(void **state)
+BOTH_TEST(an_undo_in_the_middle_of_a_batch_leaves_nothing_without_a_record)
 {
-	(void)state;
 	for (int variant = 0; variant < 8; variant++)
 		for (unsigned at = 1; at <= 2 * TASKS; at++) {
 			struct rig *r = start(variant & 1);
@@ -186,12 +200,8 @@ static void an_undo_in_the_middle_of_a_batch_leaves_nothing_without_a_record(voi
 		}
 }
 
-/* ---- records that cannot be written -----------------------------------------------------------
- */
-
-static void what_cannot_be_recorded_is_put_back_and_left_alone_until_it_can(void **state)
+BOTH_TEST(what_cannot_be_recorded_is_put_back_and_left_alone_until_it_can)
 {
-	(void)state;
 	for (int observable = 0; observable < 2; observable++)
 		for (int mid = 0; mid < 2; mid++) {
 			struct rig *r = start(observable);
@@ -223,11 +233,10 @@ static void what_cannot_be_recorded_is_put_back_and_left_alone_until_it_can(void
 		}
 }
 
-static void without_a_record_nothing_is_changed_for_the_first_time_either(void **state)
+BOTH_TEST(without_a_record_nothing_is_changed_for_the_first_time_either)
 {
 	struct rig *r = start(true);
 
-	(void)state;
 	book.fails = -EBUSY; /* somebody else is putting it back */
 	run(r, 100 * MS);
 	assert_int_equal(r->gpu.nasked, 0);
@@ -240,15 +249,11 @@ static void without_a_record_nothing_is_changed_for_the_first_time_either(void *
 	rig_free(r);
 }
 
-/* ---- who is not concerned ---------------------------------------------------------------------
- */
-
-static void what_we_never_changed_is_not_touched_and_has_no_record(void **state)
+BOTH_TEST(what_we_never_changed_is_not_touched_and_has_no_record)
 {
 	struct rig *r = start(true);
 	unsigned records;
 
-	(void)state;
 	for (uint64_t i = 1; i <= TASKS; i++)
 		want(i, GP_RUN, 0);
 	run(r, 20 * MS);
@@ -262,12 +267,11 @@ static void what_we_never_changed_is_not_touched_and_has_no_record(void **state)
 }
 
 /* Where a hold was not undone, to ask again does no harm; it does not count as another task. */
-static void a_renewal_asks_once_more_and_keeps_to_the_room_there_is(void **state)
+BOTH_TEST(a_renewal_asks_once_more_and_keeps_to_the_room_there_is)
 {
 	struct rig *r = start(true);
 	unsigned from;
 
-	(void)state;
 	r->gpu.base.info.max_held = TASKS / 2;
 	run(r, 20 * MS);
 	is_as_wanted(r);
@@ -284,11 +288,10 @@ static void a_renewal_asks_once_more_and_keeps_to_the_room_there_is(void **state
 	rig_free(r);
 }
 
-static void the_rule_about_tiny_slices_holds_through_an_undo(void **state)
+BOTH_TEST(the_rule_about_tiny_slices_holds_through_an_undo)
 {
 	struct rig *r = start(false);
 
-	(void)state;
 	for (uint64_t i = 1; i <= TASKS; i++)
 		want(i, GP_HOLD, 0);
 	want(1, GP_RUN, 1);
@@ -305,11 +308,10 @@ static void the_rule_about_tiny_slices_holds_through_an_undo(void **state)
 }
 
 /* Half undone: it was released, and its slice could not be put back. */
-static void a_task_that_may_be_loose_keeps_tiny_slices_from_others(void **state)
+BOTH_TEST(a_task_that_may_be_loose_keeps_tiny_slices_from_others)
 {
 	struct rig *r = start(false);
 
-	(void)state;
 	for (uint64_t i = 1; i <= TASKS; i++)
 		want(i, GP_HOLD, 0);
 	want(1, GP_RUN, 1);
@@ -331,9 +333,6 @@ static void a_task_that_may_be_loose_keeps_tiny_slices_from_others(void **state)
 	rig_free(r);
 }
 
-/* ---- anything ---------------------------------------------------------------------------------
- */
-
 static void fail_sometimes(struct fake_gpu *g, enum fake_kind kind, struct fake_fault *fault)
 {
 	uint64_t dice = gp_rng_below(g->rng, 16);
@@ -348,9 +347,8 @@ static void fail_sometimes(struct fake_gpu *g, enum fake_kind kind, struct fake_
 	fault->delay_ns = gp_rng_below(g->rng, 4) * MS;
 }
 
-static void whenever_it_is_undone_nothing_stays_changed_without_a_record(void **state)
+BOTH_TEST(whenever_it_is_undone_nothing_stays_changed_without_a_record)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 100; seed++) {
 		struct rig *r = start(seed % 3);
 		struct gp_rng rng;
@@ -389,11 +387,10 @@ static void whenever_it_is_undone_nothing_stays_changed_without_a_record(void **
 }
 
 /* Records were taken away between the first call of a step and the second: that one is not made. */
-static void a_step_does_not_go_on_when_the_epoch_changes_in_it(void **state)
+TEST(a_step_does_not_go_on_when_the_epoch_changes_in_it)
 {
 	struct rig *r;
 
-	(void)state;
 	engine_ticks_itself = true;
 	r = start(true);
 	book.drops = true;
@@ -407,11 +404,10 @@ static void a_step_does_not_go_on_when_the_epoch_changes_in_it(void **state)
 	rig_free(r);
 }
 
-static void an_undo_is_told_once_and_of_no_task(void **state)
+TEST(an_undo_is_told_once_and_of_no_task)
 {
 	struct rig *r;
 
-	(void)state;
 	engine_ticks_itself = true;
 	r = start(true);
 	book.epoch++; /* nothing of ours is there yet */
@@ -423,35 +419,4 @@ static void an_undo_is_told_once_and_of_no_task(void **state)
 	assert_int_equal(r->last[GP_EVENT_UNDONE].task, 0);
 	is_as_wanted(r);
 	rig_free(r);
-}
-
-static int look_itself(void **state)
-{
-	(void)state;
-	engine_ticks_itself = true;
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest itself[] = {
-		cmocka_unit_test(a_step_does_not_go_on_when_the_epoch_changes_in_it),
-		cmocka_unit_test(an_undo_is_told_once_and_of_no_task),
-	};
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_undone_between_two_looks_comes_back_with_a_record),
-		cmocka_unit_test(an_undo_in_the_middle_of_a_batch_leaves_nothing_without_a_record),
-		cmocka_unit_test(what_cannot_be_recorded_is_put_back_and_left_alone_until_it_can),
-		cmocka_unit_test(without_a_record_nothing_is_changed_for_the_first_time_either),
-		cmocka_unit_test(what_we_never_changed_is_not_touched_and_has_no_record),
-		cmocka_unit_test(a_renewal_asks_once_more_and_keeps_to_the_room_there_is),
-		cmocka_unit_test(the_rule_about_tiny_slices_holds_through_an_undo),
-		cmocka_unit_test(a_task_that_may_be_loose_keeps_tiny_slices_from_others),
-		cmocka_unit_test(whenever_it_is_undone_nothing_stays_changed_without_a_record),
-	};
-
-	/* All of it twice. */
-	return cmocka_run_group_tests(tests, NULL, NULL) +
-	       cmocka_run_group_tests(tests, look_itself, NULL) +
-	       cmocka_run_group_tests(itself, look_itself, NULL);
 }

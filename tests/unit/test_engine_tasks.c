@@ -7,13 +7,10 @@
 
 #include <malloc.h>
 
-/* ---- tasks come and go ---- */
-
-static void tasks_come_in_with_rising_ids_and_go_out(void **state)
+TEST(tasks_come_in_with_rising_ids_and_go_out)
 {
 	struct rig *r = rig_new(8);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
@@ -39,12 +36,11 @@ static void tasks_come_in_with_rising_ids_and_go_out(void **state)
 	rig_free(r);
 }
 
-static void an_id_is_never_given_twice(void **state)
+TEST(an_id_is_never_given_twice)
 {
 	struct rig *r = rig_new(4);
 	uint64_t last_id = 0;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
@@ -64,11 +60,10 @@ static void an_id_is_never_given_twice(void **state)
 	rig_free(r);
 }
 
-static void a_task_that_cannot_be_attached_is_tried_again_at_the_next_scan(void **state)
+TEST(a_task_that_cannot_be_attached_is_tried_again_at_the_next_scan)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.task[0].refuses_attach = true;
@@ -83,11 +78,10 @@ static void a_task_that_cannot_be_attached_is_tried_again_at_the_next_scan(void 
 	rig_free(r);
 }
 
-static void freeing_the_engine_puts_every_task_back(void **state)
+TEST(freeing_the_engine_puts_every_task_back)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
@@ -170,12 +164,11 @@ static const struct gp_policy_ops blobs = {
 	.decide = blob_decide,
 };
 
-static void tasks_removed_from_the_middle_leave_the_others_their_blobs(void **state)
+TEST(tasks_removed_from_the_middle_leave_the_others_their_blobs)
 {
 	struct rig *r = rig_new(200);
 	struct gp_rng rng;
 
-	(void)state;
 	blob_tasks_in = blob_tasks_out = blob_inits = 0;
 	gp_rng_init(&rng, 1, 0);
 	for (unsigned i = 0; i < 200; i++)
@@ -193,11 +186,10 @@ static void tasks_removed_from_the_middle_leave_the_others_their_blobs(void **st
 	rig_free(r);
 }
 
-static void a_new_policy_starts_with_clear_blobs_and_the_tasks_that_are_there(void **state)
+TEST(a_new_policy_starts_with_clear_blobs_and_the_tasks_that_are_there)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	blob_tasks_in = blob_tasks_out = blob_inits = 0;
 	for (int i = 0; i < 3; i++)
 		rig_add(r, GP_BEST_EFFORT);
@@ -215,11 +207,10 @@ static void a_new_policy_starts_with_clear_blobs_and_the_tasks_that_are_there(vo
 	rig_free(r);
 }
 
-static void arrays_grow_for_as_many_tasks_as_there_are(void **state)
+TEST(arrays_grow_for_as_many_tasks_as_there_are)
 {
 	struct rig *r = rig_new(1500);
 
-	(void)state;
 	for (int i = 0; i < 15; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &blobs);
@@ -245,9 +236,7 @@ static void arrays_grow_for_as_many_tasks_as_there_are(void **state)
 	rig_free(r);
 }
 
-/* ---- attributes ---- */
-
-static void attributes_come_from_classify(void **state)
+TEST(attributes_come_from_classify)
 {
 	struct rig *r = rig_new(4);
 	const struct gp_task_attr given = {.class = GP_LATENCY_CRITICAL,
@@ -259,7 +248,6 @@ static void attributes_come_from_classify(void **state)
 	                                   .budget_ns = 2 * MS};
 	const struct gp_task_view *v;
 
-	(void)state;
 	rig_add(r, GP_UNMANAGED);
 	rig_add(r, GP_UNMANAGED);
 	r->attr[2] = given;
@@ -276,11 +264,10 @@ static void attributes_come_from_classify(void **state)
 	rig_free(r);
 }
 
-static void without_classify_every_task_is_unmanaged(void **state)
+TEST(without_classify_every_task_is_unmanaged)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->config.classify = NULL;
 	rig_start(r, &scripted);
@@ -289,13 +276,12 @@ static void without_classify_every_task_is_unmanaged(void **state)
 	rig_free(r);
 }
 
-static void attributes_out_of_range_are_refused_and_change_nothing(void **state)
+TEST(attributes_out_of_range_are_refused_and_change_nothing)
 {
 	struct rig *r = rig_new(4);
 	const struct gp_task_attr good = {.class = GP_BEST_EFFORT, .weight = 100};
 	struct gp_task_attr a;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 #define REFUSED(member, value)                                                                 \
@@ -327,13 +313,12 @@ static void attributes_out_of_range_are_refused_and_change_nothing(void **state)
 	rig_free(r);
 }
 
-static void a_task_that_is_not_there_is_no_such_process(void **state)
+TEST(a_task_that_is_not_there_is_no_such_process)
 {
 	struct rig *r = rig_new(8);
 	const struct gp_task_attr good = {.class = GP_BEST_EFFORT, .weight = 100};
 	const uint64_t missing[] = {0, 2, 5, UINT64_MAX};
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
@@ -351,14 +336,11 @@ static void a_task_that_is_not_there_is_no_such_process(void **state)
 	rig_free(r);
 }
 
-/* ---- what is never touched ---- */
-
 static const struct gp_policy_ops *const every_policy[] = {&gp_policy_none, &gp_policy_priority,
                                                            &gp_policy_rr, &scripted};
 
-static void an_unmanaged_task_is_never_touched(void **state)
+TEST(an_unmanaged_task_is_never_touched)
 {
-	(void)state;
 	for (unsigned p = 0; p < 4; p++) {
 		struct rig *r = rig_new(8);
 
@@ -385,11 +367,10 @@ static void an_unmanaged_task_is_never_touched(void **state)
 	}
 }
 
-static void what_the_plan_leaves_alone_is_left_alone(void **state)
+TEST(what_the_plan_leaves_alone_is_left_alone)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->slice_us = 500;
@@ -415,11 +396,10 @@ static void what_the_plan_leaves_alone_is_left_alone(void **state)
 	rig_free(r);
 }
 
-static void a_hold_by_somebody_else_is_left_alone_if_the_plan_says_leave(void **state)
+TEST(a_hold_by_somebody_else_is_left_alone_if_the_plan_says_leave)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 	rig_is(r, 0)->held = true; /* a debugger, another scheduler */
@@ -433,11 +413,10 @@ static void a_hold_by_somebody_else_is_left_alone_if_the_plan_says_leave(void **
 	rig_free(r);
 }
 
-static void a_hold_by_somebody_else_is_left_alone_whatever_else_was_changed(void **state)
+TEST(a_hold_by_somebody_else_is_left_alone_whatever_else_was_changed)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 3000);
 	rig_start(r, &scripted);
@@ -450,9 +429,8 @@ static void a_hold_by_somebody_else_is_left_alone_whatever_else_was_changed(void
 	rig_free(r);
 }
 
-static void a_hold_by_somebody_else_is_not_taken_for_the_users(void **state)
+TEST(a_hold_by_somebody_else_is_not_taken_for_the_users)
 {
-	(void)state;
 	for (int fails = 0; fails < 2; fails++) {
 		struct rig *r = rig_new(4);
 
@@ -474,12 +452,11 @@ static void a_hold_by_somebody_else_is_not_taken_for_the_users(void **state)
 	}
 }
 
-static void a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone(void **state)
+TEST(a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone)
 {
 	struct rig *r = rig_new(4);
 	struct gp_task_attr a = GP_TASK_ATTR_DEFAULT;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
@@ -506,12 +483,11 @@ static void a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone(void *
 	rig_free(r);
 }
 
-static void putting_back_an_unmanaged_task_is_repeated_until_it_is_done(void **state)
+TEST(putting_back_an_unmanaged_task_is_repeated_until_it_is_done)
 {
 	struct rig *r = rig_new(4);
 	struct gp_task_attr a = GP_TASK_ATTR_DEFAULT;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 7000);
 	rig_start(r, &scripted);
@@ -526,11 +502,8 @@ static void putting_back_an_unmanaged_task_is_repeated_until_it_is_done(void **s
 	rig_free(r);
 }
 
-/* ---- the user's hold ---- */
-
-static void a_user_holds_even_an_unmanaged_task_under_every_policy(void **state)
+TEST(a_user_holds_even_an_unmanaged_task_under_every_policy)
 {
-	(void)state;
 	for (unsigned p = 0; p < 4; p++) {
 		struct rig *r = rig_new(4);
 
@@ -567,11 +540,10 @@ static void a_user_holds_even_an_unmanaged_task_under_every_policy(void **state)
 	}
 }
 
-static void a_user_hold_is_no_starvation_and_no_time_held_by_the_policy(void **state)
+TEST(a_user_hold_is_no_starvation_and_no_time_held_by_the_policy)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_RUN, 0);
 	rig_start(r, &watching);
@@ -584,11 +556,10 @@ static void a_user_hold_is_no_starvation_and_no_time_held_by_the_policy(void **s
 	rig_free(r);
 }
 
-static void policy_and_user_can_both_hold_and_each_lets_go_for_itself(void **state)
+TEST(policy_and_user_can_both_hold_and_each_lets_go_for_itself)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
@@ -614,11 +585,10 @@ static void policy_and_user_can_both_hold_and_each_lets_go_for_itself(void **sta
 	rig_free(r);
 }
 
-static void a_device_that_cannot_hold_refuses_a_users_hold(void **state)
+TEST(a_device_that_cannot_hold_refuses_a_users_hold)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps = GP_CAP_SLICE;
 	rig_start(r, &scripted);
@@ -629,12 +599,11 @@ static void a_device_that_cannot_hold_refuses_a_users_hold(void **state)
 	rig_free(r);
 }
 
-static void a_users_hold_spreads_over_the_gang_and_no_further(void **state)
+TEST(a_users_hold_spreads_over_the_gang_and_no_further)
 {
 	struct rig *r = rig_new(8);
 	struct gp_task_attr a;
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	r->attr[2].gang = r->attr[4].gang = r->attr[5].gang = 42;
@@ -672,11 +641,10 @@ static void a_users_hold_spreads_over_the_gang_and_no_further(void **state)
 	rig_free(r);
 }
 
-static void an_unmanaged_task_is_in_no_gang(void **state)
+TEST(an_unmanaged_task_is_in_no_gang)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_UNMANAGED);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
@@ -696,11 +664,10 @@ static void an_unmanaged_task_is_in_no_gang(void **state)
 	rig_free(r);
 }
 
-static void users_can_hold_as_many_as_the_device_can_and_no_more(void **state)
+TEST(users_can_hold_as_many_as_the_device_can_and_no_more)
 {
 	struct rig *r = rig_new(8);
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	r->attr[4].gang = r->attr[5].gang = 1;
@@ -722,11 +689,10 @@ static void users_can_hold_as_many_as_the_device_can_and_no_more(void **state)
 	rig_free(r);
 }
 
-static void the_gang_lives_on_when_its_first_task_exits(void **state)
+TEST(the_gang_lives_on_when_its_first_task_exits)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	r->attr[1].gang = r->attr[2].gang = r->attr[3].gang = 7;
@@ -743,9 +709,7 @@ static void the_gang_lives_on_when_its_first_task_exits(void **state)
 	rig_free(r);
 }
 
-/* ---- policies ---- */
-
-static void a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence(void **state)
+TEST(a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence)
 {
 	static const struct {
 		uint32_t cap;
@@ -758,7 +722,6 @@ static void a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence
 	             {GP_CAP_PREEMPT_MODE, "preempt"}};
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_start(r, &gp_policy_rr);
 	for (unsigned i = 0; i < sizeof needs / sizeof *needs; i++) {
 		const struct gp_policy_ops needy = {
@@ -784,11 +747,10 @@ static void a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence
 	rig_free(r);
 }
 
-static void the_policy_is_none_until_another_is_set(void **state)
+TEST(the_policy_is_none_until_another_is_set)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_make(r);
 	assert_ptr_equal(gp_engine_policy(r->engine), &gp_policy_none);
 	rig_step(r);
@@ -798,13 +760,12 @@ static void the_policy_is_none_until_another_is_set(void **state)
 	rig_free(r);
 }
 
-static void a_policy_reads_its_parameters(void **state)
+TEST(a_policy_reads_its_parameters)
 {
 	struct rig *r = rig_new(4);
 	struct gp_policy_choice choice;
 	struct gp_error err = {0};
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &gp_policy_none);
 	assert_int_equal(gp_policy_parse("rr:quantum=4321", &choice, &err), 0);
@@ -813,41 +774,4 @@ static void a_policy_reads_its_parameters(void **state)
 	rig_run(r, 10 * MS);
 	assert_int_equal(rig_is(r, 0)->slice_us, 4321);
 	rig_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tasks_come_in_with_rising_ids_and_go_out),
-		cmocka_unit_test(an_id_is_never_given_twice),
-		cmocka_unit_test(a_task_that_cannot_be_attached_is_tried_again_at_the_next_scan),
-		cmocka_unit_test(freeing_the_engine_puts_every_task_back),
-		cmocka_unit_test(tasks_removed_from_the_middle_leave_the_others_their_blobs),
-		cmocka_unit_test(a_new_policy_starts_with_clear_blobs_and_the_tasks_that_are_there),
-		cmocka_unit_test(arrays_grow_for_as_many_tasks_as_there_are),
-		cmocka_unit_test(attributes_come_from_classify),
-		cmocka_unit_test(without_classify_every_task_is_unmanaged),
-		cmocka_unit_test(attributes_out_of_range_are_refused_and_change_nothing),
-		cmocka_unit_test(a_task_that_is_not_there_is_no_such_process),
-		cmocka_unit_test(an_unmanaged_task_is_never_touched),
-		cmocka_unit_test(what_the_plan_leaves_alone_is_left_alone),
-		cmocka_unit_test(a_hold_by_somebody_else_is_left_alone_if_the_plan_says_leave),
-		cmocka_unit_test(a_hold_by_somebody_else_is_left_alone_whatever_else_was_changed),
-		cmocka_unit_test(a_hold_by_somebody_else_is_not_taken_for_the_users),
-		cmocka_unit_test(a_task_that_becomes_unmanaged_is_put_back_and_then_left_alone),
-		cmocka_unit_test(putting_back_an_unmanaged_task_is_repeated_until_it_is_done),
-		cmocka_unit_test(a_user_holds_even_an_unmanaged_task_under_every_policy),
-		cmocka_unit_test(a_user_hold_is_no_starvation_and_no_time_held_by_the_policy),
-		cmocka_unit_test(policy_and_user_can_both_hold_and_each_lets_go_for_itself),
-		cmocka_unit_test(a_device_that_cannot_hold_refuses_a_users_hold),
-		cmocka_unit_test(a_users_hold_spreads_over_the_gang_and_no_further),
-		cmocka_unit_test(an_unmanaged_task_is_in_no_gang),
-		cmocka_unit_test(users_can_hold_as_many_as_the_device_can_and_no_more),
-		cmocka_unit_test(the_gang_lives_on_when_its_first_task_exits),
-		cmocka_unit_test(
-			a_policy_that_needs_what_the_device_lacks_is_refused_in_one_sentence),
-		cmocka_unit_test(the_policy_is_none_until_another_is_set),
-		cmocka_unit_test(a_policy_reads_its_parameters),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,6 @@
 
 #include <malloc.h>
 
-/* ---- when to look again ---- */
-
 static uint64_t wait_of(struct rig *r)
 {
 	return rig_step(r) - r->now_ns;
@@ -23,11 +21,10 @@ static struct rig *rig_without_scans(void)
 	return r;
 }
 
-static void it_polls_every_5_ms_where_nothing_announces_changes(void **state)
+TEST(it_polls_every_5_ms_where_nothing_announces_changes)
 {
 	struct rig *r = rig_without_scans();
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_UNMANAGED);
 	rig_start(r, &watching);
@@ -40,12 +37,11 @@ static void it_polls_every_5_ms_where_nothing_announces_changes(void **state)
 	rig_free(r);
 }
 
-static void it_does_not_poll_where_there_is_nothing_to_share(void **state)
+TEST(it_does_not_poll_where_there_is_nothing_to_share)
 {
 	struct rig *r = rig_without_scans();
 	struct gp_task_attr a = {.class = GP_BEST_EFFORT, .weight = 100};
 
-	(void)state;
 	rig_start(r, &watching);
 	assert_int_equal(wait_of(r), 1 * S);
 	rig_add(r, GP_UNMANAGED);
@@ -60,11 +56,10 @@ static void it_does_not_poll_where_there_is_nothing_to_share(void **state)
 	rig_free(r);
 }
 
-static void rr_does_not_poll_where_the_hardware_takes_turns(void **state)
+TEST(rr_does_not_poll_where_the_hardware_takes_turns)
 {
 	struct rig *r = rig_without_scans();
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &gp_policy_rr);
@@ -73,12 +68,11 @@ static void rr_does_not_poll_where_the_hardware_takes_turns(void **state)
 	rig_free(r);
 }
 
-static void it_polls_every_millisecond_with_a_latency_critical_task(void **state)
+TEST(it_polls_every_millisecond_with_a_latency_critical_task)
 {
 	struct rig *r = rig_without_scans();
 	struct gp_task_attr a = {.class = GP_LATENCY_CRITICAL, .weight = 100};
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &watching);
@@ -90,11 +84,10 @@ static void it_polls_every_millisecond_with_a_latency_critical_task(void **state
 	rig_free(r);
 }
 
-static void it_never_polls_more_often_than_there_is_news(void **state)
+TEST(it_never_polls_more_often_than_there_is_news)
 {
 	struct rig *r = rig_without_scans();
 
-	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.sample_period_ns = 167 * MS;
@@ -105,11 +98,10 @@ static void it_never_polls_more_often_than_there_is_news(void **state)
 	rig_free(r);
 }
 
-static void the_intervals_can_be_set(void **state)
+TEST(the_intervals_can_be_set)
 {
 	struct rig *r = rig_without_scans();
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	r->config.check_ns = 7 * MS;
@@ -126,11 +118,10 @@ static void the_intervals_can_be_set(void **state)
 	rig_free(r);
 }
 
-static void the_plan_can_ask_for_an_earlier_look_but_not_for_a_later_one(void **state)
+TEST(the_plan_can_ask_for_an_earlier_look_but_not_for_a_later_one)
 {
 	struct rig *r = rig_without_scans();
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 	script.next_ns = r->now_ns + 1;
@@ -144,11 +135,10 @@ static void the_plan_can_ask_for_an_earlier_look_but_not_for_a_later_one(void **
 	rig_free(r);
 }
 
-static void an_action_on_its_way_is_looked_at_soon(void **state)
+TEST(an_action_on_its_way_is_looked_at_soon)
 {
 	struct rig *r = rig_without_scans();
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
 	r->gpu.fault[FAKE_HOLD] = (struct fake_fault){.asks_to_wait = true, .delay_ns = 2500000};
@@ -163,12 +153,11 @@ static void an_action_on_its_way_is_looked_at_soon(void **state)
 	rig_free(r);
 }
 
-static void a_trigger_wants_a_look_at_once(void **state)
+TEST(a_trigger_wants_a_look_at_once)
 {
 	struct rig *r = rig_new(4);
 	unsigned scans;
 
-	(void)state;
 	rig_make(r);
 	assert_int_equal(gp_engine_next_ns(r->engine), 0); /* nothing was seen yet */
 	rig_step(r);
@@ -185,12 +174,11 @@ static void a_trigger_wants_a_look_at_once(void **state)
 	rig_free(r);
 }
 
-static void it_scans_every_100_ms(void **state)
+TEST(it_scans_every_100_ms)
 {
 	struct rig *r = rig_new(4);
 	uint64_t begin_ns = r->now_ns;
 
-	(void)state;
 	rig_start(r, &scripted);
 	assert_int_equal(r->gpu.scans, 1);
 	assert_int_equal(gp_engine_next_ns(r->engine), begin_ns + 100 * MS);
@@ -204,11 +192,10 @@ static void it_scans_every_100_ms(void **state)
 	rig_free(r);
 }
 
-static void a_scan_that_fails_changes_nothing(void **state)
+TEST(a_scan_that_fails_changes_nothing)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	want(1, GP_HOLD, 0);
 	rig_start(r, &scripted);
@@ -225,14 +212,11 @@ static void a_scan_that_fails_changes_nothing(void **state)
 	rig_free(r);
 }
 
-/* ---- what is seen and counted ---- */
-
-static void what_is_not_known_is_not_in_the_view(void **state)
+TEST(what_is_not_known_is_not_in_the_view)
 {
 	struct rig *r = rig_new(4);
 	const struct gp_task_view *v;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = GP_KNOWN_WAITED | GP_KNOWN_PENDING; /* WAITED is the engine's own */
 	rig_is(r, 0)->pending = 3;
@@ -255,12 +239,11 @@ static void what_is_not_known_is_not_in_the_view(void **state)
 	rig_free(r);
 }
 
-static void the_view_carries_the_devices_properties(void **state)
+TEST(the_view_carries_the_devices_properties)
 {
 	struct rig *r = rig_new(4);
 	const struct gp_view *v;
 
-	(void)state;
 	r->gpu.base.info = (struct gp_gpu_info){.caps = GP_CAP_HOLD | GP_CAP_REQUEST_MARKS,
 	                                        .max_held = 3,
 	                                        .slice_default_us = 11,
@@ -303,11 +286,10 @@ static void run_ticks(struct rig *r, uint64_t after_ns)
 	rig_step(r);
 }
 
-static void waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware(void **state)
+TEST(waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_SLICE;
 	rig_start(r, &scripted);
@@ -336,11 +318,10 @@ static void waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware(void *
 	rig_free(r);
 }
 
-static void being_off_the_hardware_says_nothing_where_it_takes_turns_by_itself(void **state)
+TEST(being_off_the_hardware_says_nothing_where_it_takes_turns_by_itself)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_start(r, &scripted);
 	rig_is(r, 0)->running = false;
@@ -349,11 +330,10 @@ static void being_off_the_hardware_says_nothing_where_it_takes_turns_by_itself(v
 	rig_free(r);
 }
 
-static void what_a_user_held_is_not_waited(void **state)
+TEST(what_a_user_held_is_not_waited)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_SLICE;
 	rig_is(r, 0)->running = false;
@@ -368,12 +348,11 @@ static void what_a_user_held_is_not_waited(void **state)
 	rig_free(r);
 }
 
-static void waiting_is_counted_up_to_the_last_sample_of_the_run_time(void **state)
+TEST(waiting_is_counted_up_to_the_last_sample_of_the_run_time)
 {
 	struct rig *r = rig_new(4);
 	struct gp_observation *is;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	is = rig_is(r, 0);
 	is->known = GP_KNOWN_RUN;
@@ -411,11 +390,10 @@ static void waiting_is_counted_up_to_the_last_sample_of_the_run_time(void **stat
 	rig_free(r);
 }
 
-static void a_held_task_waits_even_if_its_activity_is_not_known(void **state)
+TEST(a_held_task_waits_even_if_its_activity_is_not_known)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = GP_KNOWN_HELD;
 	want(1, GP_HOLD, 0);
@@ -432,11 +410,10 @@ static void a_held_task_waits_even_if_its_activity_is_not_known(void **state)
 	rig_free(r);
 }
 
-static void a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen(void **state)
+TEST(a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->known = GP_KNOWN_HELD | GP_KNOWN_RUN;
 	rig_is(r, 0)->run_source = GP_RUN_MEASURED;
@@ -457,11 +434,10 @@ static void a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen(vo
 	rig_free(r);
 }
 
-static void time_held_and_preemptions_are_counted(void **state)
+TEST(time_held_and_preemptions_are_counted)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 1)->active = false; /* holding what does nothing preempts nobody */
@@ -493,12 +469,11 @@ static void time_held_and_preemptions_are_counted(void **state)
 	rig_free(r);
 }
 
-static void events_say_what_happened_when_and_to_whom(void **state)
+TEST(events_say_what_happened_when_and_to_whom)
 {
 	struct rig *r = rig_new(4);
 	uint64_t begin_ns = r->now_ns;
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	want(2, GP_HOLD, 0);
@@ -528,11 +503,10 @@ static void events_say_what_happened_when_and_to_whom(void **state)
 	rig_free(r);
 }
 
-static void it_works_with_nobody_interested_in_events(void **state)
+TEST(it_works_with_nobody_interested_in_events)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	r->config.on_event = NULL;
 	want(1, GP_HOLD, 0);
@@ -542,11 +516,10 @@ static void it_works_with_nobody_interested_in_events(void **state)
 	rig_free(r);
 }
 
-static void decisions_are_timed_where_there_is_a_clock(void **state)
+TEST(decisions_are_timed_where_there_is_a_clock)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	r->config.decide_clock = &r->decide_clock.base;
 	script.clock = &r->decide_clock;
 	script.takes_ns = 250;
@@ -557,35 +530,4 @@ static void decisions_are_timed_where_there_is_a_clock(void **state)
 	assert_int_equal(rig_stats(r)->decide_ns.max, 250);
 	assert_null(gp_engine_ejection(r->engine));
 	rig_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_polls_every_5_ms_where_nothing_announces_changes),
-		cmocka_unit_test(it_does_not_poll_where_there_is_nothing_to_share),
-		cmocka_unit_test(rr_does_not_poll_where_the_hardware_takes_turns),
-		cmocka_unit_test(it_polls_every_millisecond_with_a_latency_critical_task),
-		cmocka_unit_test(it_never_polls_more_often_than_there_is_news),
-		cmocka_unit_test(the_intervals_can_be_set),
-		cmocka_unit_test(the_plan_can_ask_for_an_earlier_look_but_not_for_a_later_one),
-		cmocka_unit_test(an_action_on_its_way_is_looked_at_soon),
-		cmocka_unit_test(a_trigger_wants_a_look_at_once),
-		cmocka_unit_test(it_scans_every_100_ms),
-		cmocka_unit_test(a_scan_that_fails_changes_nothing),
-		cmocka_unit_test(what_is_not_known_is_not_in_the_view),
-		cmocka_unit_test(the_view_carries_the_devices_properties),
-		cmocka_unit_test(waiting_is_counted_while_a_busy_task_is_seen_off_the_hardware),
-		cmocka_unit_test(
-			being_off_the_hardware_says_nothing_where_it_takes_turns_by_itself),
-		cmocka_unit_test(what_a_user_held_is_not_waited),
-		cmocka_unit_test(waiting_is_counted_up_to_the_last_sample_of_the_run_time),
-		cmocka_unit_test(a_held_task_waits_even_if_its_activity_is_not_known),
-		cmocka_unit_test(a_released_task_is_taken_to_have_the_device_unless_it_can_be_seen),
-		cmocka_unit_test(time_held_and_preemptions_are_counted),
-		cmocka_unit_test(events_say_what_happened_when_and_to_whom),
-		cmocka_unit_test(it_works_with_nobody_interested_in_events),
-		cmocka_unit_test(decisions_are_timed_where_there_is_a_clock),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,37 +3,28 @@
  * Errors: a failing path is one line and returns its code; the first sentence wins and the last
  * code does; prefixes go in front; texts too long are cut; names exist for every code.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
 
 #include "base/error.h"
 
-static void a_failure_leaves_its_code_and_its_sentence(void **state)
+TEST(a_failure_leaves_its_code_and_its_sentence)
 {
-	(void)state;
 	struct gp_error err = {0};
 	assert_int_equal(gp_fail(&err, -EINVAL, "%s: unknown policy %d", "fifo2", 7), -EINVAL);
 	assert_int_equal(err.code, -EINVAL);
 	assert_string_equal(err.text, "fifo2: unknown policy 7");
 }
 
-static void a_failure_without_a_place_to_explain_still_returns_its_code(void **state)
+TEST(a_failure_without_a_place_to_explain_still_returns_its_code)
 {
-	(void)state;
 	assert_int_equal(gp_fail(NULL, -ENOENT, "no %s", "file"), -ENOENT);
 	gp_error_prefix(NULL, "ignored");
 }
 
-static void the_first_sentence_wins_and_the_code_is_the_one_returned_last(void **state)
+TEST(the_first_sentence_wins_and_the_code_is_the_one_returned_last)
 {
-	(void)state;
 	struct gp_error err = {0};
 	gp_fail(&err, -EACCES, "cannot open /dev/gpu");
 	assert_int_equal(gp_fail(&err, -EIO, "cannot start"), -EIO);
@@ -41,9 +32,8 @@ static void the_first_sentence_wins_and_the_code_is_the_one_returned_last(void *
 	assert_int_equal(err.code, -EIO);
 }
 
-static void prefixes_stack_in_front_of_the_sentence(void **state)
+TEST(prefixes_stack_in_front_of_the_sentence)
 {
-	(void)state;
 	struct gp_error err = {0};
 	gp_fail(&err, -EINVAL, "not a number");
 	gp_error_prefix(&err, "line %d", 12);
@@ -52,27 +42,24 @@ static void prefixes_stack_in_front_of_the_sentence(void **state)
 	assert_int_equal(err.code, -EINVAL);
 }
 
-static void a_prefix_may_quote_the_sentence_it_precedes(void **state)
+TEST(a_prefix_may_quote_the_sentence_it_precedes)
 {
-	(void)state;
 	struct gp_error err = {0};
 	gp_fail(&err, -EINVAL, "bad");
 	gp_error_prefix(&err, "seen '%s'", err.text);
 	assert_string_equal(err.text, "seen 'bad': bad");
 }
 
-static void a_prefix_does_nothing_without_an_error(void **state)
+TEST(a_prefix_does_nothing_without_an_error)
 {
-	(void)state;
 	struct gp_error err = {0};
 	gp_error_prefix(&err, "a.conf");
 	assert_int_equal(err.code, 0);
 	assert_string_equal(err.text, "");
 }
 
-static void a_sentence_too_long_is_cut_at_the_end(void **state)
+TEST(a_sentence_too_long_is_cut_at_the_end)
 {
-	(void)state;
 	char word[400];
 	memset(word, 'x', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
@@ -91,9 +78,8 @@ static void a_sentence_too_long_is_cut_at_the_end(void **state)
 	assert_int_equal(err.text[254], 'x');
 }
 
-static void errno_is_left_alone(void **state)
+TEST(errno_is_left_alone)
 {
-	(void)state;
 	struct gp_error err = {0};
 	errno = ERANGE;
 	gp_fail(&err, -EINVAL, "x");
@@ -102,29 +88,12 @@ static void errno_is_left_alone(void **state)
 	assert_int_equal(errno, ERANGE);
 }
 
-static void every_code_has_a_name(void **state)
+TEST(every_code_has_a_name)
 {
-	(void)state;
 	assert_string_equal(gp_error_name(-EINVAL), "Invalid argument");
 	assert_string_equal(gp_error_name(-ENOSPC), "No space left on device");
 	assert_string_equal(gp_error_name(0), "Success");
 	const int strange[] = {-100000, EINVAL, INT_MAX, INT_MIN, INT_MIN + 1};
 	for (size_t i = 0; i < sizeof(strange) / sizeof(strange[0]); i++)
 		assert_string_equal(gp_error_name(strange[i]), "Unknown error");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failure_leaves_its_code_and_its_sentence),
-		cmocka_unit_test(a_failure_without_a_place_to_explain_still_returns_its_code),
-		cmocka_unit_test(the_first_sentence_wins_and_the_code_is_the_one_returned_last),
-		cmocka_unit_test(prefixes_stack_in_front_of_the_sentence),
-		cmocka_unit_test(a_prefix_may_quote_the_sentence_it_precedes),
-		cmocka_unit_test(a_prefix_does_nothing_without_an_error),
-		cmocka_unit_test(a_sentence_too_long_is_cut_at_the_end),
-		cmocka_unit_test(errno_is_left_alone),
-		cmocka_unit_test(every_code_has_a_name),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,12 @@
  * proportion to their weights, within 2 points over 10 seconds; a task that wants less gets what it
  * wants; and idle time cannot be saved up.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharing.h"
 
-static void equal_weights_get_equal_parts_whatever_the_kernels(void **state)
+TEST(equal_weights_get_equal_parts_whatever_the_kernels)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -29,11 +24,10 @@ static void equal_weights_get_equal_parts_whatever_the_kernels(void **state)
 	}
 }
 
-static void unequal_weights_get_their_parts(void **state)
+TEST(unequal_weights_get_their_parts)
 {
 	static const uint32_t weight[] = {100, 300, 1000, 50, 550};
 
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -47,9 +41,8 @@ static void unequal_weights_get_their_parts(void **state)
 	}
 }
 
-static void random_sets_of_tasks_get_their_parts(void **state)
+TEST(random_sets_of_tasks_get_their_parts)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_rng rng;
 
@@ -72,9 +65,8 @@ static void random_sets_of_tasks_get_their_parts(void **state)
 	}
 }
 
-static void the_lightest_of_all_weights_is_not_forgotten(void **state)
+TEST(the_lightest_of_all_weights_is_not_forgotten)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -89,9 +81,8 @@ static void the_lightest_of_all_weights_is_not_forgotten(void **state)
 }
 
 /* The limit is 10 s, and finish() fails if the policy was ejected. */
-static void the_longest_possible_turns_starve_no_task(void **state)
+TEST(the_longest_possible_turns_starve_no_task)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -106,9 +97,8 @@ static void the_longest_possible_turns_starve_no_task(void **state)
 	}
 }
 
-static void one_that_comes_and_goes_has_its_part_while_it_is_there(void **state)
+TEST(one_that_comes_and_goes_has_its_part_while_it_is_there)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task guest = busy(5 * MS);
 		struct gp_run run;
@@ -130,9 +120,8 @@ static void one_that_comes_and_goes_has_its_part_while_it_is_there(void **state)
 /*
  * 30 ms of work every 100 ms are less than its half: it gets all of them, the other gets the rest.
  */
-static void one_that_wants_less_than_its_part_gets_what_it_wants(void **state)
+TEST(one_that_wants_less_than_its_part_gets_what_it_wants)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -153,9 +142,8 @@ static void one_that_wants_less_than_its_part_gets_what_it_wants(void **state)
 
 /* Half a second of work, half a second of pause: its part is a half while it works, so that takes a
  * second, and a third in total. If it could claim the time it missed, it would get more. */
-static void one_that_is_idle_half_of_the_time_has_no_claim_for_it(void **state)
+TEST(one_that_is_idle_half_of_the_time_has_no_claim_for_it)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task lazy = busy(500 * MS);
 		struct gp_run run;
@@ -171,9 +159,8 @@ static void one_that_is_idle_half_of_the_time_has_no_claim_for_it(void **state)
 	}
 }
 
-static void a_task_that_slept_for_long_does_not_shut_the_others_out(void **state)
+TEST(a_task_that_slept_for_long_does_not_shut_the_others_out)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task sleeper = busy(5 * MS);
 		struct gp_run run;
@@ -191,9 +178,8 @@ static void a_task_that_slept_for_long_does_not_shut_the_others_out(void **state
 	}
 }
 
-static void a_gang_is_one_in_the_line(void **state)
+TEST(a_gang_is_one_in_the_line)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_task_attr gang = be_attr(100);
 		struct gp_run run;
@@ -214,9 +200,8 @@ static void a_gang_is_one_in_the_line(void **state)
 
 /* If short pauses are seen at once, it keeps its turn. With slices it gives the turn away, and gets
  * some of it back if run times are measured. */
-static void a_pause_of_a_moment_costs_no_turn_where_it_is_seen(void **state)
+TEST(a_pause_of_a_moment_costs_no_turn_where_it_is_seen)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task eager = busy(2 * MS);
 		struct gp_run run;
@@ -237,14 +222,13 @@ static void a_pause_of_a_moment_costs_no_turn_where_it_is_seen(void **state)
 }
 
 /* Its slice of 30 ms ends with its kernel: 27 in 37 are 73 %. */
-static void a_slice_that_is_not_used_up_is_made_up_for(void **state)
+TEST(a_slice_that_is_not_used_up_is_made_up_for)
 {
 	const struct device_kind *kind = device_named("slices, sampled activity");
 	struct gp_sim_task eager = busy(27 * MS);
 	struct gp_run run;
 	double got;
 
-	(void)state;
 	eager.gap_ns = 50 * US;
 	begin(kind, 30 * S);
 	scenario.device.activity_window_ns = 167 * MS; /* so that slices are used */
@@ -257,9 +241,8 @@ static void a_slice_that_is_not_used_up_is_made_up_for(void **state)
 	gp_run_free(&run);
 }
 
-static void one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn(void **state)
+TEST(one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -277,9 +260,8 @@ static void one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn(void **
 	}
 }
 
-static void little_is_lost_to_switching(void **state)
+TEST(little_is_lost_to_switching)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 		double sum = 0;
@@ -296,11 +278,10 @@ static void little_is_lost_to_switching(void **state)
 	}
 }
 
-static void where_not_all_can_be_held_all_run(void **state)
+TEST(where_not_all_can_be_held_all_run)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(device_named("no slices, events"), 10 * S);
 	scenario.device.max_held = 1;
 	for (uint32_t i = 0; i < 3; i++)
@@ -311,26 +292,7 @@ static void where_not_all_can_be_held_all_run(void **state)
 	gp_run_free(&run);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_weights_get_equal_parts_whatever_the_kernels),
-		cmocka_unit_test(unequal_weights_get_their_parts),
-		cmocka_unit_test(random_sets_of_tasks_get_their_parts),
-		cmocka_unit_test(the_lightest_of_all_weights_is_not_forgotten),
-		cmocka_unit_test(the_longest_possible_turns_starve_no_task),
-		cmocka_unit_test(one_that_comes_and_goes_has_its_part_while_it_is_there),
-		cmocka_unit_test(one_that_wants_less_than_its_part_gets_what_it_wants),
-		cmocka_unit_test(one_that_is_idle_half_of_the_time_has_no_claim_for_it),
-		cmocka_unit_test(a_task_that_slept_for_long_does_not_shut_the_others_out),
-		cmocka_unit_test(a_gang_is_one_in_the_line),
-		cmocka_unit_test(a_pause_of_a_moment_costs_no_turn_where_it_is_seen),
-		cmocka_unit_test(a_slice_that_is_not_used_up_is_made_up_for),
-		cmocka_unit_test(one_that_comes_back_does_not_wait_for_the_end_of_a_long_turn),
-		cmocka_unit_test(little_is_lost_to_switching),
-		cmocka_unit_test(where_not_all_can_be_held_all_run),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,6 @@
  * "sets" marks those from which the parameters were taken, "predicted" all others.
  */
 #include <math.h>
-#include <string.h>
 
 #include "shipped.h"
 
@@ -241,11 +240,10 @@ static bool check(const char *name, const struct claim *c, double value)
 	return good;
 }
 
-static void the_simulator_agrees_with_the_h200(void **state)
+TEST(the_simulator_agrees_with_the_h200)
 {
 	unsigned wrong = 0;
 
-	(void)state;
 	printf("%-18s %-14s %9s %9s %8s\n", "case", "", "measured", "simulated", "off by");
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		const struct hardware_case *c = &cases[i];
@@ -268,9 +266,8 @@ static void the_simulator_agrees_with_the_h200(void **state)
 }
 
 /* Each uses the default device parameters: one set for all. */
-static void every_case_uses_the_same_model_parameters(void **state)
+TEST(every_case_uses_the_same_model_parameters)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct gp_scenario s;
 
@@ -295,26 +292,12 @@ static double two_be_sum(const char *scenario)
 	return sum;
 }
 
-static void priority_brings_two_best_effort_tasks_to_97_percent(void **state)
+TEST(priority_brings_two_best_effort_tasks_to_97_percent)
 {
-	(void)state;
 	assert_true(two_be_sum("h200-two-be") >= 97);
 }
 
-static void two_idle_tasks_beside_them_change_nothing(void **state)
+TEST(two_idle_tasks_beside_them_change_nothing)
 {
-	(void)state;
 	assert_true(two_be_sum("h200-two-be-idle") >= 97);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_simulator_agrees_with_the_h200),
-		cmocka_unit_test(every_case_uses_the_same_model_parameters),
-		cmocka_unit_test(priority_brings_two_best_effort_tasks_to_97_percent),
-		cmocka_unit_test(two_idle_tasks_beside_them_change_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  * cancelled ones where they belong or not at all; the capacity is a limit on timers set at one
  * time; all of it against a model that searches an array.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "base/heap.h"
@@ -39,9 +32,8 @@ static struct gp_timer *take_first(struct gp_heap *h)
 	return first;
 }
 
-static void timers_come_out_by_time(void **state)
+TEST(timers_come_out_by_time)
 {
-	(void)state;
 	const uint64_t times[] = {50, 10, GP_NEVER, 40, 0, 30, 20};
 	const size_t expected[] = {4, 1, 6, 5, 3, 0, 2};
 	struct gp_timer timer[7] = {0};
@@ -55,9 +47,8 @@ static void timers_come_out_by_time(void **state)
 	gp_heap_free(&h);
 }
 
-static void equal_times_come_out_in_the_order_they_were_set(void **state)
+TEST(equal_times_come_out_in_the_order_they_were_set)
 {
-	(void)state;
 	struct gp_timer timer[100] = {0};
 	struct gp_heap h;
 	assert_int_equal(gp_heap_init(&h, 100), 0);
@@ -68,9 +59,8 @@ static void equal_times_come_out_in_the_order_they_were_set(void **state)
 	gp_heap_free(&h);
 }
 
-static void setting_a_timer_again_puts_it_behind_its_equals(void **state)
+TEST(setting_a_timer_again_puts_it_behind_its_equals)
 {
-	(void)state;
 	struct gp_timer a = {0}, b = {0}, c = {0};
 	struct gp_heap h;
 	assert_int_equal(gp_heap_init(&h, 3), 0);
@@ -85,9 +75,8 @@ static void setting_a_timer_again_puts_it_behind_its_equals(void **state)
 	gp_heap_free(&h);
 }
 
-static void a_cancelled_timer_never_comes_out(void **state)
+TEST(a_cancelled_timer_never_comes_out)
 {
-	(void)state;
 	for (size_t gone = 0; gone < 15; gone++) {
 		struct gp_timer timer[15] = {0};
 		struct gp_heap h;
@@ -109,9 +98,8 @@ static void a_cancelled_timer_never_comes_out(void **state)
 	}
 }
 
-static void cancelling_an_unset_timer_does_nothing(void **state)
+TEST(cancelling_an_unset_timer_does_nothing)
 {
-	(void)state;
 	struct gp_timer a = {0}, b = {0};
 	struct gp_heap h;
 	assert_int_equal(gp_heap_init(&h, 2), 0);
@@ -126,9 +114,8 @@ static void cancelling_an_unset_timer_does_nothing(void **state)
 	gp_heap_free(&h);
 }
 
-static void a_full_heap_refuses_another_but_moves_its_own(void **state)
+TEST(a_full_heap_refuses_another_but_moves_its_own)
 {
-	(void)state;
 	struct gp_timer a = {0}, b = {0}, c = {0};
 	struct gp_heap h;
 	assert_int_equal(gp_heap_init(&h, 2), 0);
@@ -145,9 +132,8 @@ static void a_full_heap_refuses_another_but_moves_its_own(void **state)
 	gp_heap_free(&h);
 }
 
-static void a_heap_of_no_timers_is_always_full(void **state)
+TEST(a_heap_of_no_timers_is_always_full)
 {
-	(void)state;
 	struct gp_timer a = {0};
 	struct gp_heap h;
 	assert_int_equal(gp_heap_init(&h, 0), 0);
@@ -156,9 +142,8 @@ static void a_heap_of_no_timers_is_always_full(void **state)
 	gp_heap_free(&h);
 }
 
-static void a_heap_too_large_for_memory_says_so_and_is_harmless(void **state)
+TEST(a_heap_too_large_for_memory_says_so_and_is_harmless)
 {
-	(void)state;
 	const size_t too_many[] = {SIZE_MAX, SIZE_MAX / 16};
 	for (int i = 0; i < 2; i++) {
 		struct gp_timer a = {0};
@@ -256,33 +241,14 @@ static void run_against_model(uint64_t seed, uint64_t spread)
 	gp_heap_free(&h);
 }
 
-static void it_behaves_as_a_searched_array(void **state)
+TEST(it_behaves_as_a_searched_array)
 {
-	(void)state;
 	run_against_model(1, UINT64_MAX);
 	run_against_model(2, 1000);
 }
 
-static void it_does_so_when_nearly_all_times_are_equal(void **state)
+TEST(it_does_so_when_nearly_all_times_are_equal)
 {
-	(void)state;
 	run_against_model(3, 4);
 	run_against_model(4, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(timers_come_out_by_time),
-		cmocka_unit_test(equal_times_come_out_in_the_order_they_were_set),
-		cmocka_unit_test(setting_a_timer_again_puts_it_behind_its_equals),
-		cmocka_unit_test(a_cancelled_timer_never_comes_out),
-		cmocka_unit_test(cancelling_an_unset_timer_does_nothing),
-		cmocka_unit_test(a_full_heap_refuses_another_but_moves_its_own),
-		cmocka_unit_test(a_heap_of_no_timers_is_always_full),
-		cmocka_unit_test(a_heap_too_large_for_memory_says_so_and_is_harmless),
-		cmocka_unit_test(it_behaves_as_a_searched_array),
-		cmocka_unit_test(it_does_so_when_nearly_all_times_are_equal),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

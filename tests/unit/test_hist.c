@@ -4,14 +4,7 @@
  * over several distributions, count, sum, min, max and mean are exact, merging equals recording
  * everything into one, and values beyond the last bucket do no harm.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/hist.h"
 #include "base/rng.h"
@@ -119,9 +112,8 @@ static void assert_distribution(uint64_t (*draw)(struct gp_rng *), uint64_t n)
 	assert_true(gp_hist_mean(&h) == sum / n);
 }
 
-static void quantiles_agree_with_the_sorted_samples(void **state)
+TEST(quantiles_agree_with_the_sorted_samples)
 {
-	(void)state;
 	uint64_t (*const draws[])(struct gp_rng *) = {uniform,        exponential, two_humps,
 	                                              log_uniform,    heavy_tail,  small_whole,
 	                                              always_the_same};
@@ -132,9 +124,8 @@ static void quantiles_agree_with_the_sorted_samples(void **state)
 	}
 }
 
-static void a_lone_small_value_is_exact(void **state)
+TEST(a_lone_small_value_is_exact)
 {
-	(void)state;
 	/* Between two far ends, so that min and max do not give it away. */
 	for (uint64_t value = 0; value < 128; value++) {
 		struct gp_hist h;
@@ -146,9 +137,8 @@ static void a_lone_small_value_is_exact(void **state)
 	}
 }
 
-static void an_empty_histogram_says_0(void **state)
+TEST(an_empty_histogram_says_0)
 {
-	(void)state;
 	struct gp_hist h;
 	memset(&h, 0xff, sizeof(h));
 	gp_hist_init(&h);
@@ -160,9 +150,8 @@ static void an_empty_histogram_says_0(void **state)
 		assert_int_equal(gp_hist_quantile(&h, asked[i]), 0);
 }
 
-static void more_than_a_million_per_million_is_the_maximum(void **state)
+TEST(more_than_a_million_per_million_is_the_maximum)
 {
-	(void)state;
 	struct gp_hist h;
 	gp_hist_init(&h);
 	for (uint64_t i = 1; i <= 1000; i++)
@@ -170,9 +159,8 @@ static void more_than_a_million_per_million_is_the_maximum(void **state)
 	assert_int_equal(gp_hist_quantile(&h, UINT32_MAX), 1000000);
 }
 
-static void the_rank_is_right_for_counts_beyond_32_bits(void **state)
+TEST(the_rank_is_right_for_counts_beyond_32_bits)
 {
-	(void)state;
 	struct gp_hist half, h;
 	gp_hist_init(&half);
 	gp_hist_add(&half, 10);
@@ -188,9 +176,8 @@ static void the_rank_is_right_for_counts_beyond_32_bits(void **state)
 	assert_int_equal(gp_hist_quantile(&h, 500001), 20);
 }
 
-static void the_buckets_cover_every_value_once_and_in_order(void **state)
+TEST(the_buckets_cover_every_value_once_and_in_order)
 {
-	(void)state;
 	uint64_t expected = 0, low, high;
 	for (unsigned i = 0; i < GP_HIST_BUCKETS; i++) {
 		gp_hist_bounds(i, &low, &high);
@@ -205,9 +192,8 @@ static void the_buckets_cover_every_value_once_and_in_order(void **state)
 	assert_true(low < 1ull << 41 && low >= (1ull << 41) - (1ull << 34));
 }
 
-static void the_bounds_are_where_values_really_fall(void **state)
+TEST(the_bounds_are_where_values_really_fall)
 {
-	(void)state;
 	static struct gp_hist h;
 	for (unsigned i = 0; i < GP_HIST_BUCKETS; i++) {
 		uint64_t low, high;
@@ -219,9 +205,8 @@ static void the_bounds_are_where_values_really_fall(void **state)
 	}
 }
 
-static void merging_equals_recording_everything_into_one(void **state)
+TEST(merging_equals_recording_everything_into_one)
 {
-	(void)state;
 	static struct gp_hist part[3], merged, whole;
 	struct gp_rng rng;
 	gp_rng_init(&rng, 5, 0);
@@ -239,9 +224,8 @@ static void merging_equals_recording_everything_into_one(void **state)
 	assert_memory_equal(&merged, &whole, sizeof(whole));
 }
 
-static void merging_an_empty_histogram_changes_nothing(void **state)
+TEST(merging_an_empty_histogram_changes_nothing)
 {
-	(void)state;
 	static struct gp_hist h, before, empty;
 	gp_hist_init(&h);
 	gp_hist_init(&empty);
@@ -253,9 +237,8 @@ static void merging_an_empty_histogram_changes_nothing(void **state)
 	assert_memory_equal(&empty, &before, sizeof(h));
 }
 
-static void a_copy_that_catches_up_is_equal(void **state)
+TEST(a_copy_that_catches_up_is_equal)
 {
-	(void)state;
 	static struct gp_hist h, copy;
 	struct gp_rng rng;
 	gp_rng_init(&rng, 3, 0);
@@ -271,9 +254,8 @@ static void a_copy_that_catches_up_is_equal(void **state)
 	assert_true(h.max == UINT64_MAX);
 }
 
-static void values_too_large_share_the_last_bucket_and_read_as_its_end(void **state)
+TEST(values_too_large_share_the_last_bucket_and_read_as_its_end)
 {
-	(void)state;
 	static struct gp_hist h;
 	gp_hist_init(&h);
 	gp_hist_add(&h, 1);
@@ -287,9 +269,8 @@ static void values_too_large_share_the_last_bucket_and_read_as_its_end(void **st
 	assert_true(gp_hist_quantile(&h, 1000000) == UINT64_MAX);
 }
 
-static void the_sum_saturates(void **state)
+TEST(the_sum_saturates)
 {
-	(void)state;
 	static struct gp_hist h, other;
 	gp_hist_init(&h);
 	gp_hist_add(&h, UINT64_MAX - 1);
@@ -301,23 +282,4 @@ static void the_sum_saturates(void **state)
 	gp_hist_add(&other, 1);
 	gp_hist_merge(&other, &h);
 	assert_true(other.sum == UINT64_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quantiles_agree_with_the_sorted_samples),
-		cmocka_unit_test(a_lone_small_value_is_exact),
-		cmocka_unit_test(an_empty_histogram_says_0),
-		cmocka_unit_test(more_than_a_million_per_million_is_the_maximum),
-		cmocka_unit_test(the_rank_is_right_for_counts_beyond_32_bits),
-		cmocka_unit_test(the_buckets_cover_every_value_once_and_in_order),
-		cmocka_unit_test(the_bounds_are_where_values_really_fall),
-		cmocka_unit_test(merging_equals_recording_everything_into_one),
-		cmocka_unit_test(merging_an_empty_histogram_changes_nothing),
-		cmocka_unit_test(a_copy_that_catches_up_is_equal),
-		cmocka_unit_test(values_too_large_share_the_last_bucket_and_read_as_its_end),
-		cmocka_unit_test(the_sum_saturates),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

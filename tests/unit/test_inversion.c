@@ -7,8 +7,6 @@
 
 #include "engine/engine_state.h"
 
-/* ---- views made by hand ---- */
-
 #define KNOWN (GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING | GP_KNOWN_HELD)
 
 static struct gp_task_view runs(enum gp_class class, unsigned priority)
@@ -49,9 +47,8 @@ static bool is_inverted(struct gp_task_view a, struct gp_task_view b)
 	return first;
 }
 
-static void latency_critical_work_that_waits_behind_best_effort_is_one(void **state)
+TEST(latency_critical_work_that_waits_behind_best_effort_is_one)
 {
-	(void)state;
 	assert_true(is_inverted(waits(GP_LATENCY_CRITICAL, 0), runs(GP_BEST_EFFORT, 0)));
 	assert_true(is_inverted(held(GP_LATENCY_CRITICAL, 0), runs(GP_BEST_EFFORT, 0)));
 	/* whatever the priorities inside the classes */
@@ -59,36 +56,32 @@ static void latency_critical_work_that_waits_behind_best_effort_is_one(void **st
 	assert_true(is_inverted(held(GP_LATENCY_CRITICAL, 0), runs(GP_BEST_EFFORT, 15)));
 }
 
-static void best_effort_work_that_waits_behind_latency_critical_is_none(void **state)
+TEST(best_effort_work_that_waits_behind_latency_critical_is_none)
 {
-	(void)state;
 	assert_false(is_inverted(waits(GP_BEST_EFFORT, 15), runs(GP_LATENCY_CRITICAL, 0)));
 	assert_false(is_inverted(held(GP_BEST_EFFORT, 15), runs(GP_LATENCY_CRITICAL, 0)));
 }
 
-static void a_task_without_work_does_not_wait(void **state)
+TEST(a_task_without_work_does_not_wait)
 {
 	struct gp_task_view idle = waits(GP_LATENCY_CRITICAL, 9);
 	struct gp_task_view idle_held = held(GP_LATENCY_CRITICAL, 9);
 
-	(void)state;
 	idle.active = idle_held.active = false;
 	assert_false(is_inverted(idle, runs(GP_BEST_EFFORT, 0)));
 	assert_false(is_inverted(idle_held, runs(GP_BEST_EFFORT, 0)));
 	assert_false(is_inverted(idle_held, runs(GP_LATENCY_CRITICAL, 0)));
 }
 
-static void nobody_is_in_the_way_when_nobody_runs(void **state)
+TEST(nobody_is_in_the_way_when_nobody_runs)
 {
-	(void)state;
 	assert_false(is_inverted(waits(GP_LATENCY_CRITICAL, 9), waits(GP_BEST_EFFORT, 0)));
 	assert_false(is_inverted(held(GP_LATENCY_CRITICAL, 9), held(GP_BEST_EFFORT, 0)));
 	assert_false(is_inverted(runs(GP_LATENCY_CRITICAL, 9), runs(GP_BEST_EFFORT, 0)));
 }
 
-static void a_task_held_by_the_policy_behind_a_lower_priority_is_one(void **state)
+TEST(a_task_held_by_the_policy_behind_a_lower_priority_is_one)
 {
-	(void)state;
 	for (enum gp_class c = GP_BEST_EFFORT; c <= GP_LATENCY_CRITICAL; c++) {
 		assert_true(is_inverted(held(c, 1), runs(c, 0)));
 		assert_true(is_inverted(held(c, 15), runs(c, 14)));
@@ -97,11 +90,10 @@ static void a_task_held_by_the_policy_behind_a_lower_priority_is_one(void **stat
 	}
 }
 
-static void a_released_task_behind_a_lower_priority_is_the_hardwares_to_arbitrate(void **state)
+TEST(a_released_task_behind_a_lower_priority_is_the_hardwares_to_arbitrate)
 {
 	struct gp_task_view held_by_nobody;
 
-	(void)state;
 	for (enum gp_class c = GP_BEST_EFFORT; c <= GP_LATENCY_CRITICAL; c++) {
 		assert_false(is_inverted(waits(c, 15), runs(c, 0)));
 		held_by_nobody = held(c, 15);
@@ -110,14 +102,13 @@ static void a_released_task_behind_a_lower_priority_is_the_hardwares_to_arbitrat
 	}
 }
 
-static void the_highest_that_waits_counts_against_the_lowest_that_runs(void **state)
+TEST(the_highest_that_waits_counts_against_the_lowest_that_runs)
 {
 	struct gp_task_view t[] = {held(GP_BEST_EFFORT, 3), runs(GP_BEST_EFFORT, 5),
 	                           held(GP_BEST_EFFORT, 5), runs(GP_BEST_EFFORT, 9)};
 	struct gp_view view = {.n = 4, .task = t};
 	bool visible;
 
-	(void)state;
 	assert_false(gp_view_has_inversion(&view, &visible));
 	t[0].priority = 6;
 	assert_true(gp_view_has_inversion(&view, &visible));
@@ -126,13 +117,12 @@ static void the_highest_that_waits_counts_against_the_lowest_that_runs(void **st
 	assert_true(gp_view_has_inversion(&view, &visible));
 }
 
-static void what_is_not_known_is_never_an_inversion(void **state)
+TEST(what_is_not_known_is_never_an_inversion)
 {
 	const struct gp_task_view waiting[] = {waits(GP_LATENCY_CRITICAL, 9),
 	                                       held(GP_LATENCY_CRITICAL, 9)};
 	struct gp_task_view w, r;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		w = waiting[i];
 		w.known &= ~(uint32_t)GP_KNOWN_ACTIVE; /* does it want the device? */
@@ -158,9 +148,8 @@ static void what_is_not_known_is_never_an_inversion(void **state)
 	assert_true(is_inverted(w, runs(GP_LATENCY_CRITICAL, 0)));
 }
 
-static void unmanaged_tasks_take_no_part(void **state)
+TEST(unmanaged_tasks_take_no_part)
 {
-	(void)state;
 	assert_false(is_inverted(waits(GP_LATENCY_CRITICAL, 9), runs(GP_UNMANAGED, 0)));
 	assert_false(is_inverted(held(GP_LATENCY_CRITICAL, 9), runs(GP_UNMANAGED, 0)));
 	assert_false(is_inverted(waits(GP_UNMANAGED, 9), runs(GP_BEST_EFFORT, 0)));
@@ -168,12 +157,11 @@ static void unmanaged_tasks_take_no_part(void **state)
 	assert_false(is_inverted(held(GP_UNMANAGED, 9), runs(GP_UNMANAGED, 0)));
 }
 
-static void tasks_that_a_user_holds_take_no_part(void **state)
+TEST(tasks_that_a_user_holds_take_no_part)
 {
 	const uint8_t holders[] = {GP_HELD_BY_USER, GP_HELD_BY_USER | GP_HELD_BY_POLICY};
 	struct gp_task_view t;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		t = held(GP_LATENCY_CRITICAL, 9);
 		t.held_by = holders[i];
@@ -185,23 +173,21 @@ static void tasks_that_a_user_holds_take_no_part(void **state)
 	}
 }
 
-static void an_empty_device_has_none(void **state)
+TEST(an_empty_device_has_none)
 {
 	const struct gp_view view = {.n = 0};
 	bool visible = true;
 
-	(void)state;
 	assert_false(gp_view_has_inversion(&view, &visible));
 	assert_false(visible);
 }
 
-static void it_says_whether_anybody_could_see_who_runs(void **state)
+TEST(it_says_whether_anybody_could_see_who_runs)
 {
 	struct gp_task_view t[] = {runs(GP_UNMANAGED, 0), runs(GP_BEST_EFFORT, 0)};
 	const struct gp_view view = {.n = 2, .task = t};
 	bool visible;
 
-	(void)state;
 	t[1].known = GP_KNOWN_ACTIVE | GP_KNOWN_HELD;
 	gp_view_has_inversion(&view, &visible);
 	assert_true(visible);
@@ -209,8 +195,6 @@ static void it_says_whether_anybody_could_see_who_runs(void **state)
 	gp_view_has_inversion(&view, &visible);
 	assert_false(visible);
 }
-
-/* ---- the engine's count ---- */
 
 /* Brings the best-effort task onto the hardware, or takes it off, while the other waits. */
 static void look_at(struct rig *r, bool inverted, uint64_t after_ns)
@@ -220,11 +204,10 @@ static void look_at(struct rig *r, bool inverted, uint64_t after_ns)
 	rig_step(r);
 }
 
-static void the_engine_counts_beginnings_and_time(void **state)
+TEST(the_engine_counts_beginnings_and_time)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->running = rig_is(r, 1)->running = false;
@@ -249,11 +232,10 @@ static void the_engine_counts_beginnings_and_time(void **state)
 	rig_free(r);
 }
 
-static void an_inversion_at_time_zero_counts_once(void **state)
+TEST(an_inversion_at_time_zero_counts_once)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	rig_is(r, 0)->running = false;
@@ -265,11 +247,10 @@ static void an_inversion_at_time_zero_counts_once(void **state)
 	rig_free(r);
 }
 
-static void a_hold_by_the_policy_that_inverts_priorities_is_counted(void **state)
+TEST(a_hold_by_the_policy_that_inverts_priorities_is_counted)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	rig_add(r, GP_BEST_EFFORT);
 	rig_add(r, GP_BEST_EFFORT);
 	r->attr[1].priority = 5;
@@ -282,11 +263,10 @@ static void a_hold_by_the_policy_that_inverts_priorities_is_counted(void **state
 	rig_free(r);
 }
 
-static void nothing_is_claimed_where_nobody_can_see_who_runs(void **state)
+TEST(nothing_is_claimed_where_nobody_can_see_who_runs)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_BEST_EFFORT);
 	for (uint32_t h = 0; h < 2; h++)
@@ -303,8 +283,6 @@ static void nothing_is_claimed_where_nobody_can_see_who_runs(void **state)
 	assert_true(rig_stats(r)->inversions_seen);
 	rig_free(r);
 }
-
-/* ---- its cost ---- */
 
 static uint64_t cheapest_look_ns(struct gp_task_view *t, uint32_t n)
 {
@@ -326,13 +304,12 @@ static uint64_t cheapest_look_ns(struct gp_task_view *t, uint32_t n)
 
 /* Both sizes stay in the nearest caches. Eight times the tasks cost 64 times as much if it were
  * quadratic; a busy neighbour slows one of the two, which the best of some tries does not show. */
-static void the_cost_is_linear_in_the_number_of_tasks(void **state)
+TEST(the_cost_is_linear_in_the_number_of_tasks)
 {
 	enum { FEW = 64, MANY = 8 * FEW, TRIES = 5 };
 	struct gp_task_view *t = calloc(MANY, sizeof *t);
 	double growth = MANY * MANY;
 
-	(void)state;
 	assert_non_null(t);
 	for (uint32_t i = 0; i < MANY; i++) /* the worst: none found, all compared */
 		t[i] = i % 2 ? runs(GP_BEST_EFFORT, 7) : held(GP_BEST_EFFORT, 7);
@@ -346,29 +323,4 @@ static void the_cost_is_linear_in_the_number_of_tasks(void **state)
 	if (growth >= 16)
 		fail_msg("%d tasks cost %.1f times what %d do", MANY, growth, FEW);
 	free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(latency_critical_work_that_waits_behind_best_effort_is_one),
-		cmocka_unit_test(best_effort_work_that_waits_behind_latency_critical_is_none),
-		cmocka_unit_test(a_task_without_work_does_not_wait),
-		cmocka_unit_test(nobody_is_in_the_way_when_nobody_runs),
-		cmocka_unit_test(a_task_held_by_the_policy_behind_a_lower_priority_is_one),
-		cmocka_unit_test(
-			a_released_task_behind_a_lower_priority_is_the_hardwares_to_arbitrate),
-		cmocka_unit_test(the_highest_that_waits_counts_against_the_lowest_that_runs),
-		cmocka_unit_test(what_is_not_known_is_never_an_inversion),
-		cmocka_unit_test(unmanaged_tasks_take_no_part),
-		cmocka_unit_test(tasks_that_a_user_holds_take_no_part),
-		cmocka_unit_test(an_empty_device_has_none),
-		cmocka_unit_test(it_says_whether_anybody_could_see_who_runs),
-		cmocka_unit_test(the_engine_counts_beginnings_and_time),
-		cmocka_unit_test(an_inversion_at_time_zero_counts_once),
-		cmocka_unit_test(a_hold_by_the_policy_that_inverts_priorities_is_counted),
-		cmocka_unit_test(nothing_is_claimed_where_nobody_can_see_who_runs),
-		cmocka_unit_test(the_cost_is_linear_in_the_number_of_tasks),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 
 /* Random sets. */
 
-static void four_fifths_of_the_device_are_always_accepted(void **state)
+TEST(four_fifths_of_the_device_are_always_accepted)
 {
 	const struct draw any = {.sets = 300,
 	                         .most = 12,
@@ -17,14 +17,13 @@ static void four_fifths_of_the_device_are_always_accepted(void **state)
 	                         .cost_permille = 1000};
 	struct draw equal = any;
 
-	(void)state;
 	assert_int_equal(run_sets("lax", &any), 0);
 	equal.equal = true;
 	equal.low = equal.high;
 	assert_int_equal(run_sets("lax", &equal), 0);
 }
 
-static void more_than_the_device_is_never_promised(void **state)
+TEST(more_than_the_device_is_never_promised)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 10,
@@ -33,12 +32,11 @@ static void more_than_the_device_is_never_promised(void **state)
 	                          .change_permille = 10,
 	                          .cost_permille = 1000};
 
-	(void)state;
 	assert_int_equal(run_sets("lax", &draw), draw.sets);
 }
 
 /* Few tasks with large budgets: they overtake each other as often as possible. */
-static void what_is_accepted_is_not_late_whatever_the_hysteresis(void **state)
+TEST(what_is_accepted_is_not_late_whatever_the_hysteresis)
 {
 	static const char *const policies[] = {"lax:hysteresis=50", "lax:hysteresis=100", "lax",
 	                                       "lax:hysteresis=1000"};
@@ -49,12 +47,11 @@ static void what_is_accepted_is_not_late_whatever_the_hysteresis(void **state)
 	                          .change_permille = 3,
 	                          .cost_permille = 100};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
 		assert_in_range(run_sets(policies[i], &draw), 1, draw.sets - 1);
 }
 
-static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **state)
+TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
 	const struct draw draw = {.sets = 200,
 	                          .most = 10,
@@ -65,7 +62,6 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 	                          .sporadic = true};
 	struct draw marked = draw, gangs = draw;
 
-	(void)state;
 	assert_in_range(run_sets("lax", &draw), 1, draw.sets - 1);
 	marked.request_marks = true;
 	assert_in_range(run_sets("lax", &marked), 1, draw.sets - 1);
@@ -78,7 +74,7 @@ static void what_is_accepted_is_not_late_when_requests_come_at_odd_times(void **
 
 /* Many tasks run at the same time, a hold stops all of them, and changes are noticed a millisecond
  * late. */
-static void the_same_holds_on_an_amd_gpu(void **state)
+TEST(the_same_holds_on_an_amd_gpu)
 {
 	const struct draw fits = {.sets = 100,
 	                          .most = 5,
@@ -88,7 +84,6 @@ static void the_same_holds_on_an_amd_gpu(void **state)
 	                          .cwsr = true};
 	struct draw any = fits;
 
-	(void)state;
 	assert_int_equal(run_sets("lax", &fits), 0);
 	any.sporadic = true;
 	any.change_permille = 50;
@@ -105,7 +100,7 @@ static unsigned try_four_fifths(unsigned count, bool request_marks)
 	uint64_t deadline_ns, budget_ns;
 	struct world w;
 
-	world_init(&w, 47);
+	deadline_world_init(&w, 47);
 	deadline_ns = world_change_ns(&w) * 100;
 	budget_ns = deadline_ns * 266 / 1000;
 	for (unsigned i = 0; i < count; i++) {
@@ -122,9 +117,8 @@ static unsigned try_four_fifths(unsigned count, bool request_marks)
 }
 
 /* The numbers of the man page. */
-static void twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not(void **state)
+TEST(twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not)
 {
-	(void)state;
 	assert_int_equal(try_four_fifths(12, false), 0);
 	assert_int_equal(try_four_fifths(13, false), 1);
 	assert_int_equal(try_four_fifths(10, true), 0);
@@ -134,17 +128,16 @@ static void twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not(void 
 /* The order. */
 
 /* Its laxity is 290 ms when the short one comes, which has 590 ms: so the short one waits. */
-static void a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier(void **state)
+TEST(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier)
 {
 	static const uint64_t first[] = {0}, second[] = {10 * MS};
 	static const char *const policies[] = {"edf", "lax"};
 
-	(void)state;
 	for (int lax = 0; lax < 2; lax++) {
 		uint32_t large, small;
 		struct world w;
 
-		world_init(&w, 10);
+		deadline_world_init(&w, 10);
 		large = world_add_service(&w, 1000 * MS, 1000 * MS, 700 * MS);
 		small = world_add_service(&w, 600 * MS, 600 * MS, 10 * MS);
 		for (uint32_t i = 0; i < 2; i++) {
@@ -167,18 +160,17 @@ static void a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier(voi
 
 /* Each has 400 ms of work in a second, from the same time on. A waiting request overtakes when its
  * laxity is smaller by the hysteresis: at most once in that time for each. */
-static void requests_of_the_same_laxity_do_not_alternate_at_every_tick(void **state)
+TEST(requests_of_the_same_laxity_do_not_alternate_at_every_tick)
 {
 	static const unsigned hysteresis[] = {50, 100, 250, 500};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof hysteresis / sizeof *hysteresis; i++) {
 		uint64_t pairs = 10, turns = 2ull * (400 / hysteresis[i] + 1);
 		uint64_t arrival_ns[10];
 		char policy[40];
 		struct world w;
 
-		world_init(&w, 10);
+		deadline_world_init(&w, 10);
 		for (uint64_t k = 0; k < pairs; k++)
 			arrival_ns[k] = k * 1000 * MS;
 		for (uint32_t k = 0; k < 2; k++) {
@@ -197,13 +189,12 @@ static void requests_of_the_same_laxity_do_not_alternate_at_every_tick(void **st
 	}
 }
 
-static void the_tick_comes_when_the_order_changes(void **state)
+TEST(the_tick_comes_when_the_order_changes)
 {
 	static const uint64_t at_once[] = {0};
 	struct world w;
 
-	(void)state;
-	world_init(&w, 0);
+	deadline_world_init(&w, 0);
 	for (uint32_t k = 0; k < 2; k++) {
 		world_add_service(&w, 1000 * MS, 1000 * MS, 400 * MS);
 		w.task[k].load = GP_LOAD_TRACE;
@@ -221,13 +212,12 @@ static void the_tick_comes_when_the_order_changes(void **state)
 	assert_in_range(w.engine_stats.ticks, 4, 20);
 }
 
-static void an_overrun_harms_no_other_task_and_is_counted(void **state)
+TEST(an_overrun_harms_no_other_task_and_is_counted)
 {
-	(void)state;
 	for (unsigned permille = 1100; permille <= 4000; permille += 100) {
 		struct world w;
 
-		world_init(&w, 100);
+		deadline_world_init(&w, 100);
 		world_add_service(&w, 100 * MS, 100 * MS, 20 * MS);
 		world_add_service(&w, 90 * MS, 90 * MS, 30 * MS);
 		world_add_service(&w, 250 * MS, 250 * MS, 60 * MS);
@@ -240,21 +230,7 @@ static void an_overrun_harms_no_other_task_and_is_counted(void **state)
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(four_fifths_of_the_device_are_always_accepted),
-		cmocka_unit_test(more_than_the_device_is_never_promised),
-		cmocka_unit_test(what_is_accepted_is_not_late_whatever_the_hysteresis),
-		cmocka_unit_test(what_is_accepted_is_not_late_when_requests_come_at_odd_times),
-		cmocka_unit_test(the_same_holds_on_an_amd_gpu),
-		cmocka_unit_test(twelve_tasks_fit_at_one_percent_a_change_and_one_more_does_not),
-		cmocka_unit_test(a_long_request_is_not_put_off_by_a_short_one_that_is_due_earlier),
-		cmocka_unit_test(requests_of_the_same_laxity_do_not_alternate_at_every_tick),
-		cmocka_unit_test(the_tick_comes_when_the_order_changes),
-		cmocka_unit_test(an_overrun_harms_no_other_task_and_is_counted),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

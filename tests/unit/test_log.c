@@ -6,20 +6,11 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* syscall */
 #endif
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/log.h"
 
@@ -69,9 +60,15 @@ static int start_afresh(void **state)
 	return 0;
 }
 
-static void a_record_is_level_event_fields_in_one_write(void **state)
+TEST(the_default_level_is_info)
 {
-	(void)state;
+	/* Runs first, before anybody has set a level. */
+	assert_false(gp_log_wants(GP_LOG_DEBUG));
+	assert_true(gp_log_wants(GP_LOG_INFO));
+}
+
+TEST_WITH(a_record_is_level_event_fields_in_one_write, start_afresh, NULL)
+{
 	gp_log(GP_LOG_WARN, "hold.failed", "task=%llu errno=%d", 7ull, 16);
 	assert_string_equal(seen.text, "warn hold.failed task=7 errno=16\n");
 	assert_int_equal(seen.writes, 1);
@@ -82,9 +79,8 @@ static void a_record_is_level_event_fields_in_one_write(void **state)
 	assert_int_equal(seen.writes, 3);
 }
 
-static void a_record_without_fields_ends_after_its_event(void **state)
+TEST_WITH(a_record_without_fields_ends_after_its_event, start_afresh, NULL)
 {
-	(void)state;
 	gp_log(GP_LOG_INFO, "daemon.ready", "%s", "");
 	assert_string_equal(seen.text, "info daemon.ready\n");
 }
@@ -94,9 +90,8 @@ static int evaluate(int *times)
 	return ++*times;
 }
 
-static void records_below_the_level_are_neither_written_nor_evaluated(void **state)
+TEST_WITH(records_below_the_level_are_neither_written_nor_evaluated, start_afresh, NULL)
 {
-	(void)state;
 	for (int lowest = GP_LOG_DEBUG; lowest <= GP_LOG_ERROR; lowest++) {
 		gp_log_set_level((enum gp_log_level)lowest);
 		for (int level = GP_LOG_DEBUG; level <= GP_LOG_ERROR; level++) {
@@ -109,14 +104,6 @@ static void records_below_the_level_are_neither_written_nor_evaluated(void **sta
 			assert_int_equal(!!gp_log_wants((enum gp_log_level)level), level >= lowest);
 		}
 	}
-}
-
-static void the_default_level_is_info(void **state)
-{
-	(void)state;
-	/* Runs first, before anybody has set a level. */
-	assert_false(gp_log_wants(GP_LOG_DEBUG));
-	assert_true(gp_log_wants(GP_LOG_INFO));
 }
 
 struct caught {
@@ -133,9 +120,8 @@ static void catch_record(void *arg, enum gp_log_level level, const char *line)
 	snprintf(caught->line, sizeof(caught->line), "%s", line);
 }
 
-static void a_sink_gets_the_record_instead_of_standard_error(void **state)
+TEST_WITH(a_sink_gets_the_record_instead_of_standard_error, start_afresh, NULL)
 {
-	(void)state;
 	struct caught caught = {0};
 	gp_log_set_sink(catch_record, &caught);
 	gp_log(GP_LOG_ERROR, "task.lost", "task=%d", 3);
@@ -150,9 +136,8 @@ static void a_sink_gets_the_record_instead_of_standard_error(void **state)
 	assert_string_equal(seen.text, "error task.found task=3\n");
 }
 
-static void a_record_too_long_is_cut_and_keeps_its_newline(void **state)
+TEST_WITH(a_record_too_long_is_cut_and_keeps_its_newline, start_afresh, NULL)
 {
-	(void)state;
 	char value[3 * GP_LOG_LINE_MAX];
 	memset(value, 'x', sizeof(value) - 1);
 	value[sizeof(value) - 1] = '\0';
@@ -166,9 +151,8 @@ static void a_record_too_long_is_cut_and_keeps_its_newline(void **state)
 	assert_int_equal(strlen(seen.text), GP_LOG_LINE_MAX);
 }
 
-static void the_longest_record_is_not_cut(void **state)
+TEST_WITH(the_longest_record_is_not_cut, start_afresh, NULL)
 {
-	(void)state;
 	/* "info e " and the newline take 8 bytes. */
 	for (int n = GP_LOG_LINE_MAX - 10; n <= GP_LOG_LINE_MAX - 6; n++) {
 		seen.size = 0;
@@ -180,9 +164,8 @@ static void the_longest_record_is_not_cut(void **state)
 	}
 }
 
-static void an_event_too_long_is_cut_as_well(void **state)
+TEST_WITH(an_event_too_long_is_cut_as_well, start_afresh, NULL)
 {
-	(void)state;
 	char event[2 * GP_LOG_LINE_MAX];
 	memset(event, 'e', sizeof(event) - 1);
 	event[sizeof(event) - 1] = '\0';
@@ -191,16 +174,14 @@ static void an_event_too_long_is_cut_as_well(void **state)
 	assert_int_equal(seen.text[seen.size - 1], '\n');
 }
 
-static void a_field_that_was_not_quoted_cannot_make_a_line(void **state)
+TEST_WITH(a_field_that_was_not_quoted_cannot_make_a_line, start_afresh, NULL)
 {
-	(void)state;
 	gp_log(GP_LOG_INFO, "e", "name=%s", "a\nerror forged\r\x1b[2J\x7f");
 	assert_string_equal(seen.text, "info e name=a?error forged??[2J?\n");
 }
 
-static void interrupted_and_short_writes_are_completed(void **state)
+TEST_WITH(interrupted_and_short_writes_are_completed, start_afresh, NULL)
 {
-	(void)state;
 	seen.interrupts = 3;
 	seen.longest = 5;
 	gp_log(GP_LOG_INFO, "slow", "value=%d", 123456789);
@@ -208,17 +189,15 @@ static void interrupted_and_short_writes_are_completed(void **state)
 	assert_int_equal(seen.writes, 3 + (seen.size + 4) / 5);
 }
 
-static void a_standard_error_that_fails_is_given_up_at_once(void **state)
+TEST_WITH(a_standard_error_that_fails_is_given_up_at_once, start_afresh, NULL)
 {
-	(void)state;
 	seen.error = EAGAIN;
 	gp_log(GP_LOG_INFO, "lost", "v=%d", 1);
 	assert_int_equal(seen.writes, 1);
 }
 
-static void logging_leaves_errno_alone(void **state)
+TEST_WITH(logging_leaves_errno_alone, start_afresh, NULL)
 {
-	(void)state;
 	seen.error = EPIPE;
 	errno = ERANGE;
 	gp_log(GP_LOG_INFO, "e", "v=%d", 1);
@@ -232,9 +211,8 @@ static void assert_quoted(const char *value, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void hostile_values_are_escaped(void **state)
+TEST_WITH(hostile_values_are_escaped, start_afresh, NULL)
 {
-	(void)state;
 	assert_quoted("", "\"\"");
 	assert_quoted("python3 -m x", "\"python3 -m x\"");
 	assert_quoted("a\nwarn forged", "\"a\\nwarn forged\"");
@@ -279,9 +257,8 @@ static int unquote(const char *in, char *out)
 	return in[1] == '\0';
 }
 
-static void a_quoted_value_can_be_read_back_whatever_its_bytes(void **state)
+TEST_WITH(a_quoted_value_can_be_read_back_whatever_its_bytes, start_afresh, NULL)
 {
-	(void)state;
 	char value[256], out[4 * 256 + 3], back[256];
 	for (int i = 0; i < 255; i++)
 		value[i] = (char)(i + 1);
@@ -291,9 +268,8 @@ static void a_quoted_value_can_be_read_back_whatever_its_bytes(void **state)
 	assert_string_equal(back, value);
 }
 
-static void a_quoted_value_is_cut_between_escapes_and_keeps_its_closing_quote(void **state)
+TEST_WITH(a_quoted_value_is_cut_between_escapes_and_keeps_its_closing_quote, start_afresh, NULL)
 {
-	(void)state;
 	const char *value = "a\n\x01\"z";
 	/* Of the value's 5 bytes, how many fit: as written they take 1, 2, 4, 2 and 1. */
 	const size_t fits[] = {0, 0, 0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 4, 5, 5};
@@ -343,9 +319,8 @@ static void assert_intact(const char *line, int next[THREADS])
 	assert_string_equal(line + at + filler, ".\n");
 }
 
-static void threads_do_not_mix_their_lines(void **state)
+TEST_WITH(threads_do_not_mix_their_lines, start_afresh, NULL)
 {
-	(void)state;
 	FILE *file = tmpfile();
 	assert_non_null(file);
 	seen.real_fd = fileno(file);
@@ -367,29 +342,4 @@ static void threads_do_not_mix_their_lines(void **state)
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(next[i], RECORDS);
 	fclose(file);
-}
-
-#define FRESH(test) cmocka_unit_test_setup(test, start_afresh)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_default_level_is_info),
-		FRESH(a_record_is_level_event_fields_in_one_write),
-		FRESH(a_record_without_fields_ends_after_its_event),
-		FRESH(records_below_the_level_are_neither_written_nor_evaluated),
-		FRESH(a_sink_gets_the_record_instead_of_standard_error),
-		FRESH(a_record_too_long_is_cut_and_keeps_its_newline),
-		FRESH(the_longest_record_is_not_cut),
-		FRESH(an_event_too_long_is_cut_as_well),
-		FRESH(a_field_that_was_not_quoted_cannot_make_a_line),
-		FRESH(interrupted_and_short_writes_are_completed),
-		FRESH(a_standard_error_that_fails_is_given_up_at_once),
-		FRESH(logging_leaves_errno_alone),
-		FRESH(hostile_values_are_escaped),
-		FRESH(a_quoted_value_can_be_read_back_whatever_its_bytes),
-		FRESH(a_quoted_value_is_cut_between_escapes_and_keeps_its_closing_quote),
-		FRESH(threads_do_not_mix_their_lines),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

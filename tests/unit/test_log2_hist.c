@@ -3,13 +3,7 @@
  * Small histogram: every duration falls into the one bucket whose bounds hold it, powers of two of
  * 1 us are bounds, quantiles are off by at most an eighth, the ends are exact, and it is small.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "base/log2_hist.h"
 #include "base/rng.h"
@@ -28,17 +22,15 @@ static unsigned bucket_of(uint64_t ns)
 	return i;
 }
 
-static void a_thousand_tasks_can_afford_one(void **state)
+TEST(a_thousand_tasks_can_afford_one)
 {
-	(void)state;
 	assert_true(sizeof(struct gp_log2_hist) <= 700);
 }
 
-static void the_buckets_cover_every_value_once(void **state)
+TEST(the_buckets_cover_every_value_once)
 {
 	uint64_t next = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < GP_LOG2_HIST_BUCKETS; i++) {
 		uint64_t low, high;
 
@@ -52,9 +44,8 @@ static void the_buckets_cover_every_value_once(void **state)
 	assert_int_equal(next, 0); /* after UINT64_MAX */
 }
 
-static void powers_of_two_of_a_microsecond_are_bounds(void **state)
+TEST(powers_of_two_of_a_microsecond_are_bounds)
 {
-	(void)state;
 	for (unsigned k = 0; k <= GP_LOG2_HIST_POWERS; k++) {
 		uint64_t low, high, ns = 1000ull << k;
 
@@ -71,7 +62,7 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void quantiles_are_off_by_an_eighth_at_most(void **state)
+TEST(quantiles_are_off_by_an_eighth_at_most)
 {
 	static uint64_t sample[SAMPLES];
 	static const uint32_t asked[] = {0, 10000, 250000, 500000, 900000, 990000, 999000, 1000000};
@@ -79,7 +70,6 @@ static void quantiles_are_off_by_an_eighth_at_most(void **state)
 	struct gp_log2_hist h;
 	uint64_t sum = 0;
 
-	(void)state;
 	gp_rng_init(&rng, 6, 0);
 	gp_log2_hist_init(&h);
 	for (unsigned i = 0; i < SAMPLES; i++) {
@@ -101,11 +91,10 @@ static void quantiles_are_off_by_an_eighth_at_most(void **state)
 	assert_int_equal(gp_log2_hist_quantile(&h, 1000000), sample[SAMPLES - 1]);
 }
 
-static void nothing_has_no_quantile_and_one_value_is_all_of_them(void **state)
+TEST(nothing_has_no_quantile_and_one_value_is_all_of_them)
 {
 	struct gp_log2_hist h;
 
-	(void)state;
 	gp_log2_hist_init(&h);
 	assert_int_equal(gp_log2_hist_quantile(&h, 500000), 0);
 	gp_log2_hist_add(&h, 123456789);
@@ -113,11 +102,10 @@ static void nothing_has_no_quantile_and_one_value_is_all_of_them(void **state)
 	assert_int_equal(gp_log2_hist_quantile(&h, 990000), 123456789);
 }
 
-static void what_is_too_long_does_no_harm(void **state)
+TEST(what_is_too_long_does_no_harm)
 {
 	struct gp_log2_hist h;
 
-	(void)state;
 	gp_log2_hist_init(&h);
 	for (unsigned i = 0; i < 3; i++)
 		gp_log2_hist_add(&h, UINT64_MAX);
@@ -127,18 +115,4 @@ static void what_is_too_long_does_no_harm(void **state)
 	h.bucket[0] = UINT32_MAX;
 	gp_log2_hist_add(&h, 1);
 	assert_int_equal(h.bucket[0], UINT32_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thousand_tasks_can_afford_one),
-		cmocka_unit_test(the_buckets_cover_every_value_once),
-		cmocka_unit_test(powers_of_two_of_a_microsecond_are_bounds),
-		cmocka_unit_test(quantiles_are_off_by_an_eighth_at_most),
-		cmocka_unit_test(nothing_has_no_quantile_and_one_value_is_all_of_them),
-		cmocka_unit_test(what_is_too_long_does_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

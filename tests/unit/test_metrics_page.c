@@ -3,14 +3,7 @@
  * The page for Prometheus, from hand-made pictures: what is not known is absent, labels are
  * escaped, histograms add up, and every family stands in one piece under its head.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "metrics/page.h"
 
@@ -99,8 +92,6 @@ static void assert_absent(const char *page, const char *begins)
 		fail_msg("'%s' is there", begins);
 }
 
-/* ---- as the format wants it ---- */
-
 /* The family that a sample belongs to has this name: what is left without the suffix. */
 static bool belongs(const char *line, const char *family)
 {
@@ -134,12 +125,11 @@ static void check_line(char *line, char *family, const char *rest)
 		fail_msg("'%s' stands under %s", line, family);
 }
 
-static void every_sample_stands_under_the_head_of_its_family(void **state)
+TEST(every_sample_stands_under_the_head_of_its_family)
 {
 	struct world *w = world_new(2);
 	char family[128] = "", *line, *rest;
 
-	(void)state;
 	w->page.tasks = true;
 	w->page.started_s = w->page.resident_bytes = w->page.open_fds = w->page.max_fds = 1;
 	for (unsigned i = 0; i < 2; i++) {
@@ -160,12 +150,11 @@ static void every_sample_stands_under_the_head_of_its_family(void **state)
 	world_free(w);
 }
 
-static void labels_are_escaped_and_always_utf8(void **state)
+TEST(labels_are_escaped_and_always_utf8)
 {
 	struct world *w = world_new(1);
 	const char *page;
 
-	(void)state;
 	w->device[0].name = "a \"b\" \\ c\nd";
 	w->device[0].ntasks = 1;
 	w->page.tasks = true;
@@ -179,14 +168,13 @@ static void labels_are_escaped_and_always_utf8(void **state)
 	world_free(w);
 }
 
-/* ---- what is told, and what not ---- */
+/* What is told, and what not. */
 
-static void counters_are_told_in_base_units_for_each_device(void **state)
+TEST(counters_are_told_in_base_units_for_each_device)
 {
 	struct world *w = world_new(2);
 	const char *page;
 
-	(void)state;
 	w->stats[0].preemptions = 3;
 	w->stats[1].preemptions = UINT64_MAX;
 	w->stats[1].busy_seen = true;
@@ -208,7 +196,7 @@ static void counters_are_told_in_base_units_for_each_device(void **state)
 	world_free(w);
 }
 
-static void what_a_device_cannot_show_is_absent(void **state)
+TEST(what_a_device_cannot_show_is_absent)
 {
 	static const char *const names[] = {
 		"gpreempt_device_busy_seconds_total", "gpreempt_device_idle_seconds_total",
@@ -218,7 +206,6 @@ static void what_a_device_cannot_show_is_absent(void **state)
 	const char *page;
 	char line[80];
 
-	(void)state;
 	w->stats[1] = w->stats[0];
 	w->stats[1].busy_seen = w->stats[1].idle_seen = w->stats[1].switches_seen = true;
 	w->stats[1].inversions_seen = true;
@@ -238,12 +225,11 @@ static void what_a_device_cannot_show_is_absent(void **state)
 	world_free(w);
 }
 
-static void a_device_that_cannot_hold_has_no_hold_times(void **state)
+TEST(a_device_that_cannot_hold_has_no_hold_times)
 {
 	struct world *w = world_new(2);
 	const char *page;
 
-	(void)state;
 	w->device[0].caps = GP_CAP_SLICE;
 	page = write_page(w);
 	assert_absent(page, "gpreempt_hold_seconds_count{device=\"0\"}");
@@ -253,12 +239,11 @@ static void a_device_that_cannot_hold_has_no_hold_times(void **state)
 	world_free(w);
 }
 
-static void an_ejected_policy_is_not_in_force(void **state)
+TEST(an_ejected_policy_is_not_in_force)
 {
 	struct world *w = world_new(2);
 	const char *page;
 
-	(void)state;
 	w->device[0].policy = "none";
 	w->device[1].policy = NULL; /* nobody has looked yet */
 	w->device[1].stuck = true;
@@ -272,19 +257,16 @@ static void an_ejected_policy_is_not_in_force(void **state)
 	world_free(w);
 }
 
-static void a_daemon_without_devices_tells_of_itself(void **state)
+TEST(a_daemon_without_devices_tells_of_itself)
 {
 	struct world *w = world_new(0);
 	const char *page = write_page(w);
 
-	(void)state;
 	assert_line(page, "gpreempt_clients 0");
 	assert_absent(page, "gpreempt_ticks_total");
 	assert_absent(page, "# HELP gpreempt_tasks ");
 	world_free(w);
 }
-
-/* ---- histograms ---- */
 
 static uint64_t value_of(const char *page, const char *sample)
 {
@@ -326,7 +308,7 @@ static void check_buckets(const char *page, const char *name, const char *labels
 	assert_line(page, line);
 }
 
-static void buckets_count_what_is_below_their_bounds(void **state)
+TEST(buckets_count_what_is_below_their_bounds)
 {
 	static const uint64_t sample[] = {0,         999,         1001,        1999,
 	                                  2001,      3500000,     4095999999,  4096000001,
@@ -334,7 +316,6 @@ static void buckets_count_what_is_below_their_bounds(void **state)
 	const unsigned n = sizeof sample / sizeof *sample;
 	struct world *w = world_new(1);
 
-	(void)state;
 	for (unsigned i = 0; i < n; i++) {
 		gp_hist_add(&w->stats[0].hold_ns, sample[i]);
 		gp_hist_add(&w->lag_ns[0], sample[i]);
@@ -348,15 +329,12 @@ static void buckets_count_what_is_below_their_bounds(void **state)
 	world_free(w);
 }
 
-/* ---- tasks ---- */
-
-static void tasks_are_counted_by_class_and_state(void **state)
+TEST(tasks_are_counted_by_class_and_state)
 {
 	const uint32_t both = GP_KNOWN_ACTIVE | GP_KNOWN_RUNNING;
 	struct world *w = world_new(2);
 	const char *page;
 
-	(void)state;
 	w->task[0] = (struct gp_task_stats){.known = both, .active = true, .running = true};
 	w->task[1] = (struct gp_task_stats){.known = both, .active = true};
 	w->task[2] = (struct gp_task_stats){.known = GP_KNOWN_ACTIVE, .active = true};
@@ -383,12 +361,11 @@ static void tasks_are_counted_by_class_and_state(void **state)
 	world_free(w);
 }
 
-static void a_task_has_its_own_series_where_asked_for(void **state)
+TEST(a_task_has_its_own_series_where_asked_for)
 {
 	struct world *w = world_new(1);
 	const char *page;
 
-	(void)state;
 	w->page.tasks = true;
 	w->device[0].ntasks = 2;
 	w->task[0] = (struct gp_task_stats){.id = 1,
@@ -420,12 +397,11 @@ static void a_task_has_its_own_series_where_asked_for(void **state)
 	world_free(w);
 }
 
-static void a_crowd_has_no_more_series_than_the_limit(void **state)
+TEST(a_crowd_has_no_more_series_than_the_limit)
 {
 	struct world *w = world_new(2);
 	unsigned n = 0;
 
-	(void)state;
 	w->page.tasks = true;
 	w->device[0].ntasks = GP_METRICS_TASKS_MAX - 10;
 	w->device[1].ntasks = GP_METRICS_TASKS_MAX + 10;
@@ -435,23 +411,4 @@ static void a_crowd_has_no_more_series_than_the_limit(void **state)
 	assert_int_equal(n, GP_METRICS_TASKS_MAX);
 	assert_line(w->text, "gpreempt_tasks_without_series 200");
 	world_free(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_sample_stands_under_the_head_of_its_family),
-		cmocka_unit_test(labels_are_escaped_and_always_utf8),
-		cmocka_unit_test(counters_are_told_in_base_units_for_each_device),
-		cmocka_unit_test(what_a_device_cannot_show_is_absent),
-		cmocka_unit_test(a_device_that_cannot_hold_has_no_hold_times),
-		cmocka_unit_test(an_ejected_policy_is_not_in_force),
-		cmocka_unit_test(a_daemon_without_devices_tells_of_itself),
-		cmocka_unit_test(buckets_count_what_is_below_their_bounds),
-		cmocka_unit_test(tasks_are_counted_by_class_and_state),
-		cmocka_unit_test(a_task_has_its_own_series_where_asked_for),
-		cmocka_unit_test(a_crowd_has_no_more_series_than_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,7 @@
  * with the driver's sharing or with equal turns, although no attributes are set; long tasks make
  * progress.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharing.h"
 
@@ -62,9 +58,8 @@ static struct outcome play(const struct device_kind *kind, const struct load *lo
 	return o;
 }
 
-static void short_tasks_are_answered_sooner_without_being_told(void **state)
+TEST(short_tasks_are_answered_sooner_without_being_told)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (size_t i = 0; i < sizeof loads / sizeof *loads; i++) {
 			struct outcome none = play(kind, &loads[i], "none");
@@ -110,7 +105,7 @@ static struct gp_sim_task now_and_then(uint64_t kernel_ns, uint64_t gap_ns)
 }
 
 /* Equal tasks that pause too briefly for a sample to see it: turns would leave the device idle. */
-static void no_task_is_held_for_one_that_leaves_the_device_idle(void **state)
+TEST(no_task_is_held_for_one_that_leaves_the_device_idle)
 {
 	const struct device_kind *kind = device_named("slices, sampled activity");
 	const struct gp_sim_task sets[][3] = {
@@ -122,7 +117,6 @@ static void no_task_is_held_for_one_that_leaves_the_device_idle(void **state)
 	         at_random(20 * MS, 1 * MS)},
 	};
 
-	(void)state;
 	for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
 		uint32_t n = sets[s][2].kernel_ns ? 3 : 2;
 		double busy_part[2] = {0}, p50_ms[2][3];
@@ -151,12 +145,11 @@ static void no_task_is_held_for_one_that_leaves_the_device_idle(void **state)
 }
 
 /* A job with pauses gets less than one without; that is no reason to exchange their levels. */
-static void two_unequal_jobs_do_not_disturb_a_short_task(void **state)
+TEST(two_unequal_jobs_do_not_disturb_a_short_task)
 {
 	const struct device_kind *kind = device_named("slices, sampled activity");
 	uint64_t p50_ns[2], p99_ns[2];
 
-	(void)state;
 	for (int mlfq = 0; mlfq < 2; mlfq++) {
 		struct gp_run run;
 
@@ -177,9 +170,8 @@ static void two_unequal_jobs_do_not_disturb_a_short_task(void **state)
  * Random requests with four fifths of an equal part on average, sometimes more. Until the jobs have
  * sunk, requests wait and must be caught up with.
  */
-static void one_that_takes_a_little_less_than_the_others_stays_at_the_top(void **state)
+TEST(one_that_takes_a_little_less_than_the_others_stays_at_the_top)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 8; seed++) {
 		struct gp_run run;
 
@@ -197,9 +189,8 @@ static void one_that_takes_a_little_less_than_the_others_stays_at_the_top(void *
 	}
 }
 
-static void jobs_of_equal_length_share(void **state)
+TEST(jobs_of_equal_length_share)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -214,9 +205,8 @@ static void jobs_of_equal_length_share(void **state)
 }
 
 /* Four short tasks that together want the whole device. */
-static void a_long_job_goes_on_beside_short_ones_that_never_all_pause(void **state)
+TEST(a_long_job_goes_on_beside_short_ones_that_never_all_pause)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -234,9 +224,8 @@ static void a_long_job_goes_on_beside_short_ones_that_never_all_pause(void **sta
 	}
 }
 
-static void a_task_that_works_now_and_then_gets_more_done_than_with_equal_turns(void **state)
+TEST(a_task_that_works_now_and_then_gets_more_done_than_with_equal_turns)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		double got[2];
 
@@ -259,13 +248,12 @@ static void a_task_that_works_now_and_then_gets_more_done_than_with_equal_turns(
 }
 
 /* Each gap is filled by the first of them: the second is released for it and gets nothing. */
-static void no_task_starves_in_gaps_that_others_fill(void **state)
+TEST(no_task_starves_in_gaps_that_others_fill)
 {
 	static const struct {
 		uint64_t release_us, gap_us;
 	} pair[] = {{400, 1200}, {1000, 1500}, {1000, 2000}, {3000, 1200}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
 		const struct device_kind holds = {.activity = GP_ACTIVITY_EVENTS};
 		struct gp_run run;
@@ -286,20 +274,7 @@ static void no_task_starves_in_gaps_that_others_fill(void **state)
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(short_tasks_are_answered_sooner_without_being_told),
-		cmocka_unit_test(no_task_is_held_for_one_that_leaves_the_device_idle),
-		cmocka_unit_test(two_unequal_jobs_do_not_disturb_a_short_task),
-		cmocka_unit_test(one_that_takes_a_little_less_than_the_others_stays_at_the_top),
-		cmocka_unit_test(no_task_starves_in_gaps_that_others_fill),
-		cmocka_unit_test(jobs_of_equal_length_share),
-		cmocka_unit_test(a_long_job_goes_on_beside_short_ones_that_never_all_pause),
-		cmocka_unit_test(
-			a_task_that_works_now_and_then_gets_more_done_than_with_equal_turns),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

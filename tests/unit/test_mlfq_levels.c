@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How tasks sink and rise with `mlfq`, and the effects; one claim per test. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "property_stage.h"
@@ -27,12 +23,11 @@ static void work_once(uint32_t i, uint64_t ms)
 	play(8);
 }
 
-static void a_task_sinks_after_10_ms_of_work_and_again_after_100(void **state)
+TEST(a_task_sinks_after_10_ms_of_work_and_again_after_100)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t job, other;
 
-	(void)state;
 	open_stage("mlfq", &device);
 	job = cast(GP_BEST_EFFORT, true);
 	other = cast(GP_BEST_EFFORT, false);
@@ -56,12 +51,11 @@ static void a_task_sinks_after_10_ms_of_work_and_again_after_100(void **state)
 	close_stage();
 }
 
-static void a_task_whose_work_has_become_short_rises(void **state)
+TEST(a_task_whose_work_has_become_short_rises)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t job, other, third;
 
-	(void)state;
 	open_stage("mlfq", &device);
 	job = cast(GP_BEST_EFFORT, true);
 	other = cast(GP_BEST_EFFORT, false);
@@ -84,13 +78,12 @@ static void a_task_whose_work_has_become_short_rises(void **state)
 	close_stage();
 }
 
-static void a_task_below_gets_an_aging_window_although_the_top_never_pauses(void **state)
+TEST(a_task_below_gets_an_aging_window_although_the_top_never_pauses)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t job, top[2];
 	uint64_t before_ns, ran_ns;
 
-	(void)state;
 	open_stage("mlfq", &device);
 	job = cast(GP_BEST_EFFORT, true);
 	play(200);
@@ -108,12 +101,11 @@ static void a_task_below_gets_an_aging_window_although_the_top_never_pauses(void
 	close_stage();
 }
 
-static void a_pause_of_a_moment_does_not_end_a_stretch(void **state)
+TEST(a_pause_of_a_moment_does_not_end_a_stretch)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t job, other;
 
-	(void)state;
 	device.events = true;
 	open_stage("mlfq", &device);
 	job = cast(GP_BEST_EFFORT, false);
@@ -131,12 +123,11 @@ static void a_pause_of_a_moment_does_not_end_a_stretch(void **state)
 	close_stage();
 }
 
-static void with_samples_the_one_that_takes_much_gives_way_by_its_slice(void **state)
+TEST(with_samples_the_one_that_takes_much_gives_way_by_its_slice)
 {
 	struct model_profile device = device_with_samples();
 	uint32_t job, service;
 
-	(void)state;
 	open_stage("mlfq", &device);
 	job = cast(GP_BEST_EFFORT, true);
 	service = cast(GP_BEST_EFFORT, false);
@@ -152,12 +143,11 @@ static void with_samples_the_one_that_takes_much_gives_way_by_its_slice(void **s
 	close_stage();
 }
 
-static void of_several_that_take_much_one_runs_at_a_time(void **state)
+TEST(of_several_that_take_much_one_runs_at_a_time)
 {
 	struct model_profile device = device_with_samples();
 	uint32_t job[3], service;
 
-	(void)state;
 	open_stage("mlfq", &device);
 	service = cast(GP_BEST_EFFORT, false);
 	model_set_rhythm(&stage.model, service, MS, 20 * MS);
@@ -174,17 +164,7 @@ static void of_several_that_take_much_one_runs_at_a_time(void **state)
 	close_stage();
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_task_sinks_after_10_ms_of_work_and_again_after_100),
-		cmocka_unit_test(a_task_whose_work_has_become_short_rises),
-		cmocka_unit_test(a_task_below_gets_an_aging_window_although_the_top_never_pauses),
-		cmocka_unit_test(a_pause_of_a_moment_does_not_end_a_stretch),
-		cmocka_unit_test(with_samples_the_one_that_takes_much_gives_way_by_its_slice),
-		cmocka_unit_test(of_several_that_take_much_one_runs_at_a_time),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The promises of `priority`, `rr` and `none`, one claim per test. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "property_stage.h"
 
-static void one_lc_task_gets_a_second_and_several_get_two_ms_each(void **state)
+TEST(one_lc_task_gets_a_second_and_several_get_two_ms_each)
 {
 	uint32_t a, b;
 
-	(void)state;
 	open_stage("priority", &best_device);
 	a = cast(GP_LATENCY_CRITICAL, true);
 	play(10);
@@ -28,11 +23,10 @@ static void one_lc_task_gets_a_second_and_several_get_two_ms_each(void **state)
 	close_stage();
 }
 
-static void the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task(void **state)
+TEST(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task)
 {
 	uint32_t lc, be;
 
-	(void)state;
 	open_stage("priority", &best_device);
 	be = cast(GP_BEST_EFFORT, true);
 	play(10);
@@ -50,11 +44,10 @@ static void the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task(void 
 	close_stage();
 }
 
-static void an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up(void **state)
+TEST(an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up)
 {
 	uint32_t lc, be;
 
-	(void)state;
 	open_stage("priority", &best_device);
 	lc = cast(GP_LATENCY_CRITICAL, true);
 	be = cast(GP_BEST_EFFORT, false);
@@ -65,11 +58,10 @@ static void an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up(void *
 	close_stage();
 }
 
-static void two_busy_be_tasks_take_turns_of_a_quantum(void **state)
+TEST(two_busy_be_tasks_take_turns_of_a_quantum)
 {
 	uint32_t a, b, first, second;
 
-	(void)state;
 	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	a = cast(GP_BEST_EFFORT, true);
@@ -96,11 +88,10 @@ static void two_busy_be_tasks_take_turns_of_a_quantum(void **state)
 	close_stage();
 }
 
-static void the_higher_of_two_be_priorities_has_the_device_but_for_aging(void **state)
+TEST(the_higher_of_two_be_priorities_has_the_device_but_for_aging)
 {
 	uint32_t low;
 
-	(void)state;
 	open_stage("priority:quantum=100", &best_device);
 	low = cast_gang(GP_BEST_EFFORT, 3, true, 0);
 	cast_gang(GP_BEST_EFFORT, 4, true, 0);
@@ -110,11 +101,10 @@ static void the_higher_of_two_be_priorities_has_the_device_but_for_aging(void **
 	close_stage();
 }
 
-static void an_idle_be_task_stays_released_and_joins_when_seen_active(void **state)
+TEST(an_idle_be_task_stays_released_and_joins_when_seen_active)
 {
 	uint32_t busy, idle;
 
-	(void)state;
 	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	busy = cast(GP_BEST_EFFORT, true);
@@ -136,11 +126,10 @@ static void an_idle_be_task_stays_released_and_joins_when_seen_active(void **sta
 	close_stage();
 }
 
-static void a_busy_unmanaged_task_keeps_the_tiny_slice_away(void **state)
+TEST(a_busy_unmanaged_task_keeps_the_tiny_slice_away)
 {
 	uint32_t be, unmanaged;
 
-	(void)state;
 	open_stage("priority", &best_device);
 	cast(GP_LATENCY_CRITICAL, true);
 	be = cast(GP_BEST_EFFORT, true);
@@ -155,11 +144,10 @@ static void a_busy_unmanaged_task_keeps_the_tiny_slice_away(void **state)
 	close_stage();
 }
 
-static void aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110(void **state)
+TEST(aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110)
 {
 	uint32_t lc, be;
 
-	(void)state;
 	open_stage("priority", &best_device);
 	lc = cast(GP_LATENCY_CRITICAL, true);
 	be = cast(GP_BEST_EFFORT, true);
@@ -175,11 +163,10 @@ static void aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110(void **state)
 	close_stage();
 }
 
-static void aging_reaches_every_be_task_although_they_take_turns(void **state)
+TEST(aging_reaches_every_be_task_although_they_take_turns)
 {
 	uint32_t be[4];
 
-	(void)state;
 	open_stage("priority", &best_device);
 	cast(GP_LATENCY_CRITICAL, true);
 	for (uint8_t i = 0; i < 4; i++)
@@ -190,12 +177,11 @@ static void aging_reaches_every_be_task_although_they_take_turns(void **state)
 	close_stage();
 }
 
-static void aging_reaches_a_be_task_that_is_never_seen_running(void **state)
+TEST(aging_reaches_a_be_task_that_is_never_seen_running)
 {
 	struct model_profile device = best_device;
 	uint32_t a, b;
 
-	(void)state;
 	device.run = UNSEEN;
 	device.running_seen = false;
 	open_stage("priority", &device);
@@ -209,12 +195,11 @@ static void aging_reaches_a_be_task_that_is_never_seen_running(void **state)
 	close_stage();
 }
 
-static void without_slices_be_is_held_while_lc_is_seen_active(void **state)
+TEST(without_slices_be_is_held_while_lc_is_seen_active)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t lc, be;
 
-	(void)state;
 	open_stage("priority", &device);
 	lc = cast(GP_LATENCY_CRITICAL, false);
 	be = cast(GP_BEST_EFFORT, true);
@@ -242,12 +227,11 @@ static unsigned ms_until(uint32_t i, bool is_held)
 	return ms;
 }
 
-static void without_slices_aging_lets_be_in_after_100_ms_for_10(void **state)
+TEST(without_slices_aging_lets_be_in_after_100_ms_for_10)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t be;
 
-	(void)state;
 	open_stage("priority", &device);
 	cast(GP_LATENCY_CRITICAL, true);
 	be = cast(GP_BEST_EFFORT, true);
@@ -259,12 +243,11 @@ static void without_slices_aging_lets_be_in_after_100_ms_for_10(void **state)
 	close_stage();
 }
 
-static void a_task_keeps_its_place_when_one_that_came_before_it_leaves(void **state)
+TEST(a_task_keeps_its_place_when_one_that_came_before_it_leaves)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t idle, be;
 
-	(void)state;
 	open_stage("priority", &device);
 	idle = cast(GP_BEST_EFFORT, false);
 	cast(GP_LATENCY_CRITICAL, true);
@@ -279,12 +262,11 @@ static void a_task_keeps_its_place_when_one_that_came_before_it_leaves(void **st
 /*
  * If changes are signalled, ticks are far apart: the task ran until now, not until the last tick.
  */
-static void a_be_task_that_has_just_run_gets_no_aging_window(void **state)
+TEST(a_be_task_that_has_just_run_gets_no_aging_window)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t lc, be;
 
-	(void)state;
 	device.events = true;
 	open_stage("priority", &device);
 	lc = cast(GP_LATENCY_CRITICAL, false);
@@ -300,12 +282,11 @@ static void a_be_task_that_has_just_run_gets_no_aging_window(void **state)
 	close_stage();
 }
 
-static void a_device_that_holds_few_holds_the_lowest(void **state)
+TEST(a_device_that_holds_few_holds_the_lowest)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t low_lc, be;
 
-	(void)state;
 	device.max_held = 1;
 	open_stage("priority", &device);
 	cast_gang(GP_LATENCY_CRITICAL, 9, true, 0);
@@ -317,12 +298,11 @@ static void a_device_that_holds_few_holds_the_lowest(void **state)
 	close_stage();
 }
 
-static void no_more_turns_are_taken_than_the_device_can_hold(void **state)
+TEST(no_more_turns_are_taken_than_the_device_can_hold)
 {
 	struct model_profile device = best_device;
 	uint32_t be[3];
 
-	(void)state;
 	device.max_held = 1;
 	open_stage("priority", &device);
 	cast(GP_LATENCY_CRITICAL, false);
@@ -339,11 +319,10 @@ static void no_more_turns_are_taken_than_the_device_can_hold(void **state)
 	close_stage();
 }
 
-static void a_gang_takes_its_turn_together(void **state)
+TEST(a_gang_takes_its_turn_together)
 {
 	uint32_t a, b, other;
 
-	(void)state;
 	open_stage("priority", &best_device);
 	a = cast_gang(GP_BEST_EFFORT, 0, true, 7);
 	other = cast(GP_BEST_EFFORT, true);
@@ -356,12 +335,11 @@ static void a_gang_takes_its_turn_together(void **state)
 	close_stage();
 }
 
-static void a_be_task_in_a_gang_with_an_lc_task_is_not_held(void **state)
+TEST(a_be_task_in_a_gang_with_an_lc_task_is_not_held)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t mate, be;
 
-	(void)state;
 	open_stage("priority", &device);
 	cast_gang(GP_LATENCY_CRITICAL, 0, true, 7);
 	mate = cast_gang(GP_BEST_EFFORT, 0, true, 7);
@@ -372,11 +350,10 @@ static void a_be_task_in_a_gang_with_an_lc_task_is_not_held(void **state)
 	close_stage();
 }
 
-static void what_a_user_holds_stays_held_and_takes_no_turn(void **state)
+TEST(what_a_user_holds_stays_held_and_takes_no_turn)
 {
 	uint32_t a, b;
 
-	(void)state;
 	open_stage("priority:quantum=100", &best_device);
 	cast(GP_LATENCY_CRITICAL, false);
 	a = cast(GP_BEST_EFFORT, true);
@@ -392,11 +369,10 @@ static void what_a_user_holds_stays_held_and_takes_no_turn(void **state)
 	close_stage();
 }
 
-static void rr_gives_all_tasks_the_same_slice(void **state)
+TEST(rr_gives_all_tasks_the_same_slice)
 {
 	uint32_t a, b, c, unmanaged;
 
-	(void)state;
 	open_stage("rr:quantum=5000", &best_device);
 	a = cast(GP_LATENCY_CRITICAL, true);
 	b = cast(GP_BEST_EFFORT, true);
@@ -411,13 +387,12 @@ static void rr_gives_all_tasks_the_same_slice(void **state)
 	close_stage();
 }
 
-static void rr_rotates_where_there_are_no_slices(void **state)
+TEST(rr_rotates_where_there_are_no_slices)
 {
 	struct model_profile device = device_without_slices();
 	uint32_t a, b, c;
 	int held_at_once = 0;
 
-	(void)state;
 	open_stage("rr", &device);
 	a = cast(GP_LATENCY_CRITICAL, true);
 	b = cast(GP_BEST_EFFORT, true);
@@ -434,12 +409,11 @@ static void rr_rotates_where_there_are_no_slices(void **state)
 	close_stage();
 }
 
-static void none_puts_everything_back(void **state)
+TEST(none_puts_everything_back)
 {
 	struct gp_policy_choice none;
 	uint32_t task[4];
 
-	(void)state;
 	open_stage("priority", &best_device);
 	task[0] = cast(GP_LATENCY_CRITICAL, true);
 	for (int i = 1; i < 4; i++)
@@ -459,11 +433,10 @@ static void none_puts_everything_back(void **state)
 }
 
 /* Ticks every 100 ms with slices of 10 ms see the same one of two or five tasks every time. */
-static void a_task_that_never_runs_at_a_tick_is_not_taken_for_starving(void **state)
+TEST(a_task_that_never_runs_at_a_tick_is_not_taken_for_starving)
 {
 	struct model_profile device = best_device;
 
-	(void)state;
 	device.events = true;
 	device.run = UNSEEN;
 	open_stage("rr", &device);
@@ -474,34 +447,7 @@ static void a_task_that_never_runs_at_a_tick_is_not_taken_for_starving(void **st
 	close_stage();
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_lc_task_gets_a_second_and_several_get_two_ms_each),
-		cmocka_unit_test(the_only_be_task_gets_the_tiny_slice_while_there_is_an_lc_task),
-		cmocka_unit_test(an_idle_be_task_alone_has_the_tiny_slice_for_when_it_wakes_up),
-		cmocka_unit_test(two_busy_be_tasks_take_turns_of_a_quantum),
-		cmocka_unit_test(the_higher_of_two_be_priorities_has_the_device_but_for_aging),
-		cmocka_unit_test(an_idle_be_task_stays_released_and_joins_when_seen_active),
-		cmocka_unit_test(a_busy_unmanaged_task_keeps_the_tiny_slice_away),
-		cmocka_unit_test(aging_gives_a_be_task_with_the_tiny_slice_10_ms_in_110),
-		cmocka_unit_test(aging_reaches_every_be_task_although_they_take_turns),
-		cmocka_unit_test(aging_reaches_a_be_task_that_is_never_seen_running),
-		cmocka_unit_test(without_slices_be_is_held_while_lc_is_seen_active),
-		cmocka_unit_test(without_slices_aging_lets_be_in_after_100_ms_for_10),
-		cmocka_unit_test(a_task_keeps_its_place_when_one_that_came_before_it_leaves),
-		cmocka_unit_test(a_be_task_that_has_just_run_gets_no_aging_window),
-		cmocka_unit_test(a_device_that_holds_few_holds_the_lowest),
-		cmocka_unit_test(no_more_turns_are_taken_than_the_device_can_hold),
-		cmocka_unit_test(a_gang_takes_its_turn_together),
-		cmocka_unit_test(a_be_task_in_a_gang_with_an_lc_task_is_not_held),
-		cmocka_unit_test(what_a_user_holds_stays_held_and_takes_no_turn),
-		cmocka_unit_test(rr_gives_all_tasks_the_same_slice),
-		cmocka_unit_test(rr_rotates_where_there_are_no_slices),
-		cmocka_unit_test(none_puts_everything_back),
-		cmocka_unit_test(a_task_that_never_runs_at_a_tick_is_not_taken_for_starving),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

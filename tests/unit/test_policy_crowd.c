@@ -3,11 +3,7 @@
  * Rules for every policy of the registry with many tasks, on simulated devices of each kind: no
  * task starves, no policy is ejected, and most of the device is left for work.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharing.h"
 
@@ -30,9 +26,8 @@ static void crowd_in(const struct device_kind *kind)
 		add(busy(2 * MS), be_attr(100));
 }
 
-static void no_task_starves_among_many_whatever_the_policy(void **state)
+TEST(no_task_starves_among_many_whatever_the_policy)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (const struct gp_policy_ops *const *p = gp_policies; *p; p++) {
 			double sum = 0;
@@ -56,12 +51,7 @@ static void no_task_starves_among_many_whatever_the_policy(void **state)
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_task_starves_among_many_whatever_the_policy),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

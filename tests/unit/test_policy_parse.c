@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A policy by its name, with parameters, as users write it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "policy/registry.h"
 
-static void parameters_are_taken_and_others_keep_their_defaults(void **state)
+TEST(parameters_are_taken_and_others_keep_their_defaults)
 {
 	struct gp_policy_choice c;
 	struct gp_error err = {0};
 
-	(void)state;
 	assert_int_equal(gp_policy_parse("none", &c, &err), 0);
 	assert_ptr_equal(c.ops, &gp_policy_none);
 	assert_int_equal(gp_policy_parse("priority:age_after=200:quantum=50", &c, &err), 0);
@@ -39,7 +31,7 @@ static void parameters_are_taken_and_others_keep_their_defaults(void **state)
 	}
 }
 
-static void what_cannot_be_parsed_is_refused_in_one_sentence(void **state)
+TEST(what_cannot_be_parsed_is_refused_in_one_sentence)
 {
 	static const struct {
 		const char *text, *says;
@@ -63,7 +55,6 @@ static void what_cannot_be_parsed_is_refused_in_one_sentence(void **state)
 		{"priority:tiny_slice=51", "takes a whole number from 1 to 50 us"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
 		struct gp_policy_choice c;
 		struct gp_error err = {0};
@@ -80,13 +71,7 @@ static void what_cannot_be_parsed_is_refused_in_one_sentence(void **state)
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parameters_are_taken_and_others_keep_their_defaults),
-		cmocka_unit_test(what_cannot_be_parsed_is_refused_in_one_sentence),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,13 +8,7 @@
  * A failure names policy, seed and step. GPREEMPT_POLICY=NAME GPREEMPT_SEED=N runs that sequence
  * alone and prints its events; GPREEMPT_SOAK=N runs N times as many.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "property_world.h"
@@ -325,29 +319,25 @@ static bool is_tried(const struct gp_policy_ops *policy)
 	return !one || !strcmp(policy->name, one);
 }
 
-static void every_policy_keeps_its_promises_in_random_sequences(void **state)
+TEST(every_policy_keeps_its_promises_in_random_sequences)
 {
-	(void)state;
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
 		if (is_tried(*p))
 			run_sequences(*p, false);
 }
 
-static void no_parameters_that_can_be_asked_for_make_a_policy_break_the_rules(void **state)
+TEST(no_parameters_that_can_be_asked_for_make_a_policy_break_the_rules)
 {
-	(void)state;
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
 		if (is_tried(*p))
 			run_sequences(*p, true);
 }
 
 /* All combinations of the four capabilities that a device may lack. */
-static void a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_elsewhere(
-	void **state)
+TEST(a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_elsewhere)
 {
 	static struct world w;
 
-	(void)state;
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
 		for (unsigned has = 0; has < 24; has++) {
 			struct model_profile profile = {.slices = has & 1,
@@ -375,11 +365,10 @@ static void a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_el
 		}
 }
 
-static void the_same_seed_gives_the_same_plans_and_actions(void **state)
+TEST(the_same_seed_gives_the_same_plans_and_actions)
 {
 	static struct world w;
 
-	(void)state;
 	for (const struct gp_policy_ops *const *p = gp_policies; *p; p++)
 		for (uint64_t seed = 1; seed <= count_sequences() / 10; seed++) {
 			uint64_t first;
@@ -393,16 +382,7 @@ static void the_same_seed_gives_the_same_plans_and_actions(void **state)
 		}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_policy_keeps_its_promises_in_random_sequences),
-		cmocka_unit_test(no_parameters_that_can_be_asked_for_make_a_policy_break_the_rules),
-		cmocka_unit_test(
-			a_policy_is_loaded_where_the_device_has_what_it_needs_and_refused_elsewhere),
-		cmocka_unit_test(the_same_seed_gives_the_same_plans_and_actions),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

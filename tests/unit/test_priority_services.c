@@ -3,14 +3,7 @@
  * Several services on a GPU with slices, beside best-effort work: `priority` with its defaults
  * leaves none of them worse off than the driver's own sharing. Random sets, simulated on an H200.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "sim/scenario/scenario.h"
@@ -107,22 +100,20 @@ static unsigned count_worse(const char *policy, unsigned *services)
 	return worse;
 }
 
-static void no_service_is_worse_off_than_under_the_driver(void **state)
+TEST(no_service_is_worse_off_than_under_the_driver)
 {
 	unsigned services;
 
-	(void)state;
 	assert_int_equal(count_worse("priority", &services), 0);
 	assert_true(services > 2 * SETS);
 }
 
 /* This is why the turns of services are not longer by default. */
-static void with_long_turns_some_are(void **state)
+TEST(with_long_turns_some_are)
 {
 	static const unsigned ms[] = {2, 4, 6, 10, 20};
 	unsigned worse = 0, services, last = 0;
 
-	(void)state;
 	printf("lc_shared_slice  worse off than under the driver\n");
 	for (size_t i = 0; i < sizeof ms / sizeof *ms; i++) {
 		char policy[64];
@@ -134,13 +125,4 @@ static void with_long_turns_some_are(void **state)
 		last = worse;
 	}
 	assert_true(worse > 5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_service_is_worse_off_than_under_the_driver),
-		cmocka_unit_test(with_long_turns_some_are),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,7 @@
  * utilisation, nothing about held tasks): latency beside many best-effort tasks, idle ones, tasks
  * that come and leave, a device that is never idle, and unmanaged tasks.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "sim/scenario/scenario.h"
@@ -77,9 +70,8 @@ static double kept(const struct gp_run *run, uint32_t task)
 	return 100.0 * (double)run->task[task].work_ns / (double)run->task[task].alone_ns;
 }
 
-static void a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_one(void **state)
+TEST(a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_one)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 8; n *= 2) {
 		struct gp_run run;
 		double sum = 0;
@@ -99,11 +91,10 @@ static void a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_
 	}
 }
 
-static void idle_tasks_cost_little_at_the_start_and_nothing_later(void **state)
+TEST(idle_tasks_cost_little_at_the_start_and_nothing_later)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(20 * S);
 	add_inference(3 * MS, 100 * US);
 	add_training(2, 0, 0);
@@ -115,11 +106,10 @@ static void idle_tasks_cost_little_at_the_start_and_nothing_later(void **state)
 	gp_run_free(&run);
 }
 
-static void tasks_may_come_and_go(void **state)
+TEST(tasks_may_come_and_go)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(20 * S);
 	add_inference(3 * MS, 100 * US);
 	add_training(1, 0, 15 * S);
@@ -134,9 +124,8 @@ static void tasks_may_come_and_go(void **state)
 	gp_run_free(&run);
 }
 
-static void no_task_starves_beside_a_service_that_never_pauses(void **state)
+TEST(no_task_starves_beside_a_service_that_never_pauses)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 8; n *= 2) {
 		struct gp_run run;
 
@@ -158,9 +147,8 @@ static void add_busy_services(unsigned count)
 		    (struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 1 * MS});
 }
 
-static void no_task_starves_beside_many_of_them(void **state)
+TEST(no_task_starves_beside_many_of_them)
 {
-	(void)state;
 	for (int exact = 0; exact < 2; exact++) {
 		struct gp_run run;
 
@@ -185,12 +173,11 @@ static void add_light_services(unsigned count)
 }
 
 /* An entity that loses its turn to a starving one must not be the next again. */
-static void many_that_take_turns_get_the_same(void **state)
+TEST(many_that_take_turns_get_the_same)
 {
 	uint64_t least_ns = UINT64_MAX, most_ns = 0;
 	struct gp_run run;
 
-	(void)state;
 	begin(40 * S);
 	add_light_services(16);
 	add_training(16, 0, 0);
@@ -205,9 +192,8 @@ static void many_that_take_turns_get_the_same(void **state)
 }
 
 /* Their turns and windows cannot all come before one starves; finish() detects an ejection. */
-static void too_many_to_take_turns_share(void **state)
+TEST(too_many_to_take_turns_share)
 {
-	(void)state;
 	for (unsigned n = 64; n <= 256; n *= 2) {
 		struct gp_run run;
 
@@ -227,11 +213,10 @@ static void too_many_to_take_turns_share(void **state)
 	}
 }
 
-static void no_task_starves_beside_many_of_them_without_slices(void **state)
+TEST(no_task_starves_beside_many_of_them_without_slices)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(30 * S);
 	scenario.device.slices = false;
 	scenario.device.activity = GP_ACTIVITY_EVENTS;
@@ -243,11 +228,10 @@ static void no_task_starves_beside_many_of_them_without_slices(void **state)
 }
 
 /* Each gap is filled by the first of them: the second is released for it and gets nothing. */
-static void no_task_starves_in_gaps_that_others_fill(void **state)
+TEST(no_task_starves_in_gaps_that_others_fill)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(15 * S);
 	scenario.device.slices = false;
 	scenario.device.activity = GP_ACTIVITY_EVENTS;
@@ -262,11 +246,10 @@ static void no_task_starves_in_gaps_that_others_fill(void **state)
 	gp_run_free(&run);
 }
 
-static void a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out(void **state)
+TEST(a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(10 * S);
 	add_busy_services(1);
 	add("stranger", GP_UNMANAGED,
@@ -276,9 +259,8 @@ static void a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out(void **st
 	gp_run_free(&run);
 }
 
-static void a_task_that_has_the_device_to_itself_does_all_its_work(void **state)
+TEST(a_task_that_has_the_device_to_itself_does_all_its_work)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		struct gp_run run;
 
@@ -294,11 +276,10 @@ static void a_task_that_has_the_device_to_itself_does_all_its_work(void **state)
 	}
 }
 
-static void an_unmanaged_neighbour_keeps_what_the_driver_gave_it(void **state)
+TEST(an_unmanaged_neighbour_keeps_what_the_driver_gave_it)
 {
 	struct gp_run before, after;
 
-	(void)state;
 	for (int managed = 0; managed < 2; managed++) {
 		begin(10 * S);
 		add_inference(10 * MS, 100 * US);
@@ -312,11 +293,10 @@ static void an_unmanaged_neighbour_keeps_what_the_driver_gave_it(void **state)
 	gp_run_free(&after);
 }
 
-static void without_slices_best_effort_work_is_held_while_requests_run(void **state)
+TEST(without_slices_best_effort_work_is_held_while_requests_run)
 {
 	struct gp_run none, priority;
 
-	(void)state;
 	for (int managed = 0; managed < 2; managed++) {
 		begin(10 * S);
 		scenario.device.slices = false;
@@ -331,25 +311,7 @@ static void without_slices_best_effort_work_is_held_while_requests_run(void **st
 	gp_run_free(&priority);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_request_waits_no_longer_beside_many_best_effort_tasks_than_beside_one),
-		cmocka_unit_test(idle_tasks_cost_little_at_the_start_and_nothing_later),
-		cmocka_unit_test(tasks_may_come_and_go),
-		cmocka_unit_test(no_task_starves_beside_a_service_that_never_pauses),
-		cmocka_unit_test(no_task_starves_beside_many_of_them),
-		cmocka_unit_test(many_that_take_turns_get_the_same),
-		cmocka_unit_test(too_many_to_take_turns_share),
-		cmocka_unit_test(no_task_starves_beside_many_of_them_without_slices),
-		cmocka_unit_test(no_task_starves_in_gaps_that_others_fill),
-		cmocka_unit_test(a_busy_service_does_not_squeeze_an_unmanaged_neighbour_out),
-		cmocka_unit_test(a_task_that_has_the_device_to_itself_does_all_its_work),
-		cmocka_unit_test(an_unmanaged_neighbour_keeps_what_the_driver_gave_it),
-		cmocka_unit_test(without_slices_best_effort_work_is_held_while_requests_run),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is told of other processes, of some that the test starts. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/process.h"
 
@@ -56,12 +44,11 @@ static void stop(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static void a_start_time_stays_and_is_0_for_nobody(void **state)
+TEST(a_start_time_stays_and_is_0_for_nobody)
 {
 	pid_t pid = start(NULL, 0);
 	uint64_t time = gp_process_start_time(pid);
 
-	(void)state;
 	assert_true(time > 0);
 	assert_true(time >= gp_process_start_time(getpid()));
 	assert_true(gp_process_start_time(pid) == time);
@@ -72,13 +59,12 @@ static void a_start_time_stays_and_is_0_for_nobody(void **state)
 }
 
 /* The name stands before the start time in the same line, and it is the process's to choose. */
-static void who_has_ended_does_not_live_though_nobody_waited_for_it(void **state)
+TEST(who_has_ended_does_not_live_though_nobody_waited_for_it)
 {
 	pid_t pid = fork();
 	uint64_t time;
 	siginfo_t info;
 
-	(void)state;
 	if (!pid)
 		for (;;)
 			pause();
@@ -94,7 +80,7 @@ static void who_has_ended_does_not_live_though_nobody_waited_for_it(void **state
 }
 
 /* A file table that is full says nothing about anybody else. */
-static void who_cannot_be_looked_at_is_not_gone(void **state)
+TEST(who_cannot_be_looked_at_is_not_gone)
 {
 	pid_t pid = start(NULL, 0);
 	uint64_t start_time = gp_process_start_time(pid);
@@ -102,7 +88,6 @@ static void who_cannot_be_looked_at_is_not_gone(void **state)
 	int next = dup(STDIN_FILENO);
 	bool gone[3], lives[2];
 
-	(void)state;
 	assert_true(next >= 0);
 	close(next);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -124,12 +109,11 @@ static void who_cannot_be_looked_at_is_not_gone(void **state)
 	assert_false(lives[1]);
 }
 
-static void a_name_with_brackets_and_blanks_does_not_hide_the_start_time(void **state)
+TEST(a_name_with_brackets_and_blanks_does_not_hide_the_start_time)
 {
 	static const char *const name[] = {") 1 2 3 4", "a) S 1 (b", "((((", "\n) R 9 9"};
 	char text[64];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof name / sizeof *name; i++) {
 		pid_t pid = start(name[i], 0);
 
@@ -139,24 +123,22 @@ static void a_name_with_brackets_and_blanks_does_not_hide_the_start_time(void **
 	}
 }
 
-static void a_name_is_cut_to_fit_and_empty_for_nobody(void **state)
+TEST(a_name_is_cut_to_fit_and_empty_for_nobody)
 {
 	pid_t pid = start("fifteen-letters", 0);
 	char text[16], small[4];
 
-	(void)state;
 	assert_string_equal(gp_process_name(pid, text, sizeof text), "fifteen-letters");
 	assert_string_equal(gp_process_name(pid, small, sizeof small), "fif");
 	stop(pid);
 	assert_string_equal(gp_process_name(pid, text, sizeof text), "");
 }
 
-static void a_user_is_told(void **state)
+TEST(a_user_is_told)
 {
 	uid_t uid = 12345;
 	pid_t pid;
 
-	(void)state;
 	assert_true(gp_process_uid(getpid(), &uid));
 	assert_int_equal(uid, geteuid());
 	if (geteuid())
@@ -174,12 +156,11 @@ static void a_user_is_told(void **state)
 	stop(pid);
 }
 
-static void a_pidfd_tells_the_end_also_of_a_process_that_nobody_waited_for(void **state)
+TEST(a_pidfd_tells_the_end_also_of_a_process_that_nobody_waited_for)
 {
 	pid_t pid = start(NULL, 0);
 	int fd = gp_pidfd_open(pid);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_false(gp_pidfd_ended(fd));
@@ -194,13 +175,12 @@ static void a_pidfd_tells_the_end_also_of_a_process_that_nobody_waited_for(void 
 	assert_true(gp_pidfd_open(-1) < 0);
 }
 
-static void a_file_of_another_process_is_duplicated(void **state)
+TEST(a_file_of_another_process_is_duplicated)
 {
 	char text[8] = "";
 	pid_t pid;
 	int fd, copy, file = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_true(file >= 0);
 	pid = start(NULL, 0);
 	assert_int_equal(pwrite(file, "hello", 5, 0), 5);
@@ -219,9 +199,6 @@ static void a_file_of_another_process_is_duplicated(void **state)
 	close(file);
 	close(fd);
 }
-
-/* ---- why not ----------------------------------------------------------------------------------
- */
 
 /* Exit status of a process of nobody's that runs `f`. */
 static int as_nobody(int (*f)(pid_t pid), pid_t pid)
@@ -265,11 +242,10 @@ static int sentence_is_about_my_own(pid_t pid)
 	return strstr(err.text, "belongs to user") || !strstr(err.text, "root");
 }
 
-static void a_denial_says_what_stands_in_the_way(void **state)
+TEST(a_denial_says_what_stands_in_the_way)
 {
 	pid_t root, own;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	root = start(NULL, 0);
@@ -281,16 +257,12 @@ static void a_denial_says_what_stands_in_the_way(void **state)
 	assert_int_equal(as_nobody(sentence_says_that_it_has_ended, root), 0);
 }
 
-static void root_may_look_into_others(void **state)
+TEST(root_may_look_into_others)
 {
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_true(gp_have_ptrace());
 }
-
-/* ---- all of them ------------------------------------------------------------------------------
- */
 
 struct search {
 	pid_t pid;
@@ -311,12 +283,11 @@ static int stop_there(void *arg, pid_t pid)
 	return pid == *(pid_t *)arg ? 42 : 0;
 }
 
-static void every_process_is_visited_once_and_a_visit_can_end_it(void **state)
+TEST(every_process_is_visited_once_and_a_visit_can_end_it)
 {
 	pid_t pid = start(NULL, 0);
 	struct search s = {.pid = pid};
 
-	(void)state;
 	assert_int_equal(gp_process_each(note, &s), 0);
 	assert_int_equal(s.found, 1);
 	assert_true(s.all >= 2);
@@ -325,36 +296,15 @@ static void every_process_is_visited_once_and_a_visit_can_end_it(void **state)
 	assert_int_equal(gp_process_each(stop_there, &pid), 0);
 }
 
-static void a_container_that_is_not_there_is_said_so(void **state)
+TEST(a_container_that_is_not_there_is_said_so)
 {
 	struct gp_error err = {0};
 	pid_t found = 0;
 
-	(void)state;
 	assert_int_equal(gp_process_in_container("no-such-container", 1, &found, &err), -ESRCH);
 	assert_true(err.text[0]);
 	err = (struct gp_error){0};
 	assert_int_equal(gp_process_in_container("ab", 1, &found, &err), -EINVAL);
 	assert_int_equal(gp_process_in_container("", 1, &found, NULL), -EINVAL);
 	assert_int_equal(found, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_start_time_stays_and_is_0_for_nobody),
-		cmocka_unit_test(who_has_ended_does_not_live_though_nobody_waited_for_it),
-		cmocka_unit_test(who_cannot_be_looked_at_is_not_gone),
-		cmocka_unit_test(a_name_with_brackets_and_blanks_does_not_hide_the_start_time),
-		cmocka_unit_test(a_name_is_cut_to_fit_and_empty_for_nobody),
-		cmocka_unit_test(a_user_is_told),
-		cmocka_unit_test(a_pidfd_tells_the_end_also_of_a_process_that_nobody_waited_for),
-		cmocka_unit_test(a_file_of_another_process_is_duplicated),
-		cmocka_unit_test(a_denial_says_what_stands_in_the_way),
-		cmocka_unit_test(root_may_look_into_others),
-		cmocka_unit_test(every_process_is_visited_once_and_a_visit_can_end_it),
-		cmocka_unit_test(a_container_that_is_not_there_is_said_so),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

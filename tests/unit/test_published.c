@@ -202,12 +202,11 @@ static void simulate_all(void)
 	done = true;
 }
 
-static void the_size_of_the_effect_is_the_published_one(void **state)
+TEST(the_size_of_the_effect_is_the_published_one)
 {
 	struct times theirs = {0}, ours = {0};
 	unsigned bad = 0;
 
-	(void)state;
 	simulate_all();
 	printf("      alone, ms        x together         x no hint            x hint   "
 	       "be/s together     with hint\n"
@@ -232,11 +231,10 @@ static void the_size_of_the_effect_is_the_published_one(void **state)
 	assert_true(is_within_factor(theirs.hint, ours.hint, FACTOR_HINT_MEAN));
 }
 
-static void what_is_added_is_what_was_published_or_known_to_be_another(void **state)
+TEST(what_is_added_is_what_was_published_or_known_to_be_another)
 {
 	unsigned bad = 0;
 
-	(void)state;
 	simulate_all();
 	printf("       added, no hint       added, hint                   added, not published   "
 	       "            be/s\n"
@@ -253,9 +251,8 @@ static void what_is_added_is_what_was_published_or_known_to_be_another(void **st
 
 /* E and REAL: the value lies between the effect of best-effort work alone, and that effect together
  * with services that take the GPU one after the other. */
-static void services_that_meet_are_why_two_of_them_differ(void **state)
+TEST(services_that_meet_are_why_two_of_them_differ)
 {
-	(void)state;
 	simulate_all();
 	for (size_t i = 0; i < WORKLOADS; i++) {
 		const struct published *p = &workloads[i];
@@ -269,14 +266,4 @@ static void services_that_meet_are_why_two_of_them_differ(void **state)
 		assert_true(p->plain_us < added_us(results[i], NO_HINT));
 		assert_true(p->hint_us < added_us(results[i], HINT));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_size_of_the_effect_is_the_published_one),
-		cmocka_unit_test(what_is_added_is_what_was_published_or_known_to_be_another),
-		cmocka_unit_test(services_that_meet_are_why_two_of_them_differ),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

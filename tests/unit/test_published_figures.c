@@ -3,7 +3,7 @@
 #include "published.h"
 
 /* Figure 7a: the gain of a hint, by how long the host prepares a request of workload A. */
-static void a_longer_preparation_hides_more_of_the_switch(void **state)
+TEST(a_longer_preparation_hides_more_of_the_switch)
 {
 	static const struct {
 		uint64_t prepare_us;
@@ -11,7 +11,6 @@ static void a_longer_preparation_hides_more_of_the_switch(void **state)
 	} point[] = {{0, 82}, {25, 56}, {50, 44}, {100, 17}, {150, 18}, {200, 16}};
 	unsigned bad = 0;
 
-	(void)state;
 	printf("prepare   theirs      ours\n");
 	for (size_t i = 0; i < sizeof point / sizeof *point; i++) {
 		uint64_t lead_us = point[i].prepare_us < 100 ? point[i].prepare_us : 100;
@@ -34,7 +33,7 @@ static void a_longer_preparation_hides_more_of_the_switch(void **state)
 }
 
 /* Figure 7b: best-effort requests per second, by the rate of the latency-critical ones. */
-static void best_effort_work_falls_with_the_rate_as_published(void **state)
+TEST(best_effort_work_falls_with_the_rate_as_published)
 {
 	static const struct {
 		uint64_t rate;
@@ -42,7 +41,6 @@ static void best_effort_work_falls_with_the_rate_as_published(void **state)
 	} point[] = {{100, 105}, {150, 88}, {200, 71}, {250, 54}, {300, 38}};
 	unsigned bad = 0;
 
-	(void)state;
 	printf("rate     theirs    ours\n");
 	for (size_t i = 0; i < sizeof point / sizeof *point; i++) {
 		struct gp_scenario s;
@@ -60,13 +58,4 @@ static void best_effort_work_falls_with_the_rate_as_published(void **state)
 		bad += !good;
 	}
 	assert_int_equal(bad, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_longer_preparation_hides_more_of_the_switch),
-		cmocka_unit_test(best_effort_work_falls_with_the_rate_as_published),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,7 +51,7 @@ static void try_change(const char *scenario, const struct change *c, double *pla
 }
 
 /* 410 and 235 us were published. */
-static void a_longer_switch_or_slice_would_explain_y(void **state)
+TEST(a_longer_switch_or_slice_would_explain_y)
 {
 	static const struct change both[] = {
 		{.name = "a switch of 410 us", .switch_ns = 410 * GP_NS_PER_US},
@@ -65,7 +65,6 @@ static void a_longer_switch_or_slice_would_explain_y(void **state)
 	};
 	double plain_us, hint_us;
 
-	(void)state;
 	printf("Y with                           no hint   hint\n");
 	for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
 		try_change("gpreempt-y", &both[i], &plain_us, &hint_us);
@@ -79,7 +78,7 @@ static void a_longer_switch_or_slice_would_explain_y(void **state)
 }
 
 /* The paper says 200 us, the code 1: 152 us were published for A without hint, 175 for B. */
-static void the_slice_is_that_of_the_code(void **state)
+TEST(the_slice_is_that_of_the_code)
 {
 	static const struct change paper = {.name = "200 us, as in the paper",
 	                                    .slice_us = 200,
@@ -90,7 +89,6 @@ static void the_slice_is_that_of_the_code(void **state)
 	static const char *const scenario[] = {"gpreempt-a", "gpreempt-b"};
 	static const double published_us[] = {152, 175};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		double plain_us, hint_us;
 
@@ -108,11 +106,10 @@ static double added_by_short_turns(struct gp_scenario *s)
 }
 
 /* Best-effort work runs after each turn, and services take turns. */
-static void short_turns_of_services_cost_for_two_reasons(void **state)
+TEST(short_turns_of_services_cost_for_two_reasons)
 {
 	static const char *const scenario[] = {"gpreempt-d", "gpreempt-e", "gpreempt-real"};
 
-	(void)state;
 	printf("turns of 2 ms instead of 20 add    with  without best-effort work\n");
 	for (unsigned i = 0; i < sizeof scenario / sizeof *scenario; i++) {
 		double with_us, without_us;
@@ -127,14 +124,4 @@ static void short_turns_of_services_cost_for_two_reasons(void **state)
 		assert_true(with_us > 1000 && without_us < 0.7 * with_us);
 		assert_true(i || fabs(without_us) < 1); /* in D they never compete */
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_longer_switch_or_slice_would_explain_y),
-		cmocka_unit_test(the_slice_is_that_of_the_code),
-		cmocka_unit_test(short_turns_of_services_cost_for_two_reasons),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

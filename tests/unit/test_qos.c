@@ -5,14 +5,7 @@
  * attributes see no difference; and the mode does not change all the time. Refusals are in
  * test_qos_refusal.c, the rules of all policies in test_policy_properties.c.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "sim/scenario/scenario.h"
@@ -118,7 +111,7 @@ static void finish(struct gp_run *priority, struct gp_run *qos)
 	gp_scenario_free(&scenario);
 }
 
-static void a_target_is_kept_with_less_loss_than_under_priority(void **state)
+TEST(a_target_is_kept_with_less_loss_than_under_priority)
 {
 	static const struct {
 		unsigned rate;
@@ -133,7 +126,6 @@ static void a_target_is_kept_with_less_loss_than_under_priority(void **state)
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++)
 		for (uint64_t seed = 1; seed <= 2; seed++) {
 			begin(20 * S);
@@ -149,12 +141,11 @@ static void a_target_is_kept_with_less_loss_than_under_priority(void **state)
 }
 
 /* The claim of scenarios/saturation.yaml, with other random numbers. */
-static void where_priority_keeps_44_percent_it_keeps_more_than_55_in_the_same_time(void **state)
+TEST(where_priority_keeps_44_percent_it_keeps_more_than_55_in_the_same_time)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		begin(30 * S);
 		scenario.seed = seed;
@@ -168,12 +159,11 @@ static void where_priority_keeps_44_percent_it_keeps_more_than_55_in_the_same_ti
 	}
 }
 
-static void a_service_that_drowns_with_tiny_slices_does_not_in_windows(void **state)
+TEST(a_service_that_drowns_with_tiny_slices_does_not_in_windows)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	for (int request_marks = 0; request_marks < 2; request_marks++) {
 		begin(20 * S);
 		add_service(4000, request_marks, 2 * MS,
@@ -187,11 +177,10 @@ static void a_service_that_drowns_with_tiny_slices_does_not_in_windows(void **st
 	}
 }
 
-static void best_effort_work_keeps_its_floor_beside_a_target_out_of_reach(void **state)
+TEST(best_effort_work_keeps_its_floor_beside_a_target_out_of_reach)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(20 * S);
 	add_service(9000, false, 2 * MS, 100 * US); /* more than the device can do */
 	add_training(0, 0);
@@ -201,12 +190,11 @@ static void best_effort_work_keeps_its_floor_beside_a_target_out_of_reach(void *
 	gp_scenario_free(&scenario);
 }
 
-static void where_requests_are_rare_it_is_priority(void **state)
+TEST(where_requests_are_rare_it_is_priority)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	begin(20 * S);
 	add_service(300, true, 2 * MS, 100 * US);
 	add_training(0, 0);
@@ -216,12 +204,11 @@ static void where_requests_are_rare_it_is_priority(void **state)
 	finish(&priority, &qos);
 }
 
-static void where_nothing_is_asked_for_it_is_priority(void **state)
+TEST(where_nothing_is_asked_for_it_is_priority)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	for (int slices = 0; slices < 2; slices++)
 		for (unsigned activity = GP_ACTIVITY_NONE; activity <= GP_ACTIVITY_EVENTS;
 		     activity++) {
@@ -240,12 +227,11 @@ static void where_nothing_is_asked_for_it_is_priority(void **state)
 }
 
 /* It would wait as long as the others, but it has no target that allows that. */
-static void one_service_without_a_target_keeps_all_from_waiting(void **state)
+TEST(one_service_without_a_target_keeps_all_from_waiting)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	begin(10 * S);
 	add_service(1000, true, 3 * MS, 100 * US);
 	add_service(300, true, 0, 0);
@@ -256,12 +242,11 @@ static void one_service_without_a_target_keeps_all_from_waiting(void **state)
 	finish(&priority, &qos);
 }
 
-static void several_best_effort_tasks_share_the_windows(void **state)
+TEST(several_best_effort_tasks_share_the_windows)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	begin(20 * S);
 	add_service(1500, true, 3 * MS, 100 * US);
 	for (int i = 0; i < 3; i++)
@@ -273,12 +258,11 @@ static void several_best_effort_tasks_share_the_windows(void **state)
 	finish(&priority, &qos);
 }
 
-static void beside_an_unmanaged_task_no_task_is_held_for_windows(void **state)
+TEST(beside_an_unmanaged_task_no_task_is_held_for_windows)
 {
 	struct gp_run run;
 	struct watched watched = {0};
 
-	(void)state;
 	begin(10 * S);
 	add_service(1500, true, 3 * MS, 100 * US);
 	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
@@ -294,12 +278,11 @@ static void beside_an_unmanaged_task_no_task_is_held_for_windows(void **state)
 
 /* The time that slices seem to lose is idle time: the policy tries windows, notices that, and tries
  * again less and less often. */
-static void windows_that_help_no_task_are_given_up(void **state)
+TEST(windows_that_help_no_task_are_given_up)
 {
 	struct gp_run run;
 	struct watched watched = {0};
 
-	(void)state;
 	begin(60 * S);
 	add_service(300, false, 5 * MS, 0);
 	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
@@ -313,12 +296,11 @@ static void windows_that_help_no_task_are_given_up(void **state)
 	gp_scenario_free(&scenario);
 }
 
-static void without_slices_a_preemption_waits_as_long_as_the_target_allows(void **state)
+TEST(without_slices_a_preemption_waits_as_long_as_the_target_allows)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	for (int events = 0; events < 2; events++) {
 		begin(20 * S);
 		scenario.device.slices = false;
@@ -340,9 +322,8 @@ static void without_slices_a_preemption_waits_as_long_as_the_target_allows(void 
 	}
 }
 
-static void a_guaranteed_share_is_kept_beside_a_service_that_never_pauses(void **state)
+TEST(a_guaranteed_share_is_kept_beside_a_service_that_never_pauses)
 {
-	(void)state;
 	for (int slices = 0; slices < 2; slices++) {
 		struct gp_run run;
 
@@ -358,11 +339,10 @@ static void a_guaranteed_share_is_kept_beside_a_service_that_never_pauses(void *
 	}
 }
 
-static void a_guaranteed_share_is_kept_beside_other_best_effort_tasks(void **state)
+TEST(a_guaranteed_share_is_kept_beside_other_best_effort_tasks)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(20 * S);
 	add_service(100, false, 0, 0);
 	add_training(600, 0);
@@ -377,12 +357,11 @@ static void a_guaranteed_share_is_kept_beside_other_best_effort_tasks(void **sta
 }
 
 /* Samples do not show that it is idle most of the time; the use of its turns does. */
-static void a_share_that_is_not_used_costs_the_others_little(void **state)
+TEST(a_share_that_is_not_used_costs_the_others_little)
 {
 	struct gp_run priority, qos;
 	struct watched watched;
 
-	(void)state;
 	begin(20 * S);
 	add_service(100, false, 0, 0);
 	add((struct gp_sim_task){.load = GP_LOAD_PERIODIC,
@@ -396,9 +375,8 @@ static void a_share_that_is_not_used_costs_the_others_little(void **state)
 }
 
 /* 60 and 60 %: both are refused, and the service is answered in time all the same. */
-static void shares_that_are_refused_cost_no_target(void **state)
+TEST(shares_that_are_refused_cost_no_target)
 {
-	(void)state;
 	for (int slices = 0; slices < 2; slices++) {
 		struct gp_run run;
 
@@ -418,11 +396,10 @@ static void shares_that_are_refused_cost_no_target(void **state)
 }
 
 /* The first always lacks time; the second comes before the third by priority. */
-static void a_share_out_of_reach_starves_no_task(void **state)
+TEST(a_share_out_of_reach_starves_no_task)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(20 * S);
 	add_training(850, 0);
 	add((struct gp_sim_task){.load = GP_LOAD_CLOSED, .kernel_ns = 5 * MS},
@@ -436,9 +413,8 @@ static void a_share_out_of_reach_starves_no_task(void **state)
 	gp_scenario_free(&scenario);
 }
 
-static void a_ceiling_is_not_passed_and_nearly_reached(void **state)
+TEST(a_ceiling_is_not_passed_and_nearly_reached)
 {
-	(void)state;
 	for (int slices = 0; slices < 2; slices++)
 		for (int exact = 0; exact < 2; exact++)
 			for (uint32_t percent = 5; percent <= 80; percent *= 2) {
@@ -457,29 +433,7 @@ static void a_ceiling_is_not_passed_and_nearly_reached(void **state)
 			}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_target_is_kept_with_less_loss_than_under_priority),
-		cmocka_unit_test(
-			where_priority_keeps_44_percent_it_keeps_more_than_55_in_the_same_time),
-		cmocka_unit_test(a_service_that_drowns_with_tiny_slices_does_not_in_windows),
-		cmocka_unit_test(best_effort_work_keeps_its_floor_beside_a_target_out_of_reach),
-		cmocka_unit_test(where_requests_are_rare_it_is_priority),
-		cmocka_unit_test(where_nothing_is_asked_for_it_is_priority),
-		cmocka_unit_test(one_service_without_a_target_keeps_all_from_waiting),
-		cmocka_unit_test(several_best_effort_tasks_share_the_windows),
-		cmocka_unit_test(beside_an_unmanaged_task_no_task_is_held_for_windows),
-		cmocka_unit_test(windows_that_help_no_task_are_given_up),
-		cmocka_unit_test(without_slices_a_preemption_waits_as_long_as_the_target_allows),
-		cmocka_unit_test(a_guaranteed_share_is_kept_beside_a_service_that_never_pauses),
-		cmocka_unit_test(a_guaranteed_share_is_kept_beside_other_best_effort_tasks),
-		cmocka_unit_test(a_share_that_is_not_used_costs_the_others_little),
-		cmocka_unit_test(a_share_out_of_reach_starves_no_task),
-		cmocka_unit_test(shares_that_are_refused_cost_no_target),
-		cmocka_unit_test(a_ceiling_is_not_passed_and_nearly_reached),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

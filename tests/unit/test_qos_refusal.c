@@ -3,11 +3,7 @@
  * What `qos` refuses, and its reaction to misleading run times: the test makes the views, and lets
  * run times grow as it likes.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "policy/registry.h"
@@ -103,11 +99,10 @@ static void desk_run(struct desk *d, uint64_t for_ns, uint64_t lc_ppm, uint64_t 
 	}
 }
 
-static void a_target_shorter_than_request_and_switch_is_refused_at_once(void **state)
+TEST(a_target_shorter_than_request_and_switch_is_refused_at_once)
 {
 	struct desk d;
 
-	(void)state;
 	desk_init(&d, 260 * US);
 	desk_decide(&d);
 	assert_true(d.plan_task[0].refused);
@@ -117,11 +112,10 @@ static void a_target_shorter_than_request_and_switch_is_refused_at_once(void **s
 	assert_false(d.plan_task[0].refused);
 }
 
-static void shares_of_more_than_the_device_are_refused(void **state)
+TEST(shares_of_more_than_the_device_are_refused)
 {
 	struct desk d;
 
-	(void)state;
 	desk_init(&d, 0);
 	d.seen[1].share_permille = 900;
 	desk_decide(&d);
@@ -135,11 +129,10 @@ static void shares_of_more_than_the_device_are_refused(void **state)
 	assert_true(d.plan_task[1].refused);
 }
 
-static void a_target_that_the_load_forbids_is_refused_and_later_admitted(void **state)
+TEST(a_target_that_the_load_forbids_is_refused_and_later_admitted)
 {
 	struct desk d;
 
-	(void)state;
 	desk_init(&d, 900 * US);
 	desk_run(&d, 1 * S, 30000, 870000, 400000);
 	assert_false(d.plan_task[0].refused);
@@ -150,12 +143,11 @@ static void a_target_that_the_load_forbids_is_refused_and_later_admitted(void **
 }
 
 /* As NVIDIA's records of context switches do; see docs/nvidia.md. */
-static void run_times_that_hold_idle_time_do_not_starve_best_effort_work(void **state)
+TEST(run_times_that_hold_idle_time_do_not_starve_best_effort_work)
 {
 	uint64_t before_ns;
 	struct desk d;
 
-	(void)state;
 	desk_init(&d, 2 * MS);
 	desk_run(&d, 30 * S, 128000, 470000, GP_NS_PER_MS);
 	before_ns = d.seen[1].run_ns;
@@ -165,11 +157,10 @@ static void run_times_that_hold_idle_time_do_not_starve_best_effort_work(void **
 	assert_true(d.seen[1].run_ns - before_ns > 14 * S);
 }
 
-static void a_task_that_was_far_over_its_ceiling_is_back_before_it_starves(void **state)
+TEST(a_task_that_was_far_over_its_ceiling_is_back_before_it_starves)
 {
 	struct desk d;
 
-	(void)state;
 	desk_init(&d, 0);
 	d.seen[1].ceiling_permille = 10;
 	desk_run(&d, 100 * MS, 0, 0, 0);
@@ -181,11 +172,10 @@ static void a_task_that_was_far_over_its_ceiling_is_back_before_it_starves(void 
 }
 
 /* Windows and their costs have length 0 then: there must be no division by it. */
-static void a_short_target_on_a_device_that_costs_nothing_is_decided_about(void **state)
+TEST(a_short_target_on_a_device_that_costs_nothing_is_decided_about)
 {
 	struct desk d;
 
-	(void)state;
 	for (unsigned seen_at_once = 0; seen_at_once < 2; seen_at_once++) {
 		desk_init(&d, 10 * US);
 		d.seen[0].budget_ns = 0;
@@ -194,18 +184,4 @@ static void a_short_target_on_a_device_that_costs_nothing_is_decided_about(void 
 		desk_run(&d, 3 * S, 300000, 600000, 0);
 		assert_int_not_equal(d.plan_task[0].want, GP_HOLD);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_target_shorter_than_request_and_switch_is_refused_at_once),
-		cmocka_unit_test(shares_of_more_than_the_device_are_refused),
-		cmocka_unit_test(a_target_that_the_load_forbids_is_refused_and_later_admitted),
-		cmocka_unit_test(run_times_that_hold_idle_time_do_not_starve_best_effort_work),
-		cmocka_unit_test(a_task_that_was_far_over_its_ceiling_is_back_before_it_starves),
-		cmocka_unit_test(a_short_target_on_a_device_that_costs_nothing_is_decided_about),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

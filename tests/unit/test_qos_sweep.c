@@ -12,14 +12,7 @@
  * (backlogs make them differ by more than independent requests would). Three standard errors are
  * allowed. The first seconds, before the load is known, do not count.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "sim/scenario/scenario.h"
@@ -243,13 +236,12 @@ static void try_load(const struct kind *kind, double kernel_us, double load, uin
 	gp_scenario_free(&scenario);
 }
 
-static void a_target_is_kept_with_no_more_loss_than_under_priority_or_refused(void **state)
+TEST(a_target_is_kept_with_no_more_loss_than_under_priority_or_refused)
 {
 	const char *wish = getenv("GPREEMPT_SWEEP");
 	unsigned more = wish ? (unsigned)atoi(wish) : 1, broken = 0;
 	uint64_t seed = 0;
 
-	(void)state;
 	print_message("%-24s %9s %9s %9s %9s %9s %9s\n", "cells", "both keep", "only qos",
 	              "refused", "unclear", "not seen", "broken");
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -270,12 +262,7 @@ static void a_target_is_kept_with_no_more_loss_than_under_priority_or_refused(vo
 	assert_int_equal(broken, 0);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_target_is_kept_with_no_more_loss_than_under_priority_or_refused),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

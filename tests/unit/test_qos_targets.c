@@ -4,14 +4,7 @@
  * each other, and on the AMD model, where it never leaves best-effort work less than `priority`
  * does. These runs take minutes and are accurate to a percent; test_qos_sweep.c covers a grid.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "support/test.h"
 
 #include "base/log.h"
 #include "sim/scenario/scenario.h"
@@ -79,7 +72,7 @@ static struct outcome run_under(const char *policy)
 }
 
 /* The first second, before the load is known, is among the 240. */
-static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
+TEST(a_target_is_kept_where_requests_wait_for_each_other)
 {
 	static const struct {
 		unsigned rate;
@@ -93,7 +86,6 @@ static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
 		{6000, 2, true, 11},  {5300, 2, false, 6},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		struct outcome o;
 
@@ -108,7 +100,7 @@ static void a_target_is_kept_where_requests_wait_for_each_other(void **state)
 	}
 }
 
-static void a_target_that_is_missed_is_refused(void **state)
+TEST(a_target_that_is_missed_is_refused)
 {
 	static const struct {
 		unsigned rate;
@@ -121,7 +113,6 @@ static void a_target_that_is_missed_is_refused(void **state)
 		{1000, 1200 * US, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		struct outcome o;
 
@@ -135,7 +126,7 @@ static void a_target_that_is_missed_is_refused(void **state)
 }
 
 /* Hold and release cost as much there as they save, unless the hold is avoided. */
-static void without_slices_no_target_costs_more_than_under_priority(void **state)
+TEST(without_slices_no_target_costs_more_than_under_priority)
 {
 	static const struct {
 		unsigned rate;
@@ -148,7 +139,6 @@ static void without_slices_no_target_costs_more_than_under_priority(void **state
 	};
 	static const double target[] = {5, 6, 7, 8, 9, 10, 11, 12, 15, 20};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
 		double most = 0;
 
@@ -174,14 +164,7 @@ static void without_slices_no_target_costs_more_than_under_priority(void **state
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_target_is_kept_where_requests_wait_for_each_other),
-		cmocka_unit_test(a_target_that_is_missed_is_refused),
-		cmocka_unit_test(without_slices_no_target_costs_more_than_under_priority),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues over time: what is counted, who is the same, and what is kept. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdio.h>
+#include "support/test.h"
 
 #include "hold/queue_counts.h"
 
@@ -33,11 +27,10 @@ static void expect(const struct gp_queue_counts_count *n, uint32_t min, uint32_t
 	assert_int_equal(n->sum, sum);
 }
 
-static void each_type_on_each_device_is_counted(void **state)
+TEST(each_type_on_each_device_is_counted)
 {
 	struct gp_queue_counts c = {0};
 
-	(void)state;
 	note(&c, 0, queue(1, "compute", 0));
 	note(&c, 1, queue(1, "compute", 0));
 	gp_queue_counts_close(&c);
@@ -55,11 +48,10 @@ static void each_type_on_each_device_is_counted(void **state)
 	gp_queue_counts_free(&c);
 }
 
-static void a_sample_without_queues_counts(void **state)
+TEST(a_sample_without_queues_counts)
 {
 	struct gp_queue_counts c = {0};
 
-	(void)state;
 	gp_queue_counts_close(&c);
 	note(&c, 0, queue(1, "compute", 0));
 	gp_queue_counts_close(&c);
@@ -70,11 +62,10 @@ static void a_sample_without_queues_counts(void **state)
 	gp_queue_counts_free(&c);
 }
 
-static void a_queue_that_is_told_twice_counts_once(void **state)
+TEST(a_queue_that_is_told_twice_counts_once)
 {
 	struct gp_queue_counts c = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		note(&c, 0, queue(1, "compute", 0));
 		note(&c, 0, queue(1, "compute", 0));
@@ -87,12 +78,11 @@ static void a_queue_that_is_told_twice_counts_once(void **state)
 	gp_queue_counts_free(&c);
 }
 
-static void another_serial_number_is_another_queue(void **state)
+TEST(another_serial_number_is_another_queue)
 {
 	struct gp_queue first = queue(1, "compute", 0), second = first;
 	struct gp_queue_counts c = {0};
 
-	(void)state;
 	first.serial = 10;
 	second.serial = 11;
 	note(&c, 0, first);
@@ -104,11 +94,10 @@ static void another_serial_number_is_another_queue(void **state)
 	gp_queue_counts_free(&c);
 }
 
-static void slices_are_kept_once_each_and_not_without_end(void **state)
+TEST(slices_are_kept_once_each_and_not_without_end)
 {
 	struct gp_queue_counts c = {0};
 
-	(void)state;
 	note(&c, 0, queue(1, "compute", 2048));
 	note(&c, 0, queue(2, "compute", 2048));
 	note(&c, 0, queue(3, "compute", 0)); /* not known */
@@ -121,12 +110,11 @@ static void slices_are_kept_once_each_and_not_without_end(void **state)
 	gp_queue_counts_free(&c);
 }
 
-static void nothing_grows_with_the_number_of_samples(void **state)
+TEST(nothing_grows_with_the_number_of_samples)
 {
 	struct gp_queue_counts c = {0};
 	unsigned series = 0, queues = 0;
 
-	(void)state;
 	for (unsigned sample = 0; sample < 1000; sample++) {
 		for (uint32_t id = 0; id < 100; id++)
 			note(&c, id % 3, queue(id, id % 2 ? "compute" : "copy", 0));
@@ -142,18 +130,4 @@ static void nothing_grows_with_the_number_of_samples(void **state)
 	assert_int_equal(c.queue_capacity, queues);
 	expect(&c.all, 100, 100, 0, 0, 100000);
 	gp_queue_counts_free(&c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_type_on_each_device_is_counted),
-		cmocka_unit_test(a_sample_without_queues_counts),
-		cmocka_unit_test(a_queue_that_is_told_twice_counts_once),
-		cmocka_unit_test(another_serial_number_is_another_queue),
-		cmocka_unit_test(slices_are_kept_once_each_and_not_without_end),
-		cmocka_unit_test(nothing_grows_with_the_number_of_samples),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose record it is has ended only if that is known: also where no file is left to read it with.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/process.h"
 #include "hold/replay.h"
@@ -54,11 +47,10 @@ static bool lives_without_files(const struct gp_undo_entry *e)
 	return lives;
 }
 
-static void a_process_lives_until_it_ends(void **state)
+TEST(a_process_lives_until_it_ends)
 {
 	struct gp_undo_entry e = begin_child();
 
-	(void)state;
 	assert_true(gp_record_process_lives(&e));
 	e.undo.start_time++; /* the pid is another's */
 	assert_false(gp_record_process_lives(&e));
@@ -67,31 +59,18 @@ static void a_process_lives_until_it_ends(void **state)
 	assert_false(gp_record_process_lives(&e));
 }
 
-static void one_that_no_file_is_left_for_has_not_ended(void **state)
+TEST(one_that_no_file_is_left_for_has_not_ended)
 {
 	struct gp_undo_entry e = begin_child();
 
-	(void)state;
 	assert_true(lives_without_files(&e));
 	end_child(&e);
 	assert_false(lives_without_files(&e));
 }
 
-static void nobody_does_not_live(void **state)
+TEST(nobody_does_not_live)
 {
 	struct gp_undo_entry e = {0};
 
-	(void)state;
 	assert_false(gp_record_process_lives(&e));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_process_lives_until_it_ends),
-		cmocka_unit_test(one_that_no_file_is_left_for_has_not_ended),
-		cmocka_unit_test(nobody_does_not_live),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,13 +14,12 @@ static void request_marks(struct rig *r, uint32_t handle, bool begins)
 	rig_step(r);
 }
 
-static void a_gap_inside_a_request_is_not_its_end(void **state)
+TEST(a_gap_inside_a_request_is_not_its_end)
 {
 	struct rig *r = rig_new(2);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL), be = rig_add(r, GP_BEST_EFFORT);
 	uint64_t began_ns;
 
-	(void)state;
 	rig_start(r, &scripted);
 	r->gpu.task[lc].is.active = false; /* between two kernels */
 	request_marks(r, lc, true);
@@ -37,12 +36,11 @@ static void a_gap_inside_a_request_is_not_its_end(void **state)
 	rig_free(r);
 }
 
-static void work_that_is_seen_now_is_work_but_an_old_sample_is_not(void **state)
+TEST(work_that_is_seen_now_is_work_but_an_old_sample_is_not)
 {
 	struct rig *r = rig_new(1);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
 
-	(void)state;
 	rig_start(r, &scripted);
 	request_marks(r, lc, false);
 	assert_true(gp_seen_active(view_of(r, lc)));
@@ -52,13 +50,12 @@ static void work_that_is_seen_now_is_work_but_an_old_sample_is_not(void **state)
 	rig_free(r);
 }
 
-static void announced_work_counts_until_it_is_there(void **state)
+TEST(announced_work_counts_until_it_is_there)
 {
 	struct rig *r = rig_new(1);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
 	uint64_t hinted_ns;
 
-	(void)state;
 	rig_start(r, &scripted);
 	r->gpu.task[lc].is.active = false;
 	rig_step(r);
@@ -78,12 +75,11 @@ static void announced_work_counts_until_it_is_there(void **state)
 	rig_free(r);
 }
 
-static void announced_work_that_does_not_come_is_forgotten_in_time(void **state)
+TEST(announced_work_that_does_not_come_is_forgotten_in_time)
 {
 	struct rig *r = rig_new(1);
 	uint32_t lc = rig_add(r, GP_LATENCY_CRITICAL);
 
-	(void)state;
 	rig_start(r, &scripted);
 	r->gpu.task[lc].is.active = false;
 	rig_step(r);
@@ -97,11 +93,10 @@ static void announced_work_that_does_not_come_is_forgotten_in_time(void **state)
 	rig_free(r);
 }
 
-static void a_request_mark_of_an_unknown_task_is_refused(void **state)
+TEST(a_request_mark_of_an_unknown_task_is_refused)
 {
 	struct rig *r = rig_new(1);
 
-	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_start(r, &scripted);
 	assert_int_equal(gp_engine_mark(r->engine, r->now_ns, 7, true), -ESRCH);
@@ -122,11 +117,10 @@ static int load_prompt(struct rig *r)
 	return code;
 }
 
-static void samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins(void **state)
+TEST(samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins)
 {
 	struct rig *r = rig_new(1);
 
-	(void)state;
 	rig_start(r, &scripted);
 	assert_int_equal(load_prompt(r), 0);
 	r->gpu.base.info.sample_period_ns = 100 * MS;
@@ -145,12 +139,11 @@ static void samples_are_not_enough_for_a_policy_that_must_know_when_a_request_be
 	rig_free(r);
 }
 
-static void a_refusal_is_told_once_and_stands_in_the_statistics(void **state)
+TEST(a_refusal_is_told_once_and_stands_in_the_statistics)
 {
 	struct rig *r = rig_new(2);
 	struct gp_task_stats stats;
 
-	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_start(r, &scripted);
@@ -169,11 +162,10 @@ static void a_refusal_is_told_once_and_stands_in_the_statistics(void **state)
 	rig_free(r);
 }
 
-static void what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view(void **state)
+TEST(what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view)
 {
 	struct rig *r = rig_new(1);
 
-	(void)state;
 	r->gpu.base.info.hold_cost_ns = 3;
 	r->gpu.base.info.release_cost_ns = 5;
 	r->gpu.base.info.switch_cost_ns = 7;
@@ -186,12 +178,11 @@ static void what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_vie
 	rig_free(r);
 }
 
-static void a_request_that_overran_is_counted_once(void **state)
+TEST(a_request_that_overran_is_counted_once)
 {
 	struct rig *r = rig_new(2);
 	struct gp_task_stats stats;
 
-	(void)state;
 	rig_add(r, GP_LATENCY_CRITICAL);
 	rig_start(r, &scripted);
 	for (int request = 1; request <= 2; request++) {
@@ -204,22 +195,4 @@ static void a_request_that_overran_is_counted_once(void **state)
 		assert_int_equal(stats.overruns, request);
 	}
 	rig_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_gap_inside_a_request_is_not_its_end),
-		cmocka_unit_test(work_that_is_seen_now_is_work_but_an_old_sample_is_not),
-		cmocka_unit_test(announced_work_counts_until_it_is_there),
-		cmocka_unit_test(announced_work_that_does_not_come_is_forgotten_in_time),
-		cmocka_unit_test(a_request_mark_of_an_unknown_task_is_refused),
-		cmocka_unit_test(
-			samples_are_not_enough_for_a_policy_that_must_know_when_a_request_begins),
-		cmocka_unit_test(a_refusal_is_told_once_and_stands_in_the_statistics),
-		cmocka_unit_test(
-			what_an_action_costs_and_how_late_changes_are_seen_stands_in_the_view),
-		cmocka_unit_test(a_request_that_overran_is_counted_once),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

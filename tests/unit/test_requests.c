@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The request ring and the question between a device thread and a driver thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "gpu/requests.h"
 
@@ -25,11 +20,10 @@ static uint32_t take(struct gp_requests *r)
 	return handle;
 }
 
-static void a_full_ring_refuses_a_request(void **state)
+TEST(a_full_ring_refuses_a_request)
 {
 	struct gp_requests r = {0};
 
-	(void)state;
 	assert_int_equal(gp_requests_open(&r), 0);
 	assert_false(put(&r, 0)); /* no room was reserved */
 	assert_int_equal(gp_requests_reserve(&r, 2), 0);
@@ -41,11 +35,10 @@ static void a_full_ring_refuses_a_request(void **state)
 	gp_requests_close(&r);
 }
 
-static void requests_keep_their_order_when_the_ring_grows(void **state)
+TEST(requests_keep_their_order_when_the_ring_grows)
 {
 	struct gp_requests r = {0};
 
-	(void)state;
 	assert_int_equal(gp_requests_open(&r), 0);
 	assert_int_equal(gp_requests_reserve(&r, 3), 0);
 	for (uint32_t i = 0; i < 3; i++)
@@ -79,12 +72,11 @@ static void *answer_until_quit(void *arg)
 	}
 }
 
-static void a_question_waits_for_its_answer(void **state)
+TEST(a_question_waits_for_its_answer)
 {
 	struct gp_requests r = {0};
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(gp_requests_open(&r), 0);
 	assert_int_equal(pthread_create(&thread, NULL, answer_until_quit, &r), 0);
 	for (int i = 0; i < 100; i++) {
@@ -96,15 +88,4 @@ static void a_question_waits_for_its_answer(void **state)
 	gp_requests_quit(&r);
 	pthread_join(thread, NULL);
 	gp_requests_close(&r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_full_ring_refuses_a_request),
-		cmocka_unit_test(requests_keep_their_order_when_the_ring_grows),
-		cmocka_unit_test(a_question_waits_for_its_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NVIDIA's status codes as names and as errors. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "gpu/nvidia/rm.h"
 
-static void the_codes_that_matter_have_a_name_and_an_error(void **state)
+TEST(the_codes_that_matter_have_a_name_and_an_error)
 {
 	static const struct {
 		uint32_t status;
@@ -33,33 +27,29 @@ static void the_codes_that_matter_have_a_name_and_an_error(void **state)
 		{0x65, "NV_ERR_TIMEOUT", -ETIMEDOUT},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof code / sizeof *code; i++) {
 		assert_string_equal(gp_rm_status_name(code[i].status), code[i].name);
 		assert_int_equal(gp_rm_errno(code[i].status), code[i].error);
 	}
 }
 
-static void no_code_is_taken_for_success(void **state)
+TEST(no_code_is_taken_for_success)
 {
-	(void)state;
 	for (uint32_t status = 1; status < 0x1000; status++) {
 		assert_true(gp_rm_errno(status) < 0);
 		assert_true(gp_rm_status_name(status)[0]);
 	}
 }
 
-static void a_code_that_nobody_knows_is_shown_as_a_number(void **state)
+TEST(a_code_that_nobody_knows_is_shown_as_a_number)
 {
-	(void)state;
 	assert_non_null(strstr(gp_rm_status_name(0x7f), "0x7f"));
 	assert_int_equal(gp_rm_errno(0x7f), -EIO);
 	assert_non_null(strstr(gp_rm_status_name(0x7fffffff), "0x7fffffff"));
 }
 
-static void an_errno_of_the_call_stays_what_it_is(void **state)
+TEST(an_errno_of_the_call_stays_what_it_is)
 {
-	(void)state;
 	assert_int_equal(gp_rm_errno(GP_RM_ERRNO | ENOTTY), -ENOTTY);
 	assert_int_equal(gp_rm_errno(GP_RM_ERRNO | EPERM), -EPERM);
 	assert_string_equal(gp_rm_status_name(GP_RM_ERRNO | ENOTTY), gp_error_name(-ENOTTY));
@@ -72,26 +62,12 @@ static void *ask_for_another(void *arg)
 	return NULL;
 }
 
-static void a_name_is_the_calling_threads_own(void **state)
+TEST(a_name_is_the_calling_threads_own)
 {
 	const char *name = gp_rm_status_name(0x7e);
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, ask_for_another, NULL), 0);
 	pthread_join(thread, NULL);
 	assert_non_null(strstr(name, "0x7e"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_codes_that_matter_have_a_name_and_an_error),
-		cmocka_unit_test(no_code_is_taken_for_success),
-		cmocka_unit_test(a_code_that_nobody_knows_is_shown_as_a_number),
-		cmocka_unit_test(an_errno_of_the_call_stays_what_it_is),
-		cmocka_unit_test(a_name_is_the_calling_threads_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

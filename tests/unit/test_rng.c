@@ -4,20 +4,12 @@
  * bounded numbers in bounds and uniform, exponential numbers equal to -ln(u) as computed with
  * 60 digits elsewhere (Python's decimal), at the extremes too.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 
-static void seeding_is_splitmix64(void **state)
+TEST(seeding_is_splitmix64)
 {
-	(void)state;
 	/* As on rosettacode.org for seed 1234567. */
 	const uint64_t expected[] = {6457827717110365317u, 3203168211198807973u,
 	                             9817491932198370423u, 4593380528125082431u};
@@ -27,9 +19,8 @@ static void seeding_is_splitmix64(void **state)
 		assert_true(rng.s[i] == expected[i]);
 }
 
-static void the_generator_is_xoshiro256starstar(void **state)
+TEST(the_generator_is_xoshiro256starstar)
 {
-	(void)state;
 	/* The vector that other implementations test with, from state 1, 2, 3, 4. */
 	const uint64_t expected[] = {11520u,
 	                             0u,
@@ -46,9 +37,8 @@ static void the_generator_is_xoshiro256starstar(void **state)
 		assert_true(gp_rng_next(&rng) == expected[i]);
 }
 
-static void a_seed_and_stream_give_the_same_numbers_for_ever(void **state)
+TEST(a_seed_and_stream_give_the_same_numbers_for_ever)
 {
-	(void)state;
 	const uint64_t stream0[] = {0x15780b2e0c2ec716, 0x6104d9866d113a7e, 0xae17533239e499a1,
 	                            0xecb8ad4703b360a1, 0xfde6dc7fe2ec5e64, 0xc50da53101795238};
 	const uint64_t stream1[] = {0x651975049fe9c8f5, 0x3bcdf131397288c7, 0x8fb7530efe17205e,
@@ -67,9 +57,8 @@ static unsigned ones_of(uint64_t x)
 	return (unsigned)__builtin_popcountll(x);
 }
 
-static void neighbouring_streams_have_nothing_in_common(void **state)
+TEST(neighbouring_streams_have_nothing_in_common)
 {
-	(void)state;
 	/* Bits of two independent numbers differ 32 times of 64: 32000 +- 126 of 64000. */
 	for (uint64_t stream = 0; stream < 50; stream++) {
 		struct gp_rng a, b;
@@ -82,9 +71,8 @@ static void neighbouring_streams_have_nothing_in_common(void **state)
 	}
 }
 
-static void bounded_numbers_stay_below_the_bound_and_reach_both_ends(void **state)
+TEST(bounded_numbers_stay_below_the_bound_and_reach_both_ends)
 {
-	(void)state;
 	struct gp_rng rng;
 	gp_rng_init(&rng, 3, 0);
 	for (uint64_t bound = 1; bound <= 50; bound++) {
@@ -103,9 +91,8 @@ static void bounded_numbers_stay_below_the_bound_and_reach_both_ends(void **stat
 	}
 }
 
-static void bounded_numbers_are_uniform(void **state)
+TEST(bounded_numbers_are_uniform)
 {
-	(void)state;
 	struct gp_rng rng;
 	gp_rng_init(&rng, 4, 0);
 	unsigned count[10] = {0};
@@ -116,9 +103,8 @@ static void bounded_numbers_are_uniform(void **state)
 		assert_in_range(count[i], 9500, 10500);
 }
 
-static void a_bound_near_the_top_is_not_biased(void **state)
+TEST(a_bound_near_the_top_is_not_biased)
 {
-	(void)state;
 	/*
 	 * Of 3 * 2^62, each third should be as likely. Taking a remainder, or leaving out the
 	 * rejection, would make one of them twice as likely as another.
@@ -138,9 +124,8 @@ static void a_bound_near_the_top_is_not_biased(void **state)
 	}
 }
 
-static void exponential_numbers_are_minus_ln_u(void **state)
+TEST(exponential_numbers_are_minus_ln_u)
 {
-	(void)state;
 	/* round(1e15 * -ln((r + 1) / 2^64)) of the raw numbers r of seed 42, stream 7. */
 	const uint64_t expected[] = {
 		2673862703889079u, 207687984272717u,  741968679482052u,  1161756881777788u,
@@ -173,9 +158,8 @@ static void assert_exponential(uint64_t raw, uint64_t mean, uint64_t expected)
 		         (unsigned long long)expected);
 }
 
-static void exponential_numbers_are_precise_at_the_extremes(void **state)
+TEST(exponential_numbers_are_precise_at_the_extremes)
 {
-	(void)state;
 	const uint64_t e17 = 100000000000000000u;
 	assert_exponential(UINT64_MAX, UINT64_MAX, 0);
 	assert_exponential(0, e17, 4436141955583649980u);
@@ -210,9 +194,8 @@ static uint64_t slow_minus_ln(uint64_t u)
 }
 
 /* In every part of the table, at its ends and in between, at every power of two. */
-static void exponential_numbers_agree_with_the_slow_way(void **state)
+TEST(exponential_numbers_agree_with_the_slow_way)
 {
-	(void)state;
 	struct gp_rng rng;
 
 	gp_rng_init(&rng, 9, 0);
@@ -236,18 +219,16 @@ static void exponential_numbers_agree_with_the_slow_way(void **state)
 		}
 }
 
-static void exponential_numbers_saturate(void **state)
+TEST(exponential_numbers_saturate)
 {
-	(void)state;
 	assert_exponential(0, UINT64_MAX, UINT64_MAX);
 	assert_exponential(0, UINT64_MAX / 44, UINT64_MAX);
 	assert_exponential(0, UINT64_MAX / 45, 18184972295399332478u);
 	assert_exponential(12345, 0, 0);
 }
 
-static void exponential_numbers_are_rounded_to_the_nearest(void **state)
+TEST(exponential_numbers_are_rounded_to_the_nearest)
 {
-	(void)state;
 	/* -ln(1/2) = 0.693 */
 	assert_exponential((1ull << 63) - 1, 1, 1);
 	assert_exponential((1ull << 63) - 1, 2, 1);
@@ -264,9 +245,8 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void exponential_numbers_have_the_mean_and_the_quantiles(void **state)
+TEST(exponential_numbers_have_the_mean_and_the_quantiles)
 {
-	(void)state;
 	static uint64_t draw[DRAWS];
 	/* Per 1000, and 1e6 * -ln(1 - q), and how far off 200000 draws may be (5 sigma). */
 	const struct {
@@ -289,24 +269,4 @@ static void exponential_numbers_have_the_mean_and_the_quantiles(void **state)
 		assert_in_range(draw[quantile[i].per_1000 * DRAWS / 1000],
 		                quantile[i].value - quantile[i].off,
 		                quantile[i].value + quantile[i].off);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(seeding_is_splitmix64),
-		cmocka_unit_test(the_generator_is_xoshiro256starstar),
-		cmocka_unit_test(a_seed_and_stream_give_the_same_numbers_for_ever),
-		cmocka_unit_test(neighbouring_streams_have_nothing_in_common),
-		cmocka_unit_test(bounded_numbers_stay_below_the_bound_and_reach_both_ends),
-		cmocka_unit_test(bounded_numbers_are_uniform),
-		cmocka_unit_test(a_bound_near_the_top_is_not_biased),
-		cmocka_unit_test(exponential_numbers_are_minus_ln_u),
-		cmocka_unit_test(exponential_numbers_are_precise_at_the_extremes),
-		cmocka_unit_test(exponential_numbers_agree_with_the_slow_way),
-		cmocka_unit_test(exponential_numbers_saturate),
-		cmocka_unit_test(exponential_numbers_are_rounded_to_the_nearest),
-		cmocka_unit_test(exponential_numbers_have_the_mean_and_the_quantiles),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,7 @@
  * Turns by holds, as `rr` takes them without slices, and `edf` and `lax` for tasks without a
  * promise: the effect of a pause on a turn.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharing.h"
 
@@ -31,9 +27,8 @@ static void show(const struct device_kind *kind, const char *policy, const struc
 }
 
 /* Ten requests a second, each of 40 kernels with short host times in between. */
-static void a_request_of_many_kernels_is_done_in_a_turn_or_two(void **state)
+TEST(a_request_of_many_kernels_is_done_in_a_turn_or_two)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (size_t i = 0; i < POLICIES; i++) {
 			struct gp_run run;
@@ -58,9 +53,8 @@ static void a_request_of_many_kernels_is_done_in_a_turn_or_two(void **state)
 	}
 }
 
-static void between_two_requests_that_wait_a_turn_is_not_over(void **state)
+TEST(between_two_requests_that_wait_a_turn_is_not_over)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (size_t i = 0; i < POLICIES; i++) {
 			struct gp_run run;
@@ -84,13 +78,12 @@ static void between_two_requests_that_wait_a_turn_is_not_over(void **state)
 }
 
 /* A frame of 4 ms, then 8 ms idle: waiting a millisecond for more would cost 7 % of the job. */
-static void a_turn_ends_at_once_if_pauses_are_long(void **state)
+TEST(a_turn_ends_at_once_if_pauses_are_long)
 {
 	const struct device_kind *kind = device_named("no slices, events");
 	struct gp_sim_task frames = busy(4 * MS);
 	struct gp_run run;
 
-	(void)state;
 	frames.gap_ns = 8 * MS;
 	begin(kind, 20 * S);
 	scenario.device.hold_ns = scenario.device.release_ns = 20 * US;
@@ -102,14 +95,7 @@ static void a_turn_ends_at_once_if_pauses_are_long(void **state)
 	gp_run_free(&run);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_of_many_kernels_is_done_in_a_turn_or_two),
-		cmocka_unit_test(between_two_requests_that_wait_a_turn_is_not_over),
-		cmocka_unit_test(a_turn_ends_at_once_if_pauses_are_long),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

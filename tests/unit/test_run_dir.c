@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The run-time folder: where it is for whom, and that nobody else's is used. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/run_dir.h"
 
@@ -57,12 +46,11 @@ static void expect_for(uid_t uid, const char *want)
 	assert_int_equal(status, 0);
 }
 
-static void where_it_is_depends_on_who_asks(void **state)
+TEST_WITH(where_it_is_depends_on_who_asks, set_up, tear_down)
 {
 	uid_t uid = geteuid() ? geteuid() : NOBODY;
 	char own[64];
 
-	(void)state;
 	snprintf(own, sizeof own, "/tmp/gpreempt-%u", uid);
 	expect_for(uid, path);
 	unsetenv("GPREEMPT_RUN");
@@ -79,12 +67,11 @@ static void where_it_is_depends_on_who_asks(void **state)
 	expect_for(0, path);
 }
 
-static void it_is_made_once_and_stays(void **state)
+TEST_WITH(it_is_made_once_and_stays, set_up, tear_down)
 {
 	mode_t mask = umask(0277);
 	struct stat s;
 
-	(void)state;
 	assert_int_equal(gp_run_dir_make(NULL), 0);
 	umask(mask);
 	assert_int_equal(stat(path, &s), 0);
@@ -101,9 +88,8 @@ static void expect_refused(int code)
 	assert_non_null(strstr(err.text, dir));
 }
 
-static void one_that_others_may_write_to_is_refused(void **state)
+TEST_WITH(one_that_others_may_write_to_is_refused, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_int_equal(chmod(path, 0720), 0);
 	expect_refused(-EPERM);
@@ -113,9 +99,8 @@ static void one_that_others_may_write_to_is_refused(void **state)
 	assert_int_equal(gp_run_dir_make(NULL), 0);
 }
 
-static void one_of_another_user_is_refused(void **state)
+TEST_WITH(one_of_another_user_is_refused, set_up, tear_down)
 {
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -124,9 +109,8 @@ static void one_of_another_user_is_refused(void **state)
 }
 
 /* Also to a folder that would be good: whoever made the link can point it elsewhere. */
-static void a_link_or_a_file_is_refused(void **state)
+TEST_WITH(a_link_or_a_file_is_refused, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(symlink(dir, path), 0);
 	expect_refused(-EPERM);
 	unlink(path);
@@ -137,31 +121,14 @@ static void a_link_or_a_file_is_refused(void **state)
 	expect_refused(-EPERM);
 }
 
-static void what_cannot_be_made_is_said(void **state)
+TEST_WITH(what_cannot_be_made_is_said, set_up, tear_down)
 {
 	char far[400];
 
-	(void)state;
 	snprintf(far, sizeof far, "%s/no/run", dir);
 	setenv("GPREEMPT_RUN", far, 1);
 	expect_refused(-ENOENT);
 	snprintf(far, sizeof far, "%s/%0300d", dir, 0);
 	setenv("GPREEMPT_RUN", far, 1);
 	expect_refused(-ENAMETOOLONG);
-}
-
-#define DIR_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DIR_TEST(where_it_is_depends_on_who_asks),
-		DIR_TEST(it_is_made_once_and_stays),
-		DIR_TEST(one_that_others_may_write_to_is_refused),
-		DIR_TEST(one_of_another_user_is_refused),
-		DIR_TEST(a_link_or_a_file_is_refused),
-		DIR_TEST(what_cannot_be_made_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,18 +3,9 @@
  * Scenario files: the meaning of each key, its default, and that each mistake gives one message
  * with file and line that names the correct form.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
 #include <glob.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "sim/scenario/scenario.h"
 
@@ -55,9 +46,8 @@ static void refuse(const char *text, unsigned line, const char *a, const char *b
 
 /* The meaning of keys. */
 
-static void what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name(void **state)
+TEST(what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name)
 {
-	(void)state;
 	struct gp_scenario s = accept(TASK);
 	assert_string_equal(s.name, "good");
 	assert_string_equal(s.about, "");
@@ -74,9 +64,8 @@ static void what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name(void 
 	gp_scenario_free(&s);
 }
 
-static void every_key_of_a_scenario_and_its_device_has_its_place(void **state)
+TEST(every_key_of_a_scenario_and_its_device_has_its_place)
 {
-	(void)state;
 	struct gp_scenario s = accept("name: all\n"
 	                              "about: one sentence\n"
 	                              "duration: 24h\n"
@@ -117,9 +106,8 @@ static void every_key_of_a_scenario_and_its_device_has_its_place(void **state)
 	gp_scenario_free(&s);
 }
 
-static void the_defaults_of_a_device_are_those_of_its_model(void **state)
+TEST(the_defaults_of_a_device_are_those_of_its_model)
 {
-	(void)state;
 	struct gp_scenario s = accept("device: {model: cwsr}\n" TASK);
 
 	assert_memory_equal(&s.device, &gp_sim_mi300x, sizeof s.device);
@@ -149,18 +137,16 @@ static void the_defaults_of_a_device_are_those_of_its_model(void **state)
 	gp_scenario_free(&s);
 }
 
-static void a_key_of_the_other_model_is_refused(void **state)
+TEST(a_key_of_the_other_model_is_refused)
 {
-	(void)state;
 	refuse("device:\n  xccs: 8\n" TASK, 2, "'xccs' does not apply to model 'runlist'", "");
 	refuse("device:\n  slices: true\n  model: cwsr\n" TASK, 2,
 	       "'slices' does not apply to model 'cwsr'", "");
 	refuse("device:\n  model: cwsr\n  map: 1us\n  slice: 1ms\n" TASK, 4, "'slice'", "'cwsr'");
 }
 
-static void every_key_of_a_task_has_its_place(void **state)
+TEST(every_key_of_a_task_has_its_place)
 {
-	(void)state;
 	struct gp_scenario s = accept("tasks:\n"
 	                              "  - name: inference\n"
 	                              "    class: lc\n"
@@ -231,9 +217,8 @@ static uint64_t duration_of(const char *value)
 	return ns;
 }
 
-static void a_duration_is_exact_in_every_unit(void **state)
+TEST(a_duration_is_exact_in_every_unit)
 {
-	(void)state;
 	assert_int_equal(duration_of("1000001ns"), 1000001);
 	assert_int_equal(duration_of("1000.001us"), 1000001);
 	assert_int_equal(duration_of("1.1ms"), 1100000);
@@ -258,9 +243,8 @@ static uint64_t period_of(const char *rate)
 	return ns;
 }
 
-static void a_rate_is_a_period_rounded_to_the_next_nanosecond(void **state)
+TEST(a_rate_is_a_period_rounded_to_the_next_nanosecond)
 {
-	(void)state;
 	assert_int_equal(period_of("100"), 10 * GP_NS_PER_MS);
 	assert_int_equal(period_of("0.5"), 2 * GP_NS_PER_S);
 	assert_int_equal(period_of("0.0001"), 10000 * GP_NS_PER_S);
@@ -269,9 +253,8 @@ static void a_rate_is_a_period_rounded_to_the_next_nanosecond(void **state)
 	assert_int_equal(period_of("1.5"), 666666667);
 }
 
-static void count_makes_numbered_copies(void **state)
+TEST(count_makes_numbered_copies)
 {
-	(void)state;
 	struct gp_scenario s =
 		accept("tasks:\n"
 	               "- {name: job, load: closed, kernel: 1ms, weight: 7, count: 3}\n"
@@ -287,9 +270,8 @@ static void count_makes_numbered_copies(void **state)
 	gp_scenario_free(&s);
 }
 
-static void a_hundred_thousand_tasks_are_the_most(void **state)
+TEST(a_hundred_thousand_tasks_are_the_most)
 {
-	(void)state;
 	struct gp_scenario s = accept("tasks:\n- {load: idle, count: 99999}\n- {load: idle}\n");
 	assert_int_equal(s.ntasks, 100000);
 	assert_string_equal(s.task[99998].name, "task1-99999");
@@ -299,9 +281,8 @@ static void a_hundred_thousand_tasks_are_the_most(void **state)
 	refuse("tasks:\n- {load: idle, count: 100001}\n", 2, "'count'", "from 1 to 100000");
 }
 
-static void tasks_that_name_the_same_gang_are_one(void **state)
+TEST(tasks_that_name_the_same_gang_are_one)
 {
-	(void)state;
 	struct gp_scenario s = accept("tasks:\n"
 	                              "- {load: idle, gang: mpi, count: 2}\n"
 	                              "- {load: idle}\n"
@@ -314,17 +295,15 @@ static void tasks_that_name_the_same_gang_are_one(void **state)
 	gp_scenario_free(&s);
 }
 
-static void a_long_text_may_be_folded(void **state)
+TEST(a_long_text_may_be_folded)
 {
-	(void)state;
 	struct gp_scenario s = accept("about: >\n  one\n  sentence\n" TASK);
 	assert_string_equal(s.about, "one sentence");
 	gp_scenario_free(&s);
 }
 
-static void windows_line_ends_and_a_byte_order_mark_do_no_harm(void **state)
+TEST(windows_line_ends_and_a_byte_order_mark_do_no_harm)
 {
-	(void)state;
 	struct gp_scenario s = accept("\xef\xbb\xbf# text\r\ntasks:\r\n  - load: idle\r\n");
 	assert_int_equal(s.ntasks, 1);
 	gp_scenario_free(&s);
@@ -332,9 +311,8 @@ static void windows_line_ends_and_a_byte_order_mark_do_no_harm(void **state)
 
 /* Mistakes. */
 
-static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
+TEST(an_unknown_key_is_told_with_the_nearest_known_one)
 {
-	(void)state;
 	refuse("durations: 1s\n" TASK, 1, "unknown key 'durations'", "'duration'");
 	refuse("tasks:\n- load: idle\n  prioritty: 1\n", 3, "'prioritty' in a task",
 	       "perhaps 'priority'");
@@ -342,32 +320,28 @@ static void an_unknown_key_is_told_with_the_nearest_known_one(void **state)
 	refuse(TASK "  kernle: 1ms\n", 3, "'kernle'", "'kernel'");
 }
 
-static void an_unknown_key_like_no_other_is_told_with_all_of_them(void **state)
+TEST(an_unknown_key_like_no_other_is_told_with_all_of_them)
 {
-	(void)state;
 	refuse("gpu: h200\n" TASK, 1, "unknown key 'gpu'",
 	       "name, about, duration, seed, devices, device, tasks");
 	refuse(TASK "  zz: 1\n", 3, "'zz'", "gpreempt-scenario(5)");
 	refuse("'': 1\n" TASK, 1, "unknown key ''", "tasks");
 }
 
-static void a_key_may_stand_only_once(void **state)
+TEST(a_key_may_stand_only_once)
 {
-	(void)state;
 	refuse("seed: 1\nname: a\nseed: 2\n" TASK, 3, "'seed'", "line 1");
 	refuse(TASK "  load: idle\n", 3, "'load'", "line 2");
 }
 
-static void a_key_is_a_word(void **state)
+TEST(a_key_is_a_word)
 {
-	(void)state;
 	refuse("? [a, b]\n: 1\n" TASK, 1, "a key must be a word", "a list");
 	refuse("{{a: b}: 1}\n", 1, "a key must be a word", "a set of keys");
 }
 
-static void a_value_of_the_wrong_type_is_told_with_the_right_one(void **state)
+TEST(a_value_of_the_wrong_type_is_told_with_the_right_one)
 {
-	(void)state;
 	refuse("duration: [1s]\n" TASK, 1, "'duration' must be a time", "not a list");
 	refuse("name: {a: b}\n" TASK, 1, "'name' must be one line of text", "not a set of keys");
 	refuse("device: h200\n" TASK, 1, "the device must be keys with values", "'h200'");
@@ -383,9 +357,8 @@ static void a_value_of_the_wrong_type_is_told_with_the_right_one(void **state)
 	refuse("device: {slices: yes}\n" TASK, 1, "'slices' must be true or false", "'yes'");
 }
 
-static void a_time_needs_a_unit_that_there_is(void **state)
+TEST(a_time_needs_a_unit_that_there_is)
 {
-	(void)state;
 	refuse("tasks:\n- load: periodic\n  every: 3\n", 3, "'every' needs a unit, as in 3ms",
 	       "us");
 	refuse("duration: 0\n" TASK, 1, "'duration' needs a unit", "3ms");
@@ -400,9 +373,8 @@ static void a_time_needs_a_unit_that_there_is(void **state)
 	refuse("duration: +1s\n" TASK, 1, "'duration' must be a time", "'+1s'");
 }
 
-static void a_value_out_of_range_is_told_with_the_range(void **state)
+TEST(a_value_out_of_range_is_told_with_the_range)
 {
-	(void)state;
 	refuse("duration: 999us\n" TASK, 1, "'duration'", "from 1ms to 24h");
 	refuse("duration: 24.1h\n" TASK, 1, "'duration'", "from 1ms to 24h");
 	refuse("duration: -1s\n" TASK, 1, "'duration'", "from 1ms to 24h");
@@ -431,18 +403,16 @@ static void a_value_out_of_range_is_told_with_the_range(void **state)
 	refuse(TASK "  every: 0us\n", 3, "'every'", "from 1us");
 }
 
-static void an_unknown_word_is_told_with_all_of_them(void **state)
+TEST(an_unknown_word_is_told_with_all_of_them)
 {
-	(void)state;
 	refuse("device: {model: mps}\n" TASK, 1, "'model' must be one of runlist, cwsr", "'mps'");
 	refuse("device: {activity: some}\n" TASK, 1, "none, sampled, exact, events", "'some'");
 	refuse(TASK "  class: LC\n", 3, "one of unmanaged, be, lc", "'LC'");
 	refuse("tasks:\n- load: open\n", 2, "periodic, poisson, closed, idle", "'open'");
 }
 
-static void a_name_fits_its_place_and_one_line(void **state)
+TEST(a_name_fits_its_place_and_one_line)
 {
-	(void)state;
 	refuse("name: a123456789b123456789c123456789d123456789e123456789f123456789g123\n" TASK, 1,
 	       "'name'", "at most 63 bytes");
 	refuse(TASK "  name: a123456789b123456789c123456789d1\n", 3, "'name'", "at most 31 bytes");
@@ -453,9 +423,8 @@ static void a_name_fits_its_place_and_one_line(void **state)
 	refuse("about: |\n  two\n  lines\n" TASK, 1, "'about' must be one line", "'two?lines?'");
 }
 
-static void a_copys_name_must_fit_with_its_number(void **state)
+TEST(a_copys_name_must_fit_with_its_number)
 {
-	(void)state;
 	struct gp_scenario s =
 		accept("tasks: [{name: a123456789b123456789c12345678, load: idle, count: 9}]\n");
 	assert_string_equal(s.task[8].name, "a123456789b123456789c12345678-9");
@@ -464,9 +433,8 @@ static void a_copys_name_must_fit_with_its_number(void **state)
 	       "at most 31 bytes", "'-10'");
 }
 
-static void a_missing_key_is_told_with_the_line_of_the_task(void **state)
+TEST(a_missing_key_is_told_with_the_line_of_the_task)
 {
-	(void)state;
 	refuse("tasks:\n- load: idle\n- name: a\n  weight: 1\n", 3, "needs 'load'",
 	       "periodic, poisson, closed, idle, trace");
 	refuse("tasks:\n- name: a\n  load: closed\n", 2, "needs 'kernel'", "'closed'");
@@ -476,16 +444,14 @@ static void a_missing_key_is_told_with_the_line_of_the_task(void **state)
 	refuse("\n\ntasks: []\n", 3, "'tasks' is empty", "at least one task");
 }
 
-static void every_and_rate_exclude_each_other(void **state)
+TEST(every_and_rate_exclude_each_other)
 {
-	(void)state;
 	refuse("tasks:\n- load: poisson\n  kernel: 1ms\n  every: 1ms\n  rate: 1000\n", 5,
 	       "'every' and 'rate'", "remove one");
 }
 
-static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
+TEST(a_key_that_means_nothing_for_the_load_is_refused)
 {
-	(void)state;
 	const char closed[] = "tasks:\n- load: closed\n  kernel: 1ms\n",
 		   *arriving = "periodic and poisson";
 	char text[128];
@@ -511,16 +477,14 @@ static void a_key_that_means_nothing_for_the_load_is_refused(void **state)
 	       "'phase'", "from 1us");
 }
 
-static void what_lies_between_kernels_needs_two_of_them(void **state)
+TEST(what_lies_between_kernels_needs_two_of_them)
 {
-	(void)state;
 	refuse("tasks:\n- load: closed\n  kernel: 1ms\n  kernel_gap: 1us\n", 4, "'kernel_gap'",
 	       "2 or more");
 }
 
-static void a_trace_needs_its_arrivals_once_and_in_order(void **state)
+TEST(a_trace_needs_its_arrivals_once_and_in_order)
 {
-	(void)state;
 	refuse("tasks:\n- load: trace\n  kernel: 1ms\n", 2, "'arrivals' or 'trace'", "'trace'");
 	refuse("tasks:\n- load: trace\n  kernel: 1ms\n  arrivals: [1s]\n  trace: x\n", 5,
 	       "'arrivals' and 'trace'", "remove one");
@@ -532,33 +496,29 @@ static void a_trace_needs_its_arrivals_once_and_in_order(void **state)
 	       "without a path");
 }
 
-static void a_task_stops_after_it_starts(void **state)
+TEST(a_task_stops_after_it_starts)
 {
-	(void)state;
 	refuse(TASK "  start: 2s\n  stop: 2s\n", 4, "'stop' must be later than 'start'", "");
 	refuse(TASK "  stop: 0s\n", 3, "'stop' must be later than 'start'", "");
 }
 
-static void an_empty_file_is_told_to_be_empty(void **state)
+TEST(an_empty_file_is_told_to_be_empty)
 {
-	(void)state;
 	refuse("", 1, "the file is empty", "'tasks'");
 	refuse("# nothing\n\n", 1, "the file is empty", "'tasks'");
 	refuse_bytes(NULL, 0, 1, "the file is empty", "'tasks'");
 	refuse("---\n", 2, "a scenario must be keys", "nothing");
 }
 
-static void one_file_is_one_document(void **state)
+TEST(one_file_is_one_document)
 {
-	(void)state;
 	struct gp_scenario s = accept("---\n" TASK "...\n");
 	gp_scenario_free(&s);
 	refuse(TASK "---\nname: b\n", 3, "a second document begins here", "one scenario");
 }
 
-static void what_is_not_yaml_is_told_in_libyamls_words(void **state)
+TEST(what_is_not_yaml_is_told_in_libyamls_words)
 {
-	(void)state;
 	refuse("name: a\ntasks: [\n", 3, "this is not YAML", "did not find expected node content");
 	refuse("name: 'a\n", 2, "this is not YAML", "unexpected end of stream");
 	refuse("name: a\n name: b\n", 2, "this is not YAML", "mapping values are not allowed");
@@ -566,16 +526,14 @@ static void what_is_not_yaml_is_told_in_libyamls_words(void **state)
 	refuse("seed: 1\nname: a\x01\n", 2, "this is not YAML", "control characters");
 }
 
-static void a_tab_that_indents_is_told_to_be_one(void **state)
+TEST(a_tab_that_indents_is_told_to_be_one)
 {
-	(void)state;
 	refuse("device:\n\tslice: 1us\n" TASK, 2, "a tab indents this line", "spaces");
 	refuse("tasks:\n  \t- load: idle\n", 2, "a tab indents this line", "spaces");
 }
 
-static void anchors_aliases_tags_and_directives_are_refused(void **state)
+TEST(anchors_aliases_tags_and_directives_are_refused)
 {
-	(void)state;
 	refuse("tasks:\n- &a {load: idle}\n- *a\n", 2, "anchors and aliases",
 	       "write the value out");
 	refuse("tasks:\n- load: *a\n", 2, "anchors and aliases", "write the value out");
@@ -586,18 +544,16 @@ static void anchors_aliases_tags_and_directives_are_refused(void **state)
 	refuse("# a\n%YAML 1.1\n---\n" TASK, 2, "directives (%)", "");
 }
 
-static void a_nul_is_refused_as_a_byte_and_as_an_escape(void **state)
+TEST(a_nul_is_refused_as_a_byte_and_as_an_escape)
 {
-	(void)state;
 	const char text[] = "name: a\n\0\n" TASK;
 	refuse_bytes(text, sizeof text - 1, 2, "NUL byte", "UTF-8");
 	refuse("name: \"a\\0b\"\n" TASK, 1, "NUL character", "");
 	refuse("\"tasks\\0\":\n- load: idle\n", 1, "NUL character", "");
 }
 
-static void a_file_of_more_than_a_mebibyte_is_refused_and_one_of_just_that_is_read(void **state)
+TEST(a_file_of_more_than_a_mebibyte_is_refused_and_one_of_just_that_is_read)
 {
-	(void)state;
 	char *text = malloc(MIB + 1);
 	struct gp_scenario s;
 
@@ -610,9 +566,8 @@ static void a_file_of_more_than_a_mebibyte_is_refused_and_one_of_just_that_is_re
 	free(text);
 }
 
-static void a_long_path_leaves_room_for_the_sentence(void **state)
+TEST(a_long_path_leaves_room_for_the_sentence)
 {
-	(void)state;
 	struct gp_error err = {0};
 	struct gp_scenario s;
 	char path[300];
@@ -623,9 +578,8 @@ static void a_long_path_leaves_room_for_the_sentence(void **state)
 	assert_non_null(strstr(err.text, "/bad.yaml:1: unknown key 'a'"));
 }
 
-static void deep_nesting_ends_at_the_first_level_that_is_too_deep(void **state)
+TEST(deep_nesting_ends_at_the_first_level_that_is_too_deep)
 {
-	(void)state;
 	const size_t n = 100000;
 	const char start[] = "tasks: ";
 	char *text = malloc(n);
@@ -639,9 +593,8 @@ static void deep_nesting_ends_at_the_first_level_that_is_too_deep(void **state)
 
 /* Files. */
 
-static void a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence(void **state)
+TEST(a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence)
 {
-	(void)state;
 	struct gp_error err = {0};
 	struct gp_scenario s;
 	assert_int_equal(gp_scenario_load(&s, "/nowhere/x.yaml", &err), -ENOENT);
@@ -651,9 +604,8 @@ static void a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence(voi
 	assert_string_equal(err.text, "cannot read /: Is a directory");
 }
 
-static void a_file_is_read_as_its_text(void **state)
+TEST(a_file_is_read_as_its_text)
 {
-	(void)state;
 	char path[] = "/tmp/gpreempt-test-XXXXXX.yaml";
 	int fd = mkstemps(path, 5);
 	struct gp_error err = {0};
@@ -685,9 +637,8 @@ static void write_file(const char *path, const char *text)
 
 #define TRACED "tasks:\n- load: trace\n  kernel: 1ms\n  trace: times\n  count: 2\n"
 
-static void a_trace_is_read_from_beside_the_scenario(void **state)
+TEST(a_trace_is_read_from_beside_the_scenario)
 {
-	(void)state;
 	char folder[] = "/tmp/gpreempt-test-XXXXXX", scenario[64], times[64];
 	struct gp_error err = {0};
 	struct gp_scenario s;
@@ -711,9 +662,8 @@ static void a_trace_is_read_from_beside_the_scenario(void **state)
 }
 
 /* Each is one message that names the trace and the line in it. */
-static void what_is_wrong_in_a_trace_is_told_with_its_line(void **state)
+TEST(what_is_wrong_in_a_trace_is_told_with_its_line)
 {
-	(void)state;
 	static const char *const wrong[][2] = {
 		{"1ms\n\n0.5ms\n", "/times:3: the times must be in order"},
 		{"1ms\n7\n", "/times:2: the time needs a unit"},
@@ -743,9 +693,8 @@ static void what_is_wrong_in_a_trace_is_told_with_its_line(void **state)
 	rmdir(folder);
 }
 
-static void every_scenario_that_is_shipped_loads(void **state)
+TEST(every_scenario_that_is_shipped_loads)
 {
-	(void)state;
 	const char *source = getenv("SRC");
 	char pattern[4096];
 	glob_t found;
@@ -765,54 +714,4 @@ static void every_scenario_that_is_shipped_loads(void **state)
 		gp_scenario_free(&s);
 	}
 	globfree(&found);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_said_is_an_h200_for_ten_seconds_and_the_files_name),
-		cmocka_unit_test(every_key_of_a_scenario_and_its_device_has_its_place),
-		cmocka_unit_test(the_defaults_of_a_device_are_those_of_its_model),
-		cmocka_unit_test(a_key_of_the_other_model_is_refused),
-		cmocka_unit_test(every_key_of_a_task_has_its_place),
-		cmocka_unit_test(a_duration_is_exact_in_every_unit),
-		cmocka_unit_test(a_rate_is_a_period_rounded_to_the_next_nanosecond),
-		cmocka_unit_test(count_makes_numbered_copies),
-		cmocka_unit_test(a_hundred_thousand_tasks_are_the_most),
-		cmocka_unit_test(tasks_that_name_the_same_gang_are_one),
-		cmocka_unit_test(a_long_text_may_be_folded),
-		cmocka_unit_test(windows_line_ends_and_a_byte_order_mark_do_no_harm),
-		cmocka_unit_test(an_unknown_key_is_told_with_the_nearest_known_one),
-		cmocka_unit_test(an_unknown_key_like_no_other_is_told_with_all_of_them),
-		cmocka_unit_test(a_key_may_stand_only_once),
-		cmocka_unit_test(a_key_is_a_word),
-		cmocka_unit_test(a_value_of_the_wrong_type_is_told_with_the_right_one),
-		cmocka_unit_test(a_time_needs_a_unit_that_there_is),
-		cmocka_unit_test(a_value_out_of_range_is_told_with_the_range),
-		cmocka_unit_test(an_unknown_word_is_told_with_all_of_them),
-		cmocka_unit_test(a_name_fits_its_place_and_one_line),
-		cmocka_unit_test(a_copys_name_must_fit_with_its_number),
-		cmocka_unit_test(a_missing_key_is_told_with_the_line_of_the_task),
-		cmocka_unit_test(every_and_rate_exclude_each_other),
-		cmocka_unit_test(a_key_that_means_nothing_for_the_load_is_refused),
-		cmocka_unit_test(what_lies_between_kernels_needs_two_of_them),
-		cmocka_unit_test(a_trace_needs_its_arrivals_once_and_in_order),
-		cmocka_unit_test(a_task_stops_after_it_starts),
-		cmocka_unit_test(an_empty_file_is_told_to_be_empty),
-		cmocka_unit_test(one_file_is_one_document),
-		cmocka_unit_test(what_is_not_yaml_is_told_in_libyamls_words),
-		cmocka_unit_test(a_tab_that_indents_is_told_to_be_one),
-		cmocka_unit_test(anchors_aliases_tags_and_directives_are_refused),
-		cmocka_unit_test(a_nul_is_refused_as_a_byte_and_as_an_escape),
-		cmocka_unit_test(
-			a_file_of_more_than_a_mebibyte_is_refused_and_one_of_just_that_is_read),
-		cmocka_unit_test(a_long_path_leaves_room_for_the_sentence),
-		cmocka_unit_test(deep_nesting_ends_at_the_first_level_that_is_too_deep),
-		cmocka_unit_test(a_file_that_cannot_be_read_gives_the_systems_code_and_a_sentence),
-		cmocka_unit_test(a_file_is_read_as_its_text),
-		cmocka_unit_test(a_trace_is_read_from_beside_the_scenario),
-		cmocka_unit_test(what_is_wrong_in_a_trace_is_told_with_its_line),
-		cmocka_unit_test(every_scenario_that_is_shipped_loads),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,11 +4,7 @@
  * between two kernels is not the end of a request. Several devices multiply the scenario, each with
  * its own random numbers, and the results are their sum.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sim/scenario/scenario.h"
 
@@ -70,9 +66,8 @@ static uint64_t eager_p99(bool request_marks)
 	return p99_ns;
 }
 
-static void request_marks_keep_the_device_through_the_gaps_of_a_request(void **state)
+TEST(request_marks_keep_the_device_through_the_gaps_of_a_request)
 {
-	(void)state;
 	uint64_t with_ns = eager_p99(true), without_ns = eager_p99(false);
 
 	/* Alone a request takes 2.8 ms. */
@@ -106,9 +101,8 @@ static struct gp_run run_on(uint32_t devices)
 	return r;
 }
 
-static void several_devices_are_summed_up(void **state)
+TEST(several_devices_are_summed_up)
 {
-	(void)state;
 	struct gp_run one = run_on(1), two = run_on(2), three = run_on(3);
 	const struct gp_hist *response = three.task[0].response;
 
@@ -159,9 +153,8 @@ static void note_progress(void *arg, unsigned permille)
 	n->permille = permille;
 }
 
-static void events_say_which_device_and_progress_goes_over_all(void **state)
+TEST(events_say_which_device_and_progress_goes_over_all)
 {
-	(void)state;
 	struct gp_scenario s = new_scenario();
 	struct numbers n = {0};
 	const struct gp_run_options options = {.watch = count_event,
@@ -181,15 +174,4 @@ static void events_say_which_device_and_progress_goes_over_all(void **state)
 	assert_int_equal(n.permille, 1000);
 	gp_run_free(&r);
 	gp_scenario_free(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(request_marks_keep_the_device_through_the_gaps_of_a_request),
-		cmocka_unit_test(several_devices_are_summed_up),
-		cmocka_unit_test(events_say_which_device_and_progress_goes_over_all),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

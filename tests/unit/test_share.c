@@ -4,11 +4,7 @@
  * whenever it wants it, within 2 points over 10 seconds; the rest goes by weight; and a ceiling is
  * kept. Which guarantees are refused: test_share_refusals.c.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharing.h"
 
@@ -22,9 +18,8 @@ static struct gp_task_attr share_attr(uint32_t share_permille, uint32_t ceiling_
 	return attr;
 }
 
-static void guarantees_are_kept_and_the_rest_goes_by_weight(void **state)
+TEST(guarantees_are_kept_and_the_rest_goes_by_weight)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -40,9 +35,8 @@ static void guarantees_are_kept_and_the_rest_goes_by_weight(void **state)
 	}
 }
 
-static void what_its_owner_does_not_want_goes_to_the_others(void **state)
+TEST(what_its_owner_does_not_want_goes_to_the_others)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task guest = busy(5 * MS);
 		struct gp_run run;
@@ -62,9 +56,8 @@ static void what_its_owner_does_not_want_goes_to_the_others(void **state)
 }
 
 /* 400 ms of work every second are less than its half: it gets all of them. */
-static void one_that_is_idle_half_of_the_time_has_its_part_when_it_works(void **state)
+TEST(one_that_is_idle_half_of_the_time_has_its_part_when_it_works)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -86,11 +79,10 @@ static void one_that_is_idle_half_of_the_time_has_its_part_when_it_works(void **
 	}
 }
 
-static void four_with_guarantees_of_all_there_is_leave_little_to_a_fifth(void **state)
+TEST(four_with_guarantees_of_all_there_is_leave_little_to_a_fifth)
 {
 	static const uint32_t share[] = {400, 300, 200, 100, 0};
 
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -128,9 +120,8 @@ static void work_out(struct claim *c, uint32_t n)
 	}
 }
 
-static void random_sets_of_claims_are_kept(void **state)
+TEST(random_sets_of_claims_are_kept)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_rng rng;
 
@@ -159,9 +150,8 @@ static void random_sets_of_claims_are_kept(void **state)
 	}
 }
 
-static void a_ceiling_leaves_more_to_the_others(void **state)
+TEST(a_ceiling_leaves_more_to_the_others)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -177,9 +167,8 @@ static void a_ceiling_leaves_more_to_the_others(void **state)
 	}
 }
 
-static void a_ceiling_is_kept_if_no_other_task_wants_the_device(void **state)
+TEST(a_ceiling_is_kept_if_no_other_task_wants_the_device)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_run run;
 
@@ -194,9 +183,8 @@ static void a_ceiling_is_kept_if_no_other_task_wants_the_device(void **state)
 }
 
 /* It is not known how much of the device a kernel fills: a task has all of it in its turn. */
-static void a_guarantee_is_of_time_however_narrow_the_kernels(void **state)
+TEST(a_guarantee_is_of_time_however_narrow_the_kernels)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		struct gp_sim_task narrow = busy(5 * MS);
 		struct gp_run run;
@@ -214,11 +202,10 @@ static void a_guarantee_is_of_time_however_narrow_the_kernels(void **state)
 	}
 }
 
-static void without_holds_a_ceiling_costs_no_task_anything(void **state)
+TEST(without_holds_a_ceiling_costs_no_task_anything)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(&device_kinds[0], 10 * S);
 	scenario.device.max_held = 0;
 	add(busy(5 * MS), share_attr(0, 300, 100));
@@ -227,20 +214,7 @@ static void without_holds_a_ceiling_costs_no_task_anything(void **state)
 	gp_run_free(&run);
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guarantees_are_kept_and_the_rest_goes_by_weight),
-		cmocka_unit_test(what_its_owner_does_not_want_goes_to_the_others),
-		cmocka_unit_test(one_that_is_idle_half_of_the_time_has_its_part_when_it_works),
-		cmocka_unit_test(four_with_guarantees_of_all_there_is_leave_little_to_a_fifth),
-		cmocka_unit_test(random_sets_of_claims_are_kept),
-		cmocka_unit_test(a_ceiling_leaves_more_to_the_others),
-		cmocka_unit_test(a_ceiling_is_kept_if_no_other_task_wants_the_device),
-		cmocka_unit_test(a_guarantee_is_of_time_however_narrow_the_kernels),
-		cmocka_unit_test(without_holds_a_ceiling_costs_no_task_anything),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,7 @@
  *
  * If run times are not known at all, a deficit cannot be seen: that device is left out.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "sharing.h"
 
@@ -70,9 +66,8 @@ static const struct {
 
 #define LOOPS (sizeof loops / sizeof *loops)
 
-static void a_guarantee_is_kept_to_one_that_pauses(void **state)
+TEST(a_guarantee_is_kept_to_one_that_pauses)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (unsigned i = 0; i < LOOPS && tells_run_times(kind); i++) {
 			struct gp_run run;
@@ -90,9 +85,8 @@ static void a_guarantee_is_kept_to_one_that_pauses(void **state)
 	}
 }
 
-static void pauses_cost_no_other_task_its_guarantee(void **state)
+TEST(pauses_cost_no_other_task_its_guarantee)
 {
-	(void)state;
 	for (const struct device_kind *kind = device_kinds; kind->name; kind++) {
 		for (unsigned i = 0; i < LOOPS && tells_run_times(kind); i++) {
 			struct gp_run run;
@@ -108,9 +102,8 @@ static void pauses_cost_no_other_task_its_guarantee(void **state)
 	}
 }
 
-static void most_of_the_device_can_be_guaranteed_to_one_that_pauses(void **state)
+TEST(most_of_the_device_can_be_guaranteed_to_one_that_pauses)
 {
-	(void)state;
 	for (uint32_t share = 100; share <= 900; share += 200) {
 		for (unsigned news = 0; news < NEWS; news++) {
 			struct gp_run run;
@@ -127,11 +120,10 @@ static void most_of_the_device_can_be_guaranteed_to_one_that_pauses(void **state
 	}
 }
 
-static void several_may_pause(void **state)
+TEST(several_may_pause)
 {
 	static const uint32_t share[] = {300, 300, 200};
 
-	(void)state;
 	for (unsigned news = 0; news < NEWS; news++) {
 		struct gp_run run;
 
@@ -150,11 +142,10 @@ static void several_may_pause(void **state)
 }
 
 /* The limit is 10 s, and finish() fails if the policy was ejected. */
-static void no_task_starves_beside_many_that_pause(void **state)
+TEST(no_task_starves_beside_many_that_pause)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(sampled(), 60 * S);
 	for (uint32_t i = 0; i < 8; i++)
 		add(pausing(200 * US, 50 * US), share_attr(120));
@@ -167,9 +158,8 @@ static void no_task_starves_beside_many_that_pause(void **state)
 }
 
 /* 3 ms every 10 ms: less than its half, and more than slices of 10 ms of the other task leave. */
-static void one_that_wants_less_has_it_and_the_others_the_rest(void **state)
+TEST(one_that_wants_less_has_it_and_the_others_the_rest)
 {
-	(void)state;
 	for (unsigned news = 0; news < NEWS; news++) {
 		struct gp_run run;
 
@@ -188,9 +178,8 @@ static void one_that_wants_less_has_it_and_the_others_the_rest(void **state)
 }
 
 /* Its pauses are long enough to be seen: slices are sufficient, and no turn is wasted on it. */
-static void one_that_comes_and_goes_costs_the_others_nothing(void **state)
+TEST(one_that_comes_and_goes_costs_the_others_nothing)
 {
-	(void)state;
 	for (unsigned news = 0; news < NEWS; news++) {
 		struct gp_run run;
 		double sum;
@@ -207,12 +196,11 @@ static void one_that_comes_and_goes_costs_the_others_nothing(void **state)
 	}
 }
 
-static void one_that_begins_to_pause_is_seen(void **state)
+TEST(one_that_begins_to_pause_is_seen)
 {
 	struct gp_sim_task first = busy(5 * MS), later = pausing(1 * MS, 50 * US);
 	struct gp_run run;
 
-	(void)state;
 	first.stop_ns = 20 * S;
 	later.start_ns = 20 * S;
 	begin(sampled(), 30 * S);
@@ -225,11 +213,10 @@ static void one_that_begins_to_pause_is_seen(void **state)
 }
 
 /* Without holds it does what is possible with slices. */
-static void where_nothing_can_be_held_slices_go_on(void **state)
+TEST(where_nothing_can_be_held_slices_go_on)
 {
 	struct gp_run run;
 
-	(void)state;
 	begin(sampled(), 10 * S);
 	scenario.device.max_held = 0;
 	add(pausing(1 * MS, 50 * US), share_attr(500));
@@ -240,11 +227,10 @@ static void where_nothing_can_be_held_slices_go_on(void **state)
 	gp_run_free(&run);
 }
 
-static void random_sets_of_loops_have_what_they_were_guaranteed(void **state)
+TEST(random_sets_of_loops_have_what_they_were_guaranteed)
 {
 	struct gp_rng rng;
 
-	(void)state;
 	gp_rng_init(&rng, 8, 0);
 	for (unsigned set = 0; set < SETS; set++) {
 		uint32_t n = (uint32_t)between(&rng, 2, 4), share[4];
@@ -266,21 +252,7 @@ static void random_sets_of_loops_have_what_they_were_guaranteed(void **state)
 	}
 }
 
-int main(void)
+TEST_BEGIN
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_guarantee_is_kept_to_one_that_pauses),
-		cmocka_unit_test(pauses_cost_no_other_task_its_guarantee),
-		cmocka_unit_test(most_of_the_device_can_be_guaranteed_to_one_that_pauses),
-		cmocka_unit_test(several_may_pause),
-		cmocka_unit_test(no_task_starves_beside_many_that_pause),
-		cmocka_unit_test(one_that_wants_less_has_it_and_the_others_the_rest),
-		cmocka_unit_test(one_that_comes_and_goes_costs_the_others_nothing),
-		cmocka_unit_test(one_that_begins_to_pause_is_seen),
-		cmocka_unit_test(where_nothing_can_be_held_slices_go_on),
-		cmocka_unit_test(random_sets_of_loops_have_what_they_were_guaranteed),
-	};
-
 	gp_log_set_level(GP_LOG_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,11 +21,10 @@ static void look_again(struct rig *r)
 	rig_step(r);
 }
 
-static void guarantees_of_the_whole_are_all_given(void **state)
+TEST(guarantees_of_the_whole_are_all_given)
 {
 	struct rig *r = rig_new(4);
 
-	(void)state;
 	add_share(r, 500);
 	add_share(r, 300);
 	add_share(r, 200);
@@ -35,11 +34,10 @@ static void guarantees_of_the_whole_are_all_given(void **state)
 	rig_free(r);
 }
 
-static void the_later_ones_are_refused_and_told_so(void **state)
+TEST(the_later_ones_are_refused_and_told_so)
 {
 	struct rig *r = rig_new(3);
 
-	(void)state;
 	add_share(r, 600);
 	add_share(r, 401);
 	add_share(r, 400);
@@ -52,11 +50,10 @@ static void the_later_ones_are_refused_and_told_so(void **state)
 	rig_free(r);
 }
 
-static void one_that_was_refused_runs_by_its_weight(void **state)
+TEST(one_that_was_refused_runs_by_its_weight)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	r->gpu.base.info.caps &= ~(uint32_t)GP_CAP_ACTIVITY; /* so that slices show the part */
 	add_share(r, 800);
 	add_share(r, 900);
@@ -66,11 +63,10 @@ static void one_that_was_refused_runs_by_its_weight(void **state)
 	rig_free(r);
 }
 
-static void room_that_becomes_free_is_given_to_the_one_that_was_refused(void **state)
+TEST(room_that_becomes_free_is_given_to_the_one_that_was_refused)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	add_share(r, 600);
 	add_share(r, 600);
 	rig_start(r, &gp_policy_share);
@@ -82,11 +78,10 @@ static void room_that_becomes_free_is_given_to_the_one_that_was_refused(void **s
 	rig_free(r);
 }
 
-static void a_promise_is_not_taken_back_for_one_that_was_refused_before(void **state)
+TEST(a_promise_is_not_taken_back_for_one_that_was_refused_before)
 {
 	struct rig *r = rig_new(3);
 
-	(void)state;
 	add_share(r, 500);
 	add_share(r, 600);
 	add_share(r, 500);
@@ -100,12 +95,11 @@ static void a_promise_is_not_taken_back_for_one_that_was_refused_before(void **s
 	rig_free(r);
 }
 
-static void one_that_asks_for_less_is_admitted(void **state)
+TEST(one_that_asks_for_less_is_admitted)
 {
 	struct rig *r = rig_new(2);
 	struct gp_task_attr attr;
 
-	(void)state;
 	add_share(r, 700);
 	add_share(r, 700);
 	rig_start(r, &gp_policy_share);
@@ -117,11 +111,10 @@ static void one_that_asks_for_less_is_admitted(void **state)
 	rig_free(r);
 }
 
-static void a_gang_asks_once(void **state)
+TEST(a_gang_asks_once)
 {
 	struct rig *r = rig_new(3);
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++)
 		r->attr[add_share(r, 600) + 1].gang = 7;
 	add_share(r, 500);
@@ -132,11 +125,10 @@ static void a_gang_asks_once(void **state)
 	rig_free(r);
 }
 
-static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
+TEST(a_gang_whose_first_task_leaves_keeps_its_promise)
 {
 	struct rig *r = rig_new(3);
 
-	(void)state;
 	r->attr[add_share(r, 600) + 1].gang = 7;
 	add_share(r, 600);
 	r->attr[add_share(r, 600) + 1].gang = 7;
@@ -149,30 +141,13 @@ static void a_gang_whose_first_task_leaves_keeps_its_promise(void **state)
 	rig_free(r);
 }
 
-static void one_that_is_unmanaged_asks_for_nothing(void **state)
+TEST(one_that_is_unmanaged_asks_for_nothing)
 {
 	struct rig *r = rig_new(2);
 
-	(void)state;
 	r->attr[rig_add(r, GP_UNMANAGED) + 1].share_permille = 900;
 	add_share(r, 900);
 	rig_start(r, &gp_policy_share);
 	assert_int_equal(r->events[GP_EVENT_REFUSED], 0);
 	rig_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guarantees_of_the_whole_are_all_given),
-		cmocka_unit_test(the_later_ones_are_refused_and_told_so),
-		cmocka_unit_test(one_that_was_refused_runs_by_its_weight),
-		cmocka_unit_test(room_that_becomes_free_is_given_to_the_one_that_was_refused),
-		cmocka_unit_test(a_promise_is_not_taken_back_for_one_that_was_refused_before),
-		cmocka_unit_test(one_that_asks_for_less_is_admitted),
-		cmocka_unit_test(a_gang_asks_once),
-		cmocka_unit_test(a_gang_whose_first_task_leaves_keeps_its_promise),
-		cmocka_unit_test(one_that_is_unmanaged_asks_for_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

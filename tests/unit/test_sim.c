@@ -5,15 +5,9 @@
  * hide the switch; unfinished requests are counted exactly; activity is reported according to the
  * mode; control calls take their time one after the other; nothing is allocated during a run.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include <malloc.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/rng.h"
 #include "sim_world.h"
@@ -58,13 +52,12 @@ static uint64_t run_mix(uint64_t seed, struct outcome *outcome, struct gp_sim_to
 	return hash;
 }
 
-static void the_same_seed_gives_the_same_results_and_another_seed_others(void **state)
+TEST(the_same_seed_gives_the_same_results_and_another_seed_others)
 {
 	struct outcome *outcome = calloc(3 * (size_t)MIX, sizeof *outcome);
 	struct gp_sim_totals totals[3];
 	uint64_t hash[3];
 
-	(void)state;
 	assert_non_null(outcome);
 	for (size_t i = 0; i < 3; i++)
 		hash[i] = run_mix(i == 2 ? 8 : 7, &outcome[i * MIX], &totals[i]);
@@ -81,14 +74,13 @@ static void the_same_seed_gives_the_same_results_and_another_seed_others(void **
 	free(outcome);
 }
 
-static void watching_changes_nothing(void **state)
+TEST(watching_changes_nothing)
 {
 	const struct gp_sim_task task[] = {periodic(7 * MS, 1 * MS), closed_loop(3 * MS)};
 	struct gp_sim *watched = new_sim(&gp_sim_h200, task, 2, 1);
 	struct gp_sim *alone = new_sim(&gp_sim_h200, task, 2, 1);
 	uint64_t hash = 1;
 
-	(void)state;
 	gp_sim_set_watch(watched, hash_event, &hash);
 	run_to(watched, 1 * S);
 	run_to(alone, 1 * S);
@@ -180,9 +172,8 @@ static void act_at_random(struct gp_sim *sim, struct gp_rng *rng, uint64_t now_n
 	}
 }
 
-static void time_is_neither_lost_nor_made(void **state)
+TEST(time_is_neither_lost_nor_made)
 {
-	(void)state;
 	for (uint64_t seed = 0; seed < 100; seed++) {
 		struct ledger l = {.running = -1};
 		struct gp_sim_device device = gp_sim_h200;
@@ -233,12 +224,11 @@ static void time_is_neither_lost_nor_made(void **state)
 	}
 }
 
-static void a_closed_loop_by_itself_keeps_the_device_busy(void **state)
+TEST(a_closed_loop_by_itself_keeps_the_device_busy)
 {
 	const struct gp_sim_task task[] = {closed_loop(3 * MS)};
 	struct gp_sim *sim = new_sim(&gp_sim_h200, task, 1, 1);
 
-	(void)state;
 	run_to(sim, 1 * S);
 	gp_sim_finish(sim, 1 * S);
 	assert_int_equal(gp_sim_totals(sim)->switches, 1); /* to be loaded at first */
@@ -251,14 +241,13 @@ static void a_closed_loop_by_itself_keeps_the_device_busy(void **state)
 	gp_sim_free(sim);
 }
 
-static void an_idle_task_and_an_empty_device_do_nothing(void **state)
+TEST(an_idle_task_and_an_empty_device_do_nothing)
 {
 	const struct gp_sim_task task[] = {{.load = GP_LOAD_IDLE, .stop_ns = GP_NEVER}};
 	struct gp_sim *sim = new_sim(&plain, task, 1, 1);
 	struct gp_sim *empty = new_sim(&plain, NULL, 0, 1);
 	struct gp_seen seen;
 
-	(void)state;
 	assert_int_equal(gp_sim_next_ns(sim), 0); /* it appears */
 	run_to(sim, 0);
 	assert_int_equal(gp_gpu_scan(gp_sim_gpu(sim), 0, &seen, 1), 1);
@@ -277,13 +266,12 @@ static void an_idle_task_and_an_empty_device_do_nothing(void **state)
 
 /* Holds. */
 
-static void a_held_task_stands_still_and_goes_on_with_nothing_lost(void **state)
+TEST(a_held_task_stands_still_and_goes_on_with_nothing_lost)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(10 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	device.refill_ns = 300 * US;
 	sim = new_sim(&device, task, 1, 1);
 	run_to(sim, 0);
@@ -308,13 +296,12 @@ static void a_held_task_stands_still_and_goes_on_with_nothing_lost(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_held_task_gets_nothing_however_often_its_work_arrives(void **state)
+TEST(a_held_task_gets_nothing_however_often_its_work_arrives)
 {
 	const struct gp_sim_task task[] = {periodic(10 * MS, 1 * MS), closed_loop(1 * MS)};
 	struct gp_sim *sim = new_sim(&plain, task, 2, 1);
 	uint64_t before;
 
-	(void)state;
 	run_to(sim, 0);
 	attach(sim, 0);
 	run_to(sim, 100 * MS);
@@ -331,13 +318,12 @@ static void a_held_task_gets_nothing_however_often_its_work_arrives(void **state
 	gp_sim_free(sim);
 }
 
-static void holding_in_the_middle_of_the_switch_to_it_is_safe(void **state)
+TEST(holding_in_the_middle_of_the_switch_to_it_is_safe)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(10 * MS), closed_loop(10 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	device.switch_ns = 1 * MS;
 	device.switch_idle_ns = device.switch_ns;
 	sim = new_sim(&device, task, 2, 1);
@@ -360,13 +346,12 @@ static void holding_in_the_middle_of_the_switch_to_it_is_safe(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_hold_that_is_over_before_the_switch_is_has_no_effect(void **state)
+TEST(a_hold_that_is_over_before_the_switch_is_has_no_effect)
 {
 	struct gp_sim_device device = plain;
 	struct gp_sim_task task[] = {closed_loop(10 * MS), closed_loop(1 * MS)};
 	struct gp_sim *sim[2];
 
-	(void)state;
 	task[1].gap_ns = 20 * MS;
 	device.switch_ns = 1 * MS;
 	device.switch_idle_ns = device.switch_ns;
@@ -396,12 +381,11 @@ static void a_hold_that_is_over_before_the_switch_is_has_no_effect(void **state)
 	gp_sim_free(sim[1]);
 }
 
-static void nobody_is_preempted_for_one_that_is_held_while_it_waits(void **state)
+TEST(nobody_is_preempted_for_one_that_is_held_while_it_waits)
 {
 	const struct gp_sim_task task[] = {closed_loop(50 * MS), closed_loop(50 * MS)};
 	struct gp_sim *sim = new_sim(&plain, task, 2, 1);
 
-	(void)state;
 	run_to(sim, 0);
 	attach(sim, 1);
 	run_to(sim, 1 * MS);
@@ -415,14 +399,13 @@ static void nobody_is_preempted_for_one_that_is_held_while_it_waits(void **state
 
 /* Slices and switches. */
 
-static void two_closed_loops_share_equally(void **state)
+TEST(two_closed_loops_share_equally)
 {
 	const struct gp_sim_task task[] = {closed_loop(7 * MS), closed_loop(300 * US)};
 	struct gp_sim_device device = gp_sim_h200;
 	struct gp_sim *sim;
 	uint64_t turns;
 
-	(void)state;
 	device.refill_ns = 0;
 	sim = new_sim(&device, task, 2, 1);
 	run_to(sim, 1 * S);
@@ -436,12 +419,11 @@ static void two_closed_loops_share_equally(void **state)
 	gp_sim_free(sim);
 }
 
-static void slices_set_the_shares(void **state)
+TEST(slices_set_the_shares)
 {
 	struct gp_sim_task task[] = {closed_loop(100 * MS), closed_loop(100 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	task[1].slice_us = 1000; /* the program's own slice */
 	sim = new_sim(&plain, task, 2, 1);
 	run_to(sim, 0);
@@ -464,12 +446,11 @@ static void slices_set_the_shares(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_new_slice_begins_at_once(void **state)
+TEST(a_new_slice_begins_at_once)
 {
 	const struct gp_sim_task task[] = {closed_loop(50 * MS), closed_loop(50 * MS)};
 	struct gp_sim *sim = new_sim(&plain, task, 2, 1);
 
-	(void)state;
 	run_to(sim, 0);
 	attach(sim, 0);
 	attach(sim, 1);
@@ -499,11 +480,10 @@ static uint64_t slowest_beside(const struct gp_sim_device *device, uint32_t loop
 	return slowest_ns;
 }
 
-static void a_tiny_slice_gives_way_at_once(void **state)
+TEST(a_tiny_slice_gives_way_at_once)
 {
 	struct gp_sim_device device = plain;
 
-	(void)state;
 	device.switch_ns = 168 * US;
 	device.switch_idle_ns = device.switch_ns;
 	assert_in_range(slowest_beside(&device, 1, 0), 268 * US, 269 * US);
@@ -511,11 +491,10 @@ static void a_tiny_slice_gives_way_at_once(void **state)
 	assert_in_range(slowest_beside(&device, 5000, 0), 4000 * US, 5268 * US);
 }
 
-static void a_hint_hides_the_launch_and_the_switch(void **state)
+TEST(a_hint_hides_the_launch_and_the_switch)
 {
 	struct gp_sim_device device = plain;
 
-	(void)state;
 	device.switch_ns = 168 * US;
 	device.switch_idle_ns = device.switch_ns;
 	device.launch_ns = 20 * US;
@@ -527,13 +506,12 @@ static void a_hint_hides_the_launch_and_the_switch(void **state)
 	assert_in_range(slowest_beside(&device, 1, 100 * US), 187 * US, 190 * US);
 }
 
-static void waiting_behind_a_hint_is_run_time_but_no_work(void **state)
+TEST(waiting_behind_a_hint_is_run_time_but_no_work)
 {
 	struct gp_sim_task task[] = {periodic(10 * MS, 100 * US)};
 	struct gp_sim *sim;
 	const struct gp_sim_result *r;
 
-	(void)state;
 	task[0].hint_ns = 500 * US;
 	sim = new_sim(&plain, task, 1, 1);
 	run_to(sim, 1 * S);
@@ -546,13 +524,12 @@ static void waiting_behind_a_hint_is_run_time_but_no_work(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_task_that_falls_idle_yields_the_rest_of_its_slice(void **state)
+TEST(a_task_that_falls_idle_yields_the_rest_of_its_slice)
 {
 	struct gp_sim_task task[] = {periodic(10 * MS, 1 * MS), closed_loop(3 * MS)};
 	struct gp_sim *sim;
 	uint64_t of_loop_ns;
 
-	(void)state;
 	task[0].slice_us = 1000000;
 	task[1].slice_us = 1;
 	sim = new_sim(&plain, task, 2, 1);
@@ -565,13 +542,12 @@ static void a_task_that_falls_idle_yields_the_rest_of_its_slice(void **state)
 	gp_sim_free(sim);
 }
 
-static void the_context_that_is_still_loaded_costs_no_switch(void **state)
+TEST(the_context_that_is_still_loaded_costs_no_switch)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {periodic(10 * MS, 1 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	device.switch_ns = 168 * US;
 	device.switch_idle_ns = device.switch_ns;
 	sim = new_sim(&device, task, 1, 1);
@@ -583,14 +559,13 @@ static void the_context_that_is_still_loaded_costs_no_switch(void **state)
 	gp_sim_free(sim);
 }
 
-static void the_launch_takes_its_time(void **state)
+TEST(the_launch_takes_its_time)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {periodic(10 * MS, 1 * MS)};
 	struct gp_sim *sim;
 	const struct gp_hist *response;
 
-	(void)state;
 	device.launch_ns = 50 * US;
 	device.launch_jitter_ns = 20 * US;
 	sim = new_sim(&device, task, 1, 1);
@@ -601,13 +576,12 @@ static void the_launch_takes_its_time(void **state)
 	gp_sim_free(sim);
 }
 
-static void only_work_that_was_interrupted_must_refill(void **state)
+TEST(only_work_that_was_interrupted_must_refill)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(6 * MS), closed_loop(2 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	device.refill_ns = 500 * US;
 	sim = new_sim(&device, task, 2, 1);
 	/* 0 runs 2 ms, 1 a whole kernel of 2 ms, 0 refills and does 1.5 ms, 1 a kernel, ... */
@@ -635,7 +609,7 @@ static void note_presence(void *arg, const struct gp_sim_event *e)
 		p->gone_ns = e->now_ns;
 }
 
-static void tasks_start_and_stop_at_their_time(void **state)
+TEST(tasks_start_and_stop_at_their_time)
 {
 	struct gp_sim_task task[] = {closed_loop(1 * MS), closed_loop(1 * MS), closed_loop(1 * MS)};
 	struct presence p = {0};
@@ -644,7 +618,6 @@ static void tasks_start_and_stop_at_their_time(void **state)
 	uint32_t handle;
 	bool rescan;
 
-	(void)state;
 	task[1].start_ns = 100 * MS;
 	task[1].stop_ns = 200 * MS;
 	task[2].start_ns = task[2].stop_ns = 50 * MS; /* never present */
@@ -682,9 +655,8 @@ static void tasks_start_and_stop_at_their_time(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_task_can_exit_in_every_state(void **state)
+TEST(a_task_can_exit_in_every_state)
 {
-	(void)state;
 	for (uint64_t stop_ns = 1; stop_ns < 9 * MS; stop_ns += 250 * US - 1) {
 		for (int is_held = 0; is_held < 2; is_held++) {
 			struct gp_sim_device device = plain;
@@ -724,9 +696,8 @@ static void note_first_arrival(void *arg, const struct gp_sim_event *e)
 		*first_ns = e->arrival_ns;
 }
 
-static void what_is_left_over_in_overload_is_counted_exactly(void **state)
+TEST(what_is_left_over_in_overload_is_counted_exactly)
 {
-	(void)state;
 	for (int exits = 0; exits < 2; exits++) {
 		struct gp_sim_task task[] = {periodic(1 * MS, 3 * MS)};
 		uint64_t first_ns = GP_NEVER, arrived;
@@ -748,13 +719,12 @@ static void what_is_left_over_in_overload_is_counted_exactly(void **state)
 	}
 }
 
-static void what_arrives_at_the_very_end_is_not_left_over(void **state)
+TEST(what_arrives_at_the_very_end_is_not_left_over)
 {
 	const struct gp_sim_task task[] = {periodic(1 * MS, 3 * MS)};
 	struct gp_sim *sim = new_sim(&plain, task, 1, 5);
 	uint64_t first_ns = GP_NEVER, end_ns;
 
-	(void)state;
 	gp_sim_set_watch(sim, note_first_arrival, &first_ns);
 	run_to(sim, 10 * MS);
 	end_ns = first_ns + 100 * MS;
@@ -764,13 +734,12 @@ static void what_arrives_at_the_very_end_is_not_left_over(void **state)
 	gp_sim_free(sim);
 }
 
-static void poisson_arrivals_have_their_rate_and_their_spread(void **state)
+TEST(poisson_arrivals_have_their_rate_and_their_spread)
 {
 	struct gp_sim_task task[] = {periodic(1 * MS, 1 * US)};
 	struct gp_sim *sim;
 	uint64_t arrived;
 
-	(void)state;
 	task[0].load = GP_LOAD_POISSON;
 	sim = new_sim(&plain, task, 1, 1);
 	run_to(sim, 10 * S);
@@ -791,13 +760,12 @@ static void poisson_arrivals_have_their_rate_and_their_spread(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_periodic_task_has_its_period_at_a_phase_of_its_own(void **state)
+TEST(a_periodic_task_has_its_period_at_a_phase_of_its_own)
 {
 	const struct gp_sim_task task[] = {periodic(10 * MS, 1 * US), periodic(10 * MS, 1 * US)};
 	struct gp_sim *sim = new_sim(&plain, task, 2, 1);
 	uint64_t next_ns;
 
-	(void)state;
 	run_to(sim, 0);
 	next_ns = gp_sim_next_ns(sim);
 	assert_true(next_ns < 10 * MS);
@@ -811,11 +779,10 @@ static void a_periodic_task_has_its_period_at_a_phase_of_its_own(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_phase_says_when_the_first_request_comes(void **state)
+TEST(a_phase_says_when_the_first_request_comes)
 {
 	struct gp_sim_task task = periodic(10 * MS, 1 * US);
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		struct gp_sim *sim;
 
@@ -834,12 +801,11 @@ static void a_phase_says_when_the_first_request_comes(void **state)
 	}
 }
 
-static void a_closed_loop_pauses_between_requests(void **state)
+TEST(a_closed_loop_pauses_between_requests)
 {
 	struct gp_sim_task task[] = {closed_loop(1 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	task[0].gap_ns = 3 * MS;
 	sim = new_sim(&plain, task, 1, 1);
 	run_to(sim, 1 * S);
@@ -852,14 +818,13 @@ static void a_closed_loop_pauses_between_requests(void **state)
 
 /* Observation. */
 
-static void without_activity_reports_nothing_is_known(void **state)
+TEST(without_activity_reports_nothing_is_known)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS)};
 	struct gp_observation o;
 	struct gp_sim *sim;
 
-	(void)state;
 	device.activity = GP_ACTIVITY_NONE;
 	sim = new_sim(&device, task, 1, 1);
 	assert_int_equal(gp_sim_gpu(sim)->info.caps, GP_CAP_HOLD | GP_CAP_SLICE);
@@ -873,13 +838,12 @@ static void without_activity_reports_nothing_is_known(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_device_says_what_it_can_do(void **state)
+TEST(a_device_says_what_it_can_do)
 {
 	struct gp_sim_device device = gp_sim_h200;
 	struct gp_sim *sim = new_sim(&device, NULL, 0, 1);
 	const struct gp_gpu_info *info = &gp_sim_gpu(sim)->info;
 
-	(void)state;
 	assert_int_equal(info->caps, GP_CAP_HOLD | GP_CAP_SLICE | GP_CAP_ACTIVITY);
 	assert_int_equal(info->max_held, device.max_held);
 	assert_int_equal(info->slice_default_us, device.slice_us);
@@ -921,12 +885,11 @@ static struct gp_sim *new_sampled(uint64_t gap_ns)
 	return sim;
 }
 
-static void sampled_activity_is_known_after_a_window(void **state)
+TEST(sampled_activity_is_known_after_a_window)
 {
 	struct gp_sim *sim = new_sampled(3 * MS);
 	struct gp_observation o;
 
-	(void)state;
 	run_to(sim, 100 * MS - 1);
 	for (uint32_t i = 0; i < 2; i++)
 		assert_int_equal(observe(sim, i, 0).known, GP_KNOWN_HELD | GP_KNOWN_SLICE);
@@ -944,12 +907,11 @@ static void sampled_activity_is_known_after_a_window(void **state)
 	gp_sim_free(sim);
 }
 
-static void sampled_activity_of_a_held_task_is_not_known(void **state)
+TEST(sampled_activity_of_a_held_task_is_not_known)
 {
 	struct gp_sim *sim = new_sampled(3 * MS);
 	struct gp_observation o;
 
-	(void)state;
 	run_to(sim, 100 * MS);
 	assert_true(observe(sim, 0, 0).known & GP_KNOWN_ACTIVE);
 	hold(sim, 0, 100 * MS);
@@ -969,18 +931,17 @@ static void sampled_activity_of_a_held_task_is_not_known(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_full_device_says_nothing_of_those_that_did_not_run(void **state)
+TEST(a_full_device_says_nothing_of_those_that_did_not_run)
 {
 	struct gp_sim *sim = new_sampled(0);
 
-	(void)state;
 	run_to(sim, 100 * MS);
 	assert_true(observe(sim, 0, 0).active);
 	assert_false(observe(sim, 1, 0).known & GP_KNOWN_ACTIVE); /* idle, or never reached */
 	gp_sim_free(sim);
 }
 
-static void a_task_that_two_others_go_round_past_is_idle(void **state)
+TEST(a_task_that_two_others_go_round_past_is_idle)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS),
@@ -988,7 +949,6 @@ static void a_task_that_two_others_go_round_past_is_idle(void **state)
 	                                   closed_loop(1 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	device.activity = GP_ACTIVITY_SAMPLED;
 	device.activity_window_ns = 100 * MS;
 	sim = new_sim(&device, task, 3, 1);
@@ -1000,11 +960,10 @@ static void a_task_that_two_others_go_round_past_is_idle(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_task_just_released_is_not_called_idle_for_it(void **state)
+TEST(a_task_just_released_is_not_called_idle_for_it)
 {
 	struct gp_sim *sim = new_sampled(3 * MS);
 
-	(void)state;
 	hold(sim, 1, 0);
 	run_to(sim, 90 * MS);
 	release(sim, 1, 90 * MS);
@@ -1016,14 +975,13 @@ static void a_task_just_released_is_not_called_idle_for_it(void **state)
 	gp_sim_free(sim);
 }
 
-static void exact_activity_is_what_is_true_at_the_moment(void **state)
+TEST(exact_activity_is_what_is_true_at_the_moment)
 {
 	struct gp_sim_task task[] = {closed_loop(1 * MS), closed_loop(100 * MS)};
 	struct gp_sim_device device = plain;
 	struct gp_sim *sim;
 	struct gp_observation o;
 
-	(void)state;
 	device.switch_ns = 100 * US;
 	device.switch_idle_ns = device.switch_ns;
 	task[0].gap_ns = 9 * MS;
@@ -1060,14 +1018,13 @@ static void exact_activity_is_what_is_true_at_the_moment(void **state)
 	gp_sim_free(sim);
 }
 
-static void only_a_device_with_events_signals_changes_of_activity(void **state)
+TEST(only_a_device_with_events_signals_changes_of_activity)
 {
 	struct gp_sim_task task[] = {closed_loop(1 * MS)};
 	struct gp_sim_device device = plain;
 	struct gp_sim *sim;
 	bool rescan;
 
-	(void)state;
 	task[0].gap_ns = 4 * MS;
 	sim = new_sim(&device, task, 1, 1);
 	assert_int_equal(gp_sim_advance(sim, 1 * S), 1 * S);
@@ -1089,14 +1046,13 @@ static void only_a_device_with_events_signals_changes_of_activity(void **state)
 
 /* Control calls. */
 
-static void a_control_call_has_its_effect_at_its_end_and_signals_it(void **state)
+TEST(a_control_call_has_its_effect_at_its_end_and_signals_it)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS), closed_loop(1 * MS)};
 	struct gp_sim *sim;
 	bool rescan;
 
-	(void)state;
 	device.hold_ns = 500 * US;
 	device.release_ns = 400 * US;
 	device.set_slice_ns = 300 * US;
@@ -1123,14 +1079,13 @@ static void a_control_call_has_its_effect_at_its_end_and_signals_it(void **state
 	gp_sim_free(sim);
 }
 
-static void one_call_holds_many_but_slices_are_set_one_by_one(void **state)
+TEST(one_call_holds_many_but_slices_are_set_one_by_one)
 {
 	struct gp_sim_device device = plain;
 	struct gp_sim_task task[8];
 	struct gp_action a[8];
 	struct gp_sim *sim;
 
-	(void)state;
 	device.hold_ns = device.release_ns = device.set_slice_ns = 1 * MS;
 	for (int i = 0; i < 8; i++)
 		task[i] = closed_loop(1 * MS);
@@ -1155,7 +1110,7 @@ static void one_call_holds_many_but_slices_are_set_one_by_one(void **state)
 	gp_sim_free(sim);
 }
 
-static void too_many_calls_at_once_are_turned_away(void **state)
+TEST(too_many_calls_at_once_are_turned_away)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS)};
@@ -1163,7 +1118,6 @@ static void too_many_calls_at_once_are_turned_away(void **state)
 	struct gp_sim *sim;
 	unsigned taken = 0;
 
-	(void)state;
 	device.hold_ns = 1 * MS;
 	sim = new_sim(&device, task, 1, 1);
 	run_to(sim, 0);
@@ -1182,12 +1136,11 @@ static void too_many_calls_at_once_are_turned_away(void **state)
 	gp_sim_free(sim);
 }
 
-static void detaching_puts_a_task_back(void **state)
+TEST(detaching_puts_a_task_back)
 {
 	struct gp_sim_task task[] = {closed_loop(100 * MS), closed_loop(100 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	task[0].slice_us = 1000;
 	task[1].slice_us = 1000;
 	sim = new_sim(&plain, task, 2, 1);
@@ -1205,13 +1158,12 @@ static void detaching_puts_a_task_back(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_call_that_comes_after_the_detaching_has_no_effect(void **state)
+TEST(a_call_that_comes_after_the_detaching_has_no_effect)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	device.hold_ns = device.set_slice_ns = 500 * US;
 	sim = new_sim(&device, task, 1, 1);
 	run_to(sim, 0);
@@ -1226,13 +1178,12 @@ static void a_call_that_comes_after_the_detaching_has_no_effect(void **state)
 	gp_sim_free(sim);
 }
 
-static void what_has_not_ended_is_under_way(void **state)
+TEST(what_has_not_ended_is_under_way)
 {
 	struct gp_sim_device device = plain;
 	const struct gp_sim_task task[] = {closed_loop(1 * MS), closed_loop(1 * MS)};
 	struct gp_sim *sim;
 
-	(void)state;
 	device.hold_ns = device.release_ns = device.set_slice_ns = 500 * US;
 	sim = new_sim(&device, task, 2, 1);
 	run_to(sim, 0);
@@ -1253,7 +1204,7 @@ static void what_has_not_ended_is_under_way(void **state)
 
 /* Memory, and invalid configurations. */
 
-static void nothing_is_allocated_after_it_was_made(void **state)
+TEST(nothing_is_allocated_after_it_was_made)
 {
 	struct gp_sim_task task[MIX] = {periodic(1 * MS, 300 * US), periodic(1 * MS, 300 * US),
 	                                closed_loop(3 * MS), closed_loop(2 * MS),
@@ -1261,7 +1212,6 @@ static void nothing_is_allocated_after_it_was_made(void **state)
 	struct gp_sim *sim;
 	size_t before;
 
-	(void)state;
 	task[0].hint_ns = 100 * US;
 	task[1].load = GP_LOAD_POISSON;
 	task[4].start_ns = 100 * MS;
@@ -1284,14 +1234,13 @@ static void nothing_is_allocated_after_it_was_made(void **state)
 	gp_sim_free(sim);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
 	const struct gp_sim_task good = periodic(1 * MS, 1 * MS);
 	struct gp_sim_task bad;
 	struct gp_sim_config config = {.device = plain, .task = &bad, .ntasks = 1};
 	struct gp_sim *sim = NULL;
 
-	(void)state;
 	bad = good;
 	bad.kernel_ns = 0;
 	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
@@ -1319,56 +1268,4 @@ static void what_makes_no_sense_is_refused(void **state)
 	bad = closed_loop(1 * MS); /* no period */
 	assert_int_equal(gp_sim_new(&config, &sim), 0);
 	gp_sim_free(sim);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_same_seed_gives_the_same_results_and_another_seed_others),
-		cmocka_unit_test(watching_changes_nothing),
-		cmocka_unit_test(time_is_neither_lost_nor_made),
-		cmocka_unit_test(a_closed_loop_by_itself_keeps_the_device_busy),
-		cmocka_unit_test(an_idle_task_and_an_empty_device_do_nothing),
-		cmocka_unit_test(a_held_task_stands_still_and_goes_on_with_nothing_lost),
-		cmocka_unit_test(a_held_task_gets_nothing_however_often_its_work_arrives),
-		cmocka_unit_test(holding_in_the_middle_of_the_switch_to_it_is_safe),
-		cmocka_unit_test(a_hold_that_is_over_before_the_switch_is_has_no_effect),
-		cmocka_unit_test(nobody_is_preempted_for_one_that_is_held_while_it_waits),
-		cmocka_unit_test(two_closed_loops_share_equally),
-		cmocka_unit_test(a_new_slice_begins_at_once),
-		cmocka_unit_test(slices_set_the_shares),
-		cmocka_unit_test(a_tiny_slice_gives_way_at_once),
-		cmocka_unit_test(a_hint_hides_the_launch_and_the_switch),
-		cmocka_unit_test(waiting_behind_a_hint_is_run_time_but_no_work),
-		cmocka_unit_test(a_task_that_falls_idle_yields_the_rest_of_its_slice),
-		cmocka_unit_test(the_context_that_is_still_loaded_costs_no_switch),
-		cmocka_unit_test(the_launch_takes_its_time),
-		cmocka_unit_test(only_work_that_was_interrupted_must_refill),
-		cmocka_unit_test(tasks_start_and_stop_at_their_time),
-		cmocka_unit_test(a_task_can_exit_in_every_state),
-		cmocka_unit_test(what_is_left_over_in_overload_is_counted_exactly),
-		cmocka_unit_test(what_arrives_at_the_very_end_is_not_left_over),
-		cmocka_unit_test(poisson_arrivals_have_their_rate_and_their_spread),
-		cmocka_unit_test(a_periodic_task_has_its_period_at_a_phase_of_its_own),
-		cmocka_unit_test(a_phase_says_when_the_first_request_comes),
-		cmocka_unit_test(a_closed_loop_pauses_between_requests),
-		cmocka_unit_test(without_activity_reports_nothing_is_known),
-		cmocka_unit_test(a_device_says_what_it_can_do),
-		cmocka_unit_test(sampled_activity_is_known_after_a_window),
-		cmocka_unit_test(sampled_activity_of_a_held_task_is_not_known),
-		cmocka_unit_test(a_full_device_says_nothing_of_those_that_did_not_run),
-		cmocka_unit_test(a_task_that_two_others_go_round_past_is_idle),
-		cmocka_unit_test(a_task_just_released_is_not_called_idle_for_it),
-		cmocka_unit_test(exact_activity_is_what_is_true_at_the_moment),
-		cmocka_unit_test(only_a_device_with_events_signals_changes_of_activity),
-		cmocka_unit_test(a_control_call_has_its_effect_at_its_end_and_signals_it),
-		cmocka_unit_test(one_call_holds_many_but_slices_are_set_one_by_one),
-		cmocka_unit_test(too_many_calls_at_once_are_turned_away),
-		cmocka_unit_test(detaching_puts_a_task_back),
-		cmocka_unit_test(a_call_that_comes_after_the_detaching_has_no_effect),
-		cmocka_unit_test(what_has_not_ended_is_under_way),
-		cmocka_unit_test(nothing_is_allocated_after_it_was_made),
-		cmocka_unit_test(what_makes_no_sense_is_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

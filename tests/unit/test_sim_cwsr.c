@@ -5,13 +5,7 @@
  * to the waves; HWS stops other tasks and MES does not; short waves end in the grace period;
  * activity is polled.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "sim_world.h"
@@ -53,9 +47,8 @@ static uint64_t work(struct gp_sim *sim, uint32_t task)
 
 /* Sharing. */
 
-static void narrow_tasks_run_side_by_side_at_full_speed(void **state)
+TEST(narrow_tasks_run_side_by_side_at_full_speed)
 {
-	(void)state;
 	const struct gp_sim_task task[] = {wide(300, 3 * MS), wide(700, 7 * MS)};
 	struct gp_sim *sim = new_sim(&free_of_charge, task, 2, 1);
 
@@ -66,9 +59,8 @@ static void narrow_tasks_run_side_by_side_at_full_speed(void **state)
 	gp_sim_free(sim);
 }
 
-static void what_does_not_fit_slows_all_down_alike(void **state)
+TEST(what_does_not_fit_slows_all_down_alike)
 {
-	(void)state;
 	const struct gp_sim_task task[] = {wide(1000, 1 * MS), wide(500, 1 * MS)};
 	struct gp_sim *sim = new_sim(&free_of_charge, task, 2, 1);
 
@@ -78,9 +70,8 @@ static void what_does_not_fit_slows_all_down_alike(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_newcomer_shares_from_its_arrival_to_its_end(void **state)
+TEST(a_newcomer_shares_from_its_arrival_to_its_end)
 {
-	(void)state;
 	const uint64_t at[] = {4 * MS};
 	struct gp_sim_task task[] = {closed_loop(100 * MS), closed_loop(3 * MS)};
 	struct gp_sim *sim;
@@ -101,9 +92,8 @@ static void a_newcomer_shares_from_its_arrival_to_its_end(void **state)
 }
 
 /* Widths without common divisors: the sum is the whole device, less rounding. */
-static void work_is_neither_lost_nor_made(void **state)
+TEST(work_is_neither_lost_nor_made)
 {
-	(void)state;
 	const uint32_t width[] = {333, 77, 1000, 611, 13};
 	struct gp_sim_task task[5];
 	uint64_t sum = 0, widths = 0;
@@ -130,9 +120,8 @@ static void work_is_neither_lost_nor_made(void **state)
 
 /* Holds. */
 
-static void a_held_task_stands_still_and_goes_on_with_the_rest(void **state)
+TEST(a_held_task_stands_still_and_goes_on_with_the_rest)
 {
-	(void)state;
 	const struct gp_sim_task task = closed_loop(10 * MS);
 	struct gp_sim *sim = new_sim(&free_of_charge, &task, 1, 1);
 
@@ -150,9 +139,8 @@ static void a_held_task_stands_still_and_goes_on_with_the_rest(void **state)
 	gp_sim_free(sim);
 }
 
-static void saving_takes_as_long_as_there_is_to_save(void **state)
+TEST(saving_takes_as_long_as_there_is_to_save)
 {
-	(void)state;
 	const uint32_t width[] = {1000, 250, 1};
 	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
 
@@ -197,9 +185,8 @@ static uint64_t time_to_save(uint32_t xccs, uint32_t mb_per_s)
 	return at_ns;
 }
 
-static void xccs_save_at_the_same_time_and_share_the_memory(void **state)
+TEST(xccs_save_at_the_same_time_and_share_the_memory)
 {
-	(void)state;
 	assert_int_equal(time_to_save(1, 10000), 1 * MS);
 	assert_int_equal(time_to_save(8, 80000), 1 * MS);
 	assert_int_equal(time_to_save(8, 10000), 8 * MS);
@@ -231,18 +218,16 @@ static uint64_t delay_of_the_other(enum gp_sim_scheduler scheduler)
 	return at_ns - 100 * MS;
 }
 
-static void hws_stops_bystanders_and_mes_does_not(void **state)
+TEST(hws_stops_bystanders_and_mes_does_not)
 {
-	(void)state;
 	/* The hold saves both (1 ms) and restores one (0.5 ms), the release saves one and restores
 	 * both; 50 us for the lists each time. */
 	assert_in_range(delay_of_the_other(GP_SIM_HWS), 3090 * US, 3110 * US);
 	assert_int_equal(delay_of_the_other(GP_SIM_MES), 0);
 }
 
-static void with_mes_a_released_task_waits_for_its_own_waves(void **state)
+TEST(with_mes_a_released_task_waits_for_its_own_waves)
 {
-	(void)state;
 	const struct gp_sim_task task = closed_loop(10 * MS);
 	struct gp_sim_device device = slow_to_save(GP_SIM_MES);
 	struct gp_sim *sim;
@@ -261,9 +246,8 @@ static void with_mes_a_released_task_waits_for_its_own_waves(void **state)
 	gp_sim_free(sim);
 }
 
-static void one_call_for_many_stops_the_device_once(void **state)
+TEST(one_call_for_many_stops_the_device_once)
 {
-	(void)state;
 	const struct gp_sim_task task[] = {wide(200, 1 * S), wide(200, 1 * S), wide(200, 1 * S)};
 	struct gp_action a[] = {{.handle = 0}, {.handle = 2}};
 	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
@@ -304,9 +288,8 @@ static uint64_t held_after(uint64_t kernel_ns, uint64_t wave_ns, enum gp_sim_sch
 	return at_ns - 10 * MS;
 }
 
-static void waves_that_end_in_the_grace_period_are_not_saved(void **state)
+TEST(waves_that_end_in_the_grace_period_are_not_saved)
 {
-	(void)state;
 	assert_int_equal(held_after(1 * S, 1 * S, GP_SIM_HWS), 1100 * US);
 	assert_int_equal(held_after(1 * S, 200 * US, GP_SIM_HWS), 600 * US); /* half of them */
 	assert_int_equal(held_after(1 * S, 100 * US, GP_SIM_HWS), 100 * US);
@@ -314,9 +297,8 @@ static void waves_that_end_in_the_grace_period_are_not_saved(void **state)
 	assert_int_equal(held_after(1 * S, 100 * US, GP_SIM_MES), 1000 * US); /* has none */
 }
 
-static void no_kernel_begins_in_the_grace_period(void **state)
+TEST(no_kernel_begins_in_the_grace_period)
 {
-	(void)state;
 	const struct gp_sim_task task = closed_loop(80 * US);
 	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
 	struct gp_sim *sim;
@@ -333,9 +315,8 @@ static void no_kernel_begins_in_the_grace_period(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_release_has_no_grace_period(void **state)
+TEST(a_release_has_no_grace_period)
 {
-	(void)state;
 	const struct gp_sim_task task = closed_loop(1 * S);
 	struct gp_sim_device device = slow_to_save(GP_SIM_HWS);
 	uint64_t at_ns = 30 * MS;
@@ -379,18 +360,16 @@ static void exit_at(enum gp_sim_scheduler scheduler, uint64_t stop_ns)
 }
 
 /* During the driver's work, draining, stopped, saving waves, and off. */
-static void a_task_can_exit_in_every_state(void **state)
+TEST(a_task_can_exit_in_every_state)
 {
-	(void)state;
 	for (uint64_t stop_ns = 10 * MS; stop_ns < 13 * MS; stop_ns += 50 * US) {
 		exit_at(GP_SIM_HWS, stop_ns);
 		exit_at(GP_SIM_MES, stop_ns);
 	}
 }
 
-static void one_that_is_let_go_while_it_is_taken_off_runs_again(void **state)
+TEST(one_that_is_let_go_while_it_is_taken_off_runs_again)
 {
-	(void)state;
 	const struct gp_sim_task task = closed_loop(10 * MS);
 
 	for (int scheduler = GP_SIM_HWS; scheduler <= GP_SIM_MES; scheduler++) {
@@ -408,9 +387,8 @@ static void one_that_is_let_go_while_it_is_taken_off_runs_again(void **state)
 	}
 }
 
-static void a_hint_takes_no_room_until_its_kernel_comes(void **state)
+TEST(a_hint_takes_no_room_until_its_kernel_comes)
 {
-	(void)state;
 	const uint64_t at[] = {10 * MS};
 	struct gp_sim_task task[] = {closed_loop(100 * MS), closed_loop(2 * MS)};
 	struct gp_sim *sim;
@@ -432,9 +410,8 @@ static void a_hint_takes_no_room_until_its_kernel_comes(void **state)
 
 /* Observation. */
 
-static void activity_is_found_by_polling(void **state)
+TEST(activity_is_found_by_polling)
 {
-	(void)state;
 	const uint64_t at[] = {200 * US, 2500 * US};
 	struct gp_sim_task task = closed_loop(100 * US);
 	struct gp_sim_device device = free_of_charge;
@@ -463,9 +440,8 @@ static void activity_is_found_by_polling(void **state)
 	gp_sim_free(sim);
 }
 
-static void activity_between_two_polls_is_not_seen(void **state)
+TEST(activity_between_two_polls_is_not_seen)
 {
-	(void)state;
 	const uint64_t at[] = {200 * US};
 	struct gp_sim_task task = closed_loop(100 * US);
 	struct gp_sim_device device = free_of_charge;
@@ -486,9 +462,8 @@ static void activity_between_two_polls_is_not_seen(void **state)
 	gp_sim_free(sim);
 }
 
-static void an_mi300x_tells_no_run_times(void **state)
+TEST(an_mi300x_tells_no_run_times)
 {
-	(void)state;
 	const struct gp_sim_task task = closed_loop(10 * MS);
 	struct gp_sim *sim = new_sim(&gp_sim_mi300x, &task, 1, 1);
 	const struct gp_gpu_info *info = &gp_sim_gpu(sim)->info;
@@ -506,9 +481,8 @@ static void an_mi300x_tells_no_run_times(void **state)
 	gp_sim_free(sim);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
-	(void)state;
 	const struct gp_sim_task task = closed_loop(1 * MS), too_wide = wide(1001, 1 * MS);
 	struct gp_sim_config config = {.device = free_of_charge, .task = &task, .ntasks = 1};
 	struct gp_sim *sim;
@@ -622,9 +596,8 @@ static uint64_t run_at_random(uint64_t seed, enum gp_sim_scheduler scheduler)
 	return w.hash;
 }
 
-static void no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes(void **state)
+TEST(no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++)
 		for (int scheduler = GP_SIM_HWS; scheduler <= GP_SIM_MES; scheduler++) {
 			uint64_t hash = run_at_random(seed, (enum gp_sim_scheduler)scheduler);
@@ -633,33 +606,4 @@ static void no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes(void 
 			assert_true(hash !=
 			            run_at_random(seed + 1, (enum gp_sim_scheduler)scheduler));
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(narrow_tasks_run_side_by_side_at_full_speed),
-		cmocka_unit_test(what_does_not_fit_slows_all_down_alike),
-		cmocka_unit_test(a_newcomer_shares_from_its_arrival_to_its_end),
-		cmocka_unit_test(work_is_neither_lost_nor_made),
-		cmocka_unit_test(a_held_task_stands_still_and_goes_on_with_the_rest),
-		cmocka_unit_test(saving_takes_as_long_as_there_is_to_save),
-		cmocka_unit_test(xccs_save_at_the_same_time_and_share_the_memory),
-		cmocka_unit_test(hws_stops_bystanders_and_mes_does_not),
-		cmocka_unit_test(with_mes_a_released_task_waits_for_its_own_waves),
-		cmocka_unit_test(one_call_for_many_stops_the_device_once),
-		cmocka_unit_test(waves_that_end_in_the_grace_period_are_not_saved),
-		cmocka_unit_test(no_kernel_begins_in_the_grace_period),
-		cmocka_unit_test(a_release_has_no_grace_period),
-		cmocka_unit_test(a_task_can_exit_in_every_state),
-		cmocka_unit_test(one_that_is_let_go_while_it_is_taken_off_runs_again),
-		cmocka_unit_test(a_hint_takes_no_room_until_its_kernel_comes),
-		cmocka_unit_test(activity_is_found_by_polling),
-		cmocka_unit_test(activity_between_two_polls_is_not_seen),
-		cmocka_unit_test(an_mi300x_tells_no_run_times),
-		cmocka_unit_test(what_makes_no_sense_is_refused),
-		cmocka_unit_test(no_task_runs_while_held_and_the_same_seed_gives_the_same_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* External programs on a simulated device: they join, submit, are held, and leave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/clock.h"
 #include "sim/model/sim_gpu.h"
@@ -90,12 +85,11 @@ static void hold(struct world *w, uint32_t task, bool hold)
 	assert_int_equal(a.status, -EINPROGRESS);
 }
 
-static void a_request_is_done_in_its_time(void **state)
+TEST(a_request_is_done_in_its_time)
 {
 	struct world w = make(&gp_sim_h200);
 	uint32_t task = join(&w);
 
-	(void)state;
 	gp_sim_set_watch(w.sim, count_done, &w);
 	advance(&w, 5 * MS);
 	assert_int_equal(submit(&w, task, 4711, 100 * US), 0);
@@ -112,12 +106,11 @@ static void a_request_is_done_in_its_time(void **state)
 	gp_sim_free(w.sim);
 }
 
-static void requests_are_queued_and_not_more_than_fit(void **state)
+TEST(requests_are_queued_and_not_more_than_fit)
 {
 	struct world w = make(&gp_sim_h200);
 	uint32_t task = join(&w);
 
-	(void)state;
 	gp_sim_set_watch(w.sim, count_done, &w);
 	for (uint64_t i = 0; i < GP_SIM_REQUESTS; i++)
 		assert_int_equal(submit(&w, task, i, 1 * MS), 0);
@@ -133,11 +126,10 @@ static void requests_are_queued_and_not_more_than_fit(void **state)
 	gp_sim_free(w.sim);
 }
 
-static void held_work_waits_and_is_neither_lost_nor_done_twice(void **state)
+TEST(held_work_waits_and_is_neither_lost_nor_done_twice)
 {
 	static const struct gp_sim_device *const devices[] = {&gp_sim_h200, &gp_sim_mi300x};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct world w = make(devices[i]);
 		uint32_t task = join(&w), other = join(&w);
@@ -160,13 +152,12 @@ static void held_work_waits_and_is_neither_lost_nor_done_twice(void **state)
 	}
 }
 
-static void a_program_that_leaves_takes_its_work_and_its_hold_along(void **state)
+TEST(a_program_that_leaves_takes_its_work_and_its_hold_along)
 {
 	struct world w = make(&gp_sim_h200);
 	uint32_t task = join(&w), again;
 	uint32_t seen = 0, changed;
 
-	(void)state;
 	gp_sim_set_watch(w.sim, count_done, &w);
 	assert_int_equal(submit(&w, task, 1, 1 * MS), 0);
 	advance(&w, 1 * MS);
@@ -192,11 +183,10 @@ static void a_program_that_leaves_takes_its_work_and_its_hold_along(void **state
 }
 
 /* It does not inherit the loaded context of the program before it, nor saved waves. */
-static void a_new_program_inherits_nothing_from_the_one_before(void **state)
+TEST(a_new_program_inherits_nothing_from_the_one_before)
 {
 	static const struct gp_sim_device *const devices[] = {&gp_sim_h200, &gp_sim_mi300x};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct gp_sim_device device = *devices[i];
 		struct world w;
@@ -222,13 +212,12 @@ static void a_new_program_inherits_nothing_from_the_one_before(void **state)
 	}
 }
 
-static void places_run_out(void **state)
+TEST(places_run_out)
 {
 	struct world w = make(&gp_sim_h200);
 	struct gp_sim_program program = {.name = "one too many"};
 	uint32_t task;
 
-	(void)state;
 	for (unsigned i = 0; i < PLACES; i++)
 		assert_int_equal(join(&w), i);
 	assert_int_equal(gp_sim_join(w.sim, &program, &task), -ENOSPC);
@@ -239,29 +228,13 @@ static void places_run_out(void **state)
 	gp_sim_free(w.sim);
 }
 
-static void the_value_shows_lost_and_doubled_work(void **state)
+TEST(the_value_shows_lost_and_doubled_work)
 {
 	uint64_t right = gp_sim_right_value(2, 1 * MS);
 
-	(void)state;
 	assert_true(right != gp_sim_right_value(1, 1 * MS));
 	assert_true(right != gp_sim_right_value(3, 1 * MS));
 	assert_true(right != gp_sim_right_value(2, 1 * MS - 1));
 	assert_true(right != gp_sim_right_value(2, 2 * MS));
 	assert_true(right == gp_sim_right_value(2, 1 * MS));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_is_done_in_its_time),
-		cmocka_unit_test(requests_are_queued_and_not_more_than_fit),
-		cmocka_unit_test(held_work_waits_and_is_neither_lost_nor_done_twice),
-		cmocka_unit_test(a_program_that_leaves_takes_its_work_and_its_hold_along),
-		cmocka_unit_test(a_new_program_inherits_nothing_from_the_one_before),
-		cmocka_unit_test(places_run_out),
-		cmocka_unit_test(the_value_shows_lost_and_doubled_work),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,7 @@
  * kernels leaves the device free in its gaps; request marks enclose each request; preparation on
  * the host takes time and can be hidden by a hint.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <string.h>
+#include "support/test.h"
 
 #include "sim_world.h"
 
@@ -70,9 +64,8 @@ static struct gp_sim *play(const struct gp_sim_device *device, const struct gp_s
 	return sim;
 }
 
-static void requests_come_at_the_times_of_the_trace(void **state)
+TEST(requests_come_at_the_times_of_the_trace)
 {
-	(void)state;
 	const uint64_t at[] = {0, 3 * MS, 3 * MS, 10 * MS};
 	struct gp_sim_task task = trace(at, 4, 1 * MS);
 	struct record r;
@@ -90,9 +83,8 @@ static void requests_come_at_the_times_of_the_trace(void **state)
 	gp_sim_free(sim);
 }
 
-static void what_a_trace_leaves_over_is_counted_exactly(void **state)
+TEST(what_a_trace_leaves_over_is_counted_exactly)
 {
-	(void)state;
 	const uint64_t at[] = {0, 1 * MS, 2 * MS, 3 * MS, 28 * MS};
 	struct gp_sim_task task = trace(at, 5, 10 * MS);
 	struct record r;
@@ -105,9 +97,8 @@ static void what_a_trace_leaves_over_is_counted_exactly(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_trace_that_is_out_of_order_is_refused(void **state)
+TEST(a_trace_that_is_out_of_order_is_refused)
 {
-	(void)state;
 	const uint64_t at[] = {2 * MS, 1 * MS};
 	struct gp_sim_task task = trace(at, 2, 1 * MS);
 	const struct gp_sim_config config = {.device = plain, .task = &task, .ntasks = 1};
@@ -116,9 +107,8 @@ static void a_trace_that_is_out_of_order_is_refused(void **state)
 	assert_int_equal(gp_sim_new(&config, &sim), -EINVAL);
 }
 
-static void a_request_of_many_kernels_is_done_with_the_last(void **state)
+TEST(a_request_of_many_kernels_is_done_with_the_last)
 {
-	(void)state;
 	const uint64_t at[] = {0};
 	struct gp_sim_task task = trace(at, 1, 1 * MS);
 	struct record r;
@@ -135,9 +125,8 @@ static void a_request_of_many_kernels_is_done_with_the_last(void **state)
 	gp_sim_free(sim);
 }
 
-static void without_a_gap_many_kernels_are_as_one(void **state)
+TEST(without_a_gap_many_kernels_are_as_one)
 {
-	(void)state;
 	const uint64_t at[] = {0};
 	struct gp_sim_task task = trace(at, 1, 1 * MS);
 	struct record r;
@@ -151,9 +140,8 @@ static void without_a_gap_many_kernels_are_as_one(void **state)
 	gp_sim_free(sim);
 }
 
-static void the_device_is_free_in_a_gap(void **state)
+TEST(the_device_is_free_in_a_gap)
 {
-	(void)state;
 	struct gp_sim_task task[] = {closed_loop(1 * MS), closed_loop(1 * MS)};
 	struct record r;
 	struct gp_sim *sim;
@@ -169,9 +157,8 @@ static void the_device_is_free_in_a_gap(void **state)
 	gp_sim_free(sim);
 }
 
-static void request_marks_enclose_each_request(void **state)
+TEST(request_marks_enclose_each_request)
 {
-	(void)state;
 	const uint64_t at[] = {10 * MS, 12 * MS, 50 * MS};
 	struct gp_sim_task task = trace(at, 3, 1 * MS);
 	struct record r;
@@ -193,9 +180,8 @@ static void request_marks_enclose_each_request(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_closed_loop_can_send_request_marks_too(void **state)
+TEST(a_closed_loop_can_send_request_marks_too)
 {
-	(void)state;
 	struct gp_sim_task task = closed_loop(1 * MS);
 	struct record r;
 	struct gp_sim *sim;
@@ -210,9 +196,8 @@ static void a_closed_loop_can_send_request_marks_too(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_request_mark_is_seen_at_once(void **state)
+TEST(a_request_mark_is_seen_at_once)
 {
-	(void)state;
 	const uint64_t at[] = {10 * MS};
 	struct gp_sim_task task = trace(at, 1, 1 * MS);
 	bool rescan;
@@ -228,9 +213,8 @@ static void a_request_mark_is_seen_at_once(void **state)
 	gp_sim_free(sim);
 }
 
-static void a_program_that_exits_says_nothing_more(void **state)
+TEST(a_program_that_exits_says_nothing_more)
 {
-	(void)state;
 	const uint64_t at[] = {10 * MS, 30 * MS};
 	struct gp_sim_task task = trace(at, 2, 1 * MS);
 	struct record r;
@@ -244,9 +228,8 @@ static void a_program_that_exits_says_nothing_more(void **state)
 	gp_sim_free(sim);
 }
 
-static void preparing_takes_its_time(void **state)
+TEST(preparing_takes_its_time)
 {
-	(void)state;
 	const uint64_t at[] = {10 * MS};
 	struct gp_sim_task task = trace(at, 1, 1 * MS);
 	struct record r;
@@ -260,9 +243,8 @@ static void preparing_takes_its_time(void **state)
 }
 
 /* As in GPreempt: 100 us before the end of 200 us of preparation. */
-static void a_hint_can_act_while_a_request_is_prepared(void **state)
+TEST(a_hint_can_act_while_a_request_is_prepared)
 {
-	(void)state;
 	const uint64_t at[] = {10 * MS};
 	struct gp_sim_task task[] = {trace(at, 1, 1 * MS), closed_loop(50 * MS)};
 	struct gp_sim_device device = plain;
@@ -278,24 +260,4 @@ static void a_hint_can_act_while_a_request_is_prepared(void **state)
 	assert_in_range(when(&r, GP_SIM_RUN, 0), 10 * MS + 180 * US, 10 * MS + 181 * US);
 	assert_int_equal(when(&r, GP_SIM_REQUEST, 0), 11 * MS + 200 * US); /* as if it were alone */
 	gp_sim_free(sim);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_come_at_the_times_of_the_trace),
-		cmocka_unit_test(what_a_trace_leaves_over_is_counted_exactly),
-		cmocka_unit_test(a_trace_that_is_out_of_order_is_refused),
-		cmocka_unit_test(a_request_of_many_kernels_is_done_with_the_last),
-		cmocka_unit_test(without_a_gap_many_kernels_are_as_one),
-		cmocka_unit_test(the_device_is_free_in_a_gap),
-		cmocka_unit_test(request_marks_enclose_each_request),
-		cmocka_unit_test(a_closed_loop_can_send_request_marks_too),
-		cmocka_unit_test(a_request_mark_is_seen_at_once),
-		cmocka_unit_test(a_program_that_exits_says_nothing_more),
-		cmocka_unit_test(preparing_takes_its_time),
-		cmocka_unit_test(a_hint_can_act_while_a_request_is_prepared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

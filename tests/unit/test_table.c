@@ -3,14 +3,7 @@
  * Table: behaves as a plain array of pairs over 200 000 random operations, with keys that
  * collide and runs that wrap around the end; reserves as promised; fails without a trace.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <errno.h>
-#include <string.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "base/table.h"
@@ -115,9 +108,8 @@ static size_t home_of(struct gp_table *empty, uint64_t key)
 	return home;
 }
 
-static void it_behaves_as_an_array_of_pairs(void **state)
+TEST(it_behaves_as_an_array_of_pairs)
 {
-	(void)state;
 	struct gp_table t;
 	struct model m = {0};
 	model_add_key(&m, 0);
@@ -131,9 +123,8 @@ static void it_behaves_as_an_array_of_pairs(void **state)
 	gp_table_free(&t);
 }
 
-static void it_does_so_when_keys_collide_across_the_end(void **state)
+TEST(it_does_so_when_keys_collide_across_the_end)
 {
-	(void)state;
 	struct gp_table t;
 	struct model m = {0};
 	size_t taken[64] = {0};
@@ -155,9 +146,8 @@ static void it_does_so_when_keys_collide_across_the_end(void **state)
 	gp_table_free(&t);
 }
 
-static void removing_any_entry_of_a_run_keeps_the_others(void **state)
+TEST(removing_any_entry_of_a_run_keeps_the_others)
 {
-	(void)state;
 	/* Every way to take three entries, one after another, out of a full run of six. */
 	struct gp_table t;
 	gp_table_init(&t);
@@ -185,9 +175,8 @@ static void removing_any_entry_of_a_run_keeps_the_others(void **state)
 	gp_table_free(&t);
 }
 
-static void growing_loses_nothing(void **state)
+TEST(growing_loses_nothing)
 {
-	(void)state;
 	const uint64_t strides[] = {1, 4096, 1ull << 32, 0x9e3779b97f4a7c15ull};
 	for (int s = 0; s < 4; s++) {
 		struct gp_table t;
@@ -205,9 +194,8 @@ static void growing_loses_nothing(void **state)
 	}
 }
 
-static void what_was_reserved_fits_without_another_allocation(void **state)
+TEST(what_was_reserved_fits_without_another_allocation)
 {
-	(void)state;
 	for (size_t count = 1; count <= 300; count++) {
 		struct gp_table t;
 		gp_table_init(&t);
@@ -229,9 +217,8 @@ static void what_was_reserved_fits_without_another_allocation(void **state)
 	}
 }
 
-static void reserving_more_keeps_the_entries(void **state)
+TEST(reserving_more_keeps_the_entries)
 {
-	(void)state;
 	struct gp_table t;
 	uint64_t value;
 	gp_table_init(&t);
@@ -246,9 +233,8 @@ static void reserving_more_keeps_the_entries(void **state)
 	gp_table_free(&t);
 }
 
-static void a_table_that_cannot_grow_is_as_it_was(void **state)
+TEST(a_table_that_cannot_grow_is_as_it_was)
 {
-	(void)state;
 	const size_t too_many[] = {SIZE_MAX, SIZE_MAX / 2, SIZE_MAX / 100};
 	struct gp_table t;
 	uint64_t value;
@@ -264,9 +250,8 @@ static void a_table_that_cannot_grow_is_as_it_was(void **state)
 	gp_table_free(&t);
 }
 
-static void an_empty_table_holds_nothing_and_owns_nothing(void **state)
+TEST(an_empty_table_holds_nothing_and_owns_nothing)
 {
-	(void)state;
 	struct gp_table t;
 	memset(&t, 0xff, sizeof(t));
 	gp_table_init(&t);
@@ -283,9 +268,8 @@ static void an_empty_table_holds_nothing_and_owns_nothing(void **state)
 	gp_table_free(&t); /* twice does no harm */
 }
 
-static void clearing_keeps_the_memory(void **state)
+TEST(clearing_keeps_the_memory)
 {
-	(void)state;
 	struct gp_table t;
 	gp_table_init(&t);
 	for (uint64_t key = 0; key < 100; key++)
@@ -300,20 +284,4 @@ static void clearing_keeps_the_memory(void **state)
 	assert_ptr_equal(t.slot, slot);
 	assert_false(gp_table_get(&t, 0, NULL));
 	gp_table_free(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_behaves_as_an_array_of_pairs),
-		cmocka_unit_test(it_does_so_when_keys_collide_across_the_end),
-		cmocka_unit_test(removing_any_entry_of_a_run_keeps_the_others),
-		cmocka_unit_test(growing_loses_nothing),
-		cmocka_unit_test(what_was_reserved_fits_without_another_allocation),
-		cmocka_unit_test(reserving_more_keeps_the_entries),
-		cmocka_unit_test(a_table_that_cannot_grow_is_as_it_was),
-		cmocka_unit_test(an_empty_table_holds_nothing_and_owns_nothing),
-		cmocka_unit_test(clearing_keeps_the_memory),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

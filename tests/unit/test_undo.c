@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of undo records: what is in it survives its writer, and nobody else's file is used. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/process.h"
 #include "undo/undo.h"
@@ -92,17 +80,13 @@ static void drop(struct gp_undo_file *file, unsigned slot)
 		gp_undo_drop_same(file, slot, &e);
 }
 
-/* ---- records ----------------------------------------------------------------------------------
- */
-
-static void a_record_is_there_until_it_is_dropped(void **state)
+TEST_WITH(a_record_is_there_until_it_is_dropped, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it(), *other = open_it();
 	struct gp_undo undo = record(5);
 	struct gp_undo_entry e;
 	int slot;
 
-	(void)state;
 	assert_int_equal(count(file), 0);
 	slot = gp_undo_put(file, "nvidia", &undo);
 	assert_in_range(slot, 0, GP_UNDO_SLOTS - 1);
@@ -119,14 +103,13 @@ static void a_record_is_there_until_it_is_dropped(void **state)
 	gp_undo_close(NULL);
 }
 
-static void the_older_record_of_a_task_stays(void **state)
+TEST_WITH(the_older_record_of_a_task_stays, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it();
 	struct gp_undo undo = record(5), newer = record(5);
 	struct gp_undo_entry e;
 	int slot = gp_undo_put(file, "nvidia", &undo);
 
-	(void)state;
 	memset(newer.data, 0xee, sizeof newer.data);
 	assert_int_equal(gp_undo_put(file, "nvidia", &newer), slot);
 	assert_int_equal(count(file), 1);
@@ -144,12 +127,11 @@ static void the_older_record_of_a_task_stays(void **state)
 	gp_undo_close(file);
 }
 
-static void slots_are_used_again_and_a_full_file_says_so(void **state)
+TEST_WITH(slots_are_used_again_and_a_full_file_says_so, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it();
 	struct gp_undo_entry e;
 
-	(void)state;
 	for (uint64_t i = 0; i < GP_UNDO_SLOTS; i++) {
 		struct gp_undo undo = record(i);
 
@@ -174,28 +156,23 @@ static void slots_are_used_again_and_a_full_file_says_so(void **state)
 	gp_undo_close(file);
 }
 
-static void an_epoch_grows_by_one_for_everybody(void **state)
+TEST_WITH(an_epoch_grows_by_one_for_everybody, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it(), *other = open_it();
 	uint64_t epoch = gp_undo_epoch(file);
 
-	(void)state;
 	gp_undo_bump(file);
 	assert_int_equal(gp_undo_epoch(other), epoch + 1);
 	gp_undo_close(file);
 	gp_undo_close(other);
 }
 
-/* ---- death and company ------------------------------------------------------------------------
- */
-
-static void records_survive_a_writer_that_is_killed(void **state)
+TEST_WITH(records_survive_a_writer_that_is_killed, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it();
 	struct gp_undo_entry e;
 	unsigned all = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 60; round++) {
 		pid_t pid = fork();
 		unsigned whole = 0;
@@ -263,12 +240,11 @@ static void write_some(unsigned writer)
 	_exit(0);
 }
 
-static void writers_do_not_take_each_others_slots(void **state)
+TEST_WITH(writers_do_not_take_each_others_slots, set_up, tear_down)
 {
 	struct gp_undo_file *file = open_it();
 	pid_t pid[WRITERS];
 
-	(void)state;
 	for (unsigned i = 0; i < WRITERS; i++) {
 		pid[i] = fork();
 		if (!pid[i])
@@ -290,9 +266,8 @@ static void writers_do_not_take_each_others_slots(void **state)
 	gp_undo_close(file);
 }
 
-static void a_file_that_many_make_at_once_is_good_for_all(void **state)
+TEST_WITH(a_file_that_many_make_at_once_is_good_for_all, set_up, tear_down)
 {
-	(void)state;
 	for (int round = 0; round < 30; round++) {
 		int go[2];
 		pid_t pid[8];
@@ -321,9 +296,6 @@ static void a_file_that_many_make_at_once_is_good_for_all(void **state)
 	}
 }
 
-/* ---- files that are no good -------------------------------------------------------------------
- */
-
 static int try_open(void)
 {
 	struct gp_undo_file *file = NULL;
@@ -339,12 +311,11 @@ static int try_open(void)
 	return r;
 }
 
-static void without_a_file_there_is_none_unless_it_is_made(void **state)
+TEST_WITH(without_a_file_there_is_none_unless_it_is_made, set_up, tear_down)
 {
 	struct gp_undo_file *file = NULL;
 	struct stat s;
 
-	(void)state;
 	assert_int_equal(gp_undo_open(&file, false, NULL), -ENOENT);
 	assert_null(file);
 	assert_int_equal(try_open(), 0);
@@ -354,12 +325,11 @@ static void without_a_file_there_is_none_unless_it_is_made(void **state)
 	assert_int_equal(s.st_mode & 07777, 0600);
 }
 
-static void a_damaged_head_is_refused(void **state)
+TEST_WITH(a_damaged_head_is_refused, set_up, tear_down)
 {
 	static const uint8_t wrong = 0x5a;
 	int fd;
 
-	(void)state;
 	for (off_t at = 0; at < 24; at++) {
 		uint8_t was;
 
@@ -378,12 +348,11 @@ static void a_damaged_head_is_refused(void **state)
 }
 
 /* Whoever made the file was killed before the head was complete, at any byte of it. */
-static void a_half_written_head_is_completed(void **state)
+TEST_WITH(a_half_written_head_is_completed, set_up, tear_down)
 {
 	uint8_t head[16];
 	int fd;
 
-	(void)state;
 	assert_int_equal(try_open(), 0);
 	fd = open(path, O_RDWR);
 	assert_int_equal(pread(fd, head, sizeof head, 0), sizeof head);
@@ -393,11 +362,10 @@ static void a_half_written_head_is_completed(void **state)
 	assert_int_equal(try_open(), 0);
 }
 
-static void a_link_is_not_followed(void **state)
+TEST_WITH(a_link_is_not_followed, set_up, tear_down)
 {
 	char target[96], sub[80];
 
-	(void)state;
 	snprintf(sub, sizeof sub, "%s/sub", dir);
 	snprintf(target, sizeof target, "%s/target", dir);
 	assert_int_equal(mkdir(sub, 0700), 0);
@@ -408,11 +376,10 @@ static void a_link_is_not_followed(void **state)
 	assert_int_equal(try_open(), -ELOOP); /* also one to nowhere */
 }
 
-static void what_is_no_plain_file_is_refused(void **state)
+TEST_WITH(what_is_no_plain_file_is_refused, set_up, tear_down)
 {
 	char sub[80];
 
-	(void)state;
 	snprintf(sub, sizeof sub, "%s/sub", dir);
 	assert_int_equal(mkdir(sub, 0700), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -423,9 +390,8 @@ static void what_is_no_plain_file_is_refused(void **state)
 	rmdir(path);
 }
 
-static void a_file_of_another_user_is_refused(void **state)
+TEST_WITH(a_file_of_another_user_is_refused, set_up, tear_down)
 {
-	(void)state;
 	if (geteuid())
 		skip();
 	assert_int_equal(try_open(), 0);
@@ -434,20 +400,18 @@ static void a_file_of_another_user_is_refused(void **state)
 }
 
 /* Who may write to the file decides what root does to processes. */
-static void a_file_that_others_may_write_to_is_refused(void **state)
+TEST_WITH(a_file_that_others_may_write_to_is_refused, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(try_open(), 0);
 	assert_int_equal(chmod(path, 0666), 0);
 	assert_int_equal(try_open(), -EPERM);
 }
 
-static void a_directory_that_may_not_be_written_to_is_said_so(void **state)
+TEST_WITH(a_directory_that_may_not_be_written_to_is_said_so, set_up, tear_down)
 {
 	pid_t pid;
 	int status;
 
-	(void)state;
 	if (geteuid())
 		skip();
 	pid = fork();
@@ -460,14 +424,10 @@ static void a_directory_that_may_not_be_written_to_is_said_so(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* ---- where it is ------------------------------------------------------------------------------
- */
-
-static void the_path_is_in_the_run_time_folder_unless_it_is_named(void **state)
+TEST_WITH(the_path_is_in_the_run_time_folder_unless_it_is_named, set_up, tear_down)
 {
 	char text[128];
 
-	(void)state;
 	assert_string_equal(gp_undo_path(text, sizeof text), path);
 	unsetenv("GPREEMPT_UNDO");
 	setenv("GPREEMPT_RUN", "/somewhere", 1);
@@ -477,11 +437,10 @@ static void the_path_is_in_the_run_time_folder_unless_it_is_named(void **state)
 }
 
 /* What others could replace would decide what root does to processes. */
-static void no_file_is_made_in_a_folder_that_is_not_ours_alone(void **state)
+TEST_WITH(no_file_is_made_in_a_folder_that_is_not_ours_alone, set_up, tear_down)
 {
 	char sub[80];
 
-	(void)state;
 	snprintf(sub, sizeof sub, "%s/sub", dir);
 	unsetenv("GPREEMPT_UNDO");
 	setenv("GPREEMPT_RUN", sub, 1);
@@ -492,9 +451,6 @@ static void no_file_is_made_in_a_folder_that_is_not_ours_alone(void **state)
 	assert_int_equal(chmod(sub, 0755), 0);
 	assert_int_equal(try_open(), 0);
 }
-
-/* ---- other versions ----------------------------------------------------------------------------
- */
 
 /* A file as version 1 wrote it, with so many records. */
 static void write_version_1(unsigned records)
@@ -518,14 +474,13 @@ static void write_version_1(unsigned records)
 	close(fd);
 }
 
-static void an_empty_file_of_another_version_is_replaced(void **state)
+TEST_WITH(an_empty_file_of_another_version_is_replaced, set_up, tear_down)
 {
 	struct gp_undo undo = record(5);
 	struct gp_undo_file *file;
 	const uint32_t newer = 77;
 	int fd;
 
-	(void)state;
 	write_version_1(0);
 	assert_int_equal(try_open(), 0);
 	assert_int_equal(try_open(), 0);
@@ -538,7 +493,7 @@ static void an_empty_file_of_another_version_is_replaced(void **state)
 	gp_undo_close(file);
 }
 
-static void records_of_another_version_are_not_thrown_away(void **state)
+TEST_WITH(records_of_another_version_are_not_thrown_away, set_up, tear_down)
 {
 	struct gp_undo undo = record(5);
 	struct gp_undo_file *file = NULL;
@@ -546,7 +501,6 @@ static void records_of_another_version_are_not_thrown_away(void **state)
 	const uint32_t newer = 77, this = 2;
 	int fd;
 
-	(void)state;
 	write_version_1(2);
 	assert_int_equal(gp_undo_open(&file, true, &err), -EPROTO);
 	assert_non_null(strstr(err.text, "has 2 records"));
@@ -566,9 +520,8 @@ static void records_of_another_version_are_not_thrown_away(void **state)
 }
 
 /* Each must end with the same file, and none with one that another took away. */
-static void many_replace_an_old_file_at_once(void **state)
+TEST_WITH(many_replace_an_old_file_at_once, set_up, tear_down)
 {
-	(void)state;
 	for (int round = 0; round < 30; round++) {
 		struct gp_undo_file *file;
 		int go[2], status;
@@ -600,8 +553,6 @@ static void many_replace_an_old_file_at_once(void **state)
 	}
 }
 
-#define FILE_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
 /* In a namespace of its own, with a file system that is too small. What it exits with. */
 static void open_on_a_full_disk(void)
 {
@@ -621,12 +572,11 @@ static void open_on_a_full_disk(void)
 	_exit(2);
 }
 
-static void a_file_for_which_there_is_no_room_is_refused_and_kills_nobody(void **state)
+TEST_WITH(a_file_for_which_there_is_no_room_is_refused_and_kills_nobody, set_up, tear_down)
 {
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (!pid)
 		open_on_a_full_disk();
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -634,33 +584,4 @@ static void a_file_for_which_there_is_no_room_is_refused_and_kills_nobody(void *
 		skip();
 	assert_true(WIFEXITED(status)); /* not by SIGBUS */
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FILE_TEST(a_record_is_there_until_it_is_dropped),
-		FILE_TEST(the_older_record_of_a_task_stays),
-		FILE_TEST(slots_are_used_again_and_a_full_file_says_so),
-		FILE_TEST(an_epoch_grows_by_one_for_everybody),
-		FILE_TEST(records_survive_a_writer_that_is_killed),
-		FILE_TEST(writers_do_not_take_each_others_slots),
-		FILE_TEST(a_file_that_many_make_at_once_is_good_for_all),
-		FILE_TEST(without_a_file_there_is_none_unless_it_is_made),
-		FILE_TEST(a_damaged_head_is_refused),
-		FILE_TEST(a_half_written_head_is_completed),
-		FILE_TEST(a_link_is_not_followed),
-		FILE_TEST(what_is_no_plain_file_is_refused),
-		FILE_TEST(a_file_of_another_user_is_refused),
-		FILE_TEST(a_file_that_others_may_write_to_is_refused),
-		FILE_TEST(a_directory_that_may_not_be_written_to_is_said_so),
-		FILE_TEST(an_empty_file_of_another_version_is_replaced),
-		FILE_TEST(records_of_another_version_are_not_thrown_away),
-		FILE_TEST(many_replace_an_old_file_at_once),
-		FILE_TEST(a_file_for_which_there_is_no_room_is_refused_and_kills_nobody),
-		FILE_TEST(the_path_is_in_the_run_time_folder_unless_it_is_named),
-		FILE_TEST(no_file_is_made_in_a_folder_that_is_not_ours_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

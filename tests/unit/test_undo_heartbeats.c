@@ -3,21 +3,9 @@
  * Who may undo what: records of the dead are claimed by one at a time, whoever dies over it leaves
  * them to the next, and there is one scheduler. Whatever is in the file, nobody falls over it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -102,30 +90,25 @@ static unsigned left_behind(uint64_t key, struct gp_undo_entry *e)
 	return 0;
 }
 
-/* ---- claims -----------------------------------------------------------------------------------
- */
-
-static void what_the_living_hold_is_not_to_be_claimed(void **state)
+TEST_WITH(what_the_living_hold_is_not_to_be_claimed, set_up, tear_down)
 {
 	struct gp_undo undo = record(1);
 	struct gp_undo_entry e;
 	int slot = gp_undo_put(file, "x", &undo);
 
-	(void)state;
 	assert_true(gp_undo_get(file, (unsigned)slot, &e));
 	assert_false(gp_undo_claim(file, (unsigned)slot, &e));
 	assert_int_equal(e.owner, getpid());
 	assert_int_equal(count(), 1);
 }
 
-static void what_the_dead_left_is_claimed_once(void **state)
+TEST_WITH(what_the_dead_left_is_claimed_once, set_up, tear_down)
 {
 	struct gp_undo_entry e, second;
 	unsigned slot = left_behind(7, &e);
 	uint64_t changes = gp_undo_changes(file);
 	struct gp_undo undo = record(7);
 
-	(void)state;
 	second = e;
 	assert_false(gp_undo_owner_lives(&e));
 	assert_true(gp_undo_claim(file, slot, &e));
@@ -142,13 +125,12 @@ static void what_the_dead_left_is_claimed_once(void **state)
 	assert_true(gp_undo_put(file, "x", &undo) >= 0);
 }
 
-static void what_cannot_be_undone_is_nobodys_and_the_next_has_it(void **state)
+TEST_WITH(what_cannot_be_undone_is_nobodys_and_the_next_has_it, set_up, tear_down)
 {
 	struct gp_undo_entry e;
 	unsigned slot = left_behind(7, &e);
 	struct gp_undo undo = record(7);
 
-	(void)state;
 	memset(undo.data, 0xee, sizeof undo.data);
 	assert_true(gp_undo_claim(file, slot, &e));
 	gp_undo_give_back(file, slot, &e);
@@ -169,12 +151,11 @@ static int claim(void *arg)
 	return !(gp_undo_get(file, slot, &e) && gp_undo_claim(file, slot, &e));
 }
 
-static void who_dies_over_an_undo_leaves_it_to_the_next(void **state)
+TEST_WITH(who_dies_over_an_undo_leaves_it_to_the_next, set_up, tear_down)
 {
 	struct gp_undo_entry e;
 	unsigned slot = left_behind(7, &e);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(in_child(claim, &slot), 0);
 	assert_true(gp_undo_get(file, slot, &e));
@@ -183,14 +164,13 @@ static void who_dies_over_an_undo_leaves_it_to_the_next(void **state)
 }
 
 /* A zombie holds nothing: nobody may be there to wait for it. */
-static void who_has_ended_and_is_not_waited_for_is_dead(void **state)
+TEST_WITH(who_has_ended_and_is_not_waited_for_is_dead, set_up, tear_down)
 {
 	struct gp_undo_entry e;
 	uint64_t key = 9;
 	pid_t pid = fork();
 	siginfo_t info;
 
-	(void)state;
 	if (!pid)
 		_exit(put(&key));
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
@@ -202,14 +182,13 @@ static void who_has_ended_and_is_not_waited_for_is_dead(void **state)
 }
 
 /* Stops at any instruction between the states: as one who was killed there. */
-static void a_record_survives_who_is_killed_while_he_takes_it(void **state)
+TEST_WITH(a_record_survives_who_is_killed_while_he_takes_it, set_up, tear_down)
 {
 	struct gp_undo_slot *s;
 	struct gp_undo_entry e;
 	unsigned slot = left_behind(7, &e);
 	pid_t gone = fork();
 
-	(void)state;
 	if (!gone)
 		_exit(0);
 	waitpid(gone, NULL, 0);
@@ -253,13 +232,12 @@ static int put_many(void *arg)
 	return 0;
 }
 
-static void of_many_that_replay_each_record_has_one(void **state)
+TEST_WITH(of_many_that_replay_each_record_has_one, set_up, tear_down)
 {
 	unsigned *had = mmap(NULL, RECORDS * sizeof *had, PROT_READ | PROT_WRITE,
 	                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid[CLAIMANTS];
 
-	(void)state;
 	assert_int_equal(in_child(put_many, NULL), 0);
 	assert_int_equal(count(), RECORDS);
 	for (int i = 0; i < CLAIMANTS; i++) {
@@ -276,13 +254,12 @@ static void of_many_that_replay_each_record_has_one(void **state)
 }
 
 /* Killed at any time, in any call: a record is whole, or was not there yet. */
-static void records_survive_claimants_that_are_killed(void **state)
+TEST_WITH(records_survive_claimants_that_are_killed, set_up, tear_down)
 {
 	uint64_t until_ns = gp_monotonic_ns() + 2 * GP_NS_PER_S;
 	struct gp_undo_entry e;
 	unsigned rounds = 0;
 
-	(void)state;
 	assert_int_equal(in_child(put_many, NULL), 0);
 	while (gp_monotonic_ns() < until_ns) {
 		pid_t pid = fork();
@@ -302,14 +279,10 @@ static void records_survive_claimants_that_are_killed(void **state)
 	assert_true(rounds > 10);
 }
 
-/* ---- where records are ------------------------------------------------------------------------
- */
-
-static void a_record_is_found_wherever_it_had_to_go(void **state)
+TEST_WITH(a_record_is_found_wherever_it_had_to_go, set_up, tear_down)
 {
 	static int slot[GP_UNDO_SLOTS];
 
-	(void)state;
 	for (uint64_t i = 0; i < GP_UNDO_SLOTS; i++) { /* until sets are full, and all of it */
 		struct gp_undo undo = record(i);
 
@@ -323,22 +296,18 @@ static void a_record_is_found_wherever_it_had_to_go(void **state)
 	}
 }
 
-/* ---- who is on duty ---------------------------------------------------------------------------
- */
-
 static int be_guard(void *arg)
 {
 	return gp_undo_scheduler_begin(file, arg) ? 1 : 0;
 }
 
-static void there_is_one_scheduler_at_a_time(void **state)
+TEST_WITH(there_is_one_scheduler_at_a_time, set_up, tear_down)
 {
 	struct gp_undo_scheduler guard;
 	struct gp_error err = {0};
 	char number[16];
 	pid_t pid;
 
-	(void)state;
 	gp_undo_scheduler(file, &guard);
 	assert_int_equal(guard.pid, 0);
 	assert_false(guard.lives);
@@ -374,11 +343,10 @@ static void there_is_one_scheduler_at_a_time(void **state)
 	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0); /* ... and the next is */
 }
 
-static void beats_are_seen_and_scheduler_and_keeper_are_two(void **state)
+TEST_WITH(beats_are_seen_and_scheduler_and_keeper_are_two, set_up, tear_down)
 {
 	struct gp_undo_scheduler guard, keeper;
 
-	(void)state;
 	assert_int_equal(gp_undo_scheduler_begin(file, NULL), 0);
 	assert_int_equal(gp_undo_keeper_begin(file, NULL), 0);
 	gp_undo_heartbeat(file, 500);
@@ -398,9 +366,8 @@ static void beats_are_seen_and_scheduler_and_keeper_are_two(void **state)
 }
 
 /* Of several that start at once, one is. */
-static void of_many_schedulers_one_begins(void **state)
+TEST_WITH(of_many_schedulers_one_begins, set_up, tear_down)
 {
-	(void)state;
 	for (int round = 0; round < 20; round++) {
 		int go[2], told[2], all[2], began = 0;
 		pid_t pid[6];
@@ -437,9 +404,6 @@ static void of_many_schedulers_one_begins(void **state)
 	}
 }
 
-/* ---- whatever is in it ------------------------------------------------------------------------
- */
-
 static void use_all_of_it(void)
 {
 	struct gp_undo_scheduler guard;
@@ -469,11 +433,10 @@ static void use_all_of_it(void)
 	gp_undo_bump(file);
 }
 
-static void whatever_is_in_the_file_nobody_falls_over_it(void **state)
+TEST_WITH(whatever_is_in_the_file_nobody_falls_over_it, set_up, tear_down)
 {
 	struct gp_rng rng;
 
-	(void)state;
 	gp_rng_init(&rng, 4711, 0);
 	for (int round = 0; round < 30; round++) {
 		uint8_t *bytes = (uint8_t *)file->map;
@@ -487,27 +450,4 @@ static void whatever_is_in_the_file_nobody_falls_over_it(void **state)
 			      i * sizeof(struct gp_undo_slot)] = (uint8_t)gp_rng_below(&rng, 4);
 		use_all_of_it();
 	}
-}
-
-#define GUARD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GUARD_TEST(what_the_living_hold_is_not_to_be_claimed),
-		GUARD_TEST(what_the_dead_left_is_claimed_once),
-		GUARD_TEST(what_cannot_be_undone_is_nobodys_and_the_next_has_it),
-		GUARD_TEST(who_dies_over_an_undo_leaves_it_to_the_next),
-		GUARD_TEST(who_has_ended_and_is_not_waited_for_is_dead),
-		GUARD_TEST(a_record_survives_who_is_killed_while_he_takes_it),
-		GUARD_TEST(of_many_that_replay_each_record_has_one),
-		GUARD_TEST(records_survive_claimants_that_are_killed),
-		GUARD_TEST(a_record_is_found_wherever_it_had_to_go),
-		GUARD_TEST(there_is_one_scheduler_at_a_time),
-		GUARD_TEST(beats_are_seen_and_scheduler_and_keeper_are_two),
-		GUARD_TEST(of_many_schedulers_one_begins),
-		GUARD_TEST(whatever_is_in_the_file_nobody_falls_over_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,6 @@
 #define KEEPER_AT_WORK "traced by gpreempt-undo"
 #define PATIENCE_MS    20000 /* with a daemon that is stopped for a while */
 
-/* ---- both --------------------------------------------------------------------------------------
- */
-
 static struct gp_client *connect_again(void)
 {
 	struct gp_client *client;
@@ -55,9 +52,6 @@ static void note_odd(struct shared *s, const char *what, int r, const char *text
 		snprintf(s->odd_text, sizeof s->odd_text, "%s: %d: %s", what, r, text);
 }
 
-/* ---- who listens -------------------------------------------------------------------------------
- */
-
 static void count_event(struct shared *s, struct json_object *note)
 {
 	struct json_object *params, *kind;
@@ -89,9 +83,6 @@ __attribute__((noreturn)) static void listen_to_events(struct shared *s)
 		gp_client_close(client);
 	}
 }
-
-/* ---- who steers --------------------------------------------------------------------------------
- */
 
 struct steerer {
 	struct shared *shared;
@@ -191,9 +182,6 @@ void start_client(struct world *w, enum client which)
 		fail(w, "fork: %d", errno);
 	w->client[which] = pid;
 }
-
-/* ---- the test's own ----------------------------------------------------------------------------
- */
 
 /* The daemon may have been killed a moment ago, and be on its way back. */
 static void ask(struct world *w, const char *method, struct json_object *params)

@@ -85,9 +85,6 @@ static void pause_us(unsigned us)
 	nanosleep(&t, NULL);
 }
 
-/* ---- the service manager -----------------------------------------------------------------------
- */
-
 /* What the daemon's unit says for its end: clear up, wait, start again. */
 static void restart_daemon(struct world *w, const struct round *r)
 {
@@ -154,9 +151,6 @@ static void act(struct world *w, const struct round *r)
 	case ACTIONS: break;
 	}
 }
-
-/* ---- rounds ------------------------------------------------------------------------------------
- */
 
 static void play(struct world *w, const struct round *r)
 {

@@ -15,12 +15,10 @@
 
 #define LOOK_MS 10
 
-/* ---- time --------------------------------------------------------------------------------------
- * This is a machine that others use, too. By as much as a bare timer was late in the same time, so
- * may we be; and where a bare call to the emulated driver took longer than usual, which is up to
- * four times the best, the limit is as many times longer, for all that is waited for is made of
- * such calls. How often that was needed is said at the end.
- */
+/* Time This is a machine that others use, too. By as much as a bare timer was late in the same
+ * time, so may we be; and where a bare call to the emulated driver took longer than usual, which is
+ * up to four times the best, the limit is as many times longer, for all that is waited for is made
+ * of such calls. How often that was needed is said at the end. */
 
 #define USUAL_CALL 4
 #define MOST_SCALE 8ull
@@ -88,9 +86,6 @@ void settle_report(void)
 	putchar('\n');
 }
 
-/* ---- what the driver knows ---------------------------------------------------------------------
- */
-
 /* false, and why. */
 __attribute__((format(printf, 2, 3))) static bool no(struct gp_error *err, const char *format, ...)
 {
@@ -134,9 +129,6 @@ static bool driver_is_right(struct world *w, bool untouched, struct gp_error *er
 			return false;
 	return true;
 }
-
-/* ---- what the daemon knows ---------------------------------------------------------------------
- */
 
 static const char *text_of(struct json_object *o, const char *name)
 {
@@ -227,9 +219,6 @@ static bool picture_is_right(struct world *w, struct gp_error *err)
 	return right;
 }
 
-/* ---- what the undo file knows ------------------------------------------------------------------
- */
-
 unsigned count_records(const struct world *w, pid_t owner)
 {
 	struct gp_undo_entry e;
@@ -252,9 +241,6 @@ static bool records_are_right(struct world *w, struct gp_error *err)
 			          e.owner, gp_undo_owner_lives(&e) ? "" : ", which is dead");
 	return true;
 }
-
-/* ---- all of it ---------------------------------------------------------------------------------
- */
 
 enum expected { SCHEDULED, UNTOUCHED };
 

@@ -42,9 +42,6 @@ static const char config[] = "policy: priority:quantum=50\n"
 			     "  - match: {env: KILL_TEST_CLASS=be}\n"
 			     "    class: be\n";
 
-/* ---- the end that nobody wants -----------------------------------------------------------------
- */
-
 static void show_log(const struct world *w)
 {
 	char text[64 * 1024] = "";
@@ -115,9 +112,6 @@ void fail(struct world *w, const char *format, ...)
 	exit(1);
 }
 
-/* ---- the folder --------------------------------------------------------------------------------
- */
-
 static void make_folder(struct world *w)
 {
 	char run[80];
@@ -159,9 +153,6 @@ static void remove_folder(const char *path)
 		closedir(dir);
 	rmdir(path);
 }
-
-/* ---- the control -------------------------------------------------------------------------------
- */
 
 static uint64_t now_ns(void)
 {
@@ -206,8 +197,7 @@ static void start_timer(struct world *w)
 	}
 }
 
-/* ---- from the beginning to the end -------------------------------------------------------------
- */
+/* From the beginning to the end. */
 
 void world_begin(struct world *w, const struct gpu *gpu)
 {

@@ -88,8 +88,7 @@ struct world {
 /* Says where and what, shows what there is to see, ends everything and exits 1. */
 __attribute__((format(printf, 2, 3), noreturn)) void fail(struct world *w, const char *format, ...);
 
-/* ---- world.c: from the beginning to the end ----------------------------------------------------
- */
+/* world.c: from the beginning to the end */
 
 /* Exits with 77 where it cannot be tried. */
 void world_begin(struct world *w, const struct gpu *gpu);
@@ -100,8 +99,7 @@ void world_end(struct world *w);
 /* Whatever there is, at once. */
 void world_abandon(struct world *w);
 
-/* ---- services.c: what a service manager does ---------------------------------------------------
- */
+/* services.c: what a service manager does */
 
 pid_t spawn(struct world *w, const char *program, ...) __attribute__((sentinel));
 void start_daemon(struct world *w);
@@ -117,8 +115,7 @@ void reap_orphans(struct world *w);
 /* Waits until there is no child left: false, if there is one after `limit_ms`. */
 bool nobody_is_left(struct world *w, unsigned limit_ms);
 
-/* ---- targets.c ---------------------------------------------------------------------------------
- */
+/* targets.c */
 
 void start_target(struct world *w, unsigned i);
 void kill_target(struct world *w, unsigned i);
@@ -126,8 +123,7 @@ void end_target(struct world *w, unsigned i); /* it must have lost nothing */
 void mark_progress(struct world *w);          /* from now on */
 void read_targets(struct world *w);           /* what they print, so that they can go on */
 
-/* ---- clients.c ---------------------------------------------------------------------------------
- */
+/* clients.c */
 
 void start_client(struct world *w, enum client which);
 /* As a user would: gives the target its class, and waits until a daemon has taken it. */
@@ -135,8 +131,7 @@ void set_class(struct world *w, unsigned i);
 /* hold, release; TARGETS: release_all. */
 void steer(struct world *w, const char *method, unsigned i);
 
-/* ---- settle.c: is all well? --------------------------------------------------------------------
- */
+/* settle.c: is all well? */
 
 struct limit {
 	uint64_t limit_ns;
@@ -159,8 +154,7 @@ unsigned count_records(const struct world *w, pid_t owner);
 /* The longest wait, and how often the limit was passed by the clock and not by the control. */
 void settle_report(void);
 
-/* ---- leaks.c -----------------------------------------------------------------------------------
- */
+/* leaks.c */
 
 unsigned open_files(pid_t pid);
 uint64_t resident_kb(pid_t pid);
@@ -169,8 +163,7 @@ void learn_files(struct world *w);
 void check_files(struct world *w);
 void check_memory(struct world *w, bool first);
 
-/* ---- the cases ---------------------------------------------------------------------------------
- */
+/* The cases. */
 
 void case_rounds(struct world *w, unsigned rounds); /* rounds.c */
 void case_stopped(struct world *w);                 /* stopped.c */

@@ -87,8 +87,7 @@ static void by_start_time(char *out, size_t size, const struct actor *a)
 	         a->pid, (unsigned long long)a->start_time);
 }
 
-/* ---- a pid that is used again -------------------------------------------------------------------
- */
+/* A pid that is used again. */
 
 static void what_was_said_of_the_dead_is_not_said_of_the_next(void)
 {
@@ -212,9 +211,6 @@ static void a_target_that_is_replaced_while_its_facts_are_read_gets_no_rule(void
 	close(pipe[1]);
 }
 
-/* ---- of who asks --------------------------------------------------------------------------------
- */
-
 /* Root of a container connects, hands on the connection and ends; its pid is then a host's. */
 static void a_connection_from_a_container_stays_one(int container)
 {
@@ -255,9 +251,6 @@ static void a_connection_from_a_container_stays_one(int container)
 	gp_client_close(client);
 	close(fd);
 }
-
-/* ---- numbers of containers ----------------------------------------------------------------------
- */
 
 static void a_number_in_a_container_is_nobody_outside(int container)
 {

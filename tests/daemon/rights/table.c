@@ -36,9 +36,6 @@ static struct {
 	unsigned failures;
 } test;
 
-/* ---- the people ---------------------------------------------------------------------------------
- */
-
 static bool is_contained(enum rights_who who)
 {
 	return who >= WHO_CONTAINED_USER;
@@ -78,9 +75,6 @@ static struct actor_kind kind_of_target(enum rights_who who, enum rights_whose w
 		k.uid[0] = k.uid[1] = k.uid[2] = BOB;
 	return k;
 }
-
-/* ---- what is done -------------------------------------------------------------------------------
- */
 
 struct scene {
 	struct actor *asker, *target;
@@ -233,9 +227,6 @@ static bool try_it(struct scene *s, enum rights_what what)
 	}
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
-
 static void check(bool may, char expected, const char *what, const char *source)
 {
 	if (may == (expected == '+'))
@@ -331,9 +322,6 @@ static void play_rootless(void)
 		play_row(row->who, row->whose, &asks, &owns, row->may);
 	}
 }
-
-/* ---- what is about no process -------------------------------------------------------------------
- */
 
 static bool read_all(struct actor *asker, char *source)
 {

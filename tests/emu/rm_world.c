@@ -1,31 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the emulator share: each has an emulator of its own, and one client on it. */
-#ifndef TESTS_EMU_TEST_EMU_H
-#define TESTS_EMU_TEST_EMU_H
+#include "rm_world.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "emu/nvidia/emu.h"
-#include "emu/nvidia/rm_client.h"
-
-struct world {
-	struct emu emu;
-	int fd;
-	uint32_t client, device, subdevice, group, channel;
-};
-
-static inline uint32_t make(const struct world *w, uint32_t parent, uint32_t class, void *params,
-                            uint32_t size)
+uint32_t make(const struct world *w, uint32_t parent, uint32_t class, void *params, uint32_t size)
 {
 	uint32_t handle = 0;
 
@@ -33,29 +9,28 @@ static inline uint32_t make(const struct world *w, uint32_t parent, uint32_t cla
 	return handle;
 }
 
-static inline uint32_t make_group(const struct world *w, uint32_t engine)
+uint32_t make_group(const struct world *w, uint32_t engine)
 {
 	struct emu_group_alloc params = {.engine_type = engine};
 
 	return make(w, w->device, KEPLER_CHANNEL_GROUP_A, &params, sizeof(params));
 }
 
-static inline uint32_t make_channel(const struct world *w, uint32_t parent)
+uint32_t make_channel(const struct world *w, uint32_t parent)
 {
 	struct emu_channel_alloc params = {.engine_type = NV2080_ENGINE_TYPE_GR0};
 
 	return make(w, parent, HOPPER_CHANNEL_GPFIFO_A, &params, sizeof(params));
 }
 
-static inline uint32_t make_memory(const struct world *w, uint64_t bytes)
+uint32_t make_memory(const struct world *w, uint64_t bytes)
 {
 	struct nv_memory_alloc params = {.size = bytes};
 
 	return make(w, w->device, NV01_MEMORY_LOCAL_USER, &params, sizeof(params));
 }
 
-/* A client with a device, and a compute group with one channel, on the world's file. */
-static inline void make_client(struct world *w)
+void make_client(struct world *w)
 {
 	struct nv0080_alloc device = {0};
 
@@ -68,7 +43,7 @@ static inline void make_client(struct world *w)
 	make(w, w->channel, HOPPER_COMPUTE_A, NULL, 0);
 }
 
-static inline int set_up(void **state)
+int rm_set_up(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 
@@ -80,7 +55,7 @@ static inline int set_up(void **state)
 	return 0;
 }
 
-static inline int tear_down(void **state)
+int rm_tear_down(void **state)
 {
 	struct world *w = *state;
 	int result;
@@ -91,10 +66,8 @@ static inline int tear_down(void **state)
 	return result;
 }
 
-#define WORLD_TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-/* Exits where there is no FUSE. */
-static inline void skip_without_fuse(void)
+/* Skips the tests where there is no FUSE. */
+TEST_BEGIN
 {
 	struct emu emu;
 	int result = emu_start(&emu, NULL);
@@ -104,15 +77,7 @@ static inline void skip_without_fuse(void)
 	emu_stop(&emu);
 }
 
-/* ---- calls ----------------------------------------------------------------------------------- */
-static inline uint32_t control(const struct world *w, uint32_t object, uint32_t cmd, void *params,
-                               uint32_t size)
-{
-	return rm_call_control(w->fd, w->client, object, cmd, params, size);
-}
-
-/* The class of an object, or 0; through any file. */
-static inline uint32_t class_of(int fd, uint32_t client, uint32_t object)
+uint32_t class_of(int fd, uint32_t client, uint32_t object)
 {
 	struct nv0000_handle_info info = {.object = object, .index = NV0000_HANDLE_INFO_CLASSID};
 
@@ -122,15 +87,14 @@ static inline uint32_t class_of(int fd, uint32_t client, uint32_t object)
 	return (uint32_t)info.value;
 }
 
-static inline uint32_t set_slice(const struct world *w, uint32_t group, uint64_t us)
+uint32_t set_slice(const struct world *w, uint32_t group, uint64_t us)
 {
 	struct nva06c_timeslice slice = {.us = us};
 
 	return control(w, group, NVA06C_CTRL_CMD_SET_TIMESLICE, &slice, sizeof(slice));
 }
 
-static inline uint32_t disable(const struct world *w, uint32_t client, uint32_t channel,
-                               bool disable)
+uint32_t disable(const struct world *w, uint32_t client, uint32_t channel, bool disable)
 {
 	struct nv2080_disable_channels d = {
 		.disable = disable, .count = 1, .client = {client}, .channel = {channel}};
@@ -138,16 +102,14 @@ static inline uint32_t disable(const struct world *w, uint32_t client, uint32_t 
 	return control(w, w->subdevice, NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS, &d, sizeof(d));
 }
 
-static inline void submit(const struct world *w, uint32_t channel, uint64_t kernels, uint64_t us)
+void submit(const struct world *w, uint32_t channel, uint64_t kernels, uint64_t us)
 {
 	struct emu_submit args = {w->client, channel, kernels, us * 1000};
 
 	assert_int_equal(ioctl(w->fd, EMU_SUBMIT, &args), 0);
 }
 
-/* What is done, at the latest after `ms`. */
-static inline struct emu_query wait_done(const struct world *w, uint32_t channel, uint64_t done,
-                                         unsigned ms)
+struct emu_query wait_done(const struct world *w, uint32_t channel, uint64_t done, unsigned ms)
 {
 	struct emu_query query = {.client = w->client, .channel = channel, .wait_done = done};
 
@@ -158,7 +120,7 @@ static inline struct emu_query wait_done(const struct world *w, uint32_t channel
 	return query;
 }
 
-static inline uint64_t digest_of(uint64_t kernels, uint64_t us)
+uint64_t digest_of(uint64_t kernels, uint64_t us)
 {
 	uint64_t digest = EMU_DIGEST_START;
 
@@ -167,8 +129,7 @@ static inline uint64_t digest_of(uint64_t kernels, uint64_t us)
 	return digest;
 }
 
-/* A duplicate of another process's file. */
-static inline int duplicate(pid_t pid, int fd)
+int duplicate(pid_t pid, int fd)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	int copy = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
@@ -176,5 +137,3 @@ static inline int duplicate(pid_t pid, int fd)
 	close(pidfd);
 	return copy;
 }
-
-#endif
