@@ -310,6 +310,11 @@ void world_check(const struct world *w, const char *policy)
 		fail_msg("%s, seed %llu: %s", policy, (unsigned long long)w->seed, w->ejected);
 }
 
+unsigned sets_of(unsigned n)
+{
+	return getenv("GPREEMPT_SOAK") ? n : n / 4;
+}
+
 unsigned run_sets(const char *policy, const struct draw *draw)
 {
 	unsigned with_refusals = 0;

@@ -103,5 +103,7 @@ void world_check(const struct world *w, const char *policy);
 
 /* Draws and runs different sets. Returns in how many of them a task was refused. */
 unsigned run_sets(const char *policy, const struct draw *draw);
+/* How many sets to draw: `n` in `make soak`, a quarter of it otherwise. */
+unsigned sets_of(unsigned n);
 
 #endif

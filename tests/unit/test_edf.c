@@ -10,7 +10,7 @@
 
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
-	const struct draw any = {.sets = 300,
+	const struct draw any = {.sets = sets_of(300),
 	                         .most = 18,
 	                         .low = 100,
 	                         .high = 799,
@@ -29,7 +29,7 @@ TEST(four_fifths_of_the_device_are_always_accepted)
 
 TEST(more_than_the_device_is_never_promised)
 {
-	const struct draw draw = {.sets = 300,
+	const struct draw draw = {.sets = sets_of(300),
 	                          .most = 10,
 	                          .low = 1003,
 	                          .high = 1500,
@@ -42,7 +42,7 @@ TEST(more_than_the_device_is_never_promised)
 /* A handover is a tenth of the shortest deadline: most of the load is switching. */
 TEST(what_is_accepted_is_not_late_if_switching_is_expensive)
 {
-	const struct draw draw = {.sets = 300,
+	const struct draw draw = {.sets = sets_of(300),
 	                          .most = 10,
 	                          .low = 100,
 	                          .high = 1500,
@@ -54,7 +54,7 @@ TEST(what_is_accepted_is_not_late_if_switching_is_expensive)
 
 TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
-	const struct draw draw = {.sets = 300,
+	const struct draw draw = {.sets = sets_of(300),
 	                          .most = 10,
 	                          .low = 100,
 	                          .high = 1500,
@@ -69,7 +69,7 @@ TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
  * be late. */
 TEST(what_is_accepted_is_not_late_when_all_come_at_once)
 {
-	struct draw draw = {.sets = 100,
+	struct draw draw = {.sets = sets_of(100),
 	                    .low = 300,
 	                    .high = 1000,
 	                    .change_permille = 40,
@@ -83,7 +83,7 @@ TEST(what_is_accepted_is_not_late_when_all_come_at_once)
 
 TEST(a_device_that_must_be_asked_is_asked_often_enough)
 {
-	const struct draw draw = {.sets = 100,
+	const struct draw draw = {.sets = sets_of(100),
 	                          .most = 7,
 	                          .low = 100,
 	                          .high = 1100,
@@ -127,7 +127,7 @@ TEST(what_is_accepted_is_not_late_whatever_a_change_consists_of)
 
 TEST(gangs_are_done_in_time_as_a_whole)
 {
-	const struct draw draw = {.sets = 200,
+	const struct draw draw = {.sets = sets_of(200),
 	                          .most = 6,
 	                          .low = 100,
 	                          .high = 1200,
@@ -142,7 +142,7 @@ TEST(gangs_are_done_in_time_as_a_whole)
  * late. */
 TEST(the_same_holds_on_an_amd_gpu)
 {
-	const struct draw fits = {.sets = 100,
+	const struct draw fits = {.sets = sets_of(100),
 	                          .most = 7,
 	                          .low = 100,
 	                          .high = 799,

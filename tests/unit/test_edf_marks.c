@@ -7,7 +7,7 @@
 
 TEST(request_marks_are_enough_on_a_device_without_activity)
 {
-	const struct draw draw = {.sets = 200,
+	const struct draw draw = {.sets = sets_of(200),
 	                          .most = 7,
 	                          .low = 100,
 	                          .high = 1100,
@@ -21,7 +21,7 @@ TEST(request_marks_are_enough_on_a_device_without_activity)
 /* As on NVIDIA GPUs: of a task without marks only a sample is known. */
 TEST(request_marks_are_enough_on_a_device_with_samples_and_slices)
 {
-	const struct draw fits = {.sets = 200,
+	const struct draw fits = {.sets = sets_of(200),
 	                          .most = 13,
 	                          .low = 100,
 	                          .high = 799,
@@ -97,7 +97,7 @@ TEST(a_task_that_was_seen_idle_is_held_all_the_same)
 
 TEST(what_is_promised_is_kept_beside_tasks_that_work_and_say_nothing)
 {
-	const struct draw draw = {.sets = 200,
+	const struct draw draw = {.sets = sets_of(200),
 	                          .most = 10,
 	                          .low = 100,
 	                          .high = 1100,

@@ -9,7 +9,7 @@
 
 TEST(four_fifths_of_the_device_are_always_accepted)
 {
-	const struct draw any = {.sets = 300,
+	const struct draw any = {.sets = sets_of(300),
 	                         .most = 12,
 	                         .low = 100,
 	                         .high = 799,
@@ -25,7 +25,7 @@ TEST(four_fifths_of_the_device_are_always_accepted)
 
 TEST(more_than_the_device_is_never_promised)
 {
-	const struct draw draw = {.sets = 200,
+	const struct draw draw = {.sets = sets_of(200),
 	                          .most = 10,
 	                          .low = 1003,
 	                          .high = 1500,
@@ -40,7 +40,7 @@ TEST(what_is_accepted_is_not_late_whatever_the_hysteresis)
 {
 	static const char *const policies[] = {"lax:hysteresis=50", "lax:hysteresis=100", "lax",
 	                                       "lax:hysteresis=1000"};
-	const struct draw draw = {.sets = 150,
+	const struct draw draw = {.sets = sets_of(150),
 	                          .most = 3,
 	                          .low = 500,
 	                          .high = 1100,
@@ -53,7 +53,7 @@ TEST(what_is_accepted_is_not_late_whatever_the_hysteresis)
 
 TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
 {
-	const struct draw draw = {.sets = 200,
+	const struct draw draw = {.sets = sets_of(200),
 	                          .most = 10,
 	                          .low = 100,
 	                          .high = 1500,
@@ -76,7 +76,7 @@ TEST(what_is_accepted_is_not_late_when_requests_come_at_odd_times)
  * late. */
 TEST(the_same_holds_on_an_amd_gpu)
 {
-	const struct draw fits = {.sets = 100,
+	const struct draw fits = {.sets = sets_of(100),
 	                          .most = 5,
 	                          .low = 100,
 	                          .high = 799,

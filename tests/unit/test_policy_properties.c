@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "property_world.h"
 
-#define SEQUENCES    200u
+#define SEQUENCES    60u
 #define STEPS        1000u
 #define STEADY_STEPS 3000u /* of about 10 ms each: three times the starvation limit */
 
