@@ -46,7 +46,7 @@ def gpreempt(option=None):
     os.makedirs(BUILD, exist_ok=True)
     folder = os.path.join(BUILD, "gpreempt")
     if not (_build("gpreempt.log", "cmake", "-G", "Ninja", "-S", ROOT, "-B", folder,
-                   "-DGPREEMPT_TESTS=OFF", "-DGPREEMPT_YAML=OFF")
+                   "-DGPREEMPT_TESTS=OFF", "-DGPREEMPT_DAEMON=OFF")
             and _build("gpreempt.log", "cmake", "--build", folder, "--target", "gpreempt")):
         raise Failed(f"gpreempt was not built: see {BUILD}/gpreempt.log, or set GPREEMPT to the "
                      "path of a ready-built gpreempt")

@@ -33,12 +33,12 @@ is() {
 # goes_on PID, stands_still PID: by the run time that the daemon measures.
 goes_on() {
 	local before
-	before=$(task "$1" .run_ns)
-	until_true eval "((\$(task $1 .run_ns) > $before))"
+	before=$(task "$1" ".run_ns // 0")
+	until_true eval "((\$(task $1 '.run_ns // 0') > $before))"
 }
 stands_still() {
 	local before
-	before=$(task "$1" .run_ns)
+	before=$(task "$1" ".run_ns // 0")
 	sleep 0.3
-	[[ $(task "$1" .run_ns) == "$before" ]]
+	[[ $(task "$1" ".run_ns // 0") == "$before" ]]
 }

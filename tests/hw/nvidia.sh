@@ -32,7 +32,7 @@ finish() {
 trap finish EXIT
 
 if [[ -z ${GPREEMPT-} ]]; then
-	if ! { cmake -G Ninja -S "$root" -B "$work/build" -DGPREEMPT_TESTS=OFF -DGPREEMPT_YAML=OFF &&
+	if ! { cmake -G Ninja -S "$root" -B "$work/build" -DGPREEMPT_TESTS=OFF -DGPREEMPT_DAEMON=OFF &&
 		cmake --build "$work/build" --target gpreempt; } >"$work/log" 2>&1; then
 		cat "$work/log"
 		exit 1
