@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Class names, and the state of a task as it follows from an observation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "task/task.h"
 
-static void every_class_is_found_by_its_name(void **state)
+TEST(every_class_is_found_by_its_name)
 {
-	(void)state;
 	for (unsigned i = 0; i < GP_CLASSES; i++)
 		assert_int_equal(gp_class_find(gp_class_name(i)), i);
 	assert_null(gp_class_words[GP_CLASSES]);
@@ -20,7 +14,7 @@ static void every_class_is_found_by_its_name(void **state)
 	assert_string_equal(gp_class_name(77), "unmanaged");
 }
 
-static void the_state_follows_from_what_is_known(void **state)
+TEST(the_state_follows_from_what_is_known)
 {
 	static const struct {
 		struct gp_task_condition condition;
@@ -40,33 +34,20 @@ static void the_state_follows_from_what_is_known(void **state)
 		{{.held_by = GP_HELD_BY_USER, .known = GP_KNOWN_ACTIVE}, "idle"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		assert_string_equal(gp_task_state_name(gp_task_state(&all[i].condition)),
 		                    all[i].name);
 }
 
-static void attributes_differ_if_one_differs(void **state)
+TEST(attributes_differ_if_one_differs)
 {
 	const struct gp_task_attr a = GP_TASK_ATTR_DEFAULT;
 	struct gp_task_attr b = a;
 
-	(void)state;
 	assert_true(gp_task_attr_same(&a, &b));
 	b.deadline_ns = 1;
 	assert_false(gp_task_attr_same(&a, &b));
 	b = a;
 	b.gang = 1;
 	assert_false(gp_task_attr_same(&a, &b));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_class_is_found_by_its_name),
-		cmocka_unit_test(the_state_follows_from_what_is_known),
-		cmocka_unit_test(attributes_differ_if_one_differs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
