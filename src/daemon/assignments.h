@@ -38,7 +38,7 @@ struct gp_assignments;
 /* Reads the file and drops entries of processes that have ended. `path` NULL: no file. */
 int gp_assignments_open(const char *path, struct gp_assignments **assignments,
                         struct gp_error *err);
-void gp_assignments_close(struct gp_assignments *assignments);
+void gp_assignments_close(struct gp_assignments *r);
 
 /*
  * The entry of the process, or the entry of its nearest ancestor if that has `inherit`. An entry of

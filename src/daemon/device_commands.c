@@ -15,53 +15,53 @@
 #define HOLD_UNEXPLAINED_NS (2 * GP_NS_PER_S) /* without a reason the failure may be temporary */
 
 /* The answer is kept until a snapshot shows the change, because the client may read it next. */
-static void answer(struct gp_device_thread *h, uint64_t token, int status, const char *text)
+static void answer(struct gp_device_thread *dt, uint64_t token, int status, const char *text)
 {
-	struct gp_answer *a = &h->answer[h->nanswers];
+	struct gp_answer *a = &dt->answer[dt->nanswers];
 
 	if (!token)
 		return;
 	*a = (struct gp_answer){.token = token, .status = status};
 	snprintf(a->text, sizeof a->text, "%s", text);
-	h->nanswers++;
+	dt->nanswers++;
 }
 
-void gp_device_thread_give_answers(struct gp_device_thread *h)
+void gp_device_thread_give_answers(struct gp_device_thread *dt)
 {
-	for (unsigned i = 0; i < h->nanswers; i++)
-		gp_ring_put(&h->answers,
-		            &h->answer[i]); /* the ring has room for all open commands */
-	h->wake_control |= h->nanswers;
-	h->nanswers = 0;
+	for (unsigned i = 0; i < dt->nanswers; i++)
+		gp_ring_put(&dt->answers,
+		            &dt->answer[i]); /* the ring has room for all open commands */
+	dt->wake_control |= dt->nanswers;
+	dt->nanswers = 0;
 }
 
 /* Answers with the back end's reason, or else with the name of the device. */
-static void answer_failure(struct gp_device_thread *h, uint64_t token,
+static void answer_failure(struct gp_device_thread *dt, uint64_t token,
                            const struct gp_task_stats *t, int status)
 {
 	struct gp_error why = {0};
 
 	if (t)
-		gp_gpu_why(h->gpu, t->handle, &why);
+		gp_gpu_why(dt->gpu, t->handle, &why);
 	if (!*why.text)
 		gp_fail(&why, status,
 		        "the driver of %s failed to do it (%s); see the kernel log (dmesg) for the "
 		        "cause",
-		        h->gpu->info.name, gp_error_name(status));
-	answer(h, token, status, why.text);
+		        dt->gpu->info.name, gp_error_name(status));
+	answer(dt, token, status, why.text);
 }
 
-static void begin_waiting(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
+static void begin_waiting(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_command *o)
 {
 	struct gp_task_stats t = {0};
 
-	if (!o->token || gp_engine_find_task(h->engine, o->task, &t))
+	if (!o->token || gp_engine_find_task(dt->engine, o->task, &t))
 		return;
-	h->waiting[h->nwaiting++] = (struct gp_waiting){.token = o->token,
-	                                                .task = o->task,
-	                                                .held = o->kind == GP_COMMAND_HOLD,
-	                                                .failures = t.failures,
-	                                                .since_ns = now_ns};
+	dt->waiting[dt->nwaiting++] = (struct gp_waiting){.token = o->token,
+	                                                  .task = o->task,
+	                                                  .held = o->kind == GP_COMMAND_HOLD,
+	                                                  .failures = t.failures,
+	                                                  .since_ns = now_ns};
 }
 
 static const char *refusal_text(int status)
@@ -72,37 +72,37 @@ static const char *refusal_text(int status)
 	               : "the task has ended";
 }
 
-static void execute(struct gp_device_thread *h, uint64_t now_ns, const struct gp_command *o)
+static void execute(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_command *o)
 {
 	struct gp_error err = {0};
 	int r = 0;
 
 	switch (o->kind) {
-	case GP_COMMAND_ATTR: r = gp_engine_set_attr(h->engine, o->task, &o->attr); break;
-	case GP_COMMAND_HOLD: r = gp_engine_user_hold(h->engine, o->task); break;
-	case GP_COMMAND_RELEASE: r = gp_engine_user_release(h->engine, o->task); break;
+	case GP_COMMAND_ATTR: r = gp_engine_set_attr(dt->engine, o->task, &o->attr); break;
+	case GP_COMMAND_HOLD: r = gp_engine_user_hold(dt->engine, o->task); break;
+	case GP_COMMAND_RELEASE: r = gp_engine_user_release(dt->engine, o->task); break;
 	case GP_COMMAND_POLICY:
-		r = gp_engine_set_policy(h->engine, now_ns, &o->policy, &err);
+		r = gp_engine_set_policy(dt->engine, now_ns, &o->policy, &err);
 		break;
-	case GP_COMMAND_MARK: r = gp_engine_mark(h->engine, now_ns, o->key, o->begins); break;
-	case GP_COMMAND_HINT: r = gp_engine_hint(h->engine, now_ns, o->key, HINT_NS); break;
+	case GP_COMMAND_MARK: r = gp_engine_mark(dt->engine, now_ns, o->key, o->begins); break;
+	case GP_COMMAND_HINT: r = gp_engine_hint(dt->engine, now_ns, o->key, HINT_NS); break;
 	}
-	h->publish |= o->token != 0;
+	dt->publish |= o->token != 0;
 	if (r || (o->kind != GP_COMMAND_HOLD && o->kind != GP_COMMAND_RELEASE))
-		answer(h, o->token, r, *err.text ? err.text : r ? refusal_text(r) : "");
+		answer(dt, o->token, r, *err.text ? err.text : r ? refusal_text(r) : "");
 	else
-		begin_waiting(h, now_ns, o);
+		begin_waiting(dt, now_ns, o);
 }
 
-void gp_device_thread_execute(struct gp_device_thread *h, uint64_t now_ns)
+void gp_device_thread_execute(struct gp_device_thread *dt, uint64_t now_ns)
 {
 	struct gp_command o;
 
-	while (gp_ring_take(&h->commands, &o))
-		execute(h, now_ns, &o);
+	while (gp_ring_take(&dt->commands, &o))
+		execute(dt, now_ns, &o);
 }
 
-static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struct gp_waiting *w,
+static bool is_hopeless(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_waiting *w,
                         const struct gp_task_stats *t)
 {
 	uint64_t waited_ns = now_ns - w->since_ns;
@@ -112,93 +112,93 @@ static bool is_hopeless(struct gp_device_thread *h, uint64_t now_ns, const struc
 		return true;
 	if (t->failures < w->failures + HOLD_FAILURES)
 		return false;
-	gp_gpu_why(h->gpu, t->handle, &why);
+	gp_gpu_why(dt->gpu, t->handle, &why);
 	return why.code || waited_ns >= HOLD_UNEXPLAINED_NS;
 }
 
 /* Returns true if the wait is over; then it was answered. */
-static bool is_over(struct gp_device_thread *h, uint64_t now_ns, const struct gp_waiting *w)
+static bool is_over(struct gp_device_thread *dt, uint64_t now_ns, const struct gp_waiting *w)
 {
 	struct gp_task_stats t;
 
-	if (gp_engine_find_task(h->engine, w->task, &t)) {
-		answer(h, w->token, -ESRCH, refusal_text(-ESRCH));
+	if (gp_engine_find_task(dt->engine, w->task, &t)) {
+		answer(dt, w->token, -ESRCH, refusal_text(-ESRCH));
 		return true;
 	}
 	if (w->held && !(t.held_by & GP_HELD_BY_USER)) {
-		answer(h, w->token, -ECANCELED,
+		answer(dt, w->token, -ECANCELED,
 		       "the hold was cancelled: a user released the process meanwhile");
 		return true;
 	}
 	/* A released task may stay held by the policy, its gang or a later hold. */
 	if (w->held ? t.held : !t.held || t.held_by) {
-		answer(h, w->token, 0, "");
+		answer(dt, w->token, 0, "");
 		return true;
 	}
-	if (!is_hopeless(h, now_ns, w, &t))
+	if (!is_hopeless(dt, now_ns, w, &t))
 		return false;
 	if (w->held)
 		gp_engine_user_release(
-			h->engine,
+			dt->engine,
 			w->task); /* so that the failed hold does not take effect later */
 	if (!gp_process_lives(t.pid, t.start_time))
-		answer(h, w->token, -ESRCH, refusal_text(-ESRCH));
+		answer(dt, w->token, -ESRCH, refusal_text(-ESRCH));
 	else
-		answer_failure(h, w->token, &t,
+		answer_failure(dt, w->token, &t,
 		               now_ns - w->since_ns < HOLD_LIMIT_NS ? -EIO : -ETIMEDOUT);
 	return true;
 }
 
-void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns)
+void gp_device_thread_answer_waiting(struct gp_device_thread *dt, uint64_t now_ns)
 {
 	unsigned left = 0;
 
-	for (unsigned i = 0; i < h->nwaiting; i++)
-		if (!is_over(h, now_ns, &h->waiting[i]))
-			h->waiting[left++] = h->waiting[i];
+	for (unsigned i = 0; i < dt->nwaiting; i++)
+		if (!is_over(dt, now_ns, &dt->waiting[i]))
+			dt->waiting[left++] = dt->waiting[i];
 		else
-			h->publish = true;
-	h->nwaiting = left;
+			dt->publish = true;
+	dt->nwaiting = left;
 }
 
 /* false: no room for the command or its answer. */
-static bool hand_over(struct gp_device_thread *h, const struct gp_command *command)
+static bool hand_over(struct gp_device_thread *dt, const struct gp_command *command)
 {
-	if (command->token && h->unanswered == GP_COMMANDS_MAX)
+	if (command->token && dt->unanswered == GP_COMMANDS_MAX)
 		return false;
-	if (!gp_ring_put(&h->commands, command))
+	if (!gp_ring_put(&dt->commands, command))
 		return false;
-	h->unanswered += command->token != 0;
-	eventfd_write(h->command_fd, 1);
+	dt->unanswered += command->token != 0;
+	eventfd_write(dt->command_fd, 1);
 	return true;
 }
 
-void gp_device_thread_push(struct gp_device_thread *h)
+void gp_device_thread_push(struct gp_device_thread *dt)
 {
 	const struct gp_command *command;
 
-	while ((command = gp_backlog_first(&h->backlog)) && hand_over(h, command))
-		gp_backlog_drop_first(&h->backlog);
+	while ((command = gp_backlog_first(&dt->backlog)) && hand_over(dt, command))
+		gp_backlog_drop_first(&dt->backlog);
 }
 
 /* The backlog of commands with an answer is bounded, because clients send them. */
-int gp_device_thread_command(struct gp_device_thread *h, const struct gp_command *command)
+int gp_device_thread_command(struct gp_device_thread *dt, const struct gp_command *command)
 {
 	bool passing = command->kind == GP_COMMAND_MARK || command->kind == GP_COMMAND_HINT;
 
-	gp_device_thread_push(h);
-	if ((!h->backlog.n || passing) && hand_over(h, command))
+	gp_device_thread_push(dt);
+	if ((!dt->backlog.n || passing) && hand_over(dt, command))
 		return 0;
-	if (passing || (command->token && h->backlog.n >= BACKLOG_MAX))
+	if (passing || (command->token && dt->backlog.n >= BACKLOG_MAX))
 		return -EAGAIN;
-	return gp_backlog_add(&h->backlog, command);
+	return gp_backlog_add(&dt->backlog, command);
 }
 
-bool gp_device_thread_next_answer(struct gp_device_thread *h, struct gp_answer *answer)
+bool gp_device_thread_next_answer(struct gp_device_thread *dt, struct gp_answer *answer)
 {
-	if (!gp_ring_take(&h->answers, answer))
+	if (!gp_ring_take(&dt->answers, answer))
 		return false;
-	h->unanswered--;
-	gp_device_thread_push(h);
+	dt->unanswered--;
+	gp_device_thread_push(dt);
 	return true;
 }

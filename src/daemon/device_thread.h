@@ -76,38 +76,37 @@ int gp_device_thread_start(const struct gp_device_thread_config *config,
  * stopped, gp_records_settle puts tasks back once more and drops the records that are no longer
  * needed.
  */
-void gp_device_thread_stop(struct gp_device_thread *thread);
+void gp_device_thread_stop(struct gp_device_thread *dt);
 
 /*
  * Sends a device command. Commands keep their order and wait here if the ring is full. Hints and
  * request marks do not wait, because they are useless later. -EAGAIN: too many wait. -ENOMEM.
  */
-int gp_device_thread_command(struct gp_device_thread *thread, const struct gp_command *command);
+int gp_device_thread_command(struct gp_device_thread *dt, const struct gp_command *command);
 /* Sends waiting commands as far as there is room; to be called periodically. */
-void gp_device_thread_push(struct gp_device_thread *thread);
-bool gp_device_thread_next_answer(struct gp_device_thread *thread, struct gp_answer *answer);
-bool gp_device_thread_next_event(struct gp_device_thread *thread,
-                                 struct gp_device_event *device_event);
+void gp_device_thread_push(struct gp_device_thread *dt);
+bool gp_device_thread_next_answer(struct gp_device_thread *dt, struct gp_answer *answer);
+bool gp_device_thread_next_event(struct gp_device_thread *dt, struct gp_device_event *device_event);
 
 /*
  * The number of events that were lost because the ring was full; reading resets it. A snapshot read
  * afterwards contains the tasks of the lost events.
  */
-uint64_t gp_device_thread_lost_events(struct gp_device_thread *thread);
+uint64_t gp_device_thread_lost_events(struct gp_device_thread *dt);
 
 /*
  * Sets which kinds of events are reported, a bit for each. Those of tasks and policies always are.
  */
-void gp_device_thread_want(struct gp_device_thread *thread, uint32_t kinds);
+void gp_device_thread_want(struct gp_device_thread *dt, uint32_t kinds);
 
 /* The newest snapshot, at most a few hundred ms old. Valid until the next call. */
-const struct gp_snapshot *gp_device_thread_snapshot(struct gp_device_thread *thread);
+const struct gp_snapshot *gp_device_thread_snapshot(struct gp_device_thread *dt);
 
-const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *thread);
-const char *gp_device_thread_backend(const struct gp_device_thread *thread);
-uint32_t gp_device_thread_caps(const struct gp_device_thread *thread);
+const struct gp_gpu_info *gp_device_thread_info(const struct gp_device_thread *dt);
+const char *gp_device_thread_backend(const struct gp_device_thread *dt);
+uint32_t gp_device_thread_caps(const struct gp_device_thread *dt);
 
 /* How long the next tick of the thread is overdue, in ns; 0: not at all. */
-uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *thread, uint64_t now_ns);
+uint64_t gp_device_thread_overdue_ns(const struct gp_device_thread *dt, uint64_t now_ns);
 
 #endif

@@ -64,16 +64,16 @@ struct gp_device_thread {
 /* device_commands.c, called by the device thread. */
 
 /* Executes the commands that came since the last tick. */
-void gp_device_thread_execute(struct gp_device_thread *h, uint64_t now_ns);
+void gp_device_thread_execute(struct gp_device_thread *dt, uint64_t now_ns);
 /* Answers hold and release commands that are done or have failed. */
-void gp_device_thread_answer_waiting(struct gp_device_thread *h, uint64_t now_ns);
+void gp_device_thread_answer_waiting(struct gp_device_thread *dt, uint64_t now_ns);
 /* Sends the answers, after a snapshot that shows the changes was published. */
-void gp_device_thread_give_answers(struct gp_device_thread *h);
+void gp_device_thread_give_answers(struct gp_device_thread *dt);
 
 /* device_thread_loop.c */
 
 /* Called before the thread starts. */
-int gp_device_thread_make_engine(struct gp_device_thread *h, struct gp_error *err);
+int gp_device_thread_make_engine(struct gp_device_thread *dt, struct gp_error *err);
 /* The thread function; `arg` is a struct gp_device_thread. Returns after `stop` was set. */
 void *gp_device_thread_run(void *arg);
 

@@ -113,7 +113,6 @@ void kw_wait_progress(struct kw *w, int load);
 
 /* The scheduler. */
 
-void kw_spawn_scheduler(struct kw *w, int first, int second);
 void kw_start_scheduler(struct kw *w, int first, int second);
 
 /* As /proc has it: T is stopped. */

@@ -102,6 +102,8 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 	static void function(void **state);    \
 	TEST_MAP(add, function, __VA_ARGS__)   \
 	TEST_BODY(type, function)
+/* A type cannot stand in parentheses. */
+/* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define TEST_BODY(type, function)             \
 	static void function##_body(type *w); \
 	static void function(void **state)    \
@@ -109,6 +111,7 @@ void test_set_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 		function##_body(*state);      \
 	}                                     \
 	static void function##_body(__attribute__((unused)) type *w)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /*
  * A block that runs before all tests, with argc and argv. It may exit, with TEST_SKIPPED where the

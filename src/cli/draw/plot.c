@@ -82,8 +82,8 @@ static void draw_values(struct gp_draw *d, const struct frame *f)
 	double step = fmax(gp_chart_step(f->max, TICKS), 1);
 	char text[32];
 
-	for (double value = 0; value <= f->max; value += step) {
-		double y = y_of(f, value);
+	for (unsigned i = 0; i * step <= f->max; i++) {
+		double value = i * step, y = y_of(f, value);
 
 		gp_draw_line(d, LEFT, y, WIDTH - RIGHT, y, &gp_stroke_grid);
 		snprintf(text, sizeof text, "%.0f", value);
@@ -99,7 +99,8 @@ static void draw_times(struct gp_draw *d, const struct frame *f)
 	double step_ms = range_ms > 0 ? fmax(gp_chart_step(range_ms, TICKS), 1) : 1;
 	char text[32];
 
-	for (double ms = 0; ms <= range_ms; ms += step_ms) {
+	for (unsigned i = 0; i * step_ms <= range_ms; i++) {
+		double ms = i * step_ms;
 		double x = LEFT + (WIDTH - LEFT - RIGHT) * ms * 1e6 / f->for_ns;
 
 		gp_draw_line(d, x, f->bottom, x, f->bottom + 5, &gp_stroke_axis);
